@@ -99,3 +99,57 @@ pub fn parser_said(error: &clap::Error) -> ExitCode {
     drop(sent);
     if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::settings::Error as S;
+
+    /// All errors of requests and settings in one place, for review.
+    #[test]
+    fn every_error_says_what_is_wrong_and_what_to_do() {
+        use client::Error as C;
+        let (url, path) = (|| "http://gpu:7070".to_owned(), || "/s/config.json".into());
+        let fault = || "FAULT".to_owned();
+        let server = [
+            C::NotRunning { url: url() },
+            C::Unreachable { url: url(), fault: fault() },
+            C::Api { code: 409, message: "MESSAGE".into(), details: Some("DETAILS".into()) },
+            C::NotLoggedIn { url: url(), message: "MESSAGE".into() },
+            C::Protocol { url: url(), fault: fault() },
+            C::Dropped { url: url(), fault: fault() },
+            C::BadUrl { url: url(), fault: "FAULT" },
+            C::Untrusted { url: url(), fault: fault(), hint: "HINT" },
+            C::Authorities { path: path(), fault: fault() },
+            C::Tls(fault()),
+            C::StateFile { path: "/s/token".into(), fault: fault() },
+        ];
+        let settings = [
+            S::Io { what: "read", path: path(), source: std::io::ErrorKind::NotFound.into() },
+            S::Damaged { path: path(), fault: fault() },
+            S::Value { what: "RUNAI_X", value: "y".into(), allowed: "a and b" },
+            S::NoHome,
+        ];
+        let all = server.map(Error::Server).into_iter().chain(settings.map(Error::LocalFile));
+        let text: String = all.map(|error| format!("{}: {error}\n", error.code())).collect();
+        expect![[r#"
+            3: the elastane server is not running at http://gpu:7070; start it with `elastane up`
+            3: http://gpu:7070 cannot be reached: FAULT
+            1: MESSAGE (DETAILS)
+            5: http://gpu:7070 does not accept this login (MESSAGE); log in with `runai login`, `runai login user` or `runai login application`. RUNAI_TOKEN, if it is set, takes precedence: correct it or unset it. The user who runs the server needs no login on its machine
+            1: http://gpu:7070 gave an answer that cannot be used: FAULT
+            1: the connection to http://gpu:7070 was lost: FAULT
+            2: `http://gpu:7070` is not an address of a server: FAULT
+            1: the certificate of http://gpu:7070 is not trusted (FAULT); HINT
+            1: cannot use /s/config.json as the authorities of ELASTANE_CA: FAULT
+            1: cannot set up TLS: FAULT
+            1: failed to use /s/token: FAULT
+            1: failed to read /s/config.json: entity not found
+            1: /s/config.json is damaged (FAULT); correct it or delete it, a new one is written
+            2: RUNAI_X is `y`; allowed are a and b
+            1: HOME is not set; say where the files are with --config-path DIR
+        "#]].assert_eq(&text);
+    }
+}

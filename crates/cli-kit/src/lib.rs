@@ -1,6 +1,8 @@
 //! What the command lines share. Owns: exit codes, plain output, tables, YAML and the settings file.
 //! Does not know about any command or any object of the server.
 
+pub mod color;
+pub mod complete;
 pub mod exit;
 pub mod input;
 pub mod jsonpath;
@@ -9,4 +11,5 @@ pub mod plain;
 pub mod settings;
 pub mod suggest;
 pub mod table;
+pub mod when;
 pub mod yaml;

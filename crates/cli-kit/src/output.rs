@@ -12,6 +12,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::color::Color;
 use crate::exit::Error;
 use crate::jsonpath::JsonPath;
 use crate::plain::Plain;
@@ -340,8 +341,8 @@ pub async fn show(
     answer: impl AsyncFn(&mut dyn Write) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let terminal = std::io::stdout().is_terminal();
-    let colours =
-        how.shown.is_text() && terminal && allows_colours(|name| std::env::var(name).ok());
+    let colored = Color::chosen().applies(terminal, |name| std::env::var(name).ok());
+    let colored = colored && how.shown.is_text();
     let (mut last, mut lines) = (String::new(), Lines::default());
     loop {
         let mut bytes = Vec::new();
@@ -353,7 +354,7 @@ pub async fn show(
             (true, true) => format!("{}{text}", "\u{1b}[H\u{1b}[2J"),
             (false, _) => text.clone(),
         };
-        if colours {
+        if colored {
             now = coloured(&now);
         }
         raw.write_all(now.as_bytes())?;
@@ -390,12 +391,6 @@ impl Lines {
         let news = text.lines().filter(|line| !before.contains(&key(line)));
         news.map(|line| format!("{line}\n")).collect()
     }
-}
-
-/// Whether a terminal gets colours: unless NO_COLOR is set, or it has none.
-fn allows_colours(env: impl Fn(&str) -> Option<String>) -> bool {
-    let is_set = |name| env(name).is_some_and(|value: String| !value.is_empty());
-    !is_set("NO_COLOR") && env("TERM").is_some_and(|terminal| terminal != "dumb")
 }
 
 /// The text with each word that is a state in its colour.
@@ -480,13 +475,5 @@ mod tests {
     fn states_are_coloured_where_colours_are_wanted() {
         assert_eq!(coloured("a1  Running  x\n"), "a1  \u{1b}[32mRunning\u{1b}[0m  x\n");
         assert_eq!(coloured("failed [Failed] waits\n"), "failed [Failed] waits\n", "no states");
-        let allows = |set: &[(&str, &str)]| {
-            allows_colours(|name| {
-                set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
-            })
-        };
-        assert!(allows(&[("TERM", "xterm")]) && allows(&[("TERM", "xterm"), ("NO_COLOR", "")]));
-        assert!(!allows(&[]) && !allows(&[("TERM", "dumb")]));
-        assert!(!allows(&[("TERM", "xterm"), ("NO_COLOR", "1")]));
     }
 }

@@ -10,10 +10,12 @@ mod find;
 mod listener;
 mod logs;
 mod people;
+mod policies;
 mod request;
 mod routes;
 mod trust;
 mod visit;
+mod workloads;
 
 pub use find::{
     Found, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
@@ -21,6 +23,7 @@ pub use find::{
 pub use logs::{LogPosition, LogStream, Logs, Since};
 pub use routes::{Download, WorkloadKind};
 pub use visit::{Exec, Gone, Printed, Receiver, Sender, Typed, Visit};
+pub use workloads::Selection;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -87,9 +90,9 @@ pub enum Error {
     },
     /// The server wants to know who is asking.
     #[error(
-        "{url} does not accept this login ({message}); log in with `runai login`, or as `runai login \
-         user` or `application`, or mend RUNAI_TOKEN if it is set, which goes before that; whoever runs \
-         the server needs none of it on its machine"
+        "{url} does not accept this login ({message}); log in with `runai login`, `runai login user` or \
+         `runai login application`. RUNAI_TOKEN, if it is set, takes precedence: correct it or unset it. \
+         The user who runs the server needs no login on its machine"
     )]
     NotLoggedIn {
         /// Which server.

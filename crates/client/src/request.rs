@@ -267,7 +267,7 @@ fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
 fn what_to_do(fault: &str) -> &'static str {
     // What `openssl req -x509` makes unless told otherwise.
     if fault.contains("CaUsedAsEndEntity") {
-        "it is that of an authority, not of a server; make it anew with `-addext \
+        "it is that of an authority, not of a server; create it again with `-addext \
          basicConstraints=critical,CA:FALSE`"
     } else {
         "if its authority is your own, name the file with its certificate in ELASTANE_CA"

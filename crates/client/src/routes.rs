@@ -283,78 +283,6 @@ impl Client {
         self.act(Method::DELETE, &format!("/api/v1/org-unit/projects/{id}")).await
     }
 
-    /// All living workloads, of one project or of all.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn workloads(&self, project: Option<&str>) -> Result<Vec<wire::Workload>, Error> {
-        let filter = project
-            .map(|name| format!("&filterBy=projectName=={}", escape(name)))
-            .unwrap_or_default();
-        let mut all = Vec::new();
-        let mut offset = 0;
-        loop {
-            let page = self.workloads_page(wire::PAGE_ITEMS_MAX, offset, &filter).await?;
-            all.extend(page.workloads);
-            match page.next {
-                Some(next) if next > offset => offset = next,
-                _ => return Ok(all),
-            }
-        }
-    }
-
-    /// The living workload of this name in a project; none under a name that no workload can have.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn workload_named(
-        &self,
-        project: &str,
-        name: &str,
-    ) -> Result<Option<wire::Workload>, Error> {
-        // A comma would begin another condition.
-        if project.contains(',') || name.contains(',') {
-            return Ok(None);
-        }
-        let (project, name) = (escape(project), escape(name));
-        let filter = format!("&filterBy=projectName=={project},name=={name}");
-        Ok(self.workloads_page(1, 0, &filter).await?.workloads.pop())
-    }
-
-    /// The workloads that have not ended and were not suspended; none if they are more than `max`,
-    /// so that a question about a crowded server costs no more than one about a small one.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn unfinished_if_few(&self, max: u64) -> Result<Option<Vec<wire::Workload>>, Error> {
-        let filter = "&filterBy=phase!=Completed,phase!=Failed,phase!=Stopped";
-        let page = self.workloads_page(max, 0, filter).await?;
-        Ok(page.next.is_none().then_some(page.workloads))
-    }
-
-    /// The living workloads of a project; none if they are more than `max`.
-    ///
-    /// # Errors
-    /// As every request.
-    pub async fn workloads_if_few(
-        &self,
-        project: &str,
-        max: u64,
-    ) -> Result<Option<Vec<wire::Workload>>, Error> {
-        let filter = format!("&filterBy=projectName=={}", escape(project));
-        let page = self.workloads_page(max, 0, &filter).await?;
-        Ok(page.next.is_none().then_some(page.workloads))
-    }
-
-    async fn workloads_page(
-        &self,
-        limit: u64,
-        offset: u64,
-        filter: &str,
-    ) -> Result<wire::WorkloadsPage, Error> {
-        self.get(&format!("/api/v1/workloads?limit={limit}&offset={offset}{filter}")).await
-    }
-
     /// One workload.
     ///
     /// # Errors
@@ -403,16 +331,17 @@ impl Client {
         self.send(Method::POST, "/api/v2/workloads", request).await
     }
 
-    /// Gives an inference new values.
+    /// Changes a workload of this kind.
     ///
     /// # Errors
-    /// As every request; 409 when somebody else has changed it meanwhile.
-    pub async fn update_inference(
+    /// As every request; 409 for what cannot change, or was changed by another request meanwhile.
+    pub async fn update(
         &self,
+        kind: WorkloadKind,
         id: &str,
         change: &wire::InferenceUpdateRequest,
     ) -> Result<wire::Training1, Error> {
-        let path = format!("{}/{id}", WorkloadKind::Inference.path());
+        let path = format!("{}/{id}", kind.path());
         self.send(Method::PATCH, &path, change).await
     }
 

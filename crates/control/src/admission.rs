@@ -158,20 +158,22 @@ fn share(share: &Share) -> Result<(), Error> {
     Ok(())
 }
 
+/// Checks how often a failed pod is started again.
+pub(crate) fn backoff_limit(limit: u32) -> Result<(), Error> {
+    if limit <= BACKOFF_LIMIT_MAX {
+        return Ok(());
+    }
+    let text = format!("the back-off limit is too large; 0 to {BACKOFF_LIMIT_MAX} are allowed");
+    Err(Error::invalid("backoff limit", text))
+}
+
 /// Checks the values of a workload.
 pub(crate) fn workload(spec: &WorkloadSpec, engine: &dyn Engine) -> Result<(), Error> {
     units::check_name(&spec.name).map_err(|error| Error::invalid("name", error.to_string()))?;
-    let ensure = |ok: bool, field, text: String| {
-        if ok { Ok(()) } else { Err(Error::invalid(field, text)) }
-    };
     amounts(spec)?;
     elastic(spec)?;
     spec.serving.as_ref().map_or(Ok(()), crate::serving::Serving::check)?;
-    ensure(
-        spec.backoff_limit <= BACKOFF_LIMIT_MAX,
-        "backoff limit",
-        format!("the back-off limit is too large; 0 to {BACKOFF_LIMIT_MAX} are allowed"),
-    )?;
+    backoff_limit(spec.backoff_limit)?;
     for set in spec.sets() {
         pod(&set.pod)?;
         engine.check(&without_place(spec, set)).map_err(|error| match error {

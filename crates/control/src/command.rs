@@ -10,6 +10,7 @@ use crate::objects::{Edit, NewObject, Object};
 use crate::pools::{PoolChange, PoolSpec};
 use crate::serving::{ExposedUrl, Readiness, RelatedUrl, Revision, Serving};
 use crate::spec::{PodSet, Together, TopologyUse};
+use crate::update::WorkloadChange;
 use crate::view::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 
 /// What to change of a project or a department, or how one begins. What is left out keeps the value it
@@ -165,6 +166,7 @@ pub(crate) enum Command {
     Delete { by: String, id: Uuid },
     Suspend { by: String, id: Uuid },
     Resume { by: String, id: Uuid },
+    UpdateWorkload { by: String, id: Uuid, change: Box<WorkloadChange> },
     UpdateInference { by: String, id: Uuid, from: Uuid, spec: Box<WorkloadSpec> },
     Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
     Retire { revision: Uuid },
@@ -194,6 +196,7 @@ impl Command {
             Self::Delete { id, .. }
             | Self::Suspend { id, .. }
             | Self::Resume { id, .. }
+            | Self::UpdateWorkload { id, .. }
             | Self::UpdateInference { id, .. } => Some(id.to_string()),
             Self::UpdatePool { id, .. }
             | Self::DeletePool { id, .. }

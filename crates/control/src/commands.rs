@@ -83,7 +83,9 @@ impl State {
             Command::Delete { by, id } => (by, "workload.delete", workload(id)),
             Command::Suspend { by, id } => (by, "workload.suspend", workload(id)),
             Command::Resume { by, id } => (by, "workload.resume", workload(id)),
-            Command::UpdateInference { by, id, .. } => (by, "workload.update", workload(id)),
+            Command::UpdateInference { by, id, .. } | Command::UpdateWorkload { by, id, .. } => {
+                (by, "workload.update", workload(id))
+            }
             Command::Scale { .. }
             | Command::Retire { .. }
             | Command::GiveUp { .. }
@@ -147,6 +149,7 @@ impl State {
             Command::DeleteObject { by, kind, id } => {
                 self.delete_object(&by, kind, &id).map(Subject::Object)
             }
+            Command::UpdateWorkload { by, id, change } => self.update_workload(&by, id, *change),
             Command::UpdateInference { by, id, from, spec } => {
                 self.update_inference(&by, id, from, *spec, engine)
             }
@@ -231,7 +234,7 @@ impl State {
     }
 
     /// A workload that people know; its revisions are not theirs to stop.
-    fn known(&self, id: Uuid) -> Result<&Workload, Error> {
+    pub(crate) fn known(&self, id: Uuid) -> Result<&Workload, Error> {
         let found = self.workloads.get(&id).filter(|w| w.spec.revision.is_none());
         found.ok_or_else(|| Error::no_workload(id))
     }

@@ -17,6 +17,7 @@ use crate::metrics::Metrics;
 use crate::node_access::NodeAccess;
 use crate::objects::{Edit, NewObject, Object};
 use crate::serving::Readiness;
+use crate::update::WorkloadChange;
 use crate::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
 use crate::{
     ClusterInfo, Error, EventFilter, OrgChange, PoolChange, PoolSpec, WorkloadSpec, persist,
@@ -249,6 +250,20 @@ impl Handle {
     /// There is no such workload, or it has ended.
     pub async fn resume(&self, by: &str, id: Uuid) -> Result<Arc<WorkloadView>, Error> {
         self.workload(Command::Resume { by: by.to_owned(), id }).await
+    }
+
+    /// Changes values of a workload that its runs do not depend on.
+    ///
+    /// # Errors
+    /// There is no such workload, a value is not allowed, or cannot change in its present state.
+    pub async fn update_workload(
+        &self,
+        by: &str,
+        id: Uuid,
+        change: WorkloadChange,
+    ) -> Result<Arc<WorkloadView>, Error> {
+        let (by, change) = (by.to_owned(), Box::new(change));
+        self.workload(Command::UpdateWorkload { by, id, change }).await
     }
 
     /// Gives an inference new values, which are its next revision. `from` is the revision they were

@@ -55,6 +55,7 @@ mod spec;
 mod state;
 mod time;
 mod topologies;
+mod update;
 mod usage;
 pub mod view;
 mod volumes;
@@ -97,4 +98,5 @@ pub use spec::{
 pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};
 pub use time::{Clock, SystemClock};
 pub use topologies::{TOPOLOGY, levels_of, new_topology};
+pub use update::WorkloadChange;
 pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};

@@ -293,7 +293,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
     })
 }
 
-fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
+pub(crate) fn spec_body(spec: &WorkloadSpec) -> WorkloadSpecBody {
     WorkloadSpecBody {
         name: spec.name.clone(),
         kind: kind_word(spec.kind).to_owned(),

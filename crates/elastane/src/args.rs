@@ -3,10 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::engine::ArgValueCandidates as Known;
 
+use super::complete;
 use super::department::{Department, NodePool};
 use super::people::args as people;
+use super::policy::Policy;
 use super::settings::{self, Flags, KeyFile, Server, Storage};
+use cli_kit::color::Color;
+use cli_kit::complete::Shell;
 use cli_kit::output::{Format, One};
 use runai::{key_value, seconds};
 
@@ -17,6 +22,10 @@ pub(crate) struct Cli {
     /// Where the server keeps its state
     #[arg(long, global = true, value_name = "DIR", help = settings::help_of("state_dir"))]
     pub(crate) state_dir: Option<PathBuf>,
+    /// When states have colors: at a terminal (auto), always or never
+    #[arg(long, alias = "colour", global = true, value_enum, value_name = "WHEN")]
+    #[arg(default_value_t, hide_possible_values = true, hide_default_value = true)]
+    pub(crate) color: Color,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -61,6 +70,9 @@ pub(crate) enum Command {
     /// Give people, programs and groups roles, list them and take them away
     #[command(subcommand)]
     AccessRule(people::AccessRule),
+    /// Set, list, show and delete policies: defaults and rules for submissions
+    #[command(subcommand)]
+    Policy(Policy),
     /// Show what was held and used of GPUs, and what it cost
     Usage(Usage),
     /// Decide on a cluster that exists only in a file: scenarios, what if, traces
@@ -79,6 +91,12 @@ pub(crate) enum Command {
         /// End all of them at once; then print a new one
         #[arg(long)]
         revoke: bool,
+    },
+    /// Print the script by which a shell completes command lines
+    Completion {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: Shell,
     },
     /// Print the version
     Version,
@@ -122,7 +140,7 @@ pub(crate) struct Backup {
 /// `keys …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Keys {
-    /// Make a new key; the server takes it at its next start and encrypts everything anew
+    /// Create a new key; the server uses it from its next start and encrypts all secrets with it
     Rotate {
         /// Where they are
         #[command(flatten)]
@@ -143,8 +161,11 @@ pub(crate) struct Usage {
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<String>,
     /// Print CSV
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["output", "json", "yaml", "table", "sort", "watch"])]
     pub(crate) csv: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) format: Format,
 }
 
 /// `restore`.
@@ -168,7 +189,7 @@ pub(crate) enum Project {
         /// Name
         name: String,
         /// Department it belongs to [default: default]
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", add = Known::new(complete::departments))]
         department: Option<String>,
         /// Its share
         #[command(flatten)]
@@ -180,6 +201,7 @@ pub(crate) enum Project {
     /// Show everything about a project
     Describe {
         /// Name
+        #[arg(add = Known::new(complete::projects))]
         name: String,
         /// How to print.
         #[command(flatten)]
@@ -188,6 +210,7 @@ pub(crate) enum Project {
     /// Change a project; what is not given stays as it is
     Update {
         /// Name
+        #[arg(add = Known::new(complete::projects))]
         name: String,
         /// Its share
         #[command(flatten)]
@@ -196,6 +219,7 @@ pub(crate) enum Project {
     /// Delete a project without workloads
     Delete {
         /// Name
+        #[arg(add = Known::new(complete::projects))]
         name: String,
     },
 }
@@ -207,6 +231,7 @@ pub(crate) enum ConfigMap {
     #[command(group = clap::ArgGroup::new("texts").required(true).multiple(true))]
     Set {
         /// Name
+        #[arg(add = Known::new(complete::config_maps))]
         name: String,
         /// A text from a file, under its name or another
         #[arg(long, value_name = "[KEY=]FILE", value_parser = keyed_file, group = "texts")]
@@ -215,14 +240,14 @@ pub(crate) enum ConfigMap {
         #[arg(long, value_name = "KEY=TEXT", value_parser = key_value, group = "texts")]
         from_literal: Vec<(String, String)>,
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
     /// List the config maps of a project
     #[command(visible_alias = "ls")]
     List {
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
         /// How to print.
         #[command(flatten)]
@@ -231,20 +256,22 @@ pub(crate) enum ConfigMap {
     /// Show what is in a config map
     Show {
         /// Name
+        #[arg(add = Known::new(complete::config_maps))]
         name: String,
         /// Show the text under this key, as it is
         #[arg(long)]
         key: Option<String>,
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
     /// Delete a config map; what runs keeps its files
     Delete {
         /// Name
+        #[arg(add = Known::new(complete::config_maps))]
         name: String,
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
 }
@@ -279,7 +306,7 @@ pub(crate) enum Credential {
         #[arg(long, value_name = "KEY=TEXT", value_parser = key_value, group = "values")]
         from_literal: Vec<(String, String)>,
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
     /// Delete a credential that no workload uses
@@ -287,7 +314,7 @@ pub(crate) enum Credential {
         /// Name
         name: String,
         /// Project
-        #[arg(short, long)]
+        #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
 }
@@ -348,6 +375,10 @@ pub(crate) struct Share {
     /// Memory it deserves, such as 64GiB; `none` for no quota
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory_quota: Option<Limit>,
+    /// Node pools of workloads that name none, the best first; `none` for all pools
+    #[arg(long, value_name = "NAME,NAME", value_parser = pools)]
+    #[arg(add = Known::new(complete::pools))]
+    pub(crate) default_node_pools: Option<Pools>,
     /// Free text
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
@@ -380,6 +411,20 @@ pub(crate) enum Limit {
     None,
     /// In the unit of the flag.
     At(u64),
+}
+
+/// Names of one flag. A name of its own, or the parser takes it for a flag that repeats.
+pub(crate) type Pools = Vec<String>;
+
+fn pools(text: &str) -> Result<Pools, String> {
+    if text == "none" {
+        return Ok(Vec::new());
+    }
+    let names: Vec<String> = text.split(',').map(str::to_owned).collect();
+    match names.iter().any(String::is_empty) {
+        true => Err("write NAME,NAME, the best first, or none".to_owned()),
+        false => Ok(names),
+    }
 }
 
 /// A quota counts GPUs of many workloads, so 1.5 is as good as 2.

@@ -32,7 +32,7 @@ pub(super) fn follow(tls: api::Tls) -> Result<(), Error> {
             match taken {
                 Ok(false) => {}
                 Ok(true) => {
-                    tracing::info!("took the certificate anew");
+                    tracing::info!("reloaded the certificate");
                     warn(&tls);
                 }
                 Err(error) => {

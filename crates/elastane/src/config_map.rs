@@ -11,6 +11,7 @@ use cli_kit::exit::Error;
 use cli_kit::output::{How, list, show};
 use cli_kit::plain::Plain;
 use cli_kit::table::Table;
+use cli_kit::when::moment;
 
 pub(super) async fn run(state_dir: PathBuf, verb: args::ConfigMap) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir), None)?.client;
@@ -27,6 +28,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::ConfigMap) -> Result<(),
             let how = How::from(format);
             let name = |one: &ConfigMapSummary| format!("config-map/{}", one.name);
             let look = async |out: &mut dyn Write| {
+                let table = |all: &[ConfigMapSummary]| table(all, how.is_wide());
                 list(&how, client.config_maps(&id).await?, name, table, out)
             };
             show(&how, &mut std::io::stdout(), look).await?;
@@ -47,14 +49,14 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::ConfigMap) -> Result<(),
 }
 
 /// What the flags say is in a config map.
-fn table(all: &[ConfigMapSummary]) -> Table {
+fn table(all: &[ConfigMapSummary], is_exact: bool) -> Table {
     let mut table = Table::new(&["Config Map", "Keys", "Bytes", "Changed", "Changed By"]);
     for one in all {
         table.row([
             one.name.clone(),
             one.keys.join(", "),
             one.bytes.to_string(),
-            one.updated_at.to_string(),
+            moment(one.updated_at.0.0, is_exact),
             one.updated_by.clone(),
         ]);
     }

@@ -7,9 +7,11 @@ use api_types::{
     DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, Nodepool,
     NodepoolCreateFields,
 };
+use clap_complete::engine::ArgValueCandidates as Known;
 use client::Client;
 
 use super::args::Share;
+use super::complete;
 use super::project::{description_of_rules, given, has_more, rules};
 use cli_kit::exit::Error;
 use cli_kit::output::{Format, How, list, show};
@@ -34,6 +36,7 @@ pub(crate) enum Department {
     /// Change a department; what is not given stays as it is
     Update {
         /// Name
+        #[arg(add = Known::new(complete::departments))]
         name: String,
         /// Its share
         #[command(flatten)]
@@ -42,6 +45,7 @@ pub(crate) enum Department {
     /// Delete a department without projects
     Delete {
         /// Name
+        #[arg(add = Known::new(complete::departments))]
         name: String,
     },
 }
@@ -63,6 +67,7 @@ pub(crate) enum NodePool {
     /// Delete a node pool; its nodes go to the pool `default`
     Delete {
         /// Name
+        #[arg(add = Known::new(complete::pools))]
         name: String,
     },
 }
@@ -75,6 +80,7 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
             let request = DepartmentCreationRequest {
                 name,
                 description: share.description.clone(),
+                default_node_pools: share.default_node_pools.clone(),
                 resources: given(&share).into_iter().collect(),
                 scheduling_rules: rules(&share.limits, None),
                 ..DepartmentCreationRequest::default()
@@ -99,6 +105,7 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
             if has_more(&share) {
                 let request = DepartmentUpdateRequest {
                     description: share.description.clone(),
+                    default_node_pools: share.default_node_pools.clone(),
                     scheduling_rules: rules(&share.limits, Some(&there.scheduling_rules)),
                     ..DepartmentUpdateRequest::default()
                 };

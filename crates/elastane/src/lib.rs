@@ -4,6 +4,7 @@ mod accounts;
 mod args;
 mod backup;
 mod certificate;
+mod complete;
 mod config;
 mod config_map;
 mod config_show;
@@ -15,6 +16,7 @@ mod login;
 mod machines;
 mod man;
 mod people;
+mod policy;
 mod project;
 mod reach;
 mod runtime;
@@ -59,6 +61,11 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Some("nvidia-smi") => return nvidia_smi(&rest().collect::<Vec<_>>()),
         _ => {}
     }
+    match cli_kit::complete::answered(Cli::command, &argv) {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => {}
+        Err(error) => return exit::parser_said(&error),
+    }
     let mut tree = Cli::command();
     let parsed = tree.try_get_matches_from_mut(&argv).and_then(|matches| {
         Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))
@@ -74,6 +81,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), Error> {
+    cli.color.choose();
     let dir = cli.state_dir;
     match cli.command {
         Command::Up(flags) => up::run(dir, flags.typed),
@@ -92,6 +100,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Application(verb) => with_client(people::application(state_dir(dir)?, verb)),
         Command::AccessKey(verb) => with_client(people::access_key(state_dir(dir)?, verb)),
         Command::AccessRule(verb) => with_client(people::access_rule(state_dir(dir)?, verb)),
+        Command::Policy(verb) => with_client(policy::run(state_dir(dir)?, verb)),
         Command::Usage(flags) => with_client(usage::run(state_dir(dir)?, flags)),
         Command::Simulate(flags) => match flags.drill {
             Some(drill) => with_client(simulate::drill(state_dir(dir)?, drill)),
@@ -105,6 +114,9 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Version => {
             writeln!(std::io::stdout(), "elastane {}", env!("CARGO_PKG_VERSION"))?;
             Ok(())
+        }
+        Command::Completion { shell } => {
+            cli_kit::complete::script(shell, "elastane", &mut std::io::stdout())
         }
         Command::Man { dir } => man::run(&dir),
         // Looked at before; here for the help page.

@@ -14,6 +14,7 @@ use cli_kit::exit::Error;
 use cli_kit::output::{How, list, show};
 use cli_kit::plain::Plain;
 use cli_kit::suggest;
+use cli_kit::when::moment;
 use runai::projects_table;
 
 pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), Error> {
@@ -44,7 +45,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
             let look = async |out: &mut dyn Write| {
                 let project = existing(&client, &name).await?;
                 match how.shown.is_text() {
-                    true => Ok(write!(out, "{}", description(&project))?),
+                    true => Ok(write!(out, "{}", description(&project, how.is_wide()))?),
                     false => how.data(&project, &[named(&project)], out),
                 }
             };
@@ -96,6 +97,7 @@ fn creation(name: &str, share: &Share) -> ProjectCreationRequest {
     ProjectCreationRequest {
         name: name.to_owned(),
         description: share.description.clone(),
+        default_node_pools: share.default_node_pools.clone(),
         // One entry is needed, for the default pool.
         resources: vec![given(share).unwrap_or_default()],
         scheduling_rules: rules(&share.limits, None),
@@ -112,6 +114,7 @@ async fn change(client: &client::Client, now: Project, share: &Share) -> Result<
     if has_more(share) {
         let request = ProjectUpdateRequest {
             description: share.description.clone(),
+            default_node_pools: share.default_node_pools.clone(),
             scheduling_rules: rules(&share.limits, Some(&project.scheduling_rules)),
             ..ProjectUpdateRequest::default()
         };
@@ -122,7 +125,9 @@ async fn change(client: &client::Client, now: Project, share: &Share) -> Result<
 
 /// Whether something is given that is no share.
 pub(super) fn has_more(share: &Share) -> bool {
-    share.description.is_some() || share.limits != TimeLimits::default()
+    share.description.is_some()
+        || share.default_node_pools.is_some()
+        || share.limits != TimeLimits::default()
 }
 
 /// What is given of the share in the default node pool; none where nothing of it is.
@@ -220,7 +225,7 @@ fn in_units(bytes: u64, units: Units) -> Number {
     number_from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
 }
 
-fn description(project: &Project) -> String {
+fn description(project: &Project, is_exact: bool) -> String {
     let mut text = String::new();
     let mut line = |key: &str, value: String| {
         text.push_str(format!("{:<20}{value}", format!("{key}:")).trim_end());
@@ -236,12 +241,15 @@ fn description(project: &Project) -> String {
     line("Id", project.id.clone());
     line("Description", project.description.clone());
     line("Namespace", project.status.namespace.clone());
-    line("Created", format!("{} by {}", project.created_at, project.created_by));
+    let created = moment(project.created_at.0.0, is_exact);
+    line("Created", format!("{created} by {}", project.created_by));
     line("GPU quota", quota(project));
     line("GPU limit", number(share.and_then(|share| share.gpu.limit.as_ref())));
     line("Over-quota weight", number(share.and_then(|s| s.gpu.over_quota_weight.as_ref())));
     line("GPUs allocated", used.allocated.gpu.to_string());
     line("GPUs requested", used.requested.gpu.to_string());
+    let pools = project.default_node_pools.join(", ");
+    line("Default node pools", if pools.is_empty() { "all".to_owned() } else { pools });
     line("Time limits", description_of_rules(&project.scheduling_rules));
     line("CPU quota (milli)", number(share.and_then(|share| share.cpu.deserved.as_ref())));
     let memory = share.map(|share| (number(share.memory.deserved.as_ref()), share.memory.units));

@@ -20,7 +20,8 @@ fn sources(words: &[&str], env: &[(&str, &str)]) -> Result<Sources, Error> {
         found.map(|(_, value)| (*value).to_owned()).or((name == "HOME").then(|| "/h".to_owned()))
     };
     let line = ["elastane", "up"].iter().chain(words);
-    let Cli { state_dir, command: Command::Up(flags) } = Cli::try_parse_from(line).unwrap() else {
+    let Cli { state_dir, command: Command::Up(flags), .. } = Cli::try_parse_from(line).unwrap()
+    else {
         panic!("{words:?}")
     };
     Sources::collect(state_dir.as_deref(), flags.typed, &lookup)
@@ -444,6 +445,7 @@ fn help_of_the_program() {
           application          Create, list and delete the accounts of programs, and give out new secrets
           access-key           List and delete the access keys of users
           access-rule          Give people, programs and groups roles, list them and take them away
+          policy               Set, list, show and delete policies: defaults and rules for submissions
           usage                Show what was held and used of GPUs, and what it cost
           simulate             Decide on a cluster that exists only in a file: scenarios, what if, traces
           snapshot             Print what the scheduler sees, as a scenario for `simulate --from`
@@ -451,13 +453,15 @@ fn help_of_the_program() {
           restore              Bring the state back from such a file, into either database
           keys                 Keys that credentials are encrypted with
           token                Print a token of the local administrator, valid for at most 15 minutes
+          completion           Print the script by which a shell completes command lines
           version              Print the version
           quickstart-workload  Train a small model on the CPU; the workload of the quickstarts
           help                 Print this message or the help of the given subcommand(s)
 
         Options:
-              --state-dir <DIR>  Where the server keeps its state [default: $XDG_STATE_HOME/elastane, else
-                                 ~/.local/state/elastane]
+              --state-dir <DIR>  Where the server keeps its state [default: /var/lib/elastane if this user
+                                 may read it, else $XDG_STATE_HOME/elastane, else ~/.local/state/elastane]
+              --color <WHEN>     When states have colors: at a terminal (auto), always or never
           -h, --help             Print help
           -V, --version          Print version
     "#]]

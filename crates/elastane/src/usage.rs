@@ -1,14 +1,16 @@
 //! `elastane usage`: the ledger of GPUs as a table or CSV.
 
-use std::io::Write as _;
+use std::io::Write;
 use std::path::PathBuf;
 
 use api_types::{GpuUsage, GpuUsageRow, Micros};
 
 use super::args;
 use cli_kit::exit::Error;
+use cli_kit::output::{How, Style, show};
 use cli_kit::plain::Plain;
 use cli_kit::table::Table;
+use cli_kit::when::exact;
 
 pub(super) async fn run(state_dir: PathBuf, flags: args::Usage) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir), None)?.client;
@@ -16,37 +18,50 @@ pub(super) async fn run(state_dir: PathBuf, flags: args::Usage) -> Result<(), Er
     let mut query = vec![("by", by)];
     query.extend(flags.from.as_deref().map(|from| ("from", from)));
     query.extend(flags.to.as_deref().map(|to| ("to", to)));
-    let text = match flags.csv {
-        true => client.usage_csv(&query).await?,
-        false => shown(&client.usage(&query).await?),
+    if flags.csv {
+        let text = client.usage_csv(&query).await?;
+        return Ok(Plain(std::io::stdout()).write_all(text.as_bytes())?);
+    }
+    let how = How::from(flags.format);
+    let look = async |out: &mut dyn Write| {
+        let mut usage = client.usage(&query).await?;
+        let currency = usage.currency.clone();
+        usage.rows = how.order(usage.rows, |rows| table(rows, currency.as_deref()))?;
+        if !how.shown.is_text() {
+            let name = |row: &GpuUsageRow| {
+                let parts = [&row.project_name, &row.user, &row.gpu_model];
+                parts.map(|part| part.as_deref().unwrap_or("*").to_owned()).join("/")
+            };
+            let names: Vec<_> =
+                usage.rows.iter().map(|row| format!("usage/{}", name(row))).collect();
+            return how.data(&usage, &names, out);
+        }
+        let span = format!("{} to {}", exact(usage.from.0.0), exact(usage.to.0.0));
+        Ok(out.write_all(shown(&usage, &how, &span).as_bytes())?)
     };
-    Plain(std::io::stdout()).write_all(text.as_bytes())?;
-    Ok(())
+    show(&how, &mut std::io::stdout(), look).await
+}
+
+fn table(rows: &[GpuUsageRow], currency: Option<&str>) -> Table {
+    let cost = currency.map_or_else(|| "Cost".to_owned(), |currency| format!("Cost ({currency})"));
+    let own = ["Project", "User", "GPU Type", "Allocated", "Measured", "Used", "Idle", &cost];
+    let mut table = Table::new(&own);
+    rows.iter().for_each(|row| table.row(cells(row, "*")));
+    table
 }
 
 /// The table, and what it leaves open.
-pub(super) fn shown(usage: &GpuUsage) -> String {
-    let cost = match &usage.currency {
-        Some(currency) => format!("Cost ({currency})"),
-        None => "Cost".to_owned(),
-    };
-    let mut table = Table::new(&[
-        "Project",
-        "User",
-        "GPU Type",
-        "Allocated",
-        "Measured",
-        "Used",
-        "Idle",
-        &cost,
-    ]);
-    for row in &usage.rows {
-        table.row(cells(row, "*"));
-    }
+fn shown(usage: &GpuUsage, how: &How, span: &str) -> String {
+    let mut table = table(&usage.rows, usage.currency.as_deref());
     if usage.rows.len() != 1 {
         table.row(cells(&usage.total, "all"));
     }
-    let mut text = format!("GPU hours from {} to {}\n\n{}", usage.from, usage.to, table.ruled());
+    // Hours stay longest.
+    let table = how.text(table, Style::Ruled, &["GPU Type", "User", "Measured", "Idle"]);
+    if how.no_headers {
+        return table;
+    }
+    let mut text = format!("GPU hours from {span}\n\n{table}");
     let total = &usage.total;
     if total.measured_gpu_hours < total.allocated_gpu_hours {
         text.push_str("\nUsed and idle are of what was measured; simulated GPUs never are.\n");
@@ -108,7 +123,7 @@ mod tests {
             },
         };
         expect![[r#"
-            GPU hours from 2023-11-14T22:13:20.000Z to 2023-11-14T23:13:20.000Z
+            GPU hours from then to now
 
             Project  User  GPU Type  Allocated  Measured  Used   Idle   Cost (EUR)
             ──────────────────────────────────────────────────────────────────────
@@ -118,6 +133,8 @@ mod tests {
 
             Used and idle are of what was measured; simulated GPUs never are.
         "#]]
-        .assert_eq(&shown(&usage));
+        .assert_eq(&shown(&usage, &How::default(), "then to now"));
+        let bare = How { no_headers: true, ..How::default() };
+        assert_eq!(shown(&usage, &bare, "").lines().count(), 3, "rows, and nothing else");
     }
 }

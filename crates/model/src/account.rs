@@ -6,7 +6,7 @@ use units::Resources;
 use crate::cluster::keep;
 use crate::company::Tense;
 use crate::workload::amounts;
-use crate::{Cluster, Node, Occupancy, Placement, Pod, PodId};
+use crate::{Cluster, Node, Occupancy, Placement, Pod, PodId, WorkloadId};
 
 /// Whether something is added or taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +113,17 @@ impl Cluster {
             sign.amount(&mut row.lent_gpu_millis, lent_millis);
             queue = row.parent;
         }
+    }
+
+    /// Changes the priority of a workload, and whether it may be evicted. What it holds counts for
+    /// its queue accordingly.
+    pub fn set_precedence(&mut self, id: WorkloadId, priority: u32, preemptible: bool) {
+        let place = |&pod: &PodId| Some((pod, self.pods[pod].occupancy.effective()?.clone()));
+        let held: Vec<_> = self.workloads[id].pods.iter().filter_map(place).collect();
+        held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Minus));
+        let spec = &mut self.workloads[id].spec;
+        (spec.priority, spec.preemptible) = (priority, preemptible);
+        held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Plus));
     }
 
     /// One pod of a workload more, or less, has a place.

@@ -7,7 +7,7 @@ use serde_json::json;
 use units::Instant;
 
 use super::context::Context;
-use super::intent::Shown;
+use super::intent::{How, Shown};
 use super::session::claims;
 use cli_kit::exit::Error;
 use cli_kit::output::data;
@@ -60,13 +60,19 @@ pub(super) fn set_server(
     Ok(())
 }
 
-pub(super) async fn whoami(context: &Context, out: &mut dyn Write) -> Result<(), Error> {
+pub(super) async fn whoami(how: &How, context: &Context, out: &mut dyn Write) -> Result<(), Error> {
     // The server checks the token; what is in it is only worth printing after that.
     context.client.count_own_rules().await?;
     let claims = context.client.token().and_then(claims);
     let claim = |name: &str| claims.as_ref()?.get(name)?.as_str().map(str::to_owned);
     let subject = claim("sub").unwrap_or_else(|| "unknown".to_owned());
-    writeln!(out, "User: {}", claim("email").unwrap_or_else(|| subject.clone()))?;
+    let user = claim("email").unwrap_or_else(|| subject.clone());
+    if !how.shown.is_text() {
+        let (server, way) = (context.client.url(), context.way());
+        let value = json!({"user": user, "id": subject, "loggedInBy": way, "server": server});
+        return how.data(&value, &[format!("user/{user}")], out);
+    }
+    writeln!(out, "User: {user}")?;
     writeln!(out, "Logged in Id: {subject}")?;
     writeln!(out, "Logged in by: {}", context.way())?;
     Ok(())

@@ -1,45 +1,13 @@
-//! Completion of command lines: the script that a shell reads once, and the names that only the
-//! server knows. Owns what it may cost: a moment, and no message.
-
-use std::ffi::OsString;
-use std::io::Write;
-use std::time::Duration;
+//! The names that complete command lines. Owns: which objects of the server a line is about.
 
 use clap_complete::engine::CompletionCandidate;
-use clap_complete::env::{CompleteEnv, Shells};
 
-use super::args::{Global, tree};
+use super::args::Global;
 use super::context::Context;
-use super::intent::{Framework, Noun, Objects, Shell};
+use super::intent::{Framework, Noun, Objects};
 use super::{objects, rows};
+use cli_kit::complete::{line, names as candidates, value_of};
 use cli_kit::exit::Error;
-
-/// The variable by which a shell's script asks this program.
-const ASKED_BY: &str = "COMPLETE";
-/// Whoever presses Tab does not wait longer.
-const ASK_MAX: Duration = Duration::from_millis(700);
-
-/// Answers a shell that asks how a line goes on; false if none does.
-///
-/// # Errors
-/// The shell is not known, or its question makes no sense.
-pub(super) fn answered(argv: &[OsString]) -> Result<bool, clap::Error> {
-    CompleteEnv::with_factory(tree).var(ASKED_BY).try_complete(argv, None)
-}
-
-/// Writes the script of a shell.
-pub(super) fn script(shell: Shell, out: &mut dyn Write) -> Result<(), Error> {
-    let shells = Shells::builtins();
-    let completer = shells.completer(match shell {
-        Shell::Bash => "bash",
-        Shell::Zsh => "zsh",
-        Shell::Fish => "fish",
-        Shell::Powershell => "powershell",
-    });
-    let completer = completer.ok_or_else(|| Error::Failed("this shell is not known".to_owned()))?;
-    completer.write_registration(ASKED_BY, "runai", "runai", "runai", out)?;
-    Ok(())
-}
 
 /// Priorities, the lowest first.
 const PRIORITIES: [&str; 7] =
@@ -101,39 +69,16 @@ pub(super) fn projects() -> Vec<CompletionCandidate> {
     })
 }
 
-/// What the server answers; nothing if it does not, as nobody reads a message here.
+/// What the server answers; nothing if it does not.
 fn asked(
     ask: impl AsyncFnOnce(&Context) -> Result<Vec<(String, String)>, Error>,
 ) -> Vec<CompletionCandidate> {
-    let global = Global { project: project_in(&line()), ..Global::default() };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let (Ok(runtime), Ok(context)) =
-        (runtime, Context::open(&global, &|name| std::env::var(name).ok()))
-    else {
+    let project = value_of(&line(), &["-p", "--project"]);
+    let global = Global { project, ..Global::default() };
+    let Ok(context) = Context::open(&global, &|name| std::env::var(name).ok()) else {
         return Vec::new();
     };
-    let answer = runtime.block_on(async { tokio::time::timeout(ASK_MAX, ask(&context)).await });
-    let names = answer.ok().and_then(Result::ok).unwrap_or_default();
-    let candidate = |(name, about): (String, String)| {
-        let about = Some(about).filter(|about| !about.is_empty());
-        CompletionCandidate::new(name).help(about.map(Into::into))
-    };
-    names.into_iter().map(candidate).collect()
-}
-
-/// The words so far.
-fn line() -> Vec<String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
-/// The project that a line names so far.
-fn project_in(words: &[String]) -> Option<String> {
-    let behind = words.windows(2).find_map(|pair| match &*pair[0] {
-        "-p" | "--project" => Some(pair[1].clone()),
-        _ => None,
-    });
-    behind
-        .or_else(|| words.iter().find_map(|word| Some(word.strip_prefix("--project=")?.to_owned())))
+    candidates(ask(&context))
 }
 
 /// What a line calls the workloads that it is about.

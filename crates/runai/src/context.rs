@@ -58,7 +58,7 @@ impl Context {
             (Some(session), ..) => session.way.as_deref().unwrap_or("another program"),
             (None, Some(_), _) => "RUNAI_TOKEN",
             (None, None, Some(_)) => "the token of this machine's server",
-            (None, None, None) => "nobody",
+            (None, None, None) => "no login",
         }
     }
 
@@ -80,7 +80,7 @@ impl Context {
 
     /// The project, for a command that needs the server as well: a server that does not run is
     /// told first, since without it no project can be chosen.
-    async fn chosen_project(&self) -> Result<&str, Error> {
+    pub(super) async fn chosen_project(&self) -> Result<&str, Error> {
         if self.project().is_err() {
             self.client.status().await?;
         }

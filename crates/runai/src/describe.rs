@@ -17,6 +17,7 @@ use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::output::columns;
 use cli_kit::table::{Table, age, ago};
+use cli_kit::when::exact;
 pub(super) use sheet::Sheet;
 
 pub(super) async fn workload(
@@ -192,7 +193,7 @@ impl Page<'_> {
 
     /// When something was.
     fn moment(&self, at: Time) -> String {
-        if self.exact { at.to_string() } else { ago(self.now_ms.saturating_sub(at.0.0)) }
+        if self.exact { exact(at.0.0) } else { ago(self.now_ms.saturating_sub(at.0.0)) }
     }
 
     fn age(&self, at_ms: u64) -> String {

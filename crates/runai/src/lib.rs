@@ -59,12 +59,13 @@ use cli_kit::settings::{Env, TableStyle};
 use context::Context;
 use intent::{Alone, Intent};
 pub use list::projects_v2 as projects_table;
+pub use manifest::yaml;
 pub use submission::{Submission, submission};
 
 /// Runs a command line, the program's name included.
 #[must_use]
 pub fn main(argv: Vec<OsString>) -> ExitCode {
-    match complete::answered(&argv) {
+    match cli_kit::complete::answered(args::tree, &argv) {
         Ok(true) => return ExitCode::SUCCESS,
         Ok(false) => {}
         Err(error) => return exit::parser_said(&error),
@@ -76,6 +77,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     if global.is_quiet() {
         plain::be_quiet();
     }
+    global.color.choose();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Error::Failed(format!("failed to start: {error}")).report(),
@@ -170,7 +172,7 @@ async fn run_alone(
             plain::tell(why);
             Ok(())
         }
-        Alone::Complete(shell) => complete::script(shell, out),
+        Alone::Complete(shell) => cli_kit::complete::script(shell, "runai", out),
         Alone::Version { short } => account::version(short, out),
     }
 }
@@ -214,6 +216,17 @@ async fn look(intent: &Intent, context: &Context, raw: &mut dyn Write) -> Result
         Intent::DescribeNodes(names, how) => {
             show(how, raw, async |out| describe::nodes(names, how, context, out).await).await
         }
+        Intent::TopNodes { names, details, how } => {
+            let list =
+                async |out: &mut dyn Write| top::nodes(names, *details, how, context, out).await;
+            show(how, raw, list).await
+        }
+        Intent::TopJobs { all_projects, how } => {
+            show(how, raw, async |out| top::jobs(*all_projects, how, context, out).await).await
+        }
+        Intent::Whoami(how) => {
+            show(how, raw, async |out| account::whoami(how, context, out).await).await
+        }
         _ => Ok(()),
     }
 }
@@ -232,10 +245,11 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         | Intent::DescribeObject(..)
         | Intent::Describe(_)
         | Intent::Explain(..)
-        | Intent::DescribeNodes(..) => look(&intent, context, raw).await,
+        | Intent::DescribeNodes(..)
+        | Intent::TopNodes { .. }
+        | Intent::TopJobs { .. }
+        | Intent::Whoami(_) => look(&intent, context, raw).await,
         Intent::Top => live::run(context).await,
-        Intent::TopNodes { names, details } => top::nodes(&names, details, context, out).await,
-        Intent::TopJobs { all_projects } => top::jobs(all_projects, context, out).await,
         Intent::Logs { of, which } => logs::run(&of, &which, context, raw).await,
         Intent::Wait(wait) => wait::run(wait, context).await,
         Intent::Change(request) => change::run(request, context, out).await,
@@ -254,7 +268,6 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::SetServer(url) => account::set_server(&url, &mut context.settings, out),
         Intent::Login(way) => login::run(way, context, out).await,
         Intent::Logout => login::out(context, out).await,
-        Intent::Whoami => account::whoami(context, out).await,
         Intent::Token(shown) => account::token(shown, context, out).await,
         Intent::DescribeSettings(shown) => config::describe(shown, context, out),
         Intent::GenerateSettings(file) => config::generate(file.as_deref(), context, out).await,

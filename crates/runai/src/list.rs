@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use api_types::{DisplayedCluster, GpuTrouble, NodeStatus, Project, ProjectEffective, Workload};
+use client::Selection;
 
 use super::context::{Context, now_ms};
-use super::intent::{Dialect, How, ListWorkloads, Page};
+use super::intent::{Dialect, How, ListWorkloads, Only, Page};
 use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::output::{Style, columns};
@@ -20,28 +21,25 @@ pub(super) async fn workloads(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let how = &list.how;
-    let mut found = if list.all_projects {
-        context.client.workloads(None).await?
-    } else {
-        context.workloads().await?
-    };
-    found.retain(|workload| rows::is_a(workload, list.noun));
-    if !list.phases.is_empty() {
-        let is_in = |phase: &str| list.phases.iter().any(|one| one.eq_ignore_ascii_case(phase));
-        found.retain(|workload| is_in(&workload.phase));
-    }
     let style = context.settings.table().or(list.table).unwrap_or(TableStyle::V2);
-    match style {
-        TableStyle::V1 => rows::sort_v1(&mut found),
-        TableStyle::V2 => rows::sort_v2(&mut found),
+    let project = if list.all_projects { None } else { Some(context.chosen_project().await?) };
+    let asked = selection(list, style, project)?;
+    let (found, after) = context.client.select(&asked).await?;
+    if let Some(project) = project.filter(|_| found.is_empty())
+        && context.client.project(project).await?.is_none()
+    {
+        return Err(context.no_project(project).await?);
     }
     let (now_ms, show_request) = (now_ms(), context.settings.show_request());
     let table = |workloads: &[Workload], wide: bool| match style {
         TableStyle::V1 => rows::table_v1(workloads, now_ms, wide),
         TableStyle::V2 => rows::table_v2(workloads, show_request, now_ms, wide),
     };
-    let found = how.order(found, |all| table(all, true))?;
-    let (page, rest) = list.page.of(found);
+    let (page, rest) = match how.sort {
+        // A server knows not every column, so these are all of them.
+        Some(_) => list.page.of(how.order(found, |all| table(all, true))?),
+        None => (found, usize::try_from(after).unwrap_or(usize::MAX)),
+    };
     if !how.shown.is_text() {
         let name = |one: &Workload| format!("{}/{}", one.kind.to_lowercase(), one.name);
         return how.data(&page, &page.iter().map(name).collect::<Vec<_>>(), out);
@@ -59,6 +57,47 @@ pub(super) async fn workloads(
     out.write_all(text.as_bytes())?;
     tell_rest(list.page, page.len(), rest);
     Ok(())
+}
+
+/// What the server is asked for: the rows that are printed, and no others unless they are put into
+/// another order here.
+pub(super) fn selection(
+    list: &ListWorkloads,
+    style: TableStyle,
+    project: Option<&str>,
+) -> Result<Selection, Error> {
+    let Only { phases, nodes, users, labels } = &list.only;
+    let mut conditions = Vec::new();
+    let mut must = |field: &str, values: &[String]| {
+        if !values.is_empty() {
+            conditions.push(format!("{field}=={}", values.join("|")));
+        }
+    };
+    must("projectName", project.map(str::to_owned).as_slice());
+    if let Some((field, value)) = rows::condition_of(list.noun) {
+        must(field, &[value.to_owned()]);
+    }
+    let phases: Vec<String> = phases.iter().map(|phase| rows::phase_named(phase)).collect();
+    must("phase", &phases);
+    must("nodes", nodes);
+    must("submittedBy", users);
+    labels.iter().for_each(|(name, value)| must("labels", &[format!("{name}={value}")]));
+    if conditions.iter().any(|condition| condition.contains(',')) {
+        let text = "a name of a project, node, user or label has no comma";
+        return Err(Error::Usage(text.to_owned()));
+    }
+    let order = match style {
+        TableStyle::V1 => "qualifiedName",
+        TableStyle::V2 => "activity",
+    };
+    let Page { offset, limit } = if list.how.sort.is_some() { Page::default() } else { list.page };
+    let rows = |count| u64::try_from(count).unwrap_or(u64::MAX);
+    Ok(Selection {
+        conditions,
+        sort_by: Some((order, false)),
+        offset: rows(offset),
+        limit: limit.map(rows),
+    })
 }
 
 /// Says how to see the rows that come after a page with so many.

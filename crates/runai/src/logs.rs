@@ -190,13 +190,13 @@ pub(super) const fn is_away(error: &Error) -> bool {
     )
 }
 
-/// Says of an inference that it has no pods because nobody asks.
+/// Refuses an inference that has no pods because there are no requests.
 pub(super) fn refuse_resting(workload: &Workload) -> Result<(), Error> {
     if !rows::rests(workload) {
         return Ok(());
     }
     let name = &workload.name;
     Err(Error::Failed(format!(
-        "{name} has no replica now, because nobody asks; the next request brings one up"
+        "{name} is scaled to zero, because there are no requests; the next request starts a replica"
     )))
 }

@@ -44,13 +44,15 @@ impl Loopback {
                     return code;
                 }
             }
-            Err(Error::Failed("nothing listens for the browser any more".to_owned()))
+            Err(Error::Failed(
+                "the listener for the browser has ended; run `runai login` again".to_owned(),
+            ))
         };
         tokio::select! {
             error = listen(&self.listener, found) => Err(deaf(error)),
             code = look => code,
             () = tokio::time::sleep(LOGIN_WAIT) => {
-                Err(Error::Failed("nobody logged in within ten minutes; begin again".to_owned()))
+                Err(Error::Failed("the login was not finished within ten minutes; run `runai login` again".to_owned()))
             }
         }
     }
@@ -113,7 +115,7 @@ pub(super) fn code_in(query: &str, state: &str) -> Option<Result<String, Error>>
     Some(get("code").ok_or_else(|| {
         let said = [get("error"), get("error_description")].into_iter().flatten();
         let said = said.map(|text| units::shown(&text)).collect::<Vec<_>>().join(": ");
-        Error::Failed(format!("the login provider gave no code ({said}); begin again"))
+        Error::Failed(format!("the login provider gave no code ({said}); run `runai login` again"))
     }))
 }
 

@@ -68,14 +68,21 @@ pub(super) async fn run(
     settle_own(&made.id, context).await
 }
 
-/// The one manifest of a text. Words mean what they mean in YAML 1.2, of which JSON is a part.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+/// The one document of a text. Words mean what they mean in YAML 1.2, of which JSON is a part.
+///
+/// # Errors
+/// It is no YAML, or has several documents.
+pub fn yaml(text: &str) -> Result<Value, String> {
     let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
-    let manifest: Value =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| match error {
-            serde_saphyr::Error::MultipleDocuments { .. } => SEVERAL.to_owned(),
-            error => error.to_string(),
-        })?;
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| match error {
+        serde_saphyr::Error::MultipleDocuments { .. } => SEVERAL.to_owned(),
+        error => error.to_string(),
+    })
+}
+
+/// The one manifest of a text.
+pub(super) fn parse(text: &str) -> Result<Value, String> {
+    let manifest = yaml(text)?;
     match manifest {
         Value::Object(_) => Ok(manifest),
         _ => Err("it begins with apiVersion, kind and metadata".to_owned()),

@@ -5,7 +5,7 @@ use api_types as wire;
 use super::args::v2;
 use super::intent::{
     Distributed, Effect, Framework, Gpu, Kind, Master, Runs, SecretFiles, Spec, Submit, Toleration,
-    Variable,
+    Update, Variable,
 };
 
 /// What a submission asks for in a project of which only the number is known. What it inherits has
@@ -41,11 +41,21 @@ pub(super) fn creation(submit: &Submit, name: &str, project_id: String) -> wire:
     request
 }
 
-/// What becomes different of an inference.
-pub(super) fn change(of: &Spec, serving: &v2::Serving) -> wire::InferenceUpdateRequest {
-    let mut asked = spec(of);
+/// What becomes different of a workload.
+pub(super) fn change(update: &Update) -> wire::InferenceUpdateRequest {
+    let Update { of: _, spec: set, serving, labels_gone, annotations_gone } = update;
+    let mut asked = spec(set);
     serves(serving, &mut asked);
+    asked.labels =
+        some(set.labels.iter().map(pair).chain(labels_gone.iter().map(|name| removed(name))));
+    let gone = annotations_gone.iter().map(|name| removed(name));
+    asked.annotations = some(set.annotations.iter().map(pair).chain(gone));
     wire::InferenceUpdateRequest { spec: asked }
+}
+
+/// A pair that is there no longer.
+fn removed(name: &str) -> wire::NameValue {
+    wire::NameValue { name: name.to_owned(), value: String::new(), exclude: Some(true) }
 }
 
 fn spec(of: &Spec) -> wire::WorkloadSpec {

@@ -99,15 +99,8 @@ pub(super) fn v2_row(workload: &Workload, show_request: bool) -> [String; 6] {
     ]
 }
 
-/// v1: by project, then name.
-pub(super) fn sort_v1(workloads: &mut [Workload]) {
-    workloads.sort_by(|a, b| {
-        (&a.project_name, &a.name, a.created_at).cmp(&(&b.project_name, &b.name, b.created_at))
-    });
-}
-
 /// v2: running first, larger allocation first, within quota before over quota, then age; the
-/// order of the published sample (reference Z.3).
+/// order of the published sample (reference Z.3). A server sorts lists so by `activity`.
 pub(super) fn sort_v2(workloads: &mut [Workload]) {
     workloads.sort_by(|a, b| {
         let key = |w: &Workload| {
@@ -189,6 +182,38 @@ pub(super) fn type_v1(workload: &Workload) -> &str {
     }
 }
 
+/// The field and the value by which a server finds what goes by this noun; none = all does.
+pub(super) const fn condition_of(noun: Noun) -> Option<(&'static str, &'static str)> {
+    Some(match noun {
+        Noun::Job | Noun::Workload => return None,
+        Noun::Training => ("type", "Training|Distributed"),
+        Noun::Standard => ("type", "Training"),
+        Noun::Distributed => ("type", "Distributed"),
+        Noun::Workspace => ("type", "Workspace"),
+        Noun::Inference => ("type", "Inference"),
+        Noun::Framework(framework) => ("distributedFramework", framework_name(framework)),
+    })
+}
+
+/// A phase as the server spells it.
+pub(super) fn phase_named(typed: &str) -> String {
+    let mut phase = typed.to_ascii_lowercase();
+    if let Some(first) = phase.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    phase
+}
+
+const fn framework_name(framework: Framework) -> &'static str {
+    match framework {
+        Framework::Mpi => "MPI",
+        Framework::PyTorch => "PyTorch",
+        Framework::Tf => "TF",
+        Framework::XgBoost => "XGBoost",
+        Framework::Jax => "JAX",
+    }
+}
+
 /// Whether a workload goes by this noun.
 pub(super) fn is_a(workload: &Workload, noun: Noun) -> bool {
     match noun {
@@ -199,14 +224,7 @@ pub(super) fn is_a(workload: &Workload, noun: Noun) -> bool {
         Noun::Workspace => workload.kind == "Workspace",
         Noun::Inference => workload.kind == "Inference",
         Noun::Framework(framework) => {
-            let name = match framework {
-                Framework::Mpi => "MPI",
-                Framework::PyTorch => "PyTorch",
-                Framework::Tf => "TF",
-                Framework::XgBoost => "XGBoost",
-                Framework::Jax => "JAX",
-            };
-            workload.distributed_framework.as_deref() == Some(name)
+            workload.distributed_framework.as_deref() == Some(framework_name(framework))
         }
     }
 }

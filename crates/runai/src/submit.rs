@@ -108,16 +108,22 @@ fn not_preemptible(workload: &wire::Workload) -> Option<String> {
     })
 }
 
-/// Gives an inference new values.
+/// Changes a workload that exists.
 pub(super) async fn update(
     update: Update,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let there = context.existing(&update.of).await?;
-    let change = request::change(&update.spec, &update.serving);
-    let changed = context.client.update_inference(&there.id, &change).await?;
-    writeln!(out, "Updating inference {}...", changed.name)?;
+    let (kind, word) = match there.kind.as_str() {
+        "Workspace" => (WorkloadKind::Workspace, "workspace"),
+        "Distributed" => (WorkloadKind::Distributed, "training"),
+        "Inference" => (WorkloadKind::Inference, "inference"),
+        _ => (WorkloadKind::Training, "training"),
+    };
+    let change = request::change(&update);
+    let changed = context.client.update(kind, &there.id, &change).await?;
+    writeln!(out, "Updating {word} {}...", changed.name)?;
     out.flush()?;
     settle_own(&there.id, context).await
 }

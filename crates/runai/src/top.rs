@@ -6,13 +6,16 @@ use std::io::Write;
 
 use api_types::{MetricsResponse, NodeStatus, Time, Workload};
 use client::Client;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 use units::Instant;
 
 use super::context::{Context, now_ms};
+use super::intent::How;
 use super::list::{conditions, named_nodes};
 use super::rows;
 use cli_kit::exit::Error;
-use cli_kit::output::columns;
+use cli_kit::output::{Style, columns};
 use cli_kit::table::{Grouped, Table, age};
 
 /// The time that a value is the mean of.
@@ -60,6 +63,20 @@ impl Used {
     }
 }
 
+/// By type; what was measured of each GPU by its number.
+impl Serialize for Used {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut kinds: BTreeMap<&str, Value> = BTreeMap::new();
+        for ((kind, gpu), value) in &self.0 {
+            match gpu {
+                None => drop(kinds.insert(kind, (*value).into())),
+                Some(gpu) => kinds.entry(kind).or_insert_with(|| json!({}))[gpu] = (*value).into(),
+            }
+        }
+        kinds.serialize(serializer)
+    }
+}
+
 async fn measured(path: &str, types: &[&str], client: &Client) -> Result<Used, Error> {
     let now_ms = now_ms();
     let [start, end] = [now_ms.saturating_sub(SPAN_MS), now_ms].map(|ms| Time(Instant(ms)));
@@ -74,6 +91,7 @@ pub(super) async fn of_node(name: &str, client: &Client) -> Result<Used, Error> 
 pub(super) async fn nodes(
     names: &[String],
     details: bool,
+    how: &How,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
@@ -82,17 +100,77 @@ pub(super) async fn nodes(
         let used = of_node(&node.name, &context.client).await?;
         all.push((node, used));
     }
+    let all = how.order(all, keys_of_nodes)?;
+    if !how.shown.is_text() {
+        let each: Vec<_> = all.iter().map(|(of, used)| Measured { of, measured: used }).collect();
+        let names = all.iter().map(|(node, _)| format!("node/{}", node.name)).collect::<Vec<_>>();
+        return how.data(&each, &names, out);
+    }
     let table = nodes_table(&all, details, names.is_empty());
-    write!(out, "{}", table.fitted(columns(), &[]).plain())?;
+    out.write_all(grouped(table, how, &[]).as_bytes())?;
     for (node, used) in all.iter().filter(|(node, _)| details && !node.gpu_used.is_empty()) {
-        write!(
-            out,
-            "\nGPUs of {}:\n{}",
-            node.name,
-            gpus_table(node, used).fitted(columns(), &[]).plain()
-        )?;
+        let gpus = how.text(gpus_table(node, used), Style::Plain, &[]);
+        write!(out, "\nGPUs of {}:\n{gpus}", node.name)?;
     }
     Ok(())
+}
+
+/// A table of groups as text: as wide as the terminal, if one shows it.
+fn grouped(table: Grouped, how: &How, drop_first: &[&str]) -> String {
+    let table = if how.is_wide() { table } else { table.fitted(columns(), drop_first) };
+    if how.no_headers { table.headless().plain() } else { table.plain() }
+}
+
+/// Something with what was measured of it, for programs.
+#[derive(Debug, Serialize)]
+struct Measured<'a, T> {
+    #[serde(flatten)]
+    of: &'a T,
+    measured: &'a Used,
+}
+
+/// What the list of nodes can be ordered by.
+fn keys_of_nodes(all: &[(NodeStatus, Used)]) -> Table {
+    let titles = ["Name", "Status", "GPU", "GPU Utilization", "CPU", "CPU Utilization"];
+    let mut table = Table::new(&[&titles[..], &["Memory", "Memory Usage"]].concat());
+    let number = |value: Option<f64>| value.map_or_else(none, |value| value.to_string());
+    for (node, used) in all {
+        let Line { gpus, cores, memory, .. } = Line::of(node, used);
+        table.row([
+            node.name.clone(),
+            conditions(node),
+            number(Some(gpus.all)),
+            number(gpus.used),
+            number(Some(cores.all)),
+            number(cores.used),
+            number(Some(memory.all)),
+            number(memory.used),
+        ]);
+    }
+    table
+}
+
+/// What the list of jobs can be ordered by.
+fn keys_of_jobs(all: &[(Workload, Used)]) -> Table {
+    let titles = ["Name", "Project", "User", "Type", "Duration", "Node", "GPU", "GPU Util"];
+    let mut table = Table::new(&[&titles[..], &["GPU Memory", "CPU", "CPU Memory"]].concat());
+    let number = |value: Option<f64>| value.map_or_else(none, |value| value.to_string());
+    for (workload, used) in all {
+        table.row([
+            workload.name.clone(),
+            workload.project_name.clone(),
+            workload.submitted_by.clone(),
+            rows::type_v1(workload).to_owned(),
+            workload.total_running_time_seconds.to_string(),
+            rows::node(workload),
+            workload.allocated_resources.gpu.0.to_string(),
+            number(used.get(GPUS)),
+            number(used.get(GPU_MEMORY)),
+            number(used.get(CORES)),
+            number(used.get(MEMORY)),
+        ]);
+    }
+    table
 }
 
 /// The nodes, and with `total` all of them together.
@@ -238,6 +316,7 @@ pub(super) fn gpus_table(node: &NodeStatus, used: &Used) -> Table {
 
 pub(super) async fn jobs(
     all_projects: bool,
+    how: &How,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
@@ -249,19 +328,26 @@ pub(super) async fn jobs(
     found.retain(|workload| ["Running", "Degraded"].contains(&workload.phase.as_str()));
     let held = |workload: &Workload| workload.allocated_resources.gpu;
     found.sort_by(|a, b| held(b).cmp(&held(a)).then_with(|| a.name.cmp(&b.name)));
-    if !all_projects {
-        let project = context.project()?;
-        writeln!(out, "Showing jobs with status Running for project {project}")?;
-    }
     let mut all = Vec::new();
     for workload in found {
         let path = format!("/api/v1/workloads/{}/metrics", workload.id);
         let used = measured(&path, &OF_JOBS, &context.client).await?;
         all.push((workload, used));
     }
+    let all = how.order(all, keys_of_jobs)?;
+    if !how.shown.is_text() {
+        let each: Vec<_> = all.iter().map(|(of, used)| Measured { of, measured: used }).collect();
+        let name = |one: &Workload| format!("{}/{}", one.kind.to_lowercase(), one.name);
+        let names = all.iter().map(|(workload, _)| name(workload)).collect::<Vec<_>>();
+        return how.data(&each, &names, out);
+    }
+    if !all_projects && !how.no_headers {
+        let project = context.project()?;
+        writeln!(out, "Showing jobs with status Running for project {project}")?;
+    }
     // The last columns matter least, those of GPUs most.
     let drop_first = ["NODE", "TYPE", "USER"];
-    Ok(write!(out, "{}", jobs_table(&all).fitted(columns(), &drop_first).plain())?)
+    Ok(out.write_all(grouped(jobs_table(&all), how, &drop_first).as_bytes())?)
 }
 
 pub(super) fn jobs_table(all: &[(Workload, Used)]) -> Grouped {

@@ -516,6 +516,8 @@ pub enum Change {
     Project(ProjectRow),
     /// A workload is new.
     Workload(Box<WorkloadRow>),
+    /// A workload is asked for otherwise.
+    WorkloadSpec(Uuid, Box<WorkloadSpecBody>),
     /// A workload stands otherwise.
     WorkloadState(Uuid, WorkloadState),
     /// A pod is new or stands otherwise.

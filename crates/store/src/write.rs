@@ -49,6 +49,13 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::Department(row) => department(row),
         Change::Project(row) => project(row),
         Change::Workload(row) => workload(row),
+        Change::WorkloadSpec(id, spec) => Ok(Statement::new(
+            "change what a workload asks for",
+            "UPDATE workloads SET spec = $2 WHERE id = $1",
+        )
+        .text(id.to_string())
+        .json(spec)?
+        .must_hit()),
         Change::WorkloadState(id, state) => workload_state(*id, state),
         Change::Pod(row) => pod(row),
         Change::PodsGone(before) => Ok(Statement::new(

@@ -20,6 +20,7 @@ mod share;
 mod submit;
 mod topology;
 mod typed;
+mod update;
 mod urls;
 mod workload;
 
@@ -42,6 +43,7 @@ pub(crate) use share::{ranks, shares, some_shares};
 pub(crate) use submit::{Asker, check_compute, check_spec, command, words};
 pub(crate) use topology::network_topology;
 pub(crate) use typed::{asked_for, typed};
+pub(crate) use update::{change, check_changeable};
 pub(crate) use urls::page;
 pub(crate) use workload::{category, kind_name, kind_plural, phase_name, workload};
 

@@ -223,7 +223,7 @@ fn check_variable(name: &str) -> Result<(), Fault> {
     Err(Fault::field("spec.environmentVariables", why))
 }
 
-fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>, Fault> {
+pub(super) fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>, Fault> {
     let kept = pairs.into_iter().filter(|pair| pair.exclude != Some(true));
     kept.map(|pair| match pair.name.chars().count() {
         1..=63 => Ok((pair.name, pair.value)),
@@ -232,7 +232,7 @@ fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>,
     .collect()
 }
 
-fn labels(given: Option<Vec<NameValue>>) -> Result<BTreeMap<String, String>, Fault> {
+pub(super) fn labels(given: Option<Vec<NameValue>>) -> Result<BTreeMap<String, String>, Fault> {
     const FIELD: &str = "spec.labels";
     let labels = pairs(FIELD, given.unwrap_or_default())?;
     for (key, value) in &labels {

@@ -392,6 +392,21 @@ fn states(pods: &[PodView]) -> PodStates {
     states
 }
 
+/// The order of the published list of workloads, as a text: those that run first, then those that
+/// hold more GPUs, those within the quota, the older ones.
+fn activity(view: &WorkloadView) -> String {
+    let rank = match view.phase {
+        Phase::Running | Phase::Degraded => 0,
+        Phase::Initializing | Phase::Updating | Phase::Stopping | Phase::Deleting => 1,
+        Phase::Pending | Phase::Resuming => 2,
+        Phase::Stopped => 3,
+        Phase::Completed | Phase::Failed => 4,
+    };
+    let held_last = u64::MAX - view.allocated.gpu_millis;
+    let (over, created, name) = (u8::from(view.over_quota), view.created_at.0, &view.spec.name);
+    format!("{rank} {held_last:020} {over} {created:020} {name}")
+}
+
 impl Row for WorkloadView {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("id", Type::Text),
@@ -417,6 +432,10 @@ impl Row for WorkloadView {
         ("preemptible", Type::Flag),
         ("totalPendingTimeSeconds", Type::Number),
         ("totalRunningTimeSeconds", Type::Number),
+        ("nodes", Type::Text),
+        ("labels", Type::Text),
+        ("qualifiedName", Type::Text),
+        ("activity", Type::Text),
     ];
     const SEARCHED: &'static [&'static str] =
         &["name", "type", "projectName", "phase", "submittedBy"];
@@ -449,6 +468,13 @@ impl Row for WorkloadView {
             "preemptible" => Scalar::Flag(self.spec.preemptible),
             "totalPendingTimeSeconds" => Scalar::count(times_s(self, now).0),
             "totalRunningTimeSeconds" => Scalar::count(times_s(self, now).1),
+            "nodes" => Scalar::Texts(nodes(self).into_iter().map(Into::into).collect()),
+            "labels" => {
+                let pair = |(name, value): (&String, &String)| format!("{name}={value}").into();
+                Scalar::Texts(self.spec.labels.iter().map(pair).collect())
+            }
+            "qualifiedName" => Scalar::text(format!("{} {}", self.project_name, self.spec.name)),
+            "activity" => Scalar::text(activity(self)),
             _ => Scalar::Absent,
         }
     }

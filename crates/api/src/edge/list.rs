@@ -38,6 +38,8 @@ pub(crate) enum Scalar<'a> {
     Number(u64),
     Time(u64),
     Flag(bool),
+    /// Several texts. A condition holds if it holds for one of them, or with `!` for all.
+    Texts(Vec<Cow<'a, str>>),
 }
 
 impl<'a> Scalar<'a> {
@@ -268,6 +270,7 @@ fn first<'a, T, K: Ord>(rows: Vec<&'a T>, end: usize, key: impl Fn(&'a T) -> K) 
 fn has<T: Row>(row: &T, text: &str, now: Instant) -> bool {
     T::SEARCHED.iter().any(|field| match row.field(field, now) {
         Scalar::Text(value) => value.to_lowercase().contains(text),
+        Scalar::Texts(values) => values.iter().any(|one| one.to_lowercase().contains(text)),
         _ => false,
     })
 }
@@ -367,14 +370,39 @@ pub(crate) fn date(text: &str) -> Option<Instant> {
 
 impl Test {
     fn holds(&self, value: &Scalar<'_>) -> bool {
+        use Operator::{ContainsNot, IsNot};
+        match value {
+            Scalar::Texts(values) => {
+                let mut each = values.iter().map(|one| self.holds_for(&Scalar::text(one.as_ref())));
+                match self.operator {
+                    IsNot | ContainsNot => each.all(|holds| holds),
+                    _ => each.any(|holds| holds),
+                }
+            }
+            value => self.holds_for(value),
+        }
+    }
+
+    /// Whether a text is the operand, or one of the alternatives in it.
+    fn is_operand(&self, value: &Scalar<'_>) -> bool {
+        let one_of = |value: &str, operand: &str| operand.split('|').any(|one| one == value);
+        match (value, &self.operand) {
+            (Scalar::Text(value), Scalar::Text(operand)) => {
+                value == operand || one_of(value, operand)
+            }
+            (value, operand) => value == operand,
+        }
+    }
+
+    fn holds_for(&self, value: &Scalar<'_>) -> bool {
         let text = |test: fn(&str, &str) -> bool| match (value, &self.operand) {
             (Scalar::Text(value), Scalar::Text(operand)) => test(value, operand),
             _ => false,
         };
         let absent = *value == Scalar::Absent;
         match self.operator {
-            Operator::Is => *value == self.operand,
-            Operator::IsNot => *value != self.operand,
+            Operator::Is => self.is_operand(value),
+            Operator::IsNot => !self.is_operand(value),
             Operator::AtMost => !absent && *value <= self.operand,
             Operator::AtLeast => !absent && *value >= self.operand,
             Operator::Contains => text(|value, part| value.contains(part)),

@@ -5,14 +5,20 @@ use super::*;
 struct Thing(&'static str, u64, Option<u64>);
 
 impl Row for Thing {
-    const FIELDS: &'static [(&'static str, Type)] =
-        &[("name", Type::Text), ("gpus", Type::Number), ("at", Type::Time), ("big", Type::Flag)];
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("name", Type::Text),
+        ("gpus", Type::Number),
+        ("at", Type::Time),
+        ("big", Type::Flag),
+        ("parts", Type::Text),
+    ];
     const SEARCHED: &'static [&'static str] = &["name"];
     fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
         match name {
             "name" => Scalar::text(self.0),
             "gpus" => Scalar::Number(self.1),
             "big" => Scalar::Flag(self.1 > 1000),
+            "parts" => Scalar::Texts(vec![self.0[..1].into(), self.0[1..].into()]),
             _ => self.2.map_or(Scalar::Absent, Scalar::Time),
         }
     }
@@ -55,6 +61,13 @@ fn every_operator_selects() {
         ("big==true", vec!["b1"]),
         ("name=^a,gpus==0.5", vec!["a1"]),
         ("name==", vec![]),
+        ("name==a1|b1", vec!["a1", "b1"]),
+        ("name!=a1|b1", vec!["a2"]),
+        ("parts==a", vec!["a1", "a2"]),
+        ("parts==b|c", vec!["b1"]),
+        ("parts!=1", vec!["a2"]),
+        ("parts!@1", vec!["a2"]),
+        ("parts=^2", vec!["a2"]),
     ] {
         assert_eq!(run(&format!("filterBy={filter}")).unwrap().0, want, "{filter}");
     }

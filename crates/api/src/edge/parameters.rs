@@ -42,7 +42,12 @@ pub(crate) const PARAMETERS: [Parameter; 14] = {
         ("sortBy", Text, "Field to sort by"),
         SORT_ORDER,
         ("search", Text, "Text that one of the main fields contains"),
-        ("filterBy", Text, "Up to ten conditions, separated by commas: name==a1,phase!=Running"),
+        (
+            "filterBy",
+            Text,
+            "Up to ten conditions, separated by commas: name==a1,phase!=Running; alternatives of a text \
+             after == and != are separated by |",
+        ),
         DELETED,
         ("completed", Flag, "Changes nothing here"),
         VERBOSITY,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use api_types::{CreationRequest, SOURCE_HEADER, Training1};
+use api_types::{
+    CreationRequest, InferenceUpdateRequest, SOURCE_HEADER, Training1, WorkloadSpec as Asked,
+};
 use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
 use axum::http::HeaderMap;
@@ -15,7 +17,7 @@ use crate::access::{Where, resource_of};
 use crate::assets::{compose, take_secrets};
 use crate::convert;
 use crate::edge::{Accepted, Body, Caller, Fault};
-use crate::openapi::{Route, delete as del, get, post};
+use crate::openapi::{Route, delete as del, get, patch, post};
 use crate::policy::Policies;
 use crate::{mounts, urls};
 
@@ -24,7 +26,7 @@ pub(super) type Answer = Result<Accepted<Training1>, Fault>;
 /// The routes of one kind.
 macro_rules! routes {
     ($kind:expr, $path:literal, $family:literal, $one:literal, $shape:literal,
-     create: $create:literal, $request:literal) => {
+     create: $create:literal, $request:literal, change: $change:literal) => {
         [
             post(
                 concat!("/api/v1/workloads/", $path),
@@ -41,6 +43,14 @@ macro_rules! routes {
                 read,
             )
             .needs(Read, resource_of($kind), Where::Workload),
+            patch(
+                concat!("/api/v1/workloads/", $path, "/{workloadId}"),
+                concat!("update_", $one, "_spec"),
+                concat!("Changes the priority, labels and limits of a ", $one, " that exists"),
+                update,
+            )
+            .needs(Update, resource_of($kind), Where::Workload)
+            .naming("InferenceUpdateRequest", $change),
             del(
                 concat!("/api/v1/workloads/", $path, "/{workloadId}"),
                 concat!("delete_", $one),
@@ -71,16 +81,18 @@ macro_rules! routes {
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let trainings = routes!(
         WorkloadKind::Training, "trainings", "Trainings", "training", "Training1",
-        create: "create_training1", "TrainingCreationRequest"
+        create: "create_training1", "TrainingCreationRequest", change: "TrainingUpdateRequest"
     );
     let workspaces = routes!(
         WorkloadKind::Workspace, "workspaces", "Workspaces", "workspace", "Workspace1",
-        create: "create_workspace1", "WorkspaceCreationRequest"
+        create: "create_workspace1", "WorkspaceCreationRequest",
+        change: "WorkspaceUpdateRequest"
     );
     let distributed = routes!(
         WorkloadKind::Distributed, "distributed", "Distributed", "distributed",
         "DistributedWorkload",
-        create: "create_distributed", "DistributedCreationRequest"
+        create: "create_distributed", "DistributedCreationRequest",
+        change: "DistributedUpdateRequest"
     );
     trainings.into_iter().chain(workspaces).chain(distributed)
 }
@@ -193,6 +205,48 @@ pub(super) async fn read(
     Path(id): Path<String>,
 ) -> Result<Json<Training1>, Fault> {
     Ok(Json(convert::typed(&*find(&state, kind, &id)?, &state.context())))
+}
+
+async fn update(
+    FromState(state): FromState<Shared>,
+    Extension(kind): Extension<WorkloadKind>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Body(request): Body<InferenceUpdateRequest>,
+) -> Answer {
+    let view = find(&state, kind, &id)?;
+    let view = changed(&state, &caller, &view, request.spec).await?;
+    accepted(&state, &view)
+}
+
+/// Changes a workload that exists. A policy refuses what it did not refuse before.
+pub(super) async fn changed(
+    state: &Shared,
+    caller: &Caller,
+    view: &WorkloadView,
+    asked: Asked,
+) -> Result<Arc<WorkloadView>, Fault> {
+    let now = convert::typed(view, &state.context());
+    let as_request = |spec: &Asked| CreationRequest {
+        name: now.name.clone(),
+        project_id: now.project_id.clone(),
+        spec: Some(spec.clone()),
+        master_spec: now.master_spec.clone(),
+        master_spec_same_as_worker: now.master_spec_same_as_worker,
+        ..CreationRequest::default()
+    };
+    let after = asked.clone().over(now.spec.clone());
+    let of_manifest = view.spec.manifest.is_some();
+    convert::check_changeable(&now.name, of_manifest, &now.spec, &after)?;
+    let change = convert::change(asked)?;
+    let policies = Policies::around(state, view.spec.kind, Scope::Project(view.project_id))?;
+    if let Err(fault) = policies.judge(&as_request(&after))
+        && policies.judge(&as_request(&now.spec)) != Err(fault.clone())
+    {
+        return Err(fault);
+    }
+    let control = state.asked_by(caller);
+    Ok(control.update_workload(&caller.subject, view.id, change).await?)
 }
 
 pub(super) async fn delete(

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use api_types::{
-    DesiredPhase, Gvk, Preemptibility, TENANT_ID, WorkloadV2, WorkloadV2CreateRequest,
-    WorkloadV2GetResponse, WorkloadV2Metadata, WorkloadV2MetadataUpdateParams, WorkloadV2SyncInfo,
-    WorkloadV2UpdateRequest,
+    DesiredPhase, Gvk, Preemptibility, TENANT_ID, WorkloadSpec, WorkloadV2,
+    WorkloadV2CreateRequest, WorkloadV2GetResponse, WorkloadV2Metadata,
+    WorkloadV2MetadataUpdateParams, WorkloadV2SyncInfo, WorkloadV2UpdateRequest,
 };
 use auth::Action::{Delete, Read, Update};
 use auth::Resource;
@@ -18,7 +18,7 @@ use control::view::{Phase, WorkloadView};
 use serde_json::Value;
 
 use super::Shared;
-use super::typed::{asked_for, source};
+use super::typed::{asked_for, changed, source};
 use super::workloads::find;
 use crate::access::Where;
 use crate::convert::{self, Context};
@@ -35,7 +35,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let of = Resource::Workloads;
     let about = "Submits a manifest of Kubernetes: a pod, a job, or a job of a training operator";
     let changed =
-        "Suspends or resumes a workload, as its manifest says; nothing else can be changed";
+        "Gives a workload another priority, and suspends or resumes it, as its manifest says";
     let routes = [
         post(all, "create_workload_v2", about, create).needs(Read, of, Where::Anywhere),
         get(one, "get_workload_v2_by_id", "A workload with its manifest", read).needs(
@@ -132,29 +132,36 @@ async fn update(
     let fixed = |field: &str| {
         let name = &workload.spec.name;
         let why = format!(
-            "{field}: cannot be changed; `suspend` can. Delete `{name}` and submit it again with \
-             another value"
+            "{field}: cannot be changed; `suspend` and metadata.priority can. Delete `{name}` and \
+             submit it again with another value"
         );
         Fault::new(StatusCode::CONFLICT, why)
     };
     let before = shown(&workload, &state.context())?.workload;
     let said = request.metadata.unwrap_or_default();
     let WorkloadV2MetadataUpdateParams { priority, category } = said;
-    if priority.is_some_and(|said| said != before.metadata.priority) {
-        return Err(fixed("metadata.priority"));
-    }
     if category.is_some_and(|said| said != before.metadata.category) {
         return Err(fixed("metadata.category"));
     }
-    let Some(after) = given(request.manifest, request.manifest_base64_encoded)? else {
-        return Ok(Accepted(shown(&workload, &state.context())?));
-    };
+    let after = given(request.manifest, request.manifest_base64_encoded)?;
+    let after = after.unwrap_or_else(|| before.raw_manifest.clone());
     let suspend = manifest::is_suspended(&after);
     let running = |manifest: &Value| manifest::suspended(manifest, false);
     let (was, is) = (running(&before.raw_manifest), running(&after));
     if let Some(field) = manifest::difference(&was, &is, "manifest") {
         return Err(fixed(&field));
     }
+    let workload = match priority {
+        Some(priority) => {
+            let asked = WorkloadSpec { priority_class: Some(priority), ..WorkloadSpec::default() };
+            let named = |fault: Fault| Fault {
+                message: fault.message.replacen("spec.priorityClass", "metadata.priority", 1),
+                ..fault
+            };
+            changed(&state, &caller, &workload, asked).await.map_err(named)?
+        }
+        None => workload,
+    };
     let (control, by, id) = (state.asked_by(&caller), &caller.subject, workload.id);
     let made = match (suspend, before.desired_phase == DesiredPhase::Stopped) {
         (true, false) => control.suspend(by, id).await?,

@@ -42,6 +42,7 @@ mod templates;
 mod tenant;
 mod tls;
 mod topologies;
+mod updates;
 mod urls;
 mod usage;
 mod visits;

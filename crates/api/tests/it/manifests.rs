@@ -88,7 +88,7 @@ async fn pods_and_training_operators_become_what_they_say() {
 }
 
 #[tokio::test]
-async fn a_manifest_that_is_put_suspends_and_resumes_and_changes_nothing_else() {
+async fn a_put_suspends_resumes_and_changes_the_priority_and_nothing_else() {
     let server = Server::with_teams().await;
     let path = format!("{PATH}/{}", id(&submit(&server, &job()).await));
     let put = async |manifest: &Value| {
@@ -110,8 +110,15 @@ async fn a_manifest_that_is_put_suspends_and_resumes_and_changes_nothing_else() 
     let body = json!({ "manifest": other });
     let why = "manifest.spec.backoffLimit: cannot be changed";
     refused(&server, ("PUT", &path, &body), 409, why).await;
-    let body = json!({"metadata": {"priority": "very-high"}});
-    refused(&server, ("PUT", &path, &body), 409, "metadata.priority: cannot be changed").await;
+    let body = json!({"metadata": {"category": "Build"}});
+    refused(&server, ("PUT", &path, &body), 409, "metadata.category: cannot be changed").await;
+    let body = json!({"metadata": {"priority": "urgent"}});
+    refused(&server, ("PUT", &path, &body), 400, "metadata.priority: `urgent` is not").await;
+    let (status, answer) =
+        server.raw("PUT", &path, r#"{"metadata": {"priority": "very-high"}}"#).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    assert_eq!(answer["workload"]["metadata"]["priority"], "very-high");
+    assert_eq!(answer["workload"]["rawManifest"], job());
 }
 
 #[tokio::test]

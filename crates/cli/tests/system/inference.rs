@@ -182,8 +182,8 @@ fn replicas_come_with_requests_and_go_without() {
     assert_eq!(wanted(), Some(0), "nobody has asked yet");
     assert_eq!(replicas(&sandbox), 0);
     for (words, said) in [
-        ("logs svc", "svc has no replica now, because nobody asks"),
-        ("exec svc -- true", "svc has no replica now, because nobody asks"),
+        ("logs svc", "svc is scaled to zero, because there are no requests"),
+        ("exec svc -- true", "svc is scaled to zero, because there are no requests"),
         ("suspend svc", "with minReplicas 0 it has no replicas while nobody asks"),
     ] {
         let answer = sandbox.shell(&format!("runai -p team-a {words}"));

@@ -29,5 +29,6 @@ mod sessions;
 mod statuses;
 mod tls;
 mod tops;
+mod updates;
 mod waiting;
 mod walkthroughs;

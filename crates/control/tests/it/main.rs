@@ -26,6 +26,7 @@ mod restart;
 mod retention;
 mod secrets;
 mod topologies;
+mod update;
 mod usage;
 mod volumes;
 mod walks;

@@ -1,7 +1,9 @@
 //! What can be typed after `elastane user`, `application`, `access-key` and `access-rule`.
 
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates as Known;
 
+use crate::complete;
 use cli_kit::output::Format;
 
 /// `user …`.
@@ -21,11 +23,13 @@ pub(crate) enum User {
     /// Delete a user with roles and access keys; workloads go on
     Delete {
         /// E-mail address
+        #[arg(add = Known::new(complete::users))]
         email: String,
     },
     /// Give a user a new password to begin with, and end sessions and access keys
     ResetPassword {
         /// E-mail address
+        #[arg(add = Known::new(complete::users))]
         email: String,
     },
 }
@@ -44,11 +48,13 @@ pub(crate) enum Application {
     /// Delete a service account with its roles
     Delete {
         /// Name
+        #[arg(add = Known::new(complete::applications))]
         name: String,
     },
     /// Give a service account a new secret; the old one ends
     ResetSecret {
         /// Name
+        #[arg(add = Known::new(complete::applications))]
         name: String,
     },
 }
@@ -56,10 +62,10 @@ pub(crate) enum Application {
 /// `access-key …`. Users make their own.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AccessKey {
-    /// List everybody's access keys
+    /// List the access keys of all users
     #[command(visible_alias = "ls")]
     List(Format),
-    /// Delete an access key of anybody
+    /// Delete an access key of any user
     Delete {
         /// Client id
         client_id: String,
@@ -69,7 +75,7 @@ pub(crate) enum AccessKey {
 /// `access-rule …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AccessRule {
-    /// Give somebody a role in a project, a department or everywhere
+    /// Give a user, service account or group a role in a project, a department or everywhere
     Create {
         /// Role, such as l1-researcher or editor; `access-rule roles` lists them
         #[arg(long)]
@@ -98,10 +104,10 @@ pub(crate) enum AccessRule {
 #[group(required = true, multiple = false)]
 pub(crate) struct Subject {
     /// A user, by e-mail address
-    #[arg(long, value_name = "EMAIL")]
+    #[arg(long, value_name = "EMAIL", add = Known::new(complete::users))]
     pub(crate) user: Option<String>,
     /// A service account, by name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = Known::new(complete::applications))]
     pub(crate) application: Option<String>,
     /// A group, as the login provider calls it
     #[arg(long, value_name = "GROUP")]
@@ -113,10 +119,10 @@ pub(crate) struct Subject {
 #[group(required = true, multiple = false)]
 pub(crate) struct Scope {
     /// In a project
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = Known::new(complete::projects))]
     pub(crate) project: Option<String>,
     /// In a department and its projects
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = Known::new(complete::departments))]
     pub(crate) department: Option<String>,
     /// In the whole installation
     #[arg(long)]

@@ -77,9 +77,8 @@ settings! {
     /// Where the server keeps its state
     state_dir: PathBuf = read::state_dir {
         value: Some("DIR"),
-        unset: "`/var/lib/elastane` where it exists and this user may read it (the \
-                [packaged service](../operations/install.md), for root), else \
-                `$XDG_STATE_HOME/elastane`, else `~/.local/state/elastane`",
+        unset: "`/var/lib/elastane` if this user may read it, else `$XDG_STATE_HOME/elastane`, \
+            else `~/.local/state/elastane`",
         meaning: "database, token, runs and their output",
     }
 

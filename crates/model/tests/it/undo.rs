@@ -27,6 +27,7 @@ enum Op {
     Quota { queue: usize, gpus: u64 },
     Used { queue: usize, ppm: u64 },
     Marks { workload: usize, at: u64 },
+    Precedence { workload: usize, priority: u32, preemptible: bool },
     Move(Move),
 }
 
@@ -53,7 +54,10 @@ fn op() -> impl Strategy<Value = Op> {
         1 => n.clone().prop_map(Op::Drain),
         1 => (n.clone(), 0..9_u64).prop_map(|(queue, gpus)| Op::Quota { queue, gpus }),
         1 => (n.clone(), 0..9_u64).prop_map(|(queue, ppm)| Op::Used { queue, ppm }),
-        1 => (n, 0..9_u64).prop_map(|(workload, at)| Op::Marks { workload, at }),
+        1 => (n.clone(), 0..9_u64).prop_map(|(workload, at)| Op::Marks { workload, at }),
+        1 => (n, 0..3_u32, any::<bool>()).prop_map(|(workload, priority, preemptible)| {
+            Op::Precedence { workload, priority, preemptible }
+        }),
         9 => step().prop_map(Op::Move),
     ]
 }
@@ -210,6 +214,10 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
             cluster.set_evicted(id, at);
             cluster.set_checkpointed(id, Some(at));
             cluster.set_stale(id, (at.0.is_multiple_of(2)).then_some(at));
+        }
+        Op::Precedence { workload, priority, preemptible } => {
+            let id = some_workload(cluster, workload);
+            id.into_iter().for_each(|id| cluster.set_precedence(id, priority, preemptible));
         }
         Op::Move(ref step) => go(cluster, step),
     }

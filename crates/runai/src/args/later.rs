@@ -4,7 +4,9 @@
 use clap::builder::ValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command};
+
+use super::v2::What;
 
 /// A flag, and why it is not acted on.
 struct Later {
@@ -38,14 +40,15 @@ const fn value(name: &'static str, why: &'static str) -> Later {
 
 const BURST: &str = "a share of a GPU has no limit above the request";
 const MOUNT: &str = "there are no data volumes; use --new-pvc";
-const IMAGE: &str = "logins and images are the server's";
-const USER: &str = "users have no numbers here; give them with --run-as-uid";
+const IMAGE: &str = "the server pulls images, with the credentials of the project";
+const USER: &str = "the server knows no UID of a user; set it with --run-as-uid";
 /// The first dialect has no flag for them.
-const USER_V1: &str = "users have no numbers here; `runai training submit --run-as-uid UID` says as which one it runs";
+const USER_V1: &str =
+    "the server knows no UID of a user; set it with `runai training submit --run-as-uid UID`";
 const TERMINAL: &str =
-    "nobody is at a replica; `runai inference bash NAME` opens a terminal in one";
-const TOGETHER_ONCE: &str = "its pods work together, once; use --workers or --processes";
-const ALONE: &str = "it is one of one pod; use `runai submit NAME`";
+    "a replica has no terminal of its own; `runai inference bash NAME` opens one";
+const TOGETHER_ONCE: &str = "its pods run together, once; use --workers or --processes";
+const ALONE: &str = "it is for jobs of one pod; use `runai submit NAME`";
 
 const V1: &[Later] =
     &[switch("local-image", IMAGE), switch("run-as-user", USER_V1), value("user", USER_V1)];
@@ -56,9 +59,9 @@ const TOGETHER: &[Later] = &[
     switch("jupyter", ALONE),
     switch(
         "elastic",
-        "workers come and go with `submit-dist pytorch --min-replicas --max-replicas`",
+        "set the range of workers: `submit-dist pytorch --min-replicas --max-replicas`",
     ),
-    switch("preemptible", "it is a training, and preemptible"),
+    switch("preemptible", "distributed trainings are preemptible"),
     value("completions", TOGETHER_ONCE),
     value("parallelism", TOGETHER_ONCE),
 ];
@@ -66,8 +69,8 @@ const V2: &[Later] = &[
     maybe("image-pull-my-credentials", IMAGE),
     switch("run-as-user", USER),
     value("datavolume", MOUNT),
-    value("env-my-credentials", "credentials belong to scopes; use --env-secret"),
-    value("env-pod-field-ref", "a pod has no fields but those in its environment"),
+    value("env-my-credentials", "users have no credentials of their own; use --env-secret"),
+    value("env-pod-field-ref", "there are no Kubernetes pods whose fields could be read"),
     value("gpu-memory-limit", BURST),
     value("gpu-portion-limit", BURST),
     value("wait-for-submit", "a submission is answered at once"),
@@ -84,7 +87,7 @@ const INFERENCE: &[Later] = &[
 ];
 
 const MANIFEST: &[Later] =
-    &[value("mnnvl", "GPUs of several machines are not one; there is one machine")];
+    &[value("mnnvl", "there is one machine, and no NVLink between machines")];
 
 const PROVIDER: &str = "the server knows its login provider; `runai login` asks it";
 const LOGIN: &[Later] = &[
@@ -114,9 +117,27 @@ fn of(path: &[&str]) -> impl Iterator<Item = &'static Later> {
     of_all.iter().chain(more)
 }
 
+/// Whether a command changes what exists, of which only some can change.
+fn is_update(path: &[&str]) -> bool {
+    matches!(path, ["training" | "workspace" | "distributed", .., "update"])
+        || matches!(path, ["pytorch" | "mpi" | "tensorflow" | "xgboost" | "jax", "update"])
+}
+
+/// The flags of a submission that cannot change afterwards.
+fn fixed(command: &Command) -> impl Iterator<Item = Arg> + use<'_> {
+    let all = What::augment_args(Command::new("submit"));
+    let known = |arg: &Arg| command.get_arguments().any(|other| other.get_long() == arg.get_long());
+    let all: Vec<Arg> = all.get_arguments().cloned().collect();
+    all.into_iter().filter(move |arg| arg.get_long().is_some() && !known(arg))
+}
+
 /// Adds its flags to a command, hidden; it is named by the words that lead to it.
 #[must_use]
 pub(crate) fn add_to(command: Command, path: &[&str]) -> Command {
+    if is_update(path) {
+        let fixed: Vec<Arg> = fixed(&command).map(|arg| arg.hide(true)).collect();
+        return command.args(fixed);
+    }
     command.args(of(path).map(|later| {
         let arg = Arg::new(later.name).long(later.name).hide(true);
         if later.value != Value::Needed {
@@ -140,8 +161,31 @@ pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<(), clap::E
         path.push(word);
         at = below;
     }
+    let command = || super::command_of(tree, matches).clone();
+    if is_update(&path) {
+        let typed = |arg: &Arg| at.value_source(arg.get_id().as_str());
+        let hidden = command();
+        let mut hidden =
+            hidden.get_arguments().filter(|arg| arg.is_hide_set() && !arg.is_global_set());
+        let Some(arg) = hidden.find(|arg| typed(arg) == Some(ValueSource::CommandLine)) else {
+            return Ok(());
+        };
+        let flag = arg.get_long().unwrap_or_default();
+        let text = format!(
+            "--{flag} cannot change while the workload exists; delete it and submit it again with \
+             another value"
+        );
+        return Err(command().error(ErrorKind::UnknownArgument, text));
+    }
     let typed = |later: &&Later| at.value_source(later.name) == Some(ValueSource::CommandLine);
     let Some(Later { name, why, .. }) = of(&path).find(typed) else { return Ok(()) };
     let text = format!("--{name} is not supported yet: {why}; leave it out");
-    Err(super::command_of(tree, matches).clone().error(ErrorKind::UnknownArgument, text))
+    Err(command().error(ErrorKind::UnknownArgument, text))
+}
+
+/// Every flag with the reason why it is refused.
+#[cfg(test)]
+pub(crate) fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all = [V1, TOGETHER, V2, DISTRIBUTED, INFERENCE, MANIFEST, LOGIN, SETTINGS];
+    all.into_iter().flatten().map(|later| (later.name, later.why))
 }

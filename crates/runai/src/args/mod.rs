@@ -2,7 +2,7 @@
 //! Owns words, flags and their help. Refuses to know what any of it leads to (see `intent`).
 
 pub(crate) mod around;
-mod later;
+pub(crate) mod later;
 mod line;
 pub(crate) mod login;
 pub(crate) mod objects;
@@ -15,9 +15,7 @@ pub(crate) mod values;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{
-    ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
-};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete::{pools, projects, workloads};
@@ -52,7 +50,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "NAME")]
     #[arg(env = "RUNAI_CLI_CONFIG_FILE", hide_env_values = true)]
     pub(crate) config_file: Option<String>,
-    /// Tell on standard error which requests are sent and how they are answered
+    /// Log requests and their results to standard error
     #[arg(short, long, global = true)]
     pub(crate) debug: bool,
     /// The same
@@ -61,6 +59,10 @@ pub(crate) struct Global {
     /// Print what was asked for and errors, no hints and notes
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    /// When states have colors: at a terminal (auto), always or never
+    #[arg(long, alias = "colour", global = true, value_enum, value_name = "WHEN")]
+    #[arg(default_value_t, hide_possible_values = true, hide_default_value = true)]
+    pub(crate) color: Color,
     /// Older spelling: debug or error; others have no effect
     #[arg(long, global = true, hide = true, value_name = "LEVEL")]
     pub(crate) loglevel: Option<String>,
@@ -174,16 +176,16 @@ pub(crate) enum Command {
     /// Choose the default project or cluster, say where the server is
     #[command(subcommand)]
     Config(own::Config),
-    /// Log in, in a browser at the login provider unless told otherwise
+    /// Log in; by default in a browser at the login provider
     Login(login::Login),
     /// Log out, here and at the server
     Logout,
     /// Print who you are to the server, and how you logged in
-    Whoami,
+    Whoami(One),
     /// Print the token that requests are sent with
     #[command(subcommand)]
     Auth(own::Auth),
-    /// Print what somebody who helps has to know; no secrets
+    /// Print versions, settings and reachability for a bug report; no secrets
     Diagnostics(own::Diagnostics),
     /// Replace this program by the one that the server hands out
     #[command(visible_alias = "update")]
@@ -206,20 +208,6 @@ pub(crate) enum Command {
         #[arg(long)]
         short: bool,
     },
-}
-
-/// Shells that complete command lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "lowercase")]
-pub(crate) enum Shell {
-    /// `source <(runai completion bash)`.
-    Bash,
-    /// `source <(runai completion zsh)`.
-    Zsh,
-    /// `runai completion fish | source`.
-    Fish,
-    /// `runai completion powershell | Out-String | Invoke-Expression`.
-    Powershell,
 }
 
 /// Several workloads by name.
@@ -256,6 +244,20 @@ pub(crate) struct Wait {
     /// Give up after so long, such as 30s or 10m [default: never]
     #[arg(long, value_name = "DURATION", value_parser = values::seconds)]
     pub(crate) timeout: Option<u64>,
+}
+
+/// Which workloads a list shows.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Filter {
+    /// Only those with a pod on one of these nodes
+    #[arg(long, value_name = "NODE,NODE", value_delimiter = ',')]
+    pub(crate) node: Vec<String>,
+    /// Only those that one of these users submitted
+    #[arg(long, value_name = "USER,USER", value_delimiter = ',')]
+    pub(crate) user: Vec<String>,
+    /// Only those with this label; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = values::key_value)]
+    pub(crate) label: Vec<(String, String)>,
 }
 
 /// One workload by name.
@@ -430,6 +432,8 @@ pub(crate) struct Place {
 /// Names of one flag. A name of its own, lest the parser take it for a flag that repeats.
 pub(crate) type Pools = Vec<String>;
 
+use cli_kit::color::Color;
+use cli_kit::complete::Shell;
 pub(crate) use cli_kit::output::{Format, One};
 
 /// All commands and their flags.

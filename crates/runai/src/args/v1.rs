@@ -5,7 +5,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::v2::{Bounds, Slots, Workers};
 use super::values::{count, cpu, key_value, positive, seconds, size, variable};
-use super::{Asking, Console, Format, One, Place, around};
+use super::{Asking, Console, Filter, Format, One, Place, around};
 use crate::complete::{templates, workloads};
 use crate::intent::Variable;
 
@@ -193,6 +193,12 @@ pub(crate) struct List {
     /// Jobs of all projects
     #[arg(short = 'A', long, alias = "all")]
     pub(crate) all_projects: bool,
+    /// Rows to print at most
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) limit: Option<u32>,
+    /// Which jobs.
+    #[command(flatten)]
+    pub(crate) filter: Filter,
     /// How to print.
     #[command(flatten)]
     pub(crate) format: Format,
@@ -244,10 +250,13 @@ pub(crate) enum Top {
         /// Show memory of GPUs too, and each GPU
         #[arg(short, long)]
         details: bool,
-        /// Tell on standard error which requests are sent and how they are answered
+        /// Log requests and their results to standard error
         // Everywhere else `-d` is this; of the same id, it stands in for it.
         #[arg(long, hide = true)]
         debug: bool,
+        /// How to print.
+        #[command(flatten)]
+        format: Format,
     },
     /// What jobs that run use
     #[command(visible_alias = "jobs")]
@@ -255,6 +264,9 @@ pub(crate) enum Top {
         /// Jobs of all projects
         #[arg(short = 'A', long, alias = "all")]
         all_projects: bool,
+        /// How to print.
+        #[command(flatten)]
+        format: Format,
     },
 }
 

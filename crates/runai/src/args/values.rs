@@ -14,6 +14,21 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A name with its value, or without one where it is to be removed.
+pub(crate) type Pair = (String, Option<String>);
+
+/// Reads `NAME=VALUE`, or `NAME-` as kubectl does.
+///
+/// # Errors
+/// It is neither.
+pub(crate) fn pair_or_name(text: &str) -> Result<Pair, String> {
+    match (text.split_once('='), text.strip_suffix('-')) {
+        (Some((name, value)), _) if !name.is_empty() => Ok((name.into(), Some(value.into()))),
+        (None, Some(name)) if !name.is_empty() => Ok((name.into(), None)),
+        _ => Err("write NAME=VALUE to set it, or NAME- to remove it".to_owned()),
+    }
+}
+
 /// Reads `NAME=VALUE`, or `NAME=SECRET:CREDENTIAL,KEY`.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ pub(crate) use submit::{
 
 use std::path::PathBuf;
 
+use cli_kit::complete::Shell;
 pub(crate) use cli_kit::output::{How, Shown};
 use cli_kit::settings::TableStyle;
 
@@ -97,19 +98,6 @@ impl Framework {
     }
 }
 
-/// Shells that complete command lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shell {
-    /// bash.
-    Bash,
-    /// zsh.
-    Zsh,
-    /// fish.
-    Fish,
-    /// PowerShell.
-    Powershell,
-}
-
 /// How to log in. What is not given is asked for.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Login {
@@ -160,7 +148,7 @@ pub(crate) enum Intent {
     Submit(Box<Submit>),
     /// Submit what a manifest describes.
     SubmitManifest(Box<Manifest>),
-    /// Change an inference.
+    /// Change a workload that exists.
     Update(Box<Update>),
     /// List workloads.
     ListWorkloads(ListWorkloads),
@@ -188,11 +176,15 @@ pub(crate) enum Intent {
         names: Vec<String>,
         /// Whether GPUs are told one by one.
         details: bool,
+        /// How to print.
+        how: How,
     },
     /// What jobs that run use.
     TopJobs {
         /// Of all projects.
         all_projects: bool,
+        /// How to print.
+        how: How,
     },
     /// Print output.
     Logs {
@@ -255,7 +247,7 @@ pub(crate) enum Intent {
     /// Log out.
     Logout,
     /// Who am I.
-    Whoami,
+    Whoami(How),
     /// Print the token.
     Token(Shown),
     /// Show the settings.
@@ -354,14 +346,27 @@ pub(crate) struct ListWorkloads {
     pub(crate) all_projects: bool,
     /// Which.
     pub(crate) noun: Noun,
-    /// Only these phases; none = all.
-    pub(crate) phases: Vec<String>,
+    /// Which of them.
+    pub(crate) only: Only,
     /// Which rows.
     pub(crate) page: Page,
     /// The table this list is printed as unless the settings say otherwise.
     pub(crate) table: Option<TableStyle>,
     /// How to print.
     pub(crate) how: How,
+}
+
+/// Which workloads of a noun are meant. What is empty leaves all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Only {
+    /// Phases.
+    pub(crate) phases: Vec<String>,
+    /// Nodes on which they have a pod.
+    pub(crate) nodes: Vec<String>,
+    /// Who submitted them.
+    pub(crate) users: Vec<String>,
+    /// Labels with their values; they have all of them.
+    pub(crate) labels: Vec<(String, String)>,
 }
 
 /// Which rows of a list are printed.

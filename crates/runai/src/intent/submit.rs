@@ -77,7 +77,7 @@ pub(crate) struct Manifest {
     pub(crate) preemptible: Option<bool>,
 }
 
-/// An inference to change.
+/// A workload to change.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Update {
     /// Which.
@@ -86,6 +86,19 @@ pub(crate) struct Update {
     pub(crate) spec: Spec,
     /// What becomes different of how it serves.
     pub(crate) serving: Serving,
+    /// Labels that are removed.
+    pub(crate) labels_gone: Vec<String>,
+    /// Annotations that are removed.
+    pub(crate) annotations_gone: Vec<String>,
+}
+
+impl Update {
+    /// One that changes nothing.
+    #[must_use]
+    pub(crate) fn new(of: Target) -> Self {
+        let (spec, serving) = (Spec::default(), Serving::default());
+        Self { of, spec, serving, labels_gone: Vec::new(), annotations_gone: Vec::new() }
+    }
 }
 
 /// How a workload gets its name.

@@ -34,6 +34,7 @@ use super::logs::is_away;
 use super::terminal::{Page, Raw};
 use super::top::Used;
 use super::visit::Orders;
+use cli_kit::color::Color;
 use cli_kit::exit::Error;
 use cli_kit::table::age;
 use text::Topic;
@@ -90,7 +91,7 @@ pub(super) async fn run(context: &Context) -> Result<(), Error> {
     let (to, news) = channel(NEWS_MAX);
     let watch = Watch::open(context, to.clone()).await?;
     let mut orders = Orders::listen()?;
-    let colours = std::env::var("NO_COLOR").map_or(true, |set| set.is_empty());
+    let colours = Color::chosen().applies(true, |name| std::env::var(name).ok());
     let mut stage = Stage::enter(View::new(project, colours), context.client.clone(), to)?;
     tokio::select! {
         error = watch.run() => Err(error),

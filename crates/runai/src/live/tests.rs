@@ -253,7 +253,7 @@ fn from_a_gpu_one_goes_to_who_holds_it() {
     types(&mut view, "<Tab>g<Enter>");
     assert_eq!(
         (view.pane, view.said.as_deref()),
-        (Pane::Gpus, Some("nobody that you see holds it"))
+        (Pane::Gpus, Some("no workload that you can see holds it"))
     );
 }
 

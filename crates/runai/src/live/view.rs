@@ -269,7 +269,7 @@ impl View {
                 self.pane = Pane::Workloads;
                 self.here().key = Some(id);
             }
-            None => self.said = Some("nobody that you see holds it".to_owned()),
+            None => self.said = Some("no workload that you can see holds it".to_owned()),
         }
     }
 

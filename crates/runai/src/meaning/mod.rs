@@ -2,7 +2,7 @@
 
 mod around;
 mod objects;
-mod own;
+pub(crate) mod own;
 mod submit;
 
 use client::Since;
@@ -12,7 +12,7 @@ use super::args::own::{Auth, Kubeconfig, Report};
 use super::args::{self, Command, v1, v2};
 use super::intent::{
     Alone, Change, Describe, Dialect, Distributed, Framework, How, Intent, ListObjects,
-    ListWorkloads, Login, Noun, Objects, Page, Parts, Section, Shell, Shown, Submit, Target, Tie,
+    ListWorkloads, Login, Noun, Objects, Only, Page, Parts, Section, Shown, Submit, Target, Tie,
     Verb, Wait,
 };
 use cli_kit::settings::TableStyle;
@@ -84,13 +84,8 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Report(Report::Metrics(verb)) => own::report(&verb),
         Command::Login(typed) => Intent::Login(login(typed.way)),
         Command::Logout => Intent::Logout,
-        Command::Whoami => Intent::Whoami,
-        Command::Completion { shell } => Intent::Alone(Alone::Complete(match shell {
-            args::Shell::Bash => Shell::Bash,
-            args::Shell::Zsh => Shell::Zsh,
-            args::Shell::Fish => Shell::Fish,
-            args::Shell::Powershell => Shell::Powershell,
-        })),
+        Command::Whoami(one) => Intent::Whoami(one.into()),
+        Command::Completion { shell } => Intent::Alone(Alone::Complete(shell)),
         Command::Version { short } => Intent::Alone(Alone::Version { short }),
     })
 }
@@ -98,8 +93,12 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
 fn top(what: Option<v1::Top>) -> Intent {
     match what {
         None => Intent::Top,
-        Some(v1::Top::Node { names, details, .. }) => Intent::TopNodes { names, details },
-        Some(v1::Top::Job { all_projects }) => Intent::TopJobs { all_projects },
+        Some(v1::Top::Node { names, details, format, .. }) => {
+            Intent::TopNodes { names, details, how: format.into() }
+        }
+        Some(v1::Top::Job { all_projects, format }) => {
+            Intent::TopJobs { all_projects, how: format.into() }
+        }
     }
 }
 
@@ -125,21 +124,29 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
     if listed != v1::Listed::Nodes && !list.names.is_empty() {
         return Err(format!("`{}`: only `list nodes` takes names", list.names.join(" ")));
     }
+    let only = only(list.filter, Vec::new());
+    if listed != v1::Listed::Jobs && only != Only::default() {
+        return Err("--node, --user, --label: only `list jobs` takes them".to_owned());
+    }
+    let limit = list.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let page = Page { offset: 0, limit };
     Ok(match listed {
         v1::Listed::Jobs => Intent::ListWorkloads(ListWorkloads {
             all_projects: list.all_projects,
+            only,
+            page,
             table: Some(if short { TableStyle::V2 } else { TableStyle::V1 }),
             how,
             ..ListWorkloads::default()
         }),
-        v1::Listed::Projects => Intent::ListProjects(Dialect::V1, Page::default(), how),
-        v1::Listed::Nodes => Intent::ListNodes(Dialect::V1, list.names, Page::default(), how),
-        v1::Listed::Clusters => Intent::ListClusters(Dialect::V1, Page::default(), how),
+        v1::Listed::Projects => Intent::ListProjects(Dialect::V1, page, how),
+        v1::Listed::Nodes => Intent::ListNodes(Dialect::V1, list.names, page, how),
+        v1::Listed::Clusters => Intent::ListClusters(Dialect::V1, page, how),
         v1::Listed::Templates => Intent::ListObjects(ListObjects {
             of: Objects::Template,
             dialect: Dialect::V1,
             all_projects: list.all_projects,
-            page: Page::default(),
+            page,
             how,
         }),
     })
@@ -149,11 +156,15 @@ fn list_v2(noun: Noun, list: v2::List) -> Result<Intent, String> {
     Ok(Intent::ListWorkloads(ListWorkloads {
         all_projects: list.all,
         noun: narrowed(noun, &list.only)?,
-        phases: list.status,
+        only: only(list.filter, list.status),
         page: page(&list.paging),
         table: Some(TableStyle::V2),
         how: list.format.into(),
     }))
+}
+
+fn only(typed: args::Filter, phases: Vec<String>) -> Only {
+    Only { phases, nodes: typed.node, users: typed.user, labels: typed.label }
 }
 
 /// A noun, made narrower by the flags that say which of them.
@@ -295,7 +306,10 @@ fn typed_verb<S: clap::Args>(
         v2::Verb::Any(verb) => any_verb(noun, verb)?,
         v2::Verb::Suspend(typed) => change(Verb::Suspend, narrowed(noun, &typed.only)?, typed.of),
         v2::Verb::Resume(typed) => change(Verb::Resume, narrowed(noun, &typed.only)?, typed.of),
-        v2::Verb::Update(_) => own::refused(own::NO_UPDATE),
+        v2::Verb::Update(typed) => {
+            let v2::Narrowed { of, only } = *typed;
+            Intent::Update(Box::new(submit::change(narrowed(noun, &only)?, of)?))
+        }
     })
 }
 

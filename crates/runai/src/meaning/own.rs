@@ -7,20 +7,31 @@ use crate::intent::{Alone, Intent};
 pub(super) const NO_CLUSTER: &str = "there is no cluster of Kubernetes behind this server, whose workloads are processes or containers \
      of one machine, so kubectl has nothing to talk to; `runai describe`, `logs`, `exec` and \
      `port-forward` do what it is used for";
-const NO_REPORT: &str = "this program does not measure how it is used, so there is nothing";
+const NO_REPORT: &str = "this program collects no usage data, so there is nothing to do";
 const NO_REPORT_SETTING: &str =
-    "this program does not measure how it is used, so nothing can be set; leave this command out";
+    "this program collects no usage data, so nothing can be set; leave this command out";
 
-pub(super) const NO_OWN_CREDENTIAL: &str = "credentials belong to scopes here, a project at the narrowest, and are nobody's own; `runai \
-     credential list` shows those that your project can use, with --env-secret and --secret-volume";
-pub(super) const NO_UPDATE: &str = "a training or a workspace does not change once it is submitted; delete it and submit it again. \
-     `runai inference update` is for inferences";
-pub(super) const NO_SUSPENSION: &str = "an inference is not suspended: with `runai inference update NAME --min-replicas 0` it has no \
-     replica while nobody asks, and one as soon as somebody does";
+pub(super) const NO_OWN_CREDENTIAL: &str = "users have no credentials of their own: a credential belongs to a project, a department or the \
+     installation; `runai credential list` shows those that your project can use, with --env-secret \
+     and --secret-volume";
+pub(super) const NO_SUSPENSION: &str = "an inference cannot be suspended; `runai inference update NAME --min-replicas 0` scales it to \
+     zero while there are no requests, and the next request starts a replica";
 pub(super) const NO_REPLICA_OF_SEVERAL: &str = "a replica of an inference is one pod here, on one machine; use `runai inference submit NAME \
      --serving-port PORT -g N` with the GPUs that it needs";
 pub(super) const NO_NIM: &str = "there is no operator for NIM here; submit its image as any other: `runai inference submit NAME -i \
      IMAGE --serving-port 8000`";
+
+/// All of them, for review.
+#[cfg(test)]
+pub(crate) const TEXTS: [&str; 7] = [
+    NO_CLUSTER,
+    NO_REPORT,
+    NO_REPORT_SETTING,
+    NO_OWN_CREDENTIAL,
+    NO_SUSPENSION,
+    NO_REPLICA_OF_SEVERAL,
+    NO_NIM,
+];
 
 pub(super) fn config(verb: Config) -> Intent {
     match verb {

@@ -4,6 +4,7 @@ use api_types::Port;
 
 use super::{around, framework};
 use crate::args::around::ServiceType;
+use crate::args::values::Pair;
 use crate::args::{self, v1, v2};
 use crate::intent::{
     ATTACH_WAIT_S, Access, Around, Deed, Dialect, Distributed, Framework, Gpu, Inherits, Kind,
@@ -246,11 +247,45 @@ pub(super) fn inference(typed: v2::Inference, line: &[String]) -> Result<Submit,
 
 pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
     let of = Target { noun: Noun::Inference, name: typed.name, pod: None };
-    let update = Update { of, spec: spec(typed.what, None)?, serving: typed.serving };
+    let update =
+        Update { spec: spec(typed.what, None)?, serving: typed.serving, ..Update::new(of) };
     if update.spec == Spec::default() && update.serving == v2::Serving::default() {
         return Err("say what to change, such as --max-replicas 3".to_owned());
     }
     Ok(update)
+}
+
+/// What changes of a training or a workspace.
+pub(super) fn change(noun: Noun, typed: v2::Change) -> Result<Update, String> {
+    let of = Target { noun, name: typed.name, pod: None };
+    let (labels, labels_gone) = set_and_gone(typed.label);
+    let (annotations, annotations_gone) = set_and_gone(typed.annotation);
+    let mut spec = Spec {
+        priority: typed.priority,
+        preemptible: typed.preemptibility.map(v2::Preemptibility::is_preemptible),
+        backoff_limit: typed.backoff_limit,
+        labels,
+        annotations,
+        ..Spec::default()
+    };
+    spec.around.delete_after_s = typed.auto_deletion_time_after_completion;
+    let update = Update { spec, labels_gone, annotations_gone, ..Update::new(of) };
+    if update == Update::new(update.of.clone()) {
+        return Err("specify what to change, such as --priority high".to_owned());
+    }
+    Ok(update)
+}
+
+/// Pairs that are set, and names that are removed.
+fn set_and_gone(pairs: Vec<Pair>) -> (Vec<(String, String)>, Vec<String>) {
+    let (mut set, mut gone) = (Vec::new(), Vec::new());
+    for (name, value) in pairs {
+        match value {
+            Some(value) => set.push((name, value)),
+            None => gone.push(name),
+        }
+    }
+    (set, gone)
 }
 
 pub(super) fn pytorch(typed: v2::PyTorch, line: &[String]) -> Result<Submit, String> {

@@ -1,8 +1,8 @@
 //! What a shell is told of a line that goes on.
 
 use crate::args::tree;
-use crate::complete::{noun_in, script};
-use crate::intent::{Framework, Noun, Shell};
+use crate::complete::noun_in;
+use crate::intent::{Framework, Noun};
 
 /// What the last word of a line may become; without a server, of which no name is known.
 fn goes_on(line: &str) -> Vec<String> {
@@ -50,14 +50,4 @@ fn only_workloads_that_the_command_is_about_are_offered() {
 fn flags_without_effect_are_not_offered() {
     assert!(goes_on("runai submit --").iter().all(|flag| flag != "--local-image"));
     assert!(goes_on("runai ").iter().all(|word| word != "distributed"));
-}
-
-#[test]
-fn each_shell_gets_a_script_that_asks_this_program() {
-    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Powershell] {
-        let mut text = Vec::new();
-        script(shell, &mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
-        assert!(text.contains("COMPLETE") && text.contains("runai"), "{shell:?}: {text}");
-    }
 }

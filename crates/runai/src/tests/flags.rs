@@ -463,6 +463,25 @@ fn the_second_dialect_takes_inferences() {
 }
 
 #[test]
+fn an_update_takes_what_can_change_and_names_what_cannot() {
+    for of in ["training", "training pytorch", "mpi", "workspace"] {
+        let head = format!("{of} update j");
+        let flags = ["--priority high --verbose", "--backoff-limit 0", "--label a-"];
+        for flag in flags {
+            let said = meaning(&format!("runai {head} {flag}"));
+            assert!(said.is_ok(), "{head} {flag}: {said:?}");
+        }
+        let fixed = |flag: &str| format!("{flag} cannot change while the workload exists");
+        for (tail, flag) in [("-i x", "--image"), ("-g 2", "--gpu-devices-request")] {
+            refused(&head, &[(tail, fixed(flag).as_str())]);
+        }
+        refused(&head, &[("--node-pools a", fixed("--node-pools").as_str())]);
+        refused(&head, &[("", "specify what to change, such as --priority high")]);
+        refused(&head, &[("--label a", "write NAME=VALUE to set it, or NAME- to remove it")]);
+    }
+}
+
+#[test]
 fn the_page_names_every_flag_that_is_not_acted_on() {
     let page = include_str!("../../../../docs/reference/cli.md");
     let first = V1_LATER.iter().chain(TOGETHER_LATER);

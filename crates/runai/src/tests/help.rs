@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use clap::Command;
 use expect_test::expect_file;
 
-use crate::args::tree;
+use crate::args::{later, tree};
+use crate::meaning::own;
 
 /// The pages of a command and of those below it. `seen` are pages by their text, as many nouns have
 /// the same verbs.
@@ -40,4 +41,24 @@ fn help_fits_80_columns() {
     let mut text = String::new();
     pages(&mut tree, &mut BTreeMap::new(), &mut text);
     expect_file!["help.txt"].assert_eq(&text);
+    assert_plain(&text);
+}
+
+/// Words that stand for no term of the field.
+fn assert_plain(text: &str) {
+    let text = text.to_lowercase();
+    for word in ["nobody", "somebody", "anybody", "whoever", "anew", "lest "] {
+        let line = text.lines().find(|line| line.contains(word));
+        assert_eq!(line, None, "{word}");
+    }
+}
+
+/// All refusals of flags and words in one place, for review.
+#[test]
+fn refusals_are_in_plain_english() {
+    let flags = later::texts().map(|(flag, why)| format!("--{flag}: {why}\n"));
+    let words = own::TEXTS.map(|why| format!("{why}\n"));
+    let text: String = flags.chain(words).collect();
+    expect_file!["refusals.txt"].assert_eq(&text);
+    assert_plain(&text);
 }

@@ -207,6 +207,15 @@ fn an_inference_says_how_it_serves() {
 fn an_update_sends_only_what_changes() {
     let line = "runai inference update j --max-replicas 3 -e V=2";
     let Intent::Update(update) = meaning(line).unwrap() else { panic!("{line}") };
-    let body = serde_json::to_string(&request::change(&update.spec, &update.serving)).unwrap();
+    let body = serde_json::to_string(&request::change(&update)).unwrap();
     expect![[r#"{"spec":{"environmentVariables":[{"name":"V","value":"2"}],"autoscaling":{"maxReplicas":3}}}"#]].assert_eq(&body);
+}
+
+#[test]
+fn an_update_of_a_training_sets_and_removes() {
+    let line = "runai training update j --priority high --preemptibility non-preemptible \
+                --backoff-limit 2 --auto-deletion-time-after-completion 2h --label a=1 --label b-";
+    let Intent::Update(update) = meaning(line).unwrap() else { panic!("{line}") };
+    let body = serde_json::to_string(&request::change(&update)).unwrap();
+    expect![[r#"{"spec":{"priorityClass":"high","preemptibility":"non-preemptible","backoffLimit":2,"labels":[{"name":"a","value":"1"},{"name":"b","value":"","exclude":true}],"autoDeletionTimeAfterCompletionSeconds":7200}}"#]].assert_eq(&body);
 }

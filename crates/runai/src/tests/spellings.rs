@@ -155,7 +155,7 @@ fn phases_are_named_and_checked() {
     else {
         panic!()
     };
-    assert_eq!(list.phases, ["running", "Pending"]);
+    assert_eq!(list.only.phases, ["running", "Pending"]);
     refused("runai workload list --status foo", "possible values: Pending, Initializing, Running");
 }
 

@@ -21,7 +21,7 @@ fn short(lines: &[&str], show_request: bool, want: &Expect) {
 
 fn wide(lines: &[&str], want: &Expect) {
     let mut workloads: Vec<_> = lines.iter().map(|line| workload(line)).collect();
-    rows::sort_v1(&mut workloads);
+    workloads.sort_by(|a, b| (&a.project_name, &a.name).cmp(&(&b.project_name, &b.name)));
     let mut table = Table::new(&rows::V1_COLUMNS);
     workloads.iter().for_each(|workload| table.row(rows::v1_row(workload, NOW_MS)));
     want.assert_eq(&table.plain());
@@ -303,7 +303,7 @@ fn what_was_asked_for_is_described_where_there_is_any() {
           Workers:      6
           Status:       Pending
           Project:      team-a
-          Created:      2023-11-14T22:13:20.000Z
+          Created:      2023-11-14 22:13:20 +00:00
           Submitted by: ann
           Priority:     low
           Preemptible:  No
@@ -338,10 +338,10 @@ fn what_was_asked_for_is_described_where_there_is_any() {
           a-note-of-some-length=two lines
 
         Events
-        Created                   Kind/Name        Message
-        ──────────────────────────────────────────────────────────────────────
-        2023-11-14T22:13:20.000Z  Pod/train1       [Scheduled] placed on node1
-        2023-11-14T22:13:20.000Z  Workload/train1  [Submitted] accepted
+        Created                     Kind/Name        Message
+        ────────────────────────────────────────────────────────────────────────
+        2023-11-14 22:13:20 +00:00  Pod/train1       [Scheduled] placed on node1
+        2023-11-14 22:13:20 +00:00  Workload/train1  [Submitted] accepted
     "#]]
     .assert_eq(&Sheet { page, asked: &asked, parts: &parts }.text());
 }

@@ -19,9 +19,11 @@ pub(super) async fn everything_comes_back_after_reopening(lab: &Lab) {
         eviction: Some(ReasonBody { code: "E1".to_owned(), message: "x".to_owned(), at_ms: 8 }),
         ..workloads[0].state.clone()
     };
+    workloads[0].spec.priority_class = "high".to_owned();
     let changed = Change::WorkloadState(workloads[0].id, workloads[0].state.clone());
+    let asked = Change::WorkloadSpec(workloads[0].id, Box::new(workloads[0].spec.clone()));
     let clock = |ahead_ms| ClockRow { boot: Uuid::from_u128(9), ahead_ms };
-    store.apply(&[changed, Change::Clock(clock(1))]).await.unwrap();
+    store.apply(&[changed, asked, Change::Clock(clock(1))]).await.unwrap();
     store.apply(&[Change::Clock(clock(-2))]).await.unwrap();
     drop(store);
 
@@ -127,8 +129,12 @@ pub(super) async fn of_many_rows_in_a_batch_the_last_word_counts(lab: &Lab) {
 
 pub(super) async fn a_change_of_an_unknown_workload_is_an_error(lab: &Lab) {
     let (store, workloads) = lab.filled().await;
-    let change = Change::WorkloadState(Uuid::nil(), workloads[0].state.clone());
-    assert!(store.apply(&[change]).await.is_err());
+    let (id, row) = (Uuid::nil(), &workloads[0]);
+    let state = Change::WorkloadState(id, row.state.clone());
+    let spec = Change::WorkloadSpec(id, Box::new(row.spec.clone()));
+    for change in [state, spec] {
+        assert!(store.apply(&[change]).await.is_err());
+    }
 }
 
 pub(super) async fn events_are_filtered_and_ordered(lab: &Lab) {

@@ -45,10 +45,10 @@ pub(crate) struct Serving {
     /// cluster-local-access-only
     #[arg(long, value_name = "PORT", value_parser = Port::read)]
     pub(crate) serving_port: Option<Port>,
-    /// Fewest replicas; 0 = none while nobody asks [default: 1]
+    /// Minimum number of replicas; 0 scales to zero while there are no requests [default: 1]
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) min_replicas: Option<u32>,
-    /// Most replicas [default: as many as the fewest]
+    /// Maximum number of replicas [default: the minimum]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) max_replicas: Option<u32>,
     /// Replicas to begin with

@@ -3,6 +3,7 @@
 mod distributed;
 mod inference;
 mod submit;
+mod update;
 
 use std::path::PathBuf;
 
@@ -19,10 +20,13 @@ pub(crate) use submit::{
     Ending, GpuRequestType, Named as Identity, Preemptibility, RestartPolicy, Training, What,
     Workspace,
 };
+pub(crate) use update::Change;
 
 use super::own::Whatever;
 use super::values::count;
-use super::{Attach, Deletion, Exec, Format, Logs, Named, Names, One, Open, PortForward, Wait, v1};
+use super::{
+    Attach, Deletion, Exec, Filter, Format, Logs, Named, Names, One, Open, PortForward, Wait, v1,
+};
 use crate::complete::{priorities, projects, workloads};
 
 /// `training …`.
@@ -63,9 +67,8 @@ pub(crate) enum Verb<S: Args> {
     Suspend(Narrowed<Names>),
     /// Queue suspended ones again
     Resume(Narrowed<Names>),
-    /// Refused: what is submitted does not change
-    #[command(hide = true)]
-    Update(Whatever),
+    /// Change the priority, labels and limits of one
+    Update(Box<Narrowed<Change>>),
 }
 
 /// Verbs of `inference`.
@@ -252,6 +255,9 @@ pub(crate) struct List {
     #[arg(long, value_name = "PHASE,PHASE", value_delimiter = ',', ignore_case = true)]
     #[arg(value_parser = PossibleValuesParser::new(PHASES), hide_possible_values = true)]
     pub(crate) status: Vec<String>,
+    /// Which of them.
+    #[command(flatten)]
+    pub(crate) filter: Filter,
     /// Which.
     #[command(flatten)]
     pub(crate) only: Only,

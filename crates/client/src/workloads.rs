@@ -1,0 +1,140 @@
+//! Lists of workloads. Owns: pages, and that no more rows are asked for than are wanted.
+
+use api_types as wire;
+
+use crate::routes::escape;
+use crate::{Client, Error};
+
+/// Which workloads are asked for, and in which order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Conditions of `filterBy`; all of them hold.
+    pub conditions: Vec<String>,
+    /// Field of `sortBy`, and whether the last comes first.
+    pub sort_by: Option<(&'static str, bool)>,
+    /// How many are left out at the beginning.
+    pub offset: u64,
+    /// How many there are at most.
+    pub limit: Option<u64>,
+}
+
+impl Selection {
+    fn filter(&self) -> String {
+        if self.conditions.is_empty() {
+            return String::new();
+        }
+        format!("&filterBy={}", escape(&self.conditions.join(",")))
+    }
+}
+
+impl Client {
+    /// All living workloads, of one project or of all.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn workloads(&self, project: Option<&str>) -> Result<Vec<wire::Workload>, Error> {
+        let filter = project
+            .map(|name| format!("&filterBy=projectName=={}", escape(name)))
+            .unwrap_or_default();
+        Ok(self.pages(&filter, 0, None).await?.0)
+    }
+
+    /// The living workloads that a query selects, and how many come after them. No more are asked
+    /// for than its limit.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn select(&self, query: &Selection) -> Result<(Vec<wire::Workload>, u64), Error> {
+        let (filter, mut order) = (query.filter(), String::new());
+        if let Some((field, descending)) = query.sort_by {
+            let word = if descending { "desc" } else { "asc" };
+            order = format!("&sortBy={field}&sortOrder={word}");
+        }
+        let asked = format!("{filter}{order}");
+        let (page, more) = self.pages(&asked, query.offset, query.limit).await?;
+        if !more {
+            return Ok((page, 0));
+        }
+        let path = format!("/api/v1/workloads/count?{}", filter.trim_start_matches('&'));
+        let count = self.get::<wire::CountResponse>(&path).await?.count;
+        let shown = query.offset.saturating_add(page.len() as u64);
+        Ok((page, count.saturating_sub(shown)))
+    }
+
+    /// As many workloads as the limit says, in pages, and whether there are more.
+    async fn pages(
+        &self,
+        query: &str,
+        mut offset: u64,
+        limit: Option<u64>,
+    ) -> Result<(Vec<wire::Workload>, bool), Error> {
+        let mut all = Vec::new();
+        loop {
+            let left = limit.map_or(u64::MAX, |limit| limit.saturating_sub(all.len() as u64));
+            // A server answers at least one row, even to whom none is enough.
+            let page = self.workloads_page(left.clamp(1, wire::PAGE_ITEMS_MAX), offset, query);
+            let page = page.await?;
+            if left == 0 {
+                return Ok((all, !page.workloads.is_empty()));
+            }
+            all.extend(page.workloads);
+            let is_full = limit.is_some_and(|limit| all.len() as u64 >= limit);
+            match page.next {
+                Some(next) if next > offset && !is_full => offset = next,
+                next => return Ok((all, next.is_some())),
+            }
+        }
+    }
+
+    /// The living workload of this name in a project; none under a name that no workload can have.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn workload_named(
+        &self,
+        project: &str,
+        name: &str,
+    ) -> Result<Option<wire::Workload>, Error> {
+        // A comma would begin another condition.
+        if project.contains(',') || name.contains(',') {
+            return Ok(None);
+        }
+        let (project, name) = (escape(project), escape(name));
+        let filter = format!("&filterBy=projectName=={project},name=={name}");
+        Ok(self.workloads_page(1, 0, &filter).await?.workloads.pop())
+    }
+
+    /// The workloads that have not ended and were not suspended; none if they are more than `max`,
+    /// so that a question about a crowded server costs no more than one about a small one.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn unfinished_if_few(&self, max: u64) -> Result<Option<Vec<wire::Workload>>, Error> {
+        let filter = "&filterBy=phase!=Completed,phase!=Failed,phase!=Stopped";
+        let page = self.workloads_page(max, 0, filter).await?;
+        Ok(page.next.is_none().then_some(page.workloads))
+    }
+
+    /// The living workloads of a project; none if they are more than `max`.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn workloads_if_few(
+        &self,
+        project: &str,
+        max: u64,
+    ) -> Result<Option<Vec<wire::Workload>>, Error> {
+        let filter = format!("&filterBy=projectName=={}", escape(project));
+        let page = self.workloads_page(max, 0, &filter).await?;
+        Ok(page.next.is_none().then_some(page.workloads))
+    }
+
+    async fn workloads_page(
+        &self,
+        limit: u64,
+        offset: u64,
+        filter: &str,
+    ) -> Result<wire::WorkloadsPage, Error> {
+        self.get(&format!("/api/v1/workloads?limit={limit}&offset={offset}{filter}")).await
+    }
+}

@@ -1,0 +1,126 @@
+//! Changes to workloads that exist: what can change, when, and that it lasts.
+
+use control::view::{Phase, WorkloadView};
+use control::{Error, WorkloadChange, WorkloadSpec};
+use engine::Exit;
+
+use crate::world::{World, nodes, training};
+
+fn priority(value: u32, name: &str) -> WorkloadChange {
+    WorkloadChange { priority: Some((value, name.to_owned())), ..WorkloadChange::default() }
+}
+
+fn preemptible(yes: bool) -> WorkloadChange {
+    WorkloadChange { preemptible: Some(yes), ..WorkloadChange::default() }
+}
+
+fn labels(pairs: &[(&str, Option<&str>)]) -> WorkloadChange {
+    let pair =
+        |(name, value): &(&str, Option<&str>)| (str::to_owned(name), value.map(str::to_owned));
+    WorkloadChange { labels: pairs.iter().map(pair).collect(), ..WorkloadChange::default() }
+}
+
+async fn update(w: &World, name: &str, change: WorkloadChange) -> Result<WorkloadView, Error> {
+    let made = w.handle.update_workload("bob", w.id(name), change).await;
+    made.map(|view| (*view).clone())
+}
+
+#[tokio::test]
+async fn a_waiting_training_with_a_higher_priority_takes_the_place_of_another() {
+    let mut w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("first", 1)).await;
+    w.phase("first", Phase::Running).await;
+    w.submit(1, training("urgent", 1)).await;
+    assert_eq!(w.get("urgent").unwrap().phase, Phase::Pending);
+
+    let changed = update(&w, "urgent", priority(90, "high")).await.unwrap();
+    assert_eq!((changed.spec.priority, changed.spec.priority_class.as_str()), (90, "high"));
+    w.phase("urgent", Phase::Running).await;
+    w.phase("first", Phase::Pending).await;
+    assert!(w.story(changed.id).await.contains(&"Updated".to_owned()));
+    w.restart().await;
+    assert_eq!(w.get("urgent").unwrap().spec.priority, 90, "it outlives the server");
+}
+
+#[tokio::test]
+async fn a_running_training_with_a_lower_priority_gives_way() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("first", 1)).await;
+    w.phase("first", Phase::Running).await;
+    w.submit(1, training("second", 1)).await;
+    update(&w, "first", priority(25, "very-low")).await.unwrap();
+    w.phase("second", Phase::Running).await;
+    w.phase("first", Phase::Pending).await;
+}
+
+#[tokio::test]
+async fn the_same_change_twice_is_one_change() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    for _ in 0..2 {
+        update(&w, "t", labels(&[("team", Some("x")), ("none", None)])).await.unwrap();
+    }
+    let told = w.story(w.id("t")).await;
+    assert_eq!(told.iter().filter(|kind| *kind == "Updated").count(), 1);
+}
+
+#[tokio::test]
+async fn of_two_changes_of_labels_at_once_both_count() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let old = [("old".to_owned(), "1".to_owned())].into();
+    w.submit(1, WorkloadSpec { labels: old, ..training("t", 1) }).await;
+    let (one, other) = tokio::join!(
+        update(&w, "t", labels(&[("a", Some("1"))])),
+        update(&w, "t", labels(&[("b", Some("2")), ("old", None)])),
+    );
+    one.and(other).unwrap();
+    let names: Vec<_> = w.get("t").unwrap().spec.labels.keys().cloned().collect();
+    assert_eq!(names, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn what_runs_becomes_non_preemptible_only_while_it_holds_nothing() {
+    let w = World::new(nodes(1, 2), &[1]).await;
+    w.submit(1, training("t", 2)).await;
+    w.phase("t", Phase::Running).await;
+    let refused = update(&w, "t", preemptible(false)).await.unwrap_err();
+    assert!(refused.to_string().contains("suspend it, change it, and resume it"), "{refused}");
+
+    w.handle.suspend("bob", w.id("t")).await.unwrap();
+    w.phase("t", Phase::Stopped).await;
+    update(&w, "t", preemptible(false)).await.unwrap();
+    w.handle.resume("bob", w.id("t")).await.unwrap();
+    w.phase("t", Phase::Pending).await;
+    update(&w, "t", preemptible(true)).await.unwrap();
+    w.phase("t", Phase::Running).await;
+}
+
+#[tokio::test]
+async fn what_has_ended_keeps_how_it_ran_and_goes_when_it_is_told_to() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, WorkloadSpec { delete_after_ms: Some(9_000_000), ..training("t", 1) }).await;
+    w.phase("t", Phase::Running).await;
+    w.engine.end(w.engine.run_of("t").key, Exit::Code(0));
+    w.phase("t", Phase::Completed).await;
+    let refused = update(&w, "t", priority(90, "high")).await.unwrap_err();
+    assert!(refused.to_string().contains("has ended, so its priority"), "{refused}");
+
+    let sooner = WorkloadChange { delete_after_ms: Some(5000), ..WorkloadChange::default() };
+    update(&w, "t", sooner).await.unwrap();
+    w.clock.advance_ms(5000);
+    // Any request makes the dispatcher look at the clock.
+    w.submit(1, training("other", 0)).await;
+    w.until("only the other", |v| v.workloads.len() == 1).await;
+}
+
+#[tokio::test]
+async fn what_is_not_there_or_not_allowed_changes_nothing() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("t", 1)).await;
+    let many = WorkloadChange { backoff_limit: Some(5000), ..priority(90, "high") };
+    let refused = update(&w, "t", many).await.unwrap_err();
+    assert!(refused.to_string().contains("0 to 1000 are allowed"), "{refused}");
+    assert_eq!(w.get("t").unwrap().spec.priority, 50);
+    let nobody = w.handle.update_workload("bob", uuid::Uuid::nil(), priority(1, "x")).await;
+    assert!(matches!(nobody, Err(Error::NotFound { .. })));
+}
