@@ -8,6 +8,7 @@ pub(crate) mod login;
 pub(crate) mod objects;
 pub(crate) mod older;
 pub(crate) mod own;
+pub(crate) mod typed;
 pub(crate) mod v1;
 pub(crate) mod v2;
 pub(crate) mod values;
@@ -20,6 +21,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete::{pools, projects, workloads};
 use super::intent::{Toleration, Until};
+use typed::Typed;
 use values::port_pair;
 
 /// Submits, watches and stops work on shared GPUs.
@@ -86,13 +88,13 @@ impl Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Submit a job
-    Submit(Box<v1::Submit>),
+    Submit(Typed<v1::Submit>),
     /// Submit a job of several pods that work together
     #[command(subcommand)]
     SubmitDist(v1::SubmitDist),
     /// Submit an MPI job, by its number of processes
     #[command(visible_alias = "mj")]
-    SubmitMpi(Box<v1::SubmitMpi>),
+    SubmitMpi(Typed<v1::SubmitMpi>),
     /// List jobs, projects, nodes, clusters or templates
     List(v1::List),
     /// Show everything about a job or a node, and why it waits
@@ -465,7 +467,8 @@ fn prepared(command: clap::Command, path: &[&str], typed: Option<&[String]>) -> 
 pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
     argv: I,
 ) -> Result<(Cli, clap::Command), clap::Error> {
-    let (tree, argv) = (Cli::command(), argv.into_iter().collect::<Vec<_>>());
+    let argv = argv.into_iter().collect::<Vec<_>>();
+    let tree = typed::grammar_of(&argv);
     let typed = line::named(&tree, &argv);
     let mut tree = prepared(tree, &[], Some(&typed));
     let argv = line::read(&tree, argv);

@@ -31,7 +31,7 @@ pub(crate) fn spelling(command: &Command) -> Option<Older> {
     let (verb, now, only_v1) = match command {
         Command::Get(_) => ("get", "describe job", false),
         Command::Objects(OfObjects::Template(Verb::Get(_))) => ("get", "describe template", false),
-        Command::Distributed(V2::Submit(typed)) => ("submit", submit(typed), false),
+        Command::Distributed(V2::Submit(typed)) => ("submit", submit(&typed.0), false),
         Command::Objects(OfObjects::Template(Verb::List(_))) => ("list", "list templates", true),
         Command::Project(ProjectVerb::List(_)) => ("list", "list projects", true),
         Command::Project(ProjectVerb::Set { .. }) => ("set", "config project", true),

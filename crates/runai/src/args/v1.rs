@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
+use super::typed::Typed;
 use super::v2::{Bounds, Slots, Workers};
 use super::values::{count, cpu, key_value, positive, seconds, size, variable};
 use super::{Asking, Console, Filter, Format, One, Place, around};
@@ -47,13 +48,13 @@ pub(crate) struct Submit {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubmitDist {
     /// A launcher starts ranks in the workers
-    Mpi(Box<DistMpi>),
+    Mpi(Typed<DistMpi>),
     /// PyTorch
-    Pytorch(Box<DistPytorch>),
+    Pytorch(Typed<DistPytorch>),
     /// TensorFlow
-    Tf(Box<Dist>),
+    Tf(Typed<Dist>),
     /// XGBoost
-    Xgboost(Box<Dist>),
+    Xgboost(Typed<Dist>),
 }
 
 /// `submit-dist tf`, and what all frameworks have.

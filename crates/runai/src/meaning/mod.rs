@@ -28,9 +28,9 @@ const KIND_WORDS: [&str; 4] = ["job", "jobs", "workload", "workloads"];
 /// A combination of flags that means nothing; the text says which.
 pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String> {
     Ok(match command {
-        Command::Submit(typed) => Intent::Submit(Box::new(submit::v1(*typed, line)?)),
+        Command::Submit(typed) => Intent::Submit(Box::new(submit::v1(*typed.0, line)?)),
         Command::SubmitDist(typed) => Intent::Submit(Box::new(submit::dist_v1(typed, line)?)),
-        Command::SubmitMpi(typed) => Intent::Submit(Box::new(submit::mpi_v1(*typed, line)?)),
+        Command::SubmitMpi(typed) => Intent::Submit(Box::new(submit::mpi_v1(*typed.0, line)?)),
         Command::List(list) => list_v1(list)?,
         Command::Describe(describe) | Command::Get(describe) => describe_v1(describe)?,
         Command::Explain(explain) => explained(Noun::Job, explain)?,
@@ -302,12 +302,14 @@ fn typed_verb<S: clap::Args>(
     submit: impl FnOnce(S) -> Result<Submit, String>,
 ) -> Result<Intent, String> {
     Ok(match verb {
-        v2::Verb::Submit(typed) => Intent::Submit(Box::new(submit(*typed)?)),
+        v2::Verb::Submit(typed) => Intent::Submit(Box::new(submit(*typed.0)?)),
         v2::Verb::Any(verb) => any_verb(noun, verb)?,
-        v2::Verb::Suspend(typed) => change(Verb::Suspend, narrowed(noun, &typed.only)?, typed.of),
-        v2::Verb::Resume(typed) => change(Verb::Resume, narrowed(noun, &typed.only)?, typed.of),
+        v2::Verb::Suspend(typed) => {
+            change(Verb::Suspend, narrowed(noun, &typed.0.only)?, typed.0.of)
+        }
+        v2::Verb::Resume(typed) => change(Verb::Resume, narrowed(noun, &typed.0.only)?, typed.0.of),
         v2::Verb::Update(typed) => {
-            let v2::Narrowed { of, only } = *typed;
+            let v2::Both { of, only } = *typed.0;
             Intent::Update(Box::new(submit::change(narrowed(noun, &only)?, of)?))
         }
     })
@@ -316,9 +318,9 @@ fn typed_verb<S: clap::Args>(
 fn inference(verb: v2::OfInference, line: &[String]) -> Result<Intent, String> {
     Ok(match verb {
         v2::OfInference::Submit(typed) => {
-            Intent::Submit(Box::new(submit::inference(*typed, line)?))
+            Intent::Submit(Box::new(submit::inference(*typed.0, line)?))
         }
-        v2::OfInference::Update(typed) => Intent::Update(Box::new(submit::update(*typed)?)),
+        v2::OfInference::Update(typed) => Intent::Update(Box::new(submit::update(*typed.0)?)),
         v2::OfInference::Any(verb) => any_verb(Noun::Inference, verb)?,
         v2::OfInference::Suspend(_) => own::refused(own::NO_SUSPENSION),
         v2::OfInference::Distributed(_) => own::refused(own::NO_REPLICA_OF_SEVERAL),
@@ -334,27 +336,27 @@ fn workload(verb: v2::OfWorkload) -> Result<Intent, String> {
         }
         v2::OfWorkload::Any(verb) => any_verb(noun, verb)?,
         v2::OfWorkload::Suspend(typed) => {
-            change(Verb::Suspend, narrowed(noun, &typed.only)?, typed.of)
+            change(Verb::Suspend, narrowed(noun, &typed.0.only)?, typed.0.of)
         }
         v2::OfWorkload::Resume(typed) => {
-            change(Verb::Resume, narrowed(noun, &typed.only)?, typed.of)
+            change(Verb::Resume, narrowed(noun, &typed.0.only)?, typed.0.of)
         }
     })
 }
 
 fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
     Ok(match verb {
-        v2::AnyVerb::List(list) => list_v2(noun, list)?,
-        v2::AnyVerb::Describe(describe) => describe_v2(noun, describe)?,
-        v2::AnyVerb::Explain(typed) => explained(narrowed(noun, &typed.only)?, typed.of)?,
-        v2::AnyVerb::Wait(typed) => wait_for(narrowed(noun, &typed.only)?, typed.of),
-        v2::AnyVerb::Logs(typed) => logs_of(narrowed(noun, &typed.only)?, typed.of),
-        v2::AnyVerb::Delete(typed) => delete(narrowed(noun, &typed.only)?, typed.of),
-        v2::AnyVerb::Bash(typed) => bash(narrowed(noun, &typed.only)?, typed.of),
-        v2::AnyVerb::Exec(typed) => exec_in(narrowed(noun, &typed.only)?, typed.of),
-        v2::AnyVerb::Attach(typed) => attach(narrowed(noun, &typed.only)?, typed.of),
-        v2::AnyVerb::Open(typed) => open(narrowed(noun, &typed.only)?, typed.of),
-        v2::AnyVerb::PortForward(typed) => port_forward(narrowed(noun, &typed.only)?, typed.of),
+        v2::AnyVerb::List(list) => list_v2(noun, *list.0)?,
+        v2::AnyVerb::Describe(describe) => describe_v2(noun, *describe.0)?,
+        v2::AnyVerb::Explain(typed) => explained(narrowed(noun, &typed.0.only)?, typed.0.of)?,
+        v2::AnyVerb::Wait(typed) => wait_for(narrowed(noun, &typed.0.only)?, typed.0.of),
+        v2::AnyVerb::Logs(typed) => logs_of(narrowed(noun, &typed.0.only)?, typed.0.of),
+        v2::AnyVerb::Delete(typed) => delete(narrowed(noun, &typed.0.only)?, typed.0.of),
+        v2::AnyVerb::Bash(typed) => bash(narrowed(noun, &typed.0.only)?, typed.0.of),
+        v2::AnyVerb::Exec(typed) => exec_in(narrowed(noun, &typed.0.only)?, typed.0.of),
+        v2::AnyVerb::Attach(typed) => attach(narrowed(noun, &typed.0.only)?, typed.0.of),
+        v2::AnyVerb::Open(typed) => open(narrowed(noun, &typed.0.only)?, typed.0.of),
+        v2::AnyVerb::PortForward(typed) => port_forward(narrowed(noun, &typed.0.only)?, typed.0.of),
     })
 }
 

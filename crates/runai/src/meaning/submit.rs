@@ -95,16 +95,17 @@ fn serving(job: &mut v1::Job, replicas: Option<u32>) -> Result<v2::Serving, Stri
 pub(super) fn dist_v1(typed: v1::SubmitDist, line: &[String]) -> Result<Submit, String> {
     let (all, mut distributed) = match typed {
         v1::SubmitDist::Mpi(mpi) => {
-            let slots = mpi.slots.slots_per_worker;
-            (mpi.all, Distributed { slots, ..Distributed::of(Framework::Mpi) })
+            let slots = mpi.0.slots.slots_per_worker;
+            (mpi.0.all, Distributed { slots, ..Distributed::of(Framework::Mpi) })
         }
         v1::SubmitDist::Pytorch(torch) => {
-            let (workers_min, workers_max) = (torch.bounds.min_replicas, torch.bounds.max_replicas);
+            let (workers_min, workers_max) =
+                (torch.0.bounds.min_replicas, torch.0.bounds.max_replicas);
             let of = Distributed::of(Framework::PyTorch);
-            (torch.all, Distributed { workers_min, workers_max, ..of })
+            (torch.0.all, Distributed { workers_min, workers_max, ..of })
         }
-        v1::SubmitDist::Tf(all) => (*all, Distributed::of(Framework::Tf)),
-        v1::SubmitDist::Xgboost(all) => (*all, Distributed::of(Framework::XgBoost)),
+        v1::SubmitDist::Tf(all) => (*all.0, Distributed::of(Framework::Tf)),
+        v1::SubmitDist::Xgboost(all) => (*all.0, Distributed::of(Framework::XgBoost)),
     };
     distributed.workers = all.workers.workers;
     distributed.clean = all.workers.clean_pod_policy;

@@ -23,6 +23,7 @@ pub(crate) use submit::{
 pub(crate) use update::Change;
 
 use super::own::Whatever;
+use super::typed::Typed;
 use super::values::count;
 use super::{
     Attach, Deletion, Exec, Filter, Format, Logs, Named, Names, One, Open, PortForward, Wait, v1,
@@ -59,7 +60,7 @@ pub(crate) enum OfTraining {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb<S: Args> {
     /// Submit one
-    Submit(Box<S>),
+    Submit(Typed<S>),
     /// What every kind knows.
     #[command(flatten)]
     Any(AnyVerb),
@@ -68,16 +69,16 @@ pub(crate) enum Verb<S: Args> {
     /// Queue suspended ones again
     Resume(Narrowed<Names>),
     /// Change the priority, labels and limits of one
-    Update(Box<Narrowed<Change>>),
+    Update(Narrowed<Change>),
 }
 
 /// Verbs of `inference`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OfInference {
     /// Submit one
-    Submit(Box<Inference>),
+    Submit(Typed<Inference>),
     /// Give one new values, without an interruption
-    Update(Box<Update>),
+    Update(Typed<Update>),
     /// What every kind knows.
     #[command(flatten)]
     Any(AnyVerb),
@@ -133,9 +134,9 @@ pub(crate) struct Manifest {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AnyVerb {
     /// List them
-    List(List),
+    List(Typed<List>),
     /// Show everything about one, and why it waits
-    Describe(Describe),
+    Describe(Typed<Describe>),
     /// Say why one waits, who holds what it needs and what would let it start
     Explain(Narrowed<v1::Explain>),
     /// Stay until they have ended, run or are gone
@@ -157,8 +158,11 @@ pub(crate) enum AnyVerb {
 }
 
 /// The flags of a verb, and those that say which workloads it is about: it sees no others.
+pub(crate) type Narrowed<T> = Typed<Both<T>>;
+
+/// The flags of a verb, and those that say which workloads it is about.
 #[derive(Debug, Args)]
-pub(crate) struct Narrowed<T: Args> {
+pub(crate) struct Both<T: Args> {
     /// Those of the verb.
     #[command(flatten)]
     pub(crate) of: T,
