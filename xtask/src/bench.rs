@@ -229,12 +229,10 @@ fn memory(elastane: &Path) -> Result<()> {
     let mut server = Server::new(elastane, "4x16GiB")?;
     server.start()?;
     let project = server.create_project(4)?;
-    std::thread::sleep(Duration::from_secs(2));
-    line("resident memory, idle", server.resident_megabytes()?, "MB", Some(22.0))?;
+    line("resident memory at rest", server.resident_megabytes()?, "MB", Some(22.0))?;
     for index in 0..WORKLOADS {
         submit(&mut server, &project, index)?;
     }
-    std::thread::sleep(Duration::from_secs(2));
     line("resident memory, 1,000 workloads", server.resident_megabytes()?, "MB", Some(35.0))
 }
 

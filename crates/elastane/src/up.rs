@@ -35,10 +35,8 @@ const WORKERS: usize = 2;
 /// How often it is looked whether the local administrator's token needs to be renewed, or was
 /// revoked.
 const TOKEN_LOOK: Duration = Duration::from_secs(2);
-/// What only the start needs has run by then.
-const START: Duration = Duration::from_secs(1);
-/// How often freed memory is returned to the kernel. It takes 2 ms with 10,000 workloads.
-const MEMORY_LOOK: Duration = Duration::from_secs(30);
+/// How often the server looks whether it has grown.
+const MEMORY_LOOK: Duration = Duration::from_secs(5);
 
 pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -162,15 +160,14 @@ async fn serve(
     Ok(farewell(by_signal, pods.map(|pod| pod.state)))
 }
 
-/// Keeps the server as small as what it does: once its start is over, and after each burst of work.
+/// Keeps the server as small as what it does: after its start, and after each burst of work.
 async fn release_memory() {
-    tokio::time::sleep(START).await;
-    if let Err(error) = engine_local::release_start_memory() {
-        tracing::debug!("the memory of the start is kept: {error}");
-    }
+    let mut footprint = engine_local::Footprint::default();
     loop {
         tokio::time::sleep(MEMORY_LOOK).await;
-        engine_local::release_free_memory();
+        if let Err(error) = footprint.keep_small() {
+            return tracing::debug!("memory is not released: {error}");
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! The memory of this program's own processes. Owns: what a start used and nothing needs after it.
+//! The memory of this program's own processes. Owns: what a start or a burst of work used, and nothing
+//! needs after it.
 //!
 //! The kernel maps code in pieces of 64 KiB around each page that is used, so a start leaves most of
 //! a large program resident. What is unmapped here stays in the page cache, and a page that is used
@@ -7,42 +8,85 @@
 use std::fs;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
 use crate::sys;
 
-/// Unmaps the code that the start of this process used, and returns freed memory to the kernel.
+/// A process that has grown by less is left as it is.
+const GROWTH_BYTES_MIN: u64 = 4 << 20;
+
+/// Unmaps the code that this process has used so far, and returns freed memory to the kernel.
 ///
 /// # Errors
 /// `/proc` is not readable, or the kernel refuses.
-pub fn release_start_memory() -> io::Result<()> {
-    let program = fs::read_link("/proc/self/exe")?;
-    for code in code_of(&program, &fs::read_to_string("/proc/self/maps")?) {
-        sys::unmap_code(code)?;
+pub fn release_memory() -> io::Result<()> {
+    for pages in as_in_files(&fs::read_to_string("/proc/self/maps")?) {
+        sys::unmap_file_pages(pages)?;
     }
-    release_free_memory();
+    sys::trim_heap();
     Ok(())
 }
 
-/// Returns the memory that this process has freed to the kernel; the allocator keeps what lies
-/// between allocations in use.
-pub fn release_free_memory() {
-    sys::trim_heap();
+/// Releases the memory of a process that lives long, each time it has grown.
+#[derive(Debug, Default)]
+pub struct Footprint {
+    /// Resident after the last time; 0 before the first.
+    released_bytes: u64,
 }
 
-/// The addresses of a program's code, of a process with these mappings (proc_pid_maps(5)).
-fn code_of(program: &Path, mappings: &str) -> Vec<Range<usize>> {
-    let code = |line: &str| {
+impl Footprint {
+    /// To be called every few seconds: reads one small file, unless the process has grown.
+    ///
+    /// # Errors
+    /// `/proc` is not readable, or the kernel refuses.
+    pub fn keep_small(&mut self) -> io::Result<()> {
+        if resident_bytes()? < self.released_bytes + GROWTH_BYTES_MIN {
+            return Ok(());
+        }
+        release_memory()?;
+        self.released_bytes = resident_bytes()?;
+        Ok(())
+    }
+}
+
+/// What this process has in memory (proc_pid_statm(5)).
+fn resident_bytes() -> io::Result<u64> {
+    let statm = fs::read_to_string("/proc/self/statm")?;
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    let pages = pages.ok_or_else(|| io::Error::other("/proc/self/statm has no resident pages"))?;
+    Ok(pages * rustix::param::page_size() as u64)
+}
+
+/// The addresses at which memory is as in a file, of a process with these mappings
+/// (proc_pid_maps(5)): code, and what stands before it in the program and its libraries. What can be
+/// written, and what was relocated, is elsewhere in them.
+fn as_in_files(mappings: &str) -> Vec<Range<usize>> {
+    let rows: Vec<_> = mappings.lines().filter_map(Mapping::read).collect();
+    let is_code = |row: &Mapping<'_>| row.access == "r-xp" && row.path.starts_with('/');
+    let has_code = |path| rows.iter().any(|row| row.path == path && is_code(row));
+    let begins = |row: &Mapping<'_>| row.access == "r--p" && row.is_start && has_code(row.path);
+    let found = rows.iter().filter(|row| is_code(row) || begins(row));
+    found.map(|row| row.addresses.clone()).collect()
+}
+
+/// A line of `/proc/self/maps`.
+struct Mapping<'a> {
+    addresses: Range<usize>,
+    access: &'a str,
+    /// Whether it is of the start of the file.
+    is_start: bool,
+    path: &'a str,
+}
+
+impl<'a> Mapping<'a> {
+    fn read(line: &'a str) -> Option<Self> {
         let mut fields = line.splitn(6, ' ');
-        let (addresses, access) = (fields.next()?, fields.next()?);
-        let path = fields.nth(3)?.trim_start();
-        // Writable pages and those that were relocated differ from the file. Code does not.
-        (access == "r-xp" && Path::new(path) == program).then_some(())?;
-        let (start, end) = addresses.split_once('-')?;
+        let (start, end) = fields.next()?.split_once('-')?;
         let address = |text| usize::from_str_radix(text, 16).ok();
-        Some(address(start)?..address(end)?)
-    };
-    mappings.lines().filter_map(code).collect()
+        let addresses = address(start)?..address(end)?;
+        let (access, offset) = (fields.next()?, fields.next()?);
+        let is_start = offset.bytes().all(|digit| digit == b'0');
+        Some(Self { addresses, access, is_start, path: fields.nth(2)?.trim_start() })
+    }
 }
 
 #[cfg(test)]
@@ -50,25 +94,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_code_of_the_program_is_found() {
+    fn what_is_as_in_the_program_and_its_libraries_is_found() {
         let mappings = "\
 7f00-7f40 r--p 00000000 08:01 12 /opt/my elastane
 7f40-7f80 r-xp 00040000 08:01 12                         /opt/my elastane
 7f80-7f90 r--p 00080000 08:01 12 /opt/my elastane
 7f90-7fa0 rw-p 00090000 08:01 12 /opt/my elastane
-8000-8010 r-xp 00000000 08:01 13 /lib/libc.so.6
+8000-8010 r-xp 00010000 08:01 13 /lib/libc.so.6
+8010-8018 r--p 00000000 08:01 14 /usr/lib/locale/locale-archive
+8018-8020 r--s 00000000 08:01 15 /state/elastane.db-shm
 8020-8030 rw-p 00000000 00:00 0
+8030-8040 r-xp 00000000 00:00 0                          [vdso]
 ";
-        assert_eq!(code_of(Path::new("/opt/my elastane"), mappings), [0x7f40..0x7f80]);
+        assert_eq!(as_in_files(mappings), [0x7f00..0x7f40, 0x7f40..0x7f80, 0x8000..0x8010]);
     }
 
     #[test]
-    fn a_process_runs_on_without_the_code_of_its_start() {
-        let program = fs::read_link("/proc/self/exe").unwrap();
+    fn a_process_runs_on_after_its_code_was_unmapped() {
+        let here = resident_bytes as fn() -> io::Result<u64> as usize;
         let mappings = fs::read_to_string("/proc/self/maps").unwrap();
-        let here = only_the_code_of_the_program_is_found as fn() as usize;
-        assert!(code_of(&program, &mappings).iter().any(|code| code.contains(&here)));
-        release_start_memory().unwrap();
-        only_the_code_of_the_program_is_found();
+        assert!(as_in_files(&mappings).iter().any(|pages| pages.contains(&here)));
+        let mut footprint = Footprint::default();
+        footprint.keep_small().unwrap();
+        assert!(footprint.released_bytes > 0);
+        footprint.keep_small().unwrap();
     }
 }

@@ -63,7 +63,7 @@ mod tree;
 mod visit;
 mod watch;
 
-pub use footprint::{release_free_memory, release_start_memory};
+pub use footprint::Footprint;
 pub use image::{Image, ImageTable};
 pub use isolation::{AccountPolicy, Separation, restore_private_ids};
 pub use open::{LocalEngine, Options};

@@ -22,7 +22,7 @@ use crate::bound::{Bound, LOOK};
 use crate::cgroup::Group;
 use crate::console::Console;
 use crate::door::{Door, NO_MORE_INPUT, Surroundings};
-use crate::footprint::release_start_memory;
+use crate::footprint::release_memory;
 use crate::isolation::{Account, Boundary};
 use crate::ownership;
 use crate::record::{ExitFile, OUTPUT, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
@@ -100,8 +100,8 @@ fn run(dir: &RunDir) -> io::Result<()> {
             }
             say(&running);
             // There is one supervisor for each run, for as long as it runs.
-            if let Err(error) = release_start_memory() {
-                complain(&format!("the memory of the start is kept: {error}"));
+            if let Err(error) = release_memory() {
+                complain(&format!("the memory of the start is not released: {error}"));
             }
             let brood = Brood::of(main, group.clone());
             let bounds = bounds(dir, &spec);

@@ -138,12 +138,12 @@ pub(crate) fn leave_keyring() -> Result<(), Errno> {
     }
 }
 
-/// Unmaps code, which comes back from the page cache where it runs.
-pub(crate) fn unmap_code(code: Range<usize>) -> Result<(), Errno> {
-    let start = ptr::with_exposed_provenance_mut(code.start);
-    // SAFETY: these pages are code, mapped from the program's file and never written, so what
-    // stands in their place at the next use is the same; the kernel refuses what is no mapping.
-    let rc = unsafe { libc::madvise(start, code.len(), libc::MADV_DONTNEED) };
+/// Unmaps pages that are as in their file. They come back from the page cache at their next use.
+pub(crate) fn unmap_file_pages(pages: Range<usize>) -> Result<(), Errno> {
+    let start = ptr::with_exposed_provenance_mut(pages.start);
+    // SAFETY: these pages were never written, so what stands in their place at the next use is the
+    // same; the kernel refuses what is no mapping.
+    let rc = unsafe { libc::madvise(start, pages.len(), libc::MADV_DONTNEED) };
     last_error(rc.into()).map(drop)
 }
 

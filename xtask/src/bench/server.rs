@@ -153,8 +153,10 @@ impl Server {
         Ok(id.with_context(|| format!("no id in {answer}"))?.to_owned())
     }
 
-    /// Memory the server has in RAM, in millions of bytes.
+    /// Memory the server has in RAM once it is at rest, in millions of bytes.
     pub(crate) fn resident_megabytes(&self) -> Result<f64> {
+        // It looks every 5 s whether it has grown, and releases what it does not need.
+        std::thread::sleep(Duration::from_secs(6));
         megabytes(&Path::new("/proc").join(self.pid()?.to_string()))
     }
 

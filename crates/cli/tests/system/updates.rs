@@ -13,11 +13,10 @@ fn says(sandbox: &Sandbox, line: &str, code: i32, parts: &[&str]) {
 }
 
 fn runs(sandbox: &Sandbox, name: &str) {
-    let line =
-        format!("runai training list -o 'jsonpath={{.items[?(@.phase==\"Running\")].name}}'");
+    let line = "runai training list -o 'jsonpath={.items[?(@.phase==\"Running\")].name}'";
     let mut last = String::new();
     let ran = wait_until(Duration::from_secs(60), || {
-        last = sandbox.shell(&line).text;
+        last = sandbox.shell(line).text;
         last.split_whitespace().any(|running| running == name)
     });
     assert!(ran, "{name} does not run, but {last}");
