@@ -18,7 +18,7 @@ const GROWTH_BYTES_MIN: u64 = 4 << 20;
 ///
 /// # Errors
 /// `/proc` is not readable, or the kernel refuses.
-pub fn release_memory() -> io::Result<()> {
+pub(crate) fn release_memory() -> io::Result<()> {
     for pages in as_in_files(&fs::read_to_string("/proc/self/maps")?) {
         sys::unmap_file_pages(pages)?;
     }
@@ -62,7 +62,7 @@ fn resident_bytes() -> io::Result<u64> {
 fn as_in_files(mappings: &str) -> Vec<Range<usize>> {
     let rows: Vec<_> = mappings.lines().filter_map(Mapping::read).collect();
     let is_code = |row: &Mapping<'_>| row.access == "r-xp" && row.path.starts_with('/');
-    let has_code = |path| rows.iter().any(|row| row.path == path && is_code(row));
+    let has_code = |path: &str| rows.iter().any(|row| row.path == path && is_code(row));
     let begins = |row: &Mapping<'_>| row.access == "r--p" && row.is_start && has_code(row.path);
     let found = rows.iter().filter(|row| is_code(row) || begins(row));
     found.map(|row| row.addresses.clone()).collect()

@@ -132,8 +132,8 @@ async fn a_policy_for_distributed_workloads_has_two_parts() {
 }
 
 fn service(server: &Server, name: &str, scaling: Value) -> Value {
-    server
-        .job(name, &json!({"image": "i", "servingPort": {"container": 80}, "autoscaling": scaling}))
+    let port = json!({"container": 80, "authorizationType": "public"});
+    server.job(name, &json!({"image": "i", "servingPort": port, "autoscaling": scaling}))
 }
 
 #[tokio::test]

@@ -185,7 +185,9 @@ async fn secrets_are_with_the_run_and_nowhere_else_and_end_with_it() {
     let (key, dir) = (spec.key, bench.run_dir(spec.key));
     let engine = bench.engine();
     engine.start(spec).await.expect("started");
-    while printed(&bench, key).len() < 4 {
+    while printed(&bench, key).len() < 4
+        || !matches!(state(&*engine, key).await, Some(RunState::Running { .. }))
+    {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let want = ["have both []", "700 .", "400 etc/creds/key", "600 outside"];
