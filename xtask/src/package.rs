@@ -138,7 +138,7 @@ fn client(release: &Release) -> Result<PathBuf> {
     stage.copy(&release.programs.runai, &inner("runai"), 0o755)?;
     stage.copy(&release.source.join("LICENSE"), &inner("LICENSE"), 0o644)?;
     stage.write(&inner("third-party"), licences::text(&release.source)?.as_bytes(), 0o644)?;
-    release.programs.completions(|shell, script| {
+    programs::completions(&release.programs.runai, |shell, script| {
         stage.write(&inner(&format!("completion/runai.{shell}")), script.as_bytes(), 0o644)
     })?;
     release.programs.manual(&stage.path(&inner("man")), "runai")?;

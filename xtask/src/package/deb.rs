@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
+use super::programs::completions;
 use super::{Release, Stage, libraries, licences, run_command, text};
 
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
@@ -42,14 +43,19 @@ fn programs(release: &Release, stage: &Stage) -> Result<()> {
     stage.copy(&packaging.join("config.toml"), CONFIG, 0o644)?;
     stage.folder("/usr/share/man/man1", 0o755)?;
     release.programs.manual(&stage.path("/usr/share/man/man1"), "")?;
-    release.programs.completions(|shell, script| {
-        let path = match shell {
-            "bash" => "/usr/share/bash-completion/completions/runai",
-            "zsh" => "/usr/share/zsh/vendor-completions/_runai",
-            _ => "/usr/share/fish/vendor_completions.d/runai.fish",
-        };
-        stage.write(path, script.as_bytes(), 0o644)
-    })
+    for (name, program) in
+        [("elastane", &release.programs.elastane), ("runai", &release.programs.runai)]
+    {
+        completions(program, |shell, script| {
+            let path = match shell {
+                "bash" => format!("/usr/share/bash-completion/completions/{name}"),
+                "zsh" => format!("/usr/share/zsh/vendor-completions/_{name}"),
+                _ => format!("/usr/share/fish/vendor_completions.d/{name}.fish"),
+            };
+            stage.write(&path, script.as_bytes(), 0o644)
+        })?;
+    }
+    Ok(())
 }
 
 fn documents(release: &Release, stage: &Stage) -> Result<()> {

@@ -21,6 +21,17 @@ pub(crate) struct Programs {
     pub(crate) runai: PathBuf,
 }
 
+/// Hands over the completion of a program for each shell.
+pub(super) fn completions(
+    program: &Path,
+    mut each: impl FnMut(&str, &str) -> Result<()>,
+) -> Result<()> {
+    for shell in SHELLS {
+        each(shell, &text(Command::new(program).args(["completion", shell]))?)?;
+    }
+    Ok(())
+}
+
 /// Whether `cargo run` sets this variable for the program that it runs.
 fn is_of_cargo_run(name: &str) -> bool {
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"].iter().any(|prefix| name.starts_with(prefix))
@@ -70,14 +81,6 @@ impl Programs {
             runai.display()
         );
         Ok(Self { elastane, runai })
-    }
-
-    /// Hands over the completion of `runai` for each shell.
-    pub(super) fn completions(&self, mut each: impl FnMut(&str, &str) -> Result<()>) -> Result<()> {
-        for shell in SHELLS {
-            each(shell, &text(Command::new(&self.runai).args(["completion", shell]))?)?;
-        }
-        Ok(())
     }
 
     /// Writes the manual pages into a folder: those whose name begins so, compressed.

@@ -9,6 +9,7 @@ use super::*;
 const ELASTANE: &str = "#!/bin/sh
 case $1 in
 version) echo elastane 1.2.3 ;;
+completion) echo complete elastane in $2 ;;
 man) mkdir -p $2 && echo .TH > $2/elastane.1 && echo .TH > $2/runai.1 && echo .TH > $2/runai-list.1 ;;
 esac
 # GLIBC_2.34 libgcc_s.so.1
@@ -51,6 +52,7 @@ fn a_debian_package_has_every_file_where_debian_looks_for_it() {
         "-rw-r--r-- root/root ./etc/elastane/config.toml",
         "-rw-r--r-- root/root ./lib/systemd/system/elastane.service",
         "-rw-r--r-- root/root ./usr/share/man/man1/runai-list.1.gz",
+        "-rw-r--r-- root/root ./usr/share/bash-completion/completions/elastane",
         "-rw-r--r-- root/root ./usr/share/bash-completion/completions/runai",
         "-rw-r--r-- root/root ./usr/share/zsh/vendor-completions/_runai",
         "-rw-r--r-- root/root ./usr/share/fish/vendor_completions.d/runai.fish",
