@@ -393,11 +393,15 @@ impl Lines {
     }
 }
 
-/// The text with each word that is a state in its colour.
+/// The text with each cell that is a state in its colour: other words stand nearer together than cells.
 fn coloured(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let mut rest = text;
     for piece in text.split_inclusive(|c: char| c.is_whitespace()) {
         let word = piece.trim_end();
+        rest = &rest[piece.len()..];
+        let begins = out.is_empty() || ["\n", "  ", ": "].iter().any(|gap| out.ends_with(gap));
+        let ends = !piece.ends_with(' ') || rest.starts_with(' ');
         let colour = match word.to_ascii_lowercase().as_str() {
             "running" | "ready" | "succeeded" | "completed" => 32,
             "pending" | "initializing" | "containercreating" | "updating" | "resuming"
@@ -406,8 +410,9 @@ fn coloured(text: &str) -> String {
             "stopped" | "stopping" | "suspended" | "terminating" | "deleting" => 90,
             _ => 0,
         };
-        let is_state = word.chars().next().is_some_and(char::is_uppercase) && colour > 0;
-        if is_state {
+        let is_name = word.chars().next().is_some_and(char::is_uppercase)
+            && word.chars().nth(1).is_some_and(char::is_lowercase);
+        if colour > 0 && is_name && begins && ends {
             out.push_str(&format!("\u{1b}[{colour}m{word}\u{1b}[0m{}", &piece[word.len()..]));
         } else {
             out.push_str(piece);
@@ -474,6 +479,10 @@ mod tests {
     #[test]
     fn states_are_coloured_where_colours_are_wanted() {
         assert_eq!(coloured("a1  Running  x\n"), "a1  \u{1b}[32mRunning\u{1b}[0m  x\n");
-        assert_eq!(coloured("failed [Failed] waits\n"), "failed [Failed] waits\n", "no states");
+        for text in
+            ["failed [Failed] waits\n", "a  PODs Running (Pending)\n", "x\nFAILED PODS:  0\n"]
+        {
+            assert_eq!(coloured(text), text, "no states");
+        }
     }
 }

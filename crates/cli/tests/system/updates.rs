@@ -99,5 +99,6 @@ fn colors_and_forms_are_alike_for_every_verb() {
     says(&sandbox, "elastane usage -o json", 0, &["\"rows\""]);
     let zone = "TZ=Asia/Kolkata elastane project describe team-a -o wide";
     says(&sandbox, zone, 0, &["+05:30 by"]);
-    says(&sandbox, "elastane project describe team-a", 0, &["ago by"]);
+    let told = sandbox.shell("elastane project describe team-a").text;
+    assert!(told.contains("just now by") || told.contains("ago by"), "{told}");
 }
