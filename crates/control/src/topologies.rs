@@ -27,6 +27,9 @@ const NAMED: &str = "kai.scheduler/topology";
 const REQUIRED: &str = "kai.scheduler/topology-required-placement";
 const PREFERRED: &str = "kai.scheduler/topology-preferred-placement";
 
+/// Annotations that say where pods go: read when a workload is submitted.
+pub(crate) const ANNOTATIONS: [&str; 3] = [NAMED, REQUIRED, PREFERRED];
+
 /// A topology to create.
 #[must_use]
 pub fn new_topology(name: String, levels: &[String]) -> NewObject {

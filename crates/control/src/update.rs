@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::command::{Subject, WorkloadSpec};
 use crate::state::{News, State, Workload};
-use crate::{Error, admission, persist};
+use crate::{Error, admission, persist, topologies};
 
 /// What to change of a workload. What is left out keeps the value it has when the change is made,
 /// so that of two changes at once both count.
@@ -145,6 +145,14 @@ impl State {
     ) -> Result<(), Error> {
         let name = &spec.name;
         admission::backoff_limit(spec.backoff_limit)?;
+        let old = &workload.spec.annotations;
+        let differs = |key: &&&str| old.get(**key) != spec.annotations.get(**key);
+        if let Some(key) = topologies::ANNOTATIONS.iter().find(differs) {
+            return Err(Error::conflict(format!(
+                "annotation `{key}` of workload `{name}` cannot change while it exists: it decides \
+                 where its pods go. Delete `{name}` and submit it again with another value"
+            )));
+        }
         if workload.completed_at.is_some()
             && let Some((what, _)) = changed.iter().find(|(_, runs)| *runs)
         {

@@ -4,12 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::settings::{Error, Given};
+use engine_local::AccountPolicy;
 
-/// Lowest id of the pool: those below belong to the system and to people.
-const POOL_FIRST_MIN: u32 = 10_000;
-/// Highest id of the pool: the one after it means "none" to the kernel.
-const POOL_LAST_MAX: u32 = u32::MAX - 1;
+use super::settings::{Error, Given};
 
 /// Words with commas between them.
 pub(super) fn domains(given: &Given) -> Result<Vec<String>, Error> {
@@ -42,16 +39,19 @@ pub(super) fn table(given: &Given) -> Result<BTreeMap<String, String>, Error> {
 pub(super) fn pool(given: &Given) -> Result<RangeInclusive<u32>, Error> {
     let id = |text: &str| text.trim().parse::<u32>().ok();
     let range = given.text.split_once('-').and_then(|(first, last)| Some((id(first)?, id(last)?)));
+    let bounds = AccountPolicy::POOL_BOUNDS;
     match range {
         Some((first, last))
-            if first >= POOL_FIRST_MIN && last <= POOL_LAST_MAX && first <= last =>
+            if bounds.contains(&first) && bounds.contains(&last) && first <= last =>
         {
             Ok(first..=last)
         }
         _ => Err(given.fault(format!(
-            "`{}` is no range of private ids; write FIRST-LAST, from {POOL_FIRST_MIN} to \
-             {POOL_LAST_MAX}, such as 1900000000-1900065535",
-            units::shown(&given.text)
+            "`{}` is no range of private ids; write FIRST-LAST, from {} to {}, such as \
+             1900000000-1900065535",
+            units::shown(&given.text),
+            bounds.start(),
+            bounds.end()
         ))),
     }
 }

@@ -166,7 +166,7 @@ async fn release_memory() {
     loop {
         tokio::time::sleep(MEMORY_LOOK).await;
         if let Err(error) = footprint.keep_small() {
-            return tracing::debug!("memory is not released: {error}");
+            tracing::debug!("memory is not released: {error}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The memory of this program's own processes. Owns: what a start or a burst of work used, and nothing
-//! needs after it.
+//! The memory of this program's own processes. Owns: releasing what only a start, or a burst of
+//! work, needed.
 //!
 //! The kernel maps code in pieces of 64 KiB around each page that is used, so a start leaves most of
-//! a large program resident. What is unmapped here stays in the page cache, and a page that is used
-//! again comes back from there without reading the disk.
+//! a large program resident. What is unmapped here stays in the page cache, from where a page that
+//! is used again comes back; under memory pressure the kernel drops it as it drops any other.
 
 use std::fs;
 use std::io;

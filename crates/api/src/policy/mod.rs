@@ -129,6 +129,25 @@ impl Policies {
 
     /// Refuses what the rules do not allow.
     pub(crate) fn judge(&self, request: &CreationRequest) -> Result<(), Fault> {
+        refuse(self.broken_by(request)?)
+    }
+
+    /// Judges a change of a workload: it may go on breaking the rules that it broke before.
+    pub(crate) fn judge_change(
+        &self,
+        before: &CreationRequest,
+        after: &CreationRequest,
+    ) -> Result<(), Fault> {
+        let mut broken = self.broken_by(after)?;
+        if !broken.is_empty() {
+            let known = self.broken_by(before)?;
+            broken.retain(|why| !known.contains(why));
+        }
+        refuse(broken)
+    }
+
+    /// The rules that a submission breaks, each with its field and what is allowed.
+    fn broken_by(&self, request: &CreationRequest) -> Result<Vec<String>, Fault> {
         let as_worker = request.master_spec_same_as_worker != Some(false);
         let master = request.master_spec.as_ref().or(request.spec.as_ref().filter(|_| as_worker));
         let mut broken = Vec::new();
@@ -148,7 +167,7 @@ impl Policies {
                 broken.extend(all.map(|why| format!("{at}.{why} {}", held.by)));
             }
         }
-        refuse(broken)
+        Ok(broken)
     }
 
     /// What a submission would come to that says nothing, by the policies from this one outward.

@@ -240,11 +240,7 @@ pub(super) async fn changed(
     convert::check_changeable(&now.name, of_manifest, &now.spec, &after)?;
     let change = convert::change(asked)?;
     let policies = Policies::around(state, view.spec.kind, Scope::Project(view.project_id))?;
-    if let Err(fault) = policies.judge(&as_request(&after))
-        && policies.judge(&as_request(&now.spec)) != Err(fault.clone())
-    {
-        return Err(fault);
-    }
+    policies.judge_change(&as_request(&now.spec), &as_request(&after))?;
     let control = state.asked_by(caller);
     Ok(control.update_workload(&caller.subject, view.id, change).await?)
 }

@@ -41,7 +41,7 @@ async fn priority_limits_and_labels_change_and_the_rest_stays() {
     let (_, answer) = patch(&server, &path, gone).await;
     assert_eq!(answer["spec"]["labels"], json!([]));
     let log = server.get("/api/v1/audit/log?filterBy=entity_type==workload").await;
-    assert!(log.to_string().contains("workload"), "{log}");
+    assert!(log.to_string().contains("workload.update"), "{log}");
 }
 
 #[tokio::test]
@@ -67,6 +67,8 @@ async fn what_cannot_change_is_refused_by_name_with_what_can() {
     refused(&server, &path, json!({"labels": [{"name": "-", "value": ""}]}), 400, "spec.labels")
         .await;
     refused(&server, &path, json!({"backoffLimit": 1001}), 400, "0 to 1000").await;
+    let level = json!({"name": "kai.scheduler/topology-required-placement", "value": "rack"});
+    refused(&server, &path, json!({"annotations": [level]}), 409, "decides where").await;
     let other = format!("/api/v1/workloads/workspaces/{id}");
     refused(&server, &other, json!({"backoffLimit": 1}), 404, "workspace").await;
 }
@@ -93,7 +95,8 @@ async fn workspaces_and_distributed_trainings_change_alike() {
 async fn a_policy_refuses_what_it_would_refuse_at_submission() {
     let server = Server::with_teams().await;
     let path = format!("{TRAININGS}/{}", server.train("t", 1).await);
-    let rules = json!({"backoffLimit": {"max": 3}, "image": {"required": true}});
+    let rules =
+        json!({"backoffLimit": {"max": 3}, "priorityClass": {"options": [{"value": "high"}]}});
     let policy = json!({
         "meta": {"name": "p", "scope": "project", "projectId": 1},
         "policy": {"rules": rules},
@@ -103,7 +106,7 @@ async fn a_policy_refuses_what_it_would_refuse_at_submission() {
         .await;
     assert!(status.is_success(), "{made}");
     refused(&server, &path, json!({"backoffLimit": 9}), 400, "backoffLimit").await;
-    // The back-off limit was too high already when the policy came.
+    // Both values were wrong already when the policy came, and one is mended now.
     let (status, answer) = patch(&server, &path, json!({"priorityClass": "high"})).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
     let (status, answer) = patch(&server, &path, json!({"backoffLimit": 3})).await;

@@ -249,12 +249,12 @@ settings! {
             [who gets what of the machine](api.md#around-a-workload)",
     }
 
-    /// Domain below which each port that is opened in a browser has a host
+    /// Domain below which each inference and each port that is opened in a browser has a host
     workloads_domain: String = read::domain {
         value: Some("DOMAIN"),
         default: "localhost",
-        meaning: "the domain below which each port that is \
-            [opened in a browser](../guides/browser.md) has a host of its own",
+        meaning: "the domain below which each inference, and each port that is \
+            [opened in a browser](../guides/browser.md), has a host of its own",
     }
 
     /// Let everyone's workloads have rights over this machine, not only administrators'

@@ -40,6 +40,9 @@ pub struct AccountPolicy {
 }
 
 impl AccountPolicy {
+    /// Ids that can be private. Those below belong to the system and to people, and the one above
+    /// means "none" to the kernel.
+    pub const POOL_BOUNDS: RangeInclusive<u32> = 10_000..=u32::MAX - 1;
     /// Private ids that no tool of a Linux distribution gives out by itself.
     pub const POOL_DEFAULT: RangeInclusive<u32> = 1_900_000_000..=1_900_065_535;
 }
@@ -129,7 +132,8 @@ impl Accounts {
                 let why = format!(
                     "the directory service of this machine does not know it now, and did before; \
                      is it out of reach? `getent passwd {name}` must show the account. If it was \
-                     deleted for good, remove the name from `named` in {} and restart the server",
+                     deleted for good, stop the server, remove the name from `named` in {}, and \
+                     start the server",
                     pool.path.display()
                 );
                 Err(io_error(format!("look up the account `{name}`"), io::Error::other(why)))
@@ -324,8 +328,8 @@ fn read_all(from: Option<impl Read + Send + 'static>) -> JoinHandle<io::Result<V
 }
 
 /// Brings the private ids of a backup (the text of its `accounts.json`) into a state directory. Ids
-/// that this machine gave out stay: its files belong to them. One of both submitters is given
-/// another, and none is given out twice.
+/// that this machine gave out stay: its files belong to them. A submitter whose id belongs to
+/// another here, or to an account, or is no private one, is given a new id at the next run.
 ///
 /// # Errors
 /// The text is not that of such a file, or the file cannot be read or written.
@@ -335,18 +339,21 @@ pub fn restore_private_ids(state_dir: &Path, saved: &str) -> Result<(), Error> {
     let saved: Ids = serde_json::from_str(saved).map_err(wrong)?;
     let mut pool = Pool::open(state_dir.join(FILE))?;
     let mut ids = pool.given.ids.clone();
-    let taken: BTreeSet<u32> = ids.values().copied().collect();
-    for (submitter, id) in saved.ids.into_iter().filter(|(_, id)| !taken.contains(id)) {
-        ids.entry(submitter).or_insert(id);
+    let mut given: BTreeSet<u32> = ids.values().copied().collect();
+    for (submitter, id) in saved.ids {
+        let is_private = AccountPolicy::POOL_BOUNDS.contains(&id) && !id_is_taken(id);
+        if is_private && !ids.contains_key(&submitter) && given.insert(id) {
+            ids.insert(submitter, id);
+        }
     }
     let named = pool.given.named.union(&saved.named).cloned().collect();
-    pool.keep(Ids { next: pool.given.next.max(saved.next), ids, named })
+    pool.keep(Ids { next: pool.given.next, ids, named })
 }
 
 /// `accounts.json`: private ids by submitter.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Ids {
-    /// No id from here on was ever given out.
+    /// No id from here on was given out on this machine.
     next: u32,
     ids: BTreeMap<String, u32>,
     /// Accounts that submitters had by their name. What the name service does not find of these
@@ -383,14 +390,15 @@ impl Pool {
         if let Some(id) = self.given.ids.get(submitter) {
             return Ok(*id);
         }
-        let mut free =
-            (self.given.next.max(*range.start())..=*range.end()).filter(|id| !taken(*id));
-        let id = free.next().ok_or_else(|| {
+        let (first, last) = (*range.start(), *range.end());
+        // Those of a backup are anywhere in the range.
+        let given: BTreeSet<u32> = self.given.ids.values().copied().collect();
+        let mut free = self.given.next.max(first)..=last;
+        let id = free.find(|id| !given.contains(id) && !taken(*id)).ok_or_else(|| {
             Error::Invalid(format!(
                 "no private id is left for `{submitter}`: those from {} to {} were all given out; \
                  start the server with a further range, `elastane up --account-pool FIRST-LAST`",
-                range.start(),
-                range.end()
+                first, last
             ))
         })?;
         let mut ids = self.given.ids.clone();
@@ -455,12 +463,25 @@ mod tests {
         restore_private_ids(folder.path(), saved).unwrap();
         let ids = |who: &str| accounts(&folder, AccountPolicy::default()).of(who, "").unwrap().uid;
         assert_eq!((ids("ann"), ids("bob")), (1_900_000_000, 1_900_000_001));
-        assert_eq!(ids("cy"), 1_900_000_009, "none that was given out after the backup");
-        let other = r#"{"next": 5, "ids": {"ann": 7, "dan": 1900000009, "eve": 1900000004}}"#;
+        assert_eq!(ids("cy"), 1_900_000_002, "the next that is free");
+        let other = r#"{"next": 5, "ids": {"ann": 7, "dan": 1900000002, "eve": 1900000004}}"#;
         restore_private_ids(folder.path(), other).unwrap();
         assert_eq!((ids("ann"), ids("eve")), (1_900_000_000, 1_900_000_004));
-        assert_eq!(ids("dan"), 1_900_000_010, "it is cy's here");
+        assert_eq!(ids("dan"), 1_900_000_003, "it is cy's here");
         assert!(restore_private_ids(folder.path(), "[]").is_err());
+    }
+
+    #[test]
+    fn a_backup_brings_only_private_ids_and_each_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved =
+            r#"{"next": 4000000000, "ids": {"ann": 0, "bob": 1900000001, "cy": 1900000001}}"#;
+        restore_private_ids(folder.path(), saved).unwrap();
+        let ids = |who: &str| accounts(&folder, AccountPolicy::default()).of(who, "").unwrap().uid;
+        assert_eq!(
+            (ids("bob"), ids("ann"), ids("cy")),
+            (1_900_000_001, 1_900_000_000, 1_900_000_002)
+        );
     }
 
     #[test]
