@@ -36,7 +36,7 @@ optional_values! {
         /// The part of the threshold that is aimed at, 1 to 100; 70 if it is left out.
         #[schema(value_type = Option<f64>)]
         pub metric_threshold_percentage: Number,
-        /// Never fewer; 1 if it is left out. 0 = none while nobody asks.
+        /// Never fewer; 1 if it is left out. 0 = none while no request comes.
         pub min_replicas: u32,
         /// Never more; if it is left out as many as `minReplicas`, at least 1.
         pub max_replicas: u32,

@@ -170,9 +170,7 @@ impl Taken {
             parts.push(format!("{limited} end at their time limit at the latest"));
         }
         if *unknown > 0 {
-            parts.push(format!(
-                "of {unknown} nothing is known: they may end at once, or run for ever"
-            ));
+            parts.push(format!("the end of {unknown} cannot be estimated"));
         }
         let all = parts.join("; ");
         format!("nothing else is submitted; of the workloads there are, {all}")

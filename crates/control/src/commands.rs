@@ -259,8 +259,8 @@ impl State {
         refuse_ended(workload, "suspended")?;
         if workload.spec.has_revisions() {
             return Err(Error::conflict(format!(
-                "inference `{}` cannot be suspended; with minReplicas 0 it has no replicas while nobody \
-                 asks, or delete it",
+                "inference `{}` cannot be suspended; with minReplicas 0 it has no replicas while no \
+                 request comes, or delete it",
                 workload.spec.name
             )));
         }

@@ -58,7 +58,7 @@ pub struct Serving {
 /// How many replicas, and by what that is decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scaling {
-    /// Never fewer; 0 = none while nobody asks.
+    /// Never fewer; 0 = none while no request comes.
     pub replicas_min: u32,
     /// Never more.
     pub replicas_max: u32,
@@ -211,7 +211,7 @@ impl Serving {
             }
             Some(Target { metric: Metric::Latency, .. }) if min == 0 => refuse(
                 "metric",
-                "latency cannot tell that nobody asks; use concurrency or throughput, or \
+                "latency cannot tell that no request comes; use concurrency or throughput, or \
                  minReplicas 1"
                     .to_owned(),
             ),

@@ -131,7 +131,7 @@ async fn knock(shared: &Shared, key: RunKey) -> Result<UnixStream, Error> {
     };
     connect.await.map_err(|error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Error::Invalid(
-            "it was started by a version that lets nobody in; it can be entered after its next start"
+            "it was started by a version without sessions; commands can join it after its next start"
                 .to_owned(),
         ),
         // Its supervisor is gone, or shows everybody out.

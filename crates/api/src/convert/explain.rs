@@ -89,7 +89,9 @@ fn summary(view: &WorkloadView, now: Instant) -> String {
             ),
         },
         (Phase::Running, _) if view.spec.serving.is_some() && view.pods.is_empty() => {
-            format!("{name} has no replicas, because nobody asks; the next request brings one up")
+            format!(
+                "{name} has no replicas, because no request comes; the next one starts a replica"
+            )
         }
         (Phase::Updating, Some(why)) => format!(
             "{name} serves on {} while its newest revision waits: {} ({})",

@@ -139,7 +139,7 @@ fn unmeasured(of: &ProjectView, view: &View) -> Option<String> {
     ];
     let simulated = view.nodes.iter().any(|node| node.simulated);
     let text =
-        "nobody can say whether simulated GPUs are idle; its limits on that do not bind there";
+        "whether simulated GPUs are idle is unknown; its limits on idle GPUs have no effect there";
     (simulated && limits.iter().any(Option::is_some)).then(|| text.to_owned())
 }
 

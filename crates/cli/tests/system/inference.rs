@@ -1,4 +1,4 @@
-//! An inference with real replicas behind a real server: none while nobody asks, more under load, a
+//! An inference with real replicas behind a real server: none while no request comes, more under load, a
 //! new revision without a request lost, a server that is killed, and none again.
 
 use std::collections::BTreeSet;
@@ -184,7 +184,7 @@ fn replicas_come_with_requests_and_go_without() {
     for (words, said) in [
         ("logs svc", "svc is scaled to zero, because there are no requests"),
         ("exec svc -- true", "svc is scaled to zero, because there are no requests"),
-        ("suspend svc", "with minReplicas 0 it has no replicas while nobody asks"),
+        ("suspend svc", "with minReplicas 0 it has no replicas while no request comes"),
     ] {
         let answer = sandbox.shell(&format!("runai -p team-a {words}"));
         assert!(answer.code == Some(1) && answer.text.contains(said), "{words}: {}", answer.text);

@@ -339,7 +339,7 @@ async fn what_makes_no_sense_is_refused_with_what_is_allowed() {
                 (s.replicas_min, s.replicas_initial) = (0, 0);
                 s.target.as_mut().unwrap().metric = Metric::Latency;
             }),
-            "latency cannot tell that nobody asks",
+            "latency cannot tell that no request comes",
         ),
     ] {
         let refused = w.handle.submit(1, spec).await.unwrap_err().to_string();

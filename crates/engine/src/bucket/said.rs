@@ -62,7 +62,7 @@ pub(super) fn fault(
             ))
         }
         (status, _) if status.is_redirection() => Fault::Final(format!(
-            "{said}, so it is elsewhere, and nobody is followed with a login; write its own address"
+            "{said}, so it is elsewhere, and redirects are not followed with a login; write its own address"
         )),
         (StatusCode::TOO_MANY_REQUESTS, _) => Fault::Passing(said),
         (status, _) if status.is_server_error() => Fault::Passing(said),

@@ -96,9 +96,9 @@ fn who_keeps_away_is_kept_away_from() {
           a holds 2 GPUs (quota 9, fair share 3), 1 of it where it could go
           a/quiet holds 1 GPU: same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
-          P401 nobody is moved: whoever is in the way has no other place, or may not be moved
+          P401 nothing is moved: what is in the way has no other place, or may not be moved
           P402 nothing is taken from other projects: no other project has anything running
-          P403 nothing is taken inside its project: nobody may be asked: 2 not less important
+          P403 nothing is taken inside its project: no workload is eligible: 2 not less important
         What would let it start (each tried out):
           give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
           do not select the label zone

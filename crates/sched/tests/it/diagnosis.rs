@@ -28,7 +28,7 @@ fn a_full_cluster_is_told_by_class_and_holder() {
           a/y holds 2 GPUs: nothing is taken from other projects for this one
           b/v holds 2 GPUs: may be taken from
         Why nothing was moved or taken for it:
-          P401 nobody is moved: its queue refuses it, whatever others do (P202)
+          P401 nothing is moved: its queue refuses it, whatever others do (P202)
           P402 nothing is taken from other projects: its queue refuses it, whatever others do (P202)
           P403 nothing is taken inside its project: its queue refuses it, whatever others do (P202)
         What would let it start (each tried out):
@@ -54,7 +54,7 @@ fn over_fair_share() {
           a/x holds 2 GPUs: nothing is taken from other projects for this one
           a/y holds 1 GPU: nothing is taken from other projects for this one
         Why nothing was moved or taken for it:
-          P401 nobody is moved: it needs 2 GPUs and only 1 is free on all nodes together
+          P401 nothing is moved: it needs 2 GPUs and only 1 is free on all nodes together
           P402 nothing is taken from other projects: with 2 more it would hold more than its fair share; b holds 0 GPUs (quota 0, fair share 1)
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
@@ -82,7 +82,7 @@ fn a_gang_says_how_many_pods_fit() {
           b holds 2 GPUs (quota 4, fair share 2)
           b/o holds 2 GPUs: nothing is taken from other projects for this one
         Why nothing was moved or taken for it:
-          P401 nobody is moved: it needs 4 GPUs and only 3 are free on all nodes together
+          P401 nothing is moved: it needs 4 GPUs and only 3 are free on all nodes together
           P402 nothing is taken from other projects: with 4 more it would hold more than its fair share; a holds 0 GPUs (quota 4, fair share 3)
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
@@ -113,9 +113,9 @@ fn everything_that_can_rule_a_node_out() {
           a holds 2 GPUs (quota 8, fair share 4)
           a/o holds 2 GPUs: is not preemptible
         Why nothing was moved or taken for it:
-          P401 nobody is moved: whoever is in the way has no other place, or may not be moved
+          P401 nothing is moved: what is in the way has no other place, or may not be moved
           P402 nothing is taken from other projects: no other project has anything running
-          P403 nothing is taken inside its project: nobody may be asked: 1 not preemptible
+          P403 nothing is taken inside its project: no workload is eligible: 1 not preemptible
         What would let it start (each tried out):
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
@@ -141,8 +141,8 @@ fn guaranteed_run_time_is_named() {
           a holds 2 GPUs (quota 0, fair share 1)
           a/x holds 2 GPUs: its guaranteed run time ends in 1m
         Why nothing was moved or taken for it:
-          P401 nobody is moved: it needs 1 GPU and none is free on any node
-          P402 nothing is taken from other projects: nobody may be asked: 1 in guaranteed run time, the first for 1m more
+          P401 nothing is moved: it needs 1 GPU and none is free on any node
+          P402 nothing is taken from other projects: no workload is eligible: 1 in guaranteed run time, the first for 1m more
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
           wait 1m, if nothing else changes (1 other is stopped or moved for it then)
@@ -164,7 +164,7 @@ fn patience_is_named() {
           a holds 2 GPUs (quota 0, fair share 1)
           a/x holds 2 GPUs: may be taken from
         Why nothing was moved or taken for it:
-          P401 nobody is moved: its preemption delay ends in 1m 30s
+          P401 nothing is moved: its preemption delay ends in 1m 30s
           P402 nothing is taken from other projects: its preemption delay ends in 1m 30s
           P403 nothing is taken inside its project: its preemption delay ends in 1m 30s
         What would let it start (each tried out):
@@ -191,9 +191,9 @@ fn moves_have_a_bound() {
           a/x holds 1 GPU: same project, and not less important (priority 50)
           a/y holds 1 GPU: same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
-          P401 nobody is moved: 1 workloads would have to move and at most 0 are moved for one
+          P401 nothing is moved: 1 workloads would have to move and at most 0 are moved for one
           P402 nothing is taken from other projects: no other project has anything running
-          P403 nothing is taken inside its project: nobody may be asked: 2 not less important
+          P403 nothing is taken inside its project: no workload is eligible: 2 not less important
         What would let it start (each tried out):
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
@@ -218,9 +218,9 @@ fn scattered_gpus_nobody_may_move() {
           a/x holds 2 GPUs: is not preemptible
           a/y holds 1 GPU: is not preemptible
         Why nothing was moved or taken for it:
-          P401 nobody is moved: it needs 2 GPUs and only 1 is free on all nodes together
+          P401 nothing is moved: it needs 2 GPUs and only 1 is free on all nodes together
           P402 nothing is taken from other projects: with 2 more it would hold more than its fair share; a holds 3 GPUs (quota 4, fair share 4)
-          P403 nothing is taken inside its project: nobody may be asked: 2 not preemptible
+          P403 nothing is taken inside its project: no workload is eligible: 2 not preemptible
         What would let it start (each tried out):
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
@@ -242,7 +242,7 @@ fn non_preemptible_over_quota() {
           a holds 1 GPU (quota 1, fair share 2)
           a/i1 holds 1 GPU: is not preemptible
         Why nothing was moved or taken for it:
-          P401 nobody is moved: its queue refuses it, whatever others do (P202)
+          P401 nothing is moved: its queue refuses it, whatever others do (P202)
           P402 nothing is taken from other projects: its queue refuses it, whatever others do (P202)
           P403 nothing is taken inside its project: its queue refuses it, whatever others do (P202)
         What would let it start (each tried out):
@@ -266,7 +266,7 @@ fn a_limit() {
           a/t1 holds 1 GPU: same project, and not less important (priority 50)
           a/t2 holds 1 GPU: same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
-          P401 nobody is moved: its queue refuses it, whatever others do (P201)
+          P401 nothing is moved: its queue refuses it, whatever others do (P201)
           P402 nothing is taken from other projects: its queue refuses it, whatever others do (P201)
           P403 nothing is taken inside its project: its queue refuses it, whatever others do (P201)
         What would let it start (each tried out):
@@ -288,7 +288,7 @@ fn too_large() {
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 2)
           1 node, n2 (4 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 4)
         Why nothing was moved or taken for it:
-          P401 nobody is moved: it needs 8 GPUs and only 6 are free on all nodes together
+          P401 nothing is moved: it needs 8 GPUs and only 6 are free on all nodes together
           P402 nothing is taken from other projects: with 8 more it would hold more than its fair share; a holds 0 GPUs (quota 8, fair share 6)
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
@@ -311,9 +311,9 @@ fn a_share() {
           a holds 0.6 GPU (quota 1, fair share 1)
           a/f1 holds 0.6 GPU: same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
-          P401 nobody is moved: it needs 0.5 GPU and only 0.4 are free on all nodes together
+          P401 nothing is moved: it needs 0.5 GPU and only 0.4 are free on all nodes together
           P402 nothing is taken from other projects: with 0.5 more it would hold more than its fair share; a holds 0.6 GPU (quota 1, fair share 1)
-          P403 nothing is taken inside its project: nobody may be asked: 1 not less important
+          P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           ask for at most 0.4 of a GPU
           give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
@@ -336,9 +336,9 @@ fn cpu() {
           a holds 3 core(s) (quota unlimited, fair share 4)
           a/t1 holds 3 core(s): same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
-          P401 nobody is moved: it needs 2 core(s) and only 1 are free on all nodes together
+          P401 nothing is moved: it needs 2 core(s) and only 1 are free on all nodes together
           P402 nothing is taken from other projects: with 2 more it would hold more than its fair share; a holds 3 core(s) (quota unlimited, fair share 4)
-          P403 nothing is taken inside its project: nobody may be asked: 1 not less important
+          P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           ask for at most 1 core
           give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)

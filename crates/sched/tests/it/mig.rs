@@ -89,9 +89,9 @@ fn what_is_taken_is_counted() {
           a holds 1.284 GPUs (quota 9, fair share 1.712)
           a/x holds 1.284 GPUs: same project, and not less important (priority 50)
         Why nothing was moved or taken for it:
-          P401 nobody is moved: whoever is in the way has no other place, or may not be moved
+          P401 nothing is moved: what is in the way has no other place, or may not be moved
           P402 nothing is taken from other projects: no other project has anything running
-          P403 nothing is taken inside its project: nobody may be asked: 1 not less important
+          P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
           that a/x ends

@@ -90,7 +90,7 @@ impl Search {
     #[must_use]
     pub fn text(&self, now: Instant) -> String {
         let what = match self.means {
-            Means::Consolidate => "nobody is moved",
+            Means::Consolidate => "nothing is moved",
             Means::Reclaim => "nothing is taken from other projects",
             Means::Preempt => "nothing is taken inside its project",
         };
@@ -121,13 +121,13 @@ impl Outcome {
                 are(*kind, *free)
             ),
             Self::NowhereToMove => {
-                "whoever is in the way has no other place, or may not be moved".to_owned()
+                "what is in the way has no other place, or may not be moved".to_owned()
             }
             Self::MovesMax { moves, moves_max } => format!(
                 "{moves} workloads would have to move and at most {moves_max} are moved for one"
             ),
             Self::Nobody(refusals) => match refusals.text(now) {
-                said if !said.is_empty() => format!("nobody may be asked: {said}"),
+                said if !said.is_empty() => format!("no workload is eligible: {said}"),
                 _ if means == Means::Reclaim => "no other project has anything running".to_owned(),
                 _ => "nothing else of its project is running".to_owned(),
             },

@@ -21,7 +21,7 @@ fn beyond_its_fair_share() {
         "a:2 b:0",
         "a/r -g 2 @n1\nb/p",
         expect![[r#"
-        P401 nobody is moved: it needs 1 GPU and none is free on any node
+        P401 nothing is moved: it needs 1 GPU and none is free on any node
         P402 nothing is taken from other projects: with 1 more it would hold more than its fair share; b holds 0 GPUs (quota 0, fair share 0)
         P403 nothing is taken inside its project: nothing else of its project is running
     "#]],
@@ -35,7 +35,7 @@ fn beyond_its_quota_and_not_preemptible() {
         "a:1 b:0",
         "a/r -g 2 @n1\nb/p --interactive",
         expect![[r#"
-        P401 nobody is moved: only preemptible workloads are helped by moving
+        P401 nothing is moved: only preemptible workloads are helped by moving
         P402 nothing is taken from other projects: its queue refuses it, whatever others do (P202)
         P403 nothing is taken inside its project: its queue refuses it, whatever others do (P202)
     "#]],
@@ -50,9 +50,9 @@ fn nobody_may_be_asked() {
         "a:1,r9000 b:2",
         jobs,
         expect![[r#"
-        P401 nobody is moved: it needs 1 GPU and none is free on any node
-        P402 nothing is taken from other projects: nobody may be asked: 1 not preemptible, 1 in guaranteed run time, the first for 4s more
-        P403 nothing is taken inside its project: nobody may be asked: 1 not less important
+        P401 nothing is moved: it needs 1 GPU and none is free on any node
+        P402 nothing is taken from other projects: no workload is eligible: 1 not preemptible, 1 in guaranteed run time, the first for 4s more
+        P403 nothing is taken inside its project: no workload is eligible: 1 not less important
     "#]],
     );
 }
@@ -65,7 +65,7 @@ fn too_little_could_be_taken() {
         "a:9",
         jobs,
         expect![[r#"
-        P401 nobody is moved: it needs 2 GPUs and none is free on any node
+        P401 nothing is moved: it needs 2 GPUs and none is free on any node
         P402 nothing is taken from other projects: no other project has anything running
         P403 nothing is taken inside its project: if all 1 that may be taken from gave 1 GPU, it still finds no place; of the others 1 not preemptible
     "#]],
@@ -80,7 +80,7 @@ fn enough_is_there_but_not_by_the_rules() {
         "a:2 b:1",
         "a/r -g 2 @n1\nb/p",
         expect![[r#"
-        P401 nobody is moved: it needs 1 GPU and none is free on any node
+        P401 nothing is moved: it needs 1 GPU and none is free on any node
         P402 nothing is taken from other projects: enough could be taken, but no way was found that keeps every rule
         P403 nothing is taken inside its project: nothing else of its project is running
     "#]],
@@ -94,9 +94,9 @@ fn whoever_is_in_the_way_has_no_other_place() {
         "q:9",
         "q/r -g 2 @n1\nq/t -g 2 @n2\nq/p -g 2",
         expect![[r#"
-        P401 nobody is moved: whoever is in the way has no other place, or may not be moved
+        P401 nothing is moved: what is in the way has no other place, or may not be moved
         P402 nothing is taken from other projects: no other project has anything running
-        P403 nothing is taken inside its project: nobody may be asked: 2 not less important
+        P403 nothing is taken inside its project: no workload is eligible: 2 not less important
     "#]],
     );
 }

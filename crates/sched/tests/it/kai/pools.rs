@@ -82,8 +82,10 @@ fn what_runs_in_another_pool_is_nobody_to_ask() {
     w.run("submit b/job -g 2 --pools a100");
     let refusals = w.diagnosed("job");
     let of_others = refusals.lines().find(|line| line.contains("P402")).expect("a refusal");
-    expect!["  P402 nothing is taken from other projects: nobody may be asked: 1 not preemptible"]
-        .assert_eq(of_others);
+    expect![
+        "  P402 nothing is taken from other projects: no workload is eligible: 1 not preemptible"
+    ]
+    .assert_eq(of_others);
 }
 
 #[test]
@@ -111,7 +113,7 @@ fn the_long_answer_speaks_of_the_first_pool() {
           b in pool default holds 2 GPUs (quota 2, fair share 2)
           b/y holds 2 GPUs: nothing is taken from other projects for this one
         Why nothing was moved or taken for it:
-          P401 nobody is moved: it needs 2 GPUs and none is free on any node
+          P401 nothing is moved: it needs 2 GPUs and none is free on any node
           P402 nothing is taken from other projects: with 2 more it would hold more than its fair share; a in pool default holds 0 GPUs (quota 0, fair share 0)
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
