@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-use api_types::{PolicyCreationFields, PolicyListEntry, PolicyMeta, PolicyRequest, ScopeType};
+use api_types::{
+    PolicyBody, PolicyCreationFields, PolicyListEntry, PolicyMeta, PolicyRequest, ScopeType,
+};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 use client::{Client, WorkloadKind};
@@ -221,7 +223,13 @@ pub(super) async fn run(state_dir: PathBuf, verb: Policy) -> Result<(), Error> {
             let wrong =
                 |why: String| Error::Usage(format!("{} is no policy: {why}", file.display()));
             let body = serde_json::from_value(runai::yaml(&text).map_err(wrong)?);
-            let policy = body.map_err(|why| wrong(why.to_string()))?;
+            let policy: PolicyBody = body.map_err(|why| wrong(why.to_string()))?;
+            let PolicyBody { defaults, rules, imposed_assets, .. } = &policy;
+            if [defaults, rules, imposed_assets].into_iter().all(says_nothing) {
+                let why = "it has no rules, defaults or imposed assets; `elastane policy delete` \
+                           removes a policy";
+                return Err(wrong(why.to_owned()));
+            }
             let (project_id, department_id) = match scope.kind {
                 ScopeType::Project => (scope.project, None),
                 ScopeType::Department => (None, scope.department.clone()),
@@ -345,6 +353,16 @@ fn table(all: &[PolicyListEntry], places: &Places, is_exact: bool) -> Table {
         ]);
     }
     table
+}
+
+/// Whether a part of a policy is left out, or left empty.
+fn says_nothing(part: &Option<Value>) -> bool {
+    match part {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(fields)) => fields.is_empty(),
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(_) => false,
+    }
 }
 
 #[cfg(test)]

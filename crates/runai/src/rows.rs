@@ -25,7 +25,7 @@ pub(super) const V2_COLUMNS: [&str; 6] =
 
 /// Columns that the wide table can do without, the least important first.
 pub(super) const V1_DROPPED_FIRST: [&str; 8] =
-    ["IMAGE", "SERVICE URL(S)", "USER", "TYPE", "NODE", "PROJECT", "PODs Running (Pending)", "AGE"];
+    ["IMAGE", "SERVICE URL(S)", "USER", "TYPE", "NODE", "PODs Running (Pending)", "AGE", "PROJECT"];
 /// Columns that the short table can do without, the least important first.
 pub(super) const V2_DROPPED_FIRST: [&str; 3] = ["Type", "Running/Req. Pods", "Project"];
 

@@ -84,6 +84,7 @@ fn a_policy_is_applied_from_a_file_and_shown_with_those_around_it() {
         2,
         &["rulez"],
     );
+    says(&format!("echo 'rules:' | elastane policy apply {own} -f -"), 2, &["has no rules"]);
 }
 
 #[test]

@@ -396,9 +396,8 @@ impl Pool {
         let mut free = self.given.next.max(first)..=last;
         let id = free.find(|id| !given.contains(id) && !taken(*id)).ok_or_else(|| {
             Error::Invalid(format!(
-                "no private id is left for `{submitter}`: those from {} to {} were all given out; \
-                 start the server with a further range, `elastane up --account-pool FIRST-LAST`",
-                first, last
+                "no private id is left for `{submitter}`: those from {first} to {last} were all given out; \
+                 start the server with a further range, `elastane up --account-pool FIRST-LAST`"
             ))
         })?;
         let mut ids = self.given.ids.clone();
