@@ -32,8 +32,8 @@ pub(super) enum Whose {
     Inference { project: String, name: String },
     /// Of the inference of this id, if there is one.
     InferenceById(Uuid),
-    /// Nobody's, among those of workloads.
-    Nobody,
+    /// Of no workload, among the hosts of workloads.
+    NoWorkload,
 }
 
 /// Whose this host is, without its port, below the domain of workloads.
@@ -48,15 +48,15 @@ pub(super) fn whose(host: &str, domain: &str) -> Whose {
             return Whose::Inference { project: project.into(), name: name.into() };
         }
         [first, id, last] if (first, last) == BY_ID => {
-            return id.parse().map_or(Whose::Nobody, Whose::InferenceById);
+            return id.parse().map_or(Whose::NoWorkload, Whose::InferenceById);
         }
         [name, project, port] => (name, project, port),
-        _ => return Whose::Nobody,
+        _ => return Whose::NoWorkload,
     };
     let written_so = |number: &u16| number.to_string() == port;
     match port.parse().ok().filter(written_so) {
         Some(port) => Whose::Workload { project: project.into(), name: name.into(), port },
-        None => Whose::Nobody,
+        None => Whose::NoWorkload,
     }
 }
 
@@ -197,17 +197,17 @@ mod tests {
             ("a--p--80.apps.example.org", "p/a:80"),
             ("A--P--80.Apps.Example.org.", "p/a:80"),
             ("a-b--p-1--65535.apps.example.org", "p-1/a-b:65535"),
-            ("a--p--0800.apps.example.org", "Nobody"),
-            ("a--p--+80.apps.example.org", "Nobody"),
-            ("a--p--65536.apps.example.org", "Nobody"),
+            ("a--p--0800.apps.example.org", "NoWorkload"),
+            ("a--p--+80.apps.example.org", "NoWorkload"),
+            ("a--p--65536.apps.example.org", "NoWorkload"),
             ("a--p.apps.example.org", "p/a"),
             ("A-b--80.apps.example.org", "80/a-b"),
             (
                 "inference--00000000-0000-0000-0000-000000000000--id.apps.example.org",
                 "InferenceById(00000000-0000-0000-0000-000000000000)",
             ),
-            ("inference--x--id.apps.example.org", "Nobody"),
-            ("a--p--q--80.apps.example.org", "Nobody"),
+            ("inference--x--id.apps.example.org", "NoWorkload"),
+            ("a--p--q--80.apps.example.org", "NoWorkload"),
             ("x.a--p--80.apps.example.org", "p/x.a:80"),
             ("gpu.apps.example.org", "Server"),
             ("apps.example.org", "Server"),

@@ -93,7 +93,7 @@ fn find(server: &Server, whose: &Whose) -> Option<Door> {
             return replicas(server, view.inference(project, name)?);
         }
         Whose::InferenceById(id) => return replicas(server, view.workloads.get(id)?),
-        Whose::Server | Whose::Nobody => return None,
+        Whose::Server | Whose::NoWorkload => return None,
     };
     let workload = view.named(project, name)?;
     let url = workload.spec.urls.iter().find(|url| url.port == *port)?;

@@ -121,6 +121,6 @@ async fn what_is_not_there_or_not_allowed_changes_nothing() {
     let refused = update(&w, "t", many).await.unwrap_err();
     assert!(refused.to_string().contains("0 to 1000 are allowed"), "{refused}");
     assert_eq!(w.get("t").unwrap().spec.priority, 50);
-    let nobody = w.handle.update_workload("bob", uuid::Uuid::nil(), priority(1, "x")).await;
-    assert!(matches!(nobody, Err(Error::NotFound { .. })));
+    let unknown = w.handle.update_workload("bob", uuid::Uuid::nil(), priority(1, "x")).await;
+    assert!(matches!(unknown, Err(Error::NotFound { .. })));
 }

@@ -148,7 +148,7 @@ impl Accounts {
         if self.policy.table.contains_key(submitter) || self.named(submitter).is_some() {
             return None;
         }
-        // Whoever has it may wait for the name service or the disk.
+        // Its holder may wait for the name service or the disk.
         let pool = match self.pool.try_lock() {
             Ok(pool) => pool,
             Err(TryLockError::Poisoned(pool)) => pool.into_inner(),
