@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::fmt;
 
+use serde::de::value::StrDeserializer;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess,
     SeqAccess, Unexpected, Visitor,
@@ -202,7 +203,8 @@ impl<'de> MapAccess<'de> for Fields<'_> {
     ) -> Result<Option<S::Value>, Error> {
         let Some((name, value)) = self.fields.next() else { return Ok(None) };
         let at = self.at.field(&name);
-        let key = seed.deserialize(Name(&name)).inspect_err(|_| at.note())?;
+        let key: StrDeserializer<'_, Error> = name.as_str().into_deserializer();
+        let key = seed.deserialize(key).inspect_err(|_| at.note())?;
         self.current = Some((name, value));
         Ok(Some(key))
     }
@@ -215,42 +217,5 @@ impl<'de> MapAccess<'de> for Fields<'_> {
 
     fn size_hint(&self) -> Option<usize> {
         Some(self.fields.len())
-    }
-}
-
-/// The name of a field.
-struct Name<'a>(&'a str);
-
-impl<'de> Deserializer<'de> for Name<'_> {
-    type Error = Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_str(self.0)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        visitor.visit_enum(self.0.into_deserializer())
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }
