@@ -119,8 +119,12 @@ async fn write_fresh<E: From<Error>>(
     version: i64,
     fill: impl AsyncFnOnce(&mut SqliteConnection) -> Result<(), E>,
 ) -> Result<(), E> {
-    // No log file beside this one: it is a single file, whole once it is closed.
-    let options = options(fresh).create_if_missing(true).synchronous(SqliteSynchronous::Full);
+    // No log or journal file beside this one, and no waiting for the disk at each step: it is one
+    // file, which is written through once, before it takes its name. What fails is removed.
+    let options = options(fresh)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Memory)
+        .synchronous(SqliteSynchronous::Off);
     let failed = |what| move |cause| Error::from_sqlx(&name(path), what, cause);
     let mut connection = options.connect().await.map_err(failed("create"))?;
     migrate(path, &mut connection, version).await?;
@@ -130,7 +134,9 @@ async fn write_fresh<E: From<Error>>(
     migrate(path, &mut connection, schema::NEWEST).await?;
     let read = read::load(&mut AnyConnection::Sqlite(&mut connection)).await;
     read.map_err(|fault| fault.named(&name(path)))?;
-    Ok(connection.close().await.map_err(failed("create"))?)
+    connection.close().await.map_err(failed("create"))?;
+    let file = std::fs::File::open(fresh).and_then(|file| file.sync_all());
+    Ok(file.map_err(access("write", path))?)
 }
 
 /// The files of a database.
