@@ -13,6 +13,10 @@ use crate::sys;
 
 /// A process that has grown by less is left as it is.
 const GROWTH_BYTES_MIN: u64 = 4 << 20;
+/// As many looks after memory was released, what the process needs all the time is back, and that
+/// is not more than this; the rest is growth.
+const SETTLE_LOOKS: u32 = 4;
+const SETTLE_BYTES_MAX: u64 = 8 << 20;
 
 /// Unmaps the code that this process has used so far, and returns freed memory to the kernel.
 ///
@@ -31,19 +35,27 @@ pub(crate) fn release_memory() -> io::Result<()> {
 pub struct Footprint {
     /// Resident after the last time; 0 before the first.
     released_bytes: u64,
+    /// What it needs at rest: a while later.
+    rest_bytes: u64,
+    /// Looks until that is known.
+    settles: u32,
 }
 
 impl Footprint {
-    /// To be called every few seconds: reads one small file, unless the process has grown.
+    /// To be called every few seconds, or when there is nothing to do: reads one small file, unless the process has grown.
     ///
     /// # Errors
     /// `/proc` is not readable, or the kernel refuses.
     pub fn keep_small(&mut self) -> io::Result<()> {
-        if resident_bytes()? < self.released_bytes + GROWTH_BYTES_MIN {
-            return Ok(());
+        let resident_bytes = resident_bytes()?;
+        if self.settles > 0 {
+            self.settles -= 1;
+            self.rest_bytes = resident_bytes.min(self.released_bytes + SETTLE_BYTES_MAX);
+        } else if resident_bytes >= self.rest_bytes + GROWTH_BYTES_MIN {
+            release_memory()?;
+            self.released_bytes = self::resident_bytes()?;
+            self.settles = SETTLE_LOOKS;
         }
-        release_memory()?;
-        self.released_bytes = resident_bytes()?;
         Ok(())
     }
 }

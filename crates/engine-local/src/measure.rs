@@ -20,22 +20,17 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
         tracing::warn!(%error, "what GPUs do is not known");
         Vec::new()
     });
-    let supervisors = supervisors(shared);
-    let mut families = families(&supervisors.keys().copied().collect());
-    let runs = supervisors.into_iter().filter_map(|(supervisor, key)| {
-        let family = families.remove(&supervisor)?;
-        let group = shared.dir(key).group();
-        if let Some(group) = &group {
-            shared.tell_kills(key, group.out_of_memory_kills());
-        }
-        let used = group.and_then(|group| group.usage());
-        let GroupUse { cpu_time_ms, memory_bytes } = used.unwrap_or_else(|| use_of(&family));
-        Some(RunUse {
-            key,
-            cpu_time_ms,
-            memory_bytes,
-            gpus: gpus.iter().filter_map(|gpu| part_of(gpu, &family)).collect(),
-        })
+    let runs: BTreeMap<RunKey, Option<GroupUse>> =
+        running(shared).map(|key| (key, use_of_group(shared, key))).collect();
+    // The process table is long, and read where nothing else says whose a GPU or a process is.
+    let needs_table = !gpus.is_empty() || runs.values().any(Option::is_none);
+    let families = if needs_table { own_families(shared) } else { BTreeMap::new() };
+    let runs = runs.into_iter().filter_map(|(key, used)| {
+        let family = families.get(&key);
+        let GroupUse { cpu_time_ms, memory_bytes } = used.or_else(|| family.map(use_of))?;
+        let parts = family.map(|family| gpus.iter().filter_map(|gpu| part_of(gpu, family)));
+        let gpus = parts.into_iter().flatten().collect();
+        Some(RunUse { key, cpu_time_ms, memory_bytes, gpus })
     });
     let runs = runs.collect();
     let whole = |gpu: &Activity| GpuUse {
@@ -69,9 +64,17 @@ pub(crate) fn gpu_health(
     Ok(Some(seen.into_iter().map(health).collect()))
 }
 
+/// What a run uses by its control group, which says too how often memory ran out; none if that does not
+/// count both.
+fn use_of_group(shared: &Shared, key: RunKey) -> Option<GroupUse> {
+    let group = shared.dir(key).group()?;
+    shared.tell_kills(key, group.out_of_memory_kills());
+    group.usage()
+}
+
 /// The processes of all runs.
 fn own_processes(shared: &Shared) -> BTreeSet<u32> {
-    let families = families(&supervisors(shared).keys().copied().collect());
+    let families = own_families(shared);
     let pids = families.values().flat_map(|family| &family.pids);
     pids.filter_map(|&pid| pid.try_into().ok()).collect()
 }
@@ -85,11 +88,18 @@ fn use_of(family: &Family) -> GroupUse {
     }
 }
 
-/// The process that supervises each run that has started.
-fn supervisors(shared: &Shared) -> BTreeMap<i32, RunKey> {
-    let running = shared.keys_where(|state| matches!(state, StateFile::Running { .. }));
+/// The runs that have started.
+fn running(shared: &Shared) -> impl Iterator<Item = RunKey> {
+    shared.keys_where(|state| matches!(state, StateFile::Running { .. })).into_iter()
+}
+
+/// The processes of each run that has started: those below its supervisor.
+fn own_families(shared: &Shared) -> BTreeMap<RunKey, Family> {
     let holder = |key| Some((shared.dir(key).holder().ok()??.as_raw_nonzero().get(), key));
-    running.into_iter().filter_map(holder).collect()
+    let supervisors: BTreeMap<i32, RunKey> = running(shared).filter_map(holder).collect();
+    let families = families(&supervisors.keys().copied().collect());
+    let named = |(pid, family)| Some((*supervisors.get(&pid)?, family));
+    families.into_iter().filter_map(named).collect()
 }
 
 /// What a run's processes do on a GPU; none if the driver knows none of them there.

@@ -99,10 +99,6 @@ fn run(dir: &RunDir) -> io::Result<()> {
                 complain(&format!("failed to record that the run started: {error}"));
             }
             say(&running);
-            // There is one supervisor for each run, for as long as it runs.
-            if let Err(error) = release_memory() {
-                complain(&format!("the memory of the start is not released: {error}"));
-            }
             let brood = Brood::of(main, group.clone());
             let bounds = bounds(dir, &spec);
             let run = Run { dir, grace_ms: spec.grace_ms, brood, console, notes, door, bounds };
@@ -330,6 +326,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Returns when the last process is gone, with how the main one ended.
     fn watch(mut self, signals: &mut Orders) -> ExitFile {
+        let mut is_new = true;
         while self.brood.reap(|pid| self.door.iter_mut().for_each(|door| door.gone(pid))) {
             if signals.stop.take() {
                 self.brood.ask(self.dir.read_grace().unwrap_or(self.grace_ms));
@@ -348,6 +345,13 @@ impl Run<'_> {
             let next_look = self.notes.as_ref().map(Notes::pause);
             let pause = self.brood.force_when_due().into_iter().chain(next_look);
             let pause = pause.chain(self.keep_bound()).min();
+            // There is one supervisor for each run, for as long as it runs, and it does little more
+            // than this.
+            if std::mem::take(&mut is_new)
+                && let Err(error) = release_memory()
+            {
+                complain(&format!("the memory of the start is not released: {error}"));
+            }
             if let Err(error) = self.attend(signals, pause) {
                 complain(&format!("failed to wait for signals and visitors: {error}"));
                 std::thread::sleep(Duration::from_millis(100));
