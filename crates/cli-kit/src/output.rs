@@ -76,6 +76,30 @@ pub struct Sort {
     descending: bool,
 }
 
+impl Sort {
+    /// The rows of a table in this order, by their numbers.
+    fn places(&self, table: &Table) -> Result<Vec<usize>, Error> {
+        let wanted = letters(&self.column);
+        let titles = table.titles();
+        let column = titles.iter().position(|title| letters(title) == wanted);
+        let starts = |title: &String| !wanted.is_empty() && letters(title).starts_with(&wanted);
+        let column = column.or_else(|| titles.iter().position(starts));
+        // The first column has the name, however it is titled.
+        let Some(column) = column.or_else(|| (wanted == "name").then_some(0)) else {
+            let known: Vec<String> = titles.iter().map(|title| letters(title)).collect();
+            let there = format!("there are {}", known.join(", "));
+            let hint = suggest::hint_or(&wanted, known.iter().map(String::as_str), &there);
+            let text = format!("--sort {}: no such column{hint}", self.column);
+            return Err(Error::Usage(text));
+        };
+        let keys: Vec<_> = table.column(column).map(|cell| Key::of(&cell)).collect();
+        let mut places: Vec<usize> = (0..keys.len()).collect();
+        let compare = |a: &usize, b: &usize| keys[*a].compare(&keys[*b]);
+        places.sort_by(|a, b| if self.descending { compare(b, a) } else { compare(a, b) });
+        Ok(places)
+    }
+}
+
 impl FromStr for Sort {
     type Err = String;
 
@@ -188,24 +212,10 @@ impl How {
         table: impl Fn(&[T]) -> Table,
     ) -> Result<Vec<T>, Error> {
         let Some(sort) = &self.sort else { return Ok(objects) };
-        let wanted = letters(&sort.column);
-        let table = table(&objects);
-        let titles = table.titles();
-        let column = titles.iter().position(|title| letters(title) == wanted);
-        let starts = |title: &String| !wanted.is_empty() && letters(title).starts_with(&wanted);
-        let column = column.or_else(|| titles.iter().position(starts));
-        // The first column has the name, however it is titled.
-        let Some(column) = column.or_else(|| (wanted == "name").then_some(0)) else {
-            let known: Vec<String> = titles.iter().map(|title| letters(title)).collect();
-            let there = format!("there are {}", known.join(", "));
-            let hint = suggest::hint_or(&wanted, known.iter().map(String::as_str), &there);
-            let text = format!("--sort {}: no such column{hint}", sort.column);
-            return Err(Error::Usage(text));
-        };
-        let keys = table.column(column).map(|cell| Key::of(&cell)).collect::<Vec<_>>();
-        let mut sorted: Vec<(Key, T)> = keys.into_iter().zip(objects).collect();
-        sorted.sort_by(|(a, _), (b, _)| if sort.descending { b.compare(a) } else { a.compare(b) });
-        Ok(sorted.into_iter().map(|(_, object)| object).collect())
+        let places = sort.places(&table(&objects))?;
+        let mut objects: Vec<_> = objects.into_iter().map(Some).collect();
+        let at = |place: usize| objects.get_mut(place).and_then(Option::take);
+        Ok(places.into_iter().filter_map(at).collect())
     }
 
     /// A table as text: as wide as the terminal, if one shows it. `drop_first` are the columns it
@@ -266,10 +276,14 @@ pub fn data<T: Serialize + ?Sized>(
     }
     let value = serde_json::to_value(value)
         .map_err(|error| Error::Failed(format!("failed to print the answer: {error}")))?;
+    printed(&value, shown, out)
+}
+
+fn printed(value: &Value, shown: &Shown, out: &mut dyn Write) -> Result<(), Error> {
     match shown {
-        Shown::Yaml => out.write_all(yaml::document(&value).as_bytes())?,
+        Shown::Yaml => out.write_all(yaml::document(value).as_bytes())?,
         Shown::Path(path) => {
-            let text = path.fill(&value).map_err(|why| Error::Usage(format!("jsonpath: {why}")))?;
+            let text = path.fill(value).map_err(|why| Error::Usage(format!("jsonpath: {why}")))?;
             out.write_all(text.as_bytes())?;
             if !text.ends_with('\n') {
                 writeln!(out)?;
@@ -340,31 +354,54 @@ pub async fn show(
     raw: &mut dyn Write,
     answer: impl AsyncFn(&mut dyn Write) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let terminal = std::io::stdout().is_terminal();
-    let colored = Color::chosen().applies(terminal, |name| std::env::var(name).ok());
-    let colored = colored && how.shown.is_text();
-    let (mut last, mut lines) = (String::new(), Lines::default());
+    let mut screen = Screen::of(how);
     loop {
         let mut bytes = Vec::new();
         let done = answer(&mut Plain(&mut bytes)).await;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let mut now = match (how.watch, terminal) {
-            (true, false) => lines.news(&text),
-            (true, true) if text == last => String::new(),
-            (true, true) => format!("{}{text}", "\u{1b}[H\u{1b}[2J"),
-            (false, _) => text.clone(),
-        };
-        if colored {
-            now = coloured(&now);
-        }
-        raw.write_all(now.as_bytes())?;
-        raw.flush()?;
+        screen.draw(&String::from_utf8_lossy(&bytes), raw)?;
         done?;
         if !how.watch {
             return Ok(());
         }
-        last = text;
         tokio::time::sleep(WATCH_EVERY).await;
+    }
+}
+
+/// Where answers appear.
+struct Screen {
+    is_terminal: bool,
+    colored: bool,
+    watch: bool,
+    last: String,
+    lines: Lines,
+}
+
+impl Screen {
+    fn of(how: &How) -> Self {
+        let is_terminal = std::io::stdout().is_terminal();
+        let colored = Color::chosen().applies(is_terminal, |name| std::env::var(name).ok());
+        Self {
+            is_terminal,
+            colored: colored && how.shown.is_text(),
+            watch: how.watch,
+            last: String::new(),
+            lines: Lines::default(),
+        }
+    }
+
+    fn draw(&mut self, text: &str, raw: &mut dyn Write) -> std::io::Result<()> {
+        let mut now = match (self.watch, self.is_terminal) {
+            (true, false) => self.lines.news(text),
+            (true, true) if text == self.last => String::new(),
+            (true, true) => format!("{}{text}", "\u{1b}[H\u{1b}[2J"),
+            (false, _) => text.to_owned(),
+        };
+        if self.colored {
+            now = coloured(&now);
+        }
+        text.clone_into(&mut self.last);
+        raw.write_all(now.as_bytes())?;
+        raw.flush()
     }
 }
 
