@@ -38,6 +38,9 @@ fn is_of_cargo_run(name: &str) -> bool {
         || matches!(name, "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR")
 }
 
+/// How a program is built that needs no library of the machine.
+const STATIC: &str = "-Ctarget-feature=+crt-static";
+
 impl Programs {
     /// Builds them. `runai` is linked with everything it needs, so that it runs on any machine.
     pub(super) fn build(source: &Path, profile: &str) -> Result<Self> {
@@ -56,11 +59,15 @@ impl Programs {
             cargo
         };
         run_command(cargo().args(["--bin", "elastane"]))?;
-        let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-        let flags = format!("{flags} -C target-feature=+crt-static");
+        let mut runai = cargo();
+        match std::env::var("RUSTFLAGS") {
+            Ok(flags) => runai.env("RUSTFLAGS", format!("{flags} {STATIC}")),
+            // Beside those of the repository, which the variable would replace.
+            Err(_) => runai.arg(format!("--config=target.{host}.rustflags=['{STATIC}']")),
+        };
         // With a target named, the flags are not those of build scripts.
-        let alone = ["--no-default-features", "--bin", "runai", "--target", host];
-        run_command(cargo().args(alone).env("RUSTFLAGS", flags.trim()))?;
+        runai.args(["--no-default-features", "--bin", "runai", "--target", host]);
+        run_command(&mut runai)?;
         let target = std::env::var_os("CARGO_TARGET_DIR");
         let target = target.map_or_else(|| source.join("target"), |dir| source.join(dir));
         let folder = if profile == "dev" { "debug" } else { profile };
@@ -76,8 +83,7 @@ impl Programs {
     fn of(elastane: PathBuf, runai: PathBuf) -> Result<Self> {
         ensure!(
             libraries::of(&runai)? == Linked::Static,
-            "{} needs libraries of the machine; build it with RUSTFLAGS=\"-C \
-             target-feature=+crt-static\"",
+            "{} needs libraries of the machine; build it with RUSTFLAGS=\"{STATIC}\"",
             runai.display()
         );
         Ok(Self { elastane, runai })
