@@ -24,9 +24,6 @@ use crate::state::State;
 use crate::time::Line;
 use crate::{Error, Options};
 
-/// How long the first event of a batch waits for company: one transaction and one decision for
-/// all of them.
-const COALESCE_MS: u64 = 2;
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;
 /// Wait between two tries to write after a failure.
@@ -160,7 +157,7 @@ impl Dispatcher {
                 Ok(()) = self.inbox.gpus.changed() => Happening::Due,
                 () = timer => Happening::Due,
             };
-            let batch = self.gather(first).await;
+            let batch = self.gather(first);
             if self.stale {
                 self.rebuild(batch).await;
             } else {
@@ -191,18 +188,16 @@ impl Dispatcher {
         }
     }
 
-    /// Waits a moment for what comes with the first.
-    async fn gather(&mut self, first: Happening) -> Vec<Happening> {
+    /// Takes what has come meanwhile together with the first: one transaction and one decision for
+    /// all of them. Nothing waits for company.
+    fn gather(&mut self, first: Happening) -> Vec<Happening> {
         let mut batch = vec![first];
-        let end = tokio::time::Instant::now() + Duration::from_millis(COALESCE_MS);
         while batch.len() < BATCH_MAX {
-            let next = tokio::select! {
-                biased;
-                Some(request) = self.inbox.requests.recv() => Happening::Request(Box::new(request)),
-                Some(seen) = self.observations.recv() => Happening::Seen(seen),
-                Some(told) = self.told.recv() => Happening::Told(told),
-                () = tokio::time::sleep_until(end) => break,
-            };
+            let request = self.inbox.requests.try_recv().map(Box::new).map(Happening::Request);
+            let next = request
+                .or_else(|_| self.observations.try_recv().map(Happening::Seen))
+                .or_else(|_| self.told.try_recv().map(Happening::Told));
+            let Ok(next) = next else { break };
             batch.push(next);
         }
         batch

@@ -84,6 +84,7 @@ impl State {
             let fresh = self.troubles_of(&node.spec);
             let Some(node) = self.nodes.get_mut(&id) else { continue };
             let before = std::mem::replace(&mut node.troubles, fresh.clone());
+            self.outbox.machines |= before != fresh;
             let gpus: BTreeSet<u32> = before.keys().chain(fresh.keys()).copied().collect();
             for gpu in gpus {
                 self.gpu_changed((id, gpu), before.get(&gpu), fresh.get(&gpu));

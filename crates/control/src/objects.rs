@@ -15,6 +15,7 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::Error;
+use crate::shared_map::SharedMap;
 use crate::state::{State, Workload};
 use crate::view::Phase;
 
@@ -174,7 +175,7 @@ impl fmt::Debug for Edit {
 pub struct Objects(BTreeMap<Arc<str>, Arc<Shelf>>);
 
 /// The living objects of one kind, by id.
-pub type Shelf = BTreeMap<String, Arc<Object>>;
+pub type Shelf = SharedMap<String, Arc<Object>>;
 
 impl Objects {
     /// Those of a kind; the same allocation until one of them changes.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::state::{Ended, Pod, Workload, model_request, pod_name};
 use crate::view::{NodeView, Phase, PodState, PodView, View, WorkloadView};
-use crate::{Error, Handle, persist};
+use crate::{Error, Handle, SharedMap, persist};
 
 /// How long they are kept.
 const KEPT_MS: u64 = 30 * 86_400_000;
@@ -35,7 +35,7 @@ impl Handle {
     ///
     /// # Errors
     /// The state cannot be read.
-    pub async fn deleted(&self, now: Instant) -> Result<BTreeMap<Uuid, Arc<WorkloadView>>, Error> {
+    pub async fn deleted(&self, now: Instant) -> Result<SharedMap<Uuid, Arc<WorkloadView>>, Error> {
         read(&self.shared.store, &self.view(), now, None).await
     }
 
@@ -58,7 +58,7 @@ async fn read(
     view: &View,
     now: Instant,
     id: Option<Uuid>,
-) -> Result<BTreeMap<Uuid, Arc<WorkloadView>>, Error> {
+) -> Result<SharedMap<Uuid, Arc<WorkloadView>>, Error> {
     let since = kept_since(store, now).await?;
     let past = store.past(PastFilter { since, id }).await?;
     let projects = past.projects.iter().map(|row| (row.id, row)).collect();
@@ -68,7 +68,7 @@ async fn read(
     for row in past.pods {
         pods.entry(row.workload_id).or_default().push(row);
     }
-    let mut found = BTreeMap::new();
+    let mut found = SharedMap::default();
     for row in past.workloads {
         // Revisions are part of an inference.
         if row.spec.revision.is_some() {

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::Engine;
-use model::{PodId, WorkloadId};
+use model::{PodId, QueueId, WorkloadId};
 use sched::{Cause, Pending, Plan, Policy, Step};
+use units::Resources;
 use uuid::Uuid;
 
 use crate::reasons::CLEARING_UP;
@@ -55,6 +56,12 @@ impl State {
                 self.delete_preempted(id);
             }
         }
+        let is_other =
+            |(queue, share): &(&QueueId, &Resources)| self.shares.get(*queue) != Some(*share);
+        let gone = self.shares.iter().filter(|(queue, _)| !plan.shares.contains_key(*queue));
+        let others = plan.shares.iter().filter(is_other).chain(gone).map(|(&queue, _)| queue);
+        let others = others.filter(|&queue| self.cluster.queues().get(queue).is_some());
+        self.outbox.queues.extend(others.map(|queue| self.cluster.project_of(queue)));
         self.shares = plan.shares;
         // A scheduler that wants to look again at once must not starve the rest.
         let soon = self.now.plus_ms(LOOK_AGAIN_MS);

@@ -311,6 +311,7 @@ impl State {
                 node.pool = pool;
             }
         }
+        self.outbox.machines = true;
         self.settle_shares()?;
         // Workloads show the pool they are in, and whether they are above the quota there.
         self.outbox.shown.extend(self.by_model.values());

@@ -5,7 +5,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::QueueId;
+use model::{NodeId, QueueId};
 use store::{Change, Desired};
 use units::{Instant, Kind, Resources};
 use uuid::Uuid;
@@ -15,8 +15,9 @@ use crate::observe::{LOST, NOT_NOW};
 use crate::persist;
 use crate::pools::Pool;
 use crate::reasons::NOT_STARTED;
+use crate::shared_map::SharedMap;
 use crate::state::{
-    Action, Department, Ended, Outbox, Pod, Project, State, Unit, Workload, pod_name,
+    Action, Department, Ended, Node, Outbox, Pod, Project, State, Unit, Workload, pod_name,
 };
 use crate::view::{
     Event, NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share,
@@ -26,8 +27,11 @@ use crate::view::{
 /// Code of the reason of those that failed and wait before the next try.
 const BACKING_OFF: &str = "P302";
 
+/// Most pods, or projects, with which a test checks after each batch what is kept up to date.
+const CHECKED_MAX: usize = 100;
+
 /// Departments and projects, by id.
-type OrgViews = (BTreeMap<u64, Arc<OrgUnit>>, BTreeMap<u64, Arc<ProjectView>>);
+type OrgViews = (SharedMap<u64, Arc<OrgUnit>>, SharedMap<u64, Arc<ProjectView>>);
 
 /// A batch, ready to be written, shown and acted on, in this order.
 #[derive(Debug)]
@@ -59,6 +63,9 @@ impl State {
         debug_assert!(self.books_are_right());
         let outbox = std::mem::take(&mut self.outbox);
         let view = self.view(before, &outbox);
+        for (&id, node) in &mut self.nodes {
+            node.shown = Some(self.cluster.revision(id));
+        }
         let deleted = outbox.deleted.values();
         let last_view = |workload: &Workload| {
             let deleted_at = Some(self.now);
@@ -72,7 +79,6 @@ impl State {
 
     /// Computes every account anew, for tests; too slow for large clusters.
     fn books_are_right(&self) -> bool {
-        const CHECKED_MAX: usize = 100;
         self.cluster.pods().len() > CHECKED_MAX || self.cluster.verify() == Ok(())
     }
 
@@ -106,14 +112,20 @@ impl State {
     fn flag_over_quota(&mut self) {
         let mut of_project: BTreeMap<u64, BTreeSet<Uuid>> =
             self.outbox.projects.iter().map(|id| (*id, BTreeSet::new())).collect();
-        // Those that have ended hold nothing; they were touched when they did, and may be many.
-        for id in self.by_model.values().chain(&self.outbox.workloads) {
-            let project = self.workloads.get(id).map(|workload| workload.project_id);
-            if let Some(ids) = project.and_then(|project| of_project.get_mut(&project)) {
-                ids.insert(*id);
+        for id in &self.outbox.workloads {
+            let Some(workload) = self.workloads.get(id) else { continue };
+            let holds = self.allocated(workload) != Resources::ZERO;
+            let holders = self.holders.entry(workload.project_id).or_default();
+            if holds {
+                holders.insert(*id);
+            } else {
+                holders.remove(id);
             }
+            // What holds nothing any more was touched when it gave it back.
+            of_project.entry(workload.project_id).or_default().insert(*id);
         }
-        for (project, ids) in of_project {
+        for (project, mut ids) in of_project {
+            ids.extend(self.holders.get(&project).into_iter().flatten());
             let over = self.over_quota(project, &ids);
             for id in ids {
                 let Some(workload) = self.workloads.get_mut(&id) else { continue };
@@ -156,11 +168,11 @@ impl State {
     }
 
     fn view(&self, before: &View, outbox: &Outbox) -> View {
-        let mut workloads =
-            if outbox.everything { BTreeMap::new() } else { before.workloads.clone() };
-        let mut revisions =
-            if outbox.everything { BTreeMap::new() } else { before.revisions.clone() };
-        let mut by_name = if outbox.everything { Arc::default() } else { before.by_name.clone() };
+        let nothing = View::default();
+        let before = if outbox.everything { &nothing } else { before };
+        let mut workloads = before.workloads.clone();
+        let mut revisions = before.revisions.clone();
+        let mut by_name = before.by_name.clone();
         // What is seen of a revision is seen of its inference too.
         let changed = outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys());
         let changed: BTreeSet<Uuid> = changed.flat_map(|id| [*id, self.head_of(*id)]).collect();
@@ -182,10 +194,7 @@ impl State {
                 }
             }
         }
-        let (departments, projects) = self.org_views(before, outbox.says_other_of_org());
-        let nodes = self.nodes.values().enumerate();
-        let nodes = nodes
-            .filter_map(|(at, node)| Some(shared(before.nodes.get(at), self.node_view(node)?)));
+        let (departments, projects) = self.org_views(before, outbox);
         View {
             event_seq: self.last_event_seq,
             departments,
@@ -194,44 +203,63 @@ impl State {
             revisions,
             by_name,
             objects: self.objects.clone(),
-            nodes: nodes.collect(),
-            pools: self.pool_views(before),
+            nodes: self.node_views(before, outbox.machines),
+            pools: self.pool_views(before, outbox),
             capacity: self.cluster.capacity(),
         }
     }
 
-    /// Departments and projects. As long as nothing else is said of them, those that stand as they
-    /// stood are not built anew: there may be many, in many pools.
-    fn org_views(&self, before: &View, anew: bool) -> OrgViews {
-        let same = |unit: &OrgUnit, queue| !anew && self.stands_as(unit, queue);
-        let project = |project: &Project| {
-            let shown = before.projects.get(&project.unit.id);
-            match shown.filter(|shown| same(&shown.unit, project.queue)) {
-                Some(shown) => {
-                    debug_assert_eq!(**shown, self.project_view(project));
-                    shown.clone()
-                }
-                None => shared(shown, self.project_view(project)),
-            }
-        };
+    /// Departments and projects. As long as nothing else is said of them, only those are built whose
+    /// accounts or shares may have changed: there may be many, in many pools.
+    fn org_views(&self, before: &View, outbox: &Outbox) -> OrgViews {
+        let mut departments = before.departments.clone();
+        let mut projects = before.projects.clone();
+        let anew = outbox.says_other_of_org();
+        if anew {
+            (departments, projects) = OrgViews::default();
+        }
+        let queues = &outbox.queues;
+        let entitled = |project: &&Project| queues.contains(&project.queue);
+        let entitled = self.projects.values().filter(|_| !queues.is_empty()).filter(entitled);
+        let touched = outbox.projects.iter().filter_map(|id| self.projects.get(id));
+        let touched: BTreeSet<u64> =
+            touched.chain(entitled).map(|project| project.unit.id).collect();
+        let mut above: BTreeSet<u64> = BTreeSet::new();
+        for project in self.projects.values().filter(|p| anew || touched.contains(&p.unit.id)) {
+            above.insert(project.department_id);
+            let id = project.unit.id;
+            let fresh = shared(before.projects.get(&id), self.project_view(project));
+            projects.insert(id, fresh);
+        }
         let by_department = LazyCell::new(|| self.projects_by_department());
-        let fresh = |own: &Department| {
-            let mine = by_department.get(&own.unit.id).map_or(&[][..], Vec::as_slice);
-            self.department_view(own, mine)
-        };
-        let department = |own: &Department| {
-            let shown = before.departments.get(&own.unit.id);
-            match shown.filter(|shown| same(shown, own.queue)) {
-                Some(shown) => {
-                    debug_assert_eq!(**shown, fresh(own));
-                    shown.clone()
-                }
-                None => shared(shown, fresh(own)),
+        for own in self.departments.values() {
+            let id = own.unit.id;
+            if anew || above.contains(&id) || queues.contains(&own.queue) {
+                let mine = by_department.get(&id).map_or(&[][..], Vec::as_slice);
+                let fresh = shared(before.departments.get(&id), self.department_view(own, mine));
+                departments.insert(id, fresh);
             }
+        }
+        debug_assert!(self.stand_as(&departments, &projects), "a project or department was missed");
+        (departments, projects)
+    }
+
+    /// Whether departments and projects are shown as they stand, for tests.
+    fn stand_as(
+        &self,
+        departments: &SharedMap<u64, Arc<OrgUnit>>,
+        projects: &SharedMap<u64, Arc<ProjectView>>,
+    ) -> bool {
+        let department = |own: &Department| {
+            let shown = departments.get(&own.unit.id);
+            shown.is_some_and(|shown| self.stands_as(shown, own.queue))
         };
-        let departments = self.departments.values().map(|own| (own.unit.id, department(own)));
-        let projects = self.projects.values().map(|own| (own.unit.id, project(own)));
-        (departments.collect(), projects.collect())
+        let project = |own: &Project| {
+            let shown = projects.get(&own.unit.id);
+            shown.is_some_and(|shown| self.stands_as(&shown.unit, own.queue))
+        };
+        self.projects.len() > CHECKED_MAX
+            || (self.departments.values().all(department) && self.projects.values().all(project))
     }
 
     /// Whether what a queue holds and may hold is what is shown.
@@ -326,17 +354,44 @@ impl State {
         }
     }
 
-    fn pool_views(&self, before: &View) -> Vec<Arc<PoolView>> {
-        let views = self.pools.iter().enumerate().map(|(at, pool)| {
-            let nodes = self.nodes.values().filter(|node| node.pool == pool.id());
-            let nodes = nodes.map(|node| node.spec.name.clone()).collect();
-            let fresh = pool.view(nodes, self.cluster.capacity_of(pool.model));
-            shared(before.pools.get(at), fresh)
-        });
-        views.collect()
+    /// Nodes. Those of which nothing has changed are as they are shown.
+    fn node_views(&self, before: &View, anew: bool) -> Vec<Arc<NodeView>> {
+        let view = |(at, (&id, node)): (usize, (&NodeId, &Node))| {
+            let shown = before.nodes.get(at);
+            match shown.filter(|_| !anew && node.shown == Some(self.cluster.revision(id))) {
+                Some(shown) => {
+                    debug_assert_eq!(Some(&**shown), self.node_view(node).as_ref());
+                    Some(shown.clone())
+                }
+                None => Some(shared(shown, self.node_view(node)?)),
+            }
+        };
+        self.nodes.iter().enumerate().filter_map(view).collect()
     }
 
-    fn node_view(&self, node: &crate::state::Node) -> Option<NodeView> {
+    fn pool_views(&self, before: &View, outbox: &Outbox) -> Vec<Arc<PoolView>> {
+        let anew = outbox.machines || outbox.says_other_of_org();
+        let members = LazyCell::new(|| {
+            let mut members: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+            for node in self.nodes.values() {
+                members.entry(&node.pool).or_default().push(node.spec.name.clone());
+            }
+            members
+        });
+        let view = |(at, pool): (usize, &Pool)| {
+            let (shown, capacity) = (before.pools.get(at), self.cluster.capacity_of(pool.model));
+            match shown.filter(|shown| !anew && shown.capacity == capacity) {
+                Some(shown) => shown.clone(),
+                None => {
+                    let nodes = members.get(pool.id()).cloned().unwrap_or_default();
+                    shared(shown, pool.view(nodes, capacity))
+                }
+            }
+        };
+        self.pools.iter().enumerate().map(view).collect()
+    }
+
+    fn node_view(&self, node: &Node) -> Option<NodeView> {
         let found = self.cluster.nodes().get(node.id)?;
         Some(NodeView {
             name: node.spec.name.clone(),
@@ -487,7 +542,7 @@ impl State {
 
 /// Keeps the names by which requests come to workloads as they are shown.
 fn call(
-    by_name: &mut Arc<BTreeMap<(String, String), Uuid>>,
+    by_name: &mut SharedMap<(String, String), Uuid>,
     before: Option<&WorkloadView>,
     now: Option<&WorkloadView>,
 ) {
@@ -498,7 +553,6 @@ fn call(
     };
     let (before, now) = (before.and_then(name), now.and_then(name));
     if before != now {
-        let by_name = Arc::make_mut(by_name);
         // Another may have come to its name meanwhile.
         if let Some((name, id)) = before
             && by_name.get(&name) == Some(&id)

@@ -116,6 +116,7 @@ impl State {
             homes: BTreeMap::new(),
             by_model: BTreeMap::new(),
             shares: BTreeMap::new(),
+            holders: BTreeMap::new(),
             assembling: BTreeSet::new(),
             short_of_ports: BTreeSet::new(),
             restarting: BTreeMap::new(),
@@ -179,7 +180,8 @@ impl State {
             for gpu in troubles.keys() {
                 self.cluster.set_in_service(id, *gpu, false);
             }
-            self.nodes.insert(id, Node { spec: spec.clone(), id, labels, pool, troubles });
+            self.nodes
+                .insert(id, Node { spec: spec.clone(), id, labels, pool, troubles, shown: None });
         }
         Ok(())
     }
@@ -199,6 +201,11 @@ impl State {
 
     fn show_everything(&mut self) {
         self.outbox.everything = true;
+        for workload in self.by_model.values().filter_map(|id| self.workloads.get(id)) {
+            if self.allocated(workload) != units::Resources::ZERO {
+                self.holders.entry(workload.project_id).or_default().insert(workload.id);
+            }
+        }
         self.outbox.shown.extend(self.workloads.keys().copied());
         self.outbox.projects.extend(self.projects.keys().copied());
     }

@@ -177,6 +177,8 @@ pub(crate) struct Node {
     pub(crate) pool: String,
     /// What is the matter with its GPUs, by their numbers: those are out of service.
     pub(crate) troubles: BTreeMap<u32, Trouble>,
+    /// The revision of it in the model that is shown.
+    pub(crate) shown: Option<u64>,
 }
 
 /// A run to start.
@@ -221,6 +223,12 @@ pub(crate) struct Outbox {
     pub(crate) everything: bool,
     /// Projects whose accounts may have changed.
     pub(crate) projects: BTreeSet<u64>,
+    /// Queues that are entitled to more or less than before; of a project or department the one of
+    /// the pool `default`.
+    pub(crate) queues: BTreeSet<QueueId>,
+    /// Something of nodes has changed that is not in the model's revision of them, or the nodes of
+    /// a pool have.
+    pub(crate) machines: bool,
     /// Workloads deleted in this batch, as they were last.
     pub(crate) deleted: BTreeMap<Uuid, Workload>,
     /// Events with the project each is about.
@@ -266,6 +274,8 @@ pub(crate) struct State {
     pub(crate) by_model: BTreeMap<WorkloadId, Uuid>,
     /// What each queue is entitled to, as of the last decision.
     pub(crate) shares: BTreeMap<QueueId, Resources>,
+    /// Workloads that hold something, by project.
+    pub(crate) holders: BTreeMap<u64, BTreeSet<Uuid>>,
     /// Gangs of which somebody got a place in this decision.
     pub(crate) assembling: BTreeSet<Uuid>,
     /// Those of them that were told that there are too few ports.

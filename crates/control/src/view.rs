@@ -7,7 +7,7 @@ use std::sync::Arc;
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::Trouble;
+use crate::{SharedMap, Trouble};
 
 /// The whole visible state at one moment.
 #[derive(Debug, Clone, Default)]
@@ -15,16 +15,16 @@ pub struct View {
     /// Number of the last event that is part of this view.
     pub event_seq: u64,
     /// Departments by id.
-    pub departments: BTreeMap<u64, Arc<OrgUnit>>,
+    pub departments: SharedMap<u64, Arc<OrgUnit>>,
     /// Projects by id.
-    pub projects: BTreeMap<u64, Arc<ProjectView>>,
+    pub projects: SharedMap<u64, Arc<ProjectView>>,
     /// Workloads that are not deleted, by id.
-    pub workloads: BTreeMap<Uuid, Arc<WorkloadView>>,
+    pub workloads: SharedMap<Uuid, Arc<WorkloadView>>,
     /// The revisions of inferences, by id. Each is shown like a workload.
-    pub revisions: BTreeMap<Uuid, Arc<WorkloadView>>,
+    pub revisions: SharedMap<Uuid, Arc<WorkloadView>>,
     /// Inferences, and workloads with ports that are opened in a browser, by the name of their project
     /// and their own: every request to one is by these.
-    pub by_name: Arc<BTreeMap<(String, String), Uuid>>,
+    pub by_name: SharedMap<(String, String), Uuid>,
     /// What the scheduler does not need: users, rules, assets, ….
     pub objects: crate::Objects,
     /// Nodes in their order.

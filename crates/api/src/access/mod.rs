@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn scopes_lie_in_each_other_and_never_the_other_way_round() {
         use Scope::{Cluster, Department, Project, System, Tenant};
-        let projects = [in_department(1, 1), in_department(2, 2)].into();
+        let projects = [in_department(1, 1), in_department(2, 2)].into_iter().collect();
         let view = View { projects, ..View::default() };
         let contains = |outer, inner| contains(&view, outer, inner);
         let nested = [Tenant, Cluster, Department(1), Project(1)];

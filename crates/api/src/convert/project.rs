@@ -1,6 +1,5 @@
 //! Projects in both directions.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api_types::{
@@ -8,7 +7,7 @@ use api_types::{
     ProjectUpdateRequest,
 };
 use control::view::{NodeTypes, OrgUnit, ProjectView, View};
-use control::{DEPARTMENT_DEFAULT, OrgChange};
+use control::{DEPARTMENT_DEFAULT, OrgChange, SharedMap};
 
 use super::Context;
 use super::rules::{rules, rules_wire};
@@ -18,7 +17,7 @@ use super::share::{
 use crate::edge::{Fault, Row, Scalar, Type};
 
 /// The departments by id.
-type Departments = BTreeMap<u64, Arc<OrgUnit>>;
+type Departments = SharedMap<u64, Arc<OrgUnit>>;
 
 /// The namespace of a project.
 pub(crate) fn namespace(project_name: &str) -> String {

@@ -12,7 +12,7 @@ use auth::Resource;
 use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{OrgUnit, View};
-use control::{Handle, OrgChange, Scope, ShareChange};
+use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 
 use super::Shared;
 use super::units::{self, Unit};
@@ -90,7 +90,7 @@ impl Unit for OrgUnit {
     type Shown = DepartmentForList;
     type Update = DepartmentUpdateRequest;
 
-    fn all(view: &View) -> &BTreeMap<u64, Arc<Self>> {
+    fn all(view: &View) -> &SharedMap<u64, Arc<Self>> {
         &view.departments
     }
 

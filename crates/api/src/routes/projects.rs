@@ -11,7 +11,7 @@ use auth::Resource;
 use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{OrgUnit, ProjectView, View};
-use control::{Handle, OrgChange, Scope, ShareChange};
+use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 
 use super::Shared;
 use super::units::{self, Unit};
@@ -94,7 +94,7 @@ impl Unit for ProjectView {
     type Shown = Project;
     type Update = ProjectUpdateRequest;
 
-    fn all(view: &View) -> &BTreeMap<u64, Arc<Self>> {
+    fn all(view: &View) -> &SharedMap<u64, Arc<Self>> {
         &view.projects
     }
 

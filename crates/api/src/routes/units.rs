@@ -8,7 +8,7 @@ use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::{OrgUnit, View};
-use control::{Handle, OrgChange, Scope, ShareChange};
+use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 
 use super::Shared;
 use crate::access::check_bounds;
@@ -27,7 +27,7 @@ pub(super) trait Unit: Sized + Send + Sync + 'static {
     type Update: Send;
 
     /// All of them.
-    fn all(view: &View) -> &BTreeMap<u64, Arc<Self>>;
+    fn all(view: &View) -> &SharedMap<u64, Arc<Self>>;
     /// What is common.
     fn unit(&self) -> &OrgUnit;
     /// The scope one level up.

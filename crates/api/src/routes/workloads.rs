@@ -1,7 +1,7 @@
 //! Workloads of every type, their pods, events and history.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api_types::{
@@ -12,7 +12,7 @@ use auth::Action::{Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{Path, Request, State as FromState};
 use axum::{Extension, Json};
-use control::EventFilter;
+use control::{EventFilter, SharedMap};
 use control::view::{Event, View, WorkloadView};
 use uuid::Uuid;
 
@@ -90,7 +90,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 }
 
 /// Workloads by id.
-type Workloads = BTreeMap<Uuid, Arc<WorkloadView>>;
+type Workloads = SharedMap<Uuid, Arc<WorkloadView>>;
 
 /// The workloads a list is about: the living, or those that were deleted.
 async fn listed<'a>(

@@ -277,7 +277,7 @@ async fn what_was_retired_leaves_its_ports_and_the_scheduler() {
     w.becomes("svc Running 1/1").await;
     let old = newest(&w, "svc");
     update(&w, "svc", "better").await;
-    w.becomes("svc Updating 2/2").await;
+    w.becomes("svc Running 2/2").await;
     w.handle.retire(old).await.unwrap();
     w.becomes("svc Running 1/1").await;
     for _ in 0..2 {
