@@ -116,7 +116,7 @@ async fn projects_have_resources_in_each_pool() {
     let spec = json!({"image": "i", "nodePools": ["fast", "default"],
         "compute": {"gpuDevicesRequest": 2}});
     let (_, made) = server.post("/api/v1/workloads/trainings", server.job("t", &spec)).await;
-    let workload = server.phase(made["workloadId"].as_str().unwrap(), "Initializing").await;
+    let workload = server.phase(made["workloadId"].as_str().unwrap(), "Running").await;
     assert_eq!(workload["requestedNodePools"], json!(["fast", "default"]));
     assert_eq!(workload["currentNodePools"], json!(["fast"]));
     let listed = server.get("/api/v1/workloads?filterBy=nodepool==fast").await;
