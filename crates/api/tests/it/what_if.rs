@@ -160,7 +160,10 @@ async fn who_waits_is_told_between_which_times_it_may_start() {
     let explained = server.get(&format!("/elastane/v1/workloads/{waits}/explain")).await;
     let estimate = &explained["startEstimate"];
     assert!(estimate["earliest"].is_string() && estimate["latest"].is_null(), "{explained}");
-    assert!(estimate["assumption"].as_str().unwrap().contains("cannot be estimated"), "{explained}");
+    assert!(
+        estimate["assumption"].as_str().unwrap().contains("cannot be estimated"),
+        "{explained}"
+    );
     let explained = server.get(&format!("/elastane/v1/workloads/{runs}/explain")).await;
     assert!(explained["startEstimate"].is_null(), "{explained}");
 }
