@@ -21,6 +21,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete::{pools, projects, workloads};
 use super::intent::{Toleration, Until};
+use cli_kit::number::whole;
 use typed::Typed;
 use values::port_pair;
 
@@ -370,7 +371,7 @@ pub(crate) struct Logs {
     pub(crate) follow: bool,
     /// Only the last N lines; -1 for all
     #[arg(short, long, value_name = "N", default_value_t = -1)]
-    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    #[arg(value_parser = whole(-1..=i64::MAX))]
     pub(crate) tail: i64,
     /// Only what was written in so long until now, such as 30s or 2h
     #[arg(long, value_name = "DURATION", value_parser = values::seconds)]

@@ -29,6 +29,7 @@ use super::{
     Attach, Deletion, Exec, Filter, Format, Logs, Named, Names, One, Open, PortForward, Wait, v1,
 };
 use crate::complete::{priorities, projects, workloads};
+use cli_kit::number::whole;
 
 /// `training …`.
 #[derive(Debug, Subcommand)]
@@ -338,10 +339,10 @@ pub(crate) struct Describe {
     #[command(flatten)]
     pub(crate) one: One,
     /// Most events to show
-    #[arg(long, default_value_t = 50, value_name = "N")]
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = whole(0..=usize::MAX))]
     pub(crate) event_limit: usize,
     /// Most pods to show
-    #[arg(long, default_value_t = 10, value_name = "N")]
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = whole(0..=usize::MAX))]
     pub(crate) pod_limit: usize,
     /// Show the oldest event first, or the newest
     #[arg(long = "sortEvents", alias = "sort-events", value_enum, value_name = "ORDER")]
