@@ -83,7 +83,7 @@ pub use objects::{
 pub use options::{ClusterInfo, NodeGpu, NodeSpec, Options, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
-pub use reasons::NOT_READY;
+pub use reasons::{FAILED, NOT_READY};
 pub use retention::Kept;
 pub use runs::Log;
 pub use service::Service;

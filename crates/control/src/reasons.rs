@@ -24,5 +24,7 @@ pub(crate) const IMAGE_PULL: Code = Code { code: "E209", name: "ImagePullBackOff
 pub const NOT_READY: Code = Code { code: "E210", name: "NotReady" };
 /// This machine could not start it just then.
 pub(crate) const NOT_STARTED: Code = Code { code: "E211", name: "NotStarted" };
+/// It has failed, and is not started again.
+pub const FAILED: Code = Code { code: "E212", name: "Failed" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };

@@ -473,8 +473,9 @@ pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
     let typed = line::named(&tree, &argv);
     let mut tree = prepared(tree, &[], Some(&typed));
     let argv = line::read(&tree, argv);
-    let advised = |error| line::with_advice(cli_kit::exit::without_tip(error), &argv);
-    let matches = tree.try_get_matches_from_mut(&argv).map_err(advised)?;
+    let matches = tree
+        .try_get_matches_from_mut(&argv)
+        .map_err(|error| line::with_advice(cli_kit::exit::without_tip(error), &tree, &argv))?;
     later::refuse(&tree, &matches)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
     Ok((cli, command_of(&tree, &matches).clone()))
