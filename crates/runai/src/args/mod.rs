@@ -23,7 +23,7 @@ use super::complete::{pools, projects, workloads};
 use super::intent::{Toleration, Until};
 use cli_kit::number::whole;
 use typed::Typed;
-use values::port_pair;
+use values::{LabelValues, port_pair};
 
 /// Submits, watches and stops work on shared GPUs.
 #[derive(Debug, Parser)]
@@ -417,6 +417,9 @@ pub(crate) struct Place {
     /// Type of node it runs on
     #[arg(long, value_name = "TYPE")]
     pub(crate) node_type: Option<String>,
+    /// Label that its nodes have, with one of these values; repeatable
+    #[arg(long, value_name = "LABEL=VALUE,VALUE", value_parser = values::label_values)]
+    pub(crate) node_affinity: Vec<LabelValues>,
     /// Nodes it does not run on
     #[arg(long, value_name = "NODE,NODE", value_delimiter = ',')]
     pub(crate) exclude_node: Vec<String>,

@@ -12,8 +12,8 @@ use super::args::own::{Auth, Kubeconfig, Report};
 use super::args::{self, Command, v1, v2};
 use super::intent::{
     Alone, Change, Describe, Dialect, Distributed, Framework, How, Intent, ListObjects,
-    ListWorkloads, Login, Noun, Objects, Only, Page, Parts, Section, Shown, Submit, Target, Tie,
-    Verb, Wait,
+    ListWorkloads, Login, Metrics, Noun, Objects, Only, Page, Parts, Section, Shown, Submit,
+    Target, Tie, Verb, Wait,
 };
 use cli_kit::settings::TableStyle;
 
@@ -361,6 +361,7 @@ fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
         v2::AnyVerb::List(list) => list_v2(noun, *list.0)?,
         v2::AnyVerb::Describe(describe) => describe_v2(noun, *describe.0)?,
         v2::AnyVerb::Explain(typed) => explained(narrowed(noun, &typed.0.only)?, typed.0.of)?,
+        v2::AnyVerb::Metrics(typed) => metrics_of(narrowed(noun, &typed.0.only)?, typed.0.of),
         v2::AnyVerb::Wait(typed) => wait_for(narrowed(noun, &typed.0.only)?, typed.0.of),
         v2::AnyVerb::Logs(typed) => logs_of(narrowed(noun, &typed.0.only)?, typed.0.of),
         v2::AnyVerb::Delete(typed) => delete(narrowed(noun, &typed.0.only)?, typed.0.of),
@@ -383,6 +384,12 @@ fn logs_of(noun: Noun, logs: args::Logs) -> Intent {
         previous: logs.previous,
     };
     Intent::Logs { of, which }
+}
+
+fn metrics_of(noun: Noun, typed: v2::Metrics) -> Intent {
+    let of = Target { noun, name: typed.name, pod: None };
+    let (since_s, samples, how) = (typed.since, typed.samples, typed.one.into());
+    Intent::Metrics(Metrics { of, since_s, samples, how })
 }
 
 fn wait_for(noun: Noun, wait: args::Wait) -> Intent {

@@ -337,6 +337,8 @@ fn bad_lines_say_what_is_allowed() {
         ("runai training submit j -i x --gpu-portion-request 1.5", "neither a fraction"),
         ("runai training submit j -i x --gpu-request-type portion", "--gpu-portion-request"),
         ("runai training submit j -i x --environment a --environment b", "one environment asset"),
+        ("runai submit j -i x --node-affinity zone", "write LABEL=VALUE, or LABEL=VALUE,VALUE"),
+        ("runai submit j -i x --node-affinity zone=a,", "write LABEL=VALUE, or LABEL=VALUE,VALUE"),
         ("runai lits", "a similar subcommand exists: 'list'"),
         ("runai list -a", "there is '-A, --all-projects'"),
         ("runai submit j -i x -G 1", "there is '-g, --gpu'"),
