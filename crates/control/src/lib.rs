@@ -53,6 +53,8 @@ mod service;
 mod serving;
 mod spec;
 mod state;
+#[cfg(test)]
+mod texts;
 mod time;
 mod topologies;
 mod update;

@@ -320,7 +320,7 @@ impl State {
 }
 
 /// How a run with these limits ended, for people.
-fn in_words(exit: &Exit, limits: Limits) -> String {
+pub(crate) fn in_words(exit: &Exit, limits: Limits) -> String {
     match exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("killed by signal {signal}"),

@@ -70,13 +70,11 @@ impl Context {
 
     /// The project this command works in.
     pub(super) fn project(&self) -> Result<&str, Error> {
-        self.global.project.as_deref().or_else(|| self.settings.project()).ok_or_else(|| {
-            Error::Usage(
-                "no project is chosen; add `--project PROJECT`, or choose one for good with \
-                 `runai config project PROJECT` (`runai list projects` shows them)"
-                    .to_owned(),
-            )
-        })
+        self.global
+            .project
+            .as_deref()
+            .or_else(|| self.settings.project())
+            .ok_or_else(|| Error::Usage(no_project_chosen()))
     }
 
     /// The project, for a command that needs the server as well: a server that does not run is
@@ -153,13 +151,20 @@ impl Context {
     }
 }
 
+/// What is said where no project is named and none is the default.
+pub(super) fn no_project_chosen() -> String {
+    "no project is chosen; add `--project PROJECT`, or choose one for good with `runai config \
+     project PROJECT` (`runai list projects` shows them)"
+        .to_owned()
+}
+
 /// Whether a workload is there a moment later, too.
 fn stays(workload: &Workload, leaving: &[String]) -> bool {
     workload.phase != "Deleting" && !leaving.contains(&workload.name)
 }
 
 /// What is said of a word for a kind where a name should be.
-fn nameless(word: &str) -> String {
+pub(super) fn nameless(word: &str) -> String {
     format!("the name is missing; write it after `{word}`, as in `{word} train1`")
 }
 

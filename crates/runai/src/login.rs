@@ -16,7 +16,7 @@ use cli_kit::exit::Error;
 use cli_kit::settings::Session;
 
 /// What is said of a server at which people log in with passwords alone.
-const NO_PROVIDER: &str = "this server has no login provider; log in with a password \
+pub(super) const NO_PROVIDER: &str = "this server has no login provider; log in with a password \
     (`runai login user`), or as an application (`runai login application`). The user who runs the \
     server needs no login on its machine";
 /// The page of a server that shows the code to whoever has to carry it.

@@ -16,7 +16,8 @@ use cli_kit::exit::Error;
 use cli_kit::plain::{Plain, is_quiet, tell, tell_all};
 
 /// What is said where no image is named, and nothing names one in its place.
-const NO_IMAGE: &str = "the image is missing; name one with -i, --image IMAGE, such as -i ubuntu";
+pub(super) const NO_IMAGE: &str =
+    "the image is missing; name one with -i, --image IMAGE, such as -i ubuntu";
 /// Numbered names are retried when somebody else takes the number first.
 const NUMBER_TRIES_MAX: usize = 20;
 
