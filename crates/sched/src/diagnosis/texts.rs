@@ -1,7 +1,7 @@
 //! Every reason, cause, obstacle and advice in one place, for review. A change of wording is a
 //! change of `texts.txt`.
 
-use expect_test::expect_file;
+use expect_test::{ExpectFile, expect_file};
 use model::{Effect, GpuRequest, MigProfile, MigRequest, Taint};
 use testkit::{assert_plain, texts};
 use units::{Idx, Instant, Kind, Resources};
@@ -305,13 +305,17 @@ fn every_reason_and_every_cause() {
         causes(),
         |one: &Cause| coded(one.code(), one.to_string()),
     );
-    let all = format!("{pending}\n{causes}");
-    expect_file!["texts/reasons.txt"].assert_eq(&all);
+    expect_all(&[pending, causes], &expect_file!["texts/reasons.txt"]);
+}
+
+fn expect_all(tables: &[String], expected: &ExpectFile) {
+    let all = tables.join("\n");
+    expected.assert_eq(&all);
     assert_plain(&all);
 }
 
 #[test]
-fn every_sentence_of_a_diagnosis() {
+fn every_outcome_of_a_search() {
     let search = |means: Means, outcome: &Outcome| {
         let search = Search { means, outcome: outcome.clone() };
         format!("{} {}", search.code().code, search.text(NOW))
@@ -337,6 +341,11 @@ fn every_sentence_of_a_diagnosis() {
         outcomes(),
         |one: &Outcome| search(Means::Reclaim, one),
     );
+    expect_all(&[means, outcomes], &expect_file!["texts/searches.txt"]);
+}
+
+#[test]
+fn every_advice_and_every_obstacle() {
     let changes = texts!(
         Change {
             Gpus,
@@ -400,7 +409,5 @@ fn every_sentence_of_a_diagnosis() {
         obstacles(),
         of_obstacle,
     );
-    let all = [means, outcomes, changes, standings, obstacles].join("\n");
-    expect_file!["texts/diagnosis.txt"].assert_eq(&all);
-    assert_plain(&all);
+    expect_all(&[changes, standings, obstacles], &expect_file!["texts/diagnosis.txt"]);
 }
