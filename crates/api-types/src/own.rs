@@ -18,7 +18,7 @@ pub struct WorkloadExtras {
     pub gpus: Vec<(u32, u64)>,
     /// GPUs it asked for; what it holds may differ when it is elastic.
     pub requested_gpus: Millis,
-    /// Why it waits; empty when it does not.
+    /// Why it waits, or why it failed; empty otherwise.
     pub pending_reasons: Vec<Reason>,
     /// Its last eviction, move or resize, and for whom.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub struct WorkloadExtras {
     pub over_quota: bool,
     /// Whether it has a place that is still being freed for it.
     pub reserved: bool,
-    /// How often it was started again after a failure.
+    /// How often its pods were started again, after a failure or a preemption.
     pub restarts: u32,
     /// Whether the number of its GPUs may change.
     pub elastic: bool,

@@ -164,15 +164,21 @@ impl Taken {
         let Self { known, limited, unknown } = self;
         let mut parts = Vec::new();
         if *known > 0 {
-            parts.push(format!("{known} run as long as the middle half of those that completed"));
+            let run = if *known == 1 { "workload runs" } else { "workloads run" };
+            parts.push(format!("{known} {run} as long as the middle half of those that completed"));
         }
         if *limited > 0 {
-            parts.push(format!("{limited} end at their time limit at the latest"));
+            let end = match limited {
+                1 => "workload ends at its time limit",
+                _ => "workloads end at their time limits",
+            };
+            parts.push(format!("{limited} {end} at the latest"));
         }
         if *unknown > 0 {
-            parts.push(format!("the end of {unknown} cannot be estimated"));
+            let which = if *unknown == 1 { "workload" } else { "workloads" };
+            parts.push(format!("the end of {unknown} {which} cannot be estimated"));
         }
-        let all = parts.join("; ");
-        format!("nothing else is submitted; of the workloads there are, {all}")
+        parts.insert(0, "nothing else is submitted".to_owned());
+        parts.join("; ")
     }
 }

@@ -28,6 +28,8 @@ mod routes;
 mod scopes;
 mod serve;
 mod templates;
+#[cfg(test)]
+mod texts;
 mod tls;
 mod urls;
 mod usage;

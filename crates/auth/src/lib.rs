@@ -57,7 +57,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The signing key is not one.
-    #[error("{path} is not a signing key (32 bytes); delete it, all tokens are then issued anew")]
+    #[error("{path} is not a signing key (32 bytes); delete it, and everyone has to log in again")]
     BadKey {
         /// The file.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum Error {
     /// The file of the keys for credentials holds something else.
     #[error(
         "{path} holds no keys for credentials (32 bytes in base64url a line); bring the right file \
-         back, or delete it and enter all credentials anew"
+         back, or delete it and enter all credentials again"
     )]
     BadVaultKey {
         /// The file.

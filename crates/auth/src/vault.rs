@@ -24,7 +24,7 @@ pub enum Sealed {
     /// The key is not there.
     #[error(
         "it was sealed with key {key}, which is not in {path}; bring that file back, or enter the \
-         credential anew"
+         credential again"
     )]
     OtherKey {
         /// Number of the key.
@@ -33,7 +33,7 @@ pub enum Sealed {
         path: PathBuf,
     },
     /// It was changed, or sealed for something else.
-    #[error("what is stored was changed or belongs to another; enter the credential anew")]
+    #[error("what is stored was changed, or is of another credential; enter the credential again")]
     Damaged,
 }
 

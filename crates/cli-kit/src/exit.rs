@@ -102,7 +102,9 @@ pub fn parser_said(error: &clap::Error) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use client::Error as C;
     use expect_test::expect;
+    use testkit::{assert_plain, texts};
 
     use super::*;
     use crate::settings::Error as S;
@@ -110,7 +112,6 @@ mod tests {
     /// All errors of requests and settings in one place, for review.
     #[test]
     fn every_error_says_what_is_wrong_and_what_to_do() {
-        use client::Error as C;
         let (url, path) = (|| "http://gpu:7070".to_owned(), || "/s/config.json".into());
         let fault = || "FAULT".to_owned();
         let server = [
@@ -132,6 +133,27 @@ mod tests {
             S::Value { what: "RUNAI_X", value: "y".into(), allowed: "a and b" },
             S::NoHome,
         ];
+        // Each variant is among them.
+        let listed = texts!(
+            C {
+                NotRunning,
+                Unreachable,
+                Api,
+                NotLoggedIn,
+                Protocol,
+                Dropped,
+                BadUrl,
+                Untrusted,
+                Authorities,
+                Tls,
+                StateFile,
+            },
+            &server,
+            ToString::to_string,
+        );
+        assert_plain(&listed);
+        let listed = texts!(S { Io, Damaged, Value, NoHome }, &settings, ToString::to_string);
+        assert_plain(&listed);
         let all = server.map(Error::Server).into_iter().chain(settings.map(Error::LocalFile));
         let text: String = all.map(|error| format!("{}: {error}\n", error.code())).collect();
         expect![[r#"

@@ -6,6 +6,7 @@ pub mod complete;
 pub mod exit;
 pub mod input;
 pub mod jsonpath;
+pub mod number;
 pub mod output;
 pub mod plain;
 pub mod settings;

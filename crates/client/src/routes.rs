@@ -98,6 +98,18 @@ impl Client {
         self.get(&format!("/elastane/v1/workloads/{id}/explain")).await
     }
 
+    /// What a workload held and used over time.
+    ///
+    /// # Errors
+    /// As every request; a wrong time.
+    pub async fn workload_metrics(
+        &self,
+        id: &str,
+        query: &[(&str, &str)],
+    ) -> Result<wire::MetricsResponse, Error> {
+        self.get(&format!("/api/v1/workloads/{id}/metrics{}", question(query))).await
+    }
+
     /// What would happen; nothing does.
     ///
     /// # Errors

@@ -54,6 +54,8 @@ mod serving;
 mod shared_map;
 mod spec;
 mod state;
+#[cfg(test)]
+mod texts;
 mod time;
 mod topologies;
 mod update;
@@ -84,7 +86,7 @@ pub use objects::{
 pub use options::{ClusterInfo, NodeGpu, NodeSpec, Options, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
-pub use reasons::NOT_READY;
+pub use reasons::{FAILED, NOT_READY};
 pub use retention::Kept;
 pub use runs::Log;
 pub use service::Service;

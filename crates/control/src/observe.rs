@@ -58,13 +58,15 @@ impl State {
     fn pull_failed(&mut self, id: Uuid, number: usize, failure: &PullFailure) {
         let PullFailure { why, tries, again_in_ms } = failure;
         let seconds = again_in_ms.div_ceil(1000);
-        let message = format!("{why}; pulled again in {seconds} s (failed {tries} times)");
-        let message = message.replace("failed 1 times", "failed once");
+        let failed = if *tries == 1 { "once".to_owned() } else { format!("{tries} times") };
+        let message = format!("{why}; pulled again in {seconds} s (failed {failed})");
         // The words of a kubelet: the fault itself, then the pause after it.
         let kind = if *tries == 1 { "ErrImagePull" } else { IMAGE_PULL.name };
-        let news = News::new(kind, message.clone()).code(IMAGE_PULL.code).warning().pod(number);
+        let news = News::new(kind, message).code(IMAGE_PULL.code).warning().pod(number);
         self.say(id, news);
-        self.set_condition(id, number, Some((IMAGE_PULL, message)));
+        // An event has a time; a span from now on would be wrong a moment later.
+        let state = format!("{why}; it is pulled again and again (failed {failed})");
+        self.set_condition(id, number, Some((IMAGE_PULL, state)));
     }
 
     /// Shows what keeps a pod from starting or serving; none: nothing does.
@@ -318,7 +320,7 @@ impl State {
 }
 
 /// How a run with these limits ended, for people.
-fn in_words(exit: &Exit, limits: Limits) -> String {
+pub(crate) fn in_words(exit: &Exit, limits: Limits) -> String {
     match exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("killed by signal {signal}"),

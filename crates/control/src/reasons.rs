@@ -24,5 +24,25 @@ pub(crate) const IMAGE_PULL: Code = Code { code: "E209", name: "ImagePullBackOff
 pub const NOT_READY: Code = Code { code: "E210", name: "NotReady" };
 /// This machine could not start it just then.
 pub(crate) const NOT_STARTED: Code = Code { code: "E211", name: "NotStarted" };
+/// It has failed, and is not started again.
+pub const FAILED: Code = Code { code: "E212", name: "Failed" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };
+
+/// All of them.
+#[cfg(test)]
+pub(crate) const ALL: [Code; 13] = [
+    NODE_GONE,
+    SERVER_STOPPED,
+    TIME_LIMIT,
+    IDLE_LIMIT,
+    OUT_OF_MEMORY,
+    LIMIT_NOT_KEPT,
+    GPU_LOST,
+    GPU_TAKEN,
+    IMAGE_PULL,
+    NOT_READY,
+    NOT_STARTED,
+    FAILED,
+    CLEARING_UP,
+];

@@ -12,6 +12,7 @@ use super::policy::Policy;
 use super::settings::{self, Flags, KeyFile, Server, Storage};
 use cli_kit::color::Color;
 use cli_kit::complete::Shell;
+use cli_kit::number::whole;
 use cli_kit::output::{Format, One};
 use runai::{key_value, seconds};
 
@@ -367,7 +368,7 @@ pub(crate) struct Share {
     #[arg(long, value_name = "N", value_parser = limit, allow_negative_numbers = true)]
     pub(crate) gpu_limit: Option<Limit>,
     /// Weight when idle GPUs are divided; 0 for none of them
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) over_quota_weight: Option<u64>,
     /// CPU cores it deserves; `none` for no quota
     #[arg(long, value_name = "CORES", value_parser = cores, allow_negative_numbers = true)]

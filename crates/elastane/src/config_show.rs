@@ -1,14 +1,16 @@
 //! `elastane config`: the settings a server would run with, and the tables of the documentation.
-//! Owns: what is shown of each setting, and that no password is.
+//! Owns: what is shown of each setting, and that no password is; which of the faults that would end
+//! `up` can be found without starting anything.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::args::Config;
-use super::config;
-use super::settings::{ALL, Document, Origins, Setting, Sources};
+use super::args;
+use super::config::{self, Config};
+use super::settings::{ALL, Document, Origins, Setting, Sources, variables};
+use super::{certificate, machines};
 use cli_kit::exit::Error;
 use cli_kit::output::{How, list, show};
 use cli_kit::table::Table;
@@ -23,24 +25,33 @@ struct Row {
     origin: String,
 }
 
-pub(super) async fn run(state_dir: Option<PathBuf>, verb: Config) -> Result<(), Error> {
+pub(super) async fn run(state_dir: Option<PathBuf>, verb: args::Config) -> Result<(), Error> {
     let (settings, format) = match verb {
-        Config::Show { settings, format } => (settings, format),
-        Config::Reference => {
+        args::Config::Show { settings, format } => (settings, format),
+        args::Config::Reference => {
             let tables = Document::ALL.map(Document::table).join("\n");
             return Ok(std::io::stdout().write_all(tables.as_bytes())?);
         }
     };
+    variables::warn();
     let wrong = |error: super::settings::Error| Error::Usage(error.to_string());
     let sources = Sources::collect(state_dir.as_deref(), settings.typed, &super::env);
     let sources = sources.map_err(wrong)?;
     // What the server would refuse is refused here, too.
-    config::check(&sources).map_err(wrong)?;
+    check(&config::check(&sources).map_err(wrong)?)?;
     let how = How::from(format);
     let look = async |out: &mut dyn Write| {
         list(&how, rows(&sources), |row| format!("setting/{}", row.key), table, out)
     };
     show(&how, &mut std::io::stdout(), look).await
+}
+
+/// Checks what values name: nodes, the files of the certificate, folders.
+fn check(config: &Config) -> Result<(), Error> {
+    machines::check(&config.machines)?;
+    certificate::open(config)?;
+    control::NodeAccess::new(&config.settings.host_paths, &[]).map_err(Error::Failed)?;
+    Ok(())
 }
 
 fn rows(sources: &Sources) -> Vec<Row> {
@@ -76,8 +87,47 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
+    /// What is said of these flags; nothing if a server would start with them.
+    fn refused(flags: &str) -> String {
+        let line = format!("elastane config show {flags}");
+        let words = line.split_whitespace();
+        let Command::Config(args::Config::Show { settings, .. }) =
+            Cli::try_parse_from(words).unwrap().command
+        else {
+            panic!("{line}")
+        };
+        let home = |name: &str| (name == "HOME").then(|| "/h".to_owned());
+        let sources = Sources::collect(None, settings.typed, &home).unwrap();
+        let checked = check(&config::check(&sources).unwrap());
+        checked.map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn what_up_would_refuse_of_a_value_is_refused_here() {
+        let own = tempfile::tempdir().unwrap();
+        let text = own.path().join("text").display().to_string();
+        std::fs::write(&text, "no certificate").unwrap();
+        for flags in ["", "--nodes 2x2x16GiB@zone=a", "--gpus 0", "--host-paths /"] {
+            assert_eq!(refused(flags), "", "{flags}");
+        }
+        for (flags, said) in [
+            ("--nodes banana".to_owned(), "--nodes: `banana` is not a set of nodes; write "),
+            ("--gpus 4".to_owned(), "--gpus: `4` is not a set of GPUs; write "),
+            ("--nodes 1x0@x=a*b".to_owned(), "--nodes: "),
+            ("--host-paths /nowhere".to_owned(), "/nowhere cannot be mounted from this machine: "),
+            (
+                "--tls-cert /nowhere --tls-key /nowhere".to_owned(),
+                "cannot use /nowhere as the certificate: ",
+            ),
+            (format!("--tls-cert {text} --tls-key {text}"), "cannot use "),
+        ] {
+            let refused = refused(&flags);
+            assert!(refused.starts_with(said), "{flags}: {refused}");
+        }
+    }
+
     fn shown(line: &str, env: &[(&str, &str)]) -> Vec<(&'static str, String, String)> {
-        let Command::Config(Config::Show { settings, .. }) =
+        let Command::Config(args::Config::Show { settings, .. }) =
             Cli::try_parse_from(line.split(' ')).unwrap().command
         else {
             panic!("{line}")

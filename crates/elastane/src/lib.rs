@@ -28,6 +28,8 @@ mod usage;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod texts;
 
 use std::ffi::OsString;
 use std::io::Write as _;

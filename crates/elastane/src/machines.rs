@@ -41,32 +41,46 @@ pub(crate) fn find(machines: &Machines, state_dir: &Path, replaced: bool) -> Res
         _ => None,
     };
     let machines = stored.as_ref().unwrap_or(machines);
-    let wrong =
-        |given: &Given, error: gpu::Error| Error::Usage(format!("{}: {error}", given.origin));
-    let asked_for = match machines {
-        Machines::Gpus(given) => {
-            let name = node_name(state_dir, &gpu::host_name())?;
-            vec![gpu::simulate_gpus(&given.text, &name).map_err(|error| wrong(given, error))?]
-        }
-        Machines::Nodes(given) => {
-            gpu::simulate_nodes(&given.text).map_err(|error| wrong(given, error))?
-        }
-        Machines::Found => {
-            let name = node_name(state_dir, &gpu::host_name())?;
-            return of_driver(gpu::discover().map_err(failed)?, &name);
-        }
+    let own_name = || node_name(state_dir, &gpu::host_name());
+    let Some(asked_for) = simulated(machines, own_name)? else {
+        return of_driver(gpu::discover().map_err(failed)?, &own_name()?);
     };
-    let labels = asked_for.iter().flat_map(|node| &node.labels);
-    for (key, value) in labels {
-        let wrong = |error: control::Error| Error::Usage(format!("--nodes: {error}"));
-        control::check_label(key, value).map_err(wrong)?;
-    }
     let layout = match machines {
         Machines::Gpus(given) => Some(format!("gpus {}", given.text)),
         Machines::Nodes(given) => Some(format!("nodes {}", given.text)),
         Machines::Found => None,
     };
     Ok(Found { nodes: asked_for.into_iter().map(node).collect(), layout, because: None })
+}
+
+/// Checks the nodes that a setting asks for; those that the machine has are not looked at.
+pub(crate) fn check(machines: &Machines) -> Result<(), Error> {
+    simulated(machines, || Ok("node".to_owned())).map(|_| ())
+}
+
+/// The simulated nodes that a text asks for; none where the machine itself says which there are.
+fn simulated(
+    machines: &Machines,
+    own_name: impl FnOnce() -> Result<String, Error>,
+) -> Result<Option<Vec<NodeGpus>>, Error> {
+    let wrong = |given: &Given, error: &dyn std::error::Error| {
+        Error::Usage(format!("{}: {error}", given.origin))
+    };
+    let (given, asked_for) = match machines {
+        Machines::Gpus(given) => {
+            let node = gpu::simulate_gpus(&given.text, &own_name()?);
+            (given, vec![node.map_err(|error| wrong(given, &error))?])
+        }
+        Machines::Nodes(given) => {
+            let nodes = gpu::simulate_nodes(&given.text);
+            (given, nodes.map_err(|error| wrong(given, &error))?)
+        }
+        Machines::Found => return Ok(None),
+    };
+    for (key, value) in asked_for.iter().flat_map(|node| &node.labels) {
+        control::check_label(key, value).map_err(|error| wrong(given, &error))?;
+    }
+    Ok(Some(asked_for))
 }
 
 /// The simulated nodes of the last server; none if it had none, or there was none.

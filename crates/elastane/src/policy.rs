@@ -19,6 +19,7 @@ use cli_kit::exit::Error;
 use cli_kit::input::read_text;
 use cli_kit::output::{Format, How, One, list, show};
 use cli_kit::plain::Plain;
+use cli_kit::suggest;
 use cli_kit::table::Table;
 use cli_kit::when::moment;
 use cli_kit::yaml;
@@ -222,14 +223,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Policy) -> Result<(), Error> {
             let text = read_text(&file, FILE_BYTES_MAX)?;
             let wrong =
                 |why: String| Error::Usage(format!("{} is no policy: {why}", file.display()));
-            let body = serde_json::from_value(runai::yaml(&text).map_err(wrong)?);
-            let policy: PolicyBody = body.map_err(|why| wrong(why.to_string()))?;
-            let PolicyBody { defaults, rules, imposed_assets, .. } = &policy;
-            if [defaults, rules, imposed_assets].into_iter().all(says_nothing) {
-                let why = "it has no rules, defaults or imposed assets; `elastane policy delete` \
-                           removes a policy";
-                return Err(wrong(why.to_owned()));
-            }
+            let policy = parse(&text).map_err(wrong)?;
             let (project_id, department_id) = match scope.kind {
                 ScopeType::Project => (scope.project, None),
                 ScopeType::Department => (None, scope.department.clone()),
@@ -253,7 +247,14 @@ pub(super) async fn run(state_dir: PathBuf, verb: Policy) -> Result<(), Error> {
             let scope = Scope::of(&of.place, &client).await?;
             let query = scope.query();
             let query: Vec<_> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            client.delete_policy(of.kind.of_client(), &query).await?;
+            client.delete_policy(of.kind.of_client(), &query).await.map_err(
+                |error| match error {
+                    client::Error::Api { code: 404, .. } => {
+                        Error::NotFound(missing(&of, &scope, "`elastane policy list` shows all"))
+                    }
+                    other => other.into(),
+                },
+            )?;
             Ok(writeln!(out, "the {} policy of {} deleted", of.kind.word(), scope.words)?)
         }
     }
@@ -268,10 +269,8 @@ async fn get(client: &Client, of: &Of, effective: bool, how: How) -> Result<(), 
         all.retain(|one| scope.distance(one).is_some_and(|far| effective || far == 0));
         all.sort_by_key(|one| scope.distance(one));
         if all.is_empty() && !effective {
-            let (kind, words) = (of.kind.word(), &scope.words);
-            return Err(Error::NotFound(format!(
-                "there is no {kind} policy of {words}; set one with `elastane policy apply`"
-            )));
+            let advice = "set one with `elastane policy apply`";
+            return Err(Error::NotFound(missing(of, &scope, advice)));
         }
         if !how.shown.is_text() {
             let names: Vec<_> = all.iter().map(named).collect();
@@ -290,6 +289,34 @@ async fn get(client: &Client, of: &Of, effective: bool, how: How) -> Result<(), 
         Ok(())
     };
     show(&how, &mut std::io::stdout(), look).await
+}
+
+fn missing(of: &Of, scope: &Scope, advice: &str) -> String {
+    format!("there is no {} policy of {}; {advice}", of.kind.word(), scope.words)
+}
+
+/// The keys of a policy file.
+const KEYS: [&str; 3] = ["defaults", "rules", "imposedAssets"];
+
+/// Reads a policy file.
+fn parse(text: &str) -> Result<PolicyBody, String> {
+    let nothing = "it has no rules, defaults or imposedAssets; write one of them, or remove the \
+                   policy with `elastane policy delete`";
+    let value = runai::yaml(text)?;
+    let fields = match &value {
+        Value::Null => return Err(nothing.to_owned()),
+        Value::Object(fields) => fields,
+        _ => return Err(format!("it is no object with the keys {}", KEYS.join(", "))),
+    };
+    if let Some(key) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
+        let known = format!("known are {}", KEYS.join(", "));
+        let hint = suggest::hint_or(key, KEYS, &known);
+        return Err(format!("unknown key `{}`{hint}", units::shown(key)));
+    }
+    let policy: PolicyBody = serde_json::from_value(value).map_err(|why| why.to_string())?;
+    let PolicyBody { defaults, rules, imposed_assets, .. } = &policy;
+    let is_empty = [defaults, rules, imposed_assets].into_iter().all(says_nothing);
+    if is_empty { Err(nothing.to_owned()) } else { Ok(policy) }
 }
 
 /// A policy as a file for `apply`.
@@ -380,6 +407,29 @@ mod tests {
         });
         let entry = json!({"type": "training", "meta": meta, "policy": {"rules": {"a": 1}}});
         serde_json::from_value(entry).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_is_no_policy_is_told_what_one_is() {
+        let keys = "defaults, rules, imposedAssets";
+        let nothing = "it has no rules, defaults or imposedAssets; write one of them";
+        for (text, said) in [
+            ("", nothing),
+            ("# nothing\n", nothing),
+            ("rules: {}\ndefaults:\n", nothing),
+            ("[1, 2]", &format!("it is no object with the keys {keys}")),
+            ("rule: {image: {required: true}}", "unknown key `rule`; did you mean `rules`?"),
+            ("spec: {}", &format!("unknown key `spec`; known are {keys}")),
+            (
+                "rules:\n  image: {}\n  image: {}",
+                "line 3, column 3: the key `image` is given twice; leave one of them out",
+            ),
+            ("rules: [", "line 1, column "),
+        ] {
+            let refused = parse(text).unwrap_err();
+            assert!(refused.starts_with(said), "{text}: {refused}");
+        }
+        assert!(parse("rules: {image: {required: true}}").is_ok());
     }
 
     #[test]

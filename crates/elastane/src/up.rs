@@ -49,6 +49,7 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<
         let _inside = runtime.enter();
         Signals::listen()?
     };
+    settings::variables::warn();
     let config = config::resolve(state_dir.as_deref(), flags, &super::env)
         .map_err(|error| Error::Usage(error.to_string()))?;
     tracing_subscriber::fmt()

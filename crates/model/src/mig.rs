@@ -22,7 +22,7 @@ pub enum MigError {
     )]
     NotAProfile(String),
     /// More profiles than a request has room for.
-    #[error("asks for more than {MIG_PROFILES_MAX} different MIG profiles; that is the most")]
+    #[error("asks for more than {MIG_PROFILES_MAX} different MIG profiles; ask for fewer")]
     TooManyProfiles,
     /// Nothing at all.
     #[error("asks for no MIG instance; ask for 1 or more of a profile")]

@@ -51,7 +51,7 @@ pub enum TokenFault {
     #[error("it belongs to another login")]
     Nonce,
     /// It names nobody.
-    #[error("it names nobody")]
+    #[error("it names no subject")]
     Subject,
 }
 

@@ -10,7 +10,7 @@ use super::context::{Context, capitalised};
 use super::intent::{Change, Verb};
 use super::rows;
 use super::settle::{AT_ONCE_MAX, at_once, settle_gone, settle_others};
-use cli_kit::exit::{self, Error};
+use cli_kit::exit::Error;
 use cli_kit::plain::{patiently, tell_all};
 
 /// So many lines are counted at a glance; a longer answer ends with their sum.
@@ -125,6 +125,7 @@ async fn named(
         let (client, project, name) = (context.client.clone(), project.to_owned(), name.clone());
         async move { client.workload_named(&project, &name).await }
     };
+    let leaving = if change.verb == Verb::Delete { names } else { &[] };
     let mut outcome = Outcome::default();
     let mut checked = false;
     for some in names.chunks(AT_ONCE_MAX) {
@@ -137,9 +138,9 @@ async fn named(
                         context.known_project().await?;
                     }
                     out.flush()?;
-                    let error = context.no_such(change.noun, name).await?;
+                    let error = context.no_such(change.noun, name, leaving).await?;
                     writeln!(std::io::stderr(), "error: {error}")?;
-                    outcome.worst = outcome.worst.or(Some(exit::NOT_FOUND));
+                    outcome.worst = outcome.worst.or(Some(error.code()));
                 }
             }
         }

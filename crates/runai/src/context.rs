@@ -9,6 +9,7 @@ use client::Client;
 
 use super::args::Global;
 use super::intent::{Noun, Target};
+use super::meaning::KIND_WORDS;
 use super::{rows, session};
 use cli_kit::exit::Error;
 use cli_kit::plain::tell_all;
@@ -69,13 +70,11 @@ impl Context {
 
     /// The project this command works in.
     pub(super) fn project(&self) -> Result<&str, Error> {
-        self.global.project.as_deref().or_else(|| self.settings.project()).ok_or_else(|| {
-            Error::Usage(
-                "no project is chosen; add `--project PROJECT`, or choose one for good with \
-                 `runai config project PROJECT` (`runai list projects` shows them)"
-                    .to_owned(),
-            )
-        })
+        self.global
+            .project
+            .as_deref()
+            .or_else(|| self.settings.project())
+            .ok_or_else(|| Error::Usage(no_project_chosen()))
     }
 
     /// The project, for a command that needs the server as well: a server that does not run is
@@ -120,15 +119,26 @@ impl Context {
     pub(super) async fn existing(&self, target: &Target) -> Result<Workload, Error> {
         match self.workload(target).await? {
             Some(workload) => Ok(workload),
-            None => Err(self.no_such(target.noun, &target.name).await?),
+            None => Err(self.no_such(target.noun, &target.name, &[]).await?),
         }
     }
 
     /// The error about a name that no workload has: one text for every command of both dialects.
-    pub(super) async fn no_such(&self, noun: Noun, name: &str) -> Result<Error, Error> {
+    /// Those that are being deleted, `leaving` among them, are no suggestions.
+    pub(super) async fn no_such(
+        &self,
+        noun: Noun,
+        name: &str,
+        leaving: &[String],
+    ) -> Result<Error, Error> {
+        if KIND_WORDS.contains(&name) {
+            return Ok(Error::Usage(nameless(name)));
+        }
         let project = self.project()?;
         let there = self.client.workloads_if_few(project, SUGGESTED_FROM_MAX).await?;
-        Ok(Error::NotFound(missing(noun, name, project, &there.unwrap_or_default())))
+        let mut there = there.unwrap_or_default();
+        there.retain(|one| stays(one, leaving));
+        Ok(Error::NotFound(missing(noun, name, project, &there)))
     }
 
     /// The error about a project that is not there.
@@ -139,6 +149,23 @@ impl Context {
         let hint = suggest::hint_or(name, names, advice);
         Ok(Error::NotFound(format!("project {} was not found{hint}", units::shown(name))))
     }
+}
+
+/// What is said where no project is named and none is the default.
+pub(super) fn no_project_chosen() -> String {
+    "no project is chosen; add `--project PROJECT`, or choose one for good with `runai config \
+     project PROJECT` (`runai list projects` shows them)"
+        .to_owned()
+}
+
+/// Whether a workload is there a moment later, too.
+fn stays(workload: &Workload, leaving: &[String]) -> bool {
+    workload.phase != "Deleting" && !leaving.contains(&workload.name)
+}
+
+/// What is said of a word for a kind where a name should be.
+pub(super) fn nameless(word: &str) -> String {
+    format!("the name is missing; write it after `{word}`, as in `{word} train1`")
 }
 
 /// What is said of a name that none of these workloads has, or one of another type.
@@ -197,6 +224,16 @@ pub(super) fn now_ms() -> u64 {
 mod tests {
     use super::*;
     use crate::tests::samples::workload;
+
+    #[test]
+    fn what_is_being_deleted_is_no_suggestion() {
+        let there = ["train1 Training Running p", "train2 Training Deleting p"].map(workload);
+        let stay = |leaving: &[&str]| {
+            let leaving: Vec<_> = leaving.iter().map(ToString::to_string).collect();
+            there.iter().filter(|one| stays(one, &leaving)).count()
+        };
+        assert_eq!((stay(&[]), stay(&["train1", "trainx"])), (1, 0));
+    }
 
     #[test]
     fn a_name_that_is_not_there_is_answered_with_the_nearest() {

@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
-use api_types::{Explanation, StartEstimate};
+use api_types::{Explanation, StartEstimate, Time};
 
 use super::context::Context;
 use super::intent::{How, Target};
 use super::last_output;
 use cli_kit::exit::Error;
 use cli_kit::table::wrapped;
+use cli_kit::when::exact;
 
 /// Code of the reason of those that failed and wait before the next try.
 const BACKING_OFF: &str = "P302";
@@ -71,12 +72,34 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
 }
 
 fn may_start(estimate: &StartEstimate) -> String {
-    let assumption = &estimate.assumption;
-    match (estimate.earliest, estimate.latest) {
-        (Some(from), Some(to)) => format!("May start from {from} to {to}, if {assumption}."),
-        (Some(from), None) => {
-            format!("May start from {from}; by when cannot be said, if {assumption}.")
+    let at = |time: Time| exact(time.0.0);
+    let when = match (estimate.earliest, estimate.latest) {
+        (Some(from), Some(to)) => format!("between {} and {}", at(from), at(to)),
+        (Some(from), None) => format!("at {} at the earliest, the latest is not known", at(from)),
+        (None, _) => "never, as things are now".to_owned(),
+    };
+    format!("Estimated start: {when} (assumed: {})", estimate.assumption)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_estimate_says_when_and_what_it_assumes() {
+        let time = |seconds: u64| Some(Time(units::Instant(1_769_860_805_000 + seconds * 1000)));
+        let said = |earliest, latest| {
+            let assumption = "nothing else is submitted".to_owned();
+            may_start(&StartEstimate { earliest, latest, assumption })
+        };
+        let (from, to) = (exact(1_769_860_805_000), exact(1_769_860_865_000));
+        for (earliest, latest, when) in [
+            (time(0), time(60), format!("between {from} and {to}")),
+            (time(0), None, format!("at {from} at the earliest, the latest is not known")),
+            (None, None, "never, as things are now".to_owned()),
+        ] {
+            let want = format!("Estimated start: {when} (assumed: nothing else is submitted)");
+            assert_eq!(said(earliest, latest), want);
         }
-        (None, _) => format!("Will not start as things stand, if {assumption}."),
     }
 }

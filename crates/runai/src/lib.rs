@@ -25,6 +25,7 @@ mod logs;
 mod loopback;
 mod manifest;
 mod meaning;
+mod metrics;
 mod objects;
 mod open;
 mod request;
@@ -213,6 +214,10 @@ async fn look(intent: &Intent, context: &Context, raw: &mut dyn Write) -> Result
         Intent::Explain(of, how) => {
             show(how, raw, async |out| explain::run(of, how, context, out).await).await
         }
+        Intent::Metrics(asked) => {
+            let list = async |out: &mut dyn Write| metrics::run(asked, context, out).await;
+            show(&asked.how, raw, list).await
+        }
         Intent::DescribeNodes(names, how) => {
             show(how, raw, async |out| describe::nodes(names, how, context, out).await).await
         }
@@ -245,6 +250,7 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         | Intent::DescribeObject(..)
         | Intent::Describe(_)
         | Intent::Explain(..)
+        | Intent::Metrics(_)
         | Intent::DescribeNodes(..)
         | Intent::TopNodes { .. }
         | Intent::TopJobs { .. }

@@ -15,6 +15,10 @@ use super::loopback::{Loopback, code_in};
 use cli_kit::exit::Error;
 use cli_kit::settings::Session;
 
+/// What is said of a server at which people log in with passwords alone.
+pub(super) const NO_PROVIDER: &str = "this server has no login provider; log in with a password \
+    (`runai login user`), or as an application (`runai login application`). The user who runs the \
+    server needs no login on its machine";
 /// The page of a server that shows the code to whoever has to carry it.
 const CODE_PAGE: &str = "/elastane/v1/login/code";
 
@@ -131,7 +135,10 @@ async fn remote_browser(client: &Client, out: &mut dyn Write) -> Result<TokenRes
 
 async fn begin(client: &Client, redirect_uri: &str) -> Result<LoginStart, Error> {
     let request = LoginRequest { redirect_uri: redirect_uri.to_owned() };
-    Ok(client.begin_login(&request).await?)
+    client.begin_login(&request).await.map_err(|error| match error {
+        client::Error::Api { code: 404, .. } => Error::Failed(NO_PROVIDER.to_owned()),
+        other => other.into(),
+    })
 }
 
 async fn redeem(

@@ -74,10 +74,28 @@ pub(super) async fn run(
 /// It is no YAML, or has several documents.
 pub fn yaml(text: &str) -> Result<Value, String> {
     let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| match error {
-        serde_saphyr::Error::MultipleDocuments { .. } => SEVERAL.to_owned(),
-        error => error.to_string(),
-    })
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| fault(&error))
+}
+
+/// What is wrong with a text, and where.
+fn fault(error: &serde_saphyr::Error) -> String {
+    use serde_saphyr::Error as E;
+    let what = match error.without_snippet() {
+        E::MultipleDocuments { .. } => return SEVERAL.to_owned(),
+        E::DuplicateMappingKey { key: Some(key), .. } => {
+            format!("the key `{}` is given twice; leave one of them out", units::shown(key))
+        }
+        E::DuplicateMappingKey { .. } => "a key is given twice; leave one of them out".to_owned(),
+        other => {
+            let text = other.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+            let end = text.rfind(" at line ").unwrap_or(text.len());
+            text[..end].to_owned()
+        }
+    };
+    match error.location() {
+        Some(at) => format!("line {}, column {}: {what}", at.line(), at.column()),
+        None => what,
+    }
 }
 
 /// The one manifest of a text.

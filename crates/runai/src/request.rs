@@ -4,8 +4,8 @@ use api_types as wire;
 
 use super::args::v2;
 use super::intent::{
-    Distributed, Effect, Framework, Gpu, Kind, Master, Runs, SecretFiles, Spec, Submit, Toleration,
-    Update, Variable,
+    Distributed, Effect, Framework, Gpu, Kind, Master, Place, Runs, SecretFiles, Spec, Submit,
+    Toleration, Update, Variable,
 };
 
 /// What a submission asks for in a project of which only the number is known. What it inherits has
@@ -94,7 +94,7 @@ fn spec(of: &Spec) -> wire::WorkloadSpec {
         annotations: some(of.annotations.iter().map(pair)),
         node_pools: some(of.place.node_pools.iter().cloned()),
         node_type: of.place.node_type.clone(),
-        node_affinity_required: excluding(&of.place.excluded),
+        node_affinity_required: affinity(&of.place),
         tolerations: some(of.place.tolerations.iter().map(toleration)),
         pod_affinity: of.place.near.clone().map(|(key, required)| wire::PodAffinity {
             kind: Some(match required {
@@ -121,15 +121,24 @@ fn some<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
     (!items.is_empty()).then_some(items)
 }
 
-/// All nodes but these, by the label that every node has.
-fn excluding(nodes: &[String]) -> Option<wire::NodeAffinityRequired> {
-    let others = wire::MatchExpression {
-        key: "kubernetes.io/hostname".to_owned(),
-        operator: wire::MatchExpressionOperator::NotIn,
-        values: Some(nodes.to_vec()),
+/// Nodes with all of these labels, each with one of its values, and none of those that are excluded,
+/// by the label that every node has.
+fn affinity(of: &Place) -> Option<wire::NodeAffinityRequired> {
+    let expression = |key: &str, operator, values: &[String]| wire::MatchExpression {
+        key: key.to_owned(),
+        operator,
+        values: Some(values.to_vec()),
     };
-    let term = wire::NodeSelectorTerm { match_expressions: vec![others] };
-    (!nodes.is_empty()).then(|| wire::NodeAffinityRequired { node_selector_terms: vec![term] })
+    let has = |(key, values): &(String, Vec<String>)| {
+        expression(key, wire::MatchExpressionOperator::In, values)
+    };
+    let others =
+        expression("kubernetes.io/hostname", wire::MatchExpressionOperator::NotIn, &of.excluded);
+    let others = (!of.excluded.is_empty()).then_some(others);
+    let match_expressions: Vec<_> = of.affinity.iter().map(has).chain(others).collect();
+    let any = !match_expressions.is_empty();
+    let term = wire::NodeSelectorTerm { match_expressions };
+    any.then(|| wire::NodeAffinityRequired { node_selector_terms: vec![term] })
 }
 
 fn pair((name, value): &(String, String)) -> wire::NameValue {

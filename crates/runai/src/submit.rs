@@ -12,9 +12,12 @@ use super::inherit::Inherited;
 use super::intent::{Deed, Dialect, Kind, Name, Noun, Submit, Update};
 use super::settle::settle_own;
 use super::{inherit, request, terminal, visit, what_if};
-use cli_kit::exit::{self, Error};
+use cli_kit::exit::Error;
 use cli_kit::plain::{Plain, is_quiet, tell, tell_all};
 
+/// What is said where no image is named, and nothing names one in its place.
+pub(super) const NO_IMAGE: &str =
+    "the image is missing; name one with -i, --image IMAGE, such as -i ubuntu";
 /// Numbered names are retried when somebody else takes the number first.
 const NUMBER_TRIES_MAX: usize = 20;
 
@@ -33,8 +36,7 @@ pub(super) async fn run(
     let without = submit.dialect == Dialect::V2 && !spec.command.is_empty();
     let inherited = inherits.template.is_some() || inherits.environment.is_some();
     if spec.image.is_none() && !without && !inherited {
-        writeln!(std::io::stderr(), "\n-i, --image must be set\n")?;
-        return Err(Error::Said(exit::FAILED));
+        return Err(Error::Usage(NO_IMAGE.to_owned()));
     }
     let project = context.known_project().await?;
     if submit.dialect == Dialect::V1

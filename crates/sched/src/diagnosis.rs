@@ -9,6 +9,8 @@ mod holders;
 mod nodes;
 mod search;
 mod text;
+#[cfg(test)]
+mod texts;
 
 use model::{Cluster, WorkloadId};
 use units::Instant;

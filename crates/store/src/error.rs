@@ -67,7 +67,7 @@ pub enum Error {
     /// The way to the database broke while it was writing.
     #[error(
         "database {database} cannot be reached ({cause}); whether this was written shows when it is \
-         back, so look before you ask again"
+         back, so check before you repeat the request"
     )]
     InDoubt {
         /// Which.

@@ -27,6 +27,8 @@ mod store;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod texts;
 mod write;
 
 pub use backup::{BackupError, Contents, FILES, SavedFile, backup, restore};

@@ -11,8 +11,10 @@
 
 mod script;
 mod table;
+mod texts;
 mod together;
 mod world;
 
 pub use table::Table;
+pub use texts::{assert_plain, table_of_texts};
 pub use world::World;

@@ -4,7 +4,7 @@ use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search, Start
 use control::view::{Phase, PodView, ProjectView, WorkloadView};
 use units::Instant;
 
-use super::workload::{nodes, phase_name, reason};
+use super::workload::{failure, nodes, phase_name, reason, reasons};
 
 /// Why a workload is where it is.
 pub(crate) fn explanation(
@@ -22,7 +22,7 @@ pub(crate) fn explanation(
         project_name: view.project_name.clone(),
         phase: phase_name(view.phase).to_owned(),
         summary: summary(view, now),
-        pending_reasons: view.pending.iter().map(reason).collect(),
+        pending_reasons: reasons(view),
         last_eviction: view.last_eviction.as_ref().map(reason),
         project_quota: gpus(|project| project.unit.share().gpu_quota_millis),
         project_fair_share: gpus(|project| project.unit.standing.fair_share.gpu_millis),
@@ -113,15 +113,7 @@ fn summary(view: &WorkloadView, now: Instant) -> String {
         (Phase::Stopped, _) => format!("{name} is suspended; resume it to queue it again"),
         (Phase::Deleting, _) => format!("{name} is being deleted"),
         (Phase::Completed, _) => format!("{name} has completed"),
-        (Phase::Failed, _) => {
-            let after = match view.restarts {
-                0 => String::new(),
-                1 => " after 1 restart".to_owned(),
-                many => format!(" after {many} restarts"),
-            };
-            let why = view.failure.as_deref().unwrap_or("no trace");
-            format!("{name} has failed{after}: {why}")
-        }
+        (Phase::Failed, _) => format!("{name} has {}", failure(view)),
     }
 }
 

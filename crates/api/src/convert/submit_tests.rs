@@ -150,7 +150,7 @@ fn other_senseless_values_are_refused_by_name() {
         (json!({"command": "echo 'x"}), "spec.command", "`echo 'x` has a quote that is not"),
         (json!({"args": "  "}), "spec.args", "is blank; leave it out instead"),
         (json!({"labels": [{"name": ""}]}), "spec.labels", "name `` is not 1 to 63 characters"),
-        (json!({"backoffLimit": -1}), "spec.backoffLimit", "invalid value: integer `-1`"),
+        (json!({"backoffLimit": -1}), "spec.backoffLimit", "a whole number from 0"),
     ] {
         refused(&spec, field, why);
     }

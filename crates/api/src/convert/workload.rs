@@ -349,11 +349,11 @@ fn extras(view: &WorkloadView) -> WorkloadExtras {
         nodes: nodes(view),
         gpus: holding().flat_map(|pod| pod.gpus.iter().copied()).collect(),
         requested_gpus: Millis(view.requested.gpu_millis),
-        pending_reasons: view.pending.iter().map(reason).collect(),
+        pending_reasons: reasons(view),
         last_eviction: view.last_eviction.as_ref().map(reason),
         over_quota: view.over_quota,
         reserved: view.pods.iter().any(|pod| pod.state == PodState::Reserved),
-        restarts: view.restarts,
+        restarts: view.pods.iter().map(|pod| pod.generation.saturating_sub(1)).sum(),
         elastic: view.spec.elastic || range(&view.spec).is_some(),
         command_line: view.spec.command_line.clone(),
         last_exit: view
@@ -365,6 +365,26 @@ fn extras(view: &WorkloadView) -> WorkloadExtras {
         labels: labels.clone(),
         annotations: annotations.clone(),
     }
+}
+
+/// Why it waits, or why it failed for good.
+pub(super) fn reasons(view: &WorkloadView) -> Vec<Reason> {
+    let failed = (view.phase == Phase::Failed).then(|| Reason {
+        code: control::FAILED.code.to_owned(),
+        message: failure(view),
+        at: view.completed_at.unwrap_or(view.phase_since).into(),
+    });
+    view.pending.iter().map(reason).chain(failed).collect()
+}
+
+/// How it failed for good.
+pub(super) fn failure(view: &WorkloadView) -> String {
+    let after = match view.restarts {
+        0 => String::new(),
+        1 => " after 1 retry".to_owned(),
+        many => format!(" after {many} retries"),
+    };
+    format!("failed{after}: {}", view.failure.as_deref().unwrap_or("no trace"))
 }
 
 /// A coded reason.

@@ -194,27 +194,61 @@ fn explain(fault: &serde_json::Error) -> String {
     }
 }
 
-/// What serde says of types, in the words of JSON.
+/// What serde says of values, in the words of JSON, with what to write.
 fn plainly(text: &str) -> String {
     // What was sent stands before what was expected, and may hold anything.
-    let Some((got, want)) = text.rsplit_once(", expected ") else { return text.to_owned() };
-    let want = match want {
+    let Some((got, want)) = text.rsplit_once(", expected ") else {
+        let named = |kind: &str| text.strip_prefix(kind)?.strip_suffix('`');
+        return match (named("missing field `"), named("duplicate field `")) {
+            (Some(name), _) => format!("`{name}` is missing"),
+            (_, Some(name)) => format!("`{name}` is given twice"),
+            _ => text.to_owned(),
+        };
+    };
+    if let Some(word) = got.strip_prefix("unknown variant ") {
+        let words: Vec<&str> = want.split('`').skip(1).step_by(2).collect();
+        return format!("{word} is not allowed; write {}", one_of(&words));
+    }
+    let kinds = ["invalid type: ", "invalid value: "];
+    match kinds.iter().find_map(|kind| got.strip_prefix(kind)) {
+        Some(got) => format!("{} is needed, not {}", wanted(want), sent(got)),
+        None => format!("{got}, expected {}", wanted(want)),
+    }
+}
+
+fn wanted(want: &str) -> &str {
+    match want {
         "u8" => "a whole number from 0 to 255",
         "u16" => "a whole number from 0 to 65535",
         "u32" => "a whole number from 0 to 4294967295",
         "u64" => "a whole number from 0",
         "i32" | "i64" => "a whole number",
+        "a JSON number" | "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
         "a sequence" => "a list",
         "a map" => "an object",
         want if want.starts_with("struct ") => "an object",
         want => want,
-    };
-    let got = match got {
-        "invalid type: map" => "invalid type: an object",
-        "invalid type: sequence" => "invalid type: a list",
-        got => got,
-    };
-    format!("{got}, expected {want}")
+    }
+}
+
+fn sent(got: &str) -> &str {
+    let kinds = ["integer ", "floating point ", "boolean ", "string "];
+    match got {
+        "map" => "an object",
+        "sequence" => "a list",
+        "unit value" | "null" => "null",
+        got => kinds.iter().find_map(|kind| got.strip_prefix(kind)).unwrap_or(got),
+    }
+}
+
+/// `A`, `A or B`, `A, B or C`.
+fn one_of(words: &[&str]) -> String {
+    match words {
+        [] => "another word".to_owned(),
+        [one] => (*one).to_owned(),
+        [others @ .., last] => format!("{} or {last}", others.join(", ")),
+    }
 }
 
 /// The known word that is near enough to be what was meant.
@@ -290,7 +324,7 @@ mod tests {
         let read = parse::<api_types::CreationRequest>(twice.as_bytes()).unwrap();
         assert_eq!(read, parse(once.as_bytes()).unwrap());
         assert!(fault("\"x\"").starts_with("the body is not valid JSON"));
-        assert!(fault("\"\\\"x\\\"\"").starts_with("invalid type: string"));
+        assert!(fault("\"\\\"x\\\"\"").starts_with("an object is needed, not \"x\""));
     }
 
     #[test]
@@ -305,10 +339,10 @@ mod tests {
         let cases = [
             ("", "the body is empty; send a JSON object"),
             ("{\"name\":", "the body is not valid JSON: EOF while parsing"),
-            ("[]", "invalid type: a list, expected an object"),
-            ("{}", "missing field `name`"),
-            (r#"{"name":1,"projectId":"1"}"#, "name: invalid type: integer `1`, expected a string"),
-            (r#"{"name":"a","projectId":7}"#, "projectId: invalid type: integer `7`, expected a"),
+            ("[]", "an object is needed, not a list"),
+            ("{}", "`name` is missing"),
+            (r#"{"name":1,"projectId":"1"}"#, "name: a string is needed, not `1`"),
+            (r#"{"name":"a","projectId":7}"#, "projectId: a string is needed, not `7`"),
             (&spec(r#"{"imgae":"x"}"#), "spec.imgae: unknown field `imgae`; did you mean `image`?"),
             (
                 &spec(r#"{"compute":{"gpuDeviceRequest":1}}"#),
@@ -316,37 +350,34 @@ mod tests {
                  did you mean `gpuDevicesRequest`?",
             ),
             (&spec(r#"{"compute":{"gpuDevicesRequest":"1"}}"#), "spec.compute.gpuDevicesRequest: "),
-            (&spec(r#"{"preemptibility":"no"}"#), "spec.preemptibility: unknown variant `no`, exp"),
+            (
+                &spec(r#"{"preemptibility":"no"}"#),
+                "spec.preemptibility: `no` is not allowed; write ",
+            ),
             (
                 &spec(r#"{"zzzzzzz":1}"#),
                 "spec.zzzzzzz: unknown field `zzzzzzz`; /elastane/v1/docs on this server",
             ),
-            (
-                &spec(r#"{"command":{}}"#),
-                "spec.command: invalid type: an object, expected a string",
-            ),
-            (
-                &spec(r#"{"tolerations":{}}"#),
-                "spec.tolerations: invalid type: an object, expected a list",
-            ),
+            (&spec(r#"{"command":{}}"#), "spec.command: a string is needed, not an object"),
+            (&spec(r#"{"tolerations":{}}"#), "spec.tolerations: a list is needed, not an object"),
             (
                 &spec(r#"{"backoffLimit":-1}"#),
-                "spec.backoffLimit: invalid value: integer `-1`, expected a whole number from 0",
+                "spec.backoffLimit: a whole number from 0 to 4294967295 is needed, not `-1`",
             ),
             (
                 &spec(r#"{"environmentVariables":[{"name":", expected u32"},7]}"#),
-                "spec.environmentVariables[1]: invalid type: integer `7`, expected an object",
+                "spec.environmentVariables[1]: an object is needed, not `7`",
             ),
             (r#"{"name":"a","projectId":"1"} x"#, "the body is not valid JSON: trailing char"),
-            (r#"{"name":"a","projectId":"1","name":"b"}"#, "duplicate field `name`"),
-            (&spec(r#"{"image":"a","image":"a"}"#), "spec: duplicate field `image`"),
+            (r#"{"name":"a","projectId":"1","name":"b"}"#, "`name` is given twice"),
+            (&spec(r#"{"image":"a","image":"a"}"#), "spec: `image` is given twice"),
             (
                 &spec(r#"{"environmentVariables":[{"name":"A","name":"B"}]}"#),
-                "spec.environmentVariables[0]: duplicate field `name`",
+                "spec.environmentVariables[0]: `name` is given twice",
             ),
             (
                 &spec(r#"{"labels":[{"name":"a","value":{"b":1,"b":1}}]}"#),
-                "spec.labels[0].value: duplicate field `b`",
+                "spec.labels[0].value: `b` is given twice",
             ),
             (
                 &spec(r#"{"backoffLimit":1e400}"#),
@@ -354,15 +385,15 @@ mod tests {
             ),
             (
                 &spec(r#"{"backoffLimit":1.0}"#),
-                "spec.backoffLimit: invalid type: floating point `1.0`, expected a whole number",
+                "spec.backoffLimit: a whole number from 0 to 4294967295 is needed, not `1.0`",
             ),
             (
                 &spec(r#"{"backoffLimit":4294967296}"#),
-                "spec.backoffLimit: invalid value: integer `4294967296`, expected a whole number",
+                "spec.backoffLimit: a whole number from 0 to 4294967295 is needed, not `4294967296`",
             ),
             (
                 &spec(r#"{"backoffLimit":18446744073709551616}"#),
-                "spec.backoffLimit: invalid type: floating point `1.8446744073709552e+19`",
+                "spec.backoffLimit: a whole number from 0 to 4294967295 is needed, not `1.844674407",
             ),
         ];
         for (body, want) in cases {

@@ -168,7 +168,8 @@ fn found(state: &Shared, kind: WorkloadKind, scope: Scope) -> Result<Option<Item
 
 fn none(kind: WorkloadKind, scope: Scope) -> Fault {
     let why = format!(
-        "there is no policy for {} of {scope}; set one with PUT",
+        "there is no policy for {} of {scope}; set one with `elastane policy apply`, or with PUT \
+         on this path",
         convert::kind_plural(kind)
     );
     Fault::new(StatusCode::NOT_FOUND, why)

@@ -419,9 +419,9 @@ async fn wrong_rules_are_refused_by_the_name_of_their_field() {
     for (field, value, status, message) in [
         ("subjectId", json!("bob@example.org"), 400, "subjectId: there is no user `bob@"),
         ("subjectType", json!("group"), 400, "subjectType: groups come from"),
-        ("subjectType", json!("king"), 400, "subjectType: unknown variant `king`"),
+        ("subjectType", json!("king"), 400, "subjectType: `king` is not allowed; write"),
         ("roleId", json!(99), 400, "roleId: there is no role 99; see GET"),
-        ("roleId", json!("6"), 400, "roleId: invalid type"),
+        ("roleId", json!("6"), 400, "roleId: a whole number"),
         ("scopeId", json!("9"), 400, "scopeId: there is no project with id `9`"),
         ("scopeType", json!("system"), 400, "scopeId: there is no system with id"),
         ("scopeId", json!("1"), 201, ""),

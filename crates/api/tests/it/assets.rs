@@ -221,16 +221,16 @@ async fn a_wrong_meta_is_refused_by_the_name_of_its_field() {
     let server = Server::with_teams().await;
     let long = "x".repeat(251);
     for (meta, status, message) in [
-        (json!({"scope": "tenant"}), 400, "meta: missing field `name`"),
-        (json!({"name": "a"}), 400, "meta: missing field `scope`"),
+        (json!({"scope": "tenant"}), 400, "meta: `name` is missing"),
+        (json!({"name": "a"}), 400, "meta: `scope` is missing"),
         (json!({"name": "", "scope": "tenant"}), 400, "name `` is not allowed"),
-        (json!({"name": "a", "scope": "all"}), 400, "meta.scope: unknown variant `all`"),
+        (json!({"name": "a", "scope": "all"}), 400, "meta.scope: `all` is not allowed; write"),
         (json!({"name": "a", "scope": "system"}), 400, "meta.scope: `system` is the program's own"),
         (json!({"name": "a", "scope": "project"}), 400, "meta.projectId: must be set with scope"),
         (
             json!({"name": "a", "scope": "project", "projectId": "1"}),
             400,
-            "meta.projectId: invalid",
+            "meta.projectId: a whole number from 0 is needed",
         ),
         (json!({"name": "a", "scope": "project", "projectId": 9}), 404, "project 9 was not found"),
         (
@@ -281,7 +281,7 @@ async fn a_wrong_specification_is_refused_by_the_name_of_its_field() {
         (
             "environment",
             json!({"imagePullPolicy": "Often"}),
-            "spec.imagePullPolicy: unknown variant `Often`, expected one of `Always`",
+            "spec.imagePullPolicy: `Often` is not allowed; write Always",
         ),
         (
             "environment",

@@ -232,7 +232,7 @@ async fn what_cannot_be_used_is_refused_by_where_it_was_named() {
         ),
         (of(json!({"enviroment": "x"})), 400, "spec.assets.enviroment: unknown field"),
         (with_template(&json!("x")), 404, "templateId: template x was not found"),
-        (with_template(&json!(7)), 400, "templateId: invalid type"),
+        (with_template(&json!(7)), 400, "templateId: a string is needed"),
         (
             with_template(&made["meta"]["id"]),
             400,

@@ -213,6 +213,11 @@ async fn what_has_failed_says_why() {
     let explained = server.get(&format!("/elastane/v1/workloads/{id}/explain")).await;
     let summary = "svc has failed: could not be started: the image is broken";
     assert_eq!(explained["summary"], summary);
+    let reasons = [&explained["pendingReasons"], &shown["additionalFields"]["pendingReasons"]];
+    for reason in reasons.map(|reasons| &reasons[0]) {
+        let why = "failed: could not be started: the image is broken";
+        assert_eq!((&reason["code"], &reason["message"]), (&json!("E212"), &json!(why)));
+    }
     // What it wrote before can be read.
     let logs = server.request("GET", &format!("/elastane/v1/workloads/{id}/logs"));
     assert_eq!(server.send(logs.body(Body::empty()).unwrap()).await.status(), StatusCode::OK);

@@ -147,7 +147,7 @@ async fn what_means_nothing_here_is_refused_by_name() {
             json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}),
             "manifest.kind: `ConfigMap` of `v1` is not known; Pod",
         ),
-        (with("/spec", json!({})), "manifest.spec: missing field `template`"),
+        (with("/spec", json!({})), "manifest.spec: `template` is missing"),
         (with("/spec/backoffLimit", json!("x")), "manifest.spec.backoffLimit"),
         (
             with(spec, json!({"containers": []})),
@@ -169,7 +169,7 @@ async fn what_means_nothing_here_is_refused_by_name() {
             container(json!({"ports": [{"containerPort": 80}]})),
             "manifest.spec.template.spec.containers[0].ports: unknown field",
         ),
-        (json!({"apiVersion": "batch/v1"}), "manifest: missing field `kind`"),
+        (json!({"apiVersion": "batch/v1"}), "manifest: `kind` is missing"),
         (json!([]), "manifest"),
     ] {
         let body = json!({"metadata": {"projectId": "1"}, "manifest": manifest});

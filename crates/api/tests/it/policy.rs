@@ -153,7 +153,7 @@ async fn a_wrong_policy_is_refused_by_the_name_of_its_field() {
         (later, 422, "policy.defaults.compute.gpuPortionLimit is not supp"),
         (json!({"imposedAssets": ["x"]}), 404, "policy.imposedAssets: asset x was not found"),
         (json!({"status": {"validation": {}}}), 400, "policy.status: is the server's to say"),
-        (json!({"imposedAssets": "x"}), 400, "policy.imposedAssets: invalid type: string"),
+        (json!({"imposedAssets": "x"}), 400, "policy.imposedAssets: a list is needed, not"),
         (
             rules(json!({"compute": {"gpuDeviceRequest": {}}})),
             400,

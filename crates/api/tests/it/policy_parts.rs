@@ -124,7 +124,7 @@ async fn a_policy_for_distributed_workloads_has_two_parts() {
             json!({"defaults": {"master": {"image": "b"}}, "rules": {"master": {"image": {"options": [{"value": "a"}]}}}}),
             "policy.defaults.master.image: \"b\" is not allowed; options are \"a\"",
         ),
-        (json!({"imposedAssets": ["x"]}), "policy.imposedAssets: invalid type: a list"),
+        (json!({"imposedAssets": ["x"]}), "policy.imposedAssets: an object is needed, not a list"),
     ] {
         let body = json!({"meta": tenant(), "policy": policy});
         refused(&server, ("PUT", path, &body), 400, message).await;

@@ -184,7 +184,7 @@ async fn wrong_pools_are_refused_by_the_name_of_their_field() {
         body
     };
     for (body, status, message) in [
-        (json!({}), 400, "missing field `name`"),
+        (json!({}), 400, "`name` is missing"),
         (with("name", json!("fast")), 409, "node-pool `fast` already exists"),
         (with("labelKey", json!("a b")), 400, "`a b` is no key of a label"),
         (with("clusterId", json!("x")), 404, "no cluster `x`"),
@@ -200,7 +200,11 @@ async fn wrong_pools_are_refused_by_the_name_of_their_field() {
             400,
             "schedulingConfiguration.minGuaranteedRuntime: `soon` is no span",
         ),
-        (with("placementStrategy", json!({"gpu": "pack"})), 400, "placementStrategy.gpu: unknown"),
+        (
+            with("placementStrategy", json!({"gpu": "pack"})),
+            400,
+            "placementStrategy.gpu: `pack` is not allowed; write spread or binpack",
+        ),
         (with("color", json!("red")), 400, "color: unknown field"),
     ] {
         refused(&server, ("POST", POOLS, &body), status, message).await;

@@ -85,7 +85,7 @@ async fn a_wrong_type_is_refused_by_the_name_of_its_field() {
             409,
             "type TrainingWorkload.run.ai is",
         ),
-        (json!({"name": "A", "group": "a"}), 400, "missing field `categoryId`"),
+        (json!({"name": "A", "group": "a"}), 400, "`categoryId` is missing"),
         (with_interfaces(json!([{}, {}, {}, {}, {}])), 400, "resourceInterfaces: has 5 items"),
         (with_interfaces(json!([{}, "x"])), 400, "resourceInterfaces[1]: is not an object"),
         (

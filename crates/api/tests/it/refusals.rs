@@ -38,9 +38,9 @@ async fn a_wrong_creation_is_refused_by_the_name_of_its_field() {
             "project 9 was not found; run `runai list projects`",
         ),
         (json!({"name": "a", "projectId": "x"}), 400, "projectId: `x` is not a project id"),
-        (json!({"name": "a", "projectId": 1}), 400, "projectId: invalid type"),
+        (json!({"name": "a", "projectId": 1}), 400, "projectId: a string is needed"),
         (json!({"name": "a", "projectId": "1", "clusterId": "x"}), 404, "no cluster `x`; this"),
-        (json!({"projectId": "1"}), 400, "missing field `name`"),
+        (json!({"projectId": "1"}), 400, "`name` is missing"),
         (job("taken", image()), 409, "workload `taken` already exists in project `team-a`"),
         (job("A_b", image()), 400, "name `A_b` is not allowed: "),
         (job("a", json!({})), 400, "spec.image: must be set"),
@@ -54,7 +54,7 @@ async fn a_wrong_creation_is_refused_by_the_name_of_its_field() {
         (gpus(json!(1e20)), 400, &said("`100000000000000000000` is too large")),
         (gpus(json!(1e-7)), 400, &said("`0.0000001` is too fine")),
         (gpus(json!(1.5)), 400, &said("`1.5` is neither a fraction")),
-        (gpus(json!("nan")), 400, &said("invalid type: string")),
+        (gpus(json!("nan")), 400, &said("a number is needed, not \"nan\"")),
         (Value::Null, 400, "the body is empty; send a JSON object"),
     ] {
         let request = ("POST", "/api/v1/workloads/trainings", &body);
@@ -182,7 +182,7 @@ async fn wrong_secrets_and_grants_get_no_token() {
         (json!({"grantType": "magic"}), 400, "grantType `magic` is not"),
         (json!({}), 400, "grantType `` is not"),
         (json!({"grantType": 1}), 400, "`grantType` must be a string"),
-        (json!([]), 400, "invalid type: a list"),
+        (json!([]), 400, "an object is needed, not a list"),
     ] {
         let request = Request::builder().method(Method::POST).uri("/api/v1/token");
         let request = request.header("host", "localhost");
@@ -323,11 +323,11 @@ async fn arrays_are_no_objects_and_text_has_no_control_characters() {
     let job = |spec: Value| server.job("a", &spec);
     let trainings = "/api/v1/workloads/trainings";
     for (path, body, message) in [
-        ("/api/v1/users", json!(["a@x.org", false]), "invalid type: a list, expected an object"),
+        ("/api/v1/users", json!(["a@x.org", false]), "an object is needed, not a list"),
         (
             trainings,
             job(json!({"image": "i", "compute": [1]})),
-            "spec.compute: invalid type: a list",
+            "spec.compute: an object is needed, not a list",
         ),
         (trainings, job(json!({"image": "a\nb"})), "spec.image: has a control character"),
         (trainings, job(json!({"image": "i", "args": "a\0"})), "spec.args: has a"),

@@ -166,7 +166,7 @@ async fn a_wrong_template_is_refused_by_the_name_of_its_field() {
         (with(json!({"priorityClass": "x"})), 400, "spec.priorityClass: `x` is not a priority"),
         (with(json!({"compute": {"gpuDevicesRequest": 0.5}})), 400, "spec.compute.gpuDevicesR"),
         (with(json!({"args": "'"})), 400, "spec.args: `'` has a quote that is not closed"),
-        (of(json!({"name": "b"})), 400, "meta: missing field `scopeType`"),
+        (of(json!({"name": "b"})), 400, "meta: `scopeType` is missing"),
         (of(json!({"name": "b", "scopeType": "project"})), 400, "meta.scopeId: must be set with"),
         (
             of(json!({"name": "b", "scopeType": "project", "scopeId": "x"})),

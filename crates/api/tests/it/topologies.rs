@@ -66,7 +66,7 @@ async fn a_workload_tells_its_topology() {
 async fn what_makes_no_sense_is_refused() {
     let server = Server::with_teams().await;
     for (body, status, why) in [
-        (json!({"name": "net"}), 400, "missing field `levels`"),
+        (json!({"name": "net"}), 400, "`levels` is missing"),
         (json!({"name": "net", "levels": []}), 400, "levels: there are 0"),
         (json!({"name": "net", "levels": ["rack"], "clusterId": "x"}), 404, "no cluster `x`"),
         (json!({"name": "net", "levels": ["rack"], "colour": 1}), 400, "colour"),

@@ -91,7 +91,7 @@ fn what_is_asked_of_a_server_is_refused_in_the_same_words_everywhere() {
         ("elastane project delete taem-a", 4, "was not found; did you mean `team-a`?"),
         ("runai config project nope", 4, "project nope was not found"),
         ("runai config project team-a", 0, "has been set as default project"),
-        ("runai submit j", 1, "-i, --image must be set"),
+        ("runai submit j", 2, "the image is missing; name one with -i, --image IMAGE"),
         ("runai submit J -i ubuntu", 1, "name `J` is not allowed"),
         ("runai submit j -i nobody/knows", 1, "image `nobody/knows`"),
         ("runai submit j -i ubuntu --command -- sleep 1000", 0, "submitted successfully"),

@@ -76,6 +76,18 @@ fn a_training_that_fails_again_and_again_is_shown_so_with_its_restarts_and_last_
     comes_to_say(&sandbox, "runai explain loops", &told);
     let failed = ["Status:       Failed", "Restarts:     4", "  no such file: data.csv"];
     comes_to_say(&sandbox, "runai training describe loops", &failed);
+    for describe in ["runai training describe loops", "runai describe job loops"] {
+        says(&sandbox, describe, 0, &["Reasons", "E212", "failed after 4 retries: exit code 3"]);
+    }
+    says(&sandbox, "runai explain loops", 0, &["loops has failed after 4 retries: exit code 3"]);
+    says(&sandbox, "runai list jobs --status failed -o wide --no-headers", 0, &["loops", "  4\n"]);
+    for line in ["runai describe job", "runai explain job", "runai delete job"] {
+        says(&sandbox, line, 2, &["the name is missing; write it after `job`"]);
+    }
+    for line in ["runai submit j", "runai training submit j"] {
+        says(&sandbox, line, 2, &["error: the image is missing; name one with -i, --image IMAGE"]);
+    }
+    says(&sandbox, "runai login", 1, &["error: this server has no login provider; log in with"]);
     let events = sandbox.shell("runai describe job loops").text;
     let last = events.lines().rfind(|line| line.contains('[')).expect("events");
     assert!(last.contains("[Failed] failed for good: exit code 3"), "{events}");

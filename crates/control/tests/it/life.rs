@@ -2,7 +2,7 @@
 
 use control::view::{Phase, PodState};
 use control::{Restart, WorkloadSpec};
-use engine::{Exit, LogRange, RunKey, RunState};
+use engine::{Exit, LogRange, PullFailure, RunKey, RunState};
 use futures_util::StreamExt;
 use units::Instant;
 
@@ -181,6 +181,25 @@ async fn a_run_that_is_lost_after_every_start_is_tried_less_and_less_often() {
     w.phase("t", Phase::Pending).await;
     w.clock.advance_ms(1000);
     w.phase("t", Phase::Running).await;
+}
+
+#[tokio::test]
+async fn an_image_that_cannot_be_pulled_is_a_state_without_a_time_that_passes() {
+    let w = one_gpu().await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    let key = w.engine.run_of("t").key;
+    for (tries, failed) in [(1, "failed once"), (2, "failed 2 times")] {
+        let why = "the registry does not answer".to_owned();
+        let failure = PullFailure { why, tries, again_in_ms: 10_000 };
+        w.engine.report(key, RunState::PullFailed(failure));
+        let said = format!("the registry does not answer; it is pulled again and again ({failed})");
+        w.until(&said, |view| {
+            let pods = view.workloads.values().flat_map(|workload| &workload.pods);
+            pods.filter_map(|pod| pod.condition.as_ref()).any(|why| why.message == said)
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

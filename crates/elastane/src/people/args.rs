@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use crate::complete;
+use cli_kit::number::whole;
 use cli_kit::output::Format;
 
 /// `user …`.
@@ -95,6 +96,7 @@ pub(crate) enum AccessRule {
     /// Take a role away
     Delete {
         /// Number of the rule
+        #[arg(value_parser = whole(0..=u64::MAX))]
         id: u64,
     },
 }

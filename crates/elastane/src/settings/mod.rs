@@ -7,6 +7,7 @@ mod flags;
 mod list;
 pub(crate) mod read;
 mod reference;
+pub(crate) mod variables;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

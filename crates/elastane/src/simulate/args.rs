@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
+use cli_kit::number::whole;
 
 /// `simulate`.
 #[derive(Debug, Default, Args)]
@@ -28,7 +29,7 @@ pub(crate) struct Simulate {
     pub(crate) state: Option<String>,
     /// Nodes of the generated state
     #[arg(long, value_name = "N", default_value_t = 500, requires = "state")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    #[arg(value_parser = whole(1_u32..=20_000))]
     pub(crate) nodes: u32,
     /// Replay a trace: a folder with nodes.csv and lists of pods
     #[arg(long, value_name = "DIR", group = "what")]
@@ -37,19 +38,19 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "FILE", default_value = "pods-default.csv", requires = "trace")]
     pub(crate) pods: PathBuf,
     /// Seed of the first run
-    #[arg(long, value_name = "N", default_value_t = 42)]
+    #[arg(long, value_name = "N", default_value_t = 42, value_parser = whole(0..=u64::MAX))]
     pub(crate) seed: u64,
     /// Runs over the trace, each with the next seed
     #[arg(long, value_name = "N", default_value_t = 1, requires = "trace")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(value_parser = whole(1_u64..=1000))]
     pub(crate) runs: u64,
     /// Random histories, each with the next seed, with every invariant checked after each step
     #[arg(long, value_name = "N", group = "what")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(value_parser = whole(1_u64..=1_000_000))]
     pub(crate) seeds: Option<u64>,
     /// Steps of each random history
     #[arg(long, value_name = "N", default_value_t = 60, requires = "seeds")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(value_parser = whole(1_u32..=100_000))]
     pub(crate) steps: u32,
     /// A knob of the scheduler, such as placement=spread
     #[arg(long, value_name = "KEY=VALUE")]
@@ -70,6 +71,7 @@ pub(crate) enum Drill {
         /// Name of the node
         node: String,
         /// Number of the GPU, from 0
+        #[arg(value_parser = whole(0..=u32::MAX))]
         gpu: u32,
     },
     /// Make it work again
@@ -77,6 +79,7 @@ pub(crate) enum Drill {
         /// Name of the node
         node: String,
         /// Number of the GPU, from 0
+        #[arg(value_parser = whole(0..=u32::MAX))]
         gpu: u32,
     },
 }

@@ -183,7 +183,7 @@ fn wrong_input_is_named() {
             "there is no topology `net`",
         ),
         (vec!["--state", "nope"], "nope"),
-        (vec!["--state", "full", "--nodes", "0"], "0 is not in"),
+        (vec!["--state", "full", "--nodes", "0"], "write a whole number from 1 to 20000"),
         (vec![&path, "--seeds", "3"], "cannot be used with"),
     ] {
         let fault = typed(&words).expect_err(said).to_string();

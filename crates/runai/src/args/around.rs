@@ -7,7 +7,7 @@ use api_types::{
 };
 use clap::{Args, ValueEnum};
 
-use super::values::{Fields, cpu, port, seconds, size};
+use super::values::{Fields, count, cpu, port, seconds, size};
 
 /// Those that both dialects have.
 #[derive(Debug, Default, Args)]
@@ -134,10 +134,10 @@ pub(crate) struct V2 {
     #[arg(value_name = "container=PORT,name=NAME,authtype=WHO,authusers=A:B")]
     pub(crate) external_url: Vec<ExposedUrl>,
     /// User it runs as, a number
-    #[arg(long, value_name = "UID")]
+    #[arg(long, value_name = "UID", value_parser = count)]
     pub(crate) run_as_uid: Option<u32>,
     /// Group it runs as, a number
-    #[arg(long, value_name = "GID")]
+    #[arg(long, value_name = "GID", value_parser = count)]
     pub(crate) run_as_gid: Option<u32>,
     /// Do not start it as root
     #[arg(long)]

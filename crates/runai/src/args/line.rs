@@ -111,7 +111,11 @@ fn plain_switch(flags: &[&Arg], word: &mut OsString) -> bool {
 
 /// Says where the words of a command belong that were taken for names.
 #[must_use]
-pub(crate) fn with_advice(mut error: Error, argv: &[OsString]) -> Error {
+pub(crate) fn with_advice(mut error: Error, tree: &Command, argv: &[OsString]) -> Error {
+    if let Some(advice) = other_case(&error, tree, argv) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+        return error;
+    }
     let is_command =
         |word: &OsString| word == "-c" || word.as_encoded_bytes().starts_with(b"--command");
     let is_flag = match error.get(ContextKind::InvalidArg) {
@@ -126,6 +130,21 @@ pub(crate) fn with_advice(mut error: Error, argv: &[OsString]) -> Error {
         error.insert(ContextKind::Suggested, advice);
     }
     error
+}
+
+/// The flag of one letter that was probably meant by an unknown one, which is the same but for its
+/// case.
+fn other_case(error: &Error, tree: &Command, argv: &[OsString]) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    let typed = word.strip_prefix('-')?.parse::<char>().ok()?;
+    let below = |at, word: &OsString| Command::find_subcommand(at, word).unwrap_or(at);
+    let command = commands(argv).fold(tree, |at, (_, word)| below(at, word));
+    let is_it = |short: char| short != typed && short.eq_ignore_ascii_case(&typed);
+    let mut flags = command.get_arguments().filter(|flag| !flag.is_hide_set());
+    let (short, long) =
+        flags.find_map(|flag| Some((flag.get_short().filter(|short| is_it(*short))?, flag)))?;
+    let long = long.get_long().map(|long| format!(", --{long}")).unwrap_or_default();
+    (error.kind() == ErrorKind::UnknownArgument).then(|| format!("there is '-{short}{long}'"))
 }
 
 /// Old command lines have no `--` and give `--command` and `--args` a string each. Only then is

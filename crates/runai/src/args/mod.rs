@@ -21,8 +21,9 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete::{pools, projects, workloads};
 use super::intent::{Toleration, Until};
+use cli_kit::number::whole;
 use typed::Typed;
-use values::port_pair;
+use values::{LabelValues, port_pair};
 
 /// Submits, watches and stops work on shared GPUs.
 #[derive(Debug, Parser)]
@@ -370,7 +371,7 @@ pub(crate) struct Logs {
     pub(crate) follow: bool,
     /// Only the last N lines; -1 for all
     #[arg(short, long, value_name = "N", default_value_t = -1)]
-    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    #[arg(value_parser = whole(-1..=i64::MAX))]
     pub(crate) tail: i64,
     /// Only what was written in so long until now, such as 30s or 2h
     #[arg(long, value_name = "DURATION", value_parser = values::seconds)]
@@ -416,6 +417,9 @@ pub(crate) struct Place {
     /// Type of node it runs on
     #[arg(long, value_name = "TYPE")]
     pub(crate) node_type: Option<String>,
+    /// Label that its nodes have, with one of these values; repeatable
+    #[arg(long, value_name = "LABEL=VALUE,VALUE", value_parser = values::label_values)]
+    pub(crate) node_affinity: Vec<LabelValues>,
     /// Nodes it does not run on
     #[arg(long, value_name = "NODE,NODE", value_delimiter = ',')]
     pub(crate) exclude_node: Vec<String>,
@@ -472,8 +476,9 @@ pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
     let typed = line::named(&tree, &argv);
     let mut tree = prepared(tree, &[], Some(&typed));
     let argv = line::read(&tree, argv);
-    let advised = |error| line::with_advice(cli_kit::exit::without_tip(error), &argv);
-    let matches = tree.try_get_matches_from_mut(&argv).map_err(advised)?;
+    let matches = tree
+        .try_get_matches_from_mut(&argv)
+        .map_err(|error| line::with_advice(cli_kit::exit::without_tip(error), &tree, &argv))?;
     later::refuse(&tree, &matches)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
     Ok((cli, command_of(&tree, &matches).clone()))

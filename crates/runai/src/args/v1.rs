@@ -1,5 +1,6 @@
 //! The flags of the first dialect (`runai submit`, `runai list`, …), as typed.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
@@ -181,6 +182,25 @@ pub(crate) struct Job {
     pub(crate) words: Vec<String>,
 }
 
+/// What lists of jobs show as their status, and the phases of the second dialect.
+const STATUSES: [&str; 15] = [
+    "Pending",
+    "ContainerCreating",
+    "Running",
+    "Terminating",
+    "Suspended",
+    "Succeeded",
+    "Failed",
+    "Initializing",
+    "Degraded",
+    "Updating",
+    "Stopping",
+    "Stopped",
+    "Resuming",
+    "Deleting",
+    "Completed",
+];
+
 /// `list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
@@ -197,6 +217,10 @@ pub(crate) struct List {
     /// Rows to print at most
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) limit: Option<u32>,
+    /// Only jobs with these statuses, such as Running,Pending
+    #[arg(long, value_name = "STATUS,STATUS", value_delimiter = ',', ignore_case = true)]
+    #[arg(value_parser = PossibleValuesParser::new(STATUSES), hide_possible_values = true)]
+    pub(crate) status: Vec<String>,
     /// Which jobs.
     #[command(flatten)]
     pub(crate) filter: Filter,

@@ -17,6 +17,22 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
 /// A name with its value, or without one where it is to be removed.
 pub(crate) type Pair = (String, Option<String>);
 
+/// A label, and the values that it may have.
+pub(crate) type LabelValues = (String, Vec<String>);
+
+/// Reads `LABEL=VALUE,VALUE`.
+///
+/// # Errors
+/// There is no label, or a value is empty.
+pub(crate) fn label_values(text: &str) -> Result<LabelValues, String> {
+    let (label, values) = text.split_once('=').unwrap_or_default();
+    let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+    if label.is_empty() || values.iter().any(String::is_empty) {
+        return Err("write LABEL=VALUE, or LABEL=VALUE,VALUE for one of several".to_owned());
+    }
+    Ok((label.to_owned(), values))
+}
+
 /// Reads `NAME=VALUE`, or `NAME-` as kubectl does.
 ///
 /// # Errors

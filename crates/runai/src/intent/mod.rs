@@ -166,6 +166,8 @@ pub(crate) enum Intent {
     Describe(Describe),
     /// Explain why a workload is where it is.
     Explain(Target, How),
+    /// Show what a workload held and used over time.
+    Metrics(Metrics),
     /// Describe nodes, all or those named.
     DescribeNodes(Vec<String>, How),
     /// Show GPUs, queues and workloads as they change.
@@ -425,6 +427,19 @@ pub(crate) struct ListObjects {
     pub(crate) all_projects: bool,
     /// Which rows.
     pub(crate) page: Page,
+    /// How to print.
+    pub(crate) how: How,
+}
+
+/// A workload whose measurements are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Metrics {
+    /// Which.
+    pub(crate) of: Target,
+    /// Of how many seconds until now.
+    pub(crate) since_s: u64,
+    /// How many moments.
+    pub(crate) samples: u32,
     /// How to print.
     pub(crate) how: How,
 }

@@ -320,6 +320,8 @@ pub(crate) struct Place {
     pub(crate) node_pools: Vec<String>,
     /// Type of the node.
     pub(crate) node_type: Option<String>,
+    /// Labels that its nodes have, each with one of some values.
+    pub(crate) affinity: Vec<(String, Vec<String>)>,
     /// Nodes that will not do.
     pub(crate) excluded: Vec<String>,
     /// Taints that do not matter.

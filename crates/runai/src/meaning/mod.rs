@@ -12,15 +12,15 @@ use super::args::own::{Auth, Kubeconfig, Report};
 use super::args::{self, Command, v1, v2};
 use super::intent::{
     Alone, Change, Describe, Dialect, Distributed, Framework, How, Intent, ListObjects,
-    ListWorkloads, Login, Noun, Objects, Only, Page, Parts, Section, Shown, Submit, Target, Tie,
-    Verb, Wait,
+    ListWorkloads, Login, Metrics, Noun, Objects, Only, Page, Parts, Section, Shown, Submit,
+    Target, Tie, Verb, Wait,
 };
 use cli_kit::settings::TableStyle;
 
 /// Events shown when nothing else is asked.
 const EVENTS_MAX: usize = 50;
 /// The words that may stand for "a job" before a name.
-const KIND_WORDS: [&str; 4] = ["job", "jobs", "workload", "workloads"];
+pub(crate) const KIND_WORDS: [&str; 4] = ["job", "jobs", "workload", "workloads"];
 
 /// What a command means.
 ///
@@ -124,9 +124,10 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
     if listed != v1::Listed::Nodes && !list.names.is_empty() {
         return Err(format!("`{}`: only `list nodes` takes names", list.names.join(" ")));
     }
-    let only = only(list.filter, Vec::new());
+    let phases = list.status.iter().flat_map(|word| phases_v1(word)).map(str::to_owned).collect();
+    let only = only(list.filter, phases);
     if listed != v1::Listed::Jobs && only != Only::default() {
-        return Err("--node, --user, --label: only `list jobs` takes them".to_owned());
+        return Err("--status, --node, --user, --label: only `list jobs` takes them".to_owned());
     }
     let limit = list.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let page = Page { offset: 0, limit };
@@ -150,6 +151,17 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
             how,
         }),
     })
+}
+
+/// The phases that a status of the first dialect stands for.
+fn phases_v1(word: &str) -> Vec<&str> {
+    match &*word.to_ascii_lowercase() {
+        "containercreating" => vec!["Initializing"],
+        "terminating" => vec!["Stopping", "Deleting"],
+        "suspended" => vec!["Stopped"],
+        "succeeded" => vec!["Completed"],
+        _ => vec![word],
+    }
 }
 
 fn list_v2(noun: Noun, list: v2::List) -> Result<Intent, String> {
@@ -349,6 +361,7 @@ fn any_verb(noun: Noun, verb: v2::AnyVerb) -> Result<Intent, String> {
         v2::AnyVerb::List(list) => list_v2(noun, *list.0)?,
         v2::AnyVerb::Describe(describe) => describe_v2(noun, *describe.0)?,
         v2::AnyVerb::Explain(typed) => explained(narrowed(noun, &typed.0.only)?, typed.0.of)?,
+        v2::AnyVerb::Metrics(typed) => metrics_of(narrowed(noun, &typed.0.only)?, typed.0.of),
         v2::AnyVerb::Wait(typed) => wait_for(narrowed(noun, &typed.0.only)?, typed.0.of),
         v2::AnyVerb::Logs(typed) => logs_of(narrowed(noun, &typed.0.only)?, typed.0.of),
         v2::AnyVerb::Delete(typed) => delete(narrowed(noun, &typed.0.only)?, typed.0.of),
@@ -371,6 +384,12 @@ fn logs_of(noun: Noun, logs: args::Logs) -> Intent {
         previous: logs.previous,
     };
     Intent::Logs { of, which }
+}
+
+fn metrics_of(noun: Noun, typed: v2::Metrics) -> Intent {
+    let of = Target { noun, name: typed.name, pod: None };
+    let (since_s, samples, how) = (typed.since, typed.samples, typed.one.into());
+    Intent::Metrics(Metrics { of, since_s, samples, how })
 }
 
 fn wait_for(noun: Noun, wait: args::Wait) -> Intent {

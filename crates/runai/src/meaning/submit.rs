@@ -501,6 +501,7 @@ fn place(typed: args::Place) -> Place {
     Place {
         node_pools: typed.node_pools.unwrap_or_default(),
         node_type: typed.node_type,
+        affinity: typed.node_affinity,
         excluded: typed.exclude_node,
         tolerations: typed.toleration,
         near: required.or(typed.preferred_pod_topology_key.map(|key| (key, false))),

@@ -331,7 +331,7 @@ const INFERENCE_REFUSED: &[(&str, &str)] = &[
     ("--serving-port container=80,authorization-type=x", "allowed are public, authenticatedUsers"),
     ("--serving-port container=80,cluster-local-access-only=x", "allowed are true and false"),
     ("--max-replicas 0", "write a whole number from 1 to"),
-    ("--metric-threshold-percentage 0", "0 is not in 1..=100"),
+    ("--metric-threshold-percentage 0", "write a whole number from 1 to 100"),
     ("--backoff-limit 3", "unexpected argument '--backoff-limit'"),
     ("--runs 3", "unexpected argument '--runs'"),
 ];

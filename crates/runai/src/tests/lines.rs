@@ -337,7 +337,12 @@ fn bad_lines_say_what_is_allowed() {
         ("runai training submit j -i x --gpu-portion-request 1.5", "neither a fraction"),
         ("runai training submit j -i x --gpu-request-type portion", "--gpu-portion-request"),
         ("runai training submit j -i x --environment a --environment b", "one environment asset"),
+        ("runai submit j -i x --node-affinity zone", "write LABEL=VALUE, or LABEL=VALUE,VALUE"),
+        ("runai submit j -i x --node-affinity zone=a,", "write LABEL=VALUE, or LABEL=VALUE,VALUE"),
         ("runai lits", "a similar subcommand exists: 'list'"),
+        ("runai list -a", "there is '-A, --all-projects'"),
+        ("runai submit j -i x -G 1", "there is '-g, --gpu'"),
+        ("runai training list -a", "there is '-A, --all'"),
         ("runai list job a1", "only `list nodes` takes names"),
         ("runai describe job a b", "describe takes one name"),
         ("runai explain a b", "explain takes one name"),
@@ -468,4 +473,37 @@ fn commands_about_this_program_are_known_or_refused_with_the_reason() {
 pub(super) fn asked_of_server(line: &str) -> Result<control::WorkloadSpec, Error> {
     let (workload_type, request) = submission(line)?.request("j")?;
     api::workload_asked_for(workload_type, request).map_err(Error::Usage)
+}
+
+/// Calls this with a command and each below it.
+fn each_command(command: &clap::Command, of: &mut impl FnMut(&clap::Command)) {
+    of(command);
+    command.get_subcommands().for_each(|below| each_command(below, of));
+}
+
+#[test]
+fn no_text_of_a_library_is_said_about_a_wrong_value() {
+    let mut tree = crate::args::tree();
+    tree.build();
+    let mut seen = std::collections::BTreeSet::new();
+    each_command(&tree, &mut |command| {
+        for flag in command.get_arguments().filter(|flag| flag.get_action().takes_values()) {
+            let name = format!("{:?} {:?}", flag.get_long(), flag.get_value_names());
+            if !seen.insert(name) {
+                continue;
+            }
+            for wrong in ["x", "-7", "1.5", "99999999999999999999999"] {
+                let word = match flag.get_long() {
+                    Some(long) => format!("--{long}={wrong}"),
+                    None => wrong.to_owned(),
+                };
+                let parsed = command.clone().try_get_matches_from([command.get_name(), &word]);
+                let said = parsed.err().map(|error| error.to_string()).unwrap_or_default();
+                for text in ["digit", "target type", "float", "cannot parse", " is not in "] {
+                    assert!(!said.contains(text), "{}: {said}", command.get_name());
+                }
+            }
+        }
+    });
+    assert!(seen.len() > 90, "{}", seen.len());
 }

@@ -103,6 +103,21 @@ fn a_training_says_where_it_may_run() {
 }
 
 #[test]
+fn nodes_are_chosen_by_labels_and_left_out_by_name() {
+    for submit in ["submit", "training submit"] {
+        check(
+            &format!(
+                "runai {submit} j -i x --node-affinity zone=a,b --node-affinity disk=fast \
+                 --exclude-node node-1"
+            ),
+            &expect![[
+                r#"{"spec":{"image":"x","nodeAffinityRequired":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]},{"key":"disk","operator":"In","values":["fast"]},{"key":"kubernetes.io/hostname","operator":"NotIn","values":["node-1"]}]}]}}}"#
+            ]],
+        );
+    }
+}
+
+#[test]
 fn a_training_says_what_is_around_it() {
     check(
         "runai training submit j -i x --empty-dir-volume path=/e,medium=Memory,size=1G --run-as-uid 7 \

@@ -157,6 +157,11 @@ fn phases_are_named_and_checked() {
     };
     assert_eq!(list.only.phases, ["running", "Pending"]);
     refused("runai workload list --status foo", "possible values: Pending, Initializing, Running");
+    let old = "runai list jobs --status suspended,Terminating,Running";
+    let Ok(Intent::ListWorkloads(list)) = meaning(old) else { panic!() };
+    assert_eq!(list.only.phases, ["Stopped", "Stopping", "Deleting", "Running"]);
+    refused("runai list --status foo", "possible values: Pending, ContainerCreating, Running");
+    refused("runai list nodes --status Running", "only `list jobs` takes them");
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub enum Standing {
     },
     /// It has a guaranteed run time.
     GuaranteedUntil(Instant),
-    /// Its queue holds no more than is its own.
+    /// Its queue holds no more than its share.
     WithinItsShare,
     /// The queue of the one who asks has what it is entitled to, and takes from no other.
     NotEntitled,

@@ -109,7 +109,7 @@ pub struct Refusals {
     pub guaranteed: u32,
     /// When the first of those ends.
     pub guaranteed_until: Option<Instant>,
-    /// Of queues that hold no more than is theirs.
+    /// Of queues that hold no more than their share.
     pub within_share: u32,
 }
 

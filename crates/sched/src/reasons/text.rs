@@ -144,7 +144,7 @@ fn no_gpu_share_free(
 
 fn waiting_for_release(f: &mut fmt::Formatter<'_>, node: &str, holders: &[String]) -> fmt::Result {
     if holders.is_empty() {
-        return write!(f, "goes on at {node} as soon as its last run has stopped");
+        return write!(f, "starts on {node} as soon as its last run has stopped");
     }
     write!(f, "has a place on {node}, which is being freed by {}", holders.join(", "))
 }
@@ -251,7 +251,7 @@ fn behind_reservation(
     write!(f, "room is kept for {holder}, which goes first, needs {need} and has waited {waited}")?;
     match starts_in_ms {
         Some(ms) => write!(f, "; it starts within {}", minutes(ms + 59_999)),
-        None => write!(f, "; nobody knows when it can start"),
+        None => write!(f, "; when it starts is not known"),
     }
 }
 
@@ -365,7 +365,7 @@ impl fmt::Display for Cause {
             }
             Self::Drained { node } => write!(f, "its node {node} is being emptied"),
             Self::Resized { gpus_before, gpus_after, beneficiary: None } => {
-                write!(f, "grown from {gpus_before} to {gpus_after} GPU(s) that nobody needs")
+                write!(f, "grown from {gpus_before} to {gpus_after} GPU(s) that were idle")
             }
         }
     }

@@ -211,8 +211,8 @@ fn its_own_last_run() {
         script,
         "t",
         &expect![[r#"
-        P301 goes on at n1 as soon as its last run has stopped
-    "#]],
+            P301 starts on n1 as soon as its last run has stopped
+        "#]],
     );
 }
 
@@ -327,7 +327,7 @@ fn shrunk_and_grown() {
         "a:4 b:2",
         script,
         &expect![[r#"
-        e E104 grown from 2 to 4 GPU(s) that nobody needs
+        e E104 grown from 2 to 4 GPU(s) that were idle
     "#]],
     );
 }

@@ -24,7 +24,7 @@ fn who_waits_behind_it_is_told_so() {
     w.run("submit a/s1; submit a/s2; submit a/gang -g 2");
     w.run(&format!("{LONG}; delete s1; submit a/s3"));
     expect![[r#"
-        P306 room is kept for a/gang, which goes first, needs 2 GPUs and has waited 5 min; nobody knows when it can start
+        P306 room is kept for a/gang, which goes first, needs 2 GPUs and has waited 5 min; when it starts is not known
     "#]]
     .assert_eq(&w.why("s3"));
 }

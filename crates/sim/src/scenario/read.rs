@@ -116,7 +116,7 @@ fn fault(error: &serde_saphyr::Error) -> Error {
         }
         E::Eof { .. } => "the file is empty or ends too early".to_owned(),
         other => {
-            let text = other.to_string();
+            let text = other.render_with_formatter(&serde_saphyr::UserMessageFormatter);
             let end = text.rfind(" at line ").unwrap_or(text.len());
             text[..end].to_owned()
         }

@@ -7,6 +7,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 use super::submit::{Named, What};
 use crate::args::values::{Fields, count, port, positive};
 use crate::complete::workloads;
+use cli_kit::number::whole;
 
 /// `inference submit`.
 #[derive(Debug, Args)]
@@ -64,7 +65,7 @@ pub(crate) struct Serving {
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) metric_threshold: Option<u32>,
     /// The part of it that is aimed at, in percent [default: 70]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", value_parser = whole(1_u32..=100))]
     pub(crate) metric_threshold_percentage: Option<u32>,
     /// Most requests at a replica at a time; 0 = any number [default: 0]
     #[arg(long, value_name = "N", value_parser = count)]

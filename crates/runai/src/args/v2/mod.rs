@@ -24,11 +24,12 @@ pub(crate) use update::Change;
 
 use super::own::Whatever;
 use super::typed::Typed;
-use super::values::count;
+use super::values::{count, seconds};
 use super::{
     Attach, Deletion, Exec, Filter, Format, Logs, Named, Names, One, Open, PortForward, Wait, v1,
 };
 use crate::complete::{priorities, projects, workloads};
+use cli_kit::number::whole;
 
 /// `training …`.
 #[derive(Debug, Subcommand)]
@@ -139,6 +140,8 @@ pub(crate) enum AnyVerb {
     Describe(Typed<Describe>),
     /// Say why one waits, who holds what it needs and what would let it start
     Explain(Narrowed<v1::Explain>),
+    /// Show what one held and used over time
+    Metrics(Narrowed<Metrics>),
     /// Stay until they have ended, run or are gone
     Wait(Narrowed<Wait>),
     /// Print what it wrote
@@ -155,6 +158,23 @@ pub(crate) enum AnyVerb {
     Open(Narrowed<Open>),
     /// Bring ports of one to this machine
     PortForward(Narrowed<PortForward>),
+}
+
+/// `metrics`.
+#[derive(Debug, Args)]
+pub(crate) struct Metrics {
+    /// Name
+    #[arg(add = Known::new(workloads))]
+    pub(crate) name: String,
+    /// How long until now, such as 10m or 2h
+    #[arg(long, value_name = "DURATION", value_parser = seconds, default_value = "1h")]
+    pub(crate) since: u64,
+    /// How many rows to print at most
+    #[arg(long, value_name = "N", value_parser = whole(1_u32..=1000), default_value_t = 12)]
+    pub(crate) samples: u32,
+    /// How to print.
+    #[command(flatten)]
+    pub(crate) one: One,
 }
 
 /// The flags of a verb, and those that say which workloads it is about: it sees no others.
@@ -338,10 +358,10 @@ pub(crate) struct Describe {
     #[command(flatten)]
     pub(crate) one: One,
     /// Most events to show
-    #[arg(long, default_value_t = 50, value_name = "N")]
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = whole(0..=usize::MAX))]
     pub(crate) event_limit: usize,
     /// Most pods to show
-    #[arg(long, default_value_t = 10, value_name = "N")]
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = whole(0..=usize::MAX))]
     pub(crate) pod_limit: usize,
     /// Show the oldest event first, or the newest
     #[arg(long = "sortEvents", alias = "sort-events", value_enum, value_name = "ORDER")]

@@ -69,7 +69,7 @@ impl Standing {
             Self::GuaranteedUntil(until) => {
                 format!("its guaranteed run time ends in {}", span(now, until))
             }
-            Self::WithinItsShare => "its project holds no more than is its own".to_owned(),
+            Self::WithinItsShare => "its project holds no more than its share".to_owned(),
             Self::NotEntitled => "nothing is taken from other projects for this one".to_owned(),
         }
     }
@@ -165,7 +165,7 @@ impl Refusals {
             (not_preemptible, "not preemptible".to_owned()),
             (as_important, "not less important".to_owned()),
             (guaranteed, format!("in guaranteed run time{until}")),
-            (within_share, "of projects that hold no more than is theirs".to_owned()),
+            (within_share, "of projects that hold no more than their share".to_owned()),
         ];
         let said = parts.iter().filter(|(count, _)| **count > 0);
         said.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")

@@ -1,0 +1,150 @@
+//! Every kind of refusal in one place, for review, with its status. A change of wording is a change
+//! of `texts.txt`. What is wrong with a field is said where that field is read.
+
+use auth::TokenFault;
+use control::Error;
+use expect_test::expect_file;
+use oidc::{Error as ProviderError, TokenFault as IdTokenFault};
+use serving::{Error as ServingError, NoReplica};
+use testkit::{assert_plain, texts};
+
+use crate::edge::Fault;
+use crate::tls::TlsError;
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn of_control() -> Vec<Error> {
+    let hint = || text("HINT");
+    let missing = |what, name: &str| Error::NotFound { what, name: text(name), hint: hint() };
+    vec![
+        Error::Invalid { field: "FIELD", message: text("WHAT IS WRONG AND WHAT IS ALLOWED") },
+        missing("project", "7"),
+        missing("workload", "ID"),
+        missing("node", "node-1"),
+        Error::Conflict { message: text("WHAT IS THERE AND WHAT TO DO") },
+        Error::Unavailable { message: text("WHY, AND WHAT TO DO") },
+        Error::Internal { message: text("WHAT FAILED") },
+    ]
+}
+
+fn shown(fault: &Fault) -> String {
+    let Fault { status, message, details, .. } = fault;
+    let details = details.as_ref().map(|details| format!(" ({details})")).unwrap_or_default();
+    format!("{} {message}{details}", status.as_u16())
+}
+
+fn faults() -> String {
+    let all = [
+        Fault::bad("WHAT IS WRONG"),
+        Fault::field("spec.image", "WHAT IS ALLOWED"),
+        Fault::not_yet("spec.x"),
+        Fault::forbidden("WHY"),
+        Fault::too_many(30),
+        Fault::internal("CAUSE"),
+        Fault::no_such("project", "7"),
+        Fault::no_such("workload", "ID"),
+        Fault::no_such("template", "ID"),
+    ];
+    let lines = all.iter().map(|fault| format!("    {}\n", shown(fault)));
+    format!("# Fault\n{}", lines.collect::<String>())
+}
+
+fn of_login() -> String {
+    let (issuer, fault) = (|| text("https://id.example.org"), || text("FAULT"));
+    let provider = [
+        ProviderError::Unavailable { issuer: issuer(), fault: fault() },
+        ProviderError::Unusable { issuer: issuer(), fault: fault() },
+        ProviderError::Refused(fault()),
+        ProviderError::Token(IdTokenFault::Expired),
+        ProviderError::Nobody(fault()),
+    ];
+    let provider = texts!(
+        ProviderError { Unavailable, Unusable, Refused, Token, Nobody },
+        provider,
+        ToString::to_string,
+    );
+    use IdTokenFault as I;
+    let id_tokens = [
+        I::Malformed,
+        I::Kind,
+        I::Algorithm(text("none")),
+        I::UnknownKey,
+        I::Signature,
+        I::Issuer(text("https://other.example.org")),
+        I::Audience(text("other")),
+        I::Expired,
+        I::Early,
+        I::Nonce,
+        I::Subject,
+    ];
+    let id_tokens = texts!(
+        IdTokenFault {
+            Malformed,
+            Kind,
+            Algorithm,
+            UnknownKey,
+            Signature,
+            Issuer,
+            Audience,
+            Expired,
+            Early,
+            Nonce,
+            Subject,
+        },
+        id_tokens,
+        ToString::to_string,
+    );
+    use TokenFault as T;
+    let tokens = texts!(
+        TokenFault { Malformed, Algorithm, Signature, Expired },
+        [T::Malformed, T::Algorithm, T::Signature, T::Expired],
+        ToString::to_string,
+    );
+    [provider, id_tokens, tokens].join("\n")
+}
+
+fn of_connections() -> String {
+    use ServingError as S;
+    let requests = [
+        S::NoReplica(NoReplica::InTime { waited_s: 60 }),
+        S::Crowded,
+        S::NoTurn,
+        S::TooSlow(30),
+        S::Broken(text("FAULT")),
+    ];
+    let requests = texts!(
+        ServingError { NoReplica, Crowded, NoTurn, TooSlow, Broken },
+        requests,
+        ToString::to_string,
+    );
+    let replicas = [
+        NoReplica::Full,
+        NoReplica::Crowded,
+        NoReplica::InTime { waited_s: 60 },
+        NoReplica::Closed(text("WHY")),
+    ];
+    let replicas =
+        texts!(NoReplica { Full, Crowded, InTime, Closed }, replicas, ToString::to_string);
+    let certificates = [
+        TlsError::File { what: "certificate", path: "/s/cert.pem".into(), fault: text("FAULT") },
+        TlsError::NotAPair { certificate: "/s/cert.pem".into(), key: "/s/key.pem".into() },
+        TlsError::Unusable(rustls::Error::HandshakeNotComplete),
+    ];
+    let certificates =
+        texts!(TlsError { File, NotAPair, Unusable }, certificates, ToString::to_string);
+    [requests, replicas, certificates].join("\n")
+}
+
+#[test]
+fn every_kind_of_refusal() {
+    let of_control = texts!(
+        Error { Invalid, NotFound, Conflict, Unavailable, Internal },
+        of_control(),
+        |error: &Error| shown(&Fault::from(error.clone())),
+    );
+    let all = [faults(), of_control, of_login(), of_connections()].join("\n");
+    expect_file!["texts.txt"].assert_eq(&all);
+    assert_plain(&all);
+}
