@@ -416,8 +416,8 @@ impl State {
         }
     }
 
-    /// One more is not too many.
-    fn may_be_one_more(&self, new: &NewObject) -> Result<(), Error> {
+    /// So many more are not too many.
+    pub(crate) fn may_be_more(&self, new: &NewObject, more: usize) -> Result<(), Error> {
         let all = || self.objects.shelf(new.kind).into_iter().flat_map(|shelf| shelf.values());
         let of_one =
             !new.owner.is_empty() || matches!(new.scope, Scope::Project(_) | Scope::Department(_));
@@ -426,7 +426,7 @@ impl State {
         for (count, most) in
             [(all().count(), OBJECTS_MAX), (all().filter(beside).count(), OBJECTS_OF_ONE_MAX)]
         {
-            if count >= most {
+            if count + more > most {
                 return Err(Error::conflict(format!(
                     "there are {count} of kind {}, and no more than {most} are allowed; delete \
                      some that are not used",
@@ -444,7 +444,7 @@ impl State {
     ) -> Result<Arc<Object>, Error> {
         check_name(&new.name)?;
         self.belongings_exist(&new)?;
-        self.may_be_one_more(&new)?;
+        self.may_be_more(&new, 1)?;
         check_body(new.kind, &new.body)?;
         let seq = self.last_object_seq + 1;
         let id = match new.id {

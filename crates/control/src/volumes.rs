@@ -4,6 +4,7 @@
 //! down until the engine has done it. A volume is there from the first workload that asks for it until
 //! somebody deletes it, or its project ends. Refuses to know: what is in it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::MountSource;
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use crate::Error;
 use crate::command::WorkloadSpec;
-use crate::objects::{NewId, NewObject, Object, Scope};
+use crate::objects::{NewId, NewObject, Object, Scope, check_name};
 use crate::org::SYSTEM;
 use crate::state::{Action, News, State, Workload};
 
@@ -67,21 +68,27 @@ impl State {
         project_id: u64,
         spec: &WorkloadSpec,
     ) -> Result<(), Error> {
-        for name in spec.volumes() {
-            if self.volume(name).is_some() {
-                continue;
-            }
-            // No number is given out twice, and no name of before begins so.
-            let at_engine = format!("v{}-{name}", self.last_object_seq + 1);
-            let new = NewObject {
+        let asked: BTreeSet<&str> = spec.volumes().collect();
+        let first = self.last_object_seq + 1;
+        let new = (first..).zip(asked.into_iter().filter(|name| self.volume(name).is_none()));
+        let new: Vec<_> = new
+            .map(|(number, name)| NewObject {
                 kind: VOLUME,
                 id: NewId::Any,
                 scope: Scope::Project(project_id),
                 owner: String::new(),
                 name: name.strip_prefix(&volume_name(project_id, "")).unwrap_or(name).to_owned(),
-                body: json!({ AT_ENGINE: at_engine }),
+                // No number is given out twice, and no name of before begins so.
+                body: json!({ AT_ENGINE: format!("v{number}-{name}") }),
                 newest: None,
-            };
+            })
+            .collect();
+        // All of them before the first: a refused command leaves no trace.
+        new.iter().try_for_each(|new| check_name(&new.name))?;
+        if let Some(one) = new.first() {
+            self.may_be_more(one, new.len())?;
+        }
+        for new in new {
             self.create_object(spec.submitted_by.clone(), new)?;
         }
         Ok(())

@@ -33,6 +33,25 @@ async fn a_volume_stays_as_long_as_what_has_ended_keeps_it() {
 }
 
 #[tokio::test]
+async fn of_the_volumes_of_a_refused_workload_none_is_made() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let claims = |names: std::ops::Range<u32>| {
+        let to = |n| format!("/data-{n}").into();
+        let from = |n| MountSource::Volume { name: format!("p1-c{n}"), ephemeral: false };
+        let mounts = names.map(|n| Mount { to: to(n), from: from(n), read_only: false }).collect();
+        with(training("t", 1), |pod| pod.container.mounts = mounts)
+    };
+    for first in (0..999).step_by(64) {
+        let claims = claims(first..(first + 64).min(999));
+        w.submit(1, WorkloadSpec { name: format!("t{first}"), ..claims }).await;
+    }
+    let refused = w.handle.submit(1, claims(999..1001)).await.unwrap_err().to_string();
+    assert!(refused.contains("no more than 1000 are allowed"), "{refused}");
+    assert_eq!(w.handle.view().objects.shelf(VOLUME).unwrap().len(), 999);
+    w.submit(1, claims(999..1000)).await;
+}
+
+#[tokio::test]
 async fn a_change_of_an_inference_may_bring_a_volume() {
     let w = World::new(nodes(1, 1), &[1]).await;
     w.submit(1, inference("svc", 1, 1, 1)).await;
