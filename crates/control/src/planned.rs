@@ -31,7 +31,7 @@ impl State {
             return;
         }
         for _ in 0..CYCLES_MAX {
-            let plan = sched::cycle(&mut self.cluster, self.now, policy);
+            let plan = self.memory.cycle(&mut self.cluster, self.now, policy);
             let freed = self.carry_over(plan);
             self.assemble(engine);
             if !freed {
@@ -55,7 +55,6 @@ impl State {
                 self.delete_preempted(id);
             }
         }
-        self.shares = plan.shares;
         // A scheduler that wants to look again at once must not starve the rest.
         let soon = self.now.plus_ms(LOOK_AGAIN_MS);
         self.wake_at = plan.wake_at.map(|at| if at > self.now { at } else { soon });
@@ -132,26 +131,29 @@ impl State {
         freed
     }
 
-    /// Gives every waiting workload its reasons, and takes them from those that wait no more.
-    /// Looks at no others: those that run or have ended may be many.
+    /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
     fn explain(&mut self, pending: BTreeMap<WorkloadId, Vec<Pending>>) {
-        let waiting = pending.iter().filter_map(|(model, reasons)| {
-            let reasons = reasons.iter().map(|r| (r.code().code, r.to_string()));
-            Some((*self.by_model.get(model)?, reasons.collect()))
-        });
-        let waiting: BTreeMap<Uuid, Vec<_>> = waiting.collect();
-        let no_more = self.explained.iter().filter(|id| !waiting.contains_key(*id));
-        for id in no_more.copied().collect::<Vec<_>>() {
-            self.explain_one(id, &[]);
+        let (no_more, waiting): (Vec<_>, Vec<_>) = pending
+            .iter()
+            .filter_map(|(model, reasons)| Some((*self.by_model.get(model)?, reasons)))
+            .partition(|(_, reasons)| reasons.is_empty());
+        for (id, _) in no_more {
+            if self.explained.contains(&id) {
+                self.explain_one(id, &[]);
+            }
         }
+        let waiting: BTreeMap<Uuid, &Vec<Pending>> = waiting.into_iter().collect();
         for (id, reasons) in waiting {
-            self.explain_one(id, &reasons);
+            let reasons = reasons.iter().map(|reason| (reason.code().code, reason.to_string()));
+            self.explain_one(id, &reasons.collect::<Vec<_>>());
         }
     }
 
     /// What strays hold is not in the books, so nothing is given out before they are gone.
     fn explain_clearing_up(&mut self) {
         self.wake_at = None;
+        // They are told their reasons again afterwards.
+        self.memory = sched::Memory::default();
         let count = self.strays.len();
         let message =
             format!("waits until {count} run(s) that should no longer exist have been stopped");
@@ -162,7 +164,7 @@ impl State {
         }
     }
 
-    fn explain_one(&mut self, id: Uuid, reasons: &[(&'static str, String)]) {
+    pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[(&'static str, String)]) {
         let now = self.now;
         if reasons.is_empty() {
             self.explained.remove(&id);

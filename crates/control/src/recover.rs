@@ -115,7 +115,7 @@ impl State {
             objects: crate::Objects::from_rows(std::mem::take(&mut snapshot.objects))?,
             homes: BTreeMap::new(),
             by_model: BTreeMap::new(),
-            shares: BTreeMap::new(),
+            memory: sched::Memory::default(),
             assembling: BTreeSet::new(),
             short_of_ports: BTreeSet::new(),
             restarting: BTreeMap::new(),

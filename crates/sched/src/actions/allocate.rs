@@ -3,7 +3,7 @@
 
 use model::WorkloadId;
 
-use crate::order::Candidates;
+use crate::candidates::Candidates;
 use crate::pools;
 use crate::session::Session;
 use crate::victims::{Markets, Rule, make_room};
@@ -34,23 +34,28 @@ pub(crate) fn each_in_order(
     s: &mut Session<'_>,
     mut turn: impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
 ) {
-    let mut candidates = Candidates::new(&s.shares(), s.waiting());
-    while let Some(id) = candidates.first() {
-        if candidates.goes_elsewhere(&s.shares(), id) {
+    s.follow();
+    let mut candidates = Candidates::new(&s.shares());
+    while let Some(one) = candidates.first() {
+        let id = one.id;
+        if candidates.goes_elsewhere(&s.shares(), one) {
             continue;
         }
         if !s.may_try() {
             return;
         }
         let before = s.cluster.checkpoint();
-        let pool = candidates.pool(id);
+        let pool = candidates.pool(one);
         if !pools::within(s, id, pool, |s| turn(s, id)) {
-            candidates.fail_equals(&s.shares(), id);
+            candidates.fail_equals(&s.shares(), one);
             continue;
         }
+        let mut others = s.workloads_changed_since(before);
         if s.next_pods(id).is_empty() {
-            candidates.remove(&s.shares(), id);
+            others.remove(&id);
+            candidates.remove(&s.shares(), one);
         }
+        candidates.regroup(&s.shares(), &others);
         for queue in s.queues_changed_since(before) {
             candidates.refresh(&s.shares(), queue);
         }
