@@ -26,6 +26,8 @@ pub(crate) struct Candidates {
     lines: BTreeMap<(Option<QueueId>, PoolId), Line>,
     /// Where each queue stands in its line.
     turns: BTreeMap<QueueId, Turn>,
+    /// Groups that began with no class as it is known: only they can be like another.
+    loose: BTreeSet<GroupId>,
 }
 
 type GroupId = u64;
@@ -63,6 +65,9 @@ impl Candidates {
 
     fn add(&mut self, group: Group) -> GroupId {
         self.last += 1;
+        if group.row.is_none() {
+            self.loose.insert(self.last);
+        }
         self.groups.insert(self.last, group);
         self.last
     }
@@ -141,6 +146,9 @@ impl Candidates {
                 self.turns.insert(queue, turn);
             }
             sends = line.first_key_value().map(|(_, &sent)| sent);
+            if sends.is_none() {
+                self.lines.remove(&(row.parent, row.pool));
+            }
         }
     }
 
@@ -180,6 +188,11 @@ impl Candidates {
                 && group.first.is_some_and(|(.., id)| Class::of(shares.cluster, id) == *class)
         };
         self.groups.iter().find(fits).map(|(at, _)| *at)
+    }
+
+    /// Whether there can be another group of the same class.
+    fn may_have_likes(&self, at: GroupId) -> bool {
+        self.loose.iter().any(|loose| self.loose.contains(&at) || *loose != at)
     }
 
     /// A workload is out.
@@ -236,8 +249,11 @@ impl Candidates {
 
     /// A group comes to another pool, where others may be that are alike.
     fn join(&mut self, shares: &Shares<'_>, one: Candidate, mut group: Group) {
-        let class = Class::of(shares.cluster, one.id);
-        if let Some(other) = self.alike(shares, &class, group.pool, Some(one.group))
+        let other = self.may_have_likes(one.group).then(|| {
+            let class = Class::of(shares.cluster, one.id);
+            self.alike(shares, &class, group.pool, Some(one.group))
+        });
+        if let Some(other) = other.flatten()
             && let Some(other) = self.groups.remove(&other)
         {
             if let Some((queue, rank, id)) = other.first
