@@ -28,7 +28,12 @@ pub(crate) struct Candidates {
     turns: BTreeMap<QueueId, Turn>,
     /// Groups that began with no class as it is known: only they can be like another.
     loose: BTreeSet<GroupId>,
+    hopeless: Hopeless,
 }
+
+/// Node pools in which none of all that wait will find a place (none: that of those to whom all are
+/// the same).
+pub(crate) type Hopeless = BTreeSet<Option<PoolId>>;
 
 type GroupId = u64;
 
@@ -48,11 +53,18 @@ struct Group {
 }
 
 impl Candidates {
-    pub(crate) fn new(shares: &Shares<'_>) -> Self {
-        let mut candidates = Self::default();
+    /// All that wait, where that is not hopeless.
+    pub(crate) fn new(shares: &Shares<'_>, hopeless: Hopeless) -> Self {
+        let mut candidates = Self { hopeless, ..Self::default() };
         for (row, known) in shares.memory.rows() {
             let Some(&(_, first)) = known.members.first() else { continue };
-            let pool = shares.cluster.choices(first).first().copied();
+            let choices = shares.cluster.choices(first);
+            let may = |pool: &Option<PoolId>| !candidates.hopeless.contains(pool);
+            let pool = match choices.is_empty() {
+                true => Some(None).filter(may),
+                false => choices.iter().map(|&pool| Some(pool)).find(may),
+            };
+            let Some(pool) = pool else { continue };
             let at = candidates.add(Group { row: Some(row), pool, ..Group::default() });
             candidates.begun.insert(row, at);
             candidates.rank(shares, at);
@@ -232,7 +244,8 @@ impl Candidates {
         }
         let choices = shares.cluster.choices(one.id);
         let at = choices.iter().position(|&choice| Some(choice) == group.pool);
-        match at.and_then(|at| choices.get(at + 1)) {
+        let mut rest = at.into_iter().flat_map(|at| &choices[at + 1..]);
+        match rest.find(|pool| !self.hopeless.contains(&Some(**pool))) {
             Some(&next) => {
                 group.pool = Some(next);
                 self.join(shares, one, group);

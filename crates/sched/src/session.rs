@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Checkpoint, Cluster, DeviceShare, NodeId, Occupancy, Placement, PodId, PodMismatch, QueueId,
-    Share, WorkloadId,
+    Checkpoint, Cluster, DeviceShare, GpuRequest, NodeId, Occupancy, Placement, PodId, PodMismatch,
+    QueueId, Share, WorkloadId,
 };
 use units::{Instant, Kind, Ratio, Resources};
 
@@ -415,6 +415,14 @@ impl Session<'_> {
             None => demand,
         };
         each.map(resized).sum()
+    }
+
+    /// The least that what a workload asks for can come to.
+    pub(crate) fn least(&self, id: WorkloadId, asked: Resources) -> Resources {
+        let sets = &self.cluster.workloads()[id].spec.pod_sets;
+        // On a larger device it is a smaller part.
+        let by_memory = sets.iter().any(|set| matches!(set.request.gpu, GpuRequest::Memory { .. }));
+        if by_memory { Resources { gpu_millis: 0, ..asked } } else { asked }
     }
 
     /// How much of what it may come to hold a queue holds.
