@@ -503,11 +503,21 @@ pub(crate) async fn audit(
     db: &mut Connection<'_>,
     filter: &AuditFilter,
 ) -> Result<Vec<(u64, AuditRow)>> {
-    let sql = "SELECT * FROM audit WHERE at >= $1 AND at < $2 \
-        ORDER BY seq DESC LIMIT $3 OFFSET $4";
-    let until = filter.until.unwrap_or(Instant(u64::MAX));
-    let rows = Statement::new("read", sql).at(filter.from.unwrap_or(Instant(0))).at(until);
-    let rows = rows.int(u64::from(filter.limit)).int(u64::from(filter.offset));
+    let (limit, offset) = (u64::from(filter.limit), u64::from(filter.offset));
+    let rows = match (filter.from, filter.until) {
+        // Else the index by time would be read, and all of it put in order again.
+        (None, None) => {
+            let sql = "SELECT * FROM audit ORDER BY seq DESC LIMIT $1 OFFSET $2";
+            Statement::new("read", sql)
+        }
+        (from, until) => {
+            let sql = "SELECT * FROM audit WHERE at >= $1 AND at < $2 \
+                ORDER BY seq DESC LIMIT $3 OFFSET $4";
+            let (from, until) = (from.unwrap_or(Instant(0)), until.unwrap_or(Instant(u64::MAX)));
+            Statement::new("read", sql).at(from).at(until)
+        }
+    };
+    let rows = rows.int(limit).int(offset);
     read_with(db, "audit", rows, |r| {
         let row = AuditRow {
             at: Instant(r.number("at")?),
