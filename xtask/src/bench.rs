@@ -4,13 +4,15 @@
 
 mod build;
 mod cli;
+mod costs;
 mod http;
+mod lists;
 mod load;
 pub(crate) mod server;
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -34,16 +36,60 @@ const DOCKER_SOCKET: &str = "/var/run/docker.sock";
 const NODES: &str = "8x32x16GiB";
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What is measured, and with which binaries.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    binaries: Option<PathBuf>,
+    /// One part of all.
+    only: Option<String>,
+    /// Numbers of waiting workloads, instead of the usual ones.
+    sizes: Option<Vec<usize>>,
+}
+
+impl Options {
+    /// Reads `--bin DIR --only PART --sizes N,N`.
+    ///
+    /// # Errors
+    /// An option is unknown or has no value, or a size is no number.
+    pub(crate) fn parse(arguments: &[&str]) -> Result<Self> {
+        let mut options = Self::default();
+        for pair in arguments.chunks(2) {
+            match *pair {
+                ["--bin", folder] => options.binaries = Some(folder.into()),
+                ["--only", part] if PARTS.contains(&part) => options.only = Some(part.to_owned()),
+                ["--only", part] => bail!("--only {part}: one of {}", PARTS.join(", ")),
+                ["--sizes", list] => {
+                    let sizes: Result<_, _> = list.split(',').map(str::parse).collect();
+                    options.sizes = Some(sizes.context("--sizes: numbers such as 100,1000")?);
+                }
+                _ => bail!("bench takes --bin DIR, --only PART and --sizes N,N"),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Parts that can be measured alone.
+const PARTS: [&str; 3] = ["costs", "load", "lists"];
+
 /// Measures the binaries in a folder and prints a line for each number.
 ///
 /// # Errors
 /// The binaries are missing or do not work.
-pub(crate) fn run(binaries: &Path) -> Result<()> {
+pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
+    let binaries = options.binaries.as_deref().unwrap_or(default);
     let elastane = binaries.join("elastane");
     if !elastane.exists() {
         bail!("{} is missing; `make bench` builds it first", elastane.display());
     }
     let elastane = elastane.canonicalize()?;
+    let sizes = options.sizes.as_deref().unwrap_or(&costs::SIZES);
+    match options.only.as_deref() {
+        Some("costs") => return costs::run(&elastane, sizes),
+        Some("load") => return load::run(&elastane),
+        Some(_) => return lists::run(&elastane, sizes),
+        None => {}
+    }
     starts(&elastane)?;
     cli::run(&elastane, &elastane.with_file_name("runai"))?;
     submits(&elastane)?;
@@ -52,7 +98,9 @@ pub(crate) fn run(binaries: &Path) -> Result<()> {
     memory(&elastane)?;
     at_rest(&elastane)?;
     load::run(&elastane)?;
-    sizes(binaries)?;
+    lists::run(&elastane, &[lists::WORKLOADS])?;
+    costs::run(&elastane, sizes)?;
+    bytes_of(binaries)?;
     build::run()
 }
 
@@ -64,7 +112,8 @@ fn line(what: &str, value: f64, unit: &str, goal: Option<f64>) -> Result<()> {
         format!("   goal {goal:>4} {unit}   ratio {ratio:.2}{verdict}")
     });
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{what:<34} {value:>7.1} {unit}{beside}")?;
+    let digits = if value < 10.0 { 2 } else { 1 };
+    writeln!(out, "{what:<44} {value:>7.digits$} {unit}{beside}")?;
     Ok(())
 }
 
@@ -77,7 +126,7 @@ fn rate(what: &str, count: usize, seconds: f64, goal: Option<f64>) -> Result<()>
         format!("   goal {goal:>4}/s   ratio {:.2}{verdict}", value / goal)
     });
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{what:<34} {value:>7.0} /s{beside}")?;
+    writeln!(out, "{what:<44} {value:>7.0} /s{beside}")?;
     Ok(())
 }
 
@@ -254,7 +303,7 @@ fn at_rest(elastane: &Path) -> Result<()> {
     line("resident memory of a supervisor", percentile(&mut supervisors, 50), "MB", Some(3.0))
 }
 
-fn sizes(binaries: &Path) -> Result<()> {
+fn bytes_of(binaries: &Path) -> Result<()> {
     for (name, goal) in [("elastane", 40.0), ("runai", 8.0)] {
         let path = binaries.join(name);
         let bytes = fs::metadata(&path).with_context(|| path.display().to_string())?.len();

@@ -15,7 +15,9 @@ const USAGE: &str = "\
 Usage: cargo xtask <chore>
 
   tidy                check the rules of the code base
-  bench [--bin DIR]   measure the built binaries (default: target/release)
+  bench [--bin DIR] [--only costs|load|lists] [--sizes N,N]
+                      measure the built binaries (default: target/release);
+                      --sizes: numbers of waiting workloads
   package [--version V] [--profile NAME] [--programs DIR] [--output DIR]
                       build the Debian package, the static client and the
                       container image (default: profile dist, target/packages)
@@ -30,8 +32,8 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match args[..] {
         ["tidy"] => tidy::run(&root()),
-        ["bench"] => bench::run(&root().join("target/release")),
-        ["bench", "--bin", folder] => bench::run(&PathBuf::from(folder)),
+        ["bench", ref options @ ..] => bench::Options::parse(options)
+            .and_then(|options| bench::run(&root().join("target/release"), &options)),
         ["record", "--bin", folder] => record::run(&root(), &PathBuf::from(folder)),
         ["package-test", ref options @ ..] => {
             package::Options::parse(options).and_then(|it| package::try_out(&root(), it))

@@ -23,6 +23,7 @@ mod monitoring;
 mod mounts;
 mod objects;
 mod openapi;
+mod orders;
 mod policy;
 mod routes;
 mod scopes;
@@ -42,6 +43,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use access::RuleIndex;
 use identity::{Asking, Failures, Most, Turns};
 use monitoring::Monitor;
+use orders::Orders;
 use tokio::sync::Semaphore;
 use units::Instant;
 use visits::Visits;
@@ -123,6 +125,8 @@ pub(crate) struct Server {
     pub(crate) monitor: Monitor,
     /// Scrapes being answered at a time.
     pub(crate) scraping: Arc<Semaphore>,
+    /// Workloads in the orders in which they are listed.
+    pub(crate) orders: Orders,
 }
 
 impl From<State> for Server {
@@ -142,6 +146,7 @@ impl From<State> for Server {
             forecasting: Arc::new(Semaphore::new(1)),
             turns: Turns::default(),
             asking: Asking::default(),
+            orders: Orders::default(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod container;
 use std::collections::BTreeMap;
 
 use engine::{Engine, RunKey, RunSpec, SecretPlace};
+use units::{Kind, Resources};
 use uuid::Uuid;
 
 use crate::Error;
@@ -16,8 +17,7 @@ use crate::view::{Share, WorkloadKind};
 
 /// Longest time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
 const GRACE_MS_MAX: u64 = 300_000;
-/// Most workloads that are not deleted, and most departments or projects.
-const WORKLOADS_MAX: usize = 100_000;
+/// Most departments or projects.
 const ORG_UNITS_MAX: usize = 10_000;
 /// Most devices, cores or bytes a workload can ask for: far beyond any machine.
 const DEVICES_MAX: u32 = 100_000;
@@ -29,13 +29,13 @@ const PODS_MAX: u32 = 1000;
 const QUOTA_MILLIS_MAX: u64 = 1_000_000_000_000;
 const QUOTA_BYTES_MAX: u64 = 1 << 50;
 /// The accounts are sums over all workloads and all projects. A sum at the end of 64 bits would
-/// stop there, and go below zero when its parts are taken out again.
+/// stop there, and go below zero when its parts are taken out again: the workloads of a department
+/// ask for no more than this.
+const ASKED_MAX: u64 = u64::MAX / 2;
 const _: () = {
-    let workloads = WORKLOADS_MAX as u64;
-    assert!(MEMORY_BYTES_MAX.checked_mul(workloads).is_some());
-    assert!(CPU_MILLIS_MAX.checked_mul(workloads).is_some());
-    let gpu_millis = DEVICES_MAX as u64 * units::GPU_MILLIS;
-    assert!(gpu_millis.checked_mul(workloads).is_some());
+    assert!(MEMORY_BYTES_MAX < ASKED_MAX);
+    assert!(CPU_MILLIS_MAX < ASKED_MAX);
+    assert!(DEVICES_MAX as u64 * units::GPU_MILLIS < ASKED_MAX);
     assert!(QUOTA_MILLIS_MAX.checked_mul(ORG_UNITS_MAX as u64).is_some());
     assert!(QUOTA_BYTES_MAX.checked_mul(ORG_UNITS_MAX as u64).is_some());
 };
@@ -73,15 +73,20 @@ pub(crate) fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     some.join(", ")
 }
 
-/// Checks that one more workload may come beside so many, those that have ended included.
-pub(crate) fn one_more_workload(count: usize) -> Result<(), Error> {
-    if count < WORKLOADS_MAX {
-        return Ok(());
+/// Checks that one more workload can be counted beside those that ask for so much together.
+pub(crate) fn countable(asked: Resources) -> Result<(), Error> {
+    match Kind::ALL.into_iter().find(|&kind| asked[kind] >= ASKED_MAX) {
+        None => Ok(()),
+        Some(kind) => Err(Error::conflict(format!(
+            "the workloads of the department ask for {} together, which is as much as can be \
+             counted; delete some, or submit to a project of another department",
+            match kind {
+                Kind::Gpu => format!("{} GPUs", units::format_millis(asked[kind])),
+                Kind::Cpu => format!("{} cores", units::format_millis(asked[kind])),
+                Kind::Memory => format!("{} of memory", units::format_bytes(asked[kind])),
+            }
+        ))),
     }
-    Err(Error::conflict(format!(
-        "there are {count} workloads, and no more than {WORKLOADS_MAX} are allowed; delete some \
-         that have ended"
-    )))
 }
 
 /// Checks the values of a project or a department.
@@ -361,9 +366,10 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_how_many_there_can_be() {
-        assert!(one_more_workload(WORKLOADS_MAX - 1).is_ok());
-        let full = one_more_workload(WORKLOADS_MAX).unwrap_err().to_string();
-        assert!(full.contains("100000") && full.contains("delete"), "{full}");
+        let asked = |memory_bytes| Resources { memory_bytes, ..Resources::ZERO };
+        assert!(countable(asked(ASKED_MAX - 1)).is_ok());
+        let full = countable(asked(ASKED_MAX)).unwrap_err().to_string();
+        assert!(full.contains("delete some"), "{full}");
         assert!(one_more("projects", ORG_UNITS_MAX - 1).is_ok());
         let full = one_more("projects", ORG_UNITS_MAX).unwrap_err().to_string();
         assert!(full.contains("10000") && full.contains("delete"), "{full}");

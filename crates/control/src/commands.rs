@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use engine::{Engine, RunKey};
 use store::{AuditDetail, AuditRow, Change, Desired};
-use units::Instant;
+use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::command::{Command, Record, Subject, WorkloadSpec};
@@ -197,7 +197,9 @@ impl State {
         admission::workload(spec, engine)?;
         self.secrets_exist(project.unit.id, spec)?;
         self.settle_places(project, spec)?;
-        admission::one_more_workload(self.workloads.len())
+        let lineage = self.cluster.lineage(project.queue);
+        let asked = lineage.map(|queue| self.cluster.queues()[queue].wanted);
+        admission::countable(asked.fold(Resources::ZERO, Resources::max))
     }
 
     fn submit(

@@ -185,6 +185,9 @@ impl State {
         }
         let Some(model) = workload.model.take() else { return };
         self.by_model.remove(&model);
+        if self.explained.contains(&id) {
+            self.explain_one(id, &[]);
+        }
         if let Err(error) = self.cluster.remove_workload(model) {
             // Only reached with a pod in a place, which the callers have ruled out.
             tracing::error!(workload = %id, %error, "a workload that ended is still in the model");

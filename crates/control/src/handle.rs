@@ -445,6 +445,14 @@ impl Handle {
         Ok(self.shared.store.audit_log(filter).await?)
     }
 
+    /// How many rows of the audit log there are, whichever page of them is asked for.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub async fn audit_count(&self, filter: &AuditFilter) -> Result<u64, Error> {
+        Ok(self.shared.store.audit_count(filter).await?)
+    }
+
     /// What was held of GPUs from `from` until `until`, exactly, and what was measured and used in the
     /// hours that begin in that time; a row for each project, owner and model.
     ///

@@ -122,9 +122,12 @@ impl State {
     /// nobody else has asked for them whose workload is not over, even if it does not run now.
     pub(crate) fn ports_are_free(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
         let asked: BTreeSet<u16> = host_ports(spec).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
         let keeps = |w: &&Workload| w.completed_at.is_none() || self.holds_any(w);
         let taken = |w: &Workload| host_ports(&w.spec).find(|port| asked.contains(port));
-        let living = self.workloads.values().filter(|_| !asked.is_empty());
+        let living = self.workloads.values();
         let Some((port, w)) = living.filter(keeps).find_map(|w| Some((taken(w)?, w))) else {
             return Ok(());
         };

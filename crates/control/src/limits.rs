@@ -154,9 +154,8 @@ impl State {
             || was_stale && self.limits.idle != self.idle
             || self.limits.idle.since != self.idle.since;
         let ids: BTreeSet<Uuid> = if anew {
-            let any = self.has_rules();
-            let running = self.by_model.values().filter(|_| any);
-            running.chain(self.limits.at.keys()).copied().collect()
+            let running = self.has_rules().then(|| self.by_model.values());
+            running.into_iter().flatten().chain(self.limits.at.keys()).copied().collect()
         } else {
             let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys());
             let told = self.warned.keys().map(|(id, _)| id);

@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::Engine;
-use model::{PodId, QueueId, WorkloadId};
+use model::{PodId, WorkloadId};
 use sched::{Cause, Pending, Plan, Policy, Step};
-use units::Resources;
 use uuid::Uuid;
 
 use crate::reasons::CLEARING_UP;
@@ -32,7 +31,7 @@ impl State {
             return;
         }
         for _ in 0..CYCLES_MAX {
-            let plan = sched::cycle(&mut self.cluster, self.now, policy);
+            let plan = self.memory.cycle(&mut self.cluster, self.now, policy);
             let freed = self.carry_over(plan);
             self.assemble(engine);
             if !freed {
@@ -56,13 +55,9 @@ impl State {
                 self.delete_preempted(id);
             }
         }
-        let is_other =
-            |(queue, share): &(&QueueId, &Resources)| self.shares.get(*queue) != Some(*share);
-        let gone = self.shares.iter().filter(|(queue, _)| !plan.shares.contains_key(*queue));
-        let others = plan.shares.iter().filter(is_other).chain(gone).map(|(&queue, _)| queue);
-        let others = others.filter(|&queue| self.cluster.queues().get(queue).is_some());
-        self.outbox.queues.extend(others.map(|queue| self.cluster.project_of(queue)));
-        self.shares = plan.shares;
+        let moved = self.memory.take_moved_shares().into_iter();
+        let moved = moved.filter(|&queue| self.cluster.queues().get(queue).is_some());
+        self.outbox.queues.extend(moved.map(|queue| self.cluster.project_of(queue)));
         // A scheduler that wants to look again at once must not starve the rest.
         let soon = self.now.plus_ms(LOOK_AGAIN_MS);
         self.wake_at = plan.wake_at.map(|at| if at > self.now { at } else { soon });
@@ -139,26 +134,29 @@ impl State {
         freed
     }
 
-    /// Gives every waiting workload its reasons, and takes them from those that wait no more.
-    /// Looks at no others: those that run or have ended may be many.
+    /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
     fn explain(&mut self, pending: BTreeMap<WorkloadId, Vec<Pending>>) {
-        let waiting = pending.iter().filter_map(|(model, reasons)| {
-            let reasons = reasons.iter().map(|r| (r.code().code, r.to_string()));
-            Some((*self.by_model.get(model)?, reasons.collect()))
-        });
-        let waiting: BTreeMap<Uuid, Vec<_>> = waiting.collect();
-        let no_more = self.explained.iter().filter(|id| !waiting.contains_key(*id));
-        for id in no_more.copied().collect::<Vec<_>>() {
-            self.explain_one(id, &[]);
+        let (no_more, waiting): (Vec<_>, Vec<_>) = pending
+            .iter()
+            .filter_map(|(model, reasons)| Some((*self.by_model.get(model)?, reasons)))
+            .partition(|(_, reasons)| reasons.is_empty());
+        for (id, _) in no_more {
+            if self.explained.contains(&id) {
+                self.explain_one(id, &[]);
+            }
         }
+        let waiting: BTreeMap<Uuid, &Vec<Pending>> = waiting.into_iter().collect();
         for (id, reasons) in waiting {
-            self.explain_one(id, &reasons);
+            let reasons = reasons.iter().map(|reason| (reason.code().code, reason.to_string()));
+            self.explain_one(id, &reasons.collect::<Vec<_>>());
         }
     }
 
     /// What strays hold is not in the books, so nothing is given out before they are gone.
     fn explain_clearing_up(&mut self) {
         self.wake_at = None;
+        // They are told their reasons again afterwards.
+        self.memory = sched::Memory::default();
         let count = self.strays.len();
         let message =
             format!("waits until {count} run(s) that should no longer exist have been stopped");
@@ -169,7 +167,7 @@ impl State {
         }
     }
 
-    fn explain_one(&mut self, id: Uuid, reasons: &[(&'static str, String)]) {
+    pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[(&'static str, String)]) {
         let now = self.now;
         if reasons.is_empty() {
             self.explained.remove(&id);

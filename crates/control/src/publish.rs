@@ -349,7 +349,7 @@ impl State {
             allocated: queue.allocated,
             allocated_non_preemptible: queue.allocated_non_preemptible,
             requested: queue.requested,
-            fair_share: self.shares.get(&id).copied().unwrap_or_default(),
+            fair_share: self.memory.shares().get(&id).copied().unwrap_or_default(),
             usage: self.usage.as_ref().map(|_| queue.usage),
         }
     }

@@ -272,10 +272,10 @@ pub(crate) struct State {
     /// Which workload a pod belongs to, and its number there.
     pub(crate) homes: BTreeMap<Uuid, (Uuid, usize)>,
     pub(crate) by_model: BTreeMap<WorkloadId, Uuid>,
-    /// What each queue is entitled to, as of the last decision.
-    pub(crate) shares: BTreeMap<QueueId, Resources>,
     /// Workloads that hold something, by project.
     pub(crate) holders: BTreeMap<u64, BTreeSet<Uuid>>,
+    /// What is known from earlier decisions, and what each queue is entitled to.
+    pub(crate) memory: sched::Memory,
     /// Gangs of which somebody got a place in this decision.
     pub(crate) assembling: BTreeSet<Uuid>,
     /// Those of them that were told that there are too few ports.

@@ -123,6 +123,7 @@ impl Cluster {
         held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Minus));
         let spec = &mut self.workloads[id].spec;
         (spec.priority, spec.preemptible) = (priority, preemptible);
+        self.note(id);
         held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Plus));
     }
 
@@ -133,6 +134,7 @@ impl Cluster {
         sign.one(&mut row.placed);
         sign.one(&mut row.pod_sets[set as usize].placed);
         keep(&mut self.partial, id, row.is_partial());
+        keep(&mut self.queues[row.spec.queue].placed, id, row.placed > 0);
         if row.spec.elastic {
             keep(&mut self.elastic, id, row.placed > 0);
         }

@@ -10,6 +10,7 @@ use thiserror::Error;
 use units::{Instant, Resources, Table};
 
 use crate::account::Sign;
+use crate::changes::Tracker;
 use crate::company::Company;
 use crate::eligible::Eligibility;
 use crate::free::FreeIndex;
@@ -19,7 +20,7 @@ use crate::pool::Pools;
 use crate::requests::Requests;
 use crate::workload::amounts;
 use crate::{
-    DeviceShare, Node, NodeId, Occupancy, Placement, Pod, PodId, PodRequest, PodSet, Queue,
+    DeviceShare, Node, NodeId, Occupancy, Placement, Pod, PodId, PodRequest, PodSet, PoolId, Queue,
     QueueId, Topology, Workload, WorkloadId, WorkloadSpec,
 };
 
@@ -112,6 +113,9 @@ pub struct Cluster {
     /// What each pod touched by the open transaction was when it began.
     pub(crate) originals: BTreeMap<PodId, Occupancy>,
     pub(crate) recording: bool,
+    pub(crate) tracker: Tracker,
+    /// Queues without one above them, by node pool.
+    pub(crate) roots: BTreeMap<PoolId, BTreeSet<QueueId>>,
 }
 
 /// Reading.
@@ -162,6 +166,12 @@ impl Cluster {
     #[must_use]
     pub fn waiting(&self) -> impl ExactSizeIterator<Item = WorkloadId> + use<'_> {
         self.waiting.keys().copied()
+    }
+
+    /// Whether a workload has pods that need a place.
+    #[must_use]
+    pub fn is_waiting(&self, id: WorkloadId) -> bool {
+        self.waiting.contains_key(&id)
     }
 
     /// Nodes whose pods are to leave, in id order.
@@ -322,6 +332,11 @@ impl Cluster {
             self.workloads[id].pods.push(pod);
         }
         self.queues[queue_id].workloads.insert(id);
+        self.tracker.workload(id);
+        if !self.company.is_unused() {
+            // Who must not be together may be others now.
+            self.tracker.touch();
+        }
         Ok(id)
     }
 
@@ -349,12 +364,20 @@ impl Cluster {
         self.queues[queue].workloads.remove(&id);
         self.stale.remove(&id);
         self.workloads.remove(id);
+        self.tracker.workload(id);
         Ok(())
     }
 
     /// Keeps a workload out of the scheduler's sight until an instant.
     pub fn set_not_before(&mut self, workload: WorkloadId, not_before: Instant) {
         self.workloads[workload].not_before = not_before;
+        self.tracker.workload(workload);
+    }
+
+    /// Something about a workload is different, and not only whether it asks for a place.
+    pub(crate) fn note(&mut self, id: WorkloadId) {
+        self.tracker.workload(id);
+        self.tracker.touch();
     }
 
     /// Records when a workload last got a place and last changed size.
@@ -364,6 +387,7 @@ impl Cluster {
         last_start: Option<Instant>,
         last_resize: Option<Instant>,
     ) {
+        self.note(workload);
         let workload = &mut self.workloads[workload];
         workload.last_start = last_start;
         workload.last_resize = last_resize;
@@ -371,21 +395,27 @@ impl Cluster {
 
     /// Records when a workload was last evicted.
     pub fn set_evicted(&mut self, workload: WorkloadId, at: Instant) {
+        self.note(workload);
         self.workloads[workload].last_eviction = Some(at);
     }
 
     /// Records that a workload saved its progress.
     pub fn set_checkpointed(&mut self, workload: WorkloadId, at: Option<Instant>) {
+        self.note(workload);
         self.workloads[workload].checkpointed_at = at;
     }
 
     /// Records how often a workload was stopped for others, moved or resized.
     pub fn set_restarts(&mut self, workload: WorkloadId, restarts: u32) {
+        self.note(workload);
         self.workloads[workload].restarts = restarts;
     }
 
     /// Records since when a workload has had too few pods.
     pub fn set_stale(&mut self, workload: WorkloadId, since: Option<Instant>) {
+        if self.workloads[workload].stale_since != since {
+            self.note(workload);
+        }
         self.workloads[workload].stale_since = since;
         keep(&mut self.stale, workload, since.is_some());
     }
@@ -417,6 +447,7 @@ impl Cluster {
         self.pods[pod].occupancy = occupancy;
         self.asks_elsewhere(pod, asked_in);
         self.index(pod, waited);
+        self.note(self.pods[pod].workload);
         if self.recording {
             self.originals.entry(pod).or_insert_with(|| before.clone());
             self.log.push(Change { pod, before });

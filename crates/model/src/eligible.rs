@@ -111,6 +111,7 @@ impl Cluster {
         if !self.eligibility.is_due() {
             return;
         }
+        self.tracker.rename();
         let before = std::mem::take(&mut self.eligibility);
         let mut renamed = BTreeMap::new();
         for id in self.workloads.ids().collect::<Vec<_>>() {

@@ -6,6 +6,7 @@
 //! how anything is stored or sent. Pure: no I/O, no clock, no randomness.
 
 mod account;
+mod changes;
 mod cluster;
 mod company;
 mod constraint;
@@ -29,6 +30,7 @@ mod verify;
 mod wishes;
 mod workload;
 
+pub use changes::Changes;
 pub use cluster::{Change, Checkpoint, Cluster, Error};
 pub use company::{HOST_LABEL, Opponents, PodMismatch, PodPreference, PodTerm, is_host};
 pub use constraint::{

@@ -27,6 +27,7 @@ impl Cluster {
         let at = id.raw() as usize;
         self.revisions.resize(self.revisions.len().max(at + 1), 0);
         self.revisions[at] += 1;
+        self.tracker.division();
     }
 
     fn count_hardware(&mut self, id: NodeId, change: i32) {

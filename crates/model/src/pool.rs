@@ -166,8 +166,7 @@ impl Cluster {
 
     /// Queues without one above them, of one pool.
     pub fn roots(&self, pool: PoolId) -> impl Iterator<Item = QueueId> + use<'_> {
-        let roots = self.queues.iter().filter(move |(_, q)| q.parent.is_none() && q.pool == pool);
-        roots.map(|(id, _)| id)
+        self.roots.get(&pool).into_iter().flatten().copied()
     }
 
     /// What a queue is called in explanations: with its pool, if there are several.
@@ -262,6 +261,7 @@ impl Cluster {
             return Err(Error::PoolInUse(name.to_owned()));
         }
         self.pools.rows[id.index()].gone = true;
+        self.tracker.division();
         self.pools.by_name.remove(name);
         if self.pools.divided {
             self.pools_changed();
@@ -304,6 +304,7 @@ impl Cluster {
     /// There are more pools with queues than before: gives every queue a twin in each, and lets
     /// every workload choose anew.
     fn pools_changed(&mut self) {
+        self.tracker.rename();
         for project in self.projects() {
             self.add_twins(project);
         }
@@ -346,9 +347,11 @@ impl Cluster {
             let spec = QueueSpec { name: name.clone(), parent, share: elsewhere(share), seq: *seq };
             let twin =
                 self.queues.insert(Queue { pool, twin_of: Some(project), ..Queue::new(spec) });
-            if let Some(parent) = parent {
-                self.queues[parent].children.insert(twin);
-            }
+            match parent {
+                Some(parent) => self.queues[parent].children.insert(twin),
+                None => self.roots.entry(pool).or_default().insert(twin),
+            };
+            self.tracker.division();
             self.queues[project].twins.push(twin);
         }
     }
@@ -358,15 +361,14 @@ impl Cluster {
             if twin == project {
                 continue;
             }
-            if let Some(parent) = self.queues[twin].parent {
-                self.queues[parent].children.remove(&twin);
-            }
+            self.uproot(twin);
             self.queues.remove(twin);
         }
     }
 
     /// Computes the accounts of all queues from where pods are and what they ask for.
     pub(crate) fn charge_anew(&mut self) {
+        self.tracker.rename();
         for id in self.queues.ids().collect::<Vec<_>>() {
             self.queues[id].clear_accounts();
         }

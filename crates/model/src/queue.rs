@@ -114,6 +114,8 @@ pub struct Queue {
     pub children: BTreeSet<QueueId>,
     /// Workloads directly in it.
     pub workloads: BTreeSet<WorkloadId>,
+    /// Those of them with a pod that holds or has reserved a place.
+    pub placed: BTreeSet<WorkloadId>,
     /// Held, or reserved, by workloads in or below it; pods being stopped no longer count.
     pub allocated: Resources,
     /// The part of `allocated` that cannot be preempted.
@@ -143,6 +145,7 @@ impl Queue {
             usage: Usage::default(),
             children: BTreeSet::new(),
             workloads: BTreeSet::new(),
+            placed: BTreeSet::new(),
             allocated: Resources::ZERO,
             allocated_non_preemptible: Resources::ZERO,
             lent_gpu_millis: 0,

@@ -1,7 +1,7 @@
 //! The queue tree as it changes. Owns: that only leaves hold workloads, and that the queues of all
 //! node pools stay alike.
 
-use crate::{Cluster, Error, Queue, QueueId, QueueSpec, Share, Usage};
+use crate::{Cluster, Error, PoolId, Queue, QueueId, QueueSpec, Share, Usage};
 
 impl Cluster {
     /// Adds a queue.
@@ -17,9 +17,11 @@ impl Cluster {
             }
         }
         let id = self.queues.insert(Queue::new(spec));
-        if let Some(parent) = parent {
-            self.queues[parent].children.insert(id);
-        }
+        self.tracker.division();
+        match parent {
+            Some(parent) => self.queues[parent].children.insert(id),
+            None => self.roots.entry(PoolId::DEFAULT).or_default().insert(id),
+        };
         self.add_twins(id);
         Ok(id)
     }
@@ -29,14 +31,18 @@ impl Cluster {
     /// # Errors
     /// The queue is not there.
     pub fn set_share(&mut self, queue: QueueId, share: Share) -> Result<(), Error> {
-        self.queues.get_mut(queue).ok_or(Error::NoSuchQueue)?.share = share;
+        let row = self.queues.get_mut(queue).ok_or(Error::NoSuchQueue)?;
+        if std::mem::replace(&mut row.share, share) != share {
+            self.tracker.share(queue);
+        }
         Ok(())
     }
 
     /// Records what a queue used of late; nothing happens to one that is not there.
     pub fn set_usage(&mut self, queue: QueueId, usage: Usage) {
-        if let Some(queue) = self.queues.get_mut(queue) {
-            queue.usage = usage;
+        if let Some(row) = self.queues.get_mut(queue).filter(|row| row.usage != usage) {
+            row.usage = usage;
+            self.tracker.share(queue);
         }
     }
 
@@ -49,6 +55,7 @@ impl Cluster {
         for twin in self.queues_of(queue).collect::<Vec<_>>() {
             self.queues[twin].name.clone_from(&name);
         }
+        self.tracker.touch();
         Ok(())
     }
 
@@ -62,10 +69,19 @@ impl Cluster {
             return Err(Error::QueueNotEmpty(queue.name.clone()));
         }
         self.remove_twins(id);
-        if let Some(parent) = self.queues[id].parent {
-            self.queues[parent].children.remove(&id);
-        }
+        self.uproot(id);
         self.queues.remove(id);
         Ok(())
+    }
+
+    /// Takes a queue out of the tree.
+    pub(crate) fn uproot(&mut self, id: QueueId) {
+        self.tracker.division();
+        let Queue { parent, pool, .. } = self.queues[id];
+        match parent {
+            Some(parent) => self.queues[parent].children.remove(&id),
+            None => self.roots.entry(pool).or_default().remove(&id),
+        };
+        self.roots.retain(|_, roots| !roots.is_empty());
     }
 }

@@ -238,6 +238,7 @@ impl Cluster {
         let mut topology = Topology::new(name.to_owned(), levels);
         self.nodes.iter().for_each(|(id, node)| topology.update(id, node));
         self.topologies.push(topology);
+        self.tracker.touch();
         Ok(TopologyId(u32::try_from(self.topologies.len() - 1).unwrap_or(u32::MAX)))
     }
 
@@ -246,6 +247,7 @@ impl Cluster {
         let named = self.topologies.iter_mut().find(|topology| topology.name == name);
         if let Some(topology) = named.filter(|_| !name.is_empty()) {
             topology.name.clear();
+            self.tracker.touch();
         }
     }
 

@@ -43,9 +43,7 @@ impl Cluster {
             fresh.free.insert(id, node);
             fresh.free_soon += node.free(false);
         }
-        for id in fresh.queues.ids().collect::<Vec<_>>() {
-            fresh.queues[id].clear_accounts();
-        }
+        fresh.empty_queues();
         for id in fresh.workloads.ids().collect::<Vec<_>>() {
             let workload = &mut fresh.workloads[id];
             workload.placed = 0;
@@ -79,6 +77,18 @@ impl Cluster {
             return Err("index `topologies` is wrong".into());
         }
         self.within_capacity()
+    }
+
+    /// Has queues hold and ask for nothing, and finds those at the top.
+    fn empty_queues(&mut self) {
+        for id in self.queues.ids().collect::<Vec<_>>() {
+            self.queues[id].clear_accounts();
+            self.queues[id].placed.clear();
+        }
+        self.roots.clear();
+        for (id, queue) in self.queues.iter().filter(|(_, queue)| queue.parent.is_none()) {
+            self.roots.entry(queue.pool).or_default().insert(id);
+        }
     }
 
     /// Compares every account and index with those of another state, whatever has become of the two
@@ -115,6 +125,8 @@ impl Cluster {
             log: _,
             originals: _,
             recording: _,
+            tracker: _,
+            roots,
         } = self;
         same_rows("node", nodes, &other.nodes, |node| &node.name)?;
         same_rows("queue", queues, &other.queues, |queue| &queue.name)?;
@@ -139,6 +151,7 @@ impl Cluster {
             ("elastic", *elastic == other.elastic),
             ("reserved", *reserved == other.reserved),
             ("gated", *gated == other.gated),
+            ("roots", *roots == other.roots),
         ];
         match same.iter().find(|(_, same)| !same) {
             Some((what, _)) => Err(format!("index `{what}` is wrong")),

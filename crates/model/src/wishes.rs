@@ -2,7 +2,7 @@
 
 use crate::account::Sign;
 use crate::cluster::keep;
-use crate::{Cluster, Pod, PodId, PoolId};
+use crate::{Cluster, Occupancy, Pod, PodId, PoolId};
 
 impl Cluster {
     /// Says whether a pod should run. A pod that no longer should loses its reserved place; one that
@@ -26,6 +26,7 @@ impl Cluster {
         }
         self.pods[pod].succeeded = succeeded;
         let id = self.pods[pod].workload;
+        self.note(id);
         let row = &mut self.workloads[id];
         row.succeeded = if succeeded { row.succeeded + 1 } else { row.succeeded - 1 };
         keep(&mut self.partial, id, row.is_partial());
@@ -41,12 +42,16 @@ impl Cluster {
         let row = &mut self.pods[pod];
         let (asked, waited) = (row.asks(), row.waits());
         change(row);
-        let asks = row.asks();
+        let (asks, at_all) = (row.asks(), row.occupancy != Occupancy::default());
+        let id = row.workload;
+        self.tracker.workload(id);
+        if at_all || self.workloads[id].placed > 0 {
+            self.tracker.touch();
+        }
         if asked != asks {
-            let workload = row.workload;
             self.account_ask(pod, if asks { Sign::Plus } else { Sign::Minus });
             let set = self.pods[pod].set as usize;
-            let request = self.workloads[workload].spec.pod_sets[set].request;
+            let request = self.workloads[id].spec.pod_sets[set].request;
             self.requests.change((request, self.set_of(pod).constraints), asks);
         }
         self.index(pod, waited);
@@ -76,6 +81,7 @@ impl Cluster {
         for pool in alone.into_iter().chain(pools) {
             let mut queue = Some(self.queue_in(project, pool));
             while let Some(id) = queue {
+                self.tracker.asks(id);
                 let row = &mut self.queues[id];
                 match sign {
                     Sign::Plus => row.requested += demand,

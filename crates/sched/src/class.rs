@@ -50,6 +50,11 @@ pub fn alike(cluster: &Cluster, left: WorkloadId, right: WorkloadId) -> bool {
 }
 
 impl Class {
+    /// Whether its workloads may start with less than they ask for.
+    pub(crate) const fn is_elastic(&self) -> bool {
+        self.elastic
+    }
+
     pub(crate) fn of(cluster: &Cluster, id: WorkloadId) -> Self {
         let workload = &cluster.workloads()[id];
         let spec = &workload.spec;

@@ -11,9 +11,10 @@ use crate::actions::elastic::{self, GiveBack};
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
 use crate::actions::{allocate, drain, explain, promote, stale};
+use crate::memory::{Memory, RowId, Settled};
 use crate::plan::step;
 use crate::session::Session;
-use crate::{Action, Plan, Policy, Profile, Step, kai};
+use crate::{Action, Plan, Policy, Profile, Step, kai, reserve};
 
 /// When a search that was cut short goes on, in milliseconds.
 const RETRY_MS: u64 = 1000;
@@ -24,19 +25,99 @@ const RETRY_MS: u64 = 1000;
 /// Bounded by [`Policy::trials_max`] trial placements for each action. The same cluster, instant and policy give
 /// the same plan.
 pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
-    let mut s = Session::begin(cluster, now, policy);
-    let kai = matches!(policy.profile, Profile::Kai(_));
-    if kai {
-        kai::begin(&mut s);
+    let mut memory = Memory::default();
+    let mut plan = memory.cycle(cluster, now, policy);
+    plan.pending.retain(|_, reasons| !reasons.is_empty());
+    plan.shares = memory.into_shares();
+    plan
+}
+
+impl Memory {
+    /// Decides like [`cycle`], and remembers what it found out; what it knows already it need not find
+    /// out again. Of the reasons to wait the plan has only those that are new: none at all for a
+    /// workload that waits no longer. What queues are entitled to is in [`Memory::shares`].
+    pub fn cycle(&mut self, cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
+        let news = self.learn(cluster, now, policy);
+        self.settled = self.settled.take().filter(|settled| {
+            let rests = settled.wake_at.is_none_or(|at| now < at);
+            rests && settled.revision == cluster.state_revision() && news.is_more_of_the_same
+        });
+        if let Some(settled) = self.settled.clone() {
+            if news.classes.is_empty() {
+                return self.nothing_new(&settled);
+            }
+            if let Some(plan) = self.only_new(cluster, now, policy, &settled, news.classes) {
+                return plan;
+            }
+        }
+        self.settled = None;
+        let mut s = Session::resume(std::mem::take(self), cluster, now, policy);
+        act(&mut s);
+        let (plan, memory) = finish(s);
+        *self = memory;
+        plan
     }
-    drain::run(&mut s);
-    for &action in &policy.actions {
-        s.trials_left = policy.trials_max;
-        if !(kai && kai::run(&mut s, action)) {
-            run(&mut s, action);
+
+    /// What waited before waits on, and so does what has come and is alike.
+    fn nothing_new(&mut self, settled: &Settled) -> Plan {
+        let mut pending = BTreeMap::new();
+        self.tell_fresh(&mut pending);
+        Plan { pending, wake_at: settled.wake_at, ..Plan::default() }
+    }
+
+    /// Tries only these classes; none if one of them can have something, because then everything is
+    /// to be looked at.
+    fn only_new(
+        &mut self,
+        cluster: &mut Cluster,
+        now: Instant,
+        policy: &Policy,
+        settled: &Settled,
+        classes: BTreeSet<RowId>,
+    ) -> Option<Plan> {
+        let room = policy.reservations_max.saturating_mul(reserve::TRIES);
+        let trials = settled.trials.saturating_add(TRIALS_OF_CLASS * classes.len() as u64);
+        if settled.due + classes.len() > room || trials > policy.trials_max {
+            return None;
+        }
+        self.only = Some(classes);
+        let mut s = Session::resume(std::mem::take(self), cluster, now, policy);
+        let start = s.cluster.checkpoint();
+        act(&mut s);
+        let is_blocked = s.cluster.changed_since(start).next().is_none()
+            && !s.stats.exhausted
+            && !s.is_room_kept();
+        if !is_blocked {
+            s.cluster.rollback(start);
+            let _ = s.cluster.commit();
+            *self = std::mem::take(&mut s.memory);
+            self.only = None;
+            self.follow(cluster, now);
+            return None;
+        }
+        let earlier = settled.wake_at;
+        s.wake_at = s.wake_at.into_iter().chain(earlier).min();
+        let (plan, memory) = finish(s);
+        *self = memory;
+        Some(plan)
+    }
+}
+
+/// Most trials that one class may take in an action: one in each of its node pools, and some.
+const TRIALS_OF_CLASS: u64 = 1000;
+
+fn act(s: &mut Session<'_>) {
+    let kai = matches!(s.policy.profile, Profile::Kai(_));
+    if kai {
+        kai::begin(s);
+    }
+    drain::run(s);
+    for &action in &s.policy.actions {
+        s.trials_left = s.policy.trials_max;
+        if !(kai && kai::run(s, action)) {
+            run(s, action);
         }
     }
-    finish(s)
 }
 
 fn run(s: &mut Session<'_>, action: Action) {
@@ -53,12 +134,10 @@ fn run(s: &mut Session<'_>, action: Action) {
     }
 }
 
-fn finish(mut s: Session<'_>) -> Plan {
-    let held_back = s.cluster.waiting();
-    for due in held_back.map(|id| s.cluster.workloads()[id].not_before).collect::<Vec<_>>() {
-        if due > s.now {
-            s.wake(due);
-        }
+fn finish(mut s: Session<'_>) -> (Plan, Memory) {
+    s.follow();
+    if let Some(&(due, _)) = s.memory.resting.first() {
+        s.wake(due);
     }
     wake_when_safety_ends(&mut s);
     if let Some(window) = s.policy.usage
@@ -67,32 +146,39 @@ fn finish(mut s: Session<'_>) -> Plan {
         // Then the queues have other figures, and perhaps other shares.
         s.wake(window.next_step(s.now));
     }
-    let reserved = s.cluster.reserved().iter().map(|&pod| s.cluster.pods()[pod].workload);
-    let gated = s.cluster.gated().iter().map(|&pod| s.cluster.pods()[pod].workload);
-    let waiting: BTreeSet<_> = reserved.chain(s.cluster.waiting()).chain(gated).collect();
-    let mut known = BTreeMap::new();
-    let pending =
-        waiting.into_iter().map(|id| (id, explain::reasons(&mut s, id, &mut known))).collect();
+    let pending = explain::all(&mut s);
     if s.stats.exhausted {
         // What was cut short goes on soon, but lets others have their say in between.
         s.wake(s.now.plus_ms(RETRY_MS));
     }
-    let Session { cluster, now, fair, causes, stats, wake_at, .. } = s;
+    let earlier = s.memory.settled.take();
+    let settled = s.rests(earlier);
+    let Session { cluster, now, mut memory, causes, stats, wake_at, .. } = s;
     let changes = cluster.commit();
     let steps: Vec<_> =
         changes.iter().map(|change| step(cluster, change, causes.get(&change.pod))).collect();
     record_times(cluster, now, &steps);
-    Plan { steps, pending, shares: fair, wake_at, stats }
+    memory.only = None;
+    memory.settled = settled.filter(|_| steps.is_empty());
+    if let Some(settled) = &mut memory.settled {
+        settled.revision = cluster.state_revision();
+    }
+    (Plan { steps, pending, wake_at, stats, ..Plan::default() }, memory)
+}
+
+/// Whether any queue guarantees how long its workloads run.
+pub(crate) fn guarantees_time(s: &Session<'_>) -> bool {
+    let guaranteed = |share: &Share| share.reclaim_min_runtime_ms.max(share.preempt_min_runtime_ms);
+    guaranteed(&s.policy.usual_share()) > Some(0)
+        || s.cluster.queues().iter().any(|(_, queue)| guaranteed(&queue.share) > Some(0))
 }
 
 /// Somebody waits: when the next guaranteed run time ends, others may be asked again.
 fn wake_when_safety_ends(s: &mut Session<'_>) {
-    let guaranteed = |share: &Share| share.reclaim_min_runtime_ms.max(share.preempt_min_runtime_ms);
-    let any = s.cluster.queues().iter().any(|(_, queue)| guaranteed(&queue.share) > Some(0));
-    if !(any || guaranteed(&s.policy.usual_share()) > Some(0)) || s.waiting().next().is_none() {
+    if !guarantees_time(s) || s.waiting().next().is_none() {
         return;
     }
-    let running = s.cluster.workloads().iter().filter(|(_, row)| row.placed > 0).map(|(id, _)| id);
+    let running = s.cluster.queues().iter().flat_map(|(_, queue)| &queue.placed).copied();
     let ends = running.flat_map(|id| {
         [
             s.safe_until(id, |share| share.reclaim_min_runtime_ms),

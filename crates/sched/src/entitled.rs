@@ -14,7 +14,7 @@ pub(crate) fn is_above_share(
     extra: Resources,
 ) -> bool {
     let queue = &s.cluster.queues()[giver];
-    let (held, most) = (queue.held() + extra, s.fair[&giver].max(queue.share.quota));
+    let (held, most) = (queue.held() + extra, s.fair()[&giver].max(queue.share.quota));
     Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > most[kind])
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn not_entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) ->
 
 /// The same of a queue.
 pub(crate) fn beyond_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> Option<Kind> {
-    beyond(s.cluster.queues()[queue].held(), asked, s.fair[&queue])
+    beyond(s.cluster.queues()[queue].held(), asked, s.fair()[&queue])
 }
 
 /// Of what there would be more than the share, with what is asked for.
@@ -55,7 +55,7 @@ pub(crate) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
     let row = &s.cluster.queues()[queue];
     let mut deserved = row.share.quota;
     for kind in Kind::ALL {
-        let fair = s.fair[&queue][kind];
+        let fair = s.fair()[&queue][kind];
         if fair < deserved[kind].min(row.requested[kind]).min(row.share.limit[kind]) {
             deserved[kind] = fair;
         }

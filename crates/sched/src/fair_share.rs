@@ -57,9 +57,19 @@ struct Line {
     remainder: Option<(u128, u128)>,
 }
 
-fn divide_one(queues: &[&Queue], policy: &Policy, kind: Kind, total: u64) -> Vec<u64> {
-    let wanted = |q: &Queue| q.requested[kind].min(q.share.limit[kind]);
-    let within = |q: &Queue| wanted(q).min(q.share.quota[kind]);
+/// What a queue wants of a resource.
+pub(crate) fn wanted(queue: &Queue, kind: Kind) -> u64 {
+    queue.requested[kind].min(queue.share.limit[kind])
+}
+
+/// The part of it within its quota.
+pub(crate) fn promised(queue: &Queue, kind: Kind) -> u64 {
+    wanted(queue, kind).min(queue.share.quota[kind])
+}
+
+pub(crate) fn divide_one(queues: &[&Queue], policy: &Policy, kind: Kind, total: u64) -> Vec<u64> {
+    let wanted = |q: &Queue| wanted(q, kind);
+    let within = |q: &Queue| promised(q, kind);
     let promised: u128 = queues.iter().map(|q| u128::from(within(q))).sum();
     if promised > u128::from(total) && !policy.shrinks_promises {
         return queues.iter().map(|q| within(q)).collect();

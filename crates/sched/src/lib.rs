@@ -20,13 +20,16 @@
 //! happens in one transaction on the model; the plan is the difference it leaves.
 
 mod actions;
+mod candidates;
 mod class;
 mod cycle;
 mod diagnosis;
 mod entitled;
+mod entitlements;
 mod fair_share;
 mod fragments;
 mod kai;
+mod memory;
 mod order;
 mod place;
 mod plan;
@@ -48,6 +51,7 @@ pub use diagnosis::{
     Outcome, Part, Refusals, Search, Standing, diagnose,
 };
 pub use fair_share::fair_shares;
+pub use memory::Memory;
 pub use plan::{Plan, Stats, Step};
 pub use policy::{Action, Fill, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
 pub use ranking::Ranking;

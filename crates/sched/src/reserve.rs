@@ -17,14 +17,16 @@ use units::{Kind, Resources};
 
 use crate::actions::preempt::{gives_way_to, is_below};
 use crate::class::Class;
+use crate::cycle::guarantees_time;
 use crate::entitled::{beyond_share, branches, is_above_share, not_entitled, parting};
+use crate::memory::Settled;
 use crate::session::{Blocked, Session};
 use crate::victims::is_elastic;
-use crate::{Pending, order, pools};
+use crate::{Pending, Profile, order, pools};
 use claims::Claims;
 
 /// Candidates looked at for each reservation there may be.
-const TRIES: usize = 4;
+pub(crate) const TRIES: usize = 4;
 
 /// The reservations of a cycle.
 #[derive(Default)]
@@ -140,6 +142,22 @@ impl Session<'_> {
         self.division_of(id) == self.cluster.queues()[queue].pool
     }
 
+    /// What is to be known of a decision that changed nothing; none if the next may be another one
+    /// all the same. `earlier`: what was known of the last, if this looked only at what is new.
+    pub(crate) fn rests(&self, earlier: Option<Settled>) -> Option<Settled> {
+        let cut = self.stats.exhausted || matches!(self.policy.profile, Profile::Kai(_));
+        let kept = self.is_room_kept() || !self.reservations.behind.is_empty();
+        let before = earlier.map_or((0, 0), |settled| (settled.trials, settled.due));
+        // Elastic work grows at the cost of others once they are not guaranteed their time any more.
+        let by_time = !self.cluster.elastic().is_empty() && guarantees_time(self);
+        (!cut && !kept && !by_time).then(|| Settled {
+            revision: 0,
+            wake_at: self.wake_at,
+            trials: before.0 + self.stats.trials,
+            due: before.1 + self.reservations.due.len(),
+        })
+    }
+
     /// Whether room is kept for anybody.
     pub(crate) fn is_room_kept(&self) -> bool {
         !self.reservations.kept.is_empty()
@@ -168,7 +186,7 @@ impl Session<'_> {
         let spec = &self.cluster.workloads()[id].spec;
         self.cluster.lineage(self.queue_of(id)).all(|queue| {
             let share = &self.cluster.queues()[queue].share;
-            let mut most = share.limit.min(self.fair[&queue]);
+            let mut most = share.limit.min(self.fair()[&queue]);
             if !spec.preemptible {
                 most = most.min(share.quota);
             }

@@ -5,12 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Checkpoint, Cluster, DeviceShare, NodeId, Occupancy, Placement, PodId, PodMismatch, QueueId,
-    Share, WorkloadId,
+    Checkpoint, Cluster, DeviceShare, GpuRequest, NodeId, Occupancy, Placement, PodId, PodMismatch,
+    QueueId, Share, WorkloadId,
 };
 use units::{Instant, Kind, Ratio, Resources};
 
 use crate::class::patient_until;
+use crate::memory::Memory;
 use crate::order::Shares;
 use crate::place::Ask;
 use crate::pools::{self, Trying};
@@ -18,15 +19,14 @@ use crate::reserve::{Heed, Reservations};
 use crate::topology::Free;
 use crate::turn::turn;
 use crate::{
-    Cause, Lost, Pending, Policy, QueueNumbers, Ranking, Stats, WorkloadRef, fair_shares, place,
-    topology,
+    Cause, Lost, Pending, Policy, QueueNumbers, Ranking, Stats, WorkloadRef, place, topology,
 };
 
 pub(crate) struct Session<'a> {
     pub(crate) cluster: &'a mut Cluster,
     pub(crate) now: Instant,
     pub(crate) policy: &'a Policy,
-    pub(crate) fair: BTreeMap<QueueId, Resources>,
+    pub(crate) memory: Memory,
     pub(crate) causes: BTreeMap<PodId, Cause>,
     pub(crate) stats: Stats,
     /// Trials left to the present action: each has its own, so that none starves another.
@@ -49,13 +49,22 @@ pub(crate) enum Blocked {
 impl<'a> Session<'a> {
     /// Opens a transaction on the cluster.
     pub(crate) fn begin(cluster: &'a mut Cluster, now: Instant, policy: &'a Policy) -> Self {
-        let fair = fair_shares(cluster, policy);
+        Self::resume(Memory::of_shares(cluster, policy), cluster, now, policy)
+    }
+
+    /// The same with what is known from earlier decisions.
+    pub(crate) fn resume(
+        memory: Memory,
+        cluster: &'a mut Cluster,
+        now: Instant,
+        policy: &'a Policy,
+    ) -> Self {
         cluster.begin();
         Self {
             cluster,
             now,
             policy,
-            fair,
+            memory,
             causes: BTreeMap::new(),
             stats: Stats::default(),
             trials_left: 0,
@@ -69,7 +78,17 @@ impl<'a> Session<'a> {
 
 impl Session<'_> {
     pub(crate) fn shares(&self) -> Shares<'_> {
-        Shares { cluster: self.cluster, fair: &self.fair }
+        Shares { cluster: self.cluster, memory: &self.memory }
+    }
+
+    /// What each queue is entitled to.
+    pub(crate) const fn fair(&self) -> &BTreeMap<QueueId, Resources> {
+        self.memory.shares()
+    }
+
+    /// Takes in what has changed since the last action.
+    pub(crate) fn follow(&mut self) {
+        self.memory.follow(self.cluster, self.now);
     }
 
     /// Workloads that need a place and may be considered now.
@@ -83,6 +102,11 @@ impl Session<'_> {
         let pods = self.cluster.changed_since(point);
         let projects = pods.map(|pod| self.cluster.workload_of(pod).spec.queue);
         projects.flat_map(|project| self.cluster.queues_of(project)).collect()
+    }
+
+    /// Workloads of which a pod came, went or changed since a point of this cycle.
+    pub(crate) fn workloads_changed_since(&self, point: Checkpoint) -> BTreeSet<WorkloadId> {
+        self.cluster.changed_since(point).map(|pod| self.cluster.pods()[pod].workload).collect()
     }
 
     /// Spends one trial; false when the action has used up its own.
@@ -359,17 +383,17 @@ impl Session<'_> {
         all.into_iter().filter(|&other| other != queue).collect()
     }
 
-    /// Workloads that are charged to a queue or to one below it.
+    /// Workloads with a place, or a reserved one, that are charged to a queue or to one below it.
     pub(crate) fn workloads_below(&self, queue: QueueId) -> Vec<WorkloadId> {
         let children = &self.cluster.queues()[queue].children;
         let below = children.iter().flat_map(|&child| self.workloads_below(child));
         self.workloads_in(queue).chain(below).collect()
     }
 
-    /// Workloads that are charged to this very queue.
+    /// The same of this very queue.
     pub(crate) fn workloads_in(&self, queue: QueueId) -> impl Iterator<Item = WorkloadId> {
         let project = &self.cluster.queues()[self.cluster.project_of(queue)];
-        let all = project.workloads.iter().copied();
+        let all = project.placed.iter().copied();
         all.filter(move |&id| !self.cluster.is_divided() || self.queue_of(id) == queue)
     }
 
@@ -391,6 +415,14 @@ impl Session<'_> {
             None => demand,
         };
         each.map(resized).sum()
+    }
+
+    /// The least that what a workload asks for can come to.
+    pub(crate) fn least(&self, id: WorkloadId, asked: Resources) -> Resources {
+        let sets = &self.cluster.workloads()[id].spec.pod_sets;
+        // On a larger device it is a smaller part.
+        let by_memory = sets.iter().any(|set| matches!(set.request.gpu, GpuRequest::Memory { .. }));
+        if by_memory { Resources { gpu_millis: 0, ..asked } } else { asked }
     }
 
     /// How much of what it may come to hold a queue holds.
@@ -466,7 +498,7 @@ impl Session<'_> {
             kind,
             allocated: queue.allocated[kind],
             quota: queue.share.quota[kind],
-            fair_share: self.fair.get(&id).map_or(0, |share| share[kind]),
+            fair_share: self.fair().get(&id).map_or(0, |share| share[kind]),
         }
     }
 

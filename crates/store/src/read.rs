@@ -483,15 +483,42 @@ pub(crate) async fn credentials(db: &mut Connection<'_>) -> Result<Vec<Credentia
     .await
 }
 
+/// How many audit rows there are, whichever page of them is asked for.
+pub(crate) async fn audit_count(db: &mut Connection<'_>, filter: &AuditFilter) -> Result<u64> {
+    let count = |r: &Reading<'_>| r.number("n");
+    let rows = match (filter.from, filter.until) {
+        // All of them the database counts without looking at each.
+        (None, None) => read(db, "audit", "SELECT COUNT(*) AS n FROM audit", count).await?,
+        (from, until) => {
+            let sql = "SELECT COUNT(*) AS n FROM audit WHERE at >= $1 AND at < $2";
+            let (from, until) = (from.unwrap_or(Instant(0)), until.unwrap_or(Instant(u64::MAX)));
+            read_with(db, "audit", Statement::new("count", sql).at(from).at(until), count).await?
+        }
+    };
+    Ok(rows.into_iter().next().unwrap_or(0))
+}
+
 /// Reads audit rows, the newest first, with their numbers.
 pub(crate) async fn audit(
     db: &mut Connection<'_>,
     filter: &AuditFilter,
 ) -> Result<Vec<(u64, AuditRow)>> {
-    let sql = "SELECT * FROM audit WHERE at >= $1 AND at < $2 ORDER BY seq DESC LIMIT $3";
-    let until = filter.until.unwrap_or(Instant(u64::MAX));
-    let rows = Statement::new("read", sql).at(filter.from.unwrap_or(Instant(0))).at(until);
-    read_with(db, "audit", rows.int(u64::from(filter.limit)), |r| {
+    let (limit, offset) = (u64::from(filter.limit), u64::from(filter.offset));
+    let rows = match (filter.from, filter.until) {
+        // Else the index by time would be read, and all of it put in order again.
+        (None, None) => {
+            let sql = "SELECT * FROM audit ORDER BY seq DESC LIMIT $1 OFFSET $2";
+            Statement::new("read", sql)
+        }
+        (from, until) => {
+            let sql = "SELECT * FROM audit WHERE at >= $1 AND at < $2 \
+                ORDER BY seq DESC LIMIT $3 OFFSET $4";
+            let (from, until) = (from.unwrap_or(Instant(0)), until.unwrap_or(Instant(u64::MAX)));
+            Statement::new("read", sql).at(from).at(until)
+        }
+    };
+    let rows = rows.int(limit).int(offset);
+    read_with(db, "audit", rows, |r| {
         let row = AuditRow {
             at: Instant(r.number("at")?),
             who: r.text("who")?,

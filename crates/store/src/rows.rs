@@ -453,6 +453,8 @@ pub struct AuditFilter {
     pub from: Option<Instant>,
     /// Before.
     pub until: Option<Instant>,
+    /// Without so many of the newest.
+    pub offset: u32,
     /// At most so many.
     pub limit: u32,
 }

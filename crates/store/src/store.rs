@@ -152,6 +152,15 @@ impl Store {
         read::audit(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
     }
 
+    /// How many rows of the audit log there are, whichever page of them is asked for.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn audit_count(&self, filter: &AuditFilter) -> Result<u64, Error> {
+        let mut reader = self.reader().await?;
+        read::audit_count(&mut reader.connection(), filter).await.map_err(|fault| self.named(fault))
+    }
+
     /// The oldest rows of a log: their positions and times.
     ///
     /// # Errors

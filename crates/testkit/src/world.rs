@@ -28,6 +28,8 @@ pub struct World {
     /// Whether stopped pods stay until `gone`.
     pub slow: bool,
     usage: Option<UsageLedger>,
+    /// What is known from earlier decisions.
+    memory: sched::Memory,
     /// Whether each step is followed by one decision only, not by as many as it takes to rest.
     pub only_cycle: bool,
     queues: BTreeMap<String, QueueId>,
@@ -53,6 +55,7 @@ impl World {
             plan: Plan::default(),
             slow: false,
             usage: None,
+            memory: sched::Memory::default(),
             only_cycle: false,
             queues: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -173,7 +176,7 @@ impl World {
     pub fn cycle(&mut self) {
         self.observe_usage();
         let before = self.cluster.clone();
-        self.plan = sched::cycle(&mut self.cluster, self.now, &self.policy);
+        self.decide();
         self.observe_usage();
         if let Err(fault) = self.cluster.verify() {
             panic!("after a cycle: {fault}");
@@ -187,7 +190,9 @@ impl World {
         together::check(&before, &self.cluster, self.plan.steps.iter().any(stops));
         let mut again = before;
         let same = sched::cycle(&mut again, self.now, &self.policy);
-        assert_eq!(self.plan, same, "equal input, equal plan");
+        self.plan.stats.trials = same.stats.trials;
+        assert_eq!(self.plan, same, "equal input, equal plan, whatever is known from before");
+        self.cluster.same_as(&again).expect("equal plans leave the cluster alike");
         for step in &self.plan.steps {
             if let Step::Evict { pod, cause, .. }
             | Step::Move { pod, cause, .. }
@@ -201,6 +206,16 @@ impl World {
             let reasons = self.plan.pending.get(&id).map_or(0, Vec::len);
             assert!(reasons > 0, "every pending workload has a reason");
         }
+    }
+
+    /// Decides with what is known from earlier decisions.
+    fn decide(&mut self) {
+        let mut waiting = std::mem::take(&mut self.plan.pending);
+        self.plan = self.memory.cycle(&mut self.cluster, self.now, &self.policy);
+        waiting.append(&mut self.plan.pending);
+        waiting.retain(|_, reasons| !reasons.is_empty());
+        self.plan.pending = waiting;
+        self.plan.shares = self.memory.shares().clone();
     }
 
     /// Keeps the ledger of usage as soon as the policy wants one.

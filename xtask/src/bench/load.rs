@@ -57,7 +57,7 @@ impl Load<'_> {
     /// Creates the numbered workloads; how long each took, in milliseconds.
     fn create(&self, numbers: std::ops::Range<usize>, connections: usize) -> Result<Vec<f64>> {
         let count = numbers.len();
-        self.ask_many(count, connections, |connection, index| {
+        ask_many(self.server, count, connections, |connection, index| {
             let body = self.body(numbers.start + index);
             connection.expect("POST", "/api/v1/workloads/trainings", &body).map(drop)
         })
@@ -105,9 +105,10 @@ impl Load<'_> {
             ("lists of 10,000, filtered, sorted", LIST, LISTS, None),
         ] {
             let since = Instant::now();
-            let mut latencies = self.ask_many(count, READING_CONNECTIONS, |connection, _| {
-                connection.expect("GET", path, "").map(drop)
-            })?;
+            let mut latencies =
+                ask_many(self.server, count, READING_CONNECTIONS, |connection, _| {
+                    connection.expect("GET", path, "").map(drop)
+                })?;
             rate(what, count, since.elapsed().as_secs_f64(), goal)?;
             line(&format!("{what}, p99"), percentile(&mut latencies, 99), "ms", Some(50.0))?;
         }
@@ -142,39 +143,38 @@ impl Load<'_> {
             Some(50.0),
         )
     }
+}
 
-    /// Asks `count` times from several connections at once; how long each took, in milliseconds.
-    fn ask_many(
-        &self,
-        count: usize,
-        connections: usize,
-        ask: impl Fn(&mut Connection, usize) -> Result<()> + Sync,
-    ) -> Result<Vec<f64>> {
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<Vec<f64>> {
-            let mut connection = self.server.connection()?;
-            let mut latencies = Vec::new();
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= count {
-                    return Ok(latencies);
-                }
-                let since = Instant::now();
-                ask(&mut connection, index)?;
-                latencies.push(milliseconds(since));
+/// Asks `count` times from several connections at once; how long each took, in milliseconds.
+pub(super) fn ask_many(
+    server: &Server,
+    count: usize,
+    connections: usize,
+    ask: impl Fn(&mut Connection, usize) -> Result<()> + Sync,
+) -> Result<Vec<f64>> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Vec<f64>> {
+        let mut connection = server.connection()?;
+        let mut latencies = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return Ok(latencies);
             }
-        };
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..connections).map(|_| scope.spawn(work)).collect();
-            let mut all = Vec::new();
-            for worker in workers {
-                let latencies =
-                    worker.join().map_err(|_| anyhow::anyhow!("a connection panicked"))?;
-                all.extend(latencies?);
-            }
-            Ok(all)
-        })
-    }
+            let since = Instant::now();
+            ask(&mut connection, index)?;
+            latencies.push(milliseconds(since));
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..connections).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::new();
+        for worker in workers {
+            let latencies = worker.join().map_err(|_| anyhow::anyhow!("a connection panicked"))?;
+            all.extend(latencies?);
+        }
+        Ok(all)
+    })
 }
 
 fn name(index: usize) -> String {

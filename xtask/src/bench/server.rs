@@ -165,6 +165,18 @@ impl Server {
         Ok(self.process.as_ref().context("the server is not started")?.id())
     }
 
+    /// CPU time that all threads of its process have used, in milliseconds.
+    pub(crate) fn threads_cpu_ms(&self) -> Result<f64> {
+        let mut total_ns = 0.0;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.pid()?))? {
+            // It may have ended meanwhile.
+            let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+            let first = text.split_whitespace().next().context("an empty schedstat")?;
+            total_ns += first.parse::<f64>()?;
+        }
+        Ok(total_ns / 1e6)
+    }
+
     /// Memory that each supervisor of its runs has in RAM, in millions of bytes.
     pub(crate) fn supervisors_megabytes(&self) -> Result<Vec<f64>> {
         let folder = self.folder.to_string_lossy();

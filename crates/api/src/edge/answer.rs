@@ -8,6 +8,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use super::fault::Fault;
+
 /// 201: it exists now.
 pub(crate) struct Created<T>(pub(crate) T);
 /// 202: it will be done.
@@ -22,6 +24,15 @@ pub(crate) struct Switched(pub(crate) Response);
 pub(crate) struct Html(pub(crate) Cow<'static, str>);
 /// JSON that is text already.
 pub(crate) struct JsonText(pub(crate) Cow<'static, str>);
+
+/// JSON of many rows: written at once, not in the pieces in which a short answer grows.
+pub(crate) struct Rows<T> {
+    pub(crate) page: T,
+    pub(crate) count: usize,
+}
+
+/// About so long is a row.
+const ROW_BYTES: usize = 4096;
 
 /// A program to keep.
 pub(crate) struct Binary {
@@ -83,6 +94,16 @@ impl IntoResponse for Html {
 impl IntoResponse for JsonText {
     fn into_response(self) -> Response {
         ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
+    }
+}
+
+impl<T: Serialize> IntoResponse for Rows<T> {
+    fn into_response(self) -> Response {
+        let mut text = Vec::with_capacity((self.count + 1).saturating_mul(ROW_BYTES));
+        match serde_json::to_writer(&mut text, &self.page) {
+            Ok(()) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+            Err(error) => Fault::internal(error).into_response(),
+        }
     }
 }
 

@@ -166,13 +166,18 @@ impl ListQuery {
         Ok(query)
     }
 
+    /// Whether all rows are asked for, in their own order.
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.sort_by.is_none() && self.search.is_none() && self.conditions.is_empty()
+    }
+
     /// Offset and length of the page, and whether the newest come first.
     pub(crate) const fn window(&self) -> (u64, u64, bool) {
         (self.offset, self.limit, self.descending)
     }
 
     /// The rows that match, in the order that was asked for, else in their own.
-    pub(crate) fn matching<'a, T: Row>(
+    pub(crate) fn matching<'a, T: Row + 'a>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
@@ -182,7 +187,7 @@ impl ListQuery {
 
     /// The page of many rows, which come in no order: `own` is what they have, and what those have that
     /// are alike in what was asked for. Only what the page needs is put in order.
-    pub(crate) fn page_of<'a, T: Row, K: Ord>(
+    pub(crate) fn page_of<'a, T: Row + 'a, K: Ord>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
@@ -192,20 +197,47 @@ impl ListQuery {
         Ok(self.page(self.ordered(self.found(rows, now)?, end, now, own)))
     }
 
-    fn found<'a, T: Row>(
+    /// What the rows are ordered by, if not as they are, and whether that descends.
+    pub(crate) fn order(&self) -> (Option<&str>, bool) {
+        (self.sort_by.as_deref(), self.sort_by.is_some() && self.descending)
+    }
+
+    /// The page of rows that come in the order that was asked for. Looks at no more of them than it
+    /// needs.
+    pub(crate) fn page_in_order<'a, T: Row + 'a>(
+        &self,
+        rows: impl Iterator<Item = &'a T>,
+        now: Instant,
+    ) -> Result<(Vec<&'a T>, Option<u64>), Fault> {
+        let length = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let rows = self.wanted(rows, now)?.skip(skip).take(length.saturating_add(1));
+        Ok(self.page_at_once(rows.collect()))
+    }
+
+    fn found<'a, T: Row + 'a>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
     ) -> Result<Vec<&'a T>, Fault> {
+        Ok(self.wanted(rows, now)?.collect())
+    }
+
+    /// The rows that match.
+    fn wanted<'a, T: Row + 'a>(
+        &self,
+        rows: impl Iterator<Item = &'a T>,
+        now: Instant,
+    ) -> Result<impl Iterator<Item = &'a T>, Fault> {
         let tests = self.conditions.iter().map(|c| c.test::<T>()).collect::<Result<Vec<_>, _>>()?;
         if let Some(field) = &self.sort_by {
             type_of::<T>("sortBy", field)?;
         }
-        let wanted = |row: &&T| {
+        let wanted = move |row: &&'a T| {
             tests.iter().all(|test| test.holds(&row.field(test.field, now)))
                 && self.search.as_ref().is_none_or(|text| has(*row, text, now))
         };
-        Ok(rows.filter(wanted).collect())
+        Ok(rows.filter(wanted))
     }
 
     /// The first `end` in order, then the others.

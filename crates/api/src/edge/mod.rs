@@ -18,7 +18,7 @@ mod socket;
 mod tree;
 
 pub(crate) use answer::{
-    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Switched,
+    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Rows, Switched,
 };
 pub(crate) use body::{
     Body, Format, nearest, parse as parse_json, read as read_body, read_part, take_part,

@@ -21,7 +21,7 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBu
 
 use crate::edge::{
     Accepted, Attachment, Binary, Body, Created, Fault, Html, JsonText, NoContent, PlainText, Row,
-    Switched,
+    Rows, Switched,
 };
 
 /// What is known of an operation.
@@ -195,6 +195,12 @@ impl<T: ToSchema, const BYTES_MAX: usize> Input for Body<T, BYTES_MAX> {
 }
 
 impl<T: ToSchema> Output for Json<T> {
+    fn describe(to: &mut Description) {
+        to.answers::<T>(200, "Done");
+    }
+}
+
+impl<T: ToSchema> Output for Rows<T> {
     fn describe(to: &mut Description) {
         to.answers::<T>(200, "Done");
     }

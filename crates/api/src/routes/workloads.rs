@@ -19,7 +19,9 @@ use uuid::Uuid;
 use super::Shared;
 use crate::access::{Where, resource_of};
 use crate::convert::{self, PodRow};
-use crate::edge::{Body, Caller, Fault, Format, Given, ListQuery, OrderedPage, Page, read_body};
+use crate::edge::{
+    Body, Caller, Fault, Format, Given, ListQuery, OrderedPage, Page, Rows, read_body,
+};
 use crate::openapi::{Route, get, post};
 
 /// Largest body of a batch: as many ids as there may be, with room around them.
@@ -129,13 +131,24 @@ async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<WorkloadsPage>, Fault> {
+) -> Result<Rows<WorkloadsPage>, Fault> {
     let (view, context) = (state.control.view(), state.context());
     let workloads = listed(&state, &view, &query).await?;
-    let all = seen(&workloads, &view, &caller).map(AsRef::as_ref);
-    let (page, next) = query.page_of(all, context.now, |workload| workload.seq)?;
-    let one = |row| convert::workload(row, &view, &context);
-    Ok(Json(WorkloadsPage { workloads: page.into_iter().map(one).collect(), next }))
+    let ordered = state.orders.of(&view, &query, context.now).filter(|_| !query.deleted);
+    let (page, next) = match &ordered {
+        Some(ordered) => {
+            let sight = caller.sight(Resource::Workloads, &view);
+            let all = ordered.iter().filter(|workload| sight.has(workload.project_id));
+            query.page_in_order(all.map(AsRef::as_ref), context.now)?
+        }
+        None => {
+            let all = seen(&workloads, &view, &caller).map(AsRef::as_ref);
+            query.page_of(all, context.now, |workload| workload.seq)?
+        }
+    };
+    let (count, one) = (page.len(), |row| convert::workload(row, &view, &context));
+    let page = WorkloadsPage { workloads: page.into_iter().map(one).collect(), next };
+    Ok(Rows { page, count })
 }
 
 async fn list_by_post(
@@ -143,7 +156,7 @@ async fn list_by_post(
     caller: Extension<Caller>,
     query: ListQuery,
     request: Request,
-) -> Result<Json<WorkloadsPage>, Fault> {
+) -> Result<Rows<WorkloadsPage>, Fault> {
     let (body, _) = read_body(request, &[Format::Json]).await?;
     if body.iter().any(|byte| !byte.is_ascii_whitespace()) {
         let why = "workloads are created under /api/v1/workloads/trainings or …/workspaces";

@@ -205,3 +205,18 @@ async fn what_is_done_to_one_thing_is_found_by_its_id() {
     let ids: Vec<_> = projects.iter().map(|row| row["entity_id"].clone()).collect();
     assert_eq!(ids, [Value::Null, json!("1")], "what was refused never had one");
 }
+
+#[tokio::test]
+async fn a_page_that_is_read_alone_is_the_page_of_all_rows() {
+    let server = Server::with_teams().await;
+    for number in 0..7 {
+        server.train(&format!("t{number}"), 0).await;
+    }
+    let pages = ["limit=3", "limit=3&offset=3", "limit=2&offset=8", "offset=9", "offset=60000"];
+    for page in pages {
+        let alone = server.get(&format!("{LOG}?{page}")).await;
+        let of_all = server.get(&format!("{LOG}?{page}&filterBy=timestamp%3E=2000-01-01")).await;
+        assert_eq!(alone, of_all, "{page}");
+        assert!(alone["total"].as_u64() > Some(7), "{alone}");
+    }
+}

@@ -25,6 +25,7 @@ mod manifests;
 mod metrics;
 mod mounts;
 mod openapi;
+mod orders;
 mod people;
 mod policy;
 mod policy_lists;

@@ -9,6 +9,7 @@ use super::consolidate::Consolidation;
 use super::preempt::Preempt;
 use super::reclaim::Reclaim;
 use super::take_back::take_back;
+use crate::candidates::Hopeless;
 use crate::session::Session;
 use crate::victims::{Lumps, Markets, Rule, Takings, halvings, is_elastic, make_room};
 use crate::{Cause, place};
@@ -53,7 +54,12 @@ impl Rule for GiveBack {
 pub(crate) fn fit(s: &mut Session<'_>) {
     let rules: [&dyn Rule; 4] = [&GiveBack, &Consolidation, &Reclaim, &Preempt];
     let mut markets: [Markets; 4] = Default::default();
-    each_in_order(s, |s, id| {
+    s.follow();
+    // None of the others can be changed by it.
+    if !s.memory.rows().any(|(_, row)| row.class.is_elastic()) {
+        return;
+    }
+    each_in_order(s, Hopeless::new(), |s, id| {
         if !is_elastic(&s.cluster.workloads()[id].spec) {
             return false;
         }

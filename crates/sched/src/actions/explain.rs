@@ -17,9 +17,28 @@ use crate::pools;
 use crate::session::Session;
 use crate::topology;
 
+/// Why every workload waits that needs a place or waits for one; only what is new of it.
+pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Vec<Pending>> {
+    let (mut known, mut pending) = (BTreeMap::new(), BTreeMap::new());
+    for id in s.memory.odd.keys().copied().collect::<Vec<_>>() {
+        let reasons = reasons(s, id, &mut known);
+        if s.memory.odd.get(&id) != Some(&reasons) {
+            pending.insert(id, reasons.clone());
+            s.memory.odd.insert(id, reasons);
+        }
+    }
+    let rows = s.memory.rows().filter_map(|(at, row)| Some((at, s.memory.plain_member(row)?)));
+    for (at, id) in rows.collect::<Vec<_>>() {
+        let reasons = reasons(s, id, &mut known);
+        s.memory.explain_class(at, reasons, &mut pending);
+    }
+    s.memory.tell_fresh(&mut pending);
+    pending
+}
+
 /// The reasons of one workload that needs a place or waits for one; empty if it needs none.
 /// `known` keeps the reasons of each class.
-pub(crate) fn reasons(
+fn reasons(
     s: &mut Session<'_>,
     id: WorkloadId,
     known: &mut BTreeMap<Class, Vec<Pending>>,

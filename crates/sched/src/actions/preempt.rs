@@ -20,7 +20,7 @@ impl Rule for Preempt {
     /// without this, two queues can take turns for ever (found by review).
     fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, held_before: Resources) -> bool {
         let queue = s.queue_of(id);
-        let most = held_before.max(s.fair[&queue]);
+        let most = held_before.max(s.fair()[&queue]);
         let asked = s.cluster.workloads()[id].demand();
         let held = s.cluster.queues()[queue].held();
         Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || held[kind] <= most[kind])

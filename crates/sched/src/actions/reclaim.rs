@@ -32,7 +32,7 @@ impl Rule for Reclaim {
 
     fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> bool {
         let row = &s.cluster.workloads()[id];
-        let (asked, share) = (row.demand(), s.fair[&s.queue_of(id)]);
+        let (asked, share) = (row.demand(), s.fair()[&s.queue_of(id)]);
         let held = s.cluster.queues()[s.queue_of(id)].held();
         Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || held[kind] <= share[kind])
     }
@@ -54,7 +54,7 @@ impl Rule for Reclaim {
         let mut most = Resources::ZERO;
         for queue in s.cluster.lineage(s.queue_of(id)) {
             let held = s.cluster.queues()[queue].held().saturating_sub(most);
-            if beyond(held, asked, s.fair[&queue]).is_some() {
+            if beyond(held, asked, s.fair()[&queue]).is_some() {
                 break;
             }
             for giver in s.siblings(queue) {
@@ -100,7 +100,7 @@ impl Rule for Reclaim {
         // from each other for ever, one the GPUs, the other the cores (found by random histories).
         let without_less = held.saturating_sub(held_below(s, victim));
         let above_share = kinds().any(|kind| {
-            without_less[kind] > s.fair[&giver][kind].max(quota[kind])
+            without_less[kind] > s.fair()[&giver][kind].max(quota[kind])
                 && (left[kind] >= quota[kind] || !s.policy.protects_quota)
         });
         let within_quota = below().all(|queue| within(s, queue, asked, deserved(s, queue)));
@@ -121,7 +121,7 @@ impl Rule for Reclaim {
         let (winner, loser) = branches(s, id, victim).unwrap_or_else(|| (queue(id), queue(victim)));
         let below = || lineage_below(s, queue(id), winner);
         let (held, quota) = (s.cluster.queues()[loser].held(), deserved(s, loser));
-        let fair = s.fair[&loser];
+        let fair = s.fair()[&loser];
         let above = |most: Resources| {
             Kind::ALL.into_iter().find(|&kind| asked[kind] > 0 && held[kind] > most[kind])
         };

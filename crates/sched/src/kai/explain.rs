@@ -96,7 +96,7 @@ fn refused(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> O
         }
         (Means::Reclaim | Means::Preempt, _) => {
             let own = s.queue_of(id);
-            let (queue, share) = (&s.cluster.queues()[own], s.fair[&own]);
+            let (queue, share) = (&s.cluster.queues()[own], s.fair()[&own]);
             let beyond = |kind: &Kind| queue.allocated[*kind] + asked[*kind] > share[*kind];
             let kind = Kind::ALL.into_iter().find(beyond).unwrap_or(Kind::Gpu);
             let (queue, requested) = (s.numbers(own, kind), asked[kind]);

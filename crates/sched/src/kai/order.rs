@@ -170,7 +170,7 @@ impl Standing {
             allocated: queue.allocated,
             changed,
             quota: queue.share.quota,
-            fair: s.fair[&id],
+            fair: s.fair()[&id],
             allocatable: allocatable(s, id),
             capacity: s.cluster.capacity_of(queue.pool),
             priority: queue.share.priority,
@@ -213,7 +213,7 @@ pub(super) fn allocatable(s: &Session<'_>, id: QueueId) -> Resources {
     let mut result = share.limit;
     for kind in Kind::ALL {
         if share.quota[kind] != u64::MAX {
-            result[kind] = result[kind].min(share.quota[kind].max(s.fair[&id][kind]));
+            result[kind] = result[kind].min(share.quota[kind].max(s.fair()[&id][kind]));
         }
     }
     result

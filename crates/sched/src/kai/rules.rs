@@ -144,7 +144,7 @@ impl Rule for Reclaim {
         let leaf = s.queue_of(id);
         let queue = &s.cluster.queues()[leaf];
         let fixed = queue.allocated_non_preemptible;
-        (queue.allocated + asked).fits_in(s.fair[&leaf])
+        (queue.allocated + asked).fits_in(s.fair()[&leaf])
             && fits_quota(s, (id, asked), std::iter::once((leaf, fixed)))
     }
 
@@ -338,7 +338,7 @@ impl<'a> Ledger<'a> {
             Profile::Default => 1000,
         };
         let held = self.left[&queue] + self.outcome.asked;
-        let (fair, theirs) = (self.s.fair[&queue], self.s.fair[&sibling]);
+        let (fair, theirs) = (self.s.fair()[&queue], self.s.fair()[&sibling]);
         let wide = |amount: u64| u128::from(amount);
         Kind::ALL.into_iter().filter(|&kind| involved[kind] > 0).all(|kind| {
             let above = held[kind] > fair[kind] && theirs[kind] > 0;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{GpuRequest, QueueId, WorkloadId};
+use model::{QueueId, WorkloadId};
 use units::Resources;
 
 use super::{Deal, Markets, Need, Taking, freed};
@@ -54,12 +54,7 @@ impl Deal<'_> {
         if self.exhaustive {
             return Outlook::Open;
         }
-        let mut least = self.need.asked;
-        let sets = &s.cluster.workloads()[self.need.id].spec.pod_sets;
-        if sets.iter().any(|set| matches!(set.request.gpu, GpuRequest::Memory { .. })) {
-            // On a larger device it is a smaller part.
-            least.gpu_millis = 0;
-        }
+        let least = s.least(self.need.id, self.need.asked);
         let Need { id, asked, .. } = self.need;
         // Who is only moved may find its place in another pool.
         let moves = self.rule.moves_max(s).is_some();

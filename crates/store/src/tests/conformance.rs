@@ -191,7 +191,7 @@ pub(super) async fn credentials_and_audit_are_kept(lab: &Lab) {
         .unwrap();
     assert_eq!(store.credentials().await.unwrap(), [credential("cli", "new")]);
     let between = async |from, until, limit| {
-        let filter = AuditFilter { from, until, limit };
+        let filter = AuditFilter { from, until, limit, ..AuditFilter::default() };
         let rows = store.audit_log(&filter).await.unwrap();
         rows.into_iter().map(|(seq, row)| (seq, row.what)).collect::<Vec<_>>()
     };
@@ -200,6 +200,11 @@ pub(super) async fn credentials_and_audit_are_kept(lab: &Lab) {
     assert_eq!(between(None, None, 9).await, newest_first);
     assert_eq!(between(Some(Instant(3)), Some(Instant(4)), 9).await, newest_first);
     assert_eq!(between(Some(Instant(3)), None, 1).await, [second]);
+    let second_page = AuditFilter { offset: 1, limit: 9, ..AuditFilter::default() };
+    assert_eq!(store.audit_log(&second_page).await.unwrap()[0].0, 1);
+    assert_eq!(store.audit_count(&second_page).await.unwrap(), 2);
+    let late = AuditFilter { from: Some(Instant(4)), ..second_page };
+    assert_eq!(store.audit_count(&late).await.unwrap(), 0);
     assert!(between(Some(Instant(4)), None, 9).await.is_empty());
     assert!(between(None, Some(Instant(3)), 9).await.is_empty());
     assert_eq!(store.audit(1).await.unwrap(), [audit("project.delete")]);

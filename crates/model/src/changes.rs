@@ -1,0 +1,81 @@
+//! What has changed since it was last asked for. Owns: which workloads and queues are to be looked at
+//! again by those who keep what they found out about them.
+
+use std::collections::BTreeSet;
+
+use crate::{Cluster, QueueId, WorkloadId};
+
+/// What has changed since [`Cluster::take_changes`] was last called.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Workloads that came, went, or are different in any way. An id may have been given to another.
+    pub workloads: BTreeSet<WorkloadId>,
+    /// Queues that ask for more or less.
+    pub asks: BTreeSet<QueueId>,
+    /// Queues with another quota, limit, weight, rank or usage.
+    pub shares: BTreeSet<QueueId>,
+    /// Queues came or went, or the capacity that they divide changed.
+    pub division: bool,
+    /// Ids of constraints, or the node pools of all workloads, are different now.
+    pub renamed: bool,
+}
+
+/// Keeping track of changes. No plan depends on it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tracker {
+    changes: Changes,
+    revision: u64,
+    taken: u64,
+}
+
+impl Tracker {
+    /// Something other is different than which pods ask for a place.
+    pub(crate) const fn touch(&mut self) {
+        self.revision += 1;
+    }
+
+    pub(crate) fn workload(&mut self, id: WorkloadId) {
+        self.changes.workloads.insert(id);
+    }
+
+    pub(crate) fn asks(&mut self, id: QueueId) {
+        self.changes.asks.insert(id);
+    }
+
+    pub(crate) fn share(&mut self, id: QueueId) {
+        self.changes.shares.insert(id);
+        self.touch();
+    }
+
+    pub(crate) const fn division(&mut self) {
+        self.changes.division = true;
+        self.touch();
+    }
+
+    pub(crate) const fn rename(&mut self) {
+        self.changes.renamed = true;
+        self.division();
+    }
+}
+
+impl Cluster {
+    /// What has changed since the last call.
+    pub fn take_changes(&mut self) -> Changes {
+        self.tracker.taken += 1;
+        std::mem::take(&mut self.tracker.changes)
+    }
+
+    /// How often [`Cluster::take_changes`] was called: somebody else took them if it is not how often
+    /// one did so oneself.
+    #[must_use]
+    pub const fn changes_taken(&self) -> u64 {
+        self.tracker.taken
+    }
+
+    /// A number that changes whenever anything does, but for pods without a place that begin or cease
+    /// to ask for one.
+    #[must_use]
+    pub const fn state_revision(&self) -> u64 {
+        self.tracker.revision
+    }
+}

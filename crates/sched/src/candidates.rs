@@ -1,0 +1,296 @@
+//! Workloads that wait for their turn in one action. Owns: whose turn it is. Those that are the same
+//! to every decision stand in line together, and only the first of them is looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{PoolId, QueueId, WorkloadId};
+
+use crate::class::Class;
+use crate::memory::RowId;
+use crate::order::{Rank, Shares, Turn, by_rank};
+
+/// Workloads that wait for their turn, ranked within each queue; and the queues in line for
+/// theirs, which are put in order again only where something changed.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    groups: BTreeMap<GroupId, Group>,
+    last: GroupId,
+    /// The groups that began with a class as it is known.
+    begun: BTreeMap<RowId, GroupId>,
+    /// Those that are in a group that they did not begin in; none: not in line any more.
+    moved: BTreeMap<WorkloadId, Option<GroupId>>,
+    /// The first of each group, in the queue in which it stands in line.
+    ranked: BTreeMap<QueueId, BTreeSet<(Rank, WorkloadId, GroupId)>>,
+    /// Under each queue (none: at the top of each node pool) those with candidates, and whom each
+    /// would send.
+    lines: BTreeMap<(Option<QueueId>, PoolId), Line>,
+    /// Where each queue stands in its line.
+    turns: BTreeMap<QueueId, Turn>,
+    /// Groups that began with no class as it is known: only they can be like another.
+    loose: BTreeSet<GroupId>,
+    hopeless: Hopeless,
+}
+
+/// Node pools in which none of all that wait will find a place (none: that of those to whom all are
+/// the same).
+pub(crate) type Hopeless = BTreeSet<Option<PoolId>>;
+
+type GroupId = u64;
+
+/// Queues in the order of their turns, and whom each would send.
+type Line = BTreeMap<(Turn, QueueId), (WorkloadId, GroupId)>;
+
+/// Workloads that are alike and stand in line in the same pool.
+#[derive(Debug, Default)]
+struct Group {
+    /// The class of those that began in it, less those that have moved.
+    row: Option<RowId>,
+    others: BTreeSet<(Rank, WorkloadId)>,
+    /// The node pool in which they stand in line; none if all are the same to them.
+    pool: Option<PoolId>,
+    /// Where it is in `ranked`.
+    first: Option<(QueueId, Rank, WorkloadId)>,
+}
+
+impl Candidates {
+    /// All that wait, where that is not hopeless.
+    pub(crate) fn new(shares: &Shares<'_>, hopeless: Hopeless) -> Self {
+        let mut candidates = Self { hopeless, ..Self::default() };
+        for (row, known) in shares.memory.rows() {
+            let Some(&(_, first)) = known.members.first() else { continue };
+            let choices = shares.cluster.choices(first);
+            let may = |pool: &Option<PoolId>| !candidates.hopeless.contains(pool);
+            let pool = match choices.is_empty() {
+                true => Some(None).filter(may),
+                false => choices.iter().map(|&pool| Some(pool)).find(may),
+            };
+            let Some(pool) = pool else { continue };
+            let at = candidates.add(Group { row: Some(row), pool, ..Group::default() });
+            candidates.begun.insert(row, at);
+            candidates.rank(shares, at);
+        }
+        for queue in candidates.ranked.keys().copied().collect::<Vec<_>>() {
+            candidates.refresh(shares, queue);
+        }
+        candidates
+    }
+
+    fn add(&mut self, group: Group) -> GroupId {
+        self.last += 1;
+        if group.row.is_none() {
+            self.loose.insert(self.last);
+        }
+        self.groups.insert(self.last, group);
+        self.last
+    }
+
+    /// The workload to try next: the neediest department, in it the neediest project, in it the
+    /// first by rank. Every pool has an order of its own; one comes after the other.
+    pub(crate) fn first(&self) -> Option<Candidate> {
+        let top = self.lines.iter().take_while(|((above, _), _)| above.is_none());
+        let first = top.filter_map(|(_, line)| line.first_key_value()).next();
+        first.map(|(_, &(id, group))| Candidate { id, group })
+    }
+
+    /// The node pool a workload is to be tried in; none if all are the same to it.
+    pub(crate) fn pool(&self, of: Candidate) -> Option<PoolId> {
+        self.groups.get(&of.group).and_then(|group| group.pool)
+    }
+
+    /// Lets a workload that is bound to another pool by now stand in line there; says whether it is.
+    pub(crate) fn goes_elsewhere(&mut self, shares: &Shares<'_>, one: Candidate) -> bool {
+        let Some(pool) = self.pool(one) else { return false };
+        let choices = shares.cluster.choices(one.id);
+        let Some(&first) = choices.first().filter(|_| !choices.contains(&pool)) else {
+            return false;
+        };
+        self.take(shares, one);
+        self.put(shares, one.id, Some(first));
+        true
+    }
+
+    fn queue(shares: &Shares<'_>, id: WorkloadId, pool: Option<PoolId>) -> QueueId {
+        let project = shares.cluster.workloads()[id].spec.queue;
+        shares.cluster.queue_in(project, pool.unwrap_or_default())
+    }
+
+    /// The first of a group.
+    fn first_of(&self, shares: &Shares<'_>, group: &Group) -> Option<(Rank, WorkloadId)> {
+        let row = group.row.and_then(|row| shares.memory.row(row));
+        let mut members = row.into_iter().flat_map(|row| &row.members);
+        let own = members.find(|(_, id)| !self.moved.contains_key(id));
+        own.into_iter().chain(group.others.first()).min().copied()
+    }
+
+    /// Has a group stand where its first belongs.
+    fn rank(&mut self, shares: &Shares<'_>, at: GroupId) {
+        let Some(group) = self.groups.get(&at) else { return };
+        let first = self.first_of(shares, group);
+        let pool = group.pool;
+        let place = first.map(|(rank, id)| (Self::queue(shares, id, pool), rank, id));
+        let before = self.groups.get_mut(&at).and_then(|g| std::mem::replace(&mut g.first, place));
+        if before == place {
+            return;
+        }
+        if let Some((queue, rank, id)) = before
+            && let Some(ranked) = self.ranked.get_mut(&queue)
+        {
+            ranked.remove(&(rank, id, at));
+        }
+        if let Some((queue, rank, id)) = place {
+            self.ranked.entry(queue).or_default().insert((rank, id, at));
+        }
+    }
+
+    /// Looks again at a queue that holds more or less than before, and at all above it.
+    pub(crate) fn refresh(&mut self, shares: &Shares<'_>, leaf: QueueId) {
+        let first = self.ranked.get(&leaf).and_then(|ranked| ranked.first());
+        let mut sends = first.map(|&(_, id, group)| (id, group));
+        for queue in shares.cluster.lineage(leaf) {
+            let row = &shares.cluster.queues()[queue];
+            let line = self.lines.entry((row.parent, row.pool)).or_default();
+            if let Some(turn) = self.turns.remove(&queue) {
+                line.remove(&(turn, queue));
+            }
+            if let Some((id, group)) = sends {
+                let turn = shares.turn(queue, id);
+                line.insert((turn, queue), (id, group));
+                self.turns.insert(queue, turn);
+            }
+            sends = line.first_key_value().map(|(_, &sent)| sent);
+            if sends.is_none() {
+                self.lines.remove(&(row.parent, row.pool));
+            }
+        }
+    }
+
+    /// Takes one out of its group.
+    fn take(&mut self, shares: &Shares<'_>, one: Candidate) {
+        let Some(group) = self.groups.get_mut(&one.group) else { return };
+        let pool = group.pool;
+        group.others.remove(&(by_rank(shares.cluster, one.id), one.id));
+        self.moved.insert(one.id, None);
+        self.rank(shares, one.group);
+        self.refresh(shares, Self::queue(shares, one.id, pool));
+    }
+
+    /// Puts one with those that are alike and stand in line in the same pool.
+    fn put(&mut self, shares: &Shares<'_>, id: WorkloadId, pool: Option<PoolId>) {
+        let at = self.alike(shares, &Class::of(shares.cluster, id), pool, None);
+        let at = at.unwrap_or_else(|| self.add(Group { pool, ..Group::default() }));
+        if let Some(group) = self.groups.get_mut(&at) {
+            group.others.insert((by_rank(shares.cluster, id), id));
+        }
+        self.moved.insert(id, Some(at));
+        self.rank(shares, at);
+        self.refresh(shares, Self::queue(shares, id, pool));
+    }
+
+    /// The group of a class in a pool, but for one.
+    fn alike(
+        &self,
+        shares: &Shares<'_>,
+        class: &Class,
+        pool: Option<PoolId>,
+        but: Option<GroupId>,
+    ) -> Option<GroupId> {
+        let fits = |(at, group): &(&GroupId, &Group)| {
+            Some(**at) != but
+                && group.pool == pool
+                && group.first.is_some_and(|(.., id)| Class::of(shares.cluster, id) == *class)
+        };
+        self.groups.iter().find(fits).map(|(at, _)| *at)
+    }
+
+    /// Whether there can be another group of the same class.
+    fn may_have_likes(&self, at: GroupId) -> bool {
+        self.loose.iter().any(|loose| self.loose.contains(&at) || *loose != at)
+    }
+
+    /// A workload is out.
+    pub(crate) fn remove(&mut self, shares: &Shares<'_>, one: Candidate) {
+        self.take(shares, one);
+    }
+
+    /// Has those that are not like their groups any more stand with others.
+    pub(crate) fn regroup(&mut self, shares: &Shares<'_>, ids: &BTreeSet<WorkloadId>) {
+        for &id in ids {
+            let Some(group) = self.group_of(shares, id) else { continue };
+            let one = Candidate { id, group };
+            let pool = self.pool(one);
+            self.take(shares, one);
+            self.put(shares, id, pool);
+        }
+    }
+
+    /// The group in which a workload stands in line.
+    fn group_of(&self, shares: &Shares<'_>, id: WorkloadId) -> Option<GroupId> {
+        if let Some(moved) = self.moved.get(&id) {
+            return *moved;
+        }
+        let (row, _) = shares.memory.row_of(id)?;
+        self.begun.get(&row).copied().filter(|at| self.groups.contains_key(at))
+    }
+
+    /// What a workload could not get where it was tried, its equals cannot either: all of them go
+    /// on to their next pool, or are out.
+    pub(crate) fn fail_equals(&mut self, shares: &Shares<'_>, one: Candidate) {
+        let Some(mut group) = self.groups.remove(&one.group) else { return };
+        let queue = Self::queue(shares, one.id, group.pool);
+        if let (Some((queue, rank, id)), at) = (group.first.take(), one.group)
+            && let Some(ranked) = self.ranked.get_mut(&queue)
+        {
+            ranked.remove(&(rank, id, at));
+        }
+        let choices = shares.cluster.choices(one.id);
+        let at = choices.iter().position(|&choice| Some(choice) == group.pool);
+        let mut rest = at.into_iter().flat_map(|at| &choices[at + 1..]);
+        match rest.find(|pool| !self.hopeless.contains(&Some(**pool))) {
+            Some(&next) => {
+                group.pool = Some(next);
+                self.join(shares, one, group);
+                self.refresh(shares, Self::queue(shares, one.id, Some(next)));
+            }
+            None => {
+                for (_, id) in group.others {
+                    self.moved.insert(id, None);
+                }
+            }
+        }
+        self.refresh(shares, queue);
+    }
+
+    /// A group comes to another pool, where others may be that are alike.
+    fn join(&mut self, shares: &Shares<'_>, one: Candidate, mut group: Group) {
+        let other = self.may_have_likes(one.group).then(|| {
+            let class = Class::of(shares.cluster, one.id);
+            self.alike(shares, &class, group.pool, Some(one.group))
+        });
+        if let Some(other) = other.flatten()
+            && let Some(other) = self.groups.remove(&other)
+        {
+            if let Some((queue, rank, id)) = other.first
+                && let Some(ranked) = self.ranked.get_mut(&queue)
+            {
+                ranked.retain(|ranked| (ranked.0, ranked.1) != (rank, id));
+            }
+            group.row = group.row.or(other.row);
+            group.others.extend(other.others);
+        }
+        if let Some(row) = group.row {
+            self.begun.insert(row, one.group);
+        }
+        for (_, id) in &group.others {
+            self.moved.insert(*id, Some(one.group));
+        }
+        self.groups.insert(one.group, group);
+        self.rank(shares, one.group);
+    }
+}
+
+/// One whose turn it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Candidate {
+    pub(crate) id: WorkloadId,
+    group: GroupId,
+}

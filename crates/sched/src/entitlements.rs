@@ -1,0 +1,256 @@
+//! The fair shares of all queues, kept from one decision to the next. Owns: which of them can be
+//! different after some queues ask for more or less. What is kept equals what [`fair_shares`] says.
+//!
+//! Siblings divide what the queue above has. A sibling that asks for more gets more only where it does
+//! not yet ask for more than it gets: mostly none of the others is touched, and those need not even
+//! be looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Cluster, PoolId, QueueId};
+use units::{Kind, Resources};
+
+use crate::Policy;
+use crate::fair_share::{divide_one, fair_shares, promised, wanted};
+
+/// What each queue is entitled to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Entitlements {
+    pub(crate) fair: BTreeMap<QueueId, Resources>,
+    /// Queues that are entitled to more or less than when that was last asked for.
+    pub(crate) moved: BTreeSet<QueueId>,
+    /// What each asked for when it was last looked at.
+    requested: BTreeMap<QueueId, Resources>,
+    groups: BTreeMap<Siblings, Group>,
+}
+
+/// The queues below one, or without one above them, in a node pool.
+type Siblings = (Option<QueueId>, PoolId);
+
+/// What siblings divide.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    total: Resources,
+    /// What they want within their quotas.
+    promised: [u128; 3],
+    /// How many of them want more than that.
+    hungry: [usize; 3],
+}
+
+const fn place(kind: Kind) -> usize {
+    match kind {
+        Kind::Gpu => 0,
+        Kind::Cpu => 1,
+        Kind::Memory => 2,
+    }
+}
+
+/// What is left to do of an update.
+#[derive(Default)]
+struct Work {
+    /// Siblings by their distance from the root: those of them that ask for more or less.
+    groups: BTreeMap<(usize, Siblings), BTreeSet<QueueId>>,
+    /// Whether a decision about what waited before may be another one.
+    matters: bool,
+}
+
+impl Entitlements {
+    /// Looks at all queues.
+    pub(crate) fn all(cluster: &Cluster, policy: &Policy) -> Self {
+        let fair = fair_shares(cluster, policy);
+        let requested = cluster.queues().iter().map(|(id, queue)| (id, queue.requested));
+        let requested = requested.collect();
+        let mut all = Self { fair, requested, ..Self::default() };
+        for pool in cluster.divisions() {
+            all.learn(cluster, (None, pool));
+        }
+        all
+    }
+
+    /// Looks at all queues again.
+    pub(crate) fn renew(&mut self, cluster: &Cluster, policy: &Policy) {
+        let mut before = std::mem::replace(self, Self::all(cluster, policy));
+        self.moved = std::mem::take(&mut before.moved);
+        let other = |(id, fair): &(&QueueId, &Resources)| before.fair.get(*id) != Some(*fair);
+        self.moved.extend(self.fair.iter().filter(other).map(|(id, _)| *id));
+    }
+
+    /// Remembers what siblings, and all below them, divide.
+    fn learn(&mut self, cluster: &Cluster, at: Siblings) {
+        let siblings = siblings(cluster, at);
+        let mut group = Group { total: self.total(cluster, at), ..Group::default() };
+        for kind in Kind::ALL {
+            group.count(cluster, &siblings, kind);
+        }
+        self.groups.insert(at, group);
+        for queue in siblings {
+            if !cluster.queues()[queue].children.is_empty() {
+                self.learn(cluster, (Some(queue), at.1));
+            }
+        }
+    }
+
+    fn total(&self, cluster: &Cluster, (above, pool): Siblings) -> Resources {
+        match above {
+            Some(above) => self.fair.get(&above).copied().unwrap_or_default(),
+            None => cluster.capacity_of(pool),
+        }
+    }
+
+    /// Looks at what can be different now that these ask for more or less, and nothing else has
+    /// changed; says whether a decision about what waited before may be another one.
+    pub(crate) fn update(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        asks: &BTreeSet<QueueId>,
+    ) -> bool {
+        let mut work = Work::default();
+        for &id in asks {
+            let Some(queue) = cluster.queues().get(id) else { continue };
+            if self.requested.get(&id) != Some(&queue.requested) {
+                let depth = cluster.lineage(id).count();
+                let group = work.groups.entry((depth, (queue.parent, queue.pool))).or_default();
+                group.insert(id);
+            }
+        }
+        while let Some(((depth, at), changed)) = work.groups.pop_first() {
+            // A pool that was removed is divided no more.
+            if self.groups.contains_key(&at) {
+                self.divide_again(cluster, policy, (depth, at), &changed, &mut work);
+            }
+        }
+        work.matters
+    }
+
+    fn divide_again(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        (depth, at): (usize, Siblings),
+        changed: &BTreeSet<QueueId>,
+        work: &mut Work,
+    ) {
+        let mut group = self.groups.remove(&at).unwrap_or_default();
+        let total = self.total(cluster, at);
+        let mut touched: BTreeMap<QueueId, Resources> = BTreeMap::new();
+        for kind in Kind::ALL {
+            let before = group;
+            let other_total = before.total[kind] != total[kind];
+            group.total[kind] = total[kind];
+            for &id in changed {
+                group.recount(cluster, id, self.requested[&id], kind);
+            }
+            let easy = before.is_easy(kind) && group.is_easy(kind);
+            let bound = before.is_short(kind) == group.is_short(kind);
+            let same =
+                |id: &QueueId| bound && !other_total && self.gets_the_same(cluster, *id, kind);
+            if easy {
+                for &id in changed {
+                    let gets = wanted(&cluster.queues()[id], kind);
+                    touched.entry(id).or_insert_with(|| self.fair[&id])[kind] = gets;
+                }
+            } else if other_total || !changed.iter().all(same) {
+                let all = siblings(cluster, at);
+                let rows: Vec<_> = all.iter().map(|&id| &cluster.queues()[id]).collect();
+                let shares = divide_one(&rows, policy, kind, total[kind]);
+                for (&id, gets) in all.iter().zip(shares) {
+                    if self.fair[&id][kind] != gets {
+                        touched.entry(id).or_insert_with(|| self.fair[&id])[kind] = gets;
+                    }
+                }
+            }
+        }
+        self.groups.insert(at, group);
+        for &id in changed {
+            touched.entry(id).or_insert_with(|| self.fair[&id]);
+        }
+        for (id, fair) in touched {
+            let queue = &cluster.queues()[id];
+            let requested = self.requested.insert(id, queue.requested).unwrap_or_default();
+            let before = self.fair.insert(id, fair).unwrap_or_default();
+            work.matters |= matters(cluster, id, (before, requested), (fair, queue.requested));
+            if before != fair {
+                self.moved.insert(id);
+                if !queue.children.is_empty() {
+                    work.groups.entry((depth + 1, (Some(id), queue.pool))).or_default();
+                }
+            }
+        }
+    }
+
+    /// Whether a queue wanted more than it got, and still does: how much more is no matter to anybody.
+    fn gets_the_same(&self, cluster: &Cluster, id: QueueId, kind: Kind) -> bool {
+        let queue = &cluster.queues()[id];
+        let now = wanted(queue, kind);
+        let before = self.requested[&id][kind].min(queue.share.limit[kind]);
+        let least = before.min(now);
+        let enough = self.fair[&id][kind].saturating_add(kind.share_unit());
+        before == now || (least >= enough && least >= queue.share.quota[kind])
+    }
+}
+
+impl Group {
+    fn count(&mut self, cluster: &Cluster, siblings: &[QueueId], kind: Kind) {
+        let rows = || siblings.iter().map(|&id| &cluster.queues()[id]);
+        let hungry = rows().filter(|queue| wanted(queue, kind) > promised(queue, kind)).count();
+        self.hungry[place(kind)] = hungry;
+        self.promised[place(kind)] = rows().map(|queue| u128::from(promised(queue, kind))).sum();
+    }
+
+    /// A sibling asks for something else than before.
+    fn recount(&mut self, cluster: &Cluster, id: QueueId, before: Resources, kind: Kind) {
+        let queue = &cluster.queues()[id];
+        let wanted_before = before[kind].min(queue.share.limit[kind]);
+        let promised_before = wanted_before.min(queue.share.quota[kind]);
+        let sum = &mut self.promised[place(kind)];
+        *sum = *sum + u128::from(promised(queue, kind)) - u128::from(promised_before);
+        let hungry = &mut self.hungry[place(kind)];
+        *hungry += usize::from(wanted(queue, kind) > promised(queue, kind));
+        *hungry -= usize::from(wanted_before > promised_before);
+    }
+
+    /// Whether there is less than the quotas promise.
+    fn is_short(&self, kind: Kind) -> bool {
+        self.promised[place(kind)] > u128::from(self.total[kind])
+    }
+
+    /// Whether everybody gets what it wants, because that is promised to all.
+    fn is_easy(&self, kind: Kind) -> bool {
+        !self.is_short(kind) && self.hungry[place(kind)] == 0
+    }
+}
+
+fn siblings(cluster: &Cluster, (above, pool): Siblings) -> Vec<QueueId> {
+    match above {
+        Some(above) => cluster.queues()[above].children.iter().copied().collect(),
+        None => cluster.roots(pool).collect(),
+    }
+}
+
+/// Whether anything that waited before could be decided in another way, as a queue has this share and
+/// asks for so much. It could not if the queue gets all it asks for, then and now: what is held and
+/// what one of its workloads asks for is no more than that.
+fn matters(
+    cluster: &Cluster,
+    id: QueueId,
+    (fair, requested): (Resources, Resources),
+    (fair_now, requested_now): (Resources, Resources),
+) -> bool {
+    let queue = &cluster.queues()[id];
+    let held = queue.held();
+    Kind::ALL.into_iter().any(|kind| {
+        let sated = |fair: Resources, requested: Resources| {
+            kind != Kind::Gpu && fair[kind] >= requested[kind] && held[kind] <= requested[kind]
+        };
+        if sated(fair, requested) && sated(fair_now, requested_now) {
+            return false;
+        }
+        let deserved = |fair: Resources, requested: Resources| {
+            let most = queue.share.quota[kind].min(requested[kind]).min(queue.share.limit[kind]);
+            if fair[kind] < most { fair[kind] } else { queue.share.quota[kind] }
+        };
+        fair[kind] != fair_now[kind]
+            || deserved(fair, requested) != deserved(fair_now, requested_now)
+    })
+}

@@ -1,0 +1,314 @@
+//! What is known from earlier decisions. Owns: which waiting workloads are alike, why they wait, and
+//! when there is nothing to decide. A plan is the same without it, byte for byte.
+//!
+//! After a decision that changed nothing, what waited then will wait as long as nothing but the
+//! number of those that wait is different: another of a class that found no place finds none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Changes, Cluster, PodId, QueueId, WorkloadId};
+use units::{Instant, Resources};
+
+use crate::class::Class;
+use crate::entitlements::Entitlements;
+use crate::order::{Rank, by_rank};
+use crate::turn::turn;
+use crate::{Pending, Policy, Profile};
+
+/// What is known of a cluster from earlier decisions about it.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    /// How often the changes of the cluster had been taken; none if nothing is known.
+    taken: Option<u64>,
+    policy: Option<Policy>,
+    pub(crate) entitlements: Entitlements,
+    /// Queues that have come to ask for more or less in the last decision.
+    asks: BTreeSet<QueueId>,
+    /// Those that may be considered now, by what they have in common.
+    rows: BTreeMap<RowId, Row>,
+    ids: BTreeMap<Class, RowId>,
+    last_id: u64,
+    /// Those that wait, have a place reserved, or are held back.
+    known: BTreeMap<WorkloadId, Known>,
+    /// Those that are not to be considered before a time.
+    pub(crate) resting: BTreeSet<(Instant, WorkloadId)>,
+    /// Those that wait for reasons of their own.
+    pub(crate) odd: BTreeMap<WorkloadId, Vec<Pending>>,
+    /// Whose reasons have not been told.
+    pub(crate) fresh: BTreeSet<WorkloadId>,
+    /// The last decision, if it changed nothing and was complete.
+    pub(crate) settled: Option<Settled>,
+    /// The only classes that are looked at; all if not given.
+    pub(crate) only: Option<BTreeSet<RowId>>,
+}
+
+/// Number of a class; not given again.
+pub(crate) type RowId = u64;
+
+/// Waiting workloads that are the same to every decision.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) class: Class,
+    pub(crate) members: BTreeSet<(Rank, WorkloadId)>,
+    pub(crate) reasons: Option<Vec<Pending>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    rank: Rank,
+    row: Option<RowId>,
+    not_before: Instant,
+}
+
+/// A decision that changed nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Settled {
+    pub(crate) revision: u64,
+    pub(crate) wake_at: Option<Instant>,
+    pub(crate) trials: u64,
+    /// How many may be the next to have room kept for them.
+    pub(crate) due: usize,
+}
+
+/// What has changed since the last decision.
+pub(crate) struct News {
+    /// Classes that there were not.
+    pub(crate) classes: BTreeSet<RowId>,
+    /// Whether nothing else has come than workloads that are alike to others, and such classes.
+    pub(crate) is_more_of_the_same: bool,
+}
+
+impl Memory {
+    /// Knows of nothing but what queues are entitled to.
+    pub(crate) fn of_shares(cluster: &Cluster, policy: &Policy) -> Self {
+        Self { entitlements: Entitlements::all(cluster, policy), ..Self::default() }
+    }
+
+    /// What each queue is entitled to, as of the last decision.
+    #[must_use]
+    pub const fn shares(&self) -> &BTreeMap<QueueId, Resources> {
+        &self.entitlements.fair
+    }
+
+    /// The queues that are entitled to more or less than when this was last asked for.
+    pub fn take_moved_shares(&mut self) -> BTreeSet<QueueId> {
+        std::mem::take(&mut self.entitlements.moved)
+    }
+
+    pub(crate) fn into_shares(self) -> BTreeMap<QueueId, Resources> {
+        self.entitlements.fair
+    }
+
+    pub(crate) fn row(&self, id: RowId) -> Option<&Row> {
+        self.rows.get(&id)
+    }
+
+    /// The classes that are looked at.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (RowId, &Row)> {
+        let wanted = |id: &RowId| self.only.as_ref().is_none_or(|only| only.contains(id));
+        self.rows.iter().filter(move |(id, _)| wanted(id)).map(|(id, row)| (*id, row))
+    }
+
+    /// Takes in why the workloads of a class wait; adds those that have to be told.
+    pub(crate) fn explain_class(
+        &mut self,
+        at: RowId,
+        reasons: Vec<Pending>,
+        pending: &mut BTreeMap<WorkloadId, Vec<Pending>>,
+    ) {
+        let Some(row) = self.rows.get_mut(&at) else { return };
+        if row.reasons.as_ref() == Some(&reasons) {
+            return;
+        }
+        let plain = row.members.iter().filter(|(_, id)| !self.odd.contains_key(id));
+        pending.extend(plain.map(|&(_, id)| (id, reasons.clone())));
+        row.reasons = Some(reasons);
+    }
+
+    /// The class of a candidate, and its place in the line.
+    pub(crate) fn row_of(&self, id: WorkloadId) -> Option<(RowId, Rank)> {
+        let known = self.known.get(&id)?;
+        known.row.map(|row| (row, known.rank))
+    }
+
+    /// Takes in what has changed.
+    pub(crate) fn learn(&mut self, cluster: &mut Cluster, now: Instant, policy: &Policy) -> News {
+        // The other profile looks at everything each time.
+        let is_first = self.taken != Some(cluster.changes_taken())
+            || self.policy.as_ref() != Some(policy)
+            || matches!(policy.profile, Profile::Kai(_));
+        let changes = cluster.take_changes();
+        let mut changed = changes.workloads.clone();
+        if is_first || changes.renamed {
+            let known = std::mem::take(&mut self.known);
+            self.forget(policy);
+            self.fresh.extend(known.into_keys());
+            changed.extend(cluster.waiting());
+            let pods = cluster.reserved().iter().chain(cluster.gated());
+            changed.extend(pods.map(|&pod| cluster.pods()[pod].workload));
+            self.entitlements.renew(cluster, policy);
+        }
+        self.taken = Some(cluster.changes_taken());
+        let matters = self.learn_shares(cluster, policy, &changes);
+        let rested = self.resting.iter().take_while(|(until, _)| *until <= now);
+        changed.extend(rested.map(|&(_, id)| id).collect::<Vec<_>>());
+        let mut news = self.index(cluster, now, &changed);
+        news.is_more_of_the_same &= !matters;
+        news
+    }
+
+    /// The same during a decision, which changes only where pods are.
+    pub(crate) fn follow(&mut self, cluster: &mut Cluster, now: Instant) {
+        let changes = cluster.take_changes();
+        self.taken = Some(cluster.changes_taken());
+        // What they are entitled to stays as it is until the next decision.
+        self.asks.extend(changes.asks);
+        self.index(cluster, now, &changes.workloads);
+    }
+
+    fn forget(&mut self, policy: &Policy) {
+        let last_id = self.last_id;
+        *self = Self { policy: Some(policy.clone()), last_id, ..Self::default() };
+    }
+
+    fn learn_shares(&mut self, cluster: &Cluster, policy: &Policy, changes: &Changes) -> bool {
+        if changes.division || !changes.shares.is_empty() {
+            self.entitlements.renew(cluster, policy);
+            return true;
+        }
+        let mut asks = std::mem::take(&mut self.asks);
+        asks.extend(&changes.asks);
+        self.entitlements.update(cluster, policy, &asks)
+    }
+
+    /// Looks at these workloads again.
+    fn index(&mut self, cluster: &Cluster, now: Instant, changed: &BTreeSet<WorkloadId>) -> News {
+        let mut news = News { classes: BTreeSet::new(), is_more_of_the_same: true };
+        for &id in changed {
+            let now = Standing::of(cluster, now, id);
+            let was_odd = self.odd.contains_key(&id);
+            let same = match (&now, self.known.get(&id)) {
+                (None, None) => true,
+                (Some(now), Some(known)) => {
+                    let row = now.class.as_ref().map(|class| self.ids.get(class).copied());
+                    (now.rank, now.not_before) == (known.rank, known.not_before)
+                        && row.map_or(known.row.is_none(), |row| row.is_some() && row == known.row)
+                        && !(now.is_odd || was_odd)
+                }
+                _ => false,
+            };
+            if same {
+                continue;
+            }
+            let was_first = self.leave(id);
+            self.fresh.insert(id);
+            let Some(now) = now else {
+                news.is_more_of_the_same &= !was_odd && !was_first;
+                continue;
+            };
+            let is_odd = now.is_odd;
+            let joined = self.join(id, now);
+            let is_first = |row: &Row| row.members.first().is_some_and(|first| first.1 == id);
+            match joined.and_then(|at| Some((at, self.rows.get(&at)?))) {
+                Some((at, row)) if is_first(row) && row.reasons.is_none() => {
+                    news.classes.insert(at);
+                }
+                Some((_, row)) if is_first(row) => news.is_more_of_the_same = false,
+                _ => {}
+            }
+            news.is_more_of_the_same &= !was_odd && !was_first && !is_odd;
+        }
+        news
+    }
+
+    /// Takes a workload out; says whether it was the first of its class.
+    fn leave(&mut self, id: WorkloadId) -> bool {
+        self.odd.remove(&id);
+        let Some(known) = self.known.remove(&id) else { return false };
+        self.resting.remove(&(known.not_before, id));
+        let Some((at, row)) = known.row.and_then(|at| Some((at, self.rows.get_mut(&at)?))) else {
+            return false;
+        };
+        let was_first = row.members.first().is_some_and(|member| member.1 == id);
+        row.members.remove(&(known.rank, id));
+        if row.members.is_empty()
+            && let Some(row) = self.rows.remove(&at)
+        {
+            self.ids.remove(&row.class);
+        }
+        was_first
+    }
+
+    /// Has a workload be known as it stands; its class, if it may be considered.
+    fn join(&mut self, id: WorkloadId, now: Standing) -> Option<RowId> {
+        let Standing { rank, not_before, class, rests, is_odd } = now;
+        let row = class.map(|class| {
+            let at = self.ids.get(&class).copied().unwrap_or_else(|| {
+                self.last_id += 1;
+                self.ids.insert(class.clone(), self.last_id);
+                let row = Row { class, members: BTreeSet::new(), reasons: None };
+                self.rows.insert(self.last_id, row);
+                self.last_id
+            });
+            if let Some(row) = self.rows.get_mut(&at) {
+                row.members.insert((rank, id));
+            }
+            at
+        });
+        if rests {
+            self.resting.insert((not_before, id));
+        }
+        if is_odd {
+            self.odd.insert(id, Vec::new());
+        }
+        self.known.insert(id, Known { rank, row, not_before });
+        row
+    }
+
+    /// Tells those that have come since the last decision, or changed, why they wait.
+    pub(crate) fn tell_fresh(&mut self, pending: &mut BTreeMap<WorkloadId, Vec<Pending>>) {
+        for id in std::mem::take(&mut self.fresh) {
+            let of_class = || self.rows.get(&self.known.get(&id)?.row?)?.reasons.as_ref();
+            let reasons = self.odd.get(&id).or_else(of_class).cloned().unwrap_or_default();
+            pending.insert(id, reasons);
+        }
+    }
+
+    /// The first of a class that has no reasons of its own.
+    pub(crate) fn plain_member(&self, row: &Row) -> Option<WorkloadId> {
+        row.members.iter().map(|member| member.1).find(|id| !self.odd.contains_key(id))
+    }
+}
+
+/// How a workload stands that waits, has a place reserved, or is held back.
+struct Standing {
+    rank: Rank,
+    not_before: Instant,
+    /// What it has in common with others, if it may be considered.
+    class: Option<Class>,
+    rests: bool,
+    /// Whether it waits for reasons of its own.
+    is_odd: bool,
+}
+
+impl Standing {
+    fn of(cluster: &Cluster, now: Instant, id: WorkloadId) -> Option<Self> {
+        let workload = cluster.workloads().get(id)?;
+        let waits = cluster.is_waiting(id);
+        let next = |pod: &PodId| cluster.pods()[*pod].occupancy.next.is_some();
+        let reserved = !cluster.reserved().is_empty() && workload.pods.iter().any(next);
+        let gated = workload.pods.iter().any(|pod| cluster.gated().contains(pod));
+        if !(waits || reserved || gated) {
+            return None;
+        }
+        let rests = waits && workload.not_before > now;
+        let is_odd = reserved || gated || rests || turn(cluster, id, &[]).is_empty();
+        Some(Self {
+            rank: by_rank(cluster, id),
+            not_before: workload.not_before,
+            class: (waits && !rests).then(|| Class::of(cluster, id)),
+            rests,
+            is_odd,
+        })
+    }
+}
