@@ -72,6 +72,8 @@ pub(crate) struct Dispatcher {
     gpus_told: Troubles,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
+    /// How often in a row no decision was to be had.
+    failures: u32,
 }
 
 impl Dispatcher {
@@ -82,7 +84,8 @@ impl Dispatcher {
         inbox: Inbox,
         snapshot: store::Snapshot,
     ) -> Result<Self, Error> {
-        let Options { nodes, engine, store, policy, unseal, node_access, .. } = options;
+        let Options { nodes, engine, store, policy, unseal, node_access, decision_fault, .. } =
+            options;
         let completion = Completion { unseal, node_access };
         // Taken before the list is asked for: what happens in between is then seen twice, not
         // missed.
@@ -93,7 +96,8 @@ impl Dispatcher {
         let (executor, told) =
             Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
         let gpus_told = Troubles::default();
-        let state = State::recover(snapshot, &nodes, &gpus_told, policy.usage, &line)?;
+        let mut state = State::recover(snapshot, &nodes, &gpus_told, policy.usage, &line)?;
+        state.aside.fault = decision_fault;
         let mut dispatcher = Self {
             state,
             executor,
@@ -111,8 +115,12 @@ impl Dispatcher {
             halted: false,
             gpus_told,
             stale: false,
+            failures: 0,
         };
-        dispatcher.reconcile().await?;
+        match dispatcher.reconcile().await {
+            Err(_) if dispatcher.failures > 0 => Box::pin(dispatcher.try_rebuild()).await?,
+            opened => opened?,
+        }
         Ok(dispatcher)
     }
 
@@ -230,7 +238,7 @@ impl Dispatcher {
             }
         }
         if let Err(error) = self.commit(answers).await {
-            tracing::error!(%error, "the state could not be written; it is built again");
+            tracing::error!(%error, "nothing of this batch counts; the state is built again");
             self.stale = true;
             self.rebuild(Vec::new()).await;
         }
@@ -245,7 +253,12 @@ impl Dispatcher {
         self.state.expire_due();
         self.policy.pools = self.state.placements(self.policy.placement);
         let began = std::time::Instant::now();
-        self.state.decide(&self.policy, &*self.engine);
+        if let Err(error) = self.state.try_decide(&self.policy, &*self.engine) {
+            self.failures += 1;
+            refuse(answers, &error);
+            return Err(error);
+        }
+        self.failures = 0;
         self.shared.metrics.decided(began);
         let before = self.shared.view.load_full();
         let batch = self.state.finish(&before);
@@ -253,11 +266,7 @@ impl Dispatcher {
             && let Err(error) = self.write(&batch.changes).await
         {
             let error = Error::from(error);
-            for (outcome, reply) in answers {
-                // A refusal stands whether or not it could be written to the audit log.
-                let answer = outcome.and_then(|_| Err(error.clone()));
-                answer_to(reply, answer);
-            }
+            refuse(answers, &error);
             return Err(error);
         }
         self.show(batch, answers);
@@ -344,9 +353,22 @@ impl Dispatcher {
         self.told = told;
         let snapshot = self.store.load().await?;
         let (nodes, gpus) = (&self.nodes, &self.gpus_told);
-        self.state = State::recover(snapshot, nodes, gpus, self.policy.usage, &self.line)?;
+        let mut state = State::recover(snapshot, nodes, gpus, self.policy.usage, &self.line)?;
+        state.keep_aside(std::mem::take(&mut self.state.aside));
+        self.state = state;
         self.state.halted = self.halted;
+        if self.failures > 0 {
+            self.state.set_culprits_aside(&self.policy, self.failures > 1);
+        }
         self.reconcile().await
+    }
+}
+
+/// Answers that nothing of what was asked counts.
+fn refuse(answers: Vec<(Result<Subject, Error>, Reply)>, error: &Error) {
+    for (outcome, reply) in answers {
+        // A refusal stands whether or not it could be written to the audit log.
+        answer_to(reply, outcome.and_then(|_| Err(error.clone())));
     }
 }
 

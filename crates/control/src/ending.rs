@@ -185,6 +185,7 @@ impl State {
         }
         let Some(model) = workload.model.take() else { return };
         self.by_model.remove(&model);
+        self.aside.ids.remove(&id);
         if self.explained.contains(&id) {
             self.explain_one(id, &[]);
         }

@@ -51,6 +51,7 @@ mod runs;
 mod secrets;
 mod service;
 mod serving;
+mod set_aside;
 mod shared_map;
 mod spec;
 mod state;
@@ -94,6 +95,7 @@ pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, Readiness, RelatedUrl, Revision, Scaling,
     Serving, Target,
 };
+pub use set_aside::DecisionFault;
 pub use shared_map::SharedMap;
 pub use spec::{
     CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretTo, SecretUse, Together,

@@ -8,7 +8,7 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::retention::Kept;
-use crate::{Clock, NodeAccess};
+use crate::{Clock, DecisionFault, NodeAccess};
 
 /// Everything the dispatcher works with.
 pub struct Options {
@@ -35,6 +35,8 @@ pub struct Options {
     pub node_access: Arc<NodeAccess>,
     /// How long the logs are kept.
     pub kept: Kept,
+    /// What makes decisions fail, in trials.
+    pub decision_fault: Option<DecisionFault>,
 }
 
 /// Opens the sealed values of an object, `<kind>/<id>`: each by its name, or why it cannot be done.

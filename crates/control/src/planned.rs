@@ -30,7 +30,13 @@ impl State {
             self.explain_clearing_up();
             return;
         }
+        if self.aside.all {
+            self.wake_at = None;
+            self.explain_aside();
+            return;
+        }
         for _ in 0..CYCLES_MAX {
+            self.fail_if_wanted(&self.cluster);
             let plan = self.memory.cycle(&mut self.cluster, self.now, policy);
             let freed = self.carry_over(plan);
             self.assemble(engine);
@@ -38,6 +44,7 @@ impl State {
                 break;
             }
         }
+        self.explain_aside();
         self.observe_usage();
     }
 
@@ -139,6 +146,7 @@ impl State {
         let (no_more, waiting): (Vec<_>, Vec<_>) = pending
             .iter()
             .filter_map(|(model, reasons)| Some((*self.by_model.get(model)?, reasons)))
+            .filter(|(id, reasons)| reasons.is_empty() || !self.aside.ids.contains(id))
             .partition(|(_, reasons)| reasons.is_empty());
         for (id, _) in no_more {
             if self.explained.contains(&id) {

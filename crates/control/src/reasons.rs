@@ -4,6 +4,8 @@ use sched::Code;
 
 /// Nothing is placed while runs exist that should not: what they hold is not in the books.
 pub(crate) const CLEARING_UP: Code = Code { code: "P304", name: "ClearingUp" };
+/// The scheduler failed on it, and does not look at it any more.
+pub(crate) const SET_ASIDE: Code = Code { code: "P307", name: "SetAside" };
 /// The place of a pod does not exist any more.
 pub(crate) const NODE_GONE: Code = Code { code: "E201", name: "NodeGone" };
 /// It ran for as long as its project or department allows.
@@ -31,7 +33,7 @@ pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStoppe
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 13] = [
+pub(crate) const ALL: [Code; 14] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -45,4 +47,5 @@ pub(crate) const ALL: [Code; 13] = [
     NOT_STARTED,
     FAILED,
     CLEARING_UP,
+    SET_ASIDE,
 ];

@@ -15,6 +15,7 @@ use crate::limits::Planned;
 use crate::meter::IdleSince;
 use crate::options::NodeSpec;
 use crate::reasons::NODE_GONE;
+use crate::set_aside::Aside;
 use crate::state::{News, Node, Outbox, State};
 use crate::time::Line;
 use crate::{Error, persist};
@@ -117,6 +118,7 @@ impl State {
             by_model: BTreeMap::new(),
             holders: BTreeMap::new(),
             memory: sched::Memory::default(),
+            aside: Aside::default(),
             assembling: BTreeSet::new(),
             short_of_ports: BTreeSet::new(),
             restarting: BTreeMap::new(),
@@ -144,12 +146,25 @@ impl State {
         state.add_nodes(nodes)?;
         state.add_org(&snapshot)?;
         state.allocations = snapshot.allocations.into_iter().map(|row| (row.pod_id, row)).collect();
-        let mut pods = by_workload(snapshot.pods);
+        let placed = state.restore_workloads(snapshot.workloads, snapshot.pods)?;
+        state.restore_places(&placed);
+        state.restore_usage(usage, &snapshot.usage);
+        state.show_everything();
+        Ok(state)
+    }
+
+    /// Workloads with their pods; answers what each pod was, with its number in its workload.
+    fn restore_workloads(
+        &mut self,
+        workloads: Vec<store::WorkloadRow>,
+        pods: Vec<PodRow>,
+    ) -> Result<Vec<(Uuid, usize, PodRow)>, Error> {
+        let mut pods = by_workload(pods);
         let mut placed = Vec::new();
-        for row in snapshot.workloads {
+        for row in workloads {
             let (id, mut workload) = (row.id, persist::workload_from_row(row)?);
             // The clock may have been set back since: no delay is longer than the longest.
-            let latest = now.plus_ms(BACK_OFF_MS_MAX);
+            let latest = self.now.plus_ms(BACK_OFF_MS_MAX);
             workload.not_before = workload.not_before.map(|at| at.min(latest));
             let rows = pods.remove(&id).unwrap_or_default();
             for row in &rows {
@@ -157,14 +172,11 @@ impl State {
                 pod.restart_at = pod.restart_at.map(|at| at.min(latest));
                 workload.pods.push(pod);
             }
-            state.add(workload, rows.iter().any(|row| row.body.current.is_some()))?;
-            state.note_expiry(id);
+            self.add(workload, rows.iter().any(|row| row.body.current.is_some()))?;
+            self.note_expiry(id);
             placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));
         }
-        state.restore_places(&placed);
-        state.restore_usage(usage, &snapshot.usage);
-        state.show_everything();
-        Ok(state)
+        Ok(placed)
     }
 
     fn add_nodes(&mut self, nodes: &[NodeSpec]) -> Result<(), Error> {

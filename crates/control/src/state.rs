@@ -18,6 +18,7 @@ use crate::metrics::Tally;
 use crate::objects::Object;
 use crate::options::NodeSpec;
 use crate::pools::{self, Pool};
+use crate::set_aside::Aside;
 use crate::spec::{GpuSpec, PodSpec, SecretUse};
 use crate::view::{Event, NodeTypes, Phase, ReasonView, Rules, Share};
 
@@ -276,6 +277,7 @@ pub(crate) struct State {
     pub(crate) holders: BTreeMap<u64, BTreeSet<Uuid>>,
     /// What is known from earlier decisions, and what each queue is entitled to.
     pub(crate) memory: sched::Memory,
+    pub(crate) aside: Aside,
     /// Gangs of which somebody got a place in this decision.
     pub(crate) assembling: BTreeSet<Uuid>,
     /// Those of them that were told that there are too few ports.

@@ -120,6 +120,9 @@ impl State {
         let (model, expiry) = (workload.model, expiry(workload));
         if let Some(model) = model {
             self.cluster.set_precedence(model, spec.priority, spec.preemptible);
+            if self.aside.ids.remove(&id) {
+                self.cluster.set_not_before(model, Instant(0));
+            }
         }
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.spec = Arc::new(spec);

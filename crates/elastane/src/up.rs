@@ -240,6 +240,7 @@ async fn open(
         unseal: api::unseal(vault.clone()),
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
         kept: config.kept(),
+        decision_fault: None,
     };
     let (service, control) =
         control::Service::open(options).await.map_err(|error| failed(&error))?;

@@ -81,6 +81,7 @@ impl Server {
                 NodeAccess::new(&["/usr/share".into()], &[dir.path().into()]).unwrap(),
             ),
             kept: control::Kept::default(),
+            decision_fault: None,
         };
         let (service, control) = Service::open(options).await.unwrap();
         let shutdown = Shutdown::default();

@@ -25,6 +25,7 @@ mod refusals;
 mod restart;
 mod retention;
 mod secrets;
+mod set_aside;
 mod topologies;
 mod update;
 mod usage;

@@ -14,6 +14,7 @@ use sqlx::Connection;
 use store::{Database, Store};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use units::Instant;
 use uuid::Uuid;
 
 use crate::fake::{FakeEngine, ManualClock};
@@ -319,6 +320,19 @@ impl World {
     }
 }
 
+/// How long after the start of a world `poison-later` makes decisions fail.
+pub(crate) const LATER_MS: u64 = 100_000;
+
+/// Fails as a scheduler with a fault: when it looks at a workload called `poison`, or later at one
+/// called `poison-later`.
+fn poisoned(cluster: &model::Cluster, now: Instant) {
+    for row in cluster.waiting().map(|id| &cluster.workloads()[id]) {
+        let is_later = now >= Instant(1_000_000 + LATER_MS) && row.spec.name == "poison-later";
+        let fails = row.not_before <= now && (is_later || row.spec.name == "poison");
+        assert!(!fails, "a fault of the scheduler, for trial");
+    }
+}
+
 /// Opens `{"key": "value"}`, and nothing else.
 fn unseal(of: &str, text: &str) -> Result<BTreeMap<String, String>, String> {
     serde_json::from_str(text).map_err(|_| format!("{of} is sealed with another key"))
@@ -344,6 +358,7 @@ async fn open(
         unseal: Arc::new(unseal),
         node_access: Default::default(),
         kept: control::Kept::default(),
+        decision_fault: Some(poisoned),
     };
     Service::open(options).await.unwrap()
 }
