@@ -117,7 +117,7 @@ impl State {
             by_model: BTreeMap::new(),
             memory: sched::Memory::default(),
             assembling: BTreeSet::new(),
-            short_of_ports: BTreeSet::new(),
+            short_of_ports: BTreeMap::new(),
             restarting: BTreeMap::new(),
             strays: BTreeSet::new(),
             explained: BTreeSet::new(),
