@@ -16,6 +16,19 @@ const PORT_FIRST: u16 = 20_000;
 const PORT_COUNT: u16 = 10_000;
 /// After so long it is looked for ports again, where there were too few.
 const PORTS_AGAIN_MS: u64 = 5_000;
+/// Most ports that are tried in one decision, beside as many as are needed.
+const TRIED_AT_A_TIME: usize = 256;
+/// After so long the next are tried.
+const NEXT_PORTS_MS: u64 = 10;
+
+/// How far the search for the ports of a workload has come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PortSearch {
+    tried: u16,
+    free: Vec<u16>,
+    /// Whether it was told that there are too few.
+    is_told: bool,
+}
 
 impl Workload {
     /// The numbers of its pods, set by set, that are to run unless somebody wants otherwise: those
@@ -152,39 +165,31 @@ impl State {
     }
 
     /// Gives some pods ports that no pod in a place has and nobody listens on. Each time others, so
-    /// that what may be left of the last runs disturbs nobody. Where there are too few, nobody gets
-    /// one and it is tried again with the next decision, or a little later.
+    /// that what may be left of the last runs disturbs nobody. Only so many are tried at a time, since
+    /// others wait for the decision: where more are in use the search goes on a moment later. Where
+    /// there are too few, nobody gets one and it begins again a little later.
     fn give_ports(&mut self, id: Uuid, numbers: &[usize], engine: &dyn Engine) -> bool {
-        let Some(workload) = self.workloads.get(&id) else { return false };
-        let living = self.by_model.values().filter_map(|living| self.workloads.get(living));
-        let gets_another = |w: &Workload, number| w.id == id && numbers.contains(&number);
-        let keep = living.flat_map(|w| {
-            let pods = w.pods.iter().enumerate();
-            pods.filter(move |(number, _)| !gets_another(w, *number)).map(|(_, pod)| pod)
-        });
-        let has_place = |pod: &&Pod| self.occupancy(pod).current.is_some();
-        let taken: BTreeSet<u16> = keep.filter(has_place).filter_map(|pod| pod.port).collect();
+        let mut search = self.short_of_ports.remove(&id).unwrap_or_default();
+        let taken = self.ports_in_use(id, numbers);
+        let Some(workload) = self.workloads.get_mut(&id) else { return false };
         let before = workload.pods.iter().filter_map(|pod| pod.port).max();
         let [.., high, low] = id.into_bytes();
         let start = before.map_or(u16::from_be_bytes([high, low]), |port| port - PORT_FIRST + 1);
-        let ports: Vec<_> = (0..PORT_COUNT)
-            .map(|step| PORT_FIRST + (start % PORT_COUNT + step) % PORT_COUNT)
-            .filter(|port| !taken.contains(port) && engine.port_is_free(*port))
-            .take(numbers.len())
-            .collect();
-        if ports.len() < numbers.len() {
-            if self.short_of_ports.insert(id) {
-                let message = "too few ports are free on this machine for its pods, which wait";
-                self.say(id, News::new("TooFewPorts", message.to_owned()).warning());
+        search.free.retain(|port| !taken.contains(port));
+        let mut left = numbers.len() + TRIED_AT_A_TIME;
+        while search.free.len() < numbers.len() && search.tried < PORT_COUNT && left > 0 {
+            let port = PORT_FIRST + (start % PORT_COUNT + search.tried) % PORT_COUNT;
+            search.tried += 1;
+            if !taken.contains(&port) {
+                left -= 1;
+                search.free.extend(Some(port).filter(|&port| engine.port_is_free(port)));
             }
-            self.assembling.insert(id);
-            let again = self.now.plus_ms(PORTS_AGAIN_MS);
-            self.wake_at = Some(self.wake_at.map_or(again, |at| at.min(again)));
+        }
+        if search.free.len() < numbers.len() {
+            self.search_on(id, search);
             return false;
         }
-        self.short_of_ports.remove(&id);
-        let Some(workload) = self.workloads.get_mut(&id) else { return false };
-        let mut ports = ports.into_iter();
+        let mut ports = search.free.into_iter();
         for &number in numbers {
             if let Some(pod) = workload.pods.get_mut(number) {
                 pod.port = ports.next();
@@ -192,6 +197,33 @@ impl State {
         }
         self.touch(id);
         true
+    }
+
+    /// The ports of all pods in a place but those of a workload that get others.
+    fn ports_in_use(&self, id: Uuid, numbers: &[usize]) -> BTreeSet<u16> {
+        let there = self.cluster.nodes().iter().flat_map(|(_, node)| &node.pods);
+        let there = there.filter(|pod| self.cluster.pods()[**pod].occupancy.current.is_some());
+        let homes = there.filter_map(|&pod| self.home_of(pod));
+        let keep = homes.filter(|(home, number)| *home != id || !numbers.contains(number));
+        let pods = keep.filter_map(|(home, number)| self.workloads.get(&home)?.pods.get(number));
+        pods.filter_map(|pod| pod.port).collect()
+    }
+
+    /// The search for ports goes on with the next decision.
+    fn search_on(&mut self, id: Uuid, mut search: PortSearch) {
+        let mut wait_ms = NEXT_PORTS_MS;
+        if search.tried == PORT_COUNT {
+            if !std::mem::replace(&mut search.is_told, true) {
+                let message = "too few ports are free on this machine for its pods, which wait";
+                self.say(id, News::new("TooFewPorts", message.to_owned()).warning());
+            }
+            (search.tried, search.free) = (0, Vec::new());
+            wait_ms = PORTS_AGAIN_MS;
+        }
+        self.short_of_ports.insert(id, search);
+        self.assembling.insert(id);
+        let again = self.now.plus_ms(wait_ms);
+        self.wake_at = Some(self.wake_at.map_or(again, |at| at.min(again)));
     }
 
     /// The pods that a pod works together with.

@@ -11,6 +11,7 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::command::{ShareChange, WorkloadSpec};
+use crate::gang::PortSearch;
 use crate::health::{Trouble, Troubles};
 use crate::limits::{Limit, Planned};
 use crate::meter::IdleSince;
@@ -280,8 +281,8 @@ pub(crate) struct State {
     pub(crate) aside: Aside,
     /// Gangs of which somebody got a place in this decision.
     pub(crate) assembling: BTreeSet<Uuid>,
-    /// Those of them that were told that there are too few ports.
-    pub(crate) short_of_ports: BTreeSet<Uuid>,
+    /// Those of them for which ports are being looked for.
+    pub(crate) short_of_ports: BTreeMap<Uuid, PortSearch>,
     /// Pods that wait in their place to be started again.
     pub(crate) restarting: BTreeMap<Uuid, Instant>,
     /// Runs that exist and should not. They are being stopped, and their pods start nothing

@@ -101,6 +101,16 @@ impl Session<'_> {
         }
     }
 
+    /// Whether the time of anybody who waits may have come to have room kept, if there is none. Of a
+    /// class whose first was never evicted, no other has waited for longer.
+    pub(crate) fn may_be_due(&self) -> bool {
+        let mut first = self.memory.rows().filter_map(|(_, row)| row.members.first());
+        first.any(|&(_, id)| {
+            self.cluster.workloads()[id].last_eviction.is_some()
+                || self.waits_since(id).plus_ms(self.policy.reserve_after_ms) <= self.now
+        })
+    }
+
     /// Whether somebody is to get a reservation before this workload may take anything.
     pub(crate) fn is_reservation_due(&self, id: WorkloadId) -> bool {
         let mut due = self.reservations.due.iter();

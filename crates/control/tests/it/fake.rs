@@ -36,6 +36,10 @@ struct Machine {
     measurings: u64,
     /// The driver answers nobody.
     hangs: bool,
+    /// Ports that programs of others listen on.
+    ports_in_use: std::ops::Range<u16>,
+    /// How often it was asked whether a port is free.
+    ports_tried: usize,
 }
 
 /// A scripted engine.
@@ -91,6 +95,16 @@ impl FakeEngine {
         if self.with(|m| m.hangs) {
             std::future::pending::<()>().await;
         }
+    }
+
+    /// Programs of others listen on these ports.
+    pub(crate) fn use_ports(&self, ports: std::ops::Range<u16>) {
+        self.with(|m| m.ports_in_use = ports);
+    }
+
+    /// How often it was asked whether a port is free, since it was last asked for.
+    pub(crate) fn ports_tried(&self) -> usize {
+        self.with(|m| std::mem::take(&mut m.ports_tried))
     }
 
     pub(crate) fn fail_stops(&self, count: u32) {
@@ -231,6 +245,13 @@ impl Engine for FakeEngine {
             return Err(Error::Invalid("image `unknown` is not known; give a command".to_owned()));
         }
         Ok(())
+    }
+
+    fn port_is_free(&self, port: u16) -> bool {
+        self.with(|m| {
+            m.ports_tried += 1;
+            !m.ports_in_use.contains(&port)
+        })
     }
 
     async fn list(&self) -> Result<Vec<Observation>, Error> {

@@ -294,3 +294,38 @@ async fn pods_take_turns_until_enough_have_ended_well() {
     }
     w.becomes("hpo Completed 0/2").await;
 }
+
+#[tokio::test]
+async fn ports_are_found_in_steps_where_others_use_most_of_them() {
+    let w = World::new(nodes(1, 3), &[3]).await;
+    w.engine.use_ports(20_000..29_996);
+    w.submit(1, distributed("d", 2)).await;
+    let mut most = w.engine.ports_tried();
+    while w.engine.runs_of("d").is_empty() {
+        w.clock.advance_ms(10);
+        tokio::task::yield_now().await;
+        most = most.max(w.engine.ports_tried());
+    }
+    w.becomes("d Running 3/3").await;
+    assert!((1..1_000).contains(&most), "{most} ports tried between two looks");
+    let used = ports(&w.engine.runs_of("d"));
+    assert!(used.iter().all(|port| *port >= 29_996), "{used:?}");
+    let story = w.story(w.id("d")).await;
+    assert!(!story.iter().any(|event| event.contains("TooFewPorts")), "{story:?}");
+}
+
+#[tokio::test]
+async fn too_few_ports_are_told_once_and_looked_for_again() {
+    let w = World::new(nodes(1, 3), &[3]).await;
+    w.engine.use_ports(20_000..30_000);
+    let id = w.submit(1, distributed("d", 2)).await.id;
+    let told = async || w.story(id).await.iter().filter(|e| e.contains("TooFewPorts")).count();
+    while told().await == 0 {
+        w.clock.advance_ms(10);
+        tokio::task::yield_now().await;
+    }
+    w.engine.use_ports(0..0);
+    w.clock.advance_ms(6_000);
+    w.becomes("d Running 3/3").await;
+    assert_eq!(told().await, 1);
+}

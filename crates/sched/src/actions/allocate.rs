@@ -9,13 +9,21 @@ use units::Resources;
 use crate::candidates::{Candidates, Hopeless};
 use crate::memory::Row;
 use crate::pools;
-use crate::session::Session;
+use crate::session::{Blocked, Session};
 use crate::victims::{Markets, Rule, make_room};
 
 /// Places whatever fits; keeps room for the first that do not.
 pub(crate) fn run(s: &mut Session<'_>) {
     loop {
-        each_in_order(s, Hopeless::new(), |s, id| {
+        s.follow();
+        let full = hopeless(s, |s, pool| s.cluster.free_soon_of(division(s, pool)));
+        let full = if s.may_be_due() { Hopeless::new() } else { full };
+        debug_assert!(has_no_room(s, &full), "there would have been a place");
+        // Whose time to have room kept has not come is looked at again when it has.
+        for (id, pool) in in_pools(s, &full) {
+            pools::within(s, id, pool, |s| s.reserve(id, Blocked::Room));
+        }
+        each_in_order(s, full, |s, id| {
             let placed = s.place(id, None);
             placed.map_err(|blocked| s.reserve(id, blocked)).is_ok()
         });
@@ -28,17 +36,19 @@ pub(crate) fn run(s: &mut Session<'_>) {
 /// Makes room by a rule for what does not fit.
 pub(crate) fn by_rule(s: &mut Session<'_>, rule: &dyn Rule) {
     s.follow();
-    let hopeless = hopeless(s);
+    let hopeless = hopeless(s, there);
     debug_assert!(finds_nothing(s, rule, &hopeless), "a search would have succeeded");
     let mut markets = Markets::default();
     each_in_order(s, hopeless, |s, id| make_room(s, rule, &mut markets, id, None));
 }
 
-/// The node pools in which everything that may be there needs more than is free or held by work that
-/// can give way: neither making room nor moving others makes that more. None where the pools of
-/// some workload are not in their own order, because without these others would have their turns
-/// in another order.
-fn hopeless(s: &Session<'_>) -> Hopeless {
+/// The node pools in which everything that may be there needs more than there can be. None where the
+/// pools of some workload are not in their own order, because without these others would have their
+/// turns in another order.
+fn hopeless(
+    s: &Session<'_>,
+    there: impl Fn(&Session<'_>, Option<PoolId>) -> Resources,
+) -> Hopeless {
     let mut most: BTreeMap<Option<PoolId>, Resources> = BTreeMap::new();
     let mut hopeful = Hopeless::new();
     for (_, class) in s.memory.rows() {
@@ -47,7 +57,9 @@ fn hopeless(s: &Session<'_>) -> Hopeless {
         if !choices.is_sorted() {
             return Hopeless::new();
         }
-        let least = s.least(id, s.ask(id, None));
+        // One of its sets may stand in for another.
+        let has_sets = s.cluster.workloads()[id].pod_sets.len() > 1;
+        let least = if has_sets { Resources::ZERO } else { s.least(id, s.ask(id, None)) };
         let none = choices.is_empty().then_some(None);
         for pool in none.into_iter().chain(choices.iter().map(|&pool| Some(pool))) {
             let most = most.entry(pool).or_insert_with(|| there(s, pool));
@@ -60,9 +72,15 @@ fn hopeless(s: &Session<'_>) -> Hopeless {
     most.into_keys().filter(|pool| !hopeful.contains(pool)).collect()
 }
 
-/// What is free in a pool, and what others there can give.
+/// The pool whose queues divide what is in a pool.
+fn division(s: &Session<'_>, pool: Option<PoolId>) -> PoolId {
+    pool.filter(|_| s.cluster.is_divided()).unwrap_or_default()
+}
+
+/// What is free in a pool, and held by work that can give way: neither making room nor moving others
+/// makes that more.
 fn there(s: &Session<'_>, pool: Option<PoolId>) -> Resources {
-    let pool = pool.filter(|_| s.cluster.is_divided()).unwrap_or_default();
+    let pool = division(s, pool);
     let roots = s.cluster.roots(pool).map(|id| &s.cluster.queues()[id]);
     let held = roots.map(|queue| {
         let lent = Resources { gpu_millis: queue.lent_gpu_millis, ..Resources::ZERO };
@@ -76,21 +94,34 @@ fn there(s: &Session<'_>, pool: Option<PoolId>) -> Resources {
 fn finds_nothing(s: &mut Session<'_>, rule: &dyn Rule, hopeless: &Hopeless) -> bool {
     let (stats, trials_left, wake_at) = (s.stats, s.trials_left, s.wake_at);
     let start = s.cluster.checkpoint();
-    let first = |row: &Row| row.members.first().map(|member| member.1);
-    let ids: Vec<_> = s.memory.rows().filter_map(|(_, row)| first(row)).collect();
-    let found = ids.into_iter().any(|id| {
-        let choices = s.cluster.choices(id);
-        let none = choices.is_empty().then_some(None);
-        let pools = none.into_iter().chain(choices.iter().map(|&pool| Some(pool)));
-        let pools: Vec<_> = pools.filter(|pool| hopeless.contains(pool)).collect();
-        pools.into_iter().any(|pool| {
-            let markets = &mut Markets::default();
-            pools::within(s, id, pool, |s| make_room(s, rule, markets, id, None))
-        })
+    let found = in_pools(s, hopeless).into_iter().any(|(id, pool)| {
+        let markets = &mut Markets::default();
+        pools::within(s, id, pool, |s| make_room(s, rule, markets, id, None))
     });
     s.cluster.rollback(start);
     (s.stats, s.trials_left, s.wake_at) = (stats, trials_left, wake_at);
     !found
+}
+
+/// Whether nothing can be placed where that is called hopeless: debug builds look every time.
+fn has_no_room(s: &mut Session<'_>, hopeless: &Hopeless) -> bool {
+    let start = s.cluster.checkpoint();
+    let mut pools = in_pools(s, hopeless).into_iter();
+    let found = pools.any(|(id, pool)| pools::within(s, id, pool, |s| s.place(id, None)).is_ok());
+    s.cluster.rollback(start);
+    !found
+}
+
+/// The first of each class, in each of these pools that it may be in.
+fn in_pools(s: &Session<'_>, pools: &Hopeless) -> Vec<(WorkloadId, Option<PoolId>)> {
+    let first = |row: &Row| row.members.first().map(|member| member.1);
+    let ids = s.memory.rows().filter_map(|(_, row)| first(row));
+    let each = ids.flat_map(|id| {
+        let choices = s.cluster.choices(id);
+        let none = choices.is_empty().then_some(None);
+        none.into_iter().chain(choices.iter().map(|&pool| Some(pool))).map(move |pool| (id, pool))
+    });
+    each.filter(|(_, pool)| pools.contains(pool)).collect()
 }
 
 /// Offers each waiting workload a turn, the neediest first. One that got something and wants
