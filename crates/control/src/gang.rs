@@ -164,10 +164,10 @@ impl State {
         }
     }
 
-    /// Gives some pods ports that no pod in a place has and nobody listens on. Each time others, so
-    /// that what may be left of the last runs disturbs nobody. Only so many are tried at a time, since
-    /// others wait for the decision: where more are in use the search goes on a moment later. Where
-    /// there are too few, nobody gets one and it begins again a little later.
+    /// Gives some pods ports that no pod in a place has and no program listens on. Each time others, so
+    /// that the next runs do not meet what may be left of the last. Only so many are tried at a time,
+    /// since requests wait for the decision: where more are in use the search goes on a moment later.
+    /// Where there are too few, no pod gets one and the search begins again a little later.
     fn give_ports(&mut self, id: Uuid, numbers: &[usize], engine: &dyn Engine) -> bool {
         let mut search = self.short_of_ports.remove(&id).unwrap_or_default();
         let taken = self.ports_in_use(id, numbers);

@@ -65,8 +65,7 @@ impl Cluster {
         std::mem::take(&mut self.tracker.changes)
     }
 
-    /// How often [`Cluster::take_changes`] was called: somebody else took them if it is not how often
-    /// one did so oneself.
+    /// How often [`Cluster::take_changes`] was called: whether a caller has seen all changes.
     #[must_use]
     pub const fn changes_taken(&self) -> u64 {
         self.tracker.taken

@@ -15,7 +15,7 @@ use super::server::Server;
 pub(super) const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
 const POOLS: [usize; 2] = [1, 50];
 const PROJECTS: usize = 60;
-/// Nodes with 4 GPUs each, all held by workspaces, which give way to nobody.
+/// Nodes with 4 GPUs each, all held by workspaces, which are not preempted.
 const NODES: usize = 50;
 const GPUS: usize = 4;
 /// Kinds of waiting workloads: two sizes in each of 50 projects.
