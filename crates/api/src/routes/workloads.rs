@@ -12,8 +12,8 @@ use auth::Action::{Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{Path, Request, State as FromState};
 use axum::{Extension, Json};
-use control::{EventFilter, SharedMap};
 use control::view::{Event, View, WorkloadView};
+use control::{EventFilter, SharedMap};
 use uuid::Uuid;
 
 use super::Shared;
