@@ -26,6 +26,8 @@ use crate::{Error, Options};
 
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;
+/// Decisions may fail so often at the start: the second time nothing is decided any more.
+const FAILURES_MAX: u32 = 3;
 /// Wait between two tries to write after a failure.
 const RETRY_MS: u64 = 500;
 
@@ -117,11 +119,11 @@ impl Dispatcher {
             stale: false,
             failures: 0,
         };
-        match dispatcher.reconcile().await {
-            Err(_) if dispatcher.failures > 0 => Box::pin(dispatcher.try_rebuild()).await?,
-            opened => opened?,
+        let mut opened = dispatcher.reconcile().await;
+        while opened.is_err() && (1..=FAILURES_MAX).contains(&dispatcher.failures) {
+            opened = Box::pin(dispatcher.try_rebuild()).await;
         }
-        Ok(dispatcher)
+        opened.map(|()| dispatcher)
     }
 
     /// Compares with the engine, decides, and commits that as the first batch.
@@ -253,6 +255,9 @@ impl Dispatcher {
         self.state.expire_due();
         self.policy.pools = self.state.placements(self.policy.placement);
         let began = std::time::Instant::now();
+        if self.failures > 0 || self.state.is_to_be_tried_again() {
+            self.state.find_culprits(&self.policy, self.failures > 1);
+        }
         if let Err(error) = self.state.try_decide(&self.policy, &*self.engine) {
             self.failures += 1;
             refuse(answers, &error);
@@ -357,9 +362,6 @@ impl Dispatcher {
         state.keep_aside(std::mem::take(&mut self.state.aside));
         self.state = state;
         self.state.halted = self.halted;
-        if self.failures > 0 {
-            self.state.set_culprits_aside(&self.policy, self.failures > 1);
-        }
         self.reconcile().await
     }
 }

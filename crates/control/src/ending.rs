@@ -186,6 +186,8 @@ impl State {
         let Some(model) = workload.model.take() else { return };
         self.by_model.remove(&model);
         self.aside.ids.remove(&id);
+        // Others may have been set aside because it was there.
+        self.aside.again_at = self.aside.again_at.map(|_| self.now);
         if self.explained.contains(&id) {
             self.explain_one(id, &[]);
         }

@@ -1,6 +1,6 @@
 //! Decisions that fail. Owns: that a fault of the scheduler costs one decision and not the server.
-//! On which workloads it fails is found by trying, and these are set aside with a reason until
-//! somebody changes, suspends or deletes them.
+//! On which workloads it fails is found by trying, on copies, and these are set aside with a reason.
+//! Each minute, and when a workload goes, it is tried again which of them have to be.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,8 +19,12 @@ use crate::state::State;
 const CULPRITS_MAX: usize = 16;
 /// Until then a workload that is set aside is not looked at: as good as for ever.
 const NEVER: Instant = Instant(u64::MAX / 2);
-const WHY: &str = "the scheduler failed when it looked at it, which is a fault of the server; change \
-                   what it asks for, or delete it, and report this with `runai diagnostics`";
+/// It is tried again so long after the last time.
+const AGAIN_MS: u64 = 60_000;
+const WHY: &str = "the scheduler failed when it looked at it, which is a fault of the server; delete \
+                   it or change what it asks for, and report this with `runai diagnostics`";
+const WHY_ALL: &str = "the scheduler fails whatever it looks at, which is a fault of the server: \
+                       nothing is placed, and what runs goes on; report this with `runai diagnostics`";
 
 /// Is called before each decision, with the cluster it is about, so that a trial can make it fail.
 pub type DecisionFault = fn(&Cluster, Instant);
@@ -32,6 +36,8 @@ pub(crate) struct Aside {
     pub(crate) ids: BTreeSet<Uuid>,
     /// Decisions fail whatever they look at.
     pub(crate) all: bool,
+    /// When it is tried again; none where nothing is set aside.
+    pub(crate) again_at: Option<Instant>,
     pub(crate) fault: Option<DecisionFault>,
 }
 
@@ -54,39 +60,59 @@ impl State {
         catch_unwind(AssertUnwindSafe(|| self.decide(policy, engine))).map_err(|_| failed())
     }
 
-    /// Sets aside on what decisions fail; nothing is decided any more where that is not found.
-    pub(crate) fn set_culprits_aside(&mut self, policy: &Policy, is_again: bool) {
-        let mut found = 0;
-        loop {
+    /// Whether it is to be tried again which workloads have to be set aside.
+    pub(crate) fn is_to_be_tried_again(&self) -> bool {
+        self.aside.again_at.is_some_and(|at| at <= self.now)
+    }
+
+    /// Finds on what decisions fail, and sets that aside, and nothing else; nothing is decided where
+    /// that is not found.
+    pub(crate) fn find_culprits(&mut self, policy: &Policy, is_again: bool) {
+        self.take_back_all();
+        for _ in 0..CULPRITS_MAX {
             let now = self.now;
             let waiting = self.cluster.waiting();
             let waiting: Vec<_> =
                 waiting.filter(|&id| self.cluster.workloads()[id].not_before <= now).collect();
-            if !self.fails_on(&waiting, &waiting, policy) {
-                // What fails is not the scheduler alone, if this is not the first time.
-                self.aside.all = is_again && found == 0;
+            if !self.fails_on(&waiting, waiting.len(), policy) {
+                // It is not the scheduler that fails, if this is not the first time.
+                self.aside.all = is_again && self.aside.ids.is_empty();
+                return self.try_again_later();
+            }
+            if self.fails_on(&waiting, 0, policy) {
                 break;
             }
-            if waiting.is_empty() || found == CULPRITS_MAX {
-                self.aside.all = true;
-                break;
-            }
-            for model in self.culprits_of(&waiting, policy) {
-                if let Some(&id) = self.by_model.get(&model) {
-                    self.set_aside(id);
-                }
-            }
-            found += 1;
+            let culprit = self.culprit_of(&waiting, policy);
+            let Some(&id) = self.by_model.get(&culprit) else { break };
+            self.set_aside(id);
         }
-        if self.aside.all {
+        self.aside.all = true;
+        self.try_again_later();
+    }
+
+    fn try_again_later(&mut self) {
+        let aside = &mut self.aside;
+        let any = aside.all || !aside.ids.is_empty();
+        aside.again_at = any.then(|| self.now.plus_ms(AGAIN_MS));
+        if aside.all {
             tracing::error!("the scheduler fails whatever it looks at: nothing is decided");
+        }
+    }
+
+    fn take_back_all(&mut self) {
+        self.aside.all = false;
+        for id in std::mem::take(&mut self.aside.ids) {
+            let Some(workload) = self.workloads.get(&id) else { continue };
+            if let Some(model) = workload.model {
+                self.cluster.set_not_before(model, workload.not_before.unwrap_or(Instant(0)));
+            }
         }
     }
 
     /// Takes over what the state before had set aside.
     pub(crate) fn keep_aside(&mut self, aside: Aside) {
-        let Aside { ids, all, fault } = aside;
-        self.aside = Aside { all, fault, ..Aside::default() };
+        let Aside { ids, all, again_at, fault } = aside;
+        self.aside = Aside { all, again_at, fault, ..Aside::default() };
         ids.into_iter().for_each(|id| self.set_aside(id));
     }
 
@@ -101,39 +127,37 @@ impl State {
 
     /// Says why those that are set aside wait, or all that wait if nothing is decided.
     pub(crate) fn explain_aside(&mut self) {
-        let mut told: Vec<Uuid> = self.aside.ids.iter().copied().collect();
-        if self.aside.all {
-            told.extend(self.cluster.waiting().filter_map(|model| self.by_model.get(&model)));
-        }
-        for id in told {
-            self.explain_one(id, &[(SET_ASIDE.code, WHY.to_owned())]);
+        let waiting = self.cluster.waiting().filter(|_| self.aside.all);
+        let all = waiting.filter_map(|model| self.by_model.get(&model).copied());
+        let all: Vec<_> = all.map(|id| (id, WHY_ALL)).collect();
+        let some: Vec<_> = self.aside.ids.iter().map(|&id| (id, WHY)).collect();
+        for (id, why) in all.into_iter().chain(some) {
+            self.explain_one(id, &[(SET_ASIDE.code, why.to_owned())]);
         }
     }
 
-    /// The fewest of these on which a decision fails, as far as halves tell.
-    fn culprits_of(&self, waiting: &[WorkloadId], policy: &Policy) -> Vec<WorkloadId> {
-        let mut suspects = waiting.to_vec();
-        while suspects.len() > 1 {
-            let newer = suspects.split_off(suspects.len() / 2);
-            if self.fails_on(&newer, waiting, policy) {
-                suspects = newer;
-            } else if !self.fails_on(&suspects, waiting, policy) {
-                // Only together; those that were there before go on.
-                return newer;
+    /// The newest of the fewest that were there first and make a decision fail.
+    fn culprit_of(&self, waiting: &[WorkloadId], policy: &Policy) -> WorkloadId {
+        let (mut good, mut bad) = (0, waiting.len());
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2;
+            match self.fails_on(waiting, middle, policy) {
+                true => bad = middle,
+                false => good = middle,
             }
         }
-        suspects
+        waiting[good]
     }
 
-    /// Whether a decision fails that looks at these of all that wait.
-    fn fails_on(&self, looked_at: &[WorkloadId], waiting: &[WorkloadId], policy: &Policy) -> bool {
+    /// Whether a decision fails that looks at the first so many of those that wait.
+    fn fails_on(&self, waiting: &[WorkloadId], first: usize, policy: &Policy) -> bool {
         let mut cluster = self.cluster.clone();
-        for id in waiting.iter().filter(|id| !looked_at.contains(id)) {
-            cluster.set_not_before(*id, NEVER);
+        for &id in &waiting[first..] {
+            cluster.set_not_before(id, NEVER);
         }
         let decision = || {
             self.fail_if_wanted(&cluster);
-            sched::cycle(&mut cluster.clone(), self.now, policy)
+            sched::cycle(&mut cluster, self.now, policy)
         };
         catch_unwind(AssertUnwindSafe(decision)).is_err()
     }

@@ -322,7 +322,7 @@ pub(crate) struct State {
 impl State {
     /// The next time anything is to be done without being asked.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let timers = self.wake_at.into_iter().chain(self.limits.first());
+        let timers = self.wake_at.into_iter().chain(self.limits.first()).chain(self.aside.again_at);
         let timers = timers.chain(self.expiring.first().map(|(at, _)| *at));
         timers.chain(self.restarting.values().copied()).min()
     }

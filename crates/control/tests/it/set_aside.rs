@@ -1,6 +1,7 @@
 //! Decisions that fail: a fault of the scheduler costs one decision, and not the server.
 
-use control::view::Phase;
+use control::view::{Phase, View};
+use engine::Exit;
 
 use crate::world::{LATER_MS, World, nodes, training};
 
@@ -28,8 +29,8 @@ async fn poisoned_later() -> World {
     w
 }
 
-async fn is_set_aside(w: &World) {
-    let aside = w.phase("poison-later", Phase::Pending).await;
+async fn is_set_aside(w: &World, name: &str) {
+    let aside = w.phase(name, Phase::Pending).await;
     let codes: Vec<_> = aside.pending.iter().map(|reason| reason.code.as_str()).collect();
     assert_eq!(codes, ["P307"]);
 }
@@ -37,11 +38,11 @@ async fn is_set_aside(w: &World) {
 #[tokio::test]
 async fn a_workload_on_which_decisions_fail_is_set_aside_also_after_a_restart() {
     let mut w = poisoned_later().await;
-    is_set_aside(&w).await;
+    is_set_aside(&w, "poison-later").await;
     w.delete("runs").await;
     w.becomes("waits Running 1/1\npoison-later Pending 0/1\nwaits-too Running 1/1").await;
     w.restart().await;
-    is_set_aside(&w).await;
+    is_set_aside(&w, "poison-later").await;
     w.delete("poison-later").await;
     w.becomes("waits Running 1/1\nwaits-too Running 1/1").await;
 }
@@ -56,4 +57,64 @@ async fn one_that_was_set_aside_gets_another_look_when_it_is_resumed() {
     w.phase("poison-later", Phase::Stopped).await;
     w.delete("runs").await;
     w.becomes("waits Running 1/1\npoison-later Stopped 0/1\nwaits-too Running 1/1").await;
+}
+
+/// Runs on all GPUs; two wait, and decisions fail on one of them as soon as a GPU is free.
+async fn poisoned_by_room() -> World {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    for (name, gpus) in [("runs", 2), ("poison-room", 1), ("waits", 1)] {
+        w.submit(1, training(name, gpus)).await;
+    }
+    w.phase("runs", Phase::Running).await;
+    w
+}
+
+#[tokio::test]
+async fn what_fails_only_after_news_of_the_engine_is_set_aside_too() {
+    let w = poisoned_by_room().await;
+    w.engine.end(w.engine.run_of("runs").key, Exit::Code(0));
+    w.phase("waits", Phase::Running).await;
+    is_set_aside(&w, "poison-room").await;
+}
+
+#[tokio::test]
+async fn a_server_starts_also_where_its_first_decision_fails() {
+    let mut w = poisoned_by_room().await;
+    w.crash().await;
+    w.engine.end(w.engine.run_of("runs").key, Exit::Code(0));
+    w.start().await;
+    w.phase("waits", Phase::Running).await;
+    is_set_aside(&w, "poison-room").await;
+}
+
+#[tokio::test]
+async fn of_two_that_fail_only_together_one_is_set_aside_until_the_other_goes() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    for name in ["runs", "pair-one", "w1", "pair-two", "w2"] {
+        w.submit(1, training(name, if name == "runs" { 2 } else { 1 })).await;
+    }
+    w.phase("runs", Phase::Running).await;
+    w.clock.advance_ms(LATER_MS);
+    w.restart().await;
+    is_set_aside(&w, "pair-two").await;
+    for name in ["pair-one", "w1", "w2"] {
+        assert_ne!(w.get(name).unwrap().pending[0].code, "P307", "{name}");
+    }
+    w.delete("pair-one").await;
+    w.until("it waits as others do", |_| w.get("pair-two").unwrap().pending[0].code != "P307")
+        .await;
+}
+
+#[tokio::test]
+async fn what_is_set_aside_is_tried_again_each_minute() {
+    let w = poisoned_by_room().await;
+    w.engine.end(w.engine.run_of("runs").key, Exit::Code(0));
+    w.phase("waits", Phase::Running).await;
+    is_set_aside(&w, "poison-room").await;
+    // No GPU is free then, so that decisions do not fail on it.
+    w.submit(1, training("more", 1)).await;
+    w.phase("more", Phase::Running).await;
+    w.clock.advance_ms(60_000);
+    let is_back = |_: &View| w.get("poison-room").unwrap().pending[0].code != "P307";
+    w.until("it waits as others do", is_back).await;
 }

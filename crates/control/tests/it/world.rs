@@ -323,14 +323,19 @@ impl World {
 /// How long after the start of a world `poison-later` makes decisions fail.
 pub(crate) const LATER_MS: u64 = 100_000;
 
-/// Fails as a scheduler with a fault: when it looks at a workload called `poison`, or later at one
-/// called `poison-later`.
+/// Fails as a scheduler with a fault: when it looks at a workload called `poison`, later at one called
+/// `poison-later` or at two called `pair-…`, and at `poison-room` when a GPU is free.
 fn poisoned(cluster: &model::Cluster, now: Instant) {
-    for row in cluster.waiting().map(|id| &cluster.workloads()[id]) {
-        let is_later = now >= Instant(1_000_000 + LATER_MS) && row.spec.name == "poison-later";
-        let fails = row.not_before <= now && (is_later || row.spec.name == "poison");
-        assert!(!fails, "a fault of the scheduler, for trial");
-    }
+    let looked_at = cluster.waiting().map(|id| &cluster.workloads()[id]);
+    let names: Vec<_> =
+        looked_at.filter(|row| row.not_before <= now).map(|row| row.spec.name.as_str()).collect();
+    let is_later = now >= Instant(1_000_000 + LATER_MS);
+    let pair = names.iter().filter(|name| name.starts_with("pair-")).count();
+    let mut gpus = cluster.nodes().iter().flat_map(|(_, node)| &node.gpus);
+    let room = names.contains(&"poison-room") && gpus.any(|gpu| gpu.used_millis == 0);
+    let later = is_later && (names.contains(&"poison-later") || pair > 1);
+    let fails = names.contains(&"poison") || later || room;
+    assert!(!fails, "a fault of the scheduler, for trial");
 }
 
 /// Opens `{"key": "value"}`, and nothing else.
