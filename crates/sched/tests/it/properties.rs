@@ -10,24 +10,62 @@ use testkit::World;
 
 #[derive(Debug, Clone)]
 enum Action {
-    Submit { project: usize, flags: &'static str },
+    Submit {
+        project: usize,
+        flags: &'static str,
+    },
     Delete(usize),
     Suspend(usize),
     Resume(usize),
-    Quota { project: usize, gpus: u32 },
-    Cordon { node: usize, closed: bool },
+    Quota {
+        project: usize,
+        gpus: u32,
+    },
+    Cordon {
+        node: usize,
+        closed: bool,
+    },
     Drain(usize),
-    Ungate { at: usize, pod: usize },
+    Ungate {
+        at: usize,
+        pod: usize,
+    },
     LoseNode(usize),
-    Gpu { node: usize, gpu: usize, word: &'static str },
-    Guarantee { project: usize, ms: u64 },
+    Gpu {
+        node: usize,
+        gpu: usize,
+        word: &'static str,
+    },
+    Guarantee {
+        project: usize,
+        ms: u64,
+    },
     Lose(usize),
     Wait(u32),
     Checkpoint(usize),
     Slow(bool),
     Gone,
-    PoolQuota { project: usize, gpus: u32 },
-    MoveNode { node: usize, pool: bool },
+    PoolQuota {
+        project: usize,
+        gpus: u32,
+    },
+    MoveNode {
+        node: usize,
+        pool: bool,
+    },
+    /// Nothing of a workload is looked at for so many seconds.
+    NotBefore(usize, u64),
+    Share {
+        project: usize,
+        gpu: u64,
+        cpu: u64,
+        cpu_limit: u64,
+        weight: u64,
+        dept: bool,
+    },
+    Precedence(usize, u32, bool),
+    /// Several that are alike.
+    Many(usize, usize, &'static str),
 }
 
 const PROJECTS: [&str; 3] = ["a", "b", "c"];
@@ -88,6 +126,19 @@ fn action_with_pools() -> impl Strategy<Value = Action> {
         1 => (0..3_usize, 0..5_u32)
             .prop_map(|(project, gpus)| Action::PoolQuota { project, gpus }),
         1 => (0..3_usize, any::<bool>()).prop_map(|(node, pool)| Action::MoveNode { node, pool }),
+    ]
+}
+
+/// With changes of quotas, limits, weights and priorities, delays, and many workloads that are alike.
+fn action_with_settings() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        20 => action_with_pools(),
+        3 => (0..100_usize, 0..30_u64).prop_map(|(a, s)| Action::NotBefore(a, s)),
+        3 => (0..3_usize, 0..6_u64, 0..8_u64, 1..40_u64, 0..3_u64, any::<bool>()).prop_map(|(project, gpu, cpu, cpu_limit, weight, dept)| Action::Share { project, gpu, cpu, cpu_limit, weight, dept }),
+        2 => (0..100_usize, 40..60_u32, any::<bool>()).prop_map(|(a, p, b)| Action::Precedence(a, p, b)),
+        3 => (0..3_usize, 2..6_usize, proptest::sample::select(&["-g 1 --cpu 2", "-g 2 --cpu 3 --delay 3000", "-g 0 --cpu 7", "-g 0.5 --cpu 1 --priority 60", "-g 1 --pools p,default --cpu 2", "-g 1 --on zone=a --cpu 1"][..])).prop_map(|(a, n, s)| Action::Many(a, n, s)),
+        2 => Just(Action::Wait(3_000)),
+        2 => Just(Action::Wait(500)),
     ]
 }
 
@@ -166,6 +217,50 @@ fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Acti
         Action::PoolQuota { project, gpus } => {
             w.run(&format!("quota {}@p {gpus}", PROJECTS[*project]));
         }
+        Action::NotBefore(at, s) => {
+            if let Some(name) = pick(alive, *at) {
+                let id = w.id(&name);
+                if w.cluster.workloads().get(id).is_some() {
+                    let until = w.now.plus_ms(s * 1000);
+                    w.cluster.set_not_before(id, until);
+                    w.run("wait 1");
+                }
+            }
+        }
+        Action::Share { project, gpu, cpu, cpu_limit, weight, dept } => {
+            let found = w
+                .cluster
+                .queues()
+                .iter()
+                .find(|(_, q)| q.name == PROJECTS[*project])
+                .map(|(id, q)| (id, q.share, q.parent));
+            if let Some((id, mut share, parent)) = found {
+                share.quota.gpu_millis = gpu * 1000;
+                share.quota.cpu_millis = cpu * 1000;
+                share.limit.cpu_millis = (*cpu_limit).max(*cpu) * 1000;
+                share.over_quota_weight = model::Weights::all(*weight);
+                let at = if *dept { parent.unwrap_or(id) } else { id };
+                w.cluster.set_share(at, share).unwrap();
+                w.run("wait 1");
+            }
+        }
+        Action::Precedence(at, p, b) => {
+            if let Some(name) = pick(alive, *at) {
+                let id = w.id(&name);
+                if w.cluster.workloads().get(id).is_some() {
+                    w.cluster.set_precedence(id, *p, *b);
+                    w.run("wait 1");
+                }
+            }
+        }
+        Action::Many(project, count, flags) => {
+            for _ in 0..*count {
+                let name = format!("w{next}");
+                *next += 1;
+                w.run(&format!("submit {}/{name} {flags}", PROJECTS[*project]));
+                alive.push(name);
+            }
+        }
         Action::MoveNode { node, pool } => {
             let pool = if *pool { "p" } else { "default" };
             let taint = ["", "", " !dedicated"][*node];
@@ -212,6 +307,27 @@ fn lent_millis(w: &World, project: &str) -> u64 {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// The cluster of the tests compares each plan with that of a scheduler that remembers nothing.
+    #[test]
+    fn what_a_decision_remembers_never_changes_the_next(
+        actions in prop::collection::vec(action_with_settings(), 1..40),
+        reserve_after_ms in prop::sample::select(vec![0, 2_000, 15_000, 300_000]),
+        over_time in any::<bool>(),
+        divided in any::<bool>(),
+    ) {
+        let mut w = World::new("n1:4 n2:4 n3:2", "a:1 b:2 c:1");
+        w.run(LABELS);
+        if divided { w.run("quota a@p 3; quota b@p 1; limit c@p 2"); }
+        w.policy.reserve_after_ms = reserve_after_ms;
+        let window = UsageWindow::new(60_000, WindowKind::Sliding, None).expect("a sound window");
+        w.policy.usage = over_time.then_some(window);
+        let (mut alive, mut next) = (Vec::new(), 0);
+        for action in &actions {
+            if !divided && matches!(action, Action::PoolQuota { .. }) { continue; }
+            apply(&mut w, &mut alive, &mut next, action);
+        }
+    }
 
     #[test]
     fn random_histories_keep_every_invariant(actions in prop::collection::vec(action(), 1..40)) {
