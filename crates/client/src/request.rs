@@ -208,6 +208,10 @@ impl Client {
         if error.is_connect() {
             return Error::Unreachable { url, fault };
         }
+        if error.is_request() {
+            let doubt = "the server may have done what was asked: look before asking again";
+            return Error::Dropped { url, fault: format!("{fault}; {doubt}") };
+        }
         Error::Protocol { url, fault }
     }
 }
