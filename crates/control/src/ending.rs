@@ -224,7 +224,9 @@ impl State {
         self.outbox.workloads.remove(&id);
         self.short_of_ports.remove(&id);
         self.outbox.projects.insert(workload.project_id);
-        self.holders.entry(workload.project_id).or_default().remove(&id);
+        if let Some(holders) = self.holders.get_mut(&workload.project_id) {
+            holders.remove(&id);
+        }
         let project = self.projects.get_mut(&workload.project_id);
         if let Some(project) = project.filter(|_| workload.spec.revision.is_none()) {
             project.names.remove(&workload.spec.name);

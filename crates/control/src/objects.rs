@@ -326,7 +326,7 @@ impl State {
         };
         let mut others = self.objects.shelf(&wanted.kind).into_iter().flat_map(|s| s.values());
         if others.any(taken) {
-            let (kind, name) = (&wanted.kind, units::shown(&wanted.name));
+            let (kind, name) = (wanted.kind.replace('-', " "), units::shown(&wanted.name));
             return Err(Error::conflict(format!(
                 "{kind} `{name}` already exists; choose another name, or delete the one there is"
             )));

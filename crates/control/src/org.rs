@@ -393,6 +393,7 @@ impl State {
         self.outbox.changes.push(Change::Project(row));
         self.say_of_project(id, News::new("ProjectDeleted", "deleted"));
         self.projects.remove(&id);
+        self.holders.remove(&id);
         self.settle_department(department_id)?;
         self.delete_objects_of(by, Scope::Project(id));
         Ok(Subject::Nothing)

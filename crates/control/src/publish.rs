@@ -115,10 +115,9 @@ impl State {
         for id in &self.outbox.workloads {
             let Some(workload) = self.workloads.get(id) else { continue };
             let holds = self.allocated(workload) != Resources::ZERO;
-            let holders = self.holders.entry(workload.project_id).or_default();
             if holds {
-                holders.insert(*id);
-            } else {
+                self.holders.entry(workload.project_id).or_default().insert(*id);
+            } else if let Some(holders) = self.holders.get_mut(&workload.project_id) {
                 holders.remove(id);
             }
             // What holds nothing any more was touched when it gave it back.

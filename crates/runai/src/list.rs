@@ -35,10 +35,15 @@ pub(super) async fn workloads(
         TableStyle::V1 => rows::table_v1(workloads, now_ms, wide),
         TableStyle::V2 => rows::table_v2(workloads, show_request, now_ms, wide),
     };
-    let (page, rest) = match how.sort {
+    let statuses = &list.only.statuses;
+    let is_meant = |one: &Workload| statuses.is_empty() || rows::has_status_v1(one, statuses);
+    let (page, rest) = match list.needs_all() {
         // A server knows not every column, so these are all of them.
-        Some(_) => list.page.of(how.order(found, |all| table(all, true))?),
-        None => (found, usize::try_from(after).unwrap_or(usize::MAX)),
+        true => {
+            let found = found.into_iter().filter(is_meant).collect();
+            list.page.of(how.order(found, |all| table(all, true))?)
+        }
+        false => (found, usize::try_from(after).unwrap_or(usize::MAX)),
     };
     if !how.shown.is_text() {
         let name = |one: &Workload| format!("{}/{}", one.kind.to_lowercase(), one.name);
@@ -66,7 +71,7 @@ pub(super) fn selection(
     style: TableStyle,
     project: Option<&str>,
 ) -> Result<Selection, Error> {
-    let Only { phases, nodes, users, labels } = &list.only;
+    let Only { phases, statuses: _, nodes, users, labels } = &list.only;
     let mut conditions = Vec::new();
     let mut must = |field: &str, values: &[String]| {
         if !values.is_empty() {
@@ -90,7 +95,7 @@ pub(super) fn selection(
         TableStyle::V1 => "qualifiedName",
         TableStyle::V2 => "activity",
     };
-    let Page { offset, limit } = if list.how.sort.is_some() { Page::default() } else { list.page };
+    let Page { offset, limit } = if list.needs_all() { Page::default() } else { list.page };
     let rows = |count| u64::try_from(count).unwrap_or(u64::MAX);
     Ok(Selection {
         conditions,

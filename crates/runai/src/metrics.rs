@@ -43,10 +43,11 @@ pub(super) async fn run(
 ) -> Result<(), Error> {
     let workload = context.existing(&asked.of).await?;
     let now_ms = now_ms();
-    let end = Time(units::Instant(now_ms)).to_string();
     let begin_ms = now_ms.saturating_sub(asked.since_s.saturating_mul(1000));
-    // Nothing was measured before there was a workload.
-    let start = Time(units::Instant(begin_ms.max(workload.created_at.0.0))).to_string();
+    // Nothing was measured before there was a workload. The server's clock may be ahead of this one.
+    let begin_ms = begin_ms.max(workload.created_at.0.0);
+    let start = Time(units::Instant(begin_ms)).to_string();
+    let end = Time(units::Instant(now_ms.max(begin_ms + 1000))).to_string();
     let (types, samples) = (COLUMNS.map(|(_, kind, _)| kind).join(","), asked.samples.to_string());
     let query = [
         ("metricType", types.as_str()),

@@ -159,6 +159,17 @@ pub(super) fn status_v1(workload: &Workload) -> &str {
     }
 }
 
+/// Whether a workload has one of these statuses: as the first dialect shows it, or by its phase where
+/// that dialect shows another word for all of that phase.
+pub(super) fn has_status_v1(workload: &Workload, statuses: &[String]) -> bool {
+    const PHASES: [&str; 7] =
+        ["Initializing", "Stopping", "Stopped", "Resuming", "Deleting", "Completed", "Creating"];
+    let phase = workload.phase.as_str();
+    let words = [Some(status_v1(workload)), PHASES.contains(&phase).then_some(phase)];
+    let mut words = words.into_iter().flatten();
+    words.any(|word| statuses.iter().any(|status| status.eq_ignore_ascii_case(word)))
+}
+
 /// What Kubernetes calls it when an image cannot be pulled.
 fn image_pull(workload: &Workload) -> Option<&'static str> {
     let reasons = &workload.additional_fields.pending_reasons;

@@ -55,6 +55,9 @@ fn an_interactive_job_that_falls_over_again_and_again_is_told_so_with_its_reason
     let loops = "runai submit loops -i x --interactive --command -- sh -c 'echo try; exit 3'";
     says(&sandbox, loops, 0, &["submitted"]);
     comes_to_say(&sandbox, "runai list jobs", &["CrashLoopBackOff"]);
+    comes_to_say(&sandbox, "runai list jobs --status crashloopbackoff", &["loops"]);
+    let pending = sandbox.shell("runai list jobs --status pending").text;
+    assert!(!pending.contains("loops"), "{pending}");
     comes_to_say(&sandbox, "runai describe job loops", &["STATUS: CRASHLOOPBACKOFF"]);
     comes_to_say(&sandbox, "runai workspace describe loops", &["Status:       CrashLoopBackOff"]);
     comes_to_say(&sandbox, "runai workspace list", &["CrashLoopBackOff"]);

@@ -183,7 +183,7 @@ pub(crate) struct Job {
 }
 
 /// What lists of jobs show as their status, and the phases of the second dialect.
-const STATUSES: [&str; 15] = [
+const STATUSES: [&str; 18] = [
     "Pending",
     "ContainerCreating",
     "Running",
@@ -191,6 +191,9 @@ const STATUSES: [&str; 15] = [
     "Suspended",
     "Succeeded",
     "Failed",
+    "CrashLoopBackOff",
+    "ImagePullBackOff",
+    "TimedOut",
     "Initializing",
     "Degraded",
     "Updating",

@@ -30,6 +30,7 @@ pub(crate) fn label_values(text: &str) -> Result<LabelValues, String> {
     if label.is_empty() || values.iter().any(String::is_empty) {
         return Err("write LABEL=VALUE, or LABEL=VALUE,VALUE for one of several".to_owned());
     }
+    values.iter().try_for_each(|value| units::check_label(label, value))?;
     Ok((label.to_owned(), values))
 }
 

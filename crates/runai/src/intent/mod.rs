@@ -358,11 +358,20 @@ pub(crate) struct ListWorkloads {
     pub(crate) how: How,
 }
 
+impl ListWorkloads {
+    /// Whether rows are chosen or ordered by what the server does not know: then all are read.
+    pub(crate) const fn needs_all(&self) -> bool {
+        self.how.sort.is_some() || !self.only.statuses.is_empty()
+    }
+}
+
 /// Which workloads of a noun are meant. What is empty leaves all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Only {
     /// Phases.
     pub(crate) phases: Vec<String>,
+    /// Statuses as the first dialect shows them, of which the server knows only the phases.
+    pub(crate) statuses: Vec<String>,
     /// Nodes on which they have a pod.
     pub(crate) nodes: Vec<String>,
     /// Who submitted them.

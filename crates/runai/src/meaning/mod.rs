@@ -125,7 +125,7 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
         return Err(format!("`{}`: only `list nodes` takes names", list.names.join(" ")));
     }
     let phases = list.status.iter().flat_map(|word| phases_v1(word)).map(str::to_owned).collect();
-    let only = only(list.filter, phases);
+    let only = Only { statuses: list.status, ..only(list.filter, phases) };
     if listed != v1::Listed::Jobs && only != Only::default() {
         return Err("--status, --node, --user, --label: only `list jobs` takes them".to_owned());
     }
@@ -156,9 +156,11 @@ fn list_v1(list: v1::List) -> Result<Intent, String> {
 /// The phases that a status of the first dialect stands for.
 fn phases_v1(word: &str) -> Vec<&str> {
     match &*word.to_ascii_lowercase() {
-        "containercreating" => vec!["Initializing"],
+        "pending" => vec!["Pending", "Creating", "Resuming"],
+        "containercreating" | "imagepullbackoff" => vec!["Initializing"],
+        "crashloopbackoff" => vec!["Pending", "Initializing"],
         "terminating" => vec!["Stopping", "Deleting"],
-        "suspended" => vec!["Stopped"],
+        "suspended" | "timedout" => vec!["Stopped"],
         "succeeded" => vec!["Completed"],
         _ => vec![word],
     }
@@ -176,7 +178,7 @@ fn list_v2(noun: Noun, list: v2::List) -> Result<Intent, String> {
 }
 
 fn only(typed: args::Filter, phases: Vec<String>) -> Only {
-    Only { phases, nodes: typed.node, users: typed.user, labels: typed.label }
+    Only { phases, nodes: typed.node, users: typed.user, labels: typed.label, ..Only::default() }
 }
 
 /// A noun, made narrower by the flags that say which of them.
