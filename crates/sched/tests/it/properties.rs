@@ -166,12 +166,58 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
+fn pick(alive: &[String], at: usize) -> Option<String> {
+    alive.get(at % alive.len().max(1)).cloned()
+}
+
+/// Changes a setting of a workload or a queue.
+fn change(w: &mut World, alive: &[String], action: &Action) {
+    match action {
+        Action::NotBefore(at, s) => {
+            if let Some(name) = pick(alive, *at) {
+                let id = w.id(&name);
+                if w.cluster.workloads().get(id).is_some() {
+                    let until = w.now.plus_ms(s * 1000);
+                    w.cluster.set_not_before(id, until);
+                    w.run("wait 1");
+                }
+            }
+        }
+        Action::Share { project, gpu, cpu, cpu_limit, weight, dept } => {
+            let found = w
+                .cluster
+                .queues()
+                .iter()
+                .find(|(_, q)| q.name == PROJECTS[*project])
+                .map(|(id, q)| (id, q.share, q.parent));
+            if let Some((id, mut share, parent)) = found {
+                share.quota.gpu_millis = gpu * 1000;
+                share.quota.cpu_millis = cpu * 1000;
+                share.limit.cpu_millis = (*cpu_limit).max(*cpu) * 1000;
+                share.over_quota_weight = model::Weights::all(*weight);
+                let at = if *dept { parent.unwrap_or(id) } else { id };
+                w.cluster.set_share(at, share).expect("a share of a queue that is there");
+                w.run("wait 1");
+            }
+        }
+        Action::Precedence(at, p, b) => {
+            if let Some(name) = pick(alive, *at) {
+                let id = w.id(&name);
+                if w.cluster.workloads().get(id).is_some() {
+                    w.cluster.set_precedence(id, *p, *b);
+                    w.run("wait 1");
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Applies an action; workloads are numbered as they come.
 fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Action) {
     if w.cluster.topologies().is_empty() {
         w.run("topology net rack");
     }
-    let pick = |alive: &Vec<String>, at: usize| alive.get(at % alive.len().max(1)).cloned();
     match action {
         Action::Submit { project, flags } => {
             let name = format!("w{next}");
@@ -217,41 +263,8 @@ fn apply(w: &mut World, alive: &mut Vec<String>, next: &mut usize, action: &Acti
         Action::PoolQuota { project, gpus } => {
             w.run(&format!("quota {}@p {gpus}", PROJECTS[*project]));
         }
-        Action::NotBefore(at, s) => {
-            if let Some(name) = pick(alive, *at) {
-                let id = w.id(&name);
-                if w.cluster.workloads().get(id).is_some() {
-                    let until = w.now.plus_ms(s * 1000);
-                    w.cluster.set_not_before(id, until);
-                    w.run("wait 1");
-                }
-            }
-        }
-        Action::Share { project, gpu, cpu, cpu_limit, weight, dept } => {
-            let found = w
-                .cluster
-                .queues()
-                .iter()
-                .find(|(_, q)| q.name == PROJECTS[*project])
-                .map(|(id, q)| (id, q.share, q.parent));
-            if let Some((id, mut share, parent)) = found {
-                share.quota.gpu_millis = gpu * 1000;
-                share.quota.cpu_millis = cpu * 1000;
-                share.limit.cpu_millis = (*cpu_limit).max(*cpu) * 1000;
-                share.over_quota_weight = model::Weights::all(*weight);
-                let at = if *dept { parent.unwrap_or(id) } else { id };
-                w.cluster.set_share(at, share).unwrap();
-                w.run("wait 1");
-            }
-        }
-        Action::Precedence(at, p, b) => {
-            if let Some(name) = pick(alive, *at) {
-                let id = w.id(&name);
-                if w.cluster.workloads().get(id).is_some() {
-                    w.cluster.set_precedence(id, *p, *b);
-                    w.run("wait 1");
-                }
-            }
+        Action::NotBefore(..) | Action::Share { .. } | Action::Precedence(..) => {
+            change(w, alive, action);
         }
         Action::Many(project, count, flags) => {
             for _ in 0..*count {
