@@ -425,7 +425,7 @@ async fn wrong_rules_are_refused_by_the_name_of_their_field() {
         ("scopeId", json!("9"), 400, "scopeId: there is no project with id `9`"),
         ("scopeType", json!("system"), 400, "scopeId: there is no system with id"),
         ("scopeId", json!("1"), 201, ""),
-        ("scopeId", json!("1"), 409, "access-rule `L1 researcher` already exists"),
+        ("scopeId", json!("1"), 409, "access rule `L1 researcher` already exists"),
     ] {
         let mut body = right.clone();
         body[field] = value;

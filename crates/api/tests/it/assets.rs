@@ -209,10 +209,10 @@ async fn a_name_is_taken_once_in_its_scope() {
     let in_project = json!({"name": "a", "scope": "project", "projectId": 1});
     keep(&server, "compute", &in_project, &json!({})).await;
     let again = json!({"meta": of_tenant("a"), "spec": {}});
-    let taken = "compute-asset `a` already exists; choose another name";
+    let taken = "compute asset `a` already exists; choose another name";
     refused(&server, ("POST", COMPUTE, &again), 409, taken).await;
     let renamed = json!({"meta": {"name": "b"}, "spec": {}});
-    let taken = "compute-asset `b` already exists";
+    let taken = "compute asset `b` already exists";
     refused(&server, ("PUT", &format!("{COMPUTE}/{first}"), &renamed), 409, taken).await;
 }
 

@@ -185,7 +185,7 @@ async fn wrong_pools_are_refused_by_the_name_of_their_field() {
     };
     for (body, status, message) in [
         (json!({}), 400, "`name` is missing"),
-        (with("name", json!("fast")), 409, "node-pool `fast` already exists"),
+        (with("name", json!("fast")), 409, "node pool `fast` already exists"),
         (with("labelKey", json!("a b")), 400, "`a b` is no key of a label"),
         (with("clusterId", json!("x")), 404, "no cluster `x`"),
         (with("overProvisioningRatio", json!(2)), 422, "overProvisioningRatio above 1 is not"),

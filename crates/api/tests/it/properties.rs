@@ -41,7 +41,7 @@ async fn a_type_is_added_changed_and_deleted() {
         json!({"name": "RayJob", "group": "ray.io", "categoryId": "train", "priorityId": "low"});
     let (status, made) = server.post(TYPES, ray.clone()).await;
     assert_eq!(status, StatusCode::CREATED, "{made}");
-    refused(&server, ("POST", TYPES, &ray), 409, "workload-type `RayJob.ray.io` already").await;
+    refused(&server, ("POST", TYPES, &ray), 409, "workload type `RayJob.ray.io` already").await;
     let one = format!("{TYPES}/{}", made["id"].as_str().unwrap());
     let (_, made) = server.raw("PUT", &one, &json!({"priorityId": "high"}).to_string()).await;
     assert_eq!((&made["priorityId"], &made["categoryId"]), (&json!("high"), &json!("train")));

@@ -340,8 +340,8 @@ async fn pools_that_cannot_be_are_refused() {
     let create = async |spec: PoolSpec| w.handle.create_pool("admin", spec).await;
     for (spec, said) in [
         (labelled("Fast", "zone", "b"), "name `Fast` is not allowed"),
-        (labelled("fast", "zone", "b"), "node-pool `fast` already exists"),
-        (labelled("default", "zone", "b"), "node-pool `default` already exists"),
+        (labelled("fast", "zone", "b"), "node pool `fast` already exists"),
+        (labelled("default", "zone", "b"), "node pool `default` already exists"),
         (labelled("other", "zone", "a"), "node pool `fast` takes the nodes with label zone=a"),
         (labelled("other", "zo ne", "a"), "`zo ne` is no key of a label"),
         (labelled("other", "node-pool", "a"), "label node-pool says in which pool a node is"),

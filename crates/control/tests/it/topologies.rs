@@ -118,7 +118,7 @@ async fn what_makes_no_sense_is_refused_with_what_there_is() {
     let (w, _) = bound().await;
     for (name, levels, why) in [
         ("Net", vec!["rack"], "name `Net` is not allowed"),
-        ("net", vec!["rack"], "network-topology `net` already exists"),
+        ("net", vec!["rack"], "network topology `net` already exists"),
         ("new", vec![], "levels: there are 0"),
         ("new", vec!["rack", "rack"], "levels: `rack` is there twice"),
         ("new", vec!["a b"], "levels: `a b` is no key of a label"),
