@@ -24,9 +24,10 @@ const SUBMITS: usize = 200;
 const STARTS: usize = 20;
 const CONTAINERS: usize = 20;
 const WORKLOADS: usize = 1000;
-/// Workloads that run while nothing happens, and for how long that is watched.
+/// Workloads that run while nothing happens, and for how long that is watched: CPU time is counted in
+/// hundredths of a second, and what runs use is looked at every 15 s.
 const RUNNING: usize = 20;
-const QUIET: Duration = Duration::from_secs(20);
+const QUIET: Duration = Duration::from_secs(60);
 /// Short workloads that follow one another, and how long each sleeps.
 const SHORT: usize = 500;
 const SHORT_MS: f64 = 500.0;
