@@ -22,7 +22,7 @@ pub(crate) struct Orders(Mutex<OfView>);
 #[derive(Debug, Default)]
 struct OfView {
     view: Weak<View>,
-    /// By field and whether it descends; none where it was asked for once only.
+    /// By field and whether it descends; none after the first query, which is sorted by itself.
     orders: BTreeMap<(Option<String>, bool), Option<Ordered>>,
 }
 

@@ -58,10 +58,10 @@ fn of_login() -> String {
         ProviderError::Unusable { issuer: issuer(), fault: fault() },
         ProviderError::Refused(fault()),
         ProviderError::Token(IdTokenFault::Expired),
-        ProviderError::Nobody(fault()),
+        ProviderError::UnknownUser(fault()),
     ];
     let provider = texts!(
-        ProviderError { Unavailable, Unusable, Refused, Token, Nobody },
+        ProviderError { Unavailable, Unusable, Refused, Token, UnknownUser },
         provider,
         ToString::to_string,
     );

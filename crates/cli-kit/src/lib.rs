@@ -12,5 +12,7 @@ pub mod plain;
 pub mod settings;
 pub mod suggest;
 pub mod table;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod when;
 pub mod yaml;

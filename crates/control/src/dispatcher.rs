@@ -26,7 +26,8 @@ use crate::{Error, Options};
 
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;
-/// Decisions may fail so often at the start: the second time nothing is decided any more.
+/// Most failed decisions in a row at the start. After the second, decisions are left out, so that a third
+/// is not expected.
 const FAILURES_MAX: u32 = 3;
 /// Wait between two tries to write after a failure.
 const RETRY_MS: u64 = 500;
@@ -74,7 +75,7 @@ pub(crate) struct Dispatcher {
     gpus_told: Troubles,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
-    /// How often in a row no decision was to be had.
+    /// Failed decisions in a row.
     failures: u32,
 }
 
@@ -198,8 +199,8 @@ impl Dispatcher {
         }
     }
 
-    /// Takes what has come meanwhile together with the first: one transaction and one decision for
-    /// all of them. Nothing waits for company.
+    /// Takes all that is queued behind the first event: one transaction and one decision for all of
+    /// them. It does not wait for more to arrive.
     fn gather(&mut self, first: Happening) -> Vec<Happening> {
         let mut batch = vec![first];
         while batch.len() < BATCH_MAX {

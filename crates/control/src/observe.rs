@@ -65,7 +65,7 @@ impl State {
         let news = News::new(kind, message).code(IMAGE_PULL.code).warning().pod(number);
         self.say(id, news);
         // An event has a time; a span from now on would be wrong a moment later.
-        let state = format!("{why}; it is pulled again and again (failed {failed})");
+        let state = format!("{why}; the pull is retried (failed {failed})");
         self.set_condition(id, number, Some((IMAGE_PULL, state)));
     }
 

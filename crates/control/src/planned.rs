@@ -163,7 +163,7 @@ impl State {
     /// What strays hold is not in the books, so nothing is given out before they are gone.
     fn explain_clearing_up(&mut self) {
         self.wake_at = None;
-        // They are told their reasons again afterwards.
+        // Without it, the next decision gives every waiting workload its reasons again.
         self.memory = sched::Memory::default();
         let count = self.strays.len();
         let message =

@@ -211,29 +211,28 @@ impl State {
     /// Departments and projects. As long as nothing else is said of them, only those are built whose
     /// accounts or shares may have changed: there may be many, in many pools.
     fn org_views(&self, before: &View, outbox: &Outbox) -> OrgViews {
-        let mut departments = before.departments.clone();
-        let mut projects = before.projects.clone();
-        let anew = outbox.says_other_of_org();
-        if anew {
-            (departments, projects) = OrgViews::default();
+        let (rebuild_all, queues) = (outbox.says_other_of_org(), &outbox.queues);
+        let (mut departments, mut projects) = match rebuild_all {
+            true => OrgViews::default(),
+            false => (before.departments.clone(), before.projects.clone()),
+        };
+        if !rebuild_all && outbox.projects.is_empty() && queues.is_empty() {
+            return (departments, projects);
         }
-        let queues = &outbox.queues;
-        let entitled = |project: &&Project| queues.contains(&project.queue);
-        let entitled = self.projects.values().filter(|_| !queues.is_empty()).filter(entitled);
-        let touched = outbox.projects.iter().filter_map(|id| self.projects.get(id));
-        let touched: BTreeSet<u64> =
-            touched.chain(entitled).map(|project| project.unit.id).collect();
+        let is_changed = |id: u64, queue| outbox.projects.contains(&id) || queues.contains(&queue);
         let mut above: BTreeSet<u64> = BTreeSet::new();
-        for project in self.projects.values().filter(|p| anew || touched.contains(&p.unit.id)) {
-            above.insert(project.department_id);
+        for project in self.projects.values() {
             let id = project.unit.id;
-            let fresh = shared(before.projects.get(&id), self.project_view(project));
-            projects.insert(id, fresh);
+            if rebuild_all || is_changed(id, project.queue) {
+                above.insert(project.department_id);
+                let fresh = shared(before.projects.get(&id), self.project_view(project));
+                projects.insert(id, fresh);
+            }
         }
         let by_department = LazyCell::new(|| self.projects_by_department());
         for own in self.departments.values() {
             let id = own.unit.id;
-            if anew || above.contains(&id) || queues.contains(&own.queue) {
+            if rebuild_all || above.contains(&id) || queues.contains(&own.queue) {
                 let mine = by_department.get(&id).map_or(&[][..], Vec::as_slice);
                 let fresh = shared(before.departments.get(&id), self.department_view(own, mine));
                 departments.insert(id, fresh);
@@ -354,10 +353,10 @@ impl State {
     }
 
     /// Nodes. Those of which nothing has changed are as they are shown.
-    fn node_views(&self, before: &View, anew: bool) -> Vec<Arc<NodeView>> {
+    fn node_views(&self, before: &View, rebuild_all: bool) -> Vec<Arc<NodeView>> {
         let view = |(at, (&id, node)): (usize, (&NodeId, &Node))| {
             let shown = before.nodes.get(at);
-            match shown.filter(|_| !anew && node.shown == Some(self.cluster.revision(id))) {
+            match shown.filter(|_| !rebuild_all && node.shown == Some(self.cluster.revision(id))) {
                 Some(shown) => {
                     debug_assert_eq!(Some(&**shown), self.node_view(node).as_ref());
                     Some(shown.clone())
@@ -369,7 +368,7 @@ impl State {
     }
 
     fn pool_views(&self, before: &View, outbox: &Outbox) -> Vec<Arc<PoolView>> {
-        let anew = outbox.machines || outbox.says_other_of_org();
+        let rebuild_all = outbox.machines || outbox.says_other_of_org();
         let members = LazyCell::new(|| {
             let mut members: BTreeMap<&str, Vec<String>> = BTreeMap::new();
             for node in self.nodes.values() {
@@ -379,7 +378,7 @@ impl State {
         });
         let view = |(at, pool): (usize, &Pool)| {
             let (shown, capacity) = (before.pools.get(at), self.cluster.capacity_of(pool.model));
-            match shown.filter(|shown| !anew && shown.capacity == capacity) {
+            match shown.filter(|shown| !rebuild_all && shown.capacity == capacity) {
                 Some(shown) => shown.clone(),
                 None => {
                     let nodes = members.get(pool.id()).cloned().unwrap_or_default();

@@ -41,7 +41,7 @@ pub(crate) struct Aside {
     pub(crate) fault: Option<DecisionFault>,
 }
 
-/// No decision is to be had.
+/// The error of a decision that failed.
 pub(crate) fn failed() -> Error {
     Error::Internal {
         message:
@@ -69,24 +69,25 @@ impl State {
     /// that is not found.
     pub(crate) fn find_culprits(&mut self, policy: &Policy, is_again: bool) {
         self.take_back_all();
-        for _ in 0..CULPRITS_MAX {
+        loop {
             let now = self.now;
             let waiting = self.cluster.waiting();
             let waiting: Vec<_> =
                 waiting.filter(|&id| self.cluster.workloads()[id].not_before <= now).collect();
+            let found = self.aside.ids.len();
             if !self.fails_on(&waiting, waiting.len(), policy) {
                 // It is not the scheduler that fails, if this is not the first time.
-                self.aside.all = is_again && self.aside.ids.is_empty();
-                return self.try_again_later();
+                self.aside.all = is_again && found == 0;
+                break;
             }
-            if self.fails_on(&waiting, 0, policy) {
+            if found == CULPRITS_MAX || self.fails_on(&waiting, 0, policy) {
+                self.aside.all = true;
                 break;
             }
             let culprit = self.culprit_of(&waiting, policy);
             let Some(&id) = self.by_model.get(&culprit) else { break };
             self.set_aside(id);
         }
-        self.aside.all = true;
         self.try_again_later();
     }
 
@@ -136,7 +137,7 @@ impl State {
         }
     }
 
-    /// The newest of the fewest that were there first and make a decision fail.
+    /// The last of the shortest prefix of the waiting workloads on which a decision fails.
     fn culprit_of(&self, waiting: &[WorkloadId], policy: &Policy) -> WorkloadId {
         let (mut good, mut bad) = (0, waiting.len());
         while bad - good > 1 {

@@ -53,5 +53,5 @@ pub enum Error {
     Token(#[from] TokenFault),
     /// The ID token is good and does not say who it is.
     #[error("the login provider does not say who this is: {0}")]
-    Nobody(String),
+    UnknownUser(String),
 }

@@ -25,17 +25,17 @@ pub struct Person {
 impl Person {
     /// Reads a person from claims that are believed.
     pub(crate) fn of(claims: &Map<String, Value>, settings: &Settings) -> Result<Self, Error> {
-        let nobody = |why: String| Err(Error::Nobody(why));
+        let unknown = |why: String| Err(Error::UnknownUser(why));
         let claim = &settings.user_claim;
         let Some(name) = found(claims, claim).and_then(Value::as_str) else {
-            return nobody(format!(
+            return unknown(format!(
                 "there is no claim `{claim}`; name another with --oidc-user-claim, or ask for it \
                  with --oidc-scopes"
             ));
         };
         let is_verified = is_verified(claims, name).unwrap_or(settings.trust_email);
         let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
-        let groups = groups(found(claims, &settings.groups_claim)).map_err(Error::Nobody)?;
+        let groups = groups(found(claims, &settings.groups_claim)).map_err(Error::UnknownUser)?;
         let (subject, name) = (subject.to_owned(), name.to_owned());
         Ok(Self { subject, name, is_verified, groups })
     }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_told_is_nobody() {
+    fn who_is_not_told_is_unknown() {
         let many: Vec<_> = (0..201).map(|n| n.to_string()).collect();
         let ann = "ann@x.org";
         for (claims, why) in [

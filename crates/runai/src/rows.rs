@@ -159,14 +159,11 @@ pub(super) fn status_v1(workload: &Workload) -> &str {
     }
 }
 
-/// Whether a workload has one of these statuses: as the first dialect shows it, or by its phase where
-/// that dialect shows another word for all of that phase.
+/// Whether a workload has one of these statuses: as the first dialect shows it, or its phase where
+/// that is no word of the first dialect.
 pub(super) fn has_status_v1(workload: &Workload, statuses: &[String]) -> bool {
-    const PHASES: [&str; 7] =
-        ["Initializing", "Stopping", "Stopped", "Resuming", "Deleting", "Completed", "Creating"];
-    let phase = workload.phase.as_str();
-    let words = [Some(status_v1(workload)), PHASES.contains(&phase).then_some(phase)];
-    let mut words = words.into_iter().flatten();
+    let phase = Some(workload.phase.as_str()).filter(|phase| *phase != "Pending");
+    let mut words = [Some(status_v1(workload)), phase].into_iter().flatten();
     words.any(|word| statuses.iter().any(|status| status.eq_ignore_ascii_case(word)))
 }
 

@@ -19,25 +19,25 @@ pub(crate) struct Candidates {
     begun: BTreeMap<RowId, GroupId>,
     /// Those that are in a group that they did not begin in; none: not in line any more.
     moved: BTreeMap<WorkloadId, Option<GroupId>>,
-    /// The first of each group, in the queue in which it stands in line.
+    /// The first workload of each group, by the queue in which it is a candidate.
     ranked: BTreeMap<QueueId, BTreeSet<(Rank, WorkloadId, GroupId)>>,
-    /// Under each queue (none: at the top of each node pool) those with candidates, and whom each
-    /// would send.
+    /// The child queues with candidates of each queue (none: the root of each node pool), and the
+    /// candidate that each would try first.
     lines: BTreeMap<(Option<QueueId>, PoolId), Line>,
-    /// Where each queue stands in its line.
+    /// The position of each queue among its siblings.
     turns: BTreeMap<QueueId, Turn>,
     /// Groups that began with no class as it is known: only they can be like another.
     loose: BTreeSet<GroupId>,
     hopeless: Hopeless,
 }
 
-/// Node pools in which none of all that wait will find a place (none: that of those to whom all are
-/// the same).
+/// Node pools in which no waiting workload can be placed. `None` stands for workloads that may go to
+/// any pool.
 pub(crate) type Hopeless = BTreeSet<Option<PoolId>>;
 
 type GroupId = u64;
 
-/// Queues in the order of their turns, and whom each would send.
+/// Queues in the order in which they are served, and the candidate that each would try first.
 type Line = BTreeMap<(Turn, QueueId), (WorkloadId, GroupId)>;
 
 /// Workloads that are alike and stand in line in the same pool.
@@ -223,7 +223,7 @@ impl Candidates {
         }
     }
 
-    /// The group in which a workload stands in line.
+    /// The group in which a workload is a candidate.
     fn group_of(&self, shares: &Shares<'_>, id: WorkloadId) -> Option<GroupId> {
         if let Some(moved) = self.moved.get(&id) {
             return *moved;
@@ -260,7 +260,7 @@ impl Candidates {
         self.refresh(shares, queue);
     }
 
-    /// A group comes to another pool, where others may be that are alike.
+    /// Moves a group to another pool, and merges it with a group of equal workloads there.
     fn join(&mut self, shares: &Shares<'_>, one: Candidate, mut group: Group) {
         let other = self.may_have_likes(one.group).then(|| {
             let class = Class::of(shares.cluster, one.id);

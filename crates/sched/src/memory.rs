@@ -239,7 +239,7 @@ impl Memory {
         was_first
     }
 
-    /// Has a workload be known as it stands; its class, if it may be considered.
+    /// Records the state of a workload; returns its class, if it may be considered.
     fn join(&mut self, id: WorkloadId, now: Standing) -> Option<RowId> {
         let Standing { rank, not_before, class, rests, is_odd } = now;
         let row = class.map(|class| {
@@ -280,7 +280,7 @@ impl Memory {
     }
 }
 
-/// How a workload stands that waits, has a place reserved, or is held back.
+/// The state of a workload that waits, has a place reserved, or is held back.
 struct Standing {
     rank: Rank,
     not_before: Instant,

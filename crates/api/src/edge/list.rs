@@ -176,7 +176,7 @@ impl ListQuery {
         (self.offset, self.limit, self.descending)
     }
 
-    /// The rows that match, in the order that was asked for, else in their own.
+    /// The rows that match, sorted as the query wants them, else in the order in which they come.
     pub(crate) fn matching<'a, T: Row + 'a>(
         &self,
         rows: impl Iterator<Item = &'a T>,
@@ -202,8 +202,8 @@ impl ListQuery {
         (self.sort_by.as_deref(), self.sort_by.is_some() && self.descending)
     }
 
-    /// The page of rows that come in the order that was asked for. Looks at no more of them than it
-    /// needs.
+    /// The page of rows that are sorted already, as the query wants them. Reads only up to the end of
+    /// the page.
     pub(crate) fn page_in_order<'a, T: Row + 'a>(
         &self,
         rows: impl Iterator<Item = &'a T>,

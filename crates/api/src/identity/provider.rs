@@ -137,7 +137,7 @@ fn fault(error: oidc::Error) -> Fault {
     use oidc::Error as E;
     let status = match error {
         E::Unavailable { .. } | E::Unusable { .. } => StatusCode::SERVICE_UNAVAILABLE,
-        E::Refused(_) | E::Token(_) | E::Nobody(_) => StatusCode::UNAUTHORIZED,
+        E::Refused(_) | E::Token(_) | E::UnknownUser(_) => StatusCode::UNAUTHORIZED,
     };
     Fault::new(status, error.to_string())
 }

@@ -193,7 +193,7 @@ async fn an_image_that_cannot_be_pulled_is_a_state_without_a_time_that_passes() 
         let why = "the registry does not answer".to_owned();
         let failure = PullFailure { why, tries, again_in_ms: 10_000 };
         w.engine.report(key, RunState::PullFailed(failure));
-        let said = format!("the registry does not answer; it is pulled again and again ({failed})");
+        let said = format!("the registry does not answer; the pull is retried ({failed})");
         w.until(&said, |view| {
             let pods = view.workloads.values().flat_map(|workload| &workload.pods);
             pods.filter_map(|pod| pod.condition.as_ref()).any(|why| why.message == said)

@@ -118,3 +118,19 @@ async fn what_is_set_aside_is_tried_again_each_minute() {
     let is_back = |_: &View| w.get("poison-room").unwrap().pending[0].code != "P307";
     w.until("it waits as others do", is_back).await;
 }
+
+#[tokio::test]
+async fn as_many_as_may_be_are_set_aside_and_the_rest_goes_on() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("runs", 2)).await;
+    for number in 0..16 {
+        w.submit(1, training(&format!("poison-later-{number}"), 1)).await;
+    }
+    w.submit(1, training("waits", 1)).await;
+    w.phase("runs", Phase::Running).await;
+    w.clock.advance_ms(LATER_MS);
+    w.restart().await;
+    is_set_aside(&w, "poison-later-0").await;
+    w.delete("runs").await;
+    w.phase("waits", Phase::Running).await;
+}

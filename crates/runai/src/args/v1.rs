@@ -5,7 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::typed::Typed;
-use super::v2::{Bounds, Slots, Workers};
+use super::v2::{Bounds, PHASES, Slots, Workers};
 use super::values::{count, cpu, key_value, positive, seconds, size, variable};
 use super::{Asking, Console, Filter, Format, One, Place, around};
 use crate::complete::{templates, workloads};
@@ -182,26 +182,15 @@ pub(crate) struct Job {
     pub(crate) words: Vec<String>,
 }
 
-/// What lists of jobs show as their status, and the phases of the second dialect.
-const STATUSES: [&str; 18] = [
-    "Pending",
+/// Statuses that this dialect shows where the phase has another name.
+const STATUSES: [&str; 7] = [
     "ContainerCreating",
-    "Running",
     "Terminating",
     "Suspended",
     "Succeeded",
-    "Failed",
     "CrashLoopBackOff",
     "ImagePullBackOff",
     "TimedOut",
-    "Initializing",
-    "Degraded",
-    "Updating",
-    "Stopping",
-    "Stopped",
-    "Resuming",
-    "Deleting",
-    "Completed",
 ];
 
 /// `list`.
@@ -222,7 +211,7 @@ pub(crate) struct List {
     pub(crate) limit: Option<u32>,
     /// Only jobs with these statuses, such as Running,Pending
     #[arg(long, value_name = "STATUS,STATUS", value_delimiter = ',', ignore_case = true)]
-    #[arg(value_parser = PossibleValuesParser::new(STATUSES), hide_possible_values = true)]
+    #[arg(value_parser = PossibleValuesParser::new(PHASES.iter().chain(&STATUSES).copied()), hide_possible_values = true)]
     pub(crate) status: Vec<String>,
     /// Which jobs.
     #[command(flatten)]

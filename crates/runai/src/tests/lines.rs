@@ -475,35 +475,8 @@ pub(super) fn asked_of_server(line: &str) -> Result<control::WorkloadSpec, Error
     api::workload_asked_for(workload_type, request).map_err(Error::Usage)
 }
 
-/// Calls this with a command and each below it.
-fn each_command(command: &clap::Command, of: &mut impl FnMut(&clap::Command)) {
-    of(command);
-    command.get_subcommands().for_each(|below| each_command(below, of));
-}
-
 #[test]
 fn no_text_of_a_library_is_said_about_a_wrong_value() {
-    let mut tree = crate::args::tree();
-    tree.build();
-    let mut seen = std::collections::BTreeSet::new();
-    each_command(&tree, &mut |command| {
-        for flag in command.get_arguments().filter(|flag| flag.get_action().takes_values()) {
-            let name = format!("{:?} {:?}", flag.get_long(), flag.get_value_names());
-            if !seen.insert(name) {
-                continue;
-            }
-            for wrong in ["x", "-7", "1.5", "99999999999999999999999"] {
-                let word = match flag.get_long() {
-                    Some(long) => format!("--{long}={wrong}"),
-                    None => wrong.to_owned(),
-                };
-                let parsed = command.clone().try_get_matches_from([command.get_name(), &word]);
-                let said = parsed.err().map(|error| error.to_string()).unwrap_or_default();
-                for text in ["digit", "target type", "float", "cannot parse", " is not in "] {
-                    assert!(!said.contains(text), "{}: {said}", command.get_name());
-                }
-            }
-        }
-    });
-    assert!(seen.len() > 90, "{}", seen.len());
+    let tried = cli_kit::testing::errors_say_what_to_write(crate::args::tree());
+    assert!(tried > 90, "{tried}");
 }

@@ -161,7 +161,7 @@ fn phases_are_named_and_checked() {
     let Ok(Intent::ListWorkloads(list)) = meaning(old) else { panic!() };
     assert_eq!(list.only.phases, ["Stopped", "Stopping", "Deleting", "Running"]);
     assert_eq!(list.only.statuses, ["suspended", "Terminating", "Running"]);
-    refused("runai list --status foo", "possible values: Pending, ContainerCreating, Running");
+    refused("runai list --status foo", "possible values: Pending, Initializing, Running");
     refused("runai list nodes --status Running", "only `list jobs` takes them");
 }
 

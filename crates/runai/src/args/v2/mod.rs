@@ -255,7 +255,7 @@ pub(crate) struct Listing {
 }
 
 /// The phases of workloads.
-const PHASES: [&str; 11] = [
+pub(super) const PHASES: [&str; 11] = [
     "Pending",
     "Initializing",
     "Running",
