@@ -18,7 +18,10 @@ pub(crate) fn run(s: &mut Session<'_>) {
         s.follow();
         let full = hopeless(s, |s, pool| s.cluster.free_soon_of(division(s, pool)));
         let full = if s.may_be_due() { Hopeless::new() } else { full };
-        debug_assert!(has_no_room(s, &full), "there would have been a place");
+        debug_assert!(
+            all_fail(s, &full, |s, id| s.place(id, None).is_ok()),
+            "there would have been a place"
+        );
         // Whose time to have room kept has not come is looked at again when it has.
         for (id, pool) in in_pools(s, &full) {
             pools::within(s, id, pool, |s| s.reserve(id, Blocked::Room));
@@ -37,7 +40,10 @@ pub(crate) fn run(s: &mut Session<'_>) {
 pub(crate) fn by_rule(s: &mut Session<'_>, rule: &dyn Rule) {
     s.follow();
     let hopeless = hopeless(s, there);
-    debug_assert!(finds_nothing(s, rule, &hopeless), "a search would have succeeded");
+    debug_assert!(
+        all_fail(s, &hopeless, |s, id| make_room(s, rule, &mut Markets::default(), id, None)),
+        "a search would have succeeded"
+    );
     let mut markets = Markets::default();
     each_in_order(s, hopeless, |s, id| make_room(s, rule, &mut markets, id, None));
 }
@@ -89,26 +95,19 @@ fn there(s: &Session<'_>, pool: Option<PoolId>) -> Resources {
     s.cluster.free_soon_of(pool) + held.sum()
 }
 
-/// Whether nothing finds a place where that is called hopeless: debug builds look every time. Changes
+/// Whether an attempt fails in every one of these pools: debug builds try what is left out. Changes
 /// nothing.
-fn finds_nothing(s: &mut Session<'_>, rule: &dyn Rule, hopeless: &Hopeless) -> bool {
+fn all_fail(
+    s: &mut Session<'_>,
+    hopeless: &Hopeless,
+    mut succeeds: impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
+) -> bool {
     let (stats, trials_left, wake_at) = (s.stats, s.trials_left, s.wake_at);
     let start = s.cluster.checkpoint();
-    let found = in_pools(s, hopeless).into_iter().any(|(id, pool)| {
-        let markets = &mut Markets::default();
-        pools::within(s, id, pool, |s| make_room(s, rule, markets, id, None))
-    });
+    let mut pools = in_pools(s, hopeless).into_iter();
+    let found = pools.any(|(id, pool)| pools::within(s, id, pool, |s| succeeds(s, id)));
     s.cluster.rollback(start);
     (s.stats, s.trials_left, s.wake_at) = (stats, trials_left, wake_at);
-    !found
-}
-
-/// Whether nothing can be placed where that is called hopeless: debug builds look every time.
-fn has_no_room(s: &mut Session<'_>, hopeless: &Hopeless) -> bool {
-    let start = s.cluster.checkpoint();
-    let mut pools = in_pools(s, hopeless).into_iter();
-    let found = pools.any(|(id, pool)| pools::within(s, id, pool, |s| s.place(id, None)).is_ok());
-    s.cluster.rollback(start);
     !found
 }
 
