@@ -172,21 +172,25 @@ pub(crate) fn backoff_limit(limit: u32) -> Result<(), Error> {
     Err(Error::invalid("backoff limit", text))
 }
 
+/// Checks whether an engine could run the pods of a workload: asked before the command is queued, because
+/// the engine may look at the machine.
+pub(crate) fn runs_on(engine: &dyn Engine, spec: &WorkloadSpec) -> Result<(), Error> {
+    spec.sets().try_for_each(|set| {
+        engine.check(&without_place(spec, set)).map_err(|error| match error {
+            engine::Error::NotHere { field, .. } => Error::invalid(field, error.to_string()),
+            _ => Error::invalid("image", error.to_string()),
+        })
+    })
+}
+
 /// Checks the values of a workload.
-pub(crate) fn workload(spec: &WorkloadSpec, engine: &dyn Engine) -> Result<(), Error> {
+pub(crate) fn workload(spec: &WorkloadSpec) -> Result<(), Error> {
     units::check_name(&spec.name).map_err(|error| Error::invalid("name", error.to_string()))?;
     amounts(spec)?;
     elastic(spec)?;
     spec.serving.as_ref().map_or(Ok(()), crate::serving::Serving::check)?;
     backoff_limit(spec.backoff_limit)?;
-    for set in spec.sets() {
-        pod(&set.pod)?;
-        engine.check(&without_place(spec, set)).map_err(|error| match error {
-            engine::Error::NotHere { field, .. } => Error::invalid(field, error.to_string()),
-            _ => Error::invalid("image", error.to_string()),
-        })?;
-    }
-    Ok(())
+    spec.sets().try_for_each(|set| pod(&set.pod))
 }
 
 fn pod(spec: &PodSpec) -> Result<(), Error> {

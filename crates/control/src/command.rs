@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use engine::Engine;
 use uuid::Uuid;
 
 use crate::objects::{Edit, NewObject, Object};
@@ -12,6 +13,7 @@ use crate::serving::{ExposedUrl, Readiness, RelatedUrl, Revision, Serving};
 use crate::spec::{PodSet, Together, TopologyUse};
 use crate::update::WorkloadChange;
 use crate::view::{NodeTypes, Rank, Rules, Share, WorkloadKind};
+use crate::{Error, admission};
 
 /// What to change of a project or a department, or how one begins. What is left out keeps the value it
 /// has when the change is made, so that two changes of different values at once both count.
@@ -153,6 +155,20 @@ pub struct WorkloadSpec {
     pub manifest: Option<Arc<str>>,
 }
 
+/// A specification, and whether the engine could run it.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) spec: WorkloadSpec,
+    pub(crate) runs: Result<(), Error>,
+}
+
+impl Wanted {
+    pub(crate) fn on(engine: &dyn Engine, spec: WorkloadSpec) -> Box<Self> {
+        let runs = admission::runs_on(engine, &spec);
+        Box::new(Self { spec, runs })
+    }
+}
+
 /// A request to the dispatcher.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
@@ -162,12 +178,12 @@ pub(crate) enum Command {
     CreateProject { by: String, department_id: u64, spec: OrgChange },
     UpdateProject { by: String, id: u64, change: OrgChange },
     DeleteProject { by: String, id: u64 },
-    Submit { project_id: u64, spec: Box<WorkloadSpec> },
+    Submit { project_id: u64, wanted: Box<Wanted> },
     Delete { by: String, id: Uuid },
     Suspend { by: String, id: Uuid },
     Resume { by: String, id: Uuid },
     UpdateWorkload { by: String, id: Uuid, change: Box<WorkloadChange> },
-    UpdateInference { by: String, id: Uuid, from: Uuid, spec: Box<WorkloadSpec> },
+    UpdateInference { by: String, id: Uuid, from: Uuid, wanted: Box<Wanted> },
     Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
     Retire { revision: Uuid },
     GiveUp { revision: Uuid, why: String },

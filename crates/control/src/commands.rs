@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
-use engine::{Engine, RunKey};
+use engine::RunKey;
 use store::{AuditDetail, AuditRow, Change, Desired};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::command::{Command, Record, Subject, WorkloadSpec};
+use crate::command::{Command, Record, Subject, Wanted, WorkloadSpec};
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::serving::Readiness;
 use crate::state::{News, Project, State, Workload};
@@ -22,7 +22,6 @@ impl State {
         &mut self,
         command: Command,
         origin: &AuditDetail,
-        engine: &dyn Engine,
     ) -> Result<Subject, Error> {
         let detail = origin.clone();
         if let Command::Record(Record { who, what, target, result }) = command {
@@ -32,10 +31,10 @@ impl State {
         }
         // What the server asks of itself is told as events.
         let Some((who, what, target)) = self.audited(&command) else {
-            return self.carry_out(command, engine);
+            return self.carry_out(command);
         };
         let target_id = command.target_id();
-        let outcome = self.carry_out(command, engine);
+        let outcome = self.carry_out(command);
         // What is new has an id only now.
         let target_id = target_id.or_else(|| outcome.as_ref().ok()?.id());
         let detail = AuditDetail { target_id: target_id.unwrap_or_default(), ..detail };
@@ -76,7 +75,8 @@ impl State {
             }
             Command::UpdateProject { by, id, .. } => (by, "project.update", project(id)),
             Command::DeleteProject { by, id } => (by, "project.delete", project(id)),
-            Command::Submit { project_id, spec } => {
+            Command::Submit { project_id, wanted } => {
+                let spec = &wanted.spec;
                 let target = format!("{}/{}", project(project_id), spec.name);
                 (&spec.submitted_by, "workload.submit", target)
             }
@@ -113,7 +113,7 @@ impl State {
         Some((who.clone(), what.into(), target))
     }
 
-    fn carry_out(&mut self, command: Command, engine: &dyn Engine) -> Result<Subject, Error> {
+    fn carry_out(&mut self, command: Command) -> Result<Subject, Error> {
         use Command::{Resume, Submit, UpdateInference};
         let starts = matches!(command, Submit { .. } | Resume { .. } | UpdateInference { .. });
         if self.halted && starts {
@@ -128,7 +128,7 @@ impl State {
             }
             Command::UpdateProject { by, id, change } => self.update_project(by, id, change),
             Command::DeleteProject { by, id } => self.delete_project(&by, id),
-            Command::Submit { project_id, spec } => self.submit(project_id, *spec, engine),
+            Command::Submit { project_id, wanted } => self.submit(project_id, *wanted),
             Command::Delete { by, id } => self.delete(&by, id),
             Command::Suspend { by, id } => self.suspend(&by, id),
             Command::Resume { by, id } => self.resume(&by, id),
@@ -150,8 +150,8 @@ impl State {
                 self.delete_object(&by, kind, &id).map(Subject::Object)
             }
             Command::UpdateWorkload { by, id, change } => self.update_workload(&by, id, *change),
-            Command::UpdateInference { by, id, from, spec } => {
-                self.update_inference(&by, id, from, *spec, engine)
+            Command::UpdateInference { by, id, from, wanted } => {
+                self.update_inference(&by, id, from, *wanted)
             }
             Command::Scale { revision, wanted, why } => self.scale(revision, &wanted, &why),
             Command::Retire { revision } => self.retire(revision),
@@ -171,15 +171,10 @@ impl State {
     }
 
     /// A submission as it would be taken in, with the places that its project has for it.
-    pub(crate) fn settled(
-        &self,
-        project_id: u64,
-        mut spec: WorkloadSpec,
-        engine: &dyn Engine,
-    ) -> Result<WorkloadSpec, Error> {
+    pub(crate) fn settled(&self, project_id: u64, wanted: Wanted) -> Result<WorkloadSpec, Error> {
         let project =
             self.projects.get(&project_id).ok_or_else(|| Error::no_project(project_id))?;
-        self.check(project, &mut spec, engine)?;
+        let spec = self.check(project, wanted)?;
         let being_deleted =
             |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
         admission::name_is_free(&project.names, &spec.name, &project.unit.name, being_deleted)?;
@@ -188,27 +183,20 @@ impl State {
     }
 
     /// Whether the pods of a specification can be run here; it gets the places of its project.
-    pub(crate) fn check(
-        &self,
-        project: &Project,
-        spec: &mut WorkloadSpec,
-        engine: &dyn Engine,
-    ) -> Result<(), Error> {
-        admission::workload(spec, engine)?;
-        self.secrets_exist(project.unit.id, spec)?;
-        self.settle_places(project, spec)?;
+    pub(crate) fn check(&self, project: &Project, wanted: Wanted) -> Result<WorkloadSpec, Error> {
+        let Wanted { mut spec, runs } = wanted;
+        admission::workload(&spec)?;
+        runs?;
+        self.secrets_exist(project.unit.id, &spec)?;
+        self.settle_places(project, &mut spec)?;
         let lineage = self.cluster.lineage(project.queue);
         let asked = lineage.map(|queue| self.cluster.queues()[queue].wanted);
-        admission::countable(asked.fold(Resources::ZERO, Resources::max))
+        admission::countable(asked.fold(Resources::ZERO, Resources::max))?;
+        Ok(spec)
     }
 
-    fn submit(
-        &mut self,
-        project_id: u64,
-        spec: WorkloadSpec,
-        engine: &dyn Engine,
-    ) -> Result<Subject, Error> {
-        let spec = self.settled(project_id, spec, engine)?;
+    fn submit(&mut self, project_id: u64, wanted: Wanted) -> Result<Subject, Error> {
+        let spec = self.settled(project_id, wanted)?;
         self.note_volumes(project_id, &spec)?;
         let message = format!("accepted from {}", spec.submitted_by);
         let workload = self.new_workload(project_id, spec);

@@ -193,8 +193,8 @@ impl Dispatcher {
                     workloads: self.state.in_model(),
                 }));
             }
-            Look::Submission { project_id, spec, to } => {
-                let _ = to.send(self.state.settled(project_id, *spec, self.engine.as_ref()));
+            Look::Submission { project_id, wanted, to } => {
+                let _ = to.send(self.state.settled(project_id, *wanted));
             }
         }
     }
@@ -233,9 +233,12 @@ impl Dispatcher {
                     self.state.observe(&seen);
                 }
                 Happening::Told(Told::Volume(name, error)) => self.state.volume_ends(&name, error),
+                Happening::Told(Told::Ports(wanted, found)) => {
+                    self.state.ports_found(&wanted, found);
+                }
                 Happening::Request(request) => {
                     let Request { command, origin, reply } = *request;
-                    let outcome = self.state.command(command, &origin, &*self.engine);
+                    let outcome = self.state.command(command, &origin);
                     answers.push((outcome, reply));
                 }
             }
@@ -250,6 +253,7 @@ impl Dispatcher {
     /// Decides, writes, shows, answers, acts.
     async fn commit(&mut self, answers: Vec<(Result<Subject, Error>, Reply)>) -> Result<(), Error> {
         self.state.restart_due();
+        self.state.search_ports_due();
         self.state.idle = self.inbox.idle.borrow().clone();
         self.state.see_gpus(&self.inbox.gpus.borrow());
         self.state.enforce_limits();
@@ -259,7 +263,7 @@ impl Dispatcher {
         if self.failures > 0 || self.state.is_to_be_tried_again() {
             self.state.find_culprits(&self.policy, self.failures > 1);
         }
-        if let Err(error) = self.state.try_decide(&self.policy, &*self.engine) {
+        if let Err(error) = self.state.try_decide(&self.policy) {
             self.failures += 1;
             refuse(answers, &error);
             return Err(error);

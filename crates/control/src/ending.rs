@@ -222,7 +222,7 @@ impl State {
         let pods = pods.map(|pod| persist::pod_row(&workload, pod, &nowhere, nameless));
         self.outbox.changes.extend(pods.map(Change::Pod));
         self.outbox.workloads.remove(&id);
-        self.short_of_ports.remove(&id);
+        self.ports.remove(&id);
         self.outbox.projects.insert(workload.project_id);
         if let Some(holders) = self.holders.get_mut(&workload.project_id) {
             holders.remove(&id);

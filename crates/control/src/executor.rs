@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
 
+use crate::gang::PortsWanted;
 use crate::metrics::{Metrics, Verb};
 use crate::secrets::Completion;
 use crate::state::Action;
@@ -22,6 +23,8 @@ const STOP_RETRY_MS_MAX: u64 = 60_000;
 const REMOVE_VOLUME_RETRY_MS_MAX: u64 = 300_000;
 /// Tries to delete a volume that may fail before it is told: what had it may be going still.
 const REMOVE_VOLUME_TRIES: u32 = 4;
+/// Most ports that are tried before other tasks get their turn.
+const PORTS_AT_A_TIME: usize = 256;
 /// Tasks that have ended are forgotten when so many are kept.
 const CHAINS_SWEPT_AT: usize = 256;
 
@@ -32,6 +35,8 @@ pub(crate) enum Told {
     Run(Observation),
     /// A volume is gone, or why it is not.
     Volume(String, Option<String>),
+    /// Ports that are free.
+    Ports(PortsWanted, Vec<u16>),
 }
 
 /// The engine; each call is counted.
@@ -104,6 +109,7 @@ impl Executor {
             Action::Start(start) => start.spec.key.pod,
             Action::Stop(key, _) | Action::Remove(key) => key.pod,
             Action::Forget(pod) => *pod,
+            Action::FindPorts(wanted) => wanted.workload,
             Action::RemoveVolume(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
         };
         let before = self.last.remove(&pod);
@@ -142,6 +148,11 @@ impl Executor {
                     if let Err(error) = engine.forget_pod(pod).await {
                         tracing::warn!(%pod, error = %chain(&error), "what the pod left stays");
                     }
+                }
+                Action::FindPorts(wanted) => {
+                    let found = find_ports(&engine, &wanted).await;
+                    // Nobody listens only when the dispatcher is gone; the next one asks again.
+                    let _ = told.send(Told::Ports(wanted, found));
                 }
                 Action::RemoveVolume(name) => remove_volume(&engine, &name, &open, &told).await,
             }
@@ -198,6 +209,21 @@ async fn stop(engine: &Counted, key: RunKey, grace_ms: u64, open: &Gate) -> bool
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         wait_ms = (wait_ms * 2).min(STOP_RETRY_MS_MAX);
     }
+}
+
+/// Looks for as many free ports as are wanted.
+async fn find_ports(engine: &Counted, wanted: &PortsWanted) -> Vec<u16> {
+    let mut found = Vec::with_capacity(wanted.count);
+    for (tried, port) in wanted.candidates().enumerate() {
+        if found.len() == wanted.count {
+            break;
+        }
+        if tried % PORTS_AT_A_TIME == 0 {
+            tokio::task::yield_now().await;
+        }
+        found.extend(Some(port).filter(|&port| engine.engine.port_is_free(port)));
+    }
+    found
 }
 
 /// Deletes a volume, however long it takes. Whoever follows a retired executor goes on.

@@ -4,30 +4,50 @@
 
 use std::collections::BTreeSet;
 
-use engine::{Engine, Framework, Gang, MASTER, Member};
+use engine::{Framework, Gang, MASTER, Member};
 use model::Occupancy;
+use units::Instant;
 use uuid::Uuid;
 
 use crate::spec::{CleanPods, Restart};
-use crate::state::{Ended, News, Pod, State, Workload};
+use crate::state::{Action, Ended, News, Pod, State, Workload};
 
 /// The ports that are given out: below those that systems give to outgoing connections.
 const PORT_FIRST: u16 = 20_000;
 const PORT_COUNT: u16 = 10_000;
-/// After so long it is looked for ports again, where there were too few.
+/// After so long the engine is asked for ports again, where there were too few.
 const PORTS_AGAIN_MS: u64 = 5_000;
-/// Most ports that are tried in one decision, beside as many as are needed.
-const TRIED_AT_A_TIME: usize = 256;
-/// After so long the next are tried.
-const NEXT_PORTS_MS: u64 = 10;
 
 /// How far the search for the ports of a workload has come.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PortSearch {
-    tried: u16,
-    free: Vec<u16>,
-    /// Whether it was told that there are too few.
+    /// The engine is looking for them.
+    is_asked: bool,
+    /// These were free when it looked.
+    found: Vec<u16>,
+    /// Too few were free: it is asked again then.
+    pub(crate) again_at: Option<Instant>,
+    /// There is an event that says so.
     is_told: bool,
+}
+
+/// Ports to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PortsWanted {
+    pub(crate) workload: Uuid,
+    pub(crate) count: usize,
+    /// Where the search begins, so that different workloads find different ones.
+    first: u16,
+    /// Not these, whether they are free or not.
+    taken: BTreeSet<u16>,
+}
+
+impl PortsWanted {
+    /// Those that may be given out, in the order in which they are to be tried.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = u16> {
+        let port = |at| PORT_FIRST + (self.first % PORT_COUNT + at) % PORT_COUNT;
+        (0..PORT_COUNT).map(port).filter(|port| !self.taken.contains(port))
+    }
 }
 
 impl Workload {
@@ -120,11 +140,11 @@ impl State {
     }
 
     /// Begins what waited for others that have their places now.
-    pub(crate) fn assemble(&mut self, engine: &dyn Engine) {
+    pub(crate) fn assemble(&mut self) {
         for id in std::mem::take(&mut self.assembling) {
             let Some(workload) = self.workloads.get(&id) else { continue };
             if workload.spec.serving.is_some() {
-                self.begin_replicas(id, engine);
+                self.begin_replicas(id);
                 continue;
             }
             let is_there = |pod: &Pod| {
@@ -137,7 +157,7 @@ impl State {
             let runs = |pod: &Pod| !pod.is_idle() && self.occupancy(pod).current.is_some();
             if !workload.pods.iter().any(runs) {
                 let all: Vec<_> = (0..self.workloads[&id].pods.len()).collect();
-                if !self.give_ports(id, &all, engine) {
+                if !self.give_ports(id, &all) {
                     continue;
                 }
             }
@@ -150,14 +170,14 @@ impl State {
     }
 
     /// Begins the replicas that have their places. Each is on its own.
-    fn begin_replicas(&mut self, id: Uuid, engine: &dyn Engine) {
+    fn begin_replicas(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let waiting = workload.pods.iter().enumerate().filter(|(_, pod)| pod.waits_for_others);
         let waiting: Vec<_> = waiting.map(|(number, _)| number).collect();
         if waiting.is_empty() {
             return;
         }
-        if self.give_ports(id, &waiting, engine) {
+        if self.give_ports(id, &waiting) {
             for number in waiting {
                 self.start(id, number);
             }
@@ -165,38 +185,62 @@ impl State {
     }
 
     /// Gives some pods ports that no pod in a place has and no program listens on. Each time others, so
-    /// that the next runs do not meet what may be left of the last. Only so many are tried at a time,
-    /// since requests wait for the decision: where more are in use the search goes on a moment later.
-    /// Where there are too few, no pod gets one and the search begins again a little later.
-    fn give_ports(&mut self, id: Uuid, numbers: &[usize], engine: &dyn Engine) -> bool {
-        let mut search = self.short_of_ports.remove(&id).unwrap_or_default();
+    /// that the next runs do not meet what may be left of the last. Which are free the engine is asked
+    /// first; where there are too few, no pod gets one and it is asked again a little later.
+    fn give_ports(&mut self, id: Uuid, numbers: &[usize]) -> bool {
         let taken = self.ports_in_use(id, numbers);
         let Some(workload) = self.workloads.get_mut(&id) else { return false };
-        let before = workload.pods.iter().filter_map(|pod| pod.port).max();
-        let [.., high, low] = id.into_bytes();
-        let start = before.map_or(u16::from_be_bytes([high, low]), |port| port - PORT_FIRST + 1);
-        search.free.retain(|port| !taken.contains(port));
-        let mut left = numbers.len() + TRIED_AT_A_TIME;
-        while search.free.len() < numbers.len() && search.tried < PORT_COUNT && left > 0 {
-            let port = PORT_FIRST + (start % PORT_COUNT + search.tried) % PORT_COUNT;
-            search.tried += 1;
-            if !taken.contains(&port) {
-                left -= 1;
-                search.free.extend(Some(port).filter(|&port| engine.port_is_free(port)));
+        let search = self.ports.entry(id).or_default();
+        search.found.retain(|port| !taken.contains(port));
+        if search.found.len() < numbers.len() {
+            if !search.is_asked && search.again_at.is_none() {
+                search.is_asked = true;
+                let before = workload.pods.iter().filter_map(|pod| pod.port).max();
+                let [.., high, low] = id.into_bytes();
+                let first =
+                    before.map_or(u16::from_be_bytes([high, low]), |port| port - PORT_FIRST + 1);
+                let wanted = PortsWanted { workload: id, count: numbers.len(), first, taken };
+                self.outbox.actions.push(Action::FindPorts(wanted));
             }
-        }
-        if search.free.len() < numbers.len() {
-            self.search_on(id, search);
             return false;
         }
-        let mut ports = search.free.into_iter();
-        for &number in numbers {
+        for (&number, &port) in numbers.iter().zip(&search.found) {
             if let Some(pod) = workload.pods.get_mut(number) {
-                pod.port = ports.next();
+                pod.port = Some(port);
             }
         }
+        self.ports.remove(&id);
         self.touch(id);
         true
+    }
+
+    /// The engine has looked for ports: these are free, and as many as it was asked for unless there
+    /// are too few.
+    pub(crate) fn ports_found(&mut self, wanted: &PortsWanted, found: Vec<u16>) {
+        let id = wanted.workload;
+        // It may have given up its places meanwhile, or be gone.
+        let Some(search) = self.ports.get_mut(&id) else { return };
+        search.is_asked = false;
+        self.assembling.insert(id);
+        if found.len() < wanted.count {
+            search.again_at = Some(self.now.plus_ms(PORTS_AGAIN_MS));
+            if !std::mem::replace(&mut search.is_told, true) {
+                let message = "too few ports are free on this machine for its pods, which wait";
+                self.say(id, News::new("TooFewPorts", message.to_owned()).warning());
+            }
+        } else {
+            search.found = found;
+        }
+    }
+
+    /// Searches for ports again where there were too few and the time has come.
+    pub(crate) fn search_ports_due(&mut self) {
+        for (id, search) in &mut self.ports {
+            if search.again_at.is_some_and(|at| at <= self.now) {
+                search.again_at = None;
+                self.assembling.insert(*id);
+            }
+        }
     }
 
     /// The ports of all pods in a place but those of a workload that get others.
@@ -207,23 +251,6 @@ impl State {
         let keep = homes.filter(|(home, number)| *home != id || !numbers.contains(number));
         let pods = keep.filter_map(|(home, number)| self.workloads.get(&home)?.pods.get(number));
         pods.filter_map(|pod| pod.port).collect()
-    }
-
-    /// The search for ports goes on with the next decision.
-    fn search_on(&mut self, id: Uuid, mut search: PortSearch) {
-        let mut wait_ms = NEXT_PORTS_MS;
-        if search.tried == PORT_COUNT {
-            if !std::mem::replace(&mut search.is_told, true) {
-                let message = "too few ports are free on this machine for its pods, which wait";
-                self.say(id, News::new("TooFewPorts", message.to_owned()).warning());
-            }
-            (search.tried, search.free) = (0, Vec::new());
-            wait_ms = PORTS_AGAIN_MS;
-        }
-        self.short_of_ports.insert(id, search);
-        self.assembling.insert(id);
-        let again = self.now.plus_ms(wait_ms);
-        self.wake_at = Some(self.wake_at.map_or(again, |at| at.min(again)));
     }
 
     /// The pods that a pod works together with.

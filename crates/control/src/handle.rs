@@ -10,7 +10,7 @@ use store::{AuditDetail, AuditFilter, AuditRow};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::command::{Command, Record};
+use crate::command::{Command, Record, Wanted};
 use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
 use crate::metrics::Metrics;
@@ -225,7 +225,8 @@ impl Handle {
         project_id: u64,
         spec: WorkloadSpec,
     ) -> Result<Arc<WorkloadView>, Error> {
-        self.workload(Command::Submit { project_id, spec: Box::new(spec) }).await
+        let wanted = Wanted::on(&*self.shared.engine, spec);
+        self.workload(Command::Submit { project_id, wanted }).await
     }
 
     /// Stops a workload for good. It is listed until its last process is gone.
@@ -278,8 +279,8 @@ impl Handle {
         from: Uuid,
         spec: WorkloadSpec,
     ) -> Result<Arc<WorkloadView>, Error> {
-        let (by, spec) = (by.to_owned(), Box::new(spec));
-        self.workload(Command::UpdateInference { by, id, from, spec }).await
+        let (by, wanted) = (by.to_owned(), Wanted::on(&*self.shared.engine, spec));
+        self.workload(Command::UpdateInference { by, id, from, wanted }).await
     }
 
     /// Says which replicas of a revision should run, by their numbers, and why.

@@ -234,7 +234,7 @@ impl State {
     /// Stops every run of a workload.
     pub(crate) fn release_all(&mut self, id: Uuid) {
         // Being short of them is told again if it is so again.
-        self.short_of_ports.remove(&id);
+        self.ports.remove(&id);
         self.release_those(id, |_| true);
     }
 

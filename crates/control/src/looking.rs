@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use crate::command::Wanted;
 use crate::{Error, Handle, WorkloadSpec};
 
 /// What the scheduler sees at one moment, between two decisions.
@@ -29,7 +30,7 @@ pub(crate) enum Look {
     /// What a submission would be taken in as.
     Submission {
         project_id: u64,
-        spec: Box<WorkloadSpec>,
+        wanted: Box<Wanted>,
         to: oneshot::Sender<Result<WorkloadSpec, Error>>,
     },
 }
@@ -57,7 +58,8 @@ impl Handle {
         spec: WorkloadSpec,
     ) -> Result<WorkloadSpec, Error> {
         let (to, settled) = oneshot::channel();
-        let look = Look::Submission { project_id, spec: Box::new(spec), to };
+        let wanted = Wanted::on(&*self.shared.engine, spec);
+        let look = Look::Submission { project_id, wanted, to };
         self.looks.send(look).await.map_err(|_| Error::stopping())?;
         settled.await.map_err(|_| Error::stopping())?
     }

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::Engine;
 use model::{PodId, WorkloadId};
 use sched::{Cause, Pending, Plan, Policy, Step};
 use uuid::Uuid;
@@ -21,7 +20,7 @@ const LOOK_AGAIN_MS: u64 = 10;
 
 impl State {
     /// Lets the scheduler decide, and takes its plan over.
-    pub(crate) fn decide(&mut self, policy: &Policy, engine: &dyn Engine) {
+    pub(crate) fn decide(&mut self, policy: &Policy) {
         self.observe_usage();
         if self.halted {
             return;
@@ -39,7 +38,7 @@ impl State {
             self.fail_if_wanted(&self.cluster);
             let plan = self.memory.cycle(&mut self.cluster, self.now, policy);
             let freed = self.carry_over(plan);
-            self.assemble(engine);
+            self.assemble();
             if !freed {
                 break;
             }

@@ -120,7 +120,7 @@ impl State {
             memory: sched::Memory::default(),
             aside: Aside::default(),
             assembling: BTreeSet::new(),
-            short_of_ports: BTreeMap::new(),
+            ports: BTreeMap::new(),
             restarting: BTreeMap::new(),
             strays: BTreeSet::new(),
             explained: BTreeSet::new(),

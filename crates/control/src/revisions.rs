@@ -9,12 +9,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use engine::{Engine, RunKey, RunSpec};
+use engine::{RunKey, RunSpec};
 use store::{Change, Desired};
 use units::Resources;
 use uuid::Uuid;
 
-use crate::command::{Subject, WorkloadSpec};
+use crate::command::{Subject, Wanted, WorkloadSpec};
 use crate::reasons::NOT_READY;
 use crate::serving::{REVISIONS_KEPT, Revision, Serving};
 use crate::state::{Ended, News, Pod, State, Workload};
@@ -148,8 +148,7 @@ impl State {
         by: &str,
         id: Uuid,
         from: Uuid,
-        mut spec: WorkloadSpec,
-        engine: &dyn Engine,
+        wanted: Wanted,
     ) -> Result<Subject, Error> {
         let head = self.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
         let name = head.spec.name.clone();
@@ -167,7 +166,7 @@ impl State {
         let project = self.projects.get(&head.project_id);
         let project = project.ok_or_else(|| Error::no_project(head.project_id))?;
         let project_id = head.project_id;
-        self.check(project, &mut spec, engine)?;
+        let mut spec = self.check(project, wanted)?;
         // It is the work of who submitted it, whoever changes it; the audit log tells who that was.
         spec.submitted_by.clone_from(&head.spec.submitted_by);
         spec.submitter_id.clone_from(&head.spec.submitter_id);

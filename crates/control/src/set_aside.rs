@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::Engine;
 use model::{Cluster, WorkloadId};
 use sched::Policy;
 use units::Instant;
@@ -56,8 +55,8 @@ impl State {
     ///
     /// # Errors
     /// The scheduler failed.
-    pub(crate) fn try_decide(&mut self, policy: &Policy, engine: &dyn Engine) -> Result<(), Error> {
-        catch_unwind(AssertUnwindSafe(|| self.decide(policy, engine))).map_err(|_| failed())
+    pub(crate) fn try_decide(&mut self, policy: &Policy) -> Result<(), Error> {
+        catch_unwind(AssertUnwindSafe(|| self.decide(policy))).map_err(|_| failed())
     }
 
     /// Whether it is to be tried again which workloads have to be set aside.

@@ -11,7 +11,7 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::command::{ShareChange, WorkloadSpec};
-use crate::gang::PortSearch;
+use crate::gang::{PortSearch, PortsWanted};
 use crate::health::{Trouble, Troubles};
 use crate::limits::{Limit, Planned};
 use crate::meter::IdleSince;
@@ -210,6 +210,7 @@ pub(crate) enum Action {
     Forget(Uuid),
     /// A volume ends with all that is in it.
     RemoveVolume(String),
+    FindPorts(PortsWanted),
 }
 
 /// What the present batch has to write, say and do.
@@ -281,8 +282,8 @@ pub(crate) struct State {
     pub(crate) aside: Aside,
     /// Gangs of which somebody got a place in this decision.
     pub(crate) assembling: BTreeSet<Uuid>,
-    /// Those of them for which ports are being looked for.
-    pub(crate) short_of_ports: BTreeMap<Uuid, PortSearch>,
+    /// Those of them that need ports, until they have them.
+    pub(crate) ports: BTreeMap<Uuid, PortSearch>,
     /// Pods that wait in their place to be started again.
     pub(crate) restarting: BTreeMap<Uuid, Instant>,
     /// Runs that exist and should not. They are being stopped, and their pods start nothing
@@ -324,7 +325,8 @@ impl State {
     pub(crate) fn due(&self) -> Option<Instant> {
         let timers = self.wake_at.into_iter().chain(self.limits.first()).chain(self.aside.again_at);
         let timers = timers.chain(self.expiring.first().map(|(at, _)| *at));
-        timers.chain(self.restarting.values().copied()).min()
+        let ports = self.ports.values().filter_map(|search| search.again_at);
+        timers.chain(self.restarting.values().copied()).chain(ports).min()
     }
 
     /// Marks a workload as changed.
