@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::Engine;
 use uuid::Uuid;
 
-use crate::objects::{Edit, NewObject, Object};
+use crate::objects::{Edited, NewObject, Object};
 use crate::pools::{PoolChange, PoolSpec};
 use crate::serving::{ExposedUrl, Readiness, RelatedUrl, Revision, Serving};
 use crate::spec::{PodSet, Together, TopologyUse};
@@ -196,7 +196,7 @@ pub(crate) enum Command {
     HealGpu { by: String, node: String, gpu: u32 },
     StopEverything { by: String },
     CreateObject { by: String, new: NewObject },
-    UpdateObject { by: String, kind: &'static str, id: String, edit: Edit },
+    UpdateObject { by: String, kind: &'static str, id: String, edited: Box<Edited> },
     DeleteObject { by: String, kind: &'static str, id: String },
     Record(Record),
 }
@@ -243,7 +243,7 @@ impl Subject {
             Self::Department(id) | Self::Project(id) => Some(id.to_string()),
             Self::Workload(id) => Some(id.to_string()),
             Self::Object(object) => Some(object.id.clone()),
-            Self::Nothing | Self::Drain => None,
+            Self::Nothing | Self::Outdated | Self::Drain => None,
         }
     }
 }
@@ -265,6 +265,8 @@ pub(crate) enum Subject {
     Workload(Uuid),
     Object(Arc<Object>),
     Nothing,
+    /// The change of an object was made to what it no longer is.
+    Outdated,
     /// Everything is being stopped; answered when it is.
     Drain,
 }

@@ -35,6 +35,9 @@ impl State {
         };
         let target_id = command.target_id();
         let outcome = self.carry_out(command);
+        if outcome == Ok(Subject::Outdated) {
+            return outcome;
+        }
         // What is new has an id only now.
         let target_id = target_id.or_else(|| outcome.as_ref().ok()?.id());
         let detail = AuditDetail { target_id: target_id.unwrap_or_default(), ..detail };
@@ -143,8 +146,12 @@ impl State {
             }
             Command::DeleteObject { by, kind: TOPOLOGY, id } => self.delete_topology(&by, &id),
             Command::CreateObject { by, new } => self.create_object(by, new).map(Subject::Object),
-            Command::UpdateObject { by, kind, id, edit } => {
-                self.update_object(by, (kind, &id), &edit).map(Subject::Object)
+            Command::UpdateObject { by, kind, id, edited } => {
+                let before = self.object(kind, &id)?;
+                if before.updated_at != edited.updated_at {
+                    return Ok(Subject::Outdated);
+                }
+                self.update_object(by, &before, edited.to?).map(Subject::Object)
             }
             Command::DeleteObject { by, kind, id } => {
                 self.delete_object(&by, kind, &id).map(Subject::Object)

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use units::Instant;
 
 use crate::command::Subject;
-use crate::executor::{Executor, Told};
+use crate::executor::Executor;
 use crate::handle::{Answer, Request, Shared};
 use crate::health::Troubles;
 use crate::looking::{Look, SchedulingState};
@@ -20,7 +20,7 @@ use crate::metrics::{Purpose, Verb};
 use crate::options::NodeSpec;
 use crate::publish::Batch;
 use crate::secrets::Completion;
-use crate::state::State;
+use crate::state::{Input, State};
 use crate::time::Line;
 use crate::{Error, Options};
 
@@ -34,9 +34,8 @@ const RETRY_MS: u64 = 500;
 
 /// What can happen.
 enum Happening {
-    Request(Box<Request>),
-    Seen(Observation),
-    Told(Told),
+    Request(Request),
+    Input(Input),
     /// A timer; or, after a failure to write, the next try.
     Due,
 }
@@ -65,7 +64,7 @@ pub(crate) struct Dispatcher {
     nodes: Vec<NodeSpec>,
     inbox: Inbox,
     observations: mpsc::UnboundedReceiver<Observation>,
-    told: mpsc::UnboundedReceiver<Told>,
+    told: mpsc::UnboundedReceiver<Input>,
     /// Who waits for everything to be stopped.
     draining: Vec<Reply>,
     /// Everything is being stopped, as far as that is written. It ends with this server, so it is
@@ -99,7 +98,8 @@ impl Dispatcher {
         let (executor, told) =
             Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
         let gpus_told = Troubles::default();
-        let mut state = State::recover(snapshot, &nodes, &gpus_told, policy.usage, &line)?;
+        let dated = line.settle(snapshot.clock);
+        let mut state = State::recover(snapshot, &nodes, &gpus_told, policy.usage, dated)?;
         state.aside.fault = decision_fault;
         let mut dispatcher = Self {
             state,
@@ -134,6 +134,9 @@ impl Dispatcher {
             message: format!("the engine cannot say what runs: {error}"),
         })?;
         self.state.keeps = self.engine.capabilities().keeps_limits;
+        let (idle, gpus) = (self.inbox.idle.borrow().clone(), self.inbox.gpus.borrow().clone());
+        self.state.apply(Input::Idle(idle));
+        self.state.apply(Input::Gpus(gpus));
         self.state.reconcile(&listed);
         self.commit(Vec::new()).await
     }
@@ -152,20 +155,22 @@ impl Dispatcher {
                     return Ok(());
                 }
                 // Without handles there are no requests, but there is still work.
-                Some(request) = self.inbox.requests.recv() => Happening::Request(Box::new(request)),
+                Some(request) = self.inbox.requests.recv() => Happening::Request(request),
                 Some(look) = self.inbox.looks.recv() => {
                     self.answer_look(look);
                     continue;
                 }
                 seen = self.observations.recv() => match seen {
-                    Some(seen) => Happening::Seen(seen),
+                    Some(seen) => Happening::Input(Input::Run(seen)),
                     None => return Err(Error::Internal {
                         message: "the engine ended its stream of observations".to_owned(),
                     }),
                 },
-                Some(told) = self.told.recv() => Happening::Told(told),
+                Some(told) = self.told.recv() => Happening::Input(told),
                 Ok(()) = self.inbox.idle.changed() => Happening::Due,
-                Ok(()) = self.inbox.gpus.changed() => Happening::Due,
+                Ok(()) = self.inbox.gpus.changed() => {
+                    Happening::Input(Input::Gpus(self.inbox.gpus.borrow_and_update().clone()))
+                }
                 () = timer => Happening::Due,
             };
             let batch = self.gather(first);
@@ -204,10 +209,10 @@ impl Dispatcher {
     fn gather(&mut self, first: Happening) -> Vec<Happening> {
         let mut batch = vec![first];
         while batch.len() < BATCH_MAX {
-            let request = self.inbox.requests.try_recv().map(Box::new).map(Happening::Request);
+            let request = self.inbox.requests.try_recv().map(Happening::Request);
             let next = request
-                .or_else(|_| self.observations.try_recv().map(Happening::Seen))
-                .or_else(|_| self.told.try_recv().map(Happening::Told));
+                .or_else(|_| self.observations.try_recv().map(Input::Run).map(Happening::Input))
+                .or_else(|_| self.told.try_recv().map(Happening::Input));
             let Ok(next) = next else { break };
             batch.push(next);
         }
@@ -223,23 +228,21 @@ impl Dispatcher {
             return self.rebuild(batch).await;
         }
         self.shared.metrics.batch(batch.len());
-        self.state.now = self.line.now();
-        self.state.clock = self.line.wall();
+        self.state.begin(self.line.moment());
+        // A look that has no news wakes nobody, and yet it is the last one.
+        let idle = self.inbox.idle.borrow().clone();
+        if idle != self.state.idle {
+            self.state.apply(Input::Idle(idle));
+        }
         let mut answers = Vec::new();
         for happening in batch {
             match happening {
                 Happening::Due => {}
-                Happening::Seen(seen) | Happening::Told(Told::Run(seen)) => {
-                    self.state.observe(&seen);
-                }
-                Happening::Told(Told::Volume(name, error)) => self.state.volume_ends(&name, error),
-                Happening::Told(Told::Ports(wanted, found)) => {
-                    self.state.ports_found(&wanted, found);
-                }
+                Happening::Input(input) => drop(self.state.apply(input)),
                 Happening::Request(request) => {
-                    let Request { command, origin, reply } = *request;
-                    let outcome = self.state.command(command, &origin);
-                    answers.push((outcome, reply));
+                    let Request { command, origin, reply } = request;
+                    let outcome = self.state.apply(Input::Command(command, origin));
+                    answers.extend(outcome.map(|outcome| (outcome, reply)));
                 }
             }
         }
@@ -252,12 +255,7 @@ impl Dispatcher {
 
     /// Decides, writes, shows, answers, acts.
     async fn commit(&mut self, answers: Vec<(Result<Subject, Error>, Reply)>) -> Result<(), Error> {
-        self.state.restart_due();
-        self.state.search_ports_due();
-        self.state.idle = self.inbox.idle.borrow().clone();
-        self.state.see_gpus(&self.inbox.gpus.borrow());
-        self.state.enforce_limits();
-        self.state.expire_due();
+        self.state.elapse();
         self.policy.pools = self.state.placements(self.policy.placement);
         let began = std::time::Instant::now();
         if self.failures > 0 || self.state.is_to_be_tried_again() {
@@ -302,6 +300,7 @@ impl Dispatcher {
                 }
                 Ok(Subject::Object(object)) => Ok(Answer::Object(object)),
                 Ok(Subject::Nothing) => Ok(Answer::Done),
+                Ok(Subject::Outdated) => Ok(Answer::Outdated),
                 Ok(Subject::Department(id)) => {
                     let found = view.departments.get(&id).cloned().map(Answer::Department);
                     found.ok_or_else(|| Error::no_department(id))
@@ -363,7 +362,8 @@ impl Dispatcher {
         self.told = told;
         let snapshot = self.store.load().await?;
         let (nodes, gpus) = (&self.nodes, &self.gpus_told);
-        let mut state = State::recover(snapshot, nodes, gpus, self.policy.usage, &self.line)?;
+        let dated = self.line.settle(snapshot.clock);
+        let mut state = State::recover(snapshot, nodes, gpus, self.policy.usage, dated)?;
         state.keep_aside(std::mem::take(&mut self.state.aside));
         self.state = state;
         self.state.halted = self.halted;

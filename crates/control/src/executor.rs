@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::gang::PortsWanted;
 use crate::metrics::{Metrics, Verb};
 use crate::secrets::Completion;
-use crate::state::Action;
+use crate::state::{Action, Input};
 use crate::time::Line;
 
 /// Longest wait between two tries to stop a run.
@@ -27,17 +27,6 @@ const REMOVE_VOLUME_TRIES: u32 = 4;
 const PORTS_AT_A_TIME: usize = 256;
 /// Tasks that have ended are forgotten when so many are kept.
 const CHAINS_SWEPT_AT: usize = 256;
-
-/// What an executor has to tell.
-#[derive(Debug)]
-pub(crate) enum Told {
-    /// A run could not be started.
-    Run(Observation),
-    /// A volume is gone, or why it is not.
-    Volume(String, Option<String>),
-    /// Ports that are free.
-    Ports(PortsWanted, Vec<u16>),
-}
 
 /// The engine; each call is counted.
 struct Counted {
@@ -73,7 +62,7 @@ pub(crate) struct Executor {
     engine: Arc<Counted>,
     line: Arc<Line>,
     completion: Completion,
-    told: mpsc::UnboundedSender<Told>,
+    told: mpsc::UnboundedSender<Input>,
     last: BTreeMap<Uuid, JoinHandle<()>>,
     open: Gate,
 }
@@ -85,7 +74,7 @@ impl Executor {
         line: Arc<Line>,
         completion: Completion,
         metrics: Metrics,
-    ) -> (Self, mpsc::UnboundedReceiver<Told>) {
+    ) -> (Self, mpsc::UnboundedReceiver<Input>) {
         let (told, news) = mpsc::unbounded_channel();
         (
             Self {
@@ -137,7 +126,7 @@ impl Executor {
                         // Nobody listens any more only when the dispatcher is gone, and the next
                         // one will ask.
                         let state = RunState::Exited { exit, at };
-                        let _ = told.send(Told::Run(Observation { key, state }));
+                        let _ = told.send(Input::Run(Observation { key, state }));
                     }
                 }
                 Action::Stop(key, grace_ms) => {
@@ -152,7 +141,7 @@ impl Executor {
                 Action::FindPorts(wanted) => {
                     let found = find_ports(&engine, &wanted).await;
                     // Nobody listens only when the dispatcher is gone; the next one asks again.
-                    let _ = told.send(Told::Ports(wanted, found));
+                    let _ = told.send(Input::Ports(wanted, found));
                 }
                 Action::RemoveVolume(name) => remove_volume(&engine, &name, &open, &told).await,
             }
@@ -231,12 +220,12 @@ async fn remove_volume(
     engine: &Counted,
     name: &str,
     open: &Gate,
-    told: &mpsc::UnboundedSender<Told>,
+    told: &mpsc::UnboundedSender<Input>,
 ) {
     let (mut wait_ms, mut tries, mut last) = (100, 0, String::new());
     let tell = |error| {
         // Nobody listens only when the dispatcher is gone; the next one asks again.
-        let _ = told.send(Told::Volume(name.to_owned(), error));
+        let _ = told.send(Input::Volume(name.to_owned(), error));
     };
     loop {
         // Not held meanwhile: deleting may be done twice, and nobody waits for it.

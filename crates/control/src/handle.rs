@@ -30,13 +30,14 @@ pub(crate) enum Answer {
     Project(Arc<ProjectView>),
     Workload(Arc<WorkloadView>),
     Object(Arc<Object>),
+    Outdated,
     Done,
 }
 
 /// A command and where its answer goes.
 #[derive(Debug)]
 pub(crate) struct Request {
-    pub(crate) command: Command,
+    pub(crate) command: Box<Command>,
     /// From where and how it was asked, for the audit log.
     pub(crate) origin: Arc<AuditDetail>,
     pub(crate) reply: oneshot::Sender<Result<Answer, Error>>,
@@ -97,7 +98,7 @@ impl Handle {
             result: result.to_owned(),
         };
         let request = Request {
-            command: Command::Record(record),
+            command: Box::new(Command::Record(record)),
             origin: self.origin.clone(),
             reply: oneshot::channel().0,
         };
@@ -348,8 +349,16 @@ impl Handle {
         id: &str,
         edit: Edit,
     ) -> Result<Arc<Object>, Error> {
-        let (by, id) = (by.to_owned(), id.to_owned());
-        self.object(Command::UpdateObject { by, kind, id, edit }).await
+        loop {
+            let edited = Box::new(edit.made_to(self.view().objects.get(kind, id).map(|o| &**o)));
+            let (by, id) = (by.to_owned(), id.to_owned());
+            match self.ask(Command::UpdateObject { by, kind, id, edited }).await? {
+                // Another change came before it: it is made again, to what that left.
+                Answer::Outdated => {}
+                Answer::Object(object) => return Ok(object),
+                other => return Err(unexpected(&other)),
+            }
+        }
     }
 
     /// Deletes an object and what ends with it; answers what it was.
@@ -530,7 +539,8 @@ impl Handle {
 
     async fn ask(&self, command: Command) -> Result<Answer, Error> {
         let (reply, answer) = oneshot::channel();
-        let request = Request { command, origin: self.origin.clone(), reply };
+        let (command, origin) = (Box::new(command), self.origin.clone());
+        let request = Request { command, origin, reply };
         self.requests.send(request).await.map_err(|_| Error::stopping())?;
         answer.await.map_err(|_| Error::stopping())?
     }

@@ -70,9 +70,9 @@ impl fmt::Display for Trouble {
 
 impl State {
     /// Takes over what is the matter with real GPUs.
-    pub(crate) fn see_gpus(&mut self, seen: &Troubles) {
-        if self.gpus_seen != *seen {
-            self.gpus_seen = seen.clone();
+    pub(crate) fn see_gpus(&mut self, seen: Troubles) {
+        if self.gpus_seen != seen {
+            self.gpus_seen = seen;
             self.settle_gpus();
         }
     }

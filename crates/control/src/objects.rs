@@ -151,9 +151,18 @@ impl fmt::Debug for NewObject {
 /// A new name and body, from the object as it is when the change is made.
 type EditFn = dyn Fn(&Object) -> Result<(String, Value), Error> + Send + Sync;
 
-/// A change of an object. It is made by the dispatcher, so that of two at once none is lost.
+/// A change of an object. Of two at once none is lost: the second is made again, to what the first left.
 #[derive(Clone)]
 pub struct Edit(Arc<EditFn>);
+
+/// What a change makes of an object.
+#[derive(Debug, Clone)]
+pub(crate) struct Edited {
+    /// The object as it was: it counts only if that has not changed since.
+    pub(crate) updated_at: Instant,
+    /// Its name and body, or why the change refuses it.
+    pub(crate) to: Result<(String, Value), Error>,
+}
 
 impl Edit {
     /// The change that this makes.
@@ -161,6 +170,14 @@ impl Edit {
         edit: impl Fn(&Object) -> Result<(String, Value), Error> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(edit))
+    }
+
+    /// Makes it to an object as it is seen; none where no such object is.
+    pub(crate) fn made_to(&self, object: Option<&Object>) -> Edited {
+        let unseen = || (Instant(0), Err(Error::Internal { message: "not seen".to_owned() }));
+        let (updated_at, to) =
+            object.map_or_else(unseen, |object| (object.updated_at, (self.0)(object)));
+        Edited { updated_at, to }
     }
 }
 
@@ -448,7 +465,7 @@ impl State {
         check_body(new.kind, &new.body)?;
         let seq = self.last_object_seq + 1;
         let id = match new.id {
-            NewId::Any => Uuid::now_v7().to_string(),
+            NewId::Any => self.ids.next().to_string(),
             NewId::Number => seq.to_string(),
             NewId::Given(id) => id.to_string(),
         };
@@ -492,15 +509,14 @@ impl State {
     pub(crate) fn update_object(
         &mut self,
         by: String,
-        (kind, id): (&'static str, &str),
-        edit: &Edit,
+        before: &Object,
+        (name, body): (String, Value),
     ) -> Result<Arc<Object>, Error> {
-        let before = self.object(kind, id)?;
-        let (name, body) = (edit.0)(&before)?;
         check_name(&name)?;
-        check_body(kind, &body)?;
-        let object =
-            Object { name, body, updated_at: self.now, updated_by: by, ..Object::clone(&before) };
+        check_body(&before.kind, &body)?;
+        // Never the same twice: it tells one state of an object from the next.
+        let updated_at = self.now.max(before.updated_at.plus_ms(1));
+        let object = Object { name, body, updated_at, updated_by: by, ..before.clone() };
         self.object_name_is_free(&object)?;
         self.named_exist(&object)?;
         self.config_maps_fit(&object)?;

@@ -18,7 +18,7 @@ use crate::objects::{NewId, NewObject, Object, Scope};
 use crate::state::State;
 use crate::topologies::TOPOLOGY;
 use crate::view::PoolView;
-use crate::{Edit, Error, admission, persist};
+use crate::{Error, admission, persist};
 
 /// What pools are called in the database and the audit log.
 pub(crate) const KIND: &str = "node-pool";
@@ -385,8 +385,8 @@ impl State {
         settings.topology.iter().try_for_each(|id| self.topology(id).map(|_| ()))?;
         self.label_is_free(&settings, Some(id))?;
         let body = body(&settings)?;
-        let edit = Edit::new(move |object| Ok((object.name.clone(), body.clone())));
-        let object = self.update_object(by, (KIND, id), &edit)?;
+        let before = self.object(KIND, id)?;
+        let object = self.update_object(by, &before, (before.name.clone(), body))?;
         if let Some(pool) = self.pools.iter_mut().find(|pool| pool.id() == id) {
             (pool.object, pool.settings) = (object.clone(), settings);
         }
@@ -470,8 +470,8 @@ impl State {
         let given = self.labelled(name).map(|given| given.id.clone());
         let object = match given {
             Some(given) => {
-                let edit = Edit::new(move |object| Ok((object.name.clone(), body.clone())));
-                self.update_object(by, (LABELS, &given), &edit)?
+                let before = self.object(LABELS, &given)?;
+                self.update_object(by, &before, (name.to_owned(), body))?
             }
             None => {
                 let (owner, scope) = (String::new(), Scope::Cluster);

@@ -16,8 +16,8 @@ use crate::meter::IdleSince;
 use crate::options::NodeSpec;
 use crate::reasons::NODE_GONE;
 use crate::set_aside::Aside;
-use crate::state::{News, Node, Outbox, State};
-use crate::time::Line;
+use crate::state::{Ids, News, Node, Outbox, State};
+use crate::time::{Moment, Settled};
 use crate::{Error, persist};
 
 fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
@@ -80,14 +80,13 @@ impl State {
         nodes: &[NodeSpec],
         gpus: &Troubles,
         usage: Option<UsageWindow>,
-        line: &Line,
+        Settled { clock, step, at }: Settled,
     ) -> Result<Self, Error> {
-        let (clock, step) = line.settle(snapshot.clock);
         let mut changes = step.map(|step| step.redate(&mut snapshot, usage)).unwrap_or_default();
         if snapshot.clock != Some(clock) {
             changes.push(Change::Clock(clock));
         }
-        let mut state = Self::restore(snapshot, (nodes, gpus), usage, line)?;
+        let mut state = Self::restore(snapshot, (nodes, gpus), usage, at)?;
         state.outbox.changes.extend(changes);
         if step.is_some() {
             state.outbox.workloads.extend(state.workloads.keys());
@@ -100,12 +99,13 @@ impl State {
         mut snapshot: Snapshot,
         (nodes, gpus): (&[NodeSpec], &Troubles),
         usage: Option<UsageWindow>,
-        line: &Line,
+        at: Moment,
     ) -> Result<Self, Error> {
-        let now = line.now();
+        let now = at.now;
         let mut state = Self {
             now,
-            clock: line.wall(),
+            clock: at.clock,
+            ids: Ids::from_seed(at.seed),
             cluster: Cluster::new(),
             cluster_created_at: snapshot.cluster.created_at,
             nodes: BTreeMap::new(),

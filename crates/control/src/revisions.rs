@@ -307,13 +307,13 @@ impl State {
         }
     }
 
-    pub(crate) fn new_workload(&self, project_id: u64, spec: WorkloadSpec) -> Workload {
+    pub(crate) fn new_workload(&mut self, project_id: u64, spec: WorkloadSpec) -> Workload {
         let pods = if spec.has_revisions() { 0 } else { spec.pod_count() };
         Workload {
-            id: Uuid::now_v7(),
+            id: self.ids.next(),
             seq: self.last_workload_seq + 1,
             project_id,
-            pods: (0..pods).map(Pod::new).collect(),
+            pods: (0..pods).map(|index| Pod::new(self.ids.next(), index)).collect(),
             spec: Arc::new(spec),
             created_at: self.now,
             model: None,

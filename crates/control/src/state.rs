@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use engine::{LimitsKept, RunKey, RunSpec};
+use engine::{LimitsKept, Observation, RunKey, RunSpec};
 use model::{Cluster, NodeId, PodId, QueueId, UsageLedger, WorkloadId};
-use store::{Change, Desired};
+use store::{AuditDetail, Change, Desired};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::command::{ShareChange, WorkloadSpec};
+use crate::Error;
+use crate::command::{Command, ShareChange, Subject, WorkloadSpec};
 use crate::gang::{PortSearch, PortsWanted};
 use crate::health::{Trouble, Troubles};
 use crate::limits::{Limit, Planned};
@@ -21,6 +22,7 @@ use crate::options::NodeSpec;
 use crate::pools::{self, Pool};
 use crate::set_aside::Aside;
 use crate::spec::{GpuSpec, PodSpec, SecretUse};
+use crate::time::Moment;
 use crate::view::{Event, NodeTypes, Phase, ReasonView, Rules, Share};
 
 /// What departments and projects have in common, beside their place in the model.
@@ -134,9 +136,9 @@ pub(crate) struct Pod {
 
 impl Pod {
     /// A pod that has not run yet.
-    pub(crate) fn new(index: u32) -> Self {
+    pub(crate) fn new(id: Uuid, index: u32) -> Self {
         Self {
-            id: Uuid::now_v7(),
+            id,
             index,
             generation: 0,
             model: None,
@@ -255,6 +257,44 @@ impl Outbox {
     }
 }
 
+/// What the state is told. It changes by nothing else, but for time and decisions.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// A person or a part of the server asks for something; with where that came from.
+    Command(Box<Command>, Arc<AuditDetail>),
+    /// What the engine sees of a run.
+    Run(Observation),
+    /// A volume is gone, or why it is not.
+    Volume(String, Option<String>),
+    /// Ports that are free, of those wanted.
+    Ports(PortsWanted, Vec<u16>),
+    /// Since when workloads have been idle.
+    Idle(IdleSince),
+    /// What is the matter with real GPUs.
+    Gpus(Troubles),
+}
+
+/// Ids that follow from a seed, so that the same inputs make the same things.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ids(u128);
+
+impl Ids {
+    /// The bits that are random in a UUID of version 7, and not only there to keep an order.
+    const RANDOM: u128 = (1 << 62) - 1;
+
+    /// Those that follow a UUID of version 7, which is the first.
+    pub(crate) const fn from_seed(seed: Uuid) -> Self {
+        Self(seed.as_u128())
+    }
+
+    /// The next; the ids of a seed are in the order in which they were made.
+    pub(crate) fn next(&mut self) -> Uuid {
+        let next = Uuid::from_u128(self.0);
+        self.0 = (self.0 & !Self::RANDOM) | (self.0.wrapping_add(1) & Self::RANDOM);
+        next
+    }
+}
+
 /// Everything the dispatcher knows.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -262,6 +302,8 @@ pub(crate) struct State {
     /// What the machine's clock says: what engines date their observations by. Not `now` after
     /// the clock was set back.
     pub(crate) clock: Instant,
+    /// Ids for what this batch makes.
+    pub(crate) ids: Ids,
     pub(crate) cluster: Cluster,
     pub(crate) cluster_created_at: Instant,
     pub(crate) nodes: BTreeMap<NodeId, Node>,
@@ -321,6 +363,32 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Begins a batch.
+    pub(crate) fn begin(&mut self, at: Moment) {
+        (self.now, self.clock, self.ids) = (at.now, at.clock, Ids::from_seed(at.seed));
+    }
+
+    /// Takes something that happened. A command has an outcome.
+    pub(crate) fn apply(&mut self, input: Input) -> Option<Result<Subject, Error>> {
+        match input {
+            Input::Command(command, origin) => return Some(self.command(*command, &origin)),
+            Input::Run(seen) => self.observe(&seen),
+            Input::Volume(name, error) => self.volume_ends(&name, error),
+            Input::Ports(wanted, found) => self.ports_found(&wanted, found),
+            Input::Idle(idle) => self.idle = idle,
+            Input::Gpus(seen) => self.see_gpus(seen),
+        }
+        None
+    }
+
+    /// Does what is to be done because of the time.
+    pub(crate) fn elapse(&mut self) {
+        self.restart_due();
+        self.search_ports_due();
+        self.enforce_limits();
+        self.expire_due();
+    }
+
     /// The next time anything is to be done without being asked.
     pub(crate) fn due(&self) -> Option<Instant> {
         let timers = self.wake_at.into_iter().chain(self.limits.first()).chain(self.aside.again_at);

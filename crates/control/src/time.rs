@@ -94,6 +94,27 @@ impl Step {
     }
 }
 
+/// What the state gets of the world with each batch: it reads no clock and draws no ids itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// Now, on the line of time.
+    pub(crate) now: Instant,
+    /// What the wall clock says.
+    pub(crate) clock: Instant,
+    /// The first of the ids for what is made; a UUID of version 7.
+    pub(crate) seed: Uuid,
+}
+
+/// The line of time as it is set when the state is built.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settled {
+    /// What is to be kept of it with the state.
+    pub(crate) clock: ClockRow,
+    /// The step that what was kept has to be dated anew for.
+    pub(crate) step: Option<Step>,
+    pub(crate) at: Moment,
+}
+
 impl Line {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let ahead_ms = AtomicI64::new(wall_ahead_ms(&*clock));
@@ -108,6 +129,10 @@ impl Line {
     /// What the wall clock says: what engines date their observations by.
     pub(crate) fn wall(&self) -> Instant {
         self.clock.now()
+    }
+
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { now: self.now(), clock: self.wall(), seed: Uuid::now_v7() }
     }
 
     /// By how much it is ahead of the time since the machine was started.
@@ -144,10 +169,9 @@ impl Line {
         behind_ms > 0 && behind_ms.unsigned_abs() >= STEP_MS_MIN
     }
 
-    /// Sets the line by the wall clock, and says what is to be kept of that, and what step this is for
-    /// what was `kept` with the state. What happened to the clock while the machine was off cannot be
+    /// Sets the line by the wall clock, where so much was `kept` with the state. What happened to the clock while the machine was off cannot be
     /// known: then it is right.
-    pub(crate) fn settle(&self, kept: Option<ClockRow>) -> (ClockRow, Option<Step>) {
+    pub(crate) fn settle(&self, kept: Option<ClockRow>) -> Settled {
         let (boot, ahead_ms) = (self.clock.boot(), wall_ahead_ms(&*self.clock));
         let kept = kept.filter(|kept| kept.boot == boot);
         let step_ms = kept.map_or(0, |kept| ahead_ms.saturating_sub(kept.ahead_ms));
@@ -160,7 +184,7 @@ impl Line {
         let step = Step { before, ms: step_ms };
         let step = Some(step).filter(|_| Some(row) != kept && step_ms != 0);
         self.stepped_ms.fetch_add(step.map_or(0, |step| step.ms), Ordering::Relaxed);
-        (row, step)
+        Settled { clock: row, step, at: self.moment() }
     }
 }
 
