@@ -491,33 +491,56 @@ impl Cluster {
         self.recording = true;
     }
 
-    /// Ends the transaction and returns every pod whose occupancy differs from what it was at
-    /// the beginning, in pod order.
+    /// Every pod whose occupancy differs from what it was when the open transaction began, in pod
+    /// order.
     ///
     /// # Panics
     /// When a node or a device was given out beyond its capacity, or while it is out of service: the
     /// one place where a wrong plan is stopped before it can act.
+    #[must_use]
+    pub fn proposed(&self) -> Vec<Change> {
+        let originals = self.originals.iter();
+        let changed = originals.filter(|(pod, before)| **before != self.pods[**pod].occupancy);
+        let changes = changed.map(|(&pod, before)| Change { pod, before: before.clone() });
+        changes.inspect(|change| self.assert_sound(change)).collect()
+    }
+
+    fn assert_sound(&self, change: &Change) {
+        let Change { pod, before } = change;
+        let occupancy = &self.pods[*pod].occupancy;
+        for place in occupancy.current.iter().chain(&occupancy.next) {
+            let node = &self.nodes[place.node];
+            let known = || before.current.iter().chain(&before.next);
+            let had = |gpu| known().any(|had| had.node == place.node && had.uses(gpu));
+            let works = |at: &DeviceShare| node.gpus[at.index()].in_service || had(at.gpu);
+            let works = place.devices.iter().all(works);
+            assert!(works, "a GPU of node {} that is out of service was given out", node.name);
+            // CPU and memory may be short for what already ran when the machine shrank.
+            let sound = node.gpus.iter().all(|gpu| gpu.committed_millis <= gpu.capacity_millis());
+            assert!(sound, "node {} was given out beyond its capacity", node.name);
+        }
+    }
+
+    /// Ends the transaction and returns what it changed, as [`Cluster::proposed`] does.
+    ///
+    /// # Panics
+    /// As there.
     pub fn commit(&mut self) -> Vec<Change> {
+        let changes = self.proposed();
+        self.close();
+        changes
+    }
+
+    /// Undoes the open transaction and ends it.
+    pub fn abort(&mut self) {
+        self.rollback(Checkpoint(0));
+        self.close();
+    }
+
+    fn close(&mut self) {
         self.recording = false;
         self.log.clear();
-        let mut first = std::mem::take(&mut self.originals);
-        first.retain(|&pod, before| *before != self.pods[pod].occupancy);
-        for (&pod, before) in &first {
-            let occupancy = &self.pods[pod].occupancy;
-            for place in occupancy.current.iter().chain(&occupancy.next) {
-                let node = &self.nodes[place.node];
-                let known = || before.current.iter().chain(&before.next);
-                let had = |gpu| known().any(|had| had.node == place.node && had.uses(gpu));
-                let works = |at: &DeviceShare| node.gpus[at.index()].in_service || had(at.gpu);
-                let works = place.devices.iter().all(works);
-                assert!(works, "a GPU of node {} that is out of service was given out", node.name);
-                // CPU and memory may be short for what already ran when the machine shrank.
-                let sound =
-                    node.gpus.iter().all(|gpu| gpu.committed_millis <= gpu.capacity_millis());
-                assert!(sound, "node {} was given out beyond its capacity", node.name);
-            }
-        }
-        first.into_iter().map(|(pod, before)| Change { pod, before }).collect()
+        self.originals.clear();
     }
 
     /// Keeps the indexes true after a pod changed; `waited` is whether it waited before.

@@ -33,10 +33,18 @@ pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
 }
 
 impl Memory {
-    /// Decides like [`cycle`], and remembers what it found out; what it knows already it need not find
-    /// out again. Of the reasons to wait the plan has only those that are new: none at all for a
-    /// workload that waits no longer. What queues are entitled to is in [`Memory::shares`].
+    /// Decides like [`cycle`], and remembers what it found out, as [`Memory::propose`] does.
     pub fn cycle(&mut self, cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
+        let plan = self.propose(cluster, now, policy);
+        carry(cluster, now, &plan);
+        plan
+    }
+
+    /// Works out a plan and leaves the cluster as it is; [`carry`] carries the plan out. What it knows
+    /// from earlier decisions it need not find out again. Of the reasons to wait the plan has only those
+    /// that are new: none at all for a workload that waits no longer once the plan is carried out. What
+    /// queues are entitled to is in [`Memory::shares`].
+    pub fn propose(&mut self, cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
         let news = self.learn(cluster, now, policy);
         self.settled = self.settled.take().filter(|settled| {
             let rests = settled.wake_at.is_none_or(|at| now < at);
@@ -88,8 +96,7 @@ impl Memory {
             && !s.stats.exhausted
             && !s.is_room_kept();
         if !is_blocked {
-            s.cluster.rollback(start);
-            let _ = s.cluster.commit();
+            s.cluster.abort();
             *self = std::mem::take(&mut s.memory);
             self.only = None;
             self.follow(cluster, now);
@@ -153,17 +160,18 @@ fn finish(mut s: Session<'_>) -> (Plan, Memory) {
     }
     let earlier = s.memory.settled.take();
     let settled = s.rests(earlier);
-    let Session { cluster, now, mut memory, causes, stats, wake_at, .. } = s;
-    let changes = cluster.commit();
+    let Session { cluster, now, mut memory, causes, stale, stats, wake_at, .. } = s;
+    let changes = cluster.proposed();
     let steps: Vec<_> =
         changes.iter().map(|change| step(cluster, change, causes.get(&change.pod))).collect();
-    record_times(cluster, now, &steps);
+    cluster.abort();
     memory.only = None;
-    memory.settled = settled.filter(|_| steps.is_empty());
+    memory.follow(cluster, now);
+    memory.settled = settled.filter(|_| steps.is_empty() && stale.is_empty());
     if let Some(settled) = &mut memory.settled {
         settled.revision = cluster.state_revision();
     }
-    (Plan { steps, pending, wake_at, stats, ..Plan::default() }, memory)
+    (Plan { steps, stale, pending, wake_at, stats, ..Plan::default() }, memory)
 }
 
 /// Whether any queue guarantees how long its workloads run.
@@ -187,6 +195,25 @@ fn wake_when_safety_ends(s: &mut Session<'_>) {
     });
     if let Some(next) = ends.filter(|&end| end > s.now).min() {
         s.wake(next);
+    }
+}
+
+/// Carries out a plan, on the cluster that it was made for, or on one that differs in what no step is
+/// about.
+///
+/// # Panics
+/// When something is given out beyond its capacity.
+pub fn carry(cluster: &mut Cluster, now: Instant, plan: &Plan) {
+    cluster.begin();
+    for step in &plan.steps {
+        let pod = step.pod();
+        let after = step.taken(&cluster.pods()[pod].occupancy);
+        cluster.set_occupancy(pod, after);
+    }
+    cluster.commit();
+    record_times(cluster, now, &plan.steps);
+    for (&id, &since) in &plan.stale {
+        cluster.set_stale(id, since);
     }
 }
 

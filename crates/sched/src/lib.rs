@@ -45,7 +45,7 @@ mod turn;
 mod victims;
 
 pub use class::alike;
-pub use cycle::cycle;
+pub use cycle::{carry, cycle};
 pub use diagnosis::{
     Advice, Change, Diagnosis, Failing, Holder, Holders, HoldingQueue, Means, NodeClass, Obstacle,
     Outcome, Part, Refusals, Search, Standing, diagnose,

@@ -140,9 +140,10 @@ impl Memory {
         let changes = cluster.take_changes();
         let mut changed = changes.workloads.clone();
         if is_first || changes.renamed {
-            let known = std::mem::take(&mut self.known);
+            let mut fresh = std::mem::take(&mut self.fresh);
+            fresh.extend(std::mem::take(&mut self.known).into_keys());
             self.forget(policy);
-            self.fresh.extend(known.into_keys());
+            self.fresh = fresh;
             changed.extend(cluster.waiting());
             let pods = cluster.reserved().iter().chain(cluster.gated());
             changed.extend(pods.map(|&pod| cluster.pods()[pod].workload));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Change, Cluster, Placement, PodId, QueueId, WorkloadId};
+use model::{Change, Cluster, Occupancy, Placement, PodId, QueueId, WorkloadId};
 use units::{Instant, Resources};
 
 use crate::{Cause, Pending};
@@ -64,6 +64,36 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// The pod it is about.
+    #[must_use]
+    pub const fn pod(&self) -> PodId {
+        match self {
+            Self::Bind { pod, .. }
+            | Self::Reserve { pod, .. }
+            | Self::Unreserve { pod }
+            | Self::Evict { pod, .. }
+            | Self::Move { pod, .. }
+            | Self::Resize { pod, .. } => *pod,
+        }
+    }
+
+    /// What its pod occupies after it, given what it does before.
+    pub(crate) fn taken(&self, before: &Occupancy) -> Occupancy {
+        match self {
+            Self::Bind { to, .. } => {
+                Occupancy { current: Some(to.clone()), releasing: false, next: None }
+            }
+            Self::Reserve { to, .. } => Occupancy { next: Some(to.clone()), ..before.clone() },
+            Self::Unreserve { .. } => Occupancy { next: None, ..before.clone() },
+            Self::Evict { .. } => Occupancy { releasing: true, next: None, ..before.clone() },
+            Self::Move { to, .. } | Self::Resize { to, .. } => {
+                Occupancy { releasing: true, next: Some(to.clone()), ..before.clone() }
+            }
+        }
+    }
+}
+
 /// How much work a cycle was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -78,6 +108,8 @@ pub struct Stats {
 pub struct Plan {
     /// What to do, in pod order.
     pub steps: Vec<Step>,
+    /// Workloads that are found to have too few pods since then, or enough again.
+    pub stale: BTreeMap<WorkloadId, Option<Instant>>,
     /// Why each workload that waits does so; never empty for one that waits.
     pub pending: BTreeMap<WorkloadId, Vec<Pending>>,
     /// What each queue is entitled to at this moment.
@@ -86,6 +118,19 @@ pub struct Plan {
     pub wake_at: Option<Instant>,
     /// How much work it was.
     pub stats: Stats,
+}
+
+impl Plan {
+    /// Leaves out the steps, and the reasons of the workloads they are about, which the next plan gives
+    /// again. What is said of others holds.
+    pub fn drop_steps(&mut self, cluster: &Cluster) {
+        self.stale.clear();
+        for step in self.steps.drain(..) {
+            if let Some(pod) = cluster.pods().get(step.pod()) {
+                self.pending.remove(&pod.workload);
+            }
+        }
+    }
 }
 
 /// Names what changed for one pod. `cause` is asked for only when something running is stopped.

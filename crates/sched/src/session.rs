@@ -28,6 +28,8 @@ pub(crate) struct Session<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) memory: Memory,
     pub(crate) causes: BTreeMap<PodId, Cause>,
+    /// Workloads that are found to have too few pods since then, or enough again.
+    pub(crate) stale: BTreeMap<WorkloadId, Option<Instant>>,
     pub(crate) stats: Stats,
     /// Trials left to the present action: each has its own, so that none starves another.
     pub(crate) trials_left: u64,
@@ -66,6 +68,7 @@ impl<'a> Session<'a> {
             policy,
             memory,
             causes: BTreeMap::new(),
+            stale: BTreeMap::new(),
             stats: Stats::default(),
             trials_left: 0,
             wake_at: None,
@@ -84,6 +87,14 @@ impl Session<'_> {
     /// What each queue is entitled to.
     pub(crate) const fn fair(&self) -> &BTreeMap<QueueId, Resources> {
         self.memory.shares()
+    }
+
+    /// Finds that a workload has had too few pods since then, or has enough.
+    pub(crate) fn mark_stale(&mut self, id: WorkloadId, since: Option<Instant>) {
+        match self.cluster.workloads()[id].stale_since == since {
+            true => drop(self.stale.remove(&id)),
+            false => drop(self.stale.insert(id, since)),
+        }
     }
 
     /// Takes in what has changed since the last action.

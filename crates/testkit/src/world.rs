@@ -211,6 +211,12 @@ impl World {
     /// Decides with what is known from earlier decisions.
     fn decide(&mut self) {
         let mut waiting = std::mem::take(&mut self.plan.pending);
+        if self.seq % 2 == 1 {
+            // A plan that is dropped has no effect on the next.
+            let mut dropped = self.memory.propose(&mut self.cluster, self.now, &self.policy);
+            dropped.drop_steps(&self.cluster);
+            waiting.append(&mut dropped.pending);
+        }
         self.plan = self.memory.cycle(&mut self.cluster, self.now, &self.policy);
         waiting.append(&mut self.plan.pending);
         waiting.retain(|_, reasons| !reasons.is_empty());

@@ -10,11 +10,11 @@ use crate::session::Session;
 pub(crate) fn run(s: &mut Session<'_>) {
     let whole_again = s.cluster.stale().difference(s.cluster.partial());
     for id in whole_again.copied().collect::<Vec<_>>() {
-        s.cluster.set_stale(id, None);
+        s.mark_stale(id, None);
     }
     for id in s.cluster.partial().clone() {
         let since = s.cluster.workloads()[id].stale_since.unwrap_or(s.now);
-        s.cluster.set_stale(id, Some(since));
+        s.mark_stale(id, Some(since));
         let due = since.plus_ms(s.policy.stale_grace_ms);
         if due > s.now {
             s.wake(due);
@@ -30,7 +30,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
             s.settle(pod, None, false);
             s.causes.insert(pod, cause.clone());
         }
-        s.cluster.set_stale(id, None);
+        s.mark_stale(id, None);
     }
 }
 

@@ -10,13 +10,11 @@ pub(super) fn run(s: &mut Session<'_>) {
     for id in s.cluster.workloads().ids().collect::<Vec<_>>() {
         let since = s.cluster.workloads()[id].stale_since;
         if !is_stale(s, id) {
-            if since.is_some() {
-                s.cluster.set_stale(id, None);
-            }
+            s.mark_stale(id, None);
             continue;
         }
         let since = since.unwrap_or(s.now);
-        s.cluster.set_stale(id, Some(since));
+        s.mark_stale(id, Some(since));
         let due = since.plus_ms(s.policy.stale_grace_ms);
         if due > s.now {
             s.wake(due);
@@ -28,7 +26,7 @@ pub(super) fn run(s: &mut Session<'_>) {
             s.settle(pod, None, false);
             s.causes.insert(pod, Cause::StaleGang { pods_min, pods });
         }
-        s.cluster.set_stale(id, None);
+        s.mark_stale(id, None);
     }
 }
 
