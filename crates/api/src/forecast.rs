@@ -39,8 +39,10 @@ pub(crate) async fn start_estimate(
     let turn = turn.map_err(Fault::internal)?;
     let seen = state.control.scheduling_state().await?;
     // It may have ended since it was found. An inference is known here by its newest revision.
-    let Some(&waiting) = seen.workloads.get(&workload.id) else { return Ok(None) };
     let view = state.control.view();
+    let model = view.workloads.get(&workload.id).and_then(|workload| workload.model);
+    let there = |id: &_| seen.cluster.workloads().get(*id).is_some();
+    let Some(waiting) = model.filter(there) else { return Ok(None) };
     let work = move || {
         let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
         let spec = &seen.cluster.workloads()[waiting].spec;

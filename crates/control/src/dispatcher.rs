@@ -2,33 +2,36 @@
 //! when writing fails: nothing of the batch counts, and the state is built again from the disk
 //! and the engine, as after a restart.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Engine, Observation};
+use model::Cluster;
 use tokio::sync::{mpsc, oneshot, watch};
 use units::Instant;
+use uuid::Uuid;
 
 use crate::command::Subject;
+use crate::decider::{Order, Outcome, Question, Verdict};
 use crate::executor::Executor;
 use crate::handle::{Answer, Request, Shared};
 use crate::health::Troubles;
-use crate::looking::{Look, SchedulingState};
+use crate::looking::Look;
 use crate::meter::IdleSince;
 use crate::metrics::{Purpose, Verb};
 use crate::options::NodeSpec;
+use crate::primary::Op;
 use crate::publish::Batch;
 use crate::secrets::Completion;
 use crate::state::{Input, State};
 use crate::time::Line;
-use crate::{Error, Options};
+use crate::view::{View, WorkloadView};
+use crate::{DecisionFault, Error, Options, decider};
 
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;
-/// Most failed decisions in a row at the start. After the second, decisions are left out, so that a third
-/// is not expected.
-const FAILURES_MAX: u32 = 3;
 /// Wait between two tries to write after a failure.
 const RETRY_MS: u64 = 500;
 
@@ -36,11 +39,19 @@ const RETRY_MS: u64 = 500;
 enum Happening {
     Request(Request),
     Input(Input),
+    Verdict(Verdict),
     /// A timer; or, after a failure to write, the next try.
     Due,
 }
 
 type Reply = oneshot::Sender<Result<Answer, Error>>;
+
+/// What a request came to, and who is told; at once, or once nothing is left to decide about.
+struct Pending {
+    outcome: Result<Subject, Error>,
+    waits: bool,
+    reply: Reply,
+}
 
 /// What comes from handles.
 pub(crate) struct Inbox {
@@ -59,7 +70,8 @@ pub(crate) struct Dispatcher {
     engine: Arc<dyn Engine>,
     store: store::Store,
     line: Arc<Line>,
-    policy: sched::Policy,
+    policy: Arc<sched::Policy>,
+    scheduler: Scheduler,
     completion: Completion,
     nodes: Vec<NodeSpec>,
     inbox: Inbox,
@@ -67,6 +79,8 @@ pub(crate) struct Dispatcher {
     told: mpsc::UnboundedReceiver<Input>,
     /// Who waits for everything to be stopped.
     draining: Vec<Reply>,
+    /// Requests that are answered once nothing is left to decide about, and how, if nothing changes.
+    undecided: Vec<(Subject, Answer, Reply)>,
     /// Everything is being stopped, as far as that is written. It ends with this server, so it is
     /// not stored.
     halted: bool,
@@ -74,7 +88,7 @@ pub(crate) struct Dispatcher {
     gpus_told: Troubles,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
-    /// Failed decisions in a row.
+    /// Decisions in a row that failed, or could not be taken over.
     failures: u32,
 }
 
@@ -99,8 +113,7 @@ impl Dispatcher {
             Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
         let gpus_told = Troubles::default();
         let dated = line.settle(snapshot.clock);
-        let mut state = State::recover(snapshot, &nodes, &gpus_told, policy.usage, dated)?;
-        state.aside.fault = decision_fault;
+        let state = State::recover(snapshot, &nodes, &gpus_told, policy.usage, dated)?;
         let mut dispatcher = Self {
             state,
             executor,
@@ -108,26 +121,25 @@ impl Dispatcher {
             engine,
             store,
             line,
-            policy,
+            policy: Arc::new(policy),
+            scheduler: Scheduler::start(decision_fault)?,
             completion,
             nodes,
             inbox,
             observations,
             told,
             draining: Vec::new(),
+            undecided: Vec::new(),
             halted: false,
             gpus_told,
             stale: false,
             failures: 0,
         };
-        let mut opened = dispatcher.reconcile().await;
-        while opened.is_err() && (1..=FAILURES_MAX).contains(&dispatcher.failures) {
-            opened = Box::pin(dispatcher.try_rebuild()).await;
-        }
-        opened.map(|()| dispatcher)
+        dispatcher.reconcile().await?;
+        Ok(dispatcher)
     }
 
-    /// Compares with the engine, decides, and commits that as the first batch.
+    /// Compares with the engine, and commits that as the first batch.
     async fn reconcile(&mut self) -> Result<(), Error> {
         let listed = self.shared.metrics.engine(Verb::List, self.engine.list()).await;
         let listed = listed.map_err(|error| Error::Unavailable {
@@ -138,6 +150,7 @@ impl Dispatcher {
         self.state.apply(Input::Idle(idle));
         self.state.apply(Input::Gpus(gpus));
         self.state.reconcile(&listed);
+        self.scheduler.renew();
         self.commit(Vec::new()).await
     }
 
@@ -149,24 +162,26 @@ impl Dispatcher {
         loop {
             let due = if self.stale { None } else { self.state.due() };
             let timer = timer(&self.line, due, self.stale);
+            let takes = !self.state.waits_for_decision();
             let first = tokio::select! {
                 () = &mut shutdown => {
                     self.executor.retire().await;
                     return Ok(());
                 }
                 // Without handles there are no requests, but there is still work.
-                Some(request) = self.inbox.requests.recv() => Happening::Request(request),
+                Some(request) = self.inbox.requests.recv(), if takes => Happening::Request(request),
                 Some(look) = self.inbox.looks.recv() => {
                     self.answer_look(look);
                     continue;
                 }
-                seen = self.observations.recv() => match seen {
+                Some(verdict) = self.scheduler.verdicts.recv() => Happening::Verdict(verdict),
+                seen = self.observations.recv(), if takes => match seen {
                     Some(seen) => Happening::Input(Input::Run(seen)),
                     None => return Err(Error::Internal {
                         message: "the engine ended its stream of observations".to_owned(),
                     }),
                 },
-                Some(told) = self.told.recv() => Happening::Input(told),
+                Some(told) = self.told.recv(), if takes => Happening::Input(told),
                 Ok(()) = self.inbox.idle.changed() => Happening::Due,
                 Ok(()) = self.inbox.gpus.changed() => {
                     Happening::Input(Input::Gpus(self.inbox.gpus.borrow_and_update().clone()))
@@ -182,8 +197,13 @@ impl Dispatcher {
         }
     }
 
-    /// Shows what the scheduler sees, between two batches. Whoever asks while the state is not the
-    /// one on disk gets no answer: the sender is dropped.
+    /// What a decision depends on now, beside the cluster.
+    fn question(&self) -> Question {
+        Question { now: self.line.now(), policy: self.policy.clone() }
+    }
+
+    /// Shows what the scheduler sees. Whoever asks while the state is not the one on disk gets no answer:
+    /// the sender is dropped.
     fn answer_look(&mut self, look: Look) {
         if self.stale {
             return;
@@ -191,12 +211,8 @@ impl Dispatcher {
         // Whoever asked may have gone.
         match look {
             Look::State(to) => {
-                let _ = to.send(Box::new(SchedulingState {
-                    cluster: self.state.cluster.clone(),
-                    policy: self.policy.clone(),
-                    now: self.line.now(),
-                    workloads: self.state.in_model(),
-                }));
+                let question = self.question();
+                self.scheduler.ask(Order::Show(question, to));
             }
             Look::Submission { project_id, wanted, to } => {
                 let _ = to.send(self.state.settled(project_id, *wanted));
@@ -204,11 +220,11 @@ impl Dispatcher {
         }
     }
 
-    /// Takes all that is queued behind the first event: one transaction and one decision for all of
-    /// them. It does not wait for more to arrive.
+    /// Takes all that is queued behind the first event: one transaction for all of them. It does not wait
+    /// for more to arrive.
     fn gather(&mut self, first: Happening) -> Vec<Happening> {
         let mut batch = vec![first];
-        while batch.len() < BATCH_MAX {
+        while batch.len() < BATCH_MAX && !self.state.waits_for_decision() {
             let request = self.inbox.requests.try_recv().map(Happening::Request);
             let next = request
                 .or_else(|_| self.observations.try_recv().map(Input::Run).map(Happening::Input))
@@ -239,10 +255,11 @@ impl Dispatcher {
             match happening {
                 Happening::Due => {}
                 Happening::Input(input) => drop(self.state.apply(input)),
+                Happening::Verdict(verdict) => self.take_verdict(verdict),
                 Happening::Request(request) => {
-                    let Request { command, origin, reply } = request;
+                    let Request { command, origin, waits, reply } = request;
                     let outcome = self.state.apply(Input::Command(command, origin));
-                    answers.extend(outcome.map(|outcome| (outcome, reply)));
+                    answers.extend(outcome.map(|outcome| Pending { outcome, waits, reply }));
                 }
             }
         }
@@ -253,21 +270,39 @@ impl Dispatcher {
         }
     }
 
-    /// Decides, writes, shows, answers, acts.
-    async fn commit(&mut self, answers: Vec<(Result<Subject, Error>, Reply)>) -> Result<(), Error> {
+    fn take_verdict(&mut self, verdict: Verdict) {
+        if verdict.replica != self.scheduler.replica {
+            return;
+        }
+        match verdict.outcome {
+            Outcome::Decided(decision, took) => {
+                self.shared.metrics.decided(took);
+                self.failures = 0;
+                self.state.apply(Input::Decided(decision));
+            }
+            Outcome::Failed => {
+                tracing::error!("the scheduler failed; finding out on what");
+                self.failures += 1;
+                self.scheduler.replace(self.state.cluster.replica());
+                let question = self.question();
+                self.scheduler.ask(Order::FindCulprits(question));
+            }
+            Outcome::Culprits(mut culprits) => {
+                // What fails again without a culprit will fail for ever.
+                culprits.all |= culprits.ids.is_empty() && self.failures > 1;
+                self.state.apply(Input::Culprits(culprits));
+            }
+        }
+    }
+
+    /// Writes, shows, answers, acts, and asks the scheduler.
+    async fn commit(&mut self, answers: Vec<Pending>) -> Result<(), Error> {
         self.state.elapse();
-        self.policy.pools = self.state.placements(self.policy.placement);
-        let began = std::time::Instant::now();
-        if self.failures > 0 || self.state.is_to_be_tried_again() {
-            self.state.find_culprits(&self.policy, self.failures > 1);
+        let pools = self.state.placements(self.policy.placement);
+        if self.policy.pools != pools {
+            Arc::make_mut(&mut self.policy).pools = pools;
+            self.state.cluster.renew();
         }
-        if let Err(error) = self.state.try_decide(&self.policy) {
-            self.failures += 1;
-            refuse(answers, &error);
-            return Err(error);
-        }
-        self.failures = 0;
-        self.shared.metrics.decided(began);
         let before = self.shared.view.load_full();
         let batch = self.state.finish(&before);
         if !batch.changes.is_empty()
@@ -285,36 +320,29 @@ impl Dispatcher {
         self.shared.metrics.apply(Purpose::Decision, &self.store, changes).await
     }
 
-    fn show(&mut self, batch: Batch, answers: Vec<(Result<Subject, Error>, Reply)>) {
+    fn show(&mut self, batch: Batch, answers: Vec<Pending>) {
         self.shared.metrics.count(batch.tally);
         self.halted = self.state.halted;
         self.gpus_told = self.state.gpus_seen.clone();
         let view = Arc::new(batch.view);
         self.shared.view.store(view.clone());
-        for (outcome, reply) in answers {
-            let answer = match outcome {
-                Err(error) => Err(error),
+        self.ask_scheduler(batch.ops, batch.decides);
+        for Pending { outcome, waits, reply } in answers {
+            let subject = match outcome {
                 Ok(Subject::Drain) => {
                     self.draining.push(reply);
                     continue;
                 }
-                Ok(Subject::Object(object)) => Ok(Answer::Object(object)),
-                Ok(Subject::Nothing) => Ok(Answer::Done),
-                Ok(Subject::Outdated) => Ok(Answer::Outdated),
-                Ok(Subject::Department(id)) => {
-                    let found = view.departments.get(&id).cloned().map(Answer::Department);
-                    found.ok_or_else(|| Error::no_department(id))
-                }
-                Ok(Subject::Project(id)) => {
-                    let found = view.projects.get(&id).cloned().map(Answer::Project);
-                    found.ok_or_else(|| Error::no_project(id))
-                }
-                Ok(Subject::Workload(id)) => {
-                    let found = view.workloads.get(&id).or_else(|| batch.deleted.get(&id));
-                    found.cloned().map(Answer::Workload).ok_or_else(|| Error::no_workload(id))
+                Ok(subject) => subject,
+                Err(error) => {
+                    answer_to(reply, Err(error));
+                    continue;
                 }
             };
-            answer_to(reply, answer);
+            match answer(&subject, &view, &batch.deleted) {
+                Ok(answer) if waits => self.undecided.push((subject, answer, reply)),
+                answer => answer_to(reply, answer),
+            }
         }
         for event in batch.events {
             // No subscribers is not a fault.
@@ -323,10 +351,32 @@ impl Dispatcher {
         for action in batch.actions {
             self.executor.act(action);
         }
+        if self.state.is_decided() {
+            for (subject, before, reply) in self.undecided.drain(..) {
+                let deleted = BTreeMap::new();
+                answer_to(reply, Ok(answer(&subject, &view, &deleted).unwrap_or(before)));
+            }
+        }
         if self.state.halted && !self.state.anything_held() {
             for reply in self.draining.drain(..) {
                 answer_to(reply, Ok(Answer::Done));
             }
+        }
+    }
+
+    /// Has the scheduler follow what changed, and decide if it is to.
+    fn ask_scheduler(&mut self, ops: Vec<Op>, decides: bool) {
+        if self.scheduler.is_renewed {
+            self.scheduler.replace(self.state.cluster.replica());
+        } else if !ops.is_empty() {
+            self.scheduler.ask(Order::Follow(ops));
+        }
+        if decides {
+            if std::mem::take(&mut self.state.retells) {
+                self.scheduler.ask(Order::Forget);
+            }
+            let question = self.question();
+            self.scheduler.ask(Order::Decide(question));
         }
     }
 
@@ -371,9 +421,74 @@ impl Dispatcher {
     }
 }
 
+/// The scheduler's thread, as the dispatcher sees it.
+struct Scheduler {
+    orders: std::sync::mpsc::Sender<Order>,
+    verdicts: mpsc::UnboundedReceiver<Verdict>,
+    /// The number of its replica: what it says of earlier ones no longer matters.
+    replica: u64,
+    /// It has to get another replica.
+    is_renewed: bool,
+}
+
+impl Scheduler {
+    fn start(fault: Option<DecisionFault>) -> Result<Self, Error> {
+        let (orders, verdicts) = decider::start(fault).map_err(|error| Error::Internal {
+            message: format!("the scheduler cannot begin: {error}"),
+        })?;
+        Ok(Self { orders, verdicts, replica: 0, is_renewed: true })
+    }
+
+    /// What it knows is of no use any more.
+    fn renew(&mut self) {
+        self.is_renewed = true;
+        self.replica += 1;
+    }
+
+    fn replace(&mut self, cluster: Cluster) {
+        self.is_renewed = false;
+        self.replica += 1;
+        self.ask(Order::Replace(self.replica, Box::new(cluster)));
+    }
+
+    fn ask(&self, order: Order) {
+        // It lives as long as its orders can be sent; a fault costs it the replica only.
+        if self.orders.send(order).is_err() {
+            tracing::error!(
+                "the thread of the scheduler has ended, which is a fault of the server"
+            );
+        }
+    }
+}
+
+/// What a request is answered.
+fn answer(
+    subject: &Subject,
+    view: &View,
+    deleted: &BTreeMap<Uuid, Arc<WorkloadView>>,
+) -> Result<Answer, Error> {
+    match subject {
+        Subject::Object(object) => Ok(Answer::Object(object.clone())),
+        Subject::Nothing | Subject::Drain => Ok(Answer::Done),
+        Subject::Outdated => Ok(Answer::Outdated),
+        Subject::Department(id) => {
+            let found = view.departments.get(id).cloned().map(Answer::Department);
+            found.ok_or_else(|| Error::no_department(*id))
+        }
+        Subject::Project(id) => {
+            let found = view.projects.get(id).cloned().map(Answer::Project);
+            found.ok_or_else(|| Error::no_project(*id))
+        }
+        Subject::Workload(id) => {
+            let found = view.workloads.get(id).or_else(|| deleted.get(id));
+            found.cloned().map(Answer::Workload).ok_or_else(|| Error::no_workload(*id))
+        }
+    }
+}
+
 /// Answers that nothing of what was asked counts.
-fn refuse(answers: Vec<(Result<Subject, Error>, Reply)>, error: &Error) {
-    for (outcome, reply) in answers {
+fn refuse(answers: Vec<Pending>, error: &Error) {
+    for Pending { outcome, reply, .. } in answers {
         // A refusal stands whether or not it could be written to the audit log.
         answer_to(reply, outcome.and_then(|_| Err(error.clone())));
     }

@@ -40,6 +40,8 @@ pub(crate) struct Request {
     pub(crate) command: Box<Command>,
     /// From where and how it was asked, for the audit log.
     pub(crate) origin: Arc<AuditDetail>,
+    /// Whether it is answered only once nothing is left to decide about.
+    pub(crate) waits: bool,
     pub(crate) reply: oneshot::Sender<Result<Answer, Error>>,
 }
 
@@ -65,6 +67,7 @@ pub struct Handle {
     pub(crate) looks: mpsc::Sender<Look>,
     pub(crate) shared: Arc<Shared>,
     origin: Arc<AuditDetail>,
+    waits: bool,
 }
 
 impl std::fmt::Debug for Handle {
@@ -79,13 +82,20 @@ impl Handle {
         looks: mpsc::Sender<Look>,
         shared: Arc<Shared>,
     ) -> Self {
-        Self { requests, looks, shared, origin: Arc::default() }
+        Self { requests, looks, shared, origin: Arc::default(), waits: false }
     }
 
     /// A handle whose requests are written to the audit log as coming from there.
     #[must_use]
     pub fn asked_from(&self, origin: AuditDetail) -> Self {
         Self { origin: Arc::new(origin), ..self.clone() }
+    }
+
+    /// A handle whose requests are answered only once nothing is left to decide about, with what was
+    /// decided.
+    #[must_use]
+    pub fn that_waits(&self) -> Self {
+        Self { waits: true, ..self.clone() }
     }
 
     /// Writes to the audit log what was refused before it became a request. Does not wait; when
@@ -100,6 +110,7 @@ impl Handle {
         let request = Request {
             command: Box::new(Command::Record(record)),
             origin: self.origin.clone(),
+            waits: false,
             reply: oneshot::channel().0,
         };
         if self.requests.try_send(request).is_err() {
@@ -540,7 +551,7 @@ impl Handle {
     async fn ask(&self, command: Command) -> Result<Answer, Error> {
         let (reply, answer) = oneshot::channel();
         let (command, origin) = (Box::new(command), self.origin.clone());
-        let request = Request { command, origin, reply };
+        let request = Request { command, origin, waits: self.waits, reply };
         self.requests.send(request).await.map_err(|_| Error::stopping())?;
         answer.await.map_err(|_| Error::stopping())?
     }

@@ -206,13 +206,13 @@ impl State {
         Some(Start { spec: run, sealed })
     }
 
-    /// Asks the engine to stop the run of a pod that the model has as releasing. Returns whether
-    /// its place is free at once, because no process is in it.
-    pub(crate) fn stop_run(&mut self, id: Uuid, number: usize) -> bool {
+    /// Asks the engine to stop the run of a pod that the model has as releasing. Where no process is in
+    /// its place, that is free at once.
+    pub(crate) fn stop_run(&mut self, id: Uuid, number: usize) {
         let now = self.clock;
-        let Some(workload) = self.workloads.get_mut(&id) else { return false };
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
         let grace_ms = workload.spec.set_of(number).0.pod.grace_ms;
-        let Some(pod) = workload.pods.get_mut(number) else { return false };
+        let Some(pod) = workload.pods.get_mut(number) else { return };
         pod.released_at = Some(now);
         let run = pod.run();
         let idle = pod.is_idle();
@@ -228,7 +228,6 @@ impl State {
             self.outbox.actions.push(Action::Stop(run, grace_ms));
         }
         self.touch(id);
-        idle
     }
 
     /// Stops every run of a workload.

@@ -1,8 +1,6 @@
 //! Looks at the state, without changing it. Owns: what the scheduler sees, what would be taken in, and
 //! the long answer to why something waits. Refuses to know: how the dispatcher finds time for them.
 
-use std::collections::BTreeMap;
-
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -18,14 +16,12 @@ pub struct SchedulingState {
     pub policy: sched::Policy,
     /// When.
     pub now: units::Instant,
-    /// Where the living workloads are in the cluster.
-    pub workloads: BTreeMap<Uuid, model::WorkloadId>,
 }
 
 /// What somebody wants to see, and where it goes.
 #[derive(Debug)]
 pub(crate) enum Look {
-    /// What the scheduler sees.
+    /// What the scheduler sees, from its own copy.
     State(oneshot::Sender<Box<SchedulingState>>),
     /// What a submission would be taken in as.
     Submission {
@@ -75,8 +71,10 @@ impl Handle {
     ) -> Result<Option<(sched::Diagnosis, units::Instant)>, Error> {
         let turn = self.shared.diagnosing.clone().acquire_owned().await;
         let turn = turn.map_err(|_| Error::stopping())?;
-        let SchedulingState { cluster, policy, now, workloads } = self.scheduling_state().await?;
-        let Some(&workload) = workloads.get(&id) else { return Ok(None) };
+        let SchedulingState { cluster, policy, now } = self.scheduling_state().await?;
+        let there = |id: &_| cluster.workloads().get(*id).is_some();
+        let known = self.view().workloads.get(&id).and_then(|workload| workload.model);
+        let Some(workload) = known.filter(there) else { return Ok(None) };
         let work = move || {
             // Held to the end, also if nobody waits for it any more.
             let _turn = turn;

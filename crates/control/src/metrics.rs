@@ -252,9 +252,9 @@ impl Metrics {
         self.batch.observe(f64::from(u32::try_from(events).unwrap_or(u32::MAX)));
     }
 
-    /// A decision that began then.
-    pub(crate) fn decided(&self, began: Instant) {
-        self.decision.observe(began.elapsed().as_secs_f64());
+    /// A decision that took so long.
+    pub(crate) fn decided(&self, took: std::time::Duration) {
+        self.decision.observe(took.as_secs_f64());
     }
 
     /// Waits for a call to the engine. That a run which is to be removed has not quite ended is no

@@ -235,6 +235,12 @@ impl State {
         for seen in listed {
             self.observe(seen);
         }
+        for model in self.cluster.waiting().collect::<Vec<_>>() {
+            if let Some(&id) = self.by_model.get(&model) {
+                self.explain_unconsidered(id);
+                self.outbox.shown.insert(id);
+            }
+        }
     }
 
     fn reconcile_run(&mut self, seen: &Observation) {

@@ -10,6 +10,7 @@ use units::Instant;
 use crate::command::{OrgChange, ShareChange, Subject};
 use crate::objects::Scope;
 use crate::pools::{POOL_DEFAULT_ID, Pool};
+use crate::primary::Primary;
 use crate::state::{Department, News, Project, State, Unit, model_share};
 use crate::view::{NodeTypes, Rules, Share};
 use crate::{Error, admission, persist};
@@ -47,9 +48,18 @@ fn together(shares: impl Iterator<Item = Share>) -> Share {
     })
 }
 
+/// All projects, by the ids of their departments.
+pub(crate) fn by_department(projects: &BTreeMap<u64, Project>) -> BTreeMap<u64, Vec<&Project>> {
+    let mut all: BTreeMap<u64, Vec<&Project>> = BTreeMap::new();
+    for project in projects.values() {
+        all.entry(project.department_id).or_default().push(project);
+    }
+    all
+}
+
 /// Tells the model what a department is entitled to.
 fn settle(
-    cluster: &mut model::Cluster,
+    cluster: &mut Primary,
     pools: &[Pool],
     department: &Department,
     projects: &[&Project],
@@ -140,7 +150,7 @@ fn least(quota: Option<u64>, limit: Option<Option<u64>>) -> Option<u64> {
 
 impl Project {
     /// Tells the model what it is entitled to.
-    fn settle(&self, cluster: &mut model::Cluster, pools: &[Pool]) -> Result<(), Error> {
+    fn settle(&self, cluster: &mut Primary, pools: &[Pool]) -> Result<(), Error> {
         for pool in pools {
             let share = model_share(&self.share_in(pool.id()));
             cluster.set_share_in(self.queue, pool.model, share).map_err(internal)?;
@@ -195,15 +205,6 @@ impl State {
         self.cluster.add_queue(queue).map_err(internal)
     }
 
-    /// All projects, by the ids of their departments.
-    pub(crate) fn projects_by_department(&self) -> BTreeMap<u64, Vec<&Project>> {
-        let mut all: BTreeMap<u64, Vec<&Project>> = BTreeMap::new();
-        for project in self.projects.values() {
-            all.entry(project.department_id).or_default().push(project);
-        }
-        all
-    }
-
     /// Tells the model what a department is entitled to, after something of it has changed.
     pub(crate) fn settle_department(&mut self, id: u64) -> Result<(), Error> {
         let Some(department) = self.departments.get(&id) else { return Ok(()) };
@@ -224,14 +225,11 @@ impl State {
         for project in self.projects.values() {
             project.settle(&mut self.cluster, &self.pools)?;
         }
-        let mut cluster = std::mem::take(&mut self.cluster);
-        let by_department = self.projects_by_department();
-        let settled = self.departments.values().try_for_each(|department| {
+        let by_department = by_department(&self.projects);
+        self.departments.values().try_for_each(|department| {
             let mine = by_department.get(&department.unit.id).map_or(&[][..], Vec::as_slice);
-            settle(&mut cluster, &self.pools, department, mine)
-        });
-        self.cluster = cluster;
-        settled
+            settle(&mut self.cluster, &self.pools, department, mine)
+        })
     }
 
     fn put_department(&mut self, department: Department) {

@@ -109,6 +109,7 @@ fn shown(
     WorkloadView {
         id: workload.id,
         seq: workload.seq,
+        model: None,
         project_id: workload.project_id,
         project_name: project.map(|project| project.name.clone()).unwrap_or_default(),
         department_id,

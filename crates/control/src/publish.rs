@@ -12,8 +12,10 @@ use uuid::Uuid;
 
 use crate::metrics::Tally;
 use crate::observe::{LOST, NOT_NOW};
+use crate::org::by_department;
 use crate::persist;
 use crate::pools::Pool;
+use crate::primary::Op;
 use crate::reasons::NOT_STARTED;
 use crate::shared_map::SharedMap;
 use crate::state::{
@@ -34,7 +36,6 @@ const CHECKED_MAX: usize = 100;
 type OrgViews = (SharedMap<u64, Arc<OrgUnit>>, SharedMap<u64, Arc<ProjectView>>);
 
 /// A batch, ready to be written, shown and acted on, in this order.
-#[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) changes: Vec<Change>,
     pub(crate) view: View,
@@ -44,6 +45,10 @@ pub(crate) struct Batch {
     pub(crate) actions: Vec<Action>,
     /// Counted once the batch is on disk.
     pub(crate) tally: Tally,
+    /// What the scheduler's replica has to follow.
+    pub(crate) ops: Vec<Op>,
+    /// Whether the scheduler is to decide.
+    pub(crate) decides: bool,
 }
 
 impl State {
@@ -56,6 +61,7 @@ impl State {
             .partition(|id| self.workloads.get(id).is_some_and(|w| w.spec.revision.is_some()));
         for id in revisions.into_iter().chain(others) {
             self.settle(id);
+            self.explain_unconsidered(id);
         }
         self.plan_limits();
         self.book_allocations();
@@ -74,7 +80,10 @@ impl State {
         let deleted = deleted.map(last_view).collect();
         let changes = self.changes(&outbox);
         let events = outbox.events.into_iter().map(|(event, _)| event).collect();
-        Batch { changes, view, deleted, events, actions: outbox.actions, tally: outbox.tally }
+        let (actions, tally) = (outbox.actions, outbox.tally);
+        let decides = self.asks_for_decision();
+        let ops = self.cluster.take_ops();
+        Batch { changes, view, deleted, events, actions, tally, ops, decides }
     }
 
     /// Computes every account anew, for tests; too slow for large clusters.
@@ -229,11 +238,11 @@ impl State {
                 projects.insert(id, fresh);
             }
         }
-        let by_department = LazyCell::new(|| self.projects_by_department());
+        let of_department = LazyCell::new(|| by_department(&self.projects));
         for own in self.departments.values() {
             let id = own.unit.id;
             if rebuild_all || above.contains(&id) || queues.contains(&own.queue) {
-                let mine = by_department.get(&id).map_or(&[][..], Vec::as_slice);
+                let mine = of_department.get(&id).map_or(&[][..], Vec::as_slice);
                 let fresh = shared(before.departments.get(&id), self.department_view(own, mine));
                 departments.insert(id, fresh);
             }
@@ -347,7 +356,7 @@ impl State {
             allocated: queue.allocated,
             allocated_non_preemptible: queue.allocated_non_preemptible,
             requested: queue.requested,
-            fair_share: self.memory.shares().get(&id).copied().unwrap_or_default(),
+            fair_share: self.fair_shares.get(&id).copied().unwrap_or_default(),
             usage: self.usage.as_ref().map(|_| queue.usage),
         }
     }
@@ -419,6 +428,7 @@ impl State {
             all.failure = one.failure;
             all.allocated += one.allocated;
             if is_live {
+                all.model = one.model;
                 all.requested += one.requested;
                 all.pending.extend(one.pending);
             }
@@ -447,6 +457,7 @@ impl State {
         WorkloadView {
             id: workload.id,
             seq: workload.seq,
+            model: workload.model,
             project_id: workload.project_id,
             project_name: project.map(|project| project.unit.name.clone()).unwrap_or_default(),
             department_id,

@@ -4,6 +4,8 @@ use sched::Code;
 
 /// Nothing is placed while runs exist that should not: what they hold is not in the books.
 pub(crate) const CLEARING_UP: Code = Code { code: "P304", name: "ClearingUp" };
+/// The scheduler has not looked at it yet.
+pub(crate) const NOT_CONSIDERED: Code = Code { code: "P308", name: "NotConsidered" };
 /// The scheduler failed on it, and does not look at it any more.
 pub(crate) const SET_ASIDE: Code = Code { code: "P307", name: "SetAside" };
 /// The place of a pod does not exist any more.
@@ -33,7 +35,7 @@ pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStoppe
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 14] = [
+pub(crate) const ALL: [Code; 15] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -47,5 +49,6 @@ pub(crate) const ALL: [Code; 14] = [
     NOT_STARTED,
     FAILED,
     CLEARING_UP,
+    NOT_CONSIDERED,
     SET_ASIDE,
 ];

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::LimitsKept;
-use model::{Cluster, DeviceShare, NodeId, Occupancy, Placement, PodId, UsageWindow};
+use model::{DeviceShare, NodeId, Occupancy, Placement, PodId, UsageWindow};
 use store::{Change, Desired, PlacementBody, PodRow, Snapshot};
 use units::GPU_MILLIS;
 use uuid::Uuid;
@@ -14,6 +14,7 @@ use crate::health::Troubles;
 use crate::limits::Planned;
 use crate::meter::IdleSince;
 use crate::options::NodeSpec;
+use crate::primary::Primary;
 use crate::reasons::NODE_GONE;
 use crate::set_aside::Aside;
 use crate::state::{Ids, News, Node, Outbox, State};
@@ -106,7 +107,7 @@ impl State {
             now,
             clock: at.clock,
             ids: Ids::from_seed(at.seed),
-            cluster: Cluster::new(),
+            cluster: Primary::default(),
             cluster_created_at: snapshot.cluster.created_at,
             nodes: BTreeMap::new(),
             pools: Vec::new(),
@@ -117,7 +118,10 @@ impl State {
             homes: BTreeMap::new(),
             by_model: BTreeMap::new(),
             holders: BTreeMap::new(),
-            memory: sched::Memory::default(),
+            fair_shares: BTreeMap::new(),
+            is_deciding: false,
+            plans_dropped: 0,
+            retells: false,
             aside: Aside::default(),
             assembling: BTreeSet::new(),
             ports: BTreeMap::new(),

@@ -6,7 +6,7 @@
 //! wanted are parked, which to the scheduler is a pod that does not want to run. A retired revision
 //! stays, stopped, until there are too many.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::{RunKey, RunSpec};
@@ -64,22 +64,6 @@ impl State {
         head: &'a Workload,
     ) -> impl DoubleEndedIterator<Item = &'a Workload> {
         head.revisions.iter().filter_map(|id| self.workloads.get(id))
-    }
-
-    /// Where the scheduler has the workloads that people know; an inference by its newest revision.
-    pub(crate) fn in_model(&self) -> BTreeMap<Uuid, model::WorkloadId> {
-        let mut known = BTreeMap::new();
-        for (&model, &id) in &self.by_model {
-            let Some(workload) = self.workloads.get(&id) else { continue };
-            let number = match workload.spec.revision {
-                None => 0,
-                Some(_) if !workload.is_live_revision() => continue,
-                Some(revision) => revision.number,
-            };
-            let newest = known.entry(self.head_of(id)).or_insert((number, model));
-            *newest = (*newest).max((number, model));
-        }
-        known.into_iter().map(|(id, (_, model))| (id, model)).collect()
     }
 
     /// Makes a revision known to its inference, which is then what the newest of them is.

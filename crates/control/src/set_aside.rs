@@ -4,13 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use model::{Cluster, WorkloadId};
 use sched::Policy;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::Error;
 use crate::reasons::SET_ASIDE;
 use crate::state::State;
 
@@ -25,8 +25,9 @@ const WHY: &str = "the scheduler failed when it looked at it, which is a fault o
 const WHY_ALL: &str = "the scheduler fails whatever it looks at, which is a fault of the server: \
                        nothing is placed, and what runs goes on; report this with `runai diagnostics`";
 
-/// Is called before each decision, with the cluster it is about, so that a trial can make it fail.
-pub type DecisionFault = fn(&Cluster, Instant);
+/// Is called before each decision, with the cluster it is about, so that a trial can make it fail or
+/// wait.
+pub type DecisionFault = Arc<dyn Fn(&Cluster, Instant) + Send + Sync>;
 
 /// What is not decided about. Not stored: it is found again after a start.
 #[derive(Debug, Default)]
@@ -37,66 +38,108 @@ pub(crate) struct Aside {
     pub(crate) all: bool,
     /// When it is tried again; none where nothing is set aside.
     pub(crate) again_at: Option<Instant>,
-    pub(crate) fault: Option<DecisionFault>,
 }
 
-/// The error of a decision that failed.
-pub(crate) fn failed() -> Error {
-    Error::Internal {
-        message:
-            "the scheduler failed, which is a fault of the server: nothing of the request was \
-                  done. Try it again, and report it with the log of the server"
-                .to_owned(),
+/// On what decisions fail.
+#[derive(Debug)]
+pub(crate) struct Culprits {
+    pub(crate) ids: Vec<WorkloadId>,
+    /// They fail whatever they look at.
+    pub(crate) all: bool,
+}
+
+/// Finds on what decisions about a cluster fail; it is tried on copies.
+pub(crate) fn culprits(
+    cluster: &Cluster,
+    now: Instant,
+    policy: &Policy,
+    fault: Option<&DecisionFault>,
+) -> Culprits {
+    let mut trial = Trial { cluster: cluster.clone(), now, policy, fault };
+    let mut ids = Vec::new();
+    loop {
+        let rows = trial.cluster.workloads();
+        let waiting = trial.cluster.waiting().filter(|&id| rows[id].not_before <= now);
+        let waiting: Vec<_> = waiting.collect();
+        if !trial.fails_on(&waiting, waiting.len()) {
+            return Culprits { ids, all: false };
+        }
+        if ids.len() == CULPRITS_MAX || trial.fails_on(&waiting, 0) {
+            return Culprits { ids, all: true };
+        }
+        let culprit = trial.culprit_of(&waiting);
+        trial.cluster.set_not_before(culprit, NEVER);
+        ids.push(culprit);
+    }
+}
+
+struct Trial<'a> {
+    cluster: Cluster,
+    now: Instant,
+    policy: &'a Policy,
+    fault: Option<&'a DecisionFault>,
+}
+
+impl Trial<'_> {
+    /// The last of the shortest prefix of the waiting workloads on which a decision fails.
+    fn culprit_of(&self, waiting: &[WorkloadId]) -> WorkloadId {
+        let (mut good, mut bad) = (0, waiting.len());
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2;
+            match self.fails_on(waiting, middle) {
+                true => bad = middle,
+                false => good = middle,
+            }
+        }
+        waiting[good]
+    }
+
+    /// Whether a decision fails that looks at the first so many of those that wait.
+    fn fails_on(&self, waiting: &[WorkloadId], first: usize) -> bool {
+        let mut cluster = self.cluster.clone();
+        for &id in &waiting[first..] {
+            cluster.set_not_before(id, NEVER);
+        }
+        let decision = || {
+            fail_if_wanted(self.fault, &cluster, self.now);
+            sched::cycle(&mut cluster, self.now, self.policy)
+        };
+        catch_unwind(AssertUnwindSafe(decision)).is_err()
+    }
+}
+
+pub(crate) fn fail_if_wanted(fault: Option<&DecisionFault>, cluster: &Cluster, now: Instant) {
+    if let Some(fault) = fault {
+        fault(cluster, now);
     }
 }
 
 impl State {
-    /// Decides. After a failure nothing of this state counts.
-    ///
-    /// # Errors
-    /// The scheduler failed.
-    pub(crate) fn try_decide(&mut self, policy: &Policy) -> Result<(), Error> {
-        catch_unwind(AssertUnwindSafe(|| self.decide(policy))).map_err(|_| failed())
-    }
-
-    /// Whether it is to be tried again which workloads have to be set aside.
-    pub(crate) fn is_to_be_tried_again(&self) -> bool {
-        self.aside.again_at.is_some_and(|at| at <= self.now)
-    }
-
-    /// Finds on what decisions fail, and sets that aside, and nothing else; nothing is decided where
-    /// that is not found.
-    pub(crate) fn find_culprits(&mut self, policy: &Policy, is_again: bool) {
-        self.take_back_all();
-        loop {
-            let now = self.now;
-            let waiting = self.cluster.waiting();
-            let waiting: Vec<_> =
-                waiting.filter(|&id| self.cluster.workloads()[id].not_before <= now).collect();
-            let found = self.aside.ids.len();
-            if !self.fails_on(&waiting, waiting.len(), policy) {
-                // It is not the scheduler that fails, if this is not the first time.
-                self.aside.all = is_again && found == 0;
-                break;
-            }
-            if found == CULPRITS_MAX || self.fails_on(&waiting, 0, policy) {
-                self.aside.all = true;
-                break;
-            }
-            let culprit = self.culprit_of(&waiting, policy);
-            let Some(&id) = self.by_model.get(&culprit) else { break };
-            self.set_aside(id);
+    /// Takes back what was set aside, if it is time to find out again what has to be.
+    pub(crate) fn retry_aside_due(&mut self) {
+        if self.aside.again_at.is_some_and(|at| at <= self.now) {
+            self.aside.again_at = None;
+            self.retells |= self.aside.all;
+            self.take_back_all();
+            self.cluster.renew();
         }
-        self.try_again_later();
     }
 
-    fn try_again_later(&mut self) {
-        let aside = &mut self.aside;
-        let any = aside.all || !aside.ids.is_empty();
-        aside.again_at = any.then(|| self.now.plus_ms(AGAIN_MS));
-        if aside.all {
+    /// Sets aside what decisions fail on.
+    pub(crate) fn set_culprits_aside(&mut self, culprits: Culprits) {
+        let Culprits { ids, all } = culprits;
+        self.is_deciding = false;
+        let ids = ids.iter().filter_map(|id| self.by_model.get(id).copied());
+        ids.collect::<Vec<_>>().into_iter().for_each(|id| self.set_aside(id));
+        self.aside.all = all;
+        if all || !self.aside.ids.is_empty() {
+            self.aside.again_at = Some(self.now.plus_ms(AGAIN_MS));
+        }
+        if all {
+            self.wake_at = None;
             tracing::error!("the scheduler fails whatever it looks at: nothing is decided");
         }
+        self.explain_aside();
     }
 
     fn take_back_all(&mut self) {
@@ -111,8 +154,8 @@ impl State {
 
     /// Takes over what the state before had set aside.
     pub(crate) fn keep_aside(&mut self, aside: Aside) {
-        let Aside { ids, all, again_at, fault } = aside;
-        self.aside = Aside { all, again_at, fault, ..Aside::default() };
+        let Aside { ids, all, again_at } = aside;
+        self.aside = Aside { all, again_at, ..Aside::default() };
         ids.into_iter().for_each(|id| self.set_aside(id));
     }
 
@@ -133,38 +176,6 @@ impl State {
         let some: Vec<_> = self.aside.ids.iter().map(|&id| (id, WHY)).collect();
         for (id, why) in all.into_iter().chain(some) {
             self.explain_one(id, &[(SET_ASIDE.code, why.to_owned())]);
-        }
-    }
-
-    /// The last of the shortest prefix of the waiting workloads on which a decision fails.
-    fn culprit_of(&self, waiting: &[WorkloadId], policy: &Policy) -> WorkloadId {
-        let (mut good, mut bad) = (0, waiting.len());
-        while bad - good > 1 {
-            let middle = good + (bad - good) / 2;
-            match self.fails_on(waiting, middle, policy) {
-                true => bad = middle,
-                false => good = middle,
-            }
-        }
-        waiting[good]
-    }
-
-    /// Whether a decision fails that looks at the first so many of those that wait.
-    fn fails_on(&self, waiting: &[WorkloadId], first: usize, policy: &Policy) -> bool {
-        let mut cluster = self.cluster.clone();
-        for &id in &waiting[first..] {
-            cluster.set_not_before(id, NEVER);
-        }
-        let decision = || {
-            self.fail_if_wanted(&cluster);
-            sched::cycle(&mut cluster, self.now, policy)
-        };
-        catch_unwind(AssertUnwindSafe(decision)).is_err()
-    }
-
-    pub(crate) fn fail_if_wanted(&self, cluster: &Cluster) {
-        if let Some(fault) = self.aside.fault {
-            fault(cluster, self.now);
         }
     }
 }

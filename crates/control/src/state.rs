@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::{LimitsKept, Observation, RunKey, RunSpec};
-use model::{Cluster, NodeId, PodId, QueueId, UsageLedger, WorkloadId};
+use model::{NodeId, PodId, QueueId, UsageLedger, WorkloadId};
 use store::{AuditDetail, Change, Desired};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::Error;
 use crate::command::{Command, ShareChange, Subject, WorkloadSpec};
+use crate::decider::Decision;
 use crate::gang::{PortSearch, PortsWanted};
 use crate::health::{Trouble, Troubles};
 use crate::limits::{Limit, Planned};
@@ -20,7 +21,8 @@ use crate::metrics::Tally;
 use crate::objects::Object;
 use crate::options::NodeSpec;
 use crate::pools::{self, Pool};
-use crate::set_aside::Aside;
+use crate::primary::Primary;
+use crate::set_aside::{Aside, Culprits};
 use crate::spec::{GpuSpec, PodSpec, SecretUse};
 use crate::time::Moment;
 use crate::view::{Event, NodeTypes, Phase, ReasonView, Rules, Share};
@@ -272,6 +274,10 @@ pub(crate) enum Input {
     Idle(IdleSince),
     /// What is the matter with real GPUs.
     Gpus(Troubles),
+    /// What the scheduler decided.
+    Decided(Box<Decision>),
+    /// On what decisions fail.
+    Culprits(Culprits),
 }
 
 /// Ids that follow from a seed, so that the same inputs make the same things.
@@ -304,7 +310,7 @@ pub(crate) struct State {
     pub(crate) clock: Instant,
     /// Ids for what this batch makes.
     pub(crate) ids: Ids,
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: Primary,
     pub(crate) cluster_created_at: Instant,
     pub(crate) nodes: BTreeMap<NodeId, Node>,
     /// Node pools, `default` first, then in order of creation.
@@ -319,8 +325,14 @@ pub(crate) struct State {
     pub(crate) by_model: BTreeMap<WorkloadId, Uuid>,
     /// Workloads that hold something, by project.
     pub(crate) holders: BTreeMap<u64, BTreeSet<Uuid>>,
-    /// What is known from earlier decisions, and what each queue is entitled to.
-    pub(crate) memory: sched::Memory,
+    /// What each queue is entitled to.
+    pub(crate) fair_shares: BTreeMap<QueueId, Resources>,
+    /// The scheduler was asked for a decision, and has not answered.
+    pub(crate) is_deciding: bool,
+    /// Plans in a row that were dropped because something happened meanwhile.
+    pub(crate) plans_dropped: u32,
+    /// The next decision has to give all reasons again.
+    pub(crate) retells: bool,
     pub(crate) aside: Aside,
     /// Gangs of which somebody got a place in this decision.
     pub(crate) assembling: BTreeSet<Uuid>,
@@ -377,6 +389,8 @@ impl State {
             Input::Ports(wanted, found) => self.ports_found(&wanted, found),
             Input::Idle(idle) => self.idle = idle,
             Input::Gpus(seen) => self.see_gpus(seen),
+            Input::Decided(decision) => self.decided(*decision),
+            Input::Culprits(culprits) => self.set_culprits_aside(culprits),
         }
         None
     }
@@ -387,6 +401,12 @@ impl State {
         self.search_ports_due();
         self.enforce_limits();
         self.expire_due();
+        self.retry_aside_due();
+        if !self.halted && self.strays.is_empty() {
+            self.assemble();
+        }
+        self.observe_usage();
+        self.explain_undecided();
     }
 
     /// The next time anything is to be done without being asked.

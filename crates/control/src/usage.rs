@@ -53,18 +53,19 @@ impl State {
                 EndedStep { start: rows[0].step_start, capacity, held: held.into_iter().collect() };
             ledger.replay(&self.cluster, &step);
         }
-        ledger.observe(&mut self.cluster, self.now);
-        ledger.publish(&mut self.cluster);
+        ledger.book(&self.cluster, self.now);
+        self.cluster.set_usages(ledger.usages(&self.cluster));
         self.usage = Some(ledger);
     }
 
     /// Books what was held until now, and writes down the steps that have ended.
     pub(crate) fn observe_usage(&mut self) {
         let Some(ledger) = &mut self.usage else { return };
-        let ended = ledger.observe(&mut self.cluster, self.now);
+        let ended = ledger.book(&self.cluster, self.now);
         if ended == 0 {
             return;
         }
+        self.cluster.set_usages(ledger.usages(&self.cluster));
         let mut by_queue: BTreeMap<QueueId, (u64, &str)> = BTreeMap::new();
         let pools: BTreeMap<PoolId, &str> =
             self.pools.iter().map(|pool| (pool.model, pool.kept_as())).collect();

@@ -414,6 +414,8 @@ pub struct WorkloadView {
     pub id: Uuid,
     /// Number in order of creation.
     pub seq: u64,
+    /// Its place in what the scheduler sees, until it has ended; of an inference the newest revision's.
+    pub model: Option<model::WorkloadId>,
     /// Id of its project.
     pub project_id: u64,
     /// Name of its project.

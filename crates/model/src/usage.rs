@@ -123,11 +123,19 @@ impl UsageLedger {
     /// and best after each change. Costs a comparison for each queue, work for those that changed,
     /// and a pass over all steps when one ends.
     pub fn observe(&mut self, cluster: &mut Cluster, now: Instant) -> usize {
+        let ended = self.book(cluster, now);
+        if ended > 0 {
+            self.publish(cluster);
+        }
+        ended
+    }
+
+    /// The same without giving the queues their figures.
+    pub fn book(&mut self, cluster: &Cluster, now: Instant) -> usize {
         let ended = self.pass(now);
         self.take_down(cluster, now, &capacities(cluster), |_, queue| queue.held());
         if ended > 0 {
             self.queues.retain(|&id, _| cluster.queues().get(id).is_some());
-            self.publish(cluster);
         }
         ended
     }
@@ -204,9 +212,15 @@ impl UsageLedger {
 
     /// Gives every queue its figures.
     pub fn publish(&self, cluster: &mut Cluster) {
-        for id in cluster.queues().ids().collect::<Vec<_>>() {
-            cluster.set_usage(id, self.usage(id));
+        for (id, usage) in self.usages(cluster) {
+            cluster.set_usage(id, usage);
         }
+    }
+
+    /// What each queue used of the capacity.
+    #[must_use]
+    pub fn usages(&self, cluster: &Cluster) -> Vec<(QueueId, Usage)> {
+        cluster.queues().ids().map(|id| (id, self.usage(id))).collect()
     }
 
     /// What a queue used of the capacity.

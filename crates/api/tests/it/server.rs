@@ -84,6 +84,7 @@ impl Server {
             decision_fault: None,
         };
         let (service, control) = Service::open(options).await.unwrap();
+        let control = control.that_waits();
         let shutdown = Shutdown::default();
         let stop = shutdown.clone();
         tokio::spawn(service.run(async move { stop.wait().await }));

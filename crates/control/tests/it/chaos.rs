@@ -124,7 +124,8 @@ async fn history(seed: u64) {
     let settled = |v: &control::view::View| {
         let quiet =
             |phase| !matches!(phase, Phase::Deleting | Phase::Initializing | Phase::Stopping);
-        v.workloads.values().all(|w| quiet(w.phase) && w.pending.iter().all(|r| r.code != "P302"))
+        let over = |code: &str| !["P302", "P308"].contains(&code);
+        v.workloads.values().all(|w| quiet(w.phase) && w.pending.iter().all(|r| over(&r.code)))
     };
     for _ in 0..10 {
         w.clock.advance_ms(400_000);

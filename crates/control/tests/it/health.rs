@@ -34,7 +34,8 @@ fn out(view: &View) -> usize {
 /// Where the first pod of a workload is: `node-1 0`.
 fn place(w: &World, name: &str) -> String {
     let pod = w.get(name).unwrap().pods[0].clone();
-    format!("{} {}", pod.node_name.unwrap_or_default(), pod.gpus[0].0)
+    let gpus: Vec<_> = pod.gpus.iter().map(|(gpu, _)| gpu.to_string()).collect();
+    format!("{} {}", pod.node_name.unwrap_or_default(), gpus.join(","))
 }
 
 async fn of_nobody(w: &World) -> Vec<Event> {

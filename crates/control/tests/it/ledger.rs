@@ -50,7 +50,13 @@ async fn settle(w: &World) {
         let running = pods().filter(|pod| pod.state == Running).count();
         !pods().any(|pod| restless(pod.state)) && running == w.engine.alive().len()
     };
-    w.until("settled", done).await;
+    loop {
+        w.until("settled", done).await;
+        w.decided().await;
+        if done(&w.handle.view()) {
+            return;
+        }
+    }
 }
 
 /// What the ledger says was held in a time.

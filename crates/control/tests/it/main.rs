@@ -21,6 +21,7 @@ mod past;
 mod places;
 mod pools;
 mod postgres;
+mod races;
 mod refusals;
 mod restart;
 mod retention;

@@ -2,7 +2,7 @@
 //! for what the scenarios do.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 
 use control::view::{Event, Phase, View, WorkloadKind, WorkloadView};
 use control::{
@@ -28,7 +28,11 @@ type Server = (oneshot::Sender<()>, JoinHandle<Result<(), Error>>);
 pub(crate) struct World {
     pub(crate) engine: FakeEngine,
     pub(crate) clock: ManualClock,
+    /// Its requests are answered once nothing is left to decide about.
     pub(crate) handle: Handle,
+    /// Its requests are answered as soon as they are written.
+    pub(crate) prompt: Handle,
+    pub(crate) gate: Gate,
     pub(crate) dir: tempfile::TempDir,
     nodes: Vec<NodeSpec>,
     policy: sched::Policy,
@@ -183,8 +187,12 @@ impl World {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let dir = tempfile::tempdir().unwrap();
-        let (service, handle) = open(&dir, &database, &nodes, &engine, &clock, &policy).await;
-        let mut world = Self { engine, clock, handle, dir, nodes, policy, database, server: None };
+        let gate = Gate::default();
+        let opened = open((&dir, &database), &nodes, (&engine, &clock), &policy, &gate).await;
+        let (service, prompt) = opened;
+        let (handle, server) = (prompt.that_waits(), None);
+        let mut world =
+            Self { engine, clock, handle, prompt, gate, dir, nodes, policy, database, server };
         world.serve(service);
         for (name, quota) in ["team-a", "team-b", "team-c"].into_iter().zip(quotas) {
             world.handle.create_project("admin", 1, project(name, *quota)).await.unwrap();
@@ -207,16 +215,16 @@ impl World {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let spare = tempfile::tempdir().unwrap();
-        let (_, other) = open(&spare, &Database::Sqlite, &[], &engine, &clock, &self.policy).await;
-        self.handle = other;
+        let at = (&spare, &Database::Sqlite);
+        let opened = open(at, &[], (&engine, &clock), &self.policy, &Gate::default()).await;
+        (self.prompt, self.handle) = (opened.1.clone(), opened.1);
     }
 
     /// A server on the same state and the same machine.
     pub(crate) async fn start(&mut self) {
-        let (service, handle) =
-            open(&self.dir, &self.database, &self.nodes, &self.engine, &self.clock, &self.policy)
-                .await;
-        self.handle = handle;
+        let (at, machine) = ((&self.dir, &self.database), (&self.engine, &self.clock));
+        let (service, prompt) = open(at, &self.nodes, machine, &self.policy, &self.gate).await;
+        (self.handle, self.prompt) = (prompt.that_waits(), prompt);
         self.serve(service);
     }
 
@@ -309,6 +317,19 @@ impl World {
         self.get(name).unwrap()
     }
 
+    /// Waits until nothing is left to decide about, as far as the dispatcher knows.
+    pub(crate) async fn decided(&self) {
+        self.handle.note_ready(Vec::new()).await.unwrap();
+    }
+
+    /// Waits until a workload waits for this reason first.
+    pub(crate) async fn waits_for(&self, name: &str, code: &str) -> Arc<WorkloadView> {
+        let is = |w: &Arc<WorkloadView>| w.pending.first().is_some_and(|first| first.code == code);
+        let holds = |_: &View| self.get(name).is_some_and(|w| is(&w));
+        self.until(&format!("{name} waits for {code}"), holds).await;
+        self.get(name).unwrap()
+    }
+
     /// Kinds of the events about a workload, oldest first.
     pub(crate) async fn story(&self, id: Uuid) -> Vec<String> {
         self.events(id).await.into_iter().map(|event| event.kind).collect()
@@ -317,6 +338,52 @@ impl World {
     pub(crate) async fn events(&self, id: Uuid) -> Vec<Event> {
         let filter = EventFilter { workload: Some(id), ..EventFilter::default() };
         self.handle.events(filter).await.unwrap()
+    }
+}
+
+/// Holds decisions up: they are made of what was there when they began.
+#[derive(Clone, Default)]
+pub(crate) struct Gate(Arc<(Mutex<Held>, Condvar)>);
+
+#[derive(Default)]
+struct Held {
+    is_shut: bool,
+    waiting: usize,
+}
+
+impl Gate {
+    pub(crate) fn shut(&self) {
+        self.0.0.lock().unwrap().is_shut = true;
+    }
+
+    pub(crate) fn open(&self) {
+        self.0.0.lock().unwrap().is_shut = false;
+        self.0.1.notify_all();
+    }
+
+    /// Lets through the decision that waits, and holds up the next.
+    pub(crate) fn let_one_pass(&self) {
+        let mut held = self.0.0.lock().unwrap();
+        held.waiting -= 1;
+        self.0.1.notify_all();
+    }
+
+    /// Waits until a decision is held up.
+    pub(crate) async fn is_holding(&self) {
+        while self.0.0.lock().unwrap().waiting == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+
+    fn pass(&self) {
+        let mut held = self.0.0.lock().unwrap();
+        if held.is_shut {
+            held.waiting += 1;
+            while held.is_shut && held.waiting > 0 {
+                held = self.0.1.wait(held).unwrap();
+            }
+            held.waiting = 0;
+        }
     }
 }
 
@@ -344,13 +411,17 @@ fn unseal(of: &str, text: &str) -> Result<BTreeMap<String, String>, String> {
 }
 
 async fn open(
-    dir: &tempfile::TempDir,
-    database: &Database,
+    (dir, database): (&tempfile::TempDir, &Database),
     nodes: &[NodeSpec],
-    engine: &FakeEngine,
-    clock: &ManualClock,
+    (engine, clock): (&FakeEngine, &ManualClock),
     policy: &sched::Policy,
+    gate: &Gate,
 ) -> (Service, Handle) {
+    let gate = gate.clone();
+    let before_decision = move |cluster: &model::Cluster, now| {
+        gate.pass();
+        poisoned(cluster, now);
+    };
     let options = Options {
         replaces_nodes: true,
         cluster_name: "test".to_owned(),
@@ -363,7 +434,7 @@ async fn open(
         unseal: Arc::new(unseal),
         node_access: Default::default(),
         kept: control::Kept::default(),
-        decision_fault: Some(poisoned),
+        decision_fault: Some(Arc::new(before_decision)),
     };
     Service::open(options).await.unwrap()
 }

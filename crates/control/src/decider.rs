@@ -1,0 +1,136 @@
+//! The scheduler beside the dispatcher: a thread with a replica of the cluster. Owns: that a decision
+//! holds up nobody, and that a fault of the scheduler costs the replica and no more.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant as Moment};
+
+use model::{Cluster, QueueId};
+use sched::{Memory, Plan, Policy};
+use tokio::sync::{mpsc as channel, oneshot};
+use units::{Instant, Resources};
+
+use crate::primary::Op;
+use crate::set_aside::{self, Culprits};
+use crate::{DecisionFault, SchedulingState};
+
+/// What the thread is asked, in order.
+pub(crate) enum Order {
+    /// To go on with this cluster, the replica of this number, of which nothing is known.
+    Replace(u64, Box<Cluster>),
+    Follow(Vec<Op>),
+    /// To find out everything about the replica again, and to give all reasons again.
+    Forget,
+    Decide(Question),
+    /// To find what decisions fail on.
+    FindCulprits(Question),
+    /// A copy of the replica, with what decisions about it depend on.
+    Show(Question, oneshot::Sender<Box<SchedulingState>>),
+}
+
+/// What a decision depends on beside the cluster.
+pub(crate) struct Question {
+    pub(crate) now: Instant,
+    pub(crate) policy: Arc<Policy>,
+}
+
+/// What came of a question.
+pub(crate) struct Verdict {
+    /// The number of the replica that it is about.
+    pub(crate) replica: u64,
+    pub(crate) outcome: Outcome,
+}
+
+pub(crate) enum Outcome {
+    Decided(Box<Decision>, Duration),
+    /// The scheduler failed; the replica is gone.
+    Failed,
+    Culprits(Culprits),
+}
+
+/// A plan, and what is different from the one before.
+#[derive(Debug, Default)]
+pub(crate) struct Decision {
+    /// The time that it is of.
+    pub(crate) now: Instant,
+    pub(crate) plan: Plan,
+    /// Queues that are entitled to more or less than before, and to how much.
+    pub(crate) shares: BTreeMap<QueueId, Resources>,
+}
+
+/// Starts the thread. It ends with the sender of its orders.
+///
+/// # Errors
+/// There is no room for another thread.
+pub(crate) fn start(
+    fault: Option<DecisionFault>,
+) -> std::io::Result<(mpsc::Sender<Order>, channel::UnboundedReceiver<Verdict>)> {
+    let (orders, incoming) = mpsc::channel();
+    let (verdicts, outgoing) = channel::unbounded_channel();
+    let work = move || {
+        let mut decider = Decider { number: 0, replica: None, fault };
+        for order in incoming {
+            let taken = catch_unwind(AssertUnwindSafe(|| decider.take(order)));
+            let outcome = taken.unwrap_or_else(|_| {
+                // It was left in the middle of something.
+                decider.replica = None;
+                Some(Outcome::Failed)
+            });
+            let replica = decider.number;
+            if let Some(outcome) = outcome
+                && verdicts.send(Verdict { replica, outcome }).is_err()
+            {
+                break;
+            }
+        }
+    };
+    std::thread::Builder::new().name("scheduler".to_owned()).spawn(work)?;
+    Ok((orders, outgoing))
+}
+
+struct Decider {
+    number: u64,
+    /// None after a failure, until there is another.
+    replica: Option<(Box<Cluster>, Memory)>,
+    fault: Option<DecisionFault>,
+}
+
+impl Decider {
+    fn take(&mut self, order: Order) -> Option<Outcome> {
+        if let Order::Replace(number, cluster) = order {
+            (self.number, self.replica) = (number, Some((cluster, Memory::default())));
+            return None;
+        }
+        let (cluster, memory) = self.replica.as_mut()?;
+        match order {
+            Order::Replace(..) => {}
+            Order::Follow(ops) => ops.into_iter().for_each(|op| op(cluster)),
+            Order::Forget => *memory = Memory::default(),
+            Order::Decide(Question { now, policy }) => {
+                let began = Moment::now();
+                set_aside::fail_if_wanted(self.fault.as_ref(), cluster, now);
+                let plan = memory.propose(cluster, now, &policy);
+                let moved = memory.take_moved_shares().into_iter();
+                let share = |queue| Some((queue, *memory.shares().get(&queue)?));
+                let shares = moved.filter_map(share).collect();
+                let decision = Box::new(Decision { now, plan, shares });
+                return Some(Outcome::Decided(decision, began.elapsed()));
+            }
+            Order::FindCulprits(Question { now, policy }) => {
+                let culprits = set_aside::culprits(cluster, now, &policy, self.fault.as_ref());
+                return Some(Outcome::Culprits(culprits));
+            }
+            Order::Show(Question { now, policy }, to) => {
+                let policy = Policy::clone(&policy);
+                // Whoever asked may have gone.
+                let _ = to.send(Box::new(SchedulingState {
+                    cluster: (**cluster).clone(),
+                    policy,
+                    now,
+                }));
+            }
+        }
+        None
+    }
+}
