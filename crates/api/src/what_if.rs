@@ -61,7 +61,7 @@ pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
             memory: Some(Size::new(set.pod.memory_bytes)),
             ..scenario::PodSet::named(&set.role)
         };
-        asked.confine(&spec.demands(set, id));
+        asked.confine(&control::node_constraints(spec, set, id));
         asked
     };
     workload.set_pods(spec.sets().map(set).collect());

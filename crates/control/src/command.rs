@@ -9,11 +9,9 @@ use uuid::Uuid;
 
 use crate::objects::{Edited, NewObject, Object};
 use crate::pools::{PoolChange, PoolSpec};
-use crate::serving::{ExposedUrl, Readiness, RelatedUrl, Revision, Serving};
-use crate::spec::{PodSet, Together, TopologyUse};
 use crate::update::WorkloadChange;
-use crate::view::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 use crate::{Error, admission};
+use spec::{NodeTypes, Rules, ShareChange, WorkloadSpec};
 
 /// What to change of a project or a department, or how one begins. What is left out keeps the value it
 /// has when the change is made, so that two changes of different values at once both count.
@@ -35,126 +33,6 @@ pub struct OrgChange {
     pub node_types: Option<NodeTypes>,
 }
 
-/// What to change of a share, or what of it was given. An inner `None` is unlimited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ShareChange {
-    /// Deserved GPUs, in thousandths.
-    pub gpu_quota_millis: Option<u64>,
-    /// Most GPUs it may hold, in thousandths.
-    pub gpu_limit_millis: Option<Option<u64>>,
-    /// Weight when left-over capacity is divided.
-    pub over_quota_weight: Option<u64>,
-    /// Deserved CPU thousandths.
-    pub cpu_quota_millis: Option<Option<u64>>,
-    /// Deserved bytes of memory.
-    pub memory_quota_bytes: Option<Option<u64>>,
-    /// Most CPU thousandths it may hold.
-    pub cpu_limit_millis: Option<Option<u64>>,
-    /// Most bytes of memory it may hold.
-    pub memory_limit_bytes: Option<Option<u64>>,
-    /// Weight for CPU; an inner `None` is that of the GPUs.
-    pub cpu_weight: Option<Option<u64>>,
-    /// Weight for memory; an inner `None` is that of the GPUs.
-    pub memory_weight: Option<Option<u64>>,
-    /// Who is served first among siblings.
-    pub rank: Option<Rank>,
-}
-
-impl ShareChange {
-    /// The share with this change made.
-    #[must_use]
-    pub fn made_to(&self, share: Share) -> Share {
-        Share {
-            gpu_quota_millis: self.gpu_quota_millis.unwrap_or(share.gpu_quota_millis),
-            gpu_limit_millis: self.gpu_limit_millis.unwrap_or(share.gpu_limit_millis),
-            over_quota_weight: self.over_quota_weight.unwrap_or(share.over_quota_weight),
-            cpu_quota_millis: self.cpu_quota_millis.unwrap_or(share.cpu_quota_millis),
-            memory_quota_bytes: self.memory_quota_bytes.unwrap_or(share.memory_quota_bytes),
-            cpu_limit_millis: self.cpu_limit_millis.unwrap_or(share.cpu_limit_millis),
-            memory_limit_bytes: self.memory_limit_bytes.unwrap_or(share.memory_limit_bytes),
-            cpu_weight: self.cpu_weight.unwrap_or(share.cpu_weight),
-            memory_weight: self.memory_weight.unwrap_or(share.memory_weight),
-            rank: self.rank.unwrap_or(share.rank),
-        }
-    }
-
-    /// This change, and then that one.
-    #[must_use]
-    pub fn and(self, then: Self) -> Self {
-        Self {
-            gpu_quota_millis: then.gpu_quota_millis.or(self.gpu_quota_millis),
-            gpu_limit_millis: then.gpu_limit_millis.or(self.gpu_limit_millis),
-            over_quota_weight: then.over_quota_weight.or(self.over_quota_weight),
-            cpu_quota_millis: then.cpu_quota_millis.or(self.cpu_quota_millis),
-            memory_quota_bytes: then.memory_quota_bytes.or(self.memory_quota_bytes),
-            cpu_limit_millis: then.cpu_limit_millis.or(self.cpu_limit_millis),
-            memory_limit_bytes: then.memory_limit_bytes.or(self.memory_limit_bytes),
-            cpu_weight: then.cpu_weight.or(self.cpu_weight),
-            memory_weight: then.memory_weight.or(self.memory_weight),
-            rank: then.rank.or(self.rank),
-        }
-    }
-}
-
-/// What a workload asks for. Complete: the same specification always means the same thing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkloadSpec {
-    /// Name, unique among the living workloads of the project.
-    pub name: String,
-    /// What it is for.
-    pub kind: WorkloadKind,
-    /// Who asked.
-    pub submitted_by: String,
-    /// Which principal that was, for good; names may be used again. Empty where it is not known.
-    pub submitter_id: String,
-    /// From where: `CLI`, `Control-plane`, `Other`.
-    pub source: String,
-    /// Its pods, or the first set of them.
-    pub pods: PodSet,
-    /// Further sets of pods.
-    pub more: Vec<PodSet>,
-    /// How its pods work together; none where each is on its own.
-    pub together: Option<Together>,
-    /// How it serves requests; none if it does not.
-    pub serving: Option<Serving>,
-    /// Its ports that are opened in a browser.
-    pub urls: Vec<ExposedUrl>,
-    /// Pages elsewhere that belong to it.
-    pub related_urls: Vec<RelatedUrl>,
-    /// Whose revision it is; none for what people submit.
-    pub revision: Option<Revision>,
-    /// Whether the number of GPUs may be halved to fit and doubled to fill.
-    pub elastic: bool,
-    /// Priority; higher goes first inside the project.
-    pub priority: u32,
-    /// Name the priority was given by.
-    pub priority_class: String,
-    /// Whether it may be evicted for others.
-    pub preemptible: bool,
-    /// How often a failed pod is started again.
-    pub backoff_limit: u32,
-    /// Milliseconds after its end at which it is deleted; none = never.
-    pub delete_after_ms: Option<u64>,
-    /// Whether it is deleted, and not queued again, when it is evicted for others.
-    pub delete_when_preempted: bool,
-    /// The command line it was submitted with, for people.
-    pub command_line: Option<String>,
-    /// The objects that values were taken from, `<kind>/<id>`.
-    pub uses: Vec<String>,
-    /// Labels, kept and returned.
-    pub labels: BTreeMap<String, String>,
-    /// Annotations, kept and returned.
-    pub annotations: BTreeMap<String, String>,
-    /// Names of node pools, the best first; empty = those of its project, or else all.
-    pub node_pools: Vec<String>,
-    /// Types of nodes it may go to, which its project may restrict; empty = all.
-    pub node_types: Vec<String>,
-    /// How close together its pods are to be. It is settled when it is submitted.
-    pub topology: Option<TopologyUse>,
-    /// The manifest it was submitted as, for people; JSON.
-    pub manifest: Option<Arc<str>>,
-}
-
 /// A specification, and whether the engine could run it.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
@@ -167,6 +45,17 @@ impl Wanted {
         let runs = admission::runs_on(engine, &spec);
         Box::new(Self { spec, runs })
     }
+}
+
+/// Whether a run of a replica is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readiness {
+    /// The pod.
+    pub pod: Uuid,
+    /// Which run of it.
+    pub generation: u32,
+    /// Why it is not ready; none: it is.
+    pub fault: Option<String>,
 }
 
 /// A request to the dispatcher.

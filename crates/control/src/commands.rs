@@ -8,13 +8,14 @@ use store::{AuditDetail, AuditRow, Change, Desired};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::command::{Command, Record, Subject, Wanted, WorkloadSpec};
+use crate::Readiness;
+use crate::command::{Command, Record, Subject, Wanted};
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
-use crate::serving::Readiness;
 use crate::state::{News, Project, State, Workload};
 use crate::topologies::TOPOLOGY;
 use crate::view::ReasonView;
 use crate::{Error, admission};
+use spec::WorkloadSpec;
 
 impl State {
     /// Carries out a command and writes it to the audit log.
@@ -192,7 +193,7 @@ impl State {
     /// Whether the pods of a specification can be run here; it gets the places of its project.
     pub(crate) fn check(&self, project: &Project, wanted: Wanted) -> Result<WorkloadSpec, Error> {
         let Wanted { mut spec, runs } = wanted;
-        admission::workload(&spec)?;
+        spec::check_workload(&spec)?;
         runs?;
         self.secrets_exist(project.unit.id, &spec)?;
         self.settle_places(project, &mut spec)?;

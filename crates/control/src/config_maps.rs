@@ -5,13 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use spec::{CONFIG_MAP, SecretUse};
+
 use crate::Error;
 use crate::objects::{Object, SECRETS, Scope};
-use crate::spec::SecretUse;
 use crate::state::State;
 
-/// What they are called among the objects.
-pub const CONFIG_MAP: &str = "config-map";
 /// Most that one holds, keys and texts, in bytes; that of Kubernetes.
 pub const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;
 /// Most that those of a project hold together: they are in the memory of the server.
@@ -70,20 +69,6 @@ pub fn texts_of(object: &Object) -> impl Iterator<Item = (&str, &str)> {
 /// What texts take with their keys, in bytes.
 pub fn bytes_of<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
     texts.map(|(key, text)| key.len() + text.len()).sum()
-}
-
-impl SecretUse {
-    /// What it is of a config map of the project: `object`.
-    #[must_use]
-    pub fn of_config_map(name: &str) -> String {
-        format!("{CONFIG_MAP}/{name}")
-    }
-
-    /// The config map that the value is of, if it is no credential's.
-    #[must_use]
-    pub fn config_map(&self) -> Option<&str> {
-        self.object.split_once('/').filter(|(kind, _)| *kind == CONFIG_MAP).map(|(_, name)| name)
-    }
 }
 
 impl State {

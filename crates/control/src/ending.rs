@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use crate::lifecycle::RUNS_KEPT;
 use crate::persist;
-use crate::spec::{CleanPods, Restart};
 use crate::state::{Action, Ended, News, Pod, State, Workload};
+use spec::{CleanPods, Restart};
 
 /// First delay after a failure; doubles with each.
 const BACK_OFF_MS_MIN: u64 = 1000;

@@ -78,6 +78,12 @@ impl Error {
     }
 }
 
+impl From<spec::Invalid> for Error {
+    fn from(spec::Invalid { field, message }: spec::Invalid) -> Self {
+        Self::Invalid { field, message }
+    }
+}
+
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {

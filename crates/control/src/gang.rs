@@ -9,8 +9,8 @@ use model::Occupancy;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::spec::{CleanPods, Restart};
 use crate::state::{Action, Ended, News, Pod, State, Workload};
+use spec::{CleanPods, Restart};
 
 /// The ports that are given out: below those that systems give to outgoing connections.
 const PORT_FIRST: u16 = 20_000;

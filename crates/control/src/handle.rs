@@ -10,13 +10,13 @@ use store::{AuditDetail, AuditFilter, AuditRow};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use uuid::Uuid;
 
+use crate::Readiness;
 use crate::command::{Command, Record, Wanted};
 use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
 use crate::metrics::Metrics;
 use crate::node_access::NodeAccess;
 use crate::objects::{Edit, NewObject, Object};
-use crate::serving::Readiness;
 use crate::update::WorkloadChange;
 use crate::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
 use crate::{

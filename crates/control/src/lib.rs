@@ -16,7 +16,6 @@ mod command;
 mod commands;
 mod config_maps;
 mod decider;
-mod demands;
 mod dispatcher;
 mod ending;
 mod error;
@@ -32,6 +31,7 @@ mod looking;
 mod meter;
 mod metrics;
 mod node_access;
+mod node_constraints;
 mod objects;
 mod observe;
 mod options;
@@ -52,10 +52,8 @@ mod revisions;
 mod runs;
 mod secrets;
 mod service;
-mod serving;
 mod set_aside;
 mod shared_map;
-mod spec;
 mod state;
 #[cfg(test)]
 mod texts;
@@ -66,12 +64,9 @@ mod usage;
 pub mod view;
 mod volumes;
 
-pub use command::{OrgChange, ShareChange, WorkloadSpec};
-pub use config_maps::{CONFIG_MAP, CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
-pub use engine::{
-    Bucket, Container, Framework, HOME_FOLDER, Limits, MASTER, Mount, MountSource, Port,
-    Propagation, PullPolicy, Repository, RunKey, Seccomp, SecretPlace, Security, User, WORKER,
-};
+pub use command::{OrgChange, Readiness};
+pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
+pub use engine::RunKey;
 pub use error::Error;
 pub use handle::Handle;
 pub use health::Trouble;
@@ -83,6 +78,7 @@ pub use model::{
     is_host,
 };
 pub use node_access::NodeAccess;
+pub use node_constraints::node_constraints;
 pub use objects::{
     Edit, NAMES, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf, check_name,
 };
@@ -93,15 +89,14 @@ pub use reasons::{FAILED, NOT_READY};
 pub use retention::Kept;
 pub use runs::Log;
 pub use service::Service;
-pub use serving::{
-    Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, Readiness, RelatedUrl, Revision, Scaling,
-    Serving, Target,
-};
 pub use set_aside::DecisionFault;
 pub use shared_map::SharedMap;
 pub use spec::{
-    CleanPods, GpuSpec, Near, Place, PodSet, PodSpec, Restart, SecretTo, SecretUse, Together,
-    TopologyUse,
+    Audience, Bucket, CONFIG_MAP, CleanPods, Container, ExposedUrl, Framework, GpuSpec,
+    HOME_FOLDER, Limits, MASTER, Metric, Mount, MountSource, Near, Place, PodSet, PodSpec, Port,
+    Probe, Propagation, PullPolicy, REPLICAS_MAX, RelatedUrl, Repository, Restart, Revision,
+    Scaling, Seccomp, SecretPlace, SecretTo, SecretUse, Security, Serving, ShareChange, Target,
+    Together, TopologyUse, User, WORKER, WorkloadSpec,
 };
 pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};
 pub use time::{Clock, SystemClock};

@@ -8,14 +8,15 @@ use store::Desired;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::WorkloadSpec;
+use crate::node_constraints::node_constraints;
 use crate::reasons::SERVER_STOPPED;
-use crate::spec::{PodSet, SecretUse};
 use crate::state::{
     Action, Ended, News, Pod, Sealed, Start, State, Workload, model_request, pod_name,
 };
 use crate::view::ReasonView;
 use crate::{Error, admission, revisions};
+use spec::WorkloadSpec;
+use spec::{PodSet, SecretUse};
 
 /// Runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;
@@ -43,7 +44,7 @@ impl State {
             constraints: match over {
                 // What it named may be gone.
                 true => model::Constraints::default(),
-                false => spec.demands(set, workload.id),
+                false => node_constraints(spec, set, workload.id),
             },
             ..model::PodSetSpec::gang(model_request(&set.pod), set.pods)
         };

@@ -13,7 +13,6 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use uuid::Uuid;
 
-use crate::persist::kind_word;
 use crate::state::Workload;
 use crate::view::{Phase, WorkloadKind};
 
@@ -179,7 +178,7 @@ impl Default for Metrics {
             transaction: Family::new_with_constructor(|| Histogram::new(SHORT_SECONDS)),
             transaction_errors: Family::default(),
         };
-        for kind in WorkloadKind::ALL.map(kind_word) {
+        for kind in WorkloadKind::ALL.map(WorkloadKind::name) {
             drop(metrics.submitted.get_or_create(&ByKind { kind }));
             drop(metrics.waited.get_or_create(&ByKind { kind }));
             for result in [COMPLETED, FAILED] {
@@ -231,19 +230,19 @@ impl Metrics {
 
     /// Counts what happened in a batch that is committed.
     pub(crate) fn count(&self, tally: Tally) {
-        for kind in tally.submitted.into_iter().map(kind_word) {
+        for kind in tally.submitted.into_iter().map(WorkloadKind::name) {
             self.submitted.get_or_create(&ByKind { kind }).inc();
         }
         for (kind, waited_ms) in tally.started {
-            let kind = kind_word(kind);
+            let kind = kind.name();
             self.waited.get_or_create(&ByKind { kind }).observe(seconds(waited_ms));
         }
         for (kind, failed) in tally.ended {
-            let (kind, result) = (kind_word(kind), if failed { FAILED } else { COMPLETED });
+            let (kind, result) = (kind.name(), if failed { FAILED } else { COMPLETED });
             self.ended.get_or_create(&ByResult { kind, result }).inc();
         }
         for (_, kind, cause) in tally.evicted {
-            self.evicted.get_or_create(&ByCause { cause, kind: kind_word(kind) }).inc();
+            self.evicted.get_or_create(&ByCause { cause, kind: kind.name() }).inc();
         }
     }
 

@@ -7,9 +7,9 @@ use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 
 use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
-use crate::spec::Restart;
 use crate::state::{Action, Ended, News, State};
 use crate::view::ReasonView;
+use spec::Restart;
 
 /// How a run ended that the machine ended, not its command.
 pub(crate) const LOST: &str =

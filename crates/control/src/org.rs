@@ -7,13 +7,14 @@ use model::QueueId;
 use store::Change;
 use units::Instant;
 
-use crate::command::{OrgChange, ShareChange, Subject};
+use crate::command::{OrgChange, Subject};
 use crate::objects::Scope;
 use crate::pools::{POOL_DEFAULT_ID, Pool};
 use crate::primary::Primary;
 use crate::state::{Department, News, Project, State, Unit, model_share};
 use crate::view::{NodeTypes, Rules, Share};
 use crate::{Error, admission, persist};
+use spec::ShareChange;
 
 /// The department of projects that name none. It is always there.
 pub const DEPARTMENT_DEFAULT: u64 = 1;

@@ -2,52 +2,15 @@
 //! workload gets from its project and department when it says nothing, and that a project only
 //! tightens what its department allows. It is settled once, when a workload is submitted.
 
-use model::{Constraints, Operator, Requirement};
-use uuid::Uuid;
-
-use crate::command::WorkloadSpec;
-use crate::demands;
+use crate::node_constraints::NODE_TYPE_LABEL;
 use crate::pools::check_label;
-use crate::spec::{PodSet, Restart};
 use crate::state::{Project, State};
-use crate::view::{NodeTypes, WorkloadKind};
 use crate::{Error, admission};
+use spec::NodeTypes;
+use spec::WorkloadSpec;
 
-/// The label that says of which type a node is.
-pub(crate) const NODE_TYPE_LABEL: &str = "run.ai/type";
 /// Most types of a list.
 const TYPES_MAX: usize = 100;
-
-impl WorkloadSpec {
-    /// Whether so many failures as its back-off limit end it. A workspace that is to be started again
-    /// where it is holds its place for whoever works in it (reference A.5), and what always restarts
-    /// knows no failure.
-    pub(crate) fn gives_up(&self, restart: Restart) -> bool {
-        match restart {
-            Restart::Never => true,
-            Restart::OnFailure => self.kind != WorkloadKind::Workspace,
-            Restart::Always => false,
-        }
-    }
-
-    /// What a pod of a set demands of nodes, in the pools and on the types of nodes of the workload,
-    /// whose id is this.
-    #[must_use]
-    pub fn demands(&self, set: &PodSet, id: Uuid) -> Constraints {
-        let mut demands = demands::constraints(&set.pod.place, id);
-        demands.pools.clone_from(&self.node_pools);
-        if !self.node_types.is_empty() {
-            let operator = Operator::In(self.node_types.clone());
-            let requirement = Requirement { key: NODE_TYPE_LABEL.to_owned(), operator };
-            if demands.required.is_empty() {
-                demands.required.push(Vec::new());
-            }
-            // One of the terms has to hold, and the type in any case.
-            demands.required.iter_mut().for_each(|term| term.push(requirement.clone()));
-        }
-        demands
-    }
-}
 
 /// Those that both lists allow; an empty list allows all. None if they have nothing in common.
 fn both(outer: &[String], inner: &[String]) -> Option<Vec<String>> {

@@ -14,20 +14,16 @@ use store::{Change, Desired};
 use units::Resources;
 use uuid::Uuid;
 
-use crate::command::{Subject, Wanted, WorkloadSpec};
+use crate::command::{Subject, Wanted};
 use crate::reasons::NOT_READY;
-use crate::serving::{REVISIONS_KEPT, Revision, Serving};
 use crate::state::{Ended, News, Pod, State, Workload};
 use crate::view::Phase;
 use crate::{Error, persist};
+use spec::Revision;
+use spec::WorkloadSpec;
 
-impl WorkloadSpec {
-    /// Whether its pods are those of its revisions.
-    #[must_use]
-    pub const fn has_revisions(&self) -> bool {
-        self.serving.is_some() && self.revision.is_none()
-    }
-}
+/// Most revisions of an inference that are remembered; the oldest of those that are over go first.
+const REVISIONS_KEPT: usize = 10;
 
 impl Workload {
     /// Whether it serves, or may again: a revision that was not retired and has not failed.
@@ -326,14 +322,6 @@ impl State {
         self.outbox.changes.push(Change::Workload(Box::new(row)));
         self.touch(id);
         Ok(())
-    }
-}
-
-impl Serving {
-    /// How many replicas a revision begins with when the one before it has so many.
-    pub(crate) fn begin_with(&self, now: u32) -> u32 {
-        let scaling = &self.scaling;
-        now.max(scaling.replicas_initial).clamp(scaling.replicas_min, scaling.replicas_max)
     }
 }
 

@@ -12,8 +12,8 @@ use crate::NodeAccess;
 use crate::config_maps::texts_of;
 use crate::objects::{Object, SECRETS};
 use crate::options::Unseal;
-use crate::spec::{SecretTo, SecretUse};
 use crate::state::{Sealed, Start};
+use spec::{SecretTo, SecretUse};
 
 /// The user of a registry whose credential is a key alone.
 const USER_OF_A_KEY: &str = "$oauthtoken";

@@ -11,7 +11,7 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::command::{Command, ShareChange, Subject, WorkloadSpec};
+use crate::command::{Command, Subject};
 use crate::decider::Decision;
 use crate::gang::{PortSearch, PortsWanted};
 use crate::health::{Trouble, Troubles};
@@ -23,9 +23,10 @@ use crate::options::NodeSpec;
 use crate::pools::{self, Pool};
 use crate::primary::Primary;
 use crate::set_aside::{Aside, Culprits};
-use crate::spec::{GpuSpec, PodSpec, SecretUse};
 use crate::time::Moment;
 use crate::view::{Event, NodeTypes, Phase, ReasonView, Rules, Share};
+use spec::{GpuSpec, PodSpec, SecretUse};
+use spec::{ShareChange, WorkloadSpec};
 
 /// What departments and projects have in common, beside their place in the model.
 #[derive(Debug, Clone)]

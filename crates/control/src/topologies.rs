@@ -7,12 +7,13 @@ use std::sync::Arc;
 use model::TopologyConstraint;
 use serde_json::{Value, json};
 
-use crate::command::{Subject, WorkloadSpec};
+use crate::command::Subject;
 use crate::objects::{NewId, NewObject, Object, Scope};
-use crate::spec::TopologyUse;
 use crate::state::State;
 use crate::view::WorkloadKind;
 use crate::{Error, admission};
+use spec::TopologyUse;
+use spec::WorkloadSpec;
 
 /// What they are called in the database and the audit log.
 pub const TOPOLOGY: &str = "network-topology";

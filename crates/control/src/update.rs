@@ -9,9 +9,10 @@ use store::{Change, Desired};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::{Subject, WorkloadSpec};
+use crate::command::Subject;
 use crate::state::{News, State, Workload};
-use crate::{Error, admission, persist, topologies};
+use crate::{Error, topologies};
+use spec::WorkloadSpec;
 
 /// What to change of a workload. What is left out keeps the value it has when the change is made,
 /// so that of two changes at once both count.
@@ -126,8 +127,8 @@ impl State {
         }
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.spec = Arc::new(spec);
-            let body = persist::spec_body(&workload.spec);
-            self.outbox.changes.push(Change::WorkloadSpec(id, Box::new(body)));
+            let body = workload.spec.clone();
+            self.outbox.changes.push(Change::WorkloadSpec(id, body));
         }
         if let Some(at) = expiry {
             self.expiring.remove(&(at, id));
@@ -147,7 +148,7 @@ impl State {
         changed: &[(String, bool)],
     ) -> Result<(), Error> {
         let name = &spec.name;
-        admission::backoff_limit(spec.backoff_limit)?;
+        spec::check_backoff_limit(spec.backoff_limit)?;
         let old = &workload.spec.annotations;
         let differs = |key: &&&str| old.get(**key) != spec.annotations.get(**key);
         if let Some(key) = topologies::ANNOTATIONS.iter().find(differs) {

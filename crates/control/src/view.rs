@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use spec::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -155,31 +156,6 @@ impl ProjectView {
     }
 }
 
-/// Types of nodes, by the kinds of workloads that may go to them; empty = all. The type of a node is
-/// its label `run.ai/type`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NodeTypes {
-    /// For trainings.
-    pub training: Vec<String>,
-    /// For workspaces.
-    pub workspace: Vec<String>,
-    /// What people call them; kept and returned.
-    pub names: BTreeMap<String, String>,
-}
-
-impl NodeTypes {
-    /// Those for a kind of workload.
-    #[must_use]
-    pub fn of(&self, kind: WorkloadKind) -> &[String] {
-        match kind {
-            WorkloadKind::Training | WorkloadKind::Distributed => &self.training,
-            WorkloadKind::Workspace => &self.workspace,
-            // Nobody restricts where models are served.
-            WorkloadKind::Inference => &[],
-        }
-    }
-}
-
 /// A node pool and how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolView {
@@ -201,164 +177,6 @@ pub struct PoolView {
     pub updated_at: Instant,
     /// By whom.
     pub updated_by: String,
-}
-
-/// How long workloads may run, and leave their GPUs idle, at a time, in milliseconds; none = as long
-/// as they want.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rules {
-    /// How long trainings may run.
-    pub training_run_ms_max: Option<u64>,
-    /// How long workspaces may run.
-    pub workspace_run_ms_max: Option<u64>,
-    /// How long trainings may be idle.
-    pub training_idle_ms_max: Option<u64>,
-    /// How long workspaces that are not preemptible may be idle.
-    pub workspace_idle_ms_max: Option<u64>,
-    /// How long preemptible workspaces may be idle.
-    pub preemptible_workspace_idle_ms_max: Option<u64>,
-}
-
-impl Rules {
-    /// The tighter of both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        let tighter = |of: fn(&Self) -> Option<u64>| of(&self).into_iter().chain(of(&other)).min();
-        Self {
-            training_run_ms_max: tighter(|rules| rules.training_run_ms_max),
-            workspace_run_ms_max: tighter(|rules| rules.workspace_run_ms_max),
-            training_idle_ms_max: tighter(|rules| rules.training_idle_ms_max),
-            workspace_idle_ms_max: tighter(|rules| rules.workspace_idle_ms_max),
-            preemptible_workspace_idle_ms_max: tighter(|rules| {
-                rules.preemptible_workspace_idle_ms_max
-            }),
-        }
-    }
-
-    /// How long a workload of a kind may run.
-    #[must_use]
-    pub const fn run_ms_max(self, kind: WorkloadKind) -> Option<u64> {
-        match kind {
-            WorkloadKind::Training | WorkloadKind::Distributed => self.training_run_ms_max,
-            WorkloadKind::Workspace => self.workspace_run_ms_max,
-            WorkloadKind::Inference => None,
-        }
-    }
-
-    /// How long a workload of a kind may leave its GPUs idle.
-    #[must_use]
-    pub const fn idle_ms_max(self, kind: WorkloadKind, preemptible: bool) -> Option<u64> {
-        match kind {
-            WorkloadKind::Training | WorkloadKind::Distributed => self.training_idle_ms_max,
-            WorkloadKind::Workspace if preemptible => self.preemptible_workspace_idle_ms_max,
-            WorkloadKind::Workspace => self.workspace_idle_ms_max,
-            WorkloadKind::Inference => None,
-        }
-    }
-}
-
-/// Quota, limit and weight of a project or a department. `None` is unlimited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    /// Deserved GPUs, in thousandths.
-    pub gpu_quota_millis: u64,
-    /// Most GPUs it may hold, in thousandths.
-    pub gpu_limit_millis: Option<u64>,
-    /// Weight when left-over GPUs are divided; 0 = none of them.
-    pub over_quota_weight: u64,
-    /// Deserved CPU thousandths; none = unlimited.
-    pub cpu_quota_millis: Option<u64>,
-    /// Deserved bytes of memory; none = unlimited.
-    pub memory_quota_bytes: Option<u64>,
-    /// Most CPU thousandths it may hold.
-    pub cpu_limit_millis: Option<u64>,
-    /// Most bytes of memory it may hold.
-    pub memory_limit_bytes: Option<u64>,
-    /// Weight for CPU; none = that of the GPUs.
-    pub cpu_weight: Option<u64>,
-    /// Weight for memory; none = that of the GPUs.
-    pub memory_weight: Option<u64>,
-    /// Who is served first among siblings.
-    pub rank: Rank,
-}
-
-impl Share {
-    /// What a project has in a node pool of which nobody said anything.
-    pub const USUAL: Self = Self::none(2);
-
-    /// Nothing deserved, nothing limited.
-    #[must_use]
-    pub const fn none(over_quota_weight: u64) -> Self {
-        Self {
-            gpu_quota_millis: 0,
-            gpu_limit_millis: None,
-            over_quota_weight,
-            cpu_quota_millis: None,
-            memory_quota_bytes: None,
-            cpu_limit_millis: None,
-            memory_limit_bytes: None,
-            cpu_weight: None,
-            memory_weight: None,
-            rank: Rank::MediumLow,
-        }
-    }
-}
-
-/// Rank of a project or department among its siblings: what nobody's quota claims goes to higher
-/// ranks first, by weight among equals.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
-    /// The last.
-    VeryLow,
-    /// Below the usual.
-    Low,
-    /// The usual.
-    #[default]
-    MediumLow,
-    /// Above the usual.
-    Medium,
-    /// Higher.
-    MediumHigh,
-    /// Higher still.
-    High,
-    /// The first.
-    VeryHigh,
-}
-
-impl Rank {
-    /// Queues of a higher value go first.
-    #[must_use]
-    pub const fn value(self) -> u32 {
-        match self {
-            Self::VeryLow => 25,
-            Self::Low => 50,
-            // What a queue has that says nothing.
-            Self::MediumLow => 100,
-            Self::Medium => 125,
-            Self::MediumHigh => 150,
-            Self::High => 175,
-            Self::VeryHigh => 200,
-        }
-    }
-}
-
-/// What a workload is for; decides its default priority and preemptibility.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WorkloadKind {
-    /// Unattended, preemptible.
-    Training,
-    /// Interactive, not preemptible unless asked.
-    Workspace,
-    /// A training of several pods that work together.
-    Distributed,
-    /// Answers requests; not preemptible.
-    Inference,
-}
-
-impl WorkloadKind {
-    /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::Training, Self::Workspace, Self::Distributed, Self::Inference];
 }
 
 /// Phases as the REST API names them (reference C.5).

@@ -11,10 +11,10 @@ use engine::MountSource;
 use serde_json::json;
 
 use crate::Error;
-use crate::command::WorkloadSpec;
 use crate::objects::{NewId, NewObject, Object, Scope, check_name};
 use crate::org::SYSTEM;
 use crate::state::{Action, News, State, Workload};
+use spec::WorkloadSpec;
 
 /// What they are called among the objects; the name of one is that of its claim.
 pub const VOLUME: &str = "volume";
@@ -28,17 +28,6 @@ const AT_ENGINE: &str = "engine";
 #[must_use]
 pub fn volume_name(project: u64, claim: &str) -> String {
     format!("p{project}-{claim}")
-}
-
-impl WorkloadSpec {
-    /// The volumes of its project that it mounts.
-    pub fn volumes(&self) -> impl Iterator<Item = &str> {
-        let mounts = self.sets().flat_map(|set| &set.pod.container.mounts);
-        mounts.filter_map(|mount| match &mount.from {
-            MountSource::Volume { name, ephemeral: false } => Some(name.as_str()),
-            _ => None,
-        })
-    }
 }
 
 /// What workloads call an object that is a volume.

@@ -59,7 +59,7 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
         ),
         (
             "security.readOnlyRootFilesystem",
-            security.read_only_root && spec.container.copies().next().is_some(),
+            security.read_only_root && engine::copy::copies(&spec.container).next().is_some(),
             "copies are put below it; copy in the command, into a volume",
         ),
         (

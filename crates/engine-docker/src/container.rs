@@ -148,7 +148,7 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
             SecretPlace::File { .. } => drop(env.insert(SECRETS_VARIABLE.into(), String::new())),
         }
     }
-    if spec.container.copies().next().is_some() {
+    if engine::copy::copies(&spec.container).next().is_some() {
         env.insert(MOUNTS_VARIABLE.into(), String::new());
     }
     environment::complete(&mut env, spec)?;

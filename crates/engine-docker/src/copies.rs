@@ -73,7 +73,7 @@ impl Copies {
         tell: impl Fn(String) + Sync,
     ) -> Result<Self, NotCopied> {
         let mut copies = Self::default();
-        for (at, (_, origin)) in spec.container.copies().enumerate() {
+        for (at, (_, origin)) in engine::copy::copies(&spec.container).enumerate() {
             let folder = copies.folder.get_or_insert_with(|| all.join(Uuid::new_v4().to_string()));
             let to = folder.join(at.to_string());
             copy::copy((origin, bytes_max), &to, stop, &tell).await?;
@@ -87,7 +87,7 @@ impl Copies {
         let Some(folder) = &self.folder else { return Ok(()) };
         // The daemon answers when all of it is unpacked.
         let docker = docker.clone().with_timeout(UNPACKED_WITHIN);
-        for (at, (to, _)) in spec.container.copies().enumerate() {
+        for (at, (to, _)) in engine::copy::copies(&spec.container).enumerate() {
             let (pieces, mut archive) = mpsc::channel(PIECES_AHEAD);
             let pack = Pack { owner: who.ids(), open: who.is_a_name(), pieces };
             let (from, to) = (folder.join(at.to_string()), to.to_owned());

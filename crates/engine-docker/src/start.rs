@@ -45,7 +45,7 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
             spec.image
         )));
     }
-    let waits = spec.container.copies().next().is_some() || spec.gang.is_some();
+    let waits = engine::copy::copies(&spec.container).next().is_some() || spec.gang.is_some();
     shared.books.know(key, Known::asked_for(spec.workload_id));
     let (running, mut cancelled) = oneshot::channel();
     if let Some(user) = found.as_deref().filter(|_| !waits) {

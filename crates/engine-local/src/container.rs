@@ -91,9 +91,9 @@ pub(crate) fn check(
 
 /// Refuses a copy whose place is inside that of another.
 fn no_copy_in_another(container: &Container) -> Result<(), Error> {
-    let nested = container.copies().find_map(|(inner, origin)| {
+    let nested = engine::copy::copies(container).find_map(|(inner, origin)| {
         let around = |(outer, _): &(&Path, _)| inner != *outer && inner.starts_with(outer);
-        let outer = container.copies().find(around).map(|(outer, _)| outer)?;
+        let outer = engine::copy::copies(container).find(around).map(|(outer, _)| outer)?;
         Some((inner.display(), origin.field(), outer.display()))
     });
     if let Some((inner, field, outer)) = nested {

@@ -20,7 +20,7 @@ pub(crate) const FOLDER_VARIABLE: &str = "ELASTANE_MOUNTS_DIR";
 
 /// Where a folder is that a run was told to work in: in a copy, if it is there in a container.
 pub(crate) fn place(copies: &Path, folder: &Path, container: &Container) -> PathBuf {
-    let copied = container.copies().any(|(to, _)| folder.starts_with(to));
+    let copied = engine::copy::copies(container).any(|(to, _)| folder.starts_with(to));
     if copied { below(copies, folder) } else { folder.to_owned() }
 }
 
@@ -57,7 +57,7 @@ async fn make(
     stop: &mut oneshot::Receiver<()>,
 ) -> Result<(), NotCopied> {
     let folder = shared.dir(spec.key).copies();
-    for (to, origin) in spec.container.copies() {
+    for (to, origin) in engine::copy::copies(&spec.container) {
         let tell = |what| shared.tell(spec.key, what);
         copy::copy((origin, shared.copy_bytes_max), &below(&folder, to), stop, tell).await?;
     }

@@ -171,7 +171,7 @@ fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
         return Ok(());
     }
     let file = resolve(shared, &spec)?;
-    if spec.container.copies().next().is_none() {
+    if engine::copy::copies(&spec.container).next().is_none() {
         return launch(shared, &spec, &file);
     }
     make_dir(shared.dir(key).path())?;

@@ -117,7 +117,7 @@ pub(crate) fn environment(
     if spec.secrets.iter().any(in_file) {
         env.insert(FOLDER_VARIABLE.into(), folders.secrets.display().to_string());
     }
-    if spec.container.copies().next().is_some() {
+    if engine::copy::copies(&spec.container).next().is_some() {
         env.insert(copies::FOLDER_VARIABLE.into(), folders.copies.display().to_string());
     }
     if let Some(gang) = &spec.gang {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::{Bucket, Repository, bucket, repository};
+use crate::{Bucket, Container, MountSource, Repository, bucket, repository};
 
 /// Progress is told no more often.
 pub(crate) const TELL_EVERY: Duration = Duration::from_secs(10);
@@ -32,6 +32,18 @@ pub enum Origin<'a> {
     Repository(&'a Repository),
     /// An S3 bucket.
     Bucket(&'a Bucket),
+}
+
+/// What a run has copies of, and where.
+pub fn copies(container: &Container) -> impl Iterator<Item = (&Path, Origin<'_>)> {
+    container.mounts.iter().filter_map(|mount| {
+        let origin = match &mount.from {
+            MountSource::Git(repository) => Origin::Repository(repository),
+            MountSource::S3(bucket) => Origin::Bucket(bucket),
+            _ => return None,
+        };
+        Some((mount.to.as_path(), origin))
+    })
 }
 
 impl Origin<'_> {

@@ -4,20 +4,7 @@
 
 use std::fmt::Write as _;
 
-/// By whose rules the pods of a workload find each other, and whose end is the end of all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Framework {
-    /// `torch.distributed`, `torchrun`.
-    PyTorch,
-    /// `mpirun` in a launcher.
-    Mpi,
-    /// TensorFlow.
-    Tf,
-    /// Rabit.
-    XgBoost,
-    /// `jax.distributed`.
-    Jax,
-}
+use spec::{Framework, MASTER, WORKER};
 
 /// The pods a run works together with, itself included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,11 +33,6 @@ pub struct Member {
     /// A port that is its own among all pods that can be on one machine.
     pub port: u16,
 }
-
-/// The role of the pod whose end is the end of all.
-pub const MASTER: &str = "master";
-/// The role of the others.
-pub const WORKER: &str = "worker";
 
 impl Gang {
     /// What this pod is to be told, by its framework's names. MPI needs the hostfile as well.

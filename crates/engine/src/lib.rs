@@ -8,7 +8,6 @@
 mod bucket;
 mod capabilities;
 pub mod conformance;
-mod container;
 pub mod copy;
 pub mod environment;
 mod gang;
@@ -24,13 +23,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 pub use capabilities::{Capabilities, Enforcement, Isolation, IsolationKind, LimitsKept, Outage};
-pub use container::{
-    Bucket, Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation,
-    PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
-};
-pub use gang::{Framework, Gang, MASTER, Member, WORKER};
+pub use gang::{Gang, Member};
 pub use installation::Installation;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
+pub use spec::{
+    Bucket, Container, Framework, HOME_FOLDER, Limits, Login, MASTER, Mount, MountSource, Port,
+    Propagation, PullPolicy, RegistryLogin, Repository, Seccomp, SecretPlace, Security, TASKS_MAX,
+    User, WORKER,
+};
 pub use stamps::Stamps;
 pub use turns::Turns;
 
@@ -150,20 +150,6 @@ impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Secret({:?})", self.to)
     }
-}
-
-/// Where a run finds a secret value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretPlace {
-    /// In this environment variable.
-    Variable(String),
-    /// In a file.
-    File {
-        /// Its path, as a container that has it mounted would see it.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
 }
 
 /// How a run ended.

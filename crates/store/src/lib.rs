@@ -7,7 +7,6 @@
 
 mod backup;
 mod connection;
-mod container;
 mod error;
 mod fault;
 mod ledger;
@@ -17,9 +16,6 @@ mod postgres;
 mod read;
 mod rows;
 mod schema;
-mod serving;
-mod share;
-mod spec;
 mod sqlite;
 mod statement;
 mod store;
@@ -32,7 +28,6 @@ mod texts;
 mod write;
 
 pub use backup::{BackupError, Contents, FILES, SavedFile, backup, restore};
-pub use container::{ContainerBody, MountBody, MountSourceBody, SecurityBody};
 pub use error::Error;
 pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
 pub use lock::Lock;
@@ -40,14 +35,8 @@ pub use past::{Past, PastFilter};
 pub use postgres::{BadUrl, PostgresUrl};
 pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
-    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, NodeBody, NodeTypesBody,
-    ObjectRow, PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody,
-    RulesBody, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
-};
-pub use serving::{ProbeBody, RelatedUrlBody, RevisionBody, ScalingBody, ServingBody, UrlBody};
-pub use share::ShareBody;
-pub use spec::{
-    GpuBody, PlaceBody, PodSetBody, RequirementBody, SecretBody, TogetherBody, TolerationBody,
-    TopologyUseBody, WorkloadSpecBody,
+    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, NodeBody, ObjectRow,
+    PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, SampleFilter,
+    SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 pub use store::{Database, Store};

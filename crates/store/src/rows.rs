@@ -3,14 +3,14 @@
 //! the house; `control` converts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use spec::{NodeTypes, Rules, ShareChange, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::ledger::{AllocationRow, GpuUseRow};
-use crate::share::ShareBody;
-use crate::spec::WorkloadSpecBody;
 
 /// Who this database belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,19 +62,19 @@ pub struct ProjectBody {
     pub department_id: u64,
     /// How long its workloads may run.
     #[serde(default)]
-    pub rules: RulesBody,
+    pub rules: Rules,
     /// What it was given in the node pool `default`.
     #[serde(flatten)]
-    pub share: ShareBody,
+    pub share: ShareChange,
     /// What it was given in others, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub pool_shares: BTreeMap<String, ShareBody>,
+    pub pool_shares: BTreeMap<String, ShareChange>,
     /// Node pools of workloads that name none, by their names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub default_pools: Vec<String>,
     /// Which nodes workloads may go to.
     #[serde(default)]
-    pub node_types: NodeTypesBody,
+    pub node_types: NodeTypes,
 }
 
 fn first_department() -> u64 {
@@ -108,19 +108,19 @@ pub struct DepartmentBody {
     /// Last change, milliseconds since the epoch.
     pub updated_at_ms: u64,
     /// What it was given in the node pool `default`; none: nothing.
-    pub share: Option<ShareBody>,
+    pub share: Option<ShareChange>,
     /// How long workloads may run.
     #[serde(default)]
-    pub rules: RulesBody,
+    pub rules: Rules,
     /// What it was given in other node pools than `default`, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub pool_shares: BTreeMap<String, ShareBody>,
+    pub pool_shares: BTreeMap<String, ShareChange>,
     /// Node pools of workloads that name none, by their names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub default_pools: Vec<String>,
     /// Which nodes workloads may go to.
     #[serde(default)]
-    pub node_types: NodeTypesBody,
+    pub node_types: NodeTypes,
 }
 
 /// A node pool, beside its id and name.
@@ -149,42 +149,6 @@ pub struct NodeBody {
     pub labels: BTreeMap<String, String>,
 }
 
-/// Types of nodes by kind of workload; empty = all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct NodeTypesBody {
-    /// For trainings.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub training: Vec<String>,
-    /// For workspaces.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub workspace: Vec<String>,
-    /// What people call them.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub names: BTreeMap<String, String>,
-}
-
-/// How long workloads may run, in milliseconds; none = as long as they want.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RulesBody {
-    /// Trainings.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub training_run_ms_max: Option<u64>,
-    /// Workspaces.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workspace_run_ms_max: Option<u64>,
-    /// How long trainings may leave their GPUs idle.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub training_idle_ms_max: Option<u64>,
-    /// The same of workspaces that are not preemptible.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workspace_idle_ms_max: Option<u64>,
-    /// The same of those that are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub preemptible_workspace_idle_ms_max: Option<u64>,
-}
-
 /// A workload as it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadRow {
@@ -197,7 +161,7 @@ pub struct WorkloadRow {
     /// When it was accepted.
     pub created_at: Instant,
     /// What was asked for; never changes.
-    pub spec: WorkloadSpecBody,
+    pub spec: Arc<WorkloadSpec>,
     /// How it stands.
     pub state: WorkloadState,
 }
@@ -519,7 +483,7 @@ pub enum Change {
     /// A workload is new.
     Workload(Box<WorkloadRow>),
     /// A workload is asked for otherwise.
-    WorkloadSpec(Uuid, Box<WorkloadSpecBody>),
+    WorkloadSpec(Uuid, Arc<WorkloadSpec>),
     /// A workload stands otherwise.
     WorkloadState(Uuid, WorkloadState),
     /// A pod is new or stands otherwise.

@@ -14,19 +14,20 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 24] = [
+const MAY_USE: [(&str, &[&str]); 25] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
     ("model", &["units"]),
+    ("spec", &["units", "model"]),
     ("sched", &["units", "model"]),
     ("gpu", &["units"]),
-    ("store", &["units", "model", "skip"]),
-    ("engine", &["units", "model"]),
+    ("store", &["units", "spec", "skip"]),
+    ("engine", &["units", "spec"]),
     ("engine-local", &["units", "model", "gpu", "engine"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
-    ("control", &["units", "model", "sched", "gpu", "store", "engine"]),
+    ("control", &["units", "spec", "model", "sched", "gpu", "store", "engine"]),
     ("auth", &["units", "store"]),
     ("oidc", &["units"]),
     ("serving", &["units", "control"]),

@@ -10,11 +10,11 @@ use units::{GPU_MILLIS, Instant, Resources};
 use uuid::Uuid;
 
 use super::Rates;
-use crate::command::WorkloadSpec;
 use crate::options::NodeSpec;
 use crate::view::{
     OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, Share, View, WorkloadKind, WorkloadView,
 };
+use spec::WorkloadSpec;
 
 /// Values of one subject by name ([`of`]).
 pub type Values = BTreeMap<String, u64>;
@@ -110,7 +110,7 @@ impl fmt::Display for Subject {
             Self::Cluster => f.write_str("cluster"),
             Self::Department(id) => write!(f, "department/{id}"),
             Self::Project(id) => write!(f, "project/{id}"),
-            Self::Kind(kind) => write!(f, "kind/{}", crate::persist::kind_word(*kind)),
+            Self::Kind(kind) => write!(f, "kind/{}", kind.name()),
             Self::Node(name) => write!(f, "node/{name}"),
             Self::Pool(id) => write!(f, "pool/{id}"),
             Self::DepartmentIn(id, pool) => write!(f, "department/{id}/pool/{pool}"),

@@ -19,9 +19,9 @@ pub(super) async fn everything_comes_back_after_reopening(lab: &Lab) {
         eviction: Some(ReasonBody { code: "E1".to_owned(), message: "x".to_owned(), at_ms: 8 }),
         ..workloads[0].state.clone()
     };
-    workloads[0].spec.priority_class = "high".to_owned();
+    std::sync::Arc::make_mut(&mut workloads[0].spec).priority_class = "high".to_owned();
     let changed = Change::WorkloadState(workloads[0].id, workloads[0].state.clone());
-    let asked = Change::WorkloadSpec(workloads[0].id, Box::new(workloads[0].spec.clone()));
+    let asked = Change::WorkloadSpec(workloads[0].id, workloads[0].spec.clone());
     let clock = |ahead_ms| ClockRow { boot: Uuid::from_u128(9), ahead_ms };
     store.apply(&[changed, asked, Change::Clock(clock(1))]).await.unwrap();
     store.apply(&[Change::Clock(clock(-2))]).await.unwrap();
@@ -131,7 +131,7 @@ pub(super) async fn a_change_of_an_unknown_workload_is_an_error(lab: &Lab) {
     let (store, workloads) = lab.filled().await;
     let (id, row) = (Uuid::nil(), &workloads[0]);
     let state = Change::WorkloadState(id, row.state.clone());
-    let spec = Change::WorkloadSpec(id, Box::new(row.spec.clone()));
+    let spec = Change::WorkloadSpec(id, row.spec.clone());
     for change in [state, spec] {
         assert!(store.apply(&[change]).await.is_err());
     }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
+use spec::{NodeTypes, Rank, Rules, Serving, ShareChange, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
 
 use crate::*;
 
-fn share() -> ShareBody {
-    ShareBody {
+fn share() -> ShareChange {
+    ShareChange {
         gpu_quota_millis: Some(2000),
         gpu_limit_millis: Some(Some(u64::MAX)),
         over_quota_weight: None,
@@ -19,7 +21,7 @@ fn share() -> ShareBody {
         memory_limit_bytes: Some(Some(1 << 41)),
         cpu_weight: Some(Some(3)),
         memory_weight: Some(None),
-        rank: Some("high".to_owned()),
+        rank: Some(Rank::High),
     }
 }
 
@@ -34,15 +36,15 @@ pub(crate) fn project(id: u64, name: &str) -> ProjectRow {
             created_at_ms: 1,
             updated_at_ms: 2,
             department_id: 1,
-            rules: RulesBody {
+            rules: Rules {
                 training_run_ms_max: Some(5),
                 workspace_idle_ms_max: Some(6),
-                ..RulesBody::default()
+                ..Rules::default()
             },
             share: share(),
             pool_shares: BTreeMap::from([("a100".to_owned(), share())]),
             default_pools: vec!["fast".to_owned(), "default".to_owned()],
-            node_types: NodeTypesBody {
+            node_types: NodeTypes {
                 training: vec!["big".to_owned()],
                 workspace: Vec::new(),
                 names: BTreeMap::from([("big".to_owned(), "Groß".to_owned())]),
@@ -58,55 +60,7 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
         seq,
         project_id: 1,
         created_at: Instant(5),
-        spec: WorkloadSpecBody {
-            name: name.to_owned(),
-            kind: "training".to_owned(),
-            submitted_by: "bob".to_owned(),
-            submitter_id: "user/7".to_owned(),
-            source: "CLI".to_owned(),
-            pods: pods("master", 1),
-            more: vec![pods("worker", 2)],
-            together: Some(TogetherBody {
-                framework: "pytorch".to_owned(),
-                slots_per_worker: 1,
-                first_waits: true,
-                clean: "running".to_owned(),
-            }),
-            serving: Some(serving()),
-            urls: vec![UrlBody {
-                port: 8888,
-                audience: "users".to_owned(),
-                users: vec!["ann@x.org".to_owned()],
-                name: Some("jupyter".to_owned()),
-                tool_type: None,
-                tool_name: None,
-            }],
-            related_urls: vec![RelatedUrlBody {
-                url: "https://wandb.ai/a".to_owned(),
-                name: Some("runs".to_owned()),
-                tool_type: None,
-            }],
-            revision: Some(RevisionBody { of: Uuid::from_u128(9), number: 2 }),
-            elastic: true,
-            priority: 50,
-            priority_class: "train".to_owned(),
-            preemptible: true,
-            backoff_limit: 6,
-            delete_after_ms: Some(5000),
-            delete_when_preempted: true,
-            command_line: None,
-            uses: Vec::new(),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-            node_pools: vec!["fast".to_owned()],
-            node_types: vec!["big".to_owned()],
-            manifest: Some("{}".to_owned()),
-            topology: Some(TopologyUseBody {
-                id: "7".to_owned(),
-                required: None,
-                preferred: Some("rack".to_owned()),
-            }),
-        },
+        spec: Arc::new(WorkloadSpec { name: name.to_owned(), serving: serving(), ..full() }),
         state: WorkloadState {
             phase: "Pending".to_owned(),
             phase_since: Instant(5),
@@ -122,28 +76,17 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
     }
 }
 
-fn pods(role: &str, pods: u32) -> PodSetBody {
-    PodSetBody {
-        role: role.to_owned(),
-        pods,
-        pods_min: 1,
-        at_once: None,
-        image: "ubuntu".to_owned(),
-        command: Some(vec!["sleep".to_owned(), "it's \"quoted\"\n".to_owned()]),
-        args: vec![],
-        env: BTreeMap::from([("K".to_owned(), "ü".to_owned())]),
-        secrets: Vec::new(),
-        working_dir: None,
-        place: PlaceBody { near: Some(("rack".to_owned(), true)), ..PlaceBody::default() },
-        gpu: GpuBody::Share { devices: 1, millis: 500 },
-        cpu_millis: 100,
-        memory_bytes: 1 << 20,
-        restart: "never".to_owned(),
-        grace_ms: 30_000,
-        stdin: true,
-        tty: true,
-        container: ContainerBody { uid: Some(1000), ..ContainerBody::default() },
-    }
+/// Workloads with everything that documents have.
+fn documents() -> Vec<WorkloadSpec> {
+    serde_json::from_str(include_str!("../../../spec/tests/documents.json")).unwrap()
+}
+
+fn full() -> WorkloadSpec {
+    documents().into_iter().find(|spec| spec.name == "full").unwrap()
+}
+
+fn serving() -> Option<Serving> {
+    documents().into_iter().find_map(|spec| spec.serving)
 }
 
 pub(crate) fn pod(workload: &WorkloadRow) -> PodRow {
@@ -206,37 +149,5 @@ pub(crate) fn object(seq: u64, name: &str) -> ObjectRow {
         updated_at: Instant(2),
         updated_by: "bob".to_owned(),
         deleted_at: None,
-    }
-}
-
-fn serving() -> ServingBody {
-    ServingBody {
-        container_port: 8000,
-        scaling: ScalingBody {
-            replicas_min: 0,
-            replicas_max: 3,
-            replicas_initial: 1,
-            replicas_activation: 1,
-            metric: Some("concurrency".to_owned()),
-            threshold: 10,
-            percent_millis: 70_000,
-            window_ms: 60_000,
-            down_delay_ms: 1000,
-            zero_retention_ms: 2000,
-        },
-        concurrency_max: Some(4),
-        start_ms_max: 600_000,
-        request_ms_max: 300_000,
-        local_only: true,
-        audience: "users".to_owned(),
-        users: vec!["ada".to_owned()],
-        probe: ProbeBody {
-            path: Some("/ready".to_owned()),
-            first_ms: 0,
-            period_ms: 1000,
-            wait_ms_max: 1000,
-            successes: 1,
-            failures: 3,
-        },
     }
 }

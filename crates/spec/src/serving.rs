@@ -1,20 +1,18 @@
-//! What a workload that serves requests asks for. Owns: the values, complete and checked. Refuses to
-//! know: how requests reach a replica and how many replicas there should be (`serving`).
+//! What a workload that serves requests asks for.
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::Error;
+use crate::Invalid;
+use crate::wire::{AudienceWire, target, tool};
 
 /// Most replicas of one revision: each is kept in the books, running or not.
 pub const REPLICAS_MAX: u32 = 100;
 
-/// Most revisions of an inference that are remembered; the oldest of those that are over go first.
-pub(crate) const REVISIONS_KEPT: usize = 10;
-
 /// Whose revision a workload is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revision {
     /// The inference.
     pub of: Uuid,
@@ -22,19 +20,8 @@ pub struct Revision {
     pub number: u32,
 }
 
-/// Whether a run of a replica is ready.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Readiness {
-    /// The pod.
-    pub pod: Uuid,
-    /// Which run of it.
-    pub generation: u32,
-    /// Why it is not ready; none: it is.
-    pub fault: Option<String>,
-}
-
 /// How an inference serves.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Serving {
     /// The port that was asked for. Replicas share one machine, so each is told another one in
     /// `PORT`.
@@ -42,21 +29,24 @@ pub struct Serving {
     /// How many replicas.
     pub scaling: Scaling,
     /// Most requests at one replica at a time; none = any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_max: Option<u32>,
     /// The first replica of a revision is ready in this time, or the revision has failed.
     pub start_ms_max: u64,
     /// An answer begins in this time, waiting for a replica included.
     pub request_ms_max: u64,
     /// Whether only this machine may send requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub local_only: bool,
     /// Who may send requests.
+    #[serde(flatten)]
     pub audience: Audience,
     /// How a replica shows that it is ready.
     pub probe: Probe,
 }
 
 /// How many replicas, and by what that is decided.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scaling {
     /// Never fewer; 0 = none while no request comes.
     pub replicas_min: u32,
@@ -67,6 +57,7 @@ pub struct Scaling {
     /// How many the first request after a rest brings up.
     pub replicas_activation: u32,
     /// What one replica can take; none if there is nothing to decide but whether there is one.
+    #[serde(flatten, with = "target")]
     pub target: Option<Target>,
     /// What was not needed for so long is given up.
     pub window_ms: u64,
@@ -88,7 +79,8 @@ pub struct Target {
 }
 
 /// What is measured to decide about replicas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Metric {
     /// Requests at a time.
     Concurrency,
@@ -111,7 +103,8 @@ impl Metric {
 }
 
 /// Who may send requests.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "AudienceWire", into = "AudienceWire")]
 pub enum Audience {
     /// Whoever reaches the server.
     Everyone,
@@ -122,33 +115,39 @@ pub enum Audience {
 }
 
 /// A port of a workload that is opened in a browser, at an address of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExposedUrl {
     /// The port.
     pub port: u16,
     /// Who may open it.
+    #[serde(flatten)]
     pub audience: Audience,
     /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The type and the name of the tool behind it, kept and returned.
+    #[serde(flatten, with = "tool")]
     pub tool: (Option<String>, Option<String>),
 }
 
 /// A page elsewhere that belongs to a workload, kept and returned.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelatedUrl {
     /// Its address.
     pub url: String,
     /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Of which tool it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_type: Option<String>,
 }
 
 /// How a replica shows that it is ready.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// A path that answers a GET with a status of 200 to 399; none = it accepts connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// From the start of its process to the first look.
     pub first_ms: u64,
@@ -178,9 +177,9 @@ impl Default for Probe {
 
 impl Serving {
     /// Checks that the values go together.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
         let Scaling { replicas_min: min, replicas_max: max, .. } = self.scaling;
-        let refuse = |field, text: String| Err(Error::invalid(field, text));
+        let refuse = |field, text: String| Err(Invalid::new(field, text));
         if max == 0 || max > REPLICAS_MAX {
             let text = format!("maxReplicas {max} is not allowed; use 1 to {REPLICAS_MAX}");
             return refuse("maxReplicas", text);
@@ -217,5 +216,12 @@ impl Serving {
             ),
             _ => Ok(()),
         }
+    }
+
+    /// How many replicas a revision begins with when the one before it has so many.
+    #[must_use]
+    pub fn begin_with(&self, now: u32) -> u32 {
+        let scaling = &self.scaling;
+        now.max(scaling.replicas_initial).clamp(scaling.replicas_min, scaling.replicas_max)
     }
 }

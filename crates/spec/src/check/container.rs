@@ -4,10 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use engine::{Container, Limits, Mount, MountSource, SecretPlace};
-
-use crate::Error;
-use crate::spec::PodSpec;
+use super::Invalid;
+use crate::{Container, Limits, Mount, MountSource, PodSpec, SecretPlace};
 
 /// Most mounts, ports, capabilities and further groups of a pod.
 const MOUNTS_MAX: usize = 64;
@@ -22,7 +20,7 @@ const CPU_LIMIT_MILLIS_MIN: u64 = 10;
 const MEMORY_LIMIT_BYTES_MIN: u64 = 4 << 20;
 
 /// Checks what a pod asks for around it.
-pub(super) fn check(pod: &PodSpec) -> Result<(), Error> {
+pub(super) fn check(pod: &PodSpec) -> Result<(), Invalid> {
     let Container { mounts, ports, user, security, .. } = &pod.container;
     at_most("storage", mounts.len(), MOUNTS_MAX)?;
     at_most("ports", ports.len(), PORTS_MAX)?;
@@ -59,7 +57,7 @@ pub(super) fn check(pod: &PodSpec) -> Result<(), Error> {
 
 /// Files of credentials and config maps are the pod's own: put into what others share they would be
 /// written there, and over what is there.
-fn files(pod: &PodSpec) -> Result<(), Error> {
+fn files(pod: &PodSpec) -> Result<(), Invalid> {
     for secret in &pod.secrets {
         let Some(SecretPlace::File { path, .. }) = secret.to.place() else { continue };
         self::path("mountPath", path)?;
@@ -81,7 +79,7 @@ fn files(pod: &PodSpec) -> Result<(), Error> {
     Ok(())
 }
 
-fn limits(pod: &PodSpec) -> Result<(), Error> {
+fn limits(pod: &PodSpec) -> Result<(), Invalid> {
     let Limits { cpu_millis_max, memory_bytes_max } = pod.container.limits;
     let (cpu, memory) = ("compute.cpuCoreLimit", "compute.cpuMemoryLimit");
     refuse(cpu_millis_max.is_some_and(|most| most < CPU_LIMIT_MILLIS_MIN), cpu, || {
@@ -100,19 +98,19 @@ fn limits(pod: &PodSpec) -> Result<(), Error> {
     })
 }
 
-fn at_most(field: &'static str, count: usize, most: usize) -> Result<(), Error> {
+fn at_most(field: &'static str, count: usize, most: usize) -> Result<(), Invalid> {
     refuse(count > most, field, || format!("{count} are too many; at most {most} are allowed"))
 }
 
-fn refuse(wrong: bool, field: &'static str, why: impl FnOnce() -> String) -> Result<(), Error> {
+fn refuse(wrong: bool, field: &'static str, why: impl FnOnce() -> String) -> Result<(), Invalid> {
     if wrong { bad(field, why()) } else { Ok(()) }
 }
 
-fn bad(field: &'static str, why: impl std::fmt::Display) -> Result<(), Error> {
-    Err(Error::invalid(field, format!("{field}: {why}")))
+fn bad(field: &'static str, why: impl std::fmt::Display) -> Result<(), Invalid> {
+    Err(Invalid::new(field, format!("{field}: {why}")))
 }
 
-fn mount(mount: &Mount) -> Result<(), Error> {
+fn mount(mount: &Mount) -> Result<(), Invalid> {
     let field = match &mount.from {
         MountSource::HostPath { .. } => "storage.hostPath",
         MountSource::Volume { .. } => "storage.pvc",
@@ -169,7 +167,7 @@ fn mount(mount: &Mount) -> Result<(), Error> {
 }
 
 /// A place that begins at the root, is not the root, and is written without detours.
-fn path(field: &'static str, path: &Path) -> Result<(), Error> {
+fn path(field: &'static str, path: &Path) -> Result<(), Invalid> {
     let detour = |part| !matches!(part, Component::RootDir | Component::Normal(_));
     let text = path.to_string_lossy();
     let wrong = !path.has_root()
@@ -190,7 +188,7 @@ fn address(
     address: &str,
     schemes: &[&str],
     credential: &str,
-) -> Result<(), Error> {
+) -> Result<(), Invalid> {
     let rest = schemes.iter().find_map(|scheme| address.strip_prefix(scheme));
     let bad = |c: char| c.is_whitespace() || c.is_control();
     let host = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['-', '/']));

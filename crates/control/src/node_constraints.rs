@@ -3,18 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use model::{Constraints, PodPreference, PodTerm};
+use model::{Constraints, Operator, PodPreference, PodTerm, Requirement};
 use uuid::Uuid;
 
-use crate::spec::Place;
+use spec::{Place, PodSet, WorkloadSpec};
 
+/// The label that says of which type a node is.
+pub(crate) const NODE_TYPE_LABEL: &str = "run.ai/type";
 /// The label by which the pods of a workload find each other.
 const WORKLOAD_LABEL: &str = "elastane/workload";
 /// How much better a domain is where others of the workload are.
 const NEAR_WEIGHT: i64 = 100;
 
 /// What pods with this place in a workload with this id demand.
-pub(crate) fn constraints(place: &Place, workload: Uuid) -> Constraints {
+fn constraints(place: &Place, workload: Uuid) -> Constraints {
     let mut constraints = Constraints {
         required: place.affinity.clone(),
         tolerations: place.tolerations.clone(),
@@ -31,4 +33,21 @@ pub(crate) fn constraints(place: &Place, workload: Uuid) -> Constraints {
         }
     }
     constraints
+}
+
+/// What a pod of a set demands of nodes, in the pools and on the types of nodes of the workload,
+/// whose id is this.
+pub fn node_constraints(spec: &WorkloadSpec, set: &PodSet, id: Uuid) -> Constraints {
+    let mut demands = constraints(&set.pod.place, id);
+    demands.pools.clone_from(&spec.node_pools);
+    if !spec.node_types.is_empty() {
+        let operator = Operator::In(spec.node_types.clone());
+        let requirement = Requirement { key: NODE_TYPE_LABEL.to_owned(), operator };
+        if demands.required.is_empty() {
+            demands.required.push(Vec::new());
+        }
+        // One of the terms has to hold, and the type in any case.
+        demands.required.iter_mut().for_each(|term| term.push(requirement.clone()));
+    }
+    demands
 }

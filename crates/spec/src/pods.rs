@@ -1,26 +1,31 @@
-//! What the pods of a workload are. Owns: sets of pods that are alike, and what one pod runs and
-//! asks for. Validation of values happens in `admission`.
+//! The pods of a workload: sets of pods that are alike, and what one pod runs and asks for.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use engine::{Container, Framework, SecretPlace};
 use model::{MigRequest, Term, Toleration};
+use serde::{Deserialize, Serialize};
 
-use crate::command::WorkloadSpec;
+use crate::Container;
+use crate::wire::{GpuWire, PlaceWire, SecretWire};
 
 /// Pods that are alike.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodSet {
     /// What they are among the others, `master` or `worker`; empty where all pods are alike.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub role: String,
     /// How many there are.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub pods: u32,
     /// Fewest of them that make sense: so many of every set start, or none.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub pods_min: u32,
     /// Most that run at a time; none = all of them. Those that are not yet done take turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
     /// What each of them is.
+    #[serde(flatten)]
     pub pod: PodSpec,
 }
 
@@ -39,7 +44,7 @@ impl PodSet {
 }
 
 /// What a pod runs and asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodSpec {
     /// Container image.
     pub image: String,
@@ -50,10 +55,12 @@ pub struct PodSpec {
     /// Environment.
     pub env: BTreeMap<String, String>,
     /// Values of credentials, by reference: they are looked up at each start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretUse>,
     /// Working directory.
     pub working_dir: Option<String>,
     /// Which nodes it may go to.
+    #[serde(default, skip_serializing_if = "Place::is_anywhere")]
     pub place: Place,
     /// GPUs.
     pub gpu: GpuSpec,
@@ -66,15 +73,19 @@ pub struct PodSpec {
     /// SIGTERM to SIGKILL, milliseconds.
     pub grace_ms: u64,
     /// Whether the main process reads what somebody who attaches types.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stdin: bool,
     /// Whether the main process has a terminal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tty: bool,
     /// What it needs around it, without logins: those are among the secrets.
+    #[serde(default, skip_serializing_if = "Container::is_default")]
     pub container: Container,
 }
 
 /// Which nodes a pod may go to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "PlaceWire", into = "PlaceWire")]
 pub struct Place {
     /// One of these terms holds for the labels of the node; none = every node will do.
     pub affinity: Vec<Term>,
@@ -94,7 +105,8 @@ pub struct Near {
 }
 
 /// A value of a credential that a pod gets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SecretWire", into = "SecretWire")]
 pub struct SecretUse {
     /// The object that holds it, `<kind>/<id>`.
     pub object: String,
@@ -105,6 +117,37 @@ pub struct SecretUse {
     pub key: Option<String>,
     /// Who gets it.
     pub to: SecretTo,
+}
+
+/// The kind of the objects that config maps are.
+pub const CONFIG_MAP: &str = "config-map";
+
+impl SecretUse {
+    /// What it is of a config map of the project: `object`.
+    #[must_use]
+    pub fn of_config_map(name: &str) -> String {
+        format!("{CONFIG_MAP}/{name}")
+    }
+
+    /// The config map that the value is of, if it is no credential's.
+    #[must_use]
+    pub fn config_map(&self) -> Option<&str> {
+        self.object.split_once('/').filter(|(kind, _)| *kind == CONFIG_MAP).map(|(_, name)| name)
+    }
+}
+
+/// Where a run finds a secret value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretPlace {
+    /// In this environment variable.
+    Variable(String),
+    /// In a file.
+    File {
+        /// Its path, as a container that has it mounted would see it.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
 }
 
 /// Who gets a value of a credential.
@@ -137,7 +180,8 @@ impl SecretTo {
 }
 
 /// GPUs of a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "GpuWire", into = "GpuWire")]
 pub enum GpuSpec {
     /// So many whole devices; 0 for CPU-only work.
     Whole(u32),
@@ -173,7 +217,8 @@ impl GpuSpec {
 }
 
 /// What happens when the main process ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Restart {
     /// Exit 0 completes the pod; a failure is retried as a new run, up to the back-off limit. Pods
     /// that work together are all started anew.
@@ -186,20 +231,22 @@ pub enum Restart {
 }
 
 /// How pods work together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Together {
     /// By whose rules they find each other, and whose end is the end of all.
     pub framework: Framework,
     /// MPI ranks in each worker.
     pub slots_per_worker: u32,
     /// Whether the first pod begins only when all others run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_waits: bool,
     /// What happens to those that still run when the workload has ended.
     pub clean: CleanPods,
 }
 
 /// What happens to pods when their workload has ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CleanPods {
     /// Those that run are stopped.
     #[default]
@@ -211,55 +258,53 @@ pub enum CleanPods {
 }
 
 /// Pods that belong close together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopologyUse {
     /// Id of the network topology.
     pub id: String,
     /// Label of the level of which all are in one domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<String>,
     /// Label of the level of which they are in as few domains as possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferred: Option<String>,
 }
 
-impl WorkloadSpec {
-    /// The sets of its pods, for change.
-    pub fn sets_mut(&mut self) -> impl Iterator<Item = &mut PodSet> {
-        std::iter::once(&mut self.pods).chain(&mut self.more)
-    }
+/// By whose rules the pods of a workload find each other, and whose end is the end of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Framework {
+    /// `torch.distributed`, `torchrun`.
+    PyTorch,
+    /// `mpirun` in a launcher.
+    Mpi,
+    /// TensorFlow.
+    Tf,
+    /// Rabit.
+    XgBoost,
+    /// `jax.distributed`.
+    Jax,
+}
 
-    /// The sets of its pods, in order; the pods are numbered in this order.
-    pub fn sets(&self) -> impl Iterator<Item = &PodSet> + Clone {
-        std::iter::once(&self.pods).chain(&self.more)
-    }
+/// The role of the pod whose end is the end of all.
+pub const MASTER: &str = "master";
+/// The role of the others.
+pub const WORKER: &str = "worker";
 
-    /// What its pods get of credentials.
-    pub fn secrets(&self) -> impl Iterator<Item = &SecretUse> {
-        self.sets().flat_map(|set| &set.pod.secrets)
-    }
-
-    /// The set of the pod with this number, and its number there.
+impl Place {
+    /// Whether every node will do.
     #[must_use]
-    pub fn set_of(&self, number: usize) -> (&PodSet, usize) {
-        let (mut at, mut left) = (&self.pods, number);
-        for set in self.sets() {
-            at = set;
-            match left.checked_sub(set.pods as usize) {
-                Some(rest) => left = rest,
-                None => break,
-            }
-        }
-        (at, left)
+    pub fn is_anywhere(&self) -> bool {
+        *self == Self::default()
     }
+}
 
-    /// How many pods it has.
-    #[must_use]
-    pub fn pod_count(&self) -> u32 {
-        self.sets().map(|set| set.pods).fold(0, u32::saturating_add)
-    }
+const fn one() -> u32 {
+    1
+}
 
-    /// The set of this role, if it has one.
-    #[must_use]
-    pub fn set_named(&self, role: &str) -> Option<&PodSet> {
-        self.sets().find(|set| set.role == role)
-    }
+/// As serde asks.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_one(count: &u32) -> bool {
+    *count == 1
 }

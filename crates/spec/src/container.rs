@@ -1,13 +1,11 @@
 //! What a run needs around it besides its image: what lies in its file system, ports, its user, limits
-//! and rights. Owns: the data. Each engine says in [`crate::Engine::check`] what of it it cannot do;
+//! and rights. Owns: the data. Each engine says what of it it cannot do;
 //! none leaves anything out in silence.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-
-use crate::copy::Origin;
 
 /// Where the temporary home of a run is, for those that ask for one.
 pub const HOME_FOLDER: &str = "/home/runai-home";
@@ -17,51 +15,47 @@ pub const HOME_FOLDER: &str = "/home/runai-home";
 pub const TASKS_MAX: u64 = 16_384;
 
 /// What a run needs around it. The default asks for nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Container {
     /// What lies in its file system, besides the image and its secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<Mount>,
     /// Ports it listens on that are to be reached from outside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<Port>,
     /// Who it runs as.
+    #[serde(flatten)]
     pub user: User,
     /// Most it may use.
+    #[serde(flatten)]
     pub limits: Limits,
     /// Whether its shared memory may be as large as its memory; else the engine's small default.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared_memory_large: bool,
     /// When its image is pulled.
+    #[serde(skip_serializing_if = "PullPolicy::is_default")]
     pub pull: PullPolicy,
     /// What it may do beyond others, and what not.
+    #[serde(skip_serializing_if = "Security::is_default")]
     pub security: Security,
 }
 
-impl Container {
-    /// What it has copies of, and where.
-    pub fn copies(&self) -> impl Iterator<Item = (&Path, Origin<'_>)> {
-        self.mounts.iter().filter_map(|mount| {
-            let origin = match &mount.from {
-                MountSource::Git(repository) => Origin::Repository(repository),
-                MountSource::S3(bucket) => Origin::Bucket(bucket),
-                _ => return None,
-            };
-            Some((mount.to.as_path(), origin))
-        })
-    }
-}
-
 /// Something in the file system of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     /// Where a run finds it, an absolute path.
     pub to: PathBuf,
     /// What it is.
     pub from: MountSource,
     /// Whether it can only be read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
 }
 
 /// What a mount shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MountSource {
     /// A folder or file of the node.
     HostPath {
@@ -74,7 +68,7 @@ pub enum MountSource {
     Volume {
         /// Its name, unique in the engine: those of different projects differ.
         name: String,
-        /// Whether it belongs to the pod alone, and goes with it ([`crate::Engine::forget_pod`]).
+        /// Whether it belongs to the pod alone, and goes with it.
         ephemeral: bool,
     },
     /// A folder of an NFS server.
@@ -98,31 +92,36 @@ pub enum MountSource {
 }
 
 /// An S3 bucket, all of which is copied.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
     /// What its server calls it.
+    #[serde(rename = "bucket")]
     pub name: String,
     /// Its server: `http://` or `https://`.
     pub address: String,
     /// Id and secret of an access key, for a bucket that is not open to all.
+    #[serde(skip)]
     pub login: Option<Login>,
 }
 
 /// A Git repository, and what of it is copied.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
     /// Where it is: `http://`, `https://` or `git://`.
+    #[serde(rename = "repository")]
     pub address: String,
     /// Branch; none = the repository's own choice.
     pub branch: Option<String>,
     /// Commit or tag, which goes before the branch; none = the newest of the branch.
     pub revision: Option<String>,
     /// For a repository that is not open to all.
+    #[serde(skip)]
     pub login: Option<Login>,
 }
 
 /// Whether mounts made below a folder of the node after the start are seen on the other side.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Propagation {
     /// No.
     #[default]
@@ -134,7 +133,8 @@ pub enum Propagation {
 }
 
 /// A port that a run listens on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "(u16, Option<u16>)", into = "(u16, Option<u16>)")]
 pub struct Port {
     /// In the run.
     pub container: u16,
@@ -143,27 +143,35 @@ pub struct Port {
 }
 
 /// Who a run runs as; what is not said is as the image says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct User {
     /// User id.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
     /// Group id.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
     /// Further groups.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<u32>,
 }
 
 /// Most a run may use; what is not said is not limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Thousandths of a core.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_millis_max: Option<u64>,
     /// Bytes of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes_max: Option<u64>,
 }
 
 /// When an image is pulled.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PullPolicy {
     /// Before every start.
     Always,
@@ -175,28 +183,38 @@ pub enum PullPolicy {
 }
 
 /// What a run may do beyond others, and what not. The default asks for nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Security {
     /// Capabilities added, without `CAP_`: `SYS_PTRACE`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
     /// Whether it may do all that the node's administrator may.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub privileged: bool,
     /// Whether it may gain rights that its start did not have; none = the engine's choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub privilege_escalation: Option<bool>,
     /// Whether it must not be root: with root it does not start.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub not_root: bool,
     /// Whether it can write only to its mounts.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub read_only_root: bool,
     /// Whether it uses the node's network.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub host_network: bool,
     /// Whether it shares the node's shared memory and semaphores.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub host_ipc: bool,
     /// What filters its system calls; none = the engine's choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seccomp: Option<Seccomp>,
 }
 
 /// What filters system calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Seccomp {
     /// What the runtime has for everyone.
     RuntimeDefault,
@@ -227,4 +245,38 @@ pub struct RegistryLogin {
     pub registry: String,
     /// Who.
     pub login: Login,
+}
+
+impl Container {
+    /// Whether it asks for nothing.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Security {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl PullPolicy {
+    /// As serde asks.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<(u16, Option<u16>)> for Port {
+    fn from((container, host): (u16, Option<u16>)) -> Self {
+        Self { container, host }
+    }
+}
+
+impl From<Port> for (u16, Option<u16>) {
+    fn from(port: Port) -> Self {
+        (port.container, port.host)
+    }
 }

@@ -1,0 +1,33 @@
+//! The vocabulary: what a workload, a pod, a GPU request, a share of an organisation *is*, once for the
+//! whole house. Command lines, REST and manifests convert to these types at the edge; the database keeps
+//! them as documents of the JSON that their serde attributes say.
+//!
+//! A document is read for good: a field may be added with a default, never renamed. `tests/documents.json`
+//! has one of each kind as earlier versions wrote it.
+
+mod check;
+mod container;
+mod org;
+mod pods;
+mod serving;
+mod wire;
+mod workload;
+
+pub use check::{
+    CPU_MILLIS_MAX, DEVICES_MAX, Invalid, MEMORY_BYTES_MAX, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
+    check_backoff_limit, check_share, check_workload,
+};
+pub use container::{
+    Bucket, Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation,
+    PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
+};
+pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
+pub use pods::{
+    CONFIG_MAP, CleanPods, Framework, GpuSpec, MASTER, Near, Place, PodSet, PodSpec, Restart,
+    SecretPlace, SecretTo, SecretUse, Together, TopologyUse, WORKER,
+};
+pub use serving::{
+    Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,
+    Target,
+};
+pub use workload::{WorkloadKind, WorkloadSpec};

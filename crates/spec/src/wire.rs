@@ -1,0 +1,318 @@
+//! How values look in documents where that differs from what they are.
+
+use std::collections::BTreeSet;
+
+use model::{Effect, MigError, MigRequest, Operator, Requirement, Toleration};
+use serde::{Deserialize, Serialize};
+
+use crate::{Audience, GpuSpec, Metric, Near, Place, SecretPlace, SecretTo, SecretUse, Target};
+
+/// Why a document is none.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Wrong {
+    #[error("`{0}` of a label is not known")]
+    Operator(String),
+    #[error("MIG instances that are none: {0}")]
+    Mig(#[from] MigError),
+    #[error("a secret that goes nowhere")]
+    Secret,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GpuWire {
+    Whole { devices: u32 },
+    Share { devices: u32, millis: u64 },
+    Memory { devices: u32, bytes: u64 },
+    Mig { instances: Vec<(String, u16)> },
+}
+
+impl From<GpuSpec> for GpuWire {
+    fn from(gpu: GpuSpec) -> Self {
+        match gpu {
+            GpuSpec::Whole(devices) => Self::Whole { devices },
+            GpuSpec::Share { devices, millis } => Self::Share { devices, millis },
+            GpuSpec::Memory { devices, bytes } => Self::Memory { devices, bytes },
+            GpuSpec::Mig(instances) => Self::Mig {
+                instances: instances.iter().map(|(profile, n)| (profile.to_string(), n)).collect(),
+            },
+        }
+    }
+}
+
+impl TryFrom<GpuWire> for GpuSpec {
+    type Error = Wrong;
+    fn try_from(wire: GpuWire) -> Result<Self, Wrong> {
+        Ok(match wire {
+            GpuWire::Whole { devices } => Self::Whole(devices),
+            GpuWire::Share { devices, millis } => Self::Share { devices, millis },
+            GpuWire::Memory { devices, bytes } => Self::Memory { devices, bytes },
+            GpuWire::Mig { instances } => {
+                let each = instances.into_iter().map(|(profile, n)| Ok((profile.parse()?, n)));
+                Self::Mig(MigRequest::new(each.collect::<Result<Vec<_>, MigError>>()?)?)
+            }
+        })
+    }
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct PlaceWire {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    affinity: Vec<Vec<RequirementWire>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tolerations: Vec<TolerationWire>,
+    /// The label, and whether it must be the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    near: Option<(String, bool)>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct RequirementWire {
+    key: String,
+    operator: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    values: Vec<String>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct TolerationWire {
+    key: Option<String>,
+    value: Option<String>,
+    effect: Option<EffectWire>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", remote = "Effect")]
+enum EffectName {
+    NoSchedule,
+    PreferNoSchedule,
+    NoExecute,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(transparent)]
+struct EffectWire(#[serde(with = "EffectName")] Effect);
+
+impl From<Place> for PlaceWire {
+    fn from(place: Place) -> Self {
+        let term = |term: Vec<Requirement>| term.into_iter().map(RequirementWire::from).collect();
+        let toleration = |Toleration { key, value, effect }| TolerationWire {
+            key,
+            value,
+            effect: effect.map(EffectWire),
+        };
+        Self {
+            affinity: place.affinity.into_iter().map(term).collect(),
+            tolerations: place.tolerations.into_iter().map(toleration).collect(),
+            near: place.near.map(|near| (near.key, near.required)),
+        }
+    }
+}
+
+impl TryFrom<PlaceWire> for Place {
+    type Error = Wrong;
+    fn try_from(wire: PlaceWire) -> Result<Self, Wrong> {
+        let term =
+            |term: Vec<RequirementWire>| term.into_iter().map(Requirement::try_from).collect();
+        let toleration = |TolerationWire { key, value, effect }| Toleration {
+            key,
+            value,
+            effect: effect.map(|effect| effect.0),
+        };
+        Ok(Self {
+            affinity: wire.affinity.into_iter().map(term).collect::<Result<_, _>>()?,
+            tolerations: wire.tolerations.into_iter().map(toleration).collect(),
+            near: wire.near.map(|(key, required)| Near { key, required }),
+        })
+    }
+}
+
+impl From<Requirement> for RequirementWire {
+    fn from(Requirement { key, operator }: Requirement) -> Self {
+        let (operator, values) = match operator {
+            Operator::In(values) => ("in", values),
+            Operator::NotIn(values) => ("not-in", values),
+            Operator::Exists => ("exists", Vec::new()),
+            Operator::DoesNotExist => ("does-not-exist", Vec::new()),
+            Operator::Gt(bound) => ("gt", vec![bound.to_string()]),
+            Operator::Lt(bound) => ("lt", vec![bound.to_string()]),
+        };
+        Self { key, operator: operator.to_owned(), values }
+    }
+}
+
+impl TryFrom<RequirementWire> for Requirement {
+    type Error = Wrong;
+    fn try_from(wire: RequirementWire) -> Result<Self, Wrong> {
+        let RequirementWire { key, operator, values } = wire;
+        let bound = || values.first().and_then(|text| text.parse().ok());
+        let operator = match operator.as_str() {
+            "gt" => bound().map(Operator::Gt),
+            "lt" => bound().map(Operator::Lt),
+            "in" => Some(Operator::In(values)),
+            "not-in" => Some(Operator::NotIn(values)),
+            "exists" => Some(Operator::Exists),
+            "does-not-exist" => Some(Operator::DoesNotExist),
+            _ => None,
+        }
+        .ok_or(Wrong::Operator(operator))?;
+        Ok(Self { key, operator })
+    }
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SecretWire {
+    object: String,
+    named: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variable: Option<String>,
+    /// File, or folder for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registry: Option<String>,
+    /// Mount of the copy that it is the login of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repository: Option<String>,
+    /// Which values are the user and the password of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    login_keys: Option<(String, String)>,
+}
+
+impl From<SecretUse> for SecretWire {
+    fn from(SecretUse { object, named, key, to }: SecretUse) -> Self {
+        let mut wire = Self { object, named, key, ..Self::default() };
+        match to {
+            SecretTo::Run(SecretPlace::Variable(name)) => wire.variable = Some(name),
+            SecretTo::Run(SecretPlace::File { path, mode }) => {
+                (wire.path, wire.mode) = (Some(path.display().to_string()), Some(mode));
+            }
+            SecretTo::Registry(registry) => wire.registry = Some(registry),
+            SecretTo::Copy { mount, user_key, password_key } => {
+                wire.repository = Some(mount.display().to_string());
+                wire.login_keys = Some((user_key, password_key));
+            }
+        }
+        wire
+    }
+}
+
+impl TryFrom<SecretWire> for SecretUse {
+    type Error = Wrong;
+    fn try_from(wire: SecretWire) -> Result<Self, Wrong> {
+        let repository = wire.repository.zip(wire.login_keys);
+        let to = match (wire.variable, wire.path, wire.registry, repository) {
+            (Some(name), None, None, None) => SecretTo::Run(SecretPlace::Variable(name)),
+            (None, Some(path), None, None) => {
+                let mode = wire.mode.unwrap_or(0o600);
+                SecretTo::Run(SecretPlace::File { path: path.into(), mode })
+            }
+            (None, None, Some(registry), None) => SecretTo::Registry(registry),
+            (None, None, None, Some((mount, (user_key, password_key)))) => {
+                SecretTo::Copy { mount: mount.into(), user_key, password_key }
+            }
+            _ => return Err(Wrong::Secret),
+        };
+        Ok(Self { object: wire.object, named: wire.named, key: wire.key, to })
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct AudienceWire {
+    audience: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    users: Vec<String>,
+}
+
+impl From<Audience> for AudienceWire {
+    fn from(audience: Audience) -> Self {
+        let (word, users) = match audience {
+            Audience::Everyone => ("everyone", Vec::new()),
+            Audience::Authenticated => ("authenticated", Vec::new()),
+            Audience::Users(users) => ("users", users.into_iter().collect()),
+        };
+        Self { audience: word.to_owned(), users }
+    }
+}
+
+impl From<AudienceWire> for Audience {
+    fn from(wire: AudienceWire) -> Self {
+        match wire.audience.as_str() {
+            "everyone" => Self::Everyone,
+            "authenticated" => Self::Authenticated,
+            "users" => Self::Users(wire.users.into_iter().collect()),
+            // What this version does not know is open to no one.
+            _ => Self::Users(BTreeSet::new()),
+        }
+    }
+}
+
+/// What one replica can take, beside the number of replicas.
+pub(crate) mod target {
+    use serde::{Deserializer, Serializer};
+
+    use super::{Deserialize, Metric, Serialize, Target};
+
+    #[derive(Serialize, Deserialize)]
+    struct Wire {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metric: Option<Metric>,
+        #[serde(default)]
+        threshold: u32,
+        #[serde(default)]
+        percent_millis: u32,
+    }
+
+    #[expect(clippy::ref_option, reason = "the signature is serde's")]
+    pub(crate) fn serialize<S: Serializer>(
+        target: &Option<Target>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let wire = Wire {
+            metric: target.map(|target| target.metric),
+            threshold: target.map_or(0, |target| target.threshold),
+            percent_millis: target.map_or(0, |target| target.percent_millis),
+        };
+        wire.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Target>, D::Error> {
+        let Wire { metric, threshold, percent_millis } = Wire::deserialize(from)?;
+        Ok(metric.map(|metric| Target { metric, threshold, percent_millis }))
+    }
+}
+
+/// The tool behind a port: its type and its name.
+pub(crate) mod tool {
+    use serde::{Deserializer, Serializer};
+
+    use super::{Deserialize, Serialize};
+
+    type Tool = (Option<String>, Option<String>);
+
+    #[derive(Serialize, Deserialize)]
+    struct Wire {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_type: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_name: Option<String>,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(tool: &Tool, to: S) -> Result<S::Ok, S::Error> {
+        let (tool_type, tool_name) = tool.clone();
+        Wire { tool_type, tool_name }.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Tool, D::Error> {
+        let Wire { tool_type, tool_name } = Wire::deserialize(from)?;
+        Ok((tool_type, tool_name))
+    }
+}

@@ -1,0 +1,186 @@
+//! What a workload asks for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ExposedUrl, MountSource, PodSet, RelatedUrl, Restart, Revision, SecretUse, Serving, Together,
+    TopologyUse,
+};
+
+/// What a workload is for; decides its default priority and preemptibility.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadKind {
+    /// Unattended, preemptible.
+    Training,
+    /// Interactive, not preemptible unless asked.
+    Workspace,
+    /// A training of several pods that work together.
+    Distributed,
+    /// Answers requests; not preemptible.
+    Inference,
+}
+
+impl WorkloadKind {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Training, Self::Workspace, Self::Distributed, Self::Inference];
+
+    /// Its name in documents and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Training => "training",
+            Self::Workspace => "workspace",
+            Self::Distributed => "distributed",
+            Self::Inference => "inference",
+        }
+    }
+}
+
+/// What a workload asks for. Complete: the same specification always means the same thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadSpec {
+    /// Name, unique among the living workloads of the project.
+    pub name: String,
+    /// What it is for.
+    pub kind: WorkloadKind,
+    /// Who asked.
+    pub submitted_by: String,
+    /// Which principal that was, for good; names may be used again. Empty where it is not known.
+    #[serde(default)]
+    pub submitter_id: String,
+    /// From where: `CLI`, `Control-plane`, `Other`.
+    pub source: String,
+    /// Its pods, or the first set of them.
+    #[serde(flatten)]
+    pub pods: PodSet,
+    /// Further sets of pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<PodSet>,
+    /// How its pods work together; none where each is on its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
+    /// How it serves requests; none if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serving: Option<Serving>,
+    /// Its ports that are opened in a browser.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<ExposedUrl>,
+    /// Pages elsewhere that belong to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related_urls: Vec<RelatedUrl>,
+    /// Whose revision it is; none for what people submit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
+    /// Whether the number of GPUs may be halved to fit and doubled to fill.
+    pub elastic: bool,
+    /// Priority; higher goes first inside the project.
+    pub priority: u32,
+    /// Name the priority was given by.
+    pub priority_class: String,
+    /// Whether it may be evicted for others.
+    pub preemptible: bool,
+    /// How often a failed pod is started again.
+    pub backoff_limit: u32,
+    /// Milliseconds after its end at which it is deleted; none = never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delete_after_ms: Option<u64>,
+    /// Whether it is deleted, and not queued again, when it is evicted for others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delete_when_preempted: bool,
+    /// The command line it was submitted with, for people.
+    pub command_line: Option<String>,
+    /// The objects that values were taken from, `<kind>/<id>`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<String>,
+    /// Labels, kept and returned.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations, kept and returned.
+    pub annotations: BTreeMap<String, String>,
+    /// Names of node pools, the best first; empty = those of its project, or else all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_pools: Vec<String>,
+    /// Types of nodes it may go to, which its project may restrict; empty = all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_types: Vec<String>,
+    /// How close together its pods are to be. It is settled when it is submitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<TopologyUse>,
+    /// The manifest it was submitted as, for people; JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Arc<str>>,
+}
+
+impl WorkloadSpec {
+    /// The sets of its pods, for change.
+    pub fn sets_mut(&mut self) -> impl Iterator<Item = &mut PodSet> {
+        std::iter::once(&mut self.pods).chain(&mut self.more)
+    }
+
+    /// The sets of its pods, in order; the pods are numbered in this order.
+    pub fn sets(&self) -> impl Iterator<Item = &PodSet> + Clone {
+        std::iter::once(&self.pods).chain(&self.more)
+    }
+
+    /// What its pods get of credentials.
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretUse> {
+        self.sets().flat_map(|set| &set.pod.secrets)
+    }
+
+    /// The set of the pod with this number, and its number there.
+    #[must_use]
+    pub fn set_of(&self, number: usize) -> (&PodSet, usize) {
+        let (mut at, mut left) = (&self.pods, number);
+        for set in self.sets() {
+            at = set;
+            match left.checked_sub(set.pods as usize) {
+                Some(rest) => left = rest,
+                None => break,
+            }
+        }
+        (at, left)
+    }
+
+    /// How many pods it has.
+    #[must_use]
+    pub fn pod_count(&self) -> u32 {
+        self.sets().map(|set| set.pods).fold(0, u32::saturating_add)
+    }
+
+    /// The set of this role, if it has one.
+    #[must_use]
+    pub fn set_named(&self, role: &str) -> Option<&PodSet> {
+        self.sets().find(|set| set.role == role)
+    }
+
+    /// Whether its pods are those of its revisions.
+    #[must_use]
+    pub const fn has_revisions(&self) -> bool {
+        self.serving.is_some() && self.revision.is_none()
+    }
+
+    /// The volumes of its project that it mounts.
+    pub fn volumes(&self) -> impl Iterator<Item = &str> {
+        let mounts = self.sets().flat_map(|set| &set.pod.container.mounts);
+        mounts.filter_map(|mount| match &mount.from {
+            MountSource::Volume { name, ephemeral: false } => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Whether so many failures as its back-off limit end it. A workspace that is to be started again
+    /// where it is holds its place for whoever works in it (reference A.5), and what always restarts
+    /// knows no failure.
+    #[must_use]
+    pub fn gives_up(&self, restart: Restart) -> bool {
+        match restart {
+            Restart::Never => true,
+            Restart::OnFailure => self.kind != WorkloadKind::Workspace,
+            Restart::Always => false,
+        }
+    }
+}
