@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use records::{Change, CredentialRow};
 use serde::{Deserialize, Serialize};
-use store::{Change, CredentialRow, Store};
+use store::Store;
 use units::Instant;
 
 use crate::token::{Claims, Identity, Keys, TokenFault};

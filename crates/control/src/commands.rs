@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use engine::RunKey;
-use store::{AuditDetail, AuditRow, Change, Desired};
+use records::{AuditDetail, AuditRow, Change, Desired};
 use units::{Instant, Resources};
 use uuid::Uuid;
 

@@ -98,7 +98,7 @@ impl Dispatcher {
         line: Arc<Line>,
         shared: Arc<Shared>,
         inbox: Inbox,
-        snapshot: store::Snapshot,
+        snapshot: records::Snapshot,
     ) -> Result<Self, Error> {
         let Options { nodes, engine, store, policy, unseal, node_access, decision_fault, .. } =
             options;
@@ -316,7 +316,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    async fn write(&self, changes: &[store::Change]) -> Result<(), store::Error> {
+    async fn write(&self, changes: &[records::Change]) -> Result<(), store::Error> {
         self.shared.metrics.apply(Purpose::Decision, &self.store, changes).await
     }
 

@@ -1,7 +1,7 @@
 //! How runs and workloads end: well, badly, for now, or for good. Owns: the restart policy, back-off,
 //! and taking out of the books what has ended or is deleted.
 
-use store::{Change, Desired};
+use records::{Change, Desired};
 use uuid::Uuid;
 
 use crate::lifecycle::RUNS_KEPT;

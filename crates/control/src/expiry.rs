@@ -2,7 +2,7 @@
 //! that wants to goes when it is evicted for others. When it ended is stored, so a restart forgets
 //! nothing.
 
-use store::Desired;
+use records::Desired;
 use units::Instant;
 use uuid::Uuid;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use engine::{Capabilities, Engine};
-use store::{AuditDetail, AuditFilter, AuditRow};
+use records::{AuditDetail, AuditFilter, AuditRow};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use uuid::Uuid;
 
@@ -483,7 +483,7 @@ impl Handle {
         &self,
         from: units::Instant,
         until: units::Instant,
-    ) -> Result<Vec<store::LedgerRow>, Error> {
+    ) -> Result<Vec<records::LedgerRow>, Error> {
         Ok(self.shared.store.ledger(from, until).await?)
     }
 

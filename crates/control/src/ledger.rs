@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use store::{AllocationRow, Change};
+use records::{AllocationRow, Change};
 use uuid::Uuid;
 
 use crate::state::{Pod, State, Workload};

@@ -86,6 +86,7 @@ pub use options::{ClusterInfo, NodeGpu, NodeSpec, Options, Unseal};
 pub use org::DEPARTMENT_DEFAULT;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
 pub use reasons::{FAILED, NOT_READY};
+pub use records::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};
 pub use retention::Kept;
 pub use runs::Log;
 pub use service::Service;
@@ -98,7 +99,6 @@ pub use spec::{
     Scaling, Seccomp, SecretPlace, SecretTo, SecretUse, Security, Serving, ShareChange, Target,
     Together, TopologyUse, User, WORKER, WorkloadSpec,
 };
-pub use store::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};
 pub use time::{Clock, SystemClock};
 pub use topologies::{TOPOLOGY, levels_of, new_topology};
 pub use update::WorkloadChange;

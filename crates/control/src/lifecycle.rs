@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use engine::{Device, RunSpec};
-use store::Desired;
+use records::Desired;
 use units::Instant;
 use uuid::Uuid;
 

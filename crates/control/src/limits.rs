@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use store::Desired;
+use records::Desired;
 use units::Instant;
 use uuid::Uuid;
 

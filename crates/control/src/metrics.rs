@@ -282,7 +282,7 @@ impl Metrics {
         &self,
         purpose: Purpose,
         store: &store::Store,
-        changes: &[store::Change],
+        changes: &[records::Change],
     ) -> Result<(), store::Error> {
         let began = Instant::now();
         let written = store.apply(changes).await;

@@ -9,8 +9,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use records::{Change, ObjectRow};
 use serde_json::Value;
-use store::{Change, ObjectRow};
 use units::Instant;
 use uuid::Uuid;
 

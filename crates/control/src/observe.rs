@@ -2,7 +2,7 @@
 //! comes late, twice or about runs long gone.
 
 use engine::{Exit, Limits, LimitsKept, Observation, PullFailure, RunKey, RunState};
-use store::Desired;
+use records::Desired;
 use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::QueueId;
-use store::Change;
+use records::Change;
 use units::Instant;
 
 use crate::command::{OrgChange, Subject};

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use store::{Change, DepartmentRow, PastFilter, PodRow, ProjectRow, Store};
+use records::{Change, DepartmentRow, PastFilter, PodRow, ProjectRow};
+use store::Store;
 use units::Instant;
 use uuid::Uuid;
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use spec::ShareChange;
-use store::{
+use records::{
     DepartmentBody, DepartmentRow, EventRow, PlacementBody, PodBody, PodRow, ProjectBody,
     ProjectRow, ReasonBody, WorkloadRow, WorkloadState,
 };
+use spec::ShareChange;
 use units::Instant;
 
 use crate::Error;

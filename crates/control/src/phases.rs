@@ -2,7 +2,7 @@
 //! and wishes, and the time spent in phases.
 
 use model::Placement;
-use store::Desired;
+use records::Desired;
 use units::{Instant, Resources};
 use uuid::Uuid;
 

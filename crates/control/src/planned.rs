@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::WorkloadId;
+use records::Desired;
 use sched::{Cause, Pending, Plan, Step};
-use store::Desired;
 use units::Instant;
 use uuid::Uuid;
 

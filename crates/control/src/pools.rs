@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{HOST_LABEL, POOL_DEFAULT, POOL_LABEL, PoolId};
+use records::{Change, NodeBody, PoolBody};
 use sched::{Fill, Placement};
 use serde_json::Value;
-use store::{Change, NodeBody, PoolBody};
 
 use crate::command::Subject;
 use crate::objects::{NewId, NewObject, Object, Scope};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{NodeId, QueueId};
-use store::{Change, Desired};
+use records::{Change, Desired};
 use units::{Instant, Kind, Resources};
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::LimitsKept;
 use model::{DeviceShare, NodeId, Occupancy, Placement, PodId, UsageWindow};
-use store::{Change, Desired, PlacementBody, PodRow, Snapshot};
+use records::{Change, Desired, PlacementBody, PodRow, Snapshot};
 use units::GPU_MILLIS;
 use uuid::Uuid;
 
@@ -160,7 +160,7 @@ impl State {
     /// Workloads with their pods; answers what each pod was, with its number in its workload.
     fn restore_workloads(
         &mut self,
-        workloads: Vec<store::WorkloadRow>,
+        workloads: Vec<records::WorkloadRow>,
         pods: Vec<PodRow>,
     ) -> Result<Vec<(Uuid, usize, PodRow)>, Error> {
         let mut pods = by_workload(pods);

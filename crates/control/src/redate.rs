@@ -3,7 +3,7 @@
 //! told (when something was made, what happened) keeps the date that the clock showed.
 
 use model::UsageWindow;
-use store::{AllocationRow, Change, PodBody, Snapshot, WorkloadState};
+use records::{AllocationRow, Change, PodBody, Snapshot, WorkloadState};
 use units::Instant;
 
 use crate::time::Step;

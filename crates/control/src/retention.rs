@@ -1,7 +1,8 @@
 //! How long the logs are kept. Owns: that they stay bounded, that what is forgotten is on record, and
 //! that nobody waits for it: a few rows at a time, beside the dispatcher.
 
-use store::{AuditDetail, AuditRow, Change, Log, Store};
+use records::{AuditDetail, AuditRow, Change, Log};
+use store::Store;
 use units::Instant;
 
 use crate::org::SYSTEM;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::{RunKey, RunSpec};
-use store::{Change, Desired};
+use records::{Change, Desired};
 use units::Resources;
 use uuid::Uuid;
 

@@ -186,7 +186,7 @@ fn from_engine(error: engine::Error) -> Error {
         }
         E::NotRunning(_) => Error::conflict("the pod does not run now"),
         E::Unsupported(_) | E::NotHere { .. } | E::Invalid(_) => Error::conflict(error.to_string()),
-        E::BadKey(_) | E::StillRunning(_) | E::Io { .. } => {
+        E::StillRunning(_) | E::Io { .. } => {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             let message = cause.map_or(error.to_string(), |cause| format!("{error}: {cause}"));
             Error::Internal { message }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::{LimitsKept, Observation, RunKey, RunSpec};
 use model::{NodeId, PodId, QueueId, UsageLedger, WorkloadId};
-use store::{AuditDetail, Change, Desired};
+use records::{AuditDetail, Change, Desired};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -134,7 +134,7 @@ pub(crate) struct Pod {
     pub(crate) setbacks: u32,
     pub(crate) failures: u32,
     /// As it was written last.
-    pub(crate) written: Option<Box<store::PodRow>>,
+    pub(crate) written: Option<Box<records::PodRow>>,
 }
 
 impl Pod {
@@ -349,7 +349,7 @@ pub(crate) struct State {
     /// What the projects used of late, if that matters.
     pub(crate) usage: Option<UsageLedger>,
     /// The GPUs that each pod holds, as the ledger has them.
-    pub(crate) allocations: BTreeMap<Uuid, store::AllocationRow>,
+    pub(crate) allocations: BTreeMap<Uuid, records::AllocationRow>,
     /// Workloads that were told when they will be stopped, and by which limit: since when that
     /// counts, and when they were told. Not stored: after a restart they are told again.
     pub(crate) warned: BTreeMap<(Uuid, Limit), (Instant, Instant)>,

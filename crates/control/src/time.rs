@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
-use store::ClockRow;
+use records::ClockRow;
 use units::Instant;
 use uuid::Uuid;
 

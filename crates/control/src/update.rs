@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use store::{Change, Desired};
+use records::{Change, Desired};
 use units::Instant;
 use uuid::Uuid;
 

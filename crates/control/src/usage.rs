@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{EndedStep, PoolId, QueueId, UsageLedger, UsageWindow};
-use store::{Change, UsageRow};
+use records::{Change, UsageRow};
 use units::Resources;
 
 use crate::pools::Pool;

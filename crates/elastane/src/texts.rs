@@ -60,7 +60,6 @@ fn engine() -> Vec<EngineError> {
     use EngineError as E;
     let key: engine::RunKey = "00000000-0000-0000-0000-000000000001.2".parse().unwrap();
     vec![
-        E::BadKey(text("x")),
         E::NoSuchRun(key),
         E::NotRunning(key),
         E::StillRunning(key),
@@ -141,16 +140,7 @@ fn every_error_of_the_operator() {
 #[test]
 fn every_error_of_a_start() {
     let engine = texts!(
-        EngineError {
-            BadKey,
-            NoSuchRun,
-            NotRunning,
-            StillRunning,
-            Invalid,
-            NotHere,
-            Io,
-            Unsupported,
-        },
+        EngineError { NoSuchRun, NotRunning, StillRunning, Invalid, NotHere, Io, Unsupported },
         engine(),
         |error: &EngineError| crate::up::chain(error),
     );

@@ -3,6 +3,8 @@
 
 use units::Instant;
 
+use crate::LimitsKept;
+
 /// How well an engine keeps a fraction of a GPU to its share of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
@@ -93,34 +95,6 @@ impl IsolationKind {
                 "runs have the server's account, and Landlock keeps them out of the state directory"
             }
             Self::None => "runs have the server's account and can read the administrator's token",
-        }
-    }
-}
-
-/// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason to
-/// refuse the run: it starts, and whoever asked is told.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LimitsKept {
-    /// CPU time.
-    pub cpu: bool,
-    /// Memory.
-    pub memory: bool,
-    /// Why one is not, and what to do; empty where all are.
-    pub why: String,
-}
-
-impl LimitsKept {
-    /// All of them.
-    pub const ALL: Self = Self { cpu: true, memory: true, why: String::new() };
-
-    /// What of it is not limited, in words; none where all is.
-    #[must_use]
-    pub const fn missing(&self) -> Option<&'static str> {
-        match (self.cpu, self.memory) {
-            (true, true) => None,
-            (false, true) => Some("CPU time"),
-            (true, false) => Some("memory"),
-            (false, false) => Some("CPU time and memory"),
         }
     }
 }

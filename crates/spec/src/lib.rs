@@ -7,8 +7,10 @@
 
 mod check;
 mod container;
+mod gang;
 mod org;
 mod pods;
+mod run;
 mod serving;
 mod wire;
 mod workload;
@@ -21,10 +23,15 @@ pub use container::{
     Bucket, Container, HOME_FOLDER, Limits, Login, Mount, MountSource, Port, Propagation,
     PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
 };
+pub use gang::{Gang, Member};
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use pods::{
     CONFIG_MAP, CleanPods, Framework, GpuSpec, MASTER, Near, Place, PodSet, PodSpec, Restart,
     SecretPlace, SecretTo, SecretUse, Together, TopologyUse, WORKER,
+};
+pub use run::{
+    BadRunKey, Device, Exit, GpuHealth, LimitsKept, Observation, PullFailure, RunKey, RunSpec,
+    RunState, Secret, Stranger,
 };
 pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,

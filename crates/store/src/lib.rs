@@ -9,12 +9,9 @@ mod backup;
 mod connection;
 mod error;
 mod fault;
-mod ledger;
 mod lock;
-mod past;
 mod postgres;
 mod read;
-mod rows;
 mod schema;
 mod sqlite;
 mod statement;
@@ -29,14 +26,6 @@ mod write;
 
 pub use backup::{BackupError, Contents, FILES, SavedFile, backup, restore};
 pub use error::Error;
-pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
 pub use lock::Lock;
-pub use past::{Past, PastFilter};
 pub use postgres::{BadUrl, PostgresUrl};
-pub use rows::{
-    AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
-    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, NodeBody, ObjectRow,
-    PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, SampleFilter,
-    SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
-};
 pub use store::{Database, Store};

@@ -11,7 +11,7 @@ use crate::connection::{Connection, Row};
 use crate::fault::{Fault, Result};
 use crate::statement::Statement;
 use crate::write::CLOCK;
-use crate::{
+use records::{
     AllocationRow, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow, DepartmentRow,
     Desired, EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter, PodRow,
     ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,

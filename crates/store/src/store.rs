@@ -10,9 +10,10 @@ use crate::fault::Fault;
 use crate::lock::Lock;
 use crate::postgres::{BadUrl, Postgres, PostgresUrl};
 use crate::sqlite::Sqlite;
-use crate::{
-    AuditFilter, AuditRow, Change, CredentialRow, Error, EventFilter, EventRow, LedgerRow, Log,
-    Past, PastFilter, SampleFilter, SampleRow, Snapshot, read, write,
+use crate::{Error, read, write};
+use records::{
+    AuditFilter, AuditRow, Change, CredentialRow, EventFilter, EventRow, LedgerRow, Log, Past,
+    PastFilter, SampleFilter, SampleRow, Snapshot,
 };
 
 /// The state directory and the database in it. Clones share it; it is released with the last.

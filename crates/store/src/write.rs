@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::fault::Result;
 use crate::statement::Statement;
-use crate::{
+use records::{
     AllocationRow, AuditRow, Change, ClockRow, CredentialRow, DepartmentRow, Desired, EventRow,
     GpuUseRow, Log, ObjectRow, PodRow, ProjectRow, SampleRow, UsageRow, WorkloadRow, WorkloadState,
 };

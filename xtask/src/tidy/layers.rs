@@ -14,21 +14,22 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 25] = [
+const MAY_USE: [(&str, &[&str]); 26] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
     ("model", &["units"]),
     ("spec", &["units", "model"]),
+    ("records", &["units", "spec"]),
     ("sched", &["units", "model"]),
     ("gpu", &["units"]),
-    ("store", &["units", "spec", "skip"]),
+    ("store", &["units", "records", "skip"]),
     ("engine", &["units", "spec"]),
     ("engine-local", &["units", "model", "gpu", "engine"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
-    ("control", &["units", "spec", "model", "sched", "gpu", "store", "engine"]),
-    ("auth", &["units", "store"]),
+    ("control", &["units", "spec", "records", "model", "sched", "gpu", "store", "engine"]),
+    ("auth", &["units", "records", "store"]),
     ("oidc", &["units"]),
     ("serving", &["units", "control"]),
     (

@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use engine::{Measured, RunKey};
-use store::{Change, SampleRow};
+use records::{Change, SampleRow};
 use tokio::sync::watch;
 use units::Instant;
 

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use store::{Change, SampleFilter, SampleRow, Store};
+use records::{Change, SampleFilter, SampleRow};
+use store::Store;
 use units::Instant;
 
 use super::{Subject, Values, write};

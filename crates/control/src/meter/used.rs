@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use store::GpuUseRow;
+use records::GpuUseRow;
 use units::Instant;
 
 use super::LOOK_EVERY_MS;

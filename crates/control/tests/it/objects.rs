@@ -179,7 +179,7 @@ async fn every_change_is_on_record_and_secrets_end_with_their_object() {
     w.crash().await;
     let store = store::Store::open(w.dir.path()).await.unwrap();
     let rows = store.audit(10).await.unwrap();
-    let told = |row: &store::AuditRow| {
+    let told = |row: &records::AuditRow| {
         let outcome = if row.result == "ok" { "ok" } else { "refused" };
         format!("{} {} {} {outcome}", row.who, row.what, row.target)
     };

@@ -21,7 +21,8 @@ use crate::connection::{Connection, Reader};
 use crate::fault::{Fault, Result};
 use crate::statement::Statement;
 use crate::store::write_all;
-use crate::{Change, Error, Snapshot, read};
+use crate::{Error, read};
+use records::{Change, Snapshot};
 
 /// Key of the row of `meta` that says who wrote the last batch, and which.
 const MARK: &str = "last_batch";

@@ -15,7 +15,8 @@ use tokio::sync::Mutex;
 use crate::connection::{Connection, Reader};
 use crate::fault::Fault;
 use crate::store::write_all;
-use crate::{Change, Error, Snapshot, read};
+use crate::{Error, read};
+use records::{Change, Snapshot};
 
 /// Name of the database file in the state directory.
 pub(crate) const FILE_NAME: &str = "elastane.db";

@@ -7,6 +7,8 @@ use sqlx::Connection;
 use super::{FILE_NAME, open};
 use crate::store::Back;
 use crate::tests::samples::{event, filled};
+use records::*;
+
 use crate::*;
 
 fn path(store: &Store) -> std::path::PathBuf {

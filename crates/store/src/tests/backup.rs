@@ -6,6 +6,8 @@ use super::lab::Lab;
 use super::migrations::left_by;
 use super::samples::{event, object, project};
 use crate::schema::{NEWEST, TABLES};
+use records::*;
+
 use crate::*;
 
 async fn save(lab: &Lab) -> Vec<u8> {

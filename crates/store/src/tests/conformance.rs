@@ -5,6 +5,8 @@ use uuid::Uuid;
 
 use super::lab::Lab;
 use super::samples::{event, object, pod, project, workload};
+use records::*;
+
 use crate::*;
 
 pub(super) async fn everything_comes_back_after_reopening(lab: &Lab) {

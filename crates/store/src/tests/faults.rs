@@ -12,6 +12,8 @@ use units::Instant;
 use super::lab::Lab;
 use super::samples::{event, project};
 use crate::testing::PgServer;
+use records::*;
+
 use crate::*;
 
 fn audit(what: &str) -> Change {

@@ -4,6 +4,8 @@ use sqlx::Connection as _;
 
 use super::samples;
 use crate::testing::PgServer;
+use records::*;
+
 use crate::*;
 
 pub(super) struct Lab {

@@ -5,6 +5,8 @@ use units::Instant;
 
 use super::lab::Lab;
 use crate::schema::{self, Dialect};
+use records::*;
+
 use crate::*;
 
 /// Rows that each version added.

@@ -8,6 +8,8 @@ use spec::{NodeTypes, Rank, Rules, Serving, ShareChange, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
 
+use records::*;
+
 use crate::*;
 
 fn share() -> ShareChange {

@@ -2,6 +2,7 @@
 
 use super::lab::Lab;
 use crate::testing::PgServer;
+
 use crate::*;
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use spec::{Framework, MASTER, WORKER};
+use crate::{Framework, MASTER, WORKER};
 
 /// The pods a run works together with, itself included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub struct Member {
 
 impl Gang {
     /// What this pod is to be told, by its framework's names. MPI needs the hostfile as well.
+    #[must_use]
     pub fn environment(
         &self,
         address: &dyn Fn(&Member) -> String,
@@ -94,6 +95,7 @@ impl Gang {
         ["OMPI_MCA_orte_default_hostfile", "HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE"];
 
     /// The hostfile that MPI needs: each worker with its slots.
+    #[must_use]
     pub fn hostfile(&self, address: &dyn Fn(&Member) -> String) -> Option<String> {
         if self.framework != Framework::Mpi {
             return None;

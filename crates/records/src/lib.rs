@@ -1,0 +1,15 @@
+//! What is written and read: rows, and the changes of them that are one transaction. Owns: their shape.
+//! Does not know how a database keeps them, nor what they mean.
+
+mod ledger;
+mod past;
+mod rows;
+
+pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
+pub use past::{Past, PastFilter};
+pub use rows::{
+    AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
+    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, NodeBody, ObjectRow,
+    PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, SampleFilter,
+    SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+};

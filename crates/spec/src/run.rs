@@ -1,0 +1,249 @@
+//! A run of a pod: what it is started from, and what is seen of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use thiserror::Error;
+use units::Instant;
+use uuid::Uuid;
+
+use crate::{Container, Gang, RegistryLogin, SecretPlace};
+
+/// Not a run key.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{0}` is not a run key (<pod uuid>.<generation>)")]
+pub struct BadRunKey(String);
+
+/// One run of one pod. A pod that is evicted and started again is a new generation, so that a
+/// late message about the old run can never be taken for the new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunKey {
+    /// The pod.
+    pub pod: Uuid,
+    /// Counts the runs of this pod from 1.
+    pub generation: u32,
+}
+
+impl std::fmt::Display for RunKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.pod, self.generation)
+    }
+}
+
+impl std::str::FromStr for RunKey {
+    type Err = BadRunKey;
+    fn from_str(text: &str) -> Result<Self, BadRunKey> {
+        let parse = || {
+            let (pod, generation) = text.rsplit_once('.')?;
+            Some(Self { pod: pod.parse().ok()?, generation: generation.parse().ok()? })
+        };
+        parse().ok_or_else(|| BadRunKey(text.to_owned()))
+    }
+}
+
+/// A share of one GPU of the node the run is placed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Index of the GPU on its node, as the node counts them.
+    pub index: u32,
+    /// What the driver calls it (NVML UUID), or a `GPU-sim-…` name for a simulated one.
+    pub uuid: String,
+    /// Whether the GPU exists only in the scheduler's books.
+    pub simulated: bool,
+    /// Share granted, in thousandths of the device.
+    pub millis: u64,
+    /// Memory of the whole device, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Everything an engine needs to start a run; complete, so that starting needs no other source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSpec {
+    /// Which run.
+    pub key: RunKey,
+    /// Name of the pod, unique in the project: `<workload>-<index>-<generation>`, or
+    /// `<workload>-<role>-<index>` where pods have roles.
+    pub pod_name: String,
+    /// Name of the workload.
+    pub workload_name: String,
+    /// Id of the workload.
+    pub workload_id: Uuid,
+    /// Name of the project.
+    pub project_name: String,
+    /// Who submitted the workload, as the control plane records it.
+    pub submitted_by: String,
+    /// Which principal that was, for good; empty where it is not known.
+    pub submitter_id: String,
+    /// Number of the pod among the workload's pods; the same after a restart.
+    pub pod_index: u32,
+    /// Node it is placed on.
+    pub node_name: String,
+    /// GPUs granted; empty for CPU-only work.
+    pub devices: Vec<Device>,
+    /// Container image, as the user named it.
+    pub image: String,
+    /// Replaces the image's entrypoint.
+    pub command: Option<Vec<String>>,
+    /// Arguments, appended to the command or entrypoint.
+    pub args: Vec<String>,
+    /// The user's environment variables; the engine adds the platform's own.
+    pub env: BTreeMap<String, String>,
+    /// Values that are nobody else's business. An engine keeps them no longer than the run needs.
+    pub secrets: Vec<Secret>,
+    /// Working directory; none means the engine's choice.
+    pub working_dir: Option<PathBuf>,
+    /// How long a stopped run may take between SIGTERM and SIGKILL.
+    pub grace_ms: u64,
+    /// CPU request in thousandths of a core.
+    pub cpu_millis: u64,
+    /// Memory request in bytes.
+    pub memory_bytes: u64,
+    /// The pods it works together with; none where it is on its own.
+    pub gang: Option<Gang>,
+    /// Whether the main process reads what somebody who attaches types; else it finds no input.
+    pub stdin: bool,
+    /// Whether the main process has a terminal.
+    pub tty: bool,
+    /// What it needs around it.
+    pub container: Container,
+    /// Who pulls its image; none = nobody in particular.
+    pub registry: Option<RegistryLogin>,
+}
+
+/// A secret value and where a run finds it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret {
+    /// Where.
+    pub to: SecretPlace,
+    /// The value.
+    pub value: String,
+}
+
+/// Without the value.
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Secret({:?})", self.to)
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// The main process returned this code.
+    Code(i32),
+    /// The main process was killed by this signal.
+    Signal(i32),
+    /// The run could not be started; the text says why.
+    CannotRun(String),
+    /// The machine could not start it at this moment, and perhaps can soon; the text says why.
+    NotStarted(String),
+    /// The kernel killed its main process because the run had more memory than it may.
+    OutOfMemory,
+    /// The run's fate is unknown: its supervisor vanished (a crash, a reboot).
+    Lost,
+}
+
+impl Exit {
+    /// Whether the main process returned zero.
+    #[must_use]
+    pub const fn success(&self) -> bool {
+        matches!(self, Self::Code(0))
+    }
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunState {
+    /// Accepted, no main process yet.
+    Starting,
+    /// Accepted, and what it needs is being fetched: what, and how far, for people.
+    Preparing(String),
+    /// Accepted, and its image cannot be pulled now: it is pulled again.
+    PullFailed(PullFailure),
+    /// The main process runs.
+    Running {
+        /// Process id of the main process on this machine, if there is one.
+        pid: Option<u32>,
+        /// When it started.
+        started_at: Instant,
+    },
+    /// The main process runs on, and so many others were killed since it was seen last, because the run had
+    /// more memory than its limit.
+    Struck(u64),
+    /// Every process of the run is gone.
+    Exited {
+        /// How.
+        exit: Exit,
+        /// When.
+        at: Instant,
+    },
+}
+
+/// A pull of an image that failed, and is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullFailure {
+    /// Which image, and what the registry or the daemon said.
+    pub why: String,
+    /// How many pulls have failed.
+    pub tries: u32,
+    /// How long until the next one.
+    pub again_in_ms: u64,
+}
+
+/// What an engine saw: the newest state of one run. May come late, twice and out of order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// Which run.
+    pub key: RunKey,
+    /// Its state.
+    pub state: RunState,
+}
+
+/// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason to
+/// refuse the run: it starts, and whoever asked is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LimitsKept {
+    /// CPU time.
+    pub cpu: bool,
+    /// Memory.
+    pub memory: bool,
+    /// Why one is not, and what to do; empty where all are.
+    pub why: String,
+}
+
+impl LimitsKept {
+    /// All of them.
+    pub const ALL: Self = Self { cpu: true, memory: true, why: String::new() };
+
+    /// What of it is not limited, in words; none where all is.
+    #[must_use]
+    pub const fn missing(&self) -> Option<&'static str> {
+        match (self.cpu, self.memory) {
+            (true, true) => None,
+            (false, true) => Some("CPU time"),
+            (true, false) => Some("memory"),
+            (false, false) => Some("CPU time and memory"),
+        }
+    }
+}
+
+/// How a GPU is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpuHealth {
+    /// Why it cannot be used; none if it can.
+    pub fault: Option<String>,
+    /// Processes of no run that compute on it and hold memory there, by process id; none where that is not
+    /// known now.
+    pub strangers: Option<BTreeMap<u32, Stranger>>,
+}
+
+/// A process that is none of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranger {
+    /// The name of its program. Its arguments are nobody's business.
+    pub name: String,
+    /// Its user.
+    pub user: String,
+    /// Memory of the GPU that it holds, in bytes.
+    pub memory_bytes: u64,
+}
