@@ -289,6 +289,7 @@ impl Dispatcher {
         self.gpus_told = self.state.gpus_seen.clone();
         let view = Arc::new(batch.view);
         self.shared.view.store(view.clone());
+        self.shared.feed.view_published();
         for (outcome, reply) in answers {
             let answer = match outcome {
                 Err(error) => Err(error),

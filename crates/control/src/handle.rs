@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::command::{Command, Record};
+use crate::feed::Feed;
 use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
 use crate::metrics::Metrics;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) look: ArcSwap<meter::Look>,
     pub(crate) traffic: ArcSwap<meter::Traffic>,
     pub(crate) events: broadcast::Sender<Arc<Event>>,
+    pub(crate) feed: Feed,
     pub(crate) metrics: Metrics,
     pub(crate) cluster: ClusterInfo,
     pub(crate) engine: Arc<dyn Engine>,
