@@ -186,7 +186,7 @@ impl Frame<'_> {
         };
         match user.and_then(|id| self.view.objects.get(User::KIND, id)) {
             Some(user) => {
-                let shown = shown_user(&self.server.logins()?, &Item::of(user)?);
+                let shown = shown_user(&self.server.logins_of(&user.key())?, &Item::of(user)?);
                 self.of(user.id.clone(), shown).map(Some)
             }
             None => Ok(None),
