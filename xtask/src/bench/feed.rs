@@ -19,7 +19,7 @@ const WORKLOADS: usize = 1_000;
 const READERS: usize = 500;
 /// Changes a second, from so many connections, and for how long.
 const CHANGES_PER_S: usize = 500;
-const CHANGING_CONNECTIONS: usize = 5;
+const CHANGING_CONNECTIONS: usize = 25;
 const SECONDS: usize = 10;
 /// What is read at once; little, since there are many readers.
 const STACK_BYTES: usize = 256 << 10;

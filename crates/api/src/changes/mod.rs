@@ -171,8 +171,7 @@ impl Reader {
     fn read(&mut self, text: &mut String) {
         let until = self.listing.unwrap_or(u64::MAX);
         let read = self.changes.read(self.version, until, CHANGES_MAX);
-        // Of a list, what was deleted before its end was never sent.
-        if self.listing.unwrap_or(self.version) < read.forgotten {
+        if misses_deletions(self.version, self.listing, read.forgotten) {
             self.list_again(ResetReason::TooOld);
             return self.read(text);
         }
@@ -245,5 +244,24 @@ impl Reader {
         };
         let _ = writeln!(text, "id: {id}");
         text.push_str(&line);
+    }
+}
+
+/// Whether a reader at a version, or in a list up to another, may have something of which the
+/// deletion was forgotten. What was deleted before the end of a list is not in it.
+fn misses_deletions(version: u64, listing: Option<u64>, forgotten: u64) -> bool {
+    listing.unwrap_or(version) < forgotten
+}
+
+#[cfg(test)]
+mod tests {
+    use super::misses_deletions;
+
+    #[test]
+    fn whoever_is_behind_a_deletion_that_was_forgotten_begins_again() {
+        assert!(misses_deletions(7, None, 8), "the deletion with version 8 was never sent");
+        assert!(!misses_deletions(8, None, 8) && !misses_deletions(0, None, 0));
+        assert!(misses_deletions(3, Some(7), 8), "it was deleted after it may have been sent");
+        assert!(!misses_deletions(3, Some(8), 8), "it was deleted before the list began");
     }
 }

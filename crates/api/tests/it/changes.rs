@@ -131,9 +131,7 @@ impl Reader {
 
     fn names(&self, kind: &str) -> Vec<&str> {
         let of_kind = self.objects.iter().filter(|((own, _), _)| own == kind);
-        let name = |one: &'_ Value| one.get("name").or(one.pointer("/meta/name")).cloned();
-        let mut names: Vec<_> =
-            of_kind.filter_map(|(_, one)| name(one).map(|_| one)).filter_map(name_of).collect();
+        let mut names: Vec<_> = of_kind.filter_map(|(_, one)| name_of(one)).collect();
         names.sort_unstable();
         names
     }
@@ -424,7 +422,8 @@ async fn change_something(server: &Server, number: usize, chance: &mut Chance) {
     let all = everything(server).await;
     let any = |kind: &str, chance: &mut Chance| {
         let ids: Vec<_> = all.keys().filter(|(own, _)| own == kind).map(|(_, id)| id).collect();
-        (!ids.is_empty()).then(|| ids[chance.below(ids.len())].clone()).unwrap_or_default()
+        let at = chance.below(ids.len().max(1));
+        ids.get(at).map(|id| (*id).clone()).unwrap_or_default()
     };
     let project: u64 = any("project", chance).parse().unwrap_or(1);
     let meta = json!({"name": format!("t{number}"), "scope": "project", "projectId": project});
