@@ -64,7 +64,21 @@ pub(super) fn run(elastane: &Path) -> Result<()> {
     rate("changes received by 500 readers", delays.len(), took.as_secs_f64(), None)?;
     line("change at a reader of 500, p50", percentile(&mut delays, 50), "ms", None)?;
     line("change at a reader of 500, p99", percentile(&mut delays, 99), "ms", Some(100.0))?;
-    line("resident memory for 500 readers", after - before, "MB", None)
+    line("resident memory for 500 readers", after - before, "MB", None)?;
+    stalled(&server, before)
+}
+
+/// Readers that ask for everything and read nothing of it.
+fn stalled(server: &Server, before: f64) -> Result<()> {
+    let mut connections = Vec::new();
+    for _ in 0..READERS {
+        let mut connection = server.connection()?;
+        connection.watch("/elastane/v1/changes")?;
+        connections.push(connection);
+    }
+    sleep(Duration::from_secs(5));
+    let after = server.resident_now_megabytes()?;
+    line("resident memory for 500 that do not read", after - before, "MB", None)
 }
 
 fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {

@@ -27,9 +27,10 @@ use sight::{Sight, resources};
 
 /// How often a silent stream says that it is there, and how far it is.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Changes that are read, and bytes that are sent, at once.
+/// Changes that are read at once.
 const CHANGES_MAX: usize = 256;
-const BYTES_MAX: usize = 256 << 10;
+/// Bytes that are sent at once. A connection that is not read from holds up to 16 times as many.
+const BYTES_MAX: usize = 16 << 10;
 
 /// Where a reader begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
