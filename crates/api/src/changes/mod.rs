@@ -91,8 +91,8 @@ pub(crate) struct Reader {
     listing: Option<u64>,
     /// What is to be sent before anything else.
     first: Option<ChangeFrame<()>>,
-    /// The last position that was sent.
-    told: u64,
+    /// The version of the last position that was sent.
+    sent: u64,
     /// It is counted while it reads.
     _watcher: Watcher,
 }
@@ -109,7 +109,7 @@ impl Reader {
         let Position { epoch, version } = changes.position();
         let _watcher = server.monitor.http.watcher();
         let after = wanted.after;
-        let (listing, first, told) = (None, None, 0);
+        let (listing, first, sent) = (None, None, 0);
         let mut reader = Self {
             server,
             caller,
@@ -120,7 +120,7 @@ impl Reader {
             version,
             listing,
             first,
-            told,
+            sent,
             _watcher,
         };
         match after {
@@ -159,7 +159,7 @@ impl Reader {
             let heartbeat = Instant::now() + HEARTBEAT;
             if timeout_at(heartbeat, self.changes.after(self.version)).await.is_err() {
                 let mut text = String::new();
-                match self.told < self.version {
+                match self.sent < self.version {
                     true => self.send_synced(&mut text),
                     false => text.push_str(":\n\n"),
                 }
@@ -205,7 +205,7 @@ impl Reader {
             let made = self.changes.text(entry, || wire::text(&self.server, entry));
             let Some(made) = made else { continue };
             if !is_listed {
-                self.told = self.version;
+                self.sent = self.version;
                 let (epoch, version) = (self.epoch, self.version);
                 // Writing to a text cannot fail.
                 let _ = writeln!(text, "id: {}", Position { epoch, version });
@@ -237,7 +237,7 @@ impl Reader {
         let Ok(line) = wire::line(frame) else { return };
         let id = match frame {
             ChangeFrame::Synced(at) => {
-                self.told = self.version;
+                self.sent = self.version;
                 at.position.as_str()
             }
             // An empty one takes back those before.
@@ -259,7 +259,7 @@ mod tests {
     use super::misses_deletions;
 
     #[test]
-    fn whoever_is_behind_a_deletion_that_was_forgotten_begins_again() {
+    fn a_reader_behind_a_forgotten_deletion_begins_again() {
         assert!(misses_deletions(7, None, 8), "the deletion with version 8 was never sent");
         assert!(!misses_deletions(8, None, 8) && !misses_deletions(0, None, 0));
         assert!(misses_deletions(3, Some(7), 8), "it was deleted after it may have been sent");

@@ -28,7 +28,7 @@ const PARAMETERS: [&str; 4] = ["kinds", "project", "workload", "after"];
 
 pub(super) fn route() -> Route<Shared> {
     let about = "Objects as they change, each whole; resumable";
-    // Each object is sent to whoever may see it.
+    // Each object is checked by itself.
     get("/elastane/v1/changes", "stream_changes", about, stream_changes).own().part::<ChangeFrame>()
 }
 

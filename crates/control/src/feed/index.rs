@@ -1,5 +1,5 @@
-//! The newest version of every object. Owns: that an object is there once, with its newest version,
-//! and how many deletions are remembered. Both bound the memory, whatever the readers do.
+//! The newest version of every object. Owns: that there is one entry for an object, with its
+//! newest version, and how many deletions are kept. Both bound the memory, whatever readers do.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -22,7 +22,7 @@ pub struct Entry {
     text: Mutex<Option<Weak<str>>>,
 }
 
-/// The text of entries, made once whoever reads them, and kept up to a number of bytes.
+/// The texts of entries: each is made once for all readers, and kept up to a number of bytes.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     kept: VecDeque<Arc<str>>,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn many_changes_of_one_object_are_one_for_who_reads_later() {
+    fn many_changes_of_one_object_are_one_for_a_later_reader() {
         let index = index(&[(1, false), (2, false), (1, false), (1, false)]);
         assert_eq!(read(&index, 0), [(2, 2), (4, 1)]);
         assert_eq!(read(&index, 2), [(4, 1)]);
@@ -193,7 +193,7 @@ mod tests {
             (1..=6).map(|id| (id, false)).chain((1..=5).map(|id| (id, true))).collect();
         let index = index(&all);
         assert_eq!(read(&index, 0), [(6, 6), (9, -3), (10, -4), (11, -5)]);
-        assert_eq!(index.read(7, u64::MAX, 100).forgotten, 8, "whoever has read 7 missed one");
+        assert_eq!(index.read(7, u64::MAX, 100).forgotten, 8, "a reader at 7 misses it");
         assert_eq!(index.by_key.len(), 4);
     }
 

@@ -131,7 +131,7 @@ impl Feed {
         self.published.send_replace(());
     }
 
-    /// Keeps the versions up to date while somebody reads them.
+    /// Keeps the versions up to date while there are readers.
     pub(crate) async fn run(shared: Arc<Shared>) -> Infallible {
         let feed = &shared.feed;
         let (mut published, mut readers) = (feed.published.subscribe(), feed.readers.subscribe());
@@ -281,5 +281,23 @@ mod tests {
         for text in ["", "17", "ab-17", "000000ab-", "000000ab-x", "-00000ab-1", "000000ab-+1"] {
             assert_eq!(Position::parse(text), None, "{text}");
         }
+    }
+
+    #[tokio::test]
+    async fn without_readers_versions_are_forgotten_and_the_next_are_of_another_epoch() {
+        let feed = Feed::default();
+        let epoch = || feed.numbered.read().unwrap().epoch;
+        let (empty, first) = (Arc::<View>::default(), epoch());
+        let projects = [(1, Arc::default())].into_iter().collect();
+        let view = Arc::new(View { projects, ..View::default() });
+        assert!(!feed.clear(), "there are none yet");
+        feed.advance(&empty, &view, false, 1).await;
+        assert_eq!(feed.done.borrow().version, 1);
+        feed.readers.send_modify(|readers| readers.now = 1);
+        assert!(!feed.clear() && epoch() == first, "there is a reader");
+        feed.readers.send_modify(|readers| readers.now = 0);
+        assert!(feed.clear() && epoch() != first && feed.done.borrow().version == 0);
+        feed.advance(&view, &view, false, 2).await;
+        assert_eq!((feed.done.borrow().version, feed.done.borrow().arrived), (0, 2));
     }
 }

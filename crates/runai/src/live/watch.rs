@@ -1,5 +1,5 @@
-//! What a live view is told: lists as they change, how the server stands, what nodes use. Owns: how
-//! often each comes, and that it goes on after the server was away and before a login runs out.
+//! What a live view shows: lists as they change, the status of the server, what nodes use. Owns: how
+//! often each comes, and that it continues after the server was away and before a login expires.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use cli_kit::exit::Error;
 
 /// How often ages go on, and between two tries to reach a server that is away.
 const TICK: Duration = Duration::from_secs(1);
-/// How often it is asked how the server stands while nothing changes.
+/// How often the status is fetched while nothing changes.
 const STATUS_EVERY: Duration = Duration::from_secs(15);
 /// The server measures this often.
 const USED_EVERY: Duration = Duration::from_secs(15);
-/// Between two lists that are told, and the part of the time that telling them may take.
+/// Between two lists that are sent to the view, and the part of the time that this may take.
 const LISTS_EVERY: Duration = Duration::from_millis(250);
 const LISTS_PART: u32 = 10;
 /// What is in the lists.
@@ -42,9 +42,9 @@ struct There {
     pods: BTreeMap<String, Pod1>,
     /// Whether it is all.
     complete: bool,
-    /// Whether something has changed since the lists were told, and since the server was asked.
-    untold: bool,
-    unasked: bool,
+    /// Whether something has changed since the lists were sent, and since the status was fetched.
+    unsent: bool,
+    is_status_old: bool,
 }
 
 impl There {
@@ -57,11 +57,11 @@ impl There {
                 ChangeKind::Project => put(&mut self.projects, id.parse().unwrap_or(0), object)?,
                 ChangeKind::Workload => put(&mut self.workloads, id, object)?,
                 ChangeKind::Pod => put(&mut self.pods, id, object)?,
-                // Nodes are part of how the server stands.
+                // Nodes are part of the status.
                 _ => {}
             },
         }
-        (self.untold, self.unasked) = (true, true);
+        (self.unsent, self.is_status_old) = (true, true);
         Ok(())
     }
 
@@ -106,14 +106,14 @@ impl Done {
     }
 }
 
-/// Whoever looks.
+/// Follows the server for a live view.
 pub(super) struct Watch {
     context: Context,
     news: Sender<News>,
     stream: ChangeStream,
     there: There,
     status: Option<(Status, Done)>,
-    /// When it was last told how the server stands.
+    /// When the status was last sent.
     ticked: Option<Instant>,
     lists: Option<Done>,
     used: Option<Instant>,
@@ -170,7 +170,7 @@ impl Watch {
             };
             match step {
                 Ok(()) => {}
-                // As whoever is logged in by now; what then comes of it counts.
+                // The login may have been renewed by another command; the next refusal counts.
                 Err(Error::Server(client::Error::NotLoggedIn { .. })) => {
                     match self.context.anew().await {
                         Ok(context) => self.begin(context),
@@ -201,21 +201,20 @@ impl Watch {
         })
     }
 
-    /// Tells what is to be told by now; answers when that is again.
+    /// Sends what is due; answers when something is due again.
     async fn look(&mut self) -> Result<Instant, Error> {
         let (now, mut next) = (Instant::now(), Instant::now() + TICK);
         let client = self.context.client.clone();
-        let due = self
-            .status
-            .as_ref()
-            .map(|(_, done)| done.again(if self.there.unasked { TICK } else { STATUS_EVERY }));
+        let due = self.status.as_ref().map(|(_, done)| {
+            done.again(if self.there.is_status_old { TICK } else { STATUS_EVERY })
+        });
         if due.is_none_or(|due| due <= now) {
             session::renew(&mut self.context).await?;
-            self.there.unasked = false;
+            self.there.is_status_old = false;
             let status = self.context.client.status().await?;
             self.status = Some((status, Done::since(now)));
             self.ticked = None;
-        } else if let Some(due) = due.filter(|_| self.there.unasked) {
+        } else if let Some(due) = due.filter(|_| self.there.is_status_old) {
             next = next.min(due);
         }
         let is_due = self.ticked.is_none_or(|at| at + TICK <= now);
@@ -227,9 +226,9 @@ impl Watch {
             self.tell(News::Looked(Box::new(status), client.clone())).await;
         }
         let due = self.lists.map(|done| done.again(LISTS_EVERY));
-        if self.there.complete && self.there.untold {
+        if self.there.complete && self.there.unsent {
             if due.is_none_or(|due| due <= now) {
-                self.there.untold = false;
+                self.there.unsent = false;
                 let lists = self.there.lists();
                 self.lists = Some(Done::since(now));
                 self.tell(lists).await;
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_told_at_once_but_not_all_the_time_where_there_are_many() {
+    fn lists_are_sent_at_once_but_not_all_the_time_where_there_are_many() {
         let at = Instant::now();
         let after = |took_ms| {
             let done = Done { at, took: Duration::from_millis(took_ms) };
