@@ -138,6 +138,11 @@ impl Reader {
         names
     }
 
+    fn ids(&self, kind: &str) -> Vec<String> {
+        let of_kind = self.objects.keys().filter(|(own, _)| own == kind);
+        of_kind.map(|(_, id)| id.clone()).collect()
+    }
+
     /// Reads until it has what the lists show.
     async fn has_everything(&mut self, server: &Server) {
         loop {
@@ -262,6 +267,44 @@ async fn a_department_changes_with_the_projects_that_it_lists() {
     assert_eq!(status, StatusCode::CREATED, "{made}");
     let department = reader.about("department").await;
     assert_eq!(department["object"]["children"][2]["name"], "team-c");
+}
+
+#[tokio::test]
+async fn what_shows_another_object_changes_with_it() {
+    let server = Server::with_teams().await;
+    // It names no node pool, so it shows all of them.
+    server.train("a1", 9).await;
+    let mut reader = Reader::new(&server, "").await;
+    let cluster = server.cluster_id();
+    let (pools, one) = ("/api/v1/node-pools", format!("/api/v1/clusters/{cluster}"));
+    let team = |gpus| json!({"resources": [{"gpu": {"deserved": gpus}}]});
+    let department = "/api/v1/org-unit/departments/1";
+    for (method, path, body) in [
+        (
+            "POST",
+            pools,
+            json!({"name": "fast", "labelKey": "a", "labelValue": "b", "clusterId": cluster}),
+        ),
+        (
+            "POST",
+            pools,
+            json!({"name": "slow", "labelKey": "a", "labelValue": "c", "clusterId": cluster}),
+        ),
+        // Of a node pool, the name of the cluster.
+        ("PUT", &*one, json!({"name": "renamed"})),
+        // A project says where it was given more than its department has.
+        ("PUT", department, team(1)),
+        ("PUT", department, team(8)),
+    ] {
+        reader.has_everything(&server).await;
+        let (status, answer) = server.raw(method, path, &body.to_string()).await;
+        assert!(status.is_success(), "{method} {path}: {answer}");
+    }
+    reader.has_everything(&server).await;
+    for pool in reader.ids("node-pool").into_iter().filter(|id| id != "1") {
+        delete(&server, &format!("{pools}/{pool}")).await;
+        reader.has_everything(&server).await;
+    }
 }
 
 #[tokio::test]
