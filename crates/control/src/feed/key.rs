@@ -32,7 +32,7 @@ pub enum Key {
 pub struct Place {
     /// Whose it is.
     pub scope: Scope,
-    /// The department around it. It is kept because a deleted project can no longer be asked for it.
+    /// The department around it. Kept here because a deleted project no longer has one.
     pub department: Option<u64>,
 }
 

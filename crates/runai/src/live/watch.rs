@@ -1,5 +1,5 @@
-//! What a live view shows: lists as they change, the status of the server, what nodes use. Owns: how
-//! often each comes, and that it continues after the server was away and before a login expires.
+//! What a live view shows: lists as they change, the status of the server, what nodes use. Owns:
+//! how often each comes, and that it continues after the server was away and before a login expires.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -246,7 +246,7 @@ impl Watch {
     }
 
     async fn tell(&self, news: News) {
-        // Nobody hears it when the view has ended, and then this ends too.
+        // There is no receiver once the view has ended, and then this ends as well.
         let _ended = self.news.send(news).await;
     }
 }
