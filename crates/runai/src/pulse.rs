@@ -62,8 +62,8 @@ impl Pulse {
 pub(super) struct Watch(Option<Pulse>);
 
 impl Watch {
-    /// What changes where the answer to an intent does. What is not in the stream is asked for every
-    /// second.
+    /// What changes where the answer to an intent does. What is not in the stream is asked for
+    /// every second.
     pub(super) fn of(intent: &Intent, context: &Context) -> Self {
         let project = |all: bool| context.project().ok().filter(|_| !all);
         let (kinds, project) = match intent {

@@ -1,5 +1,6 @@
 //! What a live view shows: lists as they change, the status of the server, what nodes use. Owns:
-//! how often each comes, and that it continues after the server was away and before a login expires.
+//! how often each comes, and that it continues after the server was away and before a login
+//! expires.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
