@@ -5,6 +5,7 @@
 mod build;
 mod cli;
 mod costs;
+mod feed;
 mod http;
 mod lists;
 mod load;
@@ -71,7 +72,7 @@ impl Options {
 }
 
 /// Parts that can be measured alone.
-const PARTS: [&str; 3] = ["costs", "load", "lists"];
+const PARTS: [&str; 4] = ["costs", "load", "lists", "feed"];
 
 /// Measures the binaries in a folder and prints a line for each number.
 ///
@@ -88,6 +89,7 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     match options.only.as_deref() {
         Some("costs") => return costs::run(&elastane, sizes),
         Some("load") => return load::run(&elastane),
+        Some("feed") => return feed::run(&elastane),
         Some(_) => return lists::run(&elastane, sizes),
         None => {}
     }
@@ -99,6 +101,7 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     memory(&elastane)?;
     at_rest(&elastane)?;
     load::run(&elastane)?;
+    feed::run(&elastane)?;
     lists::run(&elastane, &[lists::WORKLOADS])?;
     costs::run(&elastane, sizes)?;
     bytes_of(binaries)?;

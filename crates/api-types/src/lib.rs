@@ -7,6 +7,7 @@
 mod access;
 mod asset;
 mod audit;
+mod change;
 mod cluster;
 mod department;
 mod fault;
@@ -52,6 +53,7 @@ pub use asset::{
     WorkloadSupportedTypes,
 };
 pub use audit::{AuditLog, GetAuditLogs200Response};
+pub use change::{Change, ChangeFrame, ChangeKind, ChangePosition, ChangeReset, ResetReason};
 pub use cluster::{
     ClusterCreationRequest, ClusterDisplayedStatus, ClusterInstallationInfoResponse,
     ClusterUpdateRequest, CountResponse, DisplayedCluster, GpuInfo, Node, NodeLabels, NodePlatform,

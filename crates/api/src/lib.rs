@@ -11,6 +11,7 @@
 
 mod access;
 mod assets;
+mod changes;
 mod connections;
 mod convert;
 mod edge;

@@ -20,8 +20,10 @@ use crate::suggest;
 use crate::table::Table;
 use crate::yaml;
 
-/// Between two looks of `--watch`.
-const WATCH_EVERY: Duration = Duration::from_secs(1);
+/// Between two looks of `--watch`, where the server does not say what changes.
+pub const WATCH_EVERY: Duration = Duration::from_secs(1);
+/// How often a terminal shows how old things are by now.
+const AGES_EVERY: Duration = Duration::from_secs(5);
 
 /// In which form an answer is printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -354,6 +356,16 @@ pub async fn show(
     raw: &mut dyn Write,
     answer: impl AsyncFn(&mut dyn Write) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    show_after(how, raw, answer, async || tokio::time::sleep(WATCH_EVERY).await).await
+}
+
+/// The same, where `change` returns when the answer may be another.
+pub async fn show_after(
+    how: &How,
+    raw: &mut dyn Write,
+    answer: impl AsyncFn(&mut dyn Write) -> Result<(), Error>,
+    mut change: impl AsyncFnMut(),
+) -> Result<(), Error> {
     let mut screen = Screen::of(how);
     loop {
         let mut bytes = Vec::new();
@@ -363,7 +375,15 @@ pub async fn show(
         if !how.watch {
             return Ok(());
         }
-        tokio::time::sleep(WATCH_EVERY).await;
+        let age = tokio::time::sleep(AGES_EVERY);
+        if screen.is_terminal {
+            tokio::select! {
+                () = change() => {}
+                () = age => {}
+            }
+        } else {
+            change().await;
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! from "not understood". Refuses to know: what is shown to a person, and how the server works.
 
 mod assets;
+mod changes;
 mod config_maps;
 mod departments;
 mod find;
@@ -17,6 +18,7 @@ mod trust;
 mod visit;
 mod workloads;
 
+pub use changes::{ChangeStream, Watched};
 pub use find::{
     Found, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
 };

@@ -326,6 +326,7 @@ impl Dispatcher {
         self.gpus_told = self.state.gpus_seen.clone();
         let view = Arc::new(batch.view);
         self.shared.view.store(view.clone());
+        self.shared.feed.view_published();
         self.ask_scheduler(batch.ops, batch.decides);
         for Pending { outcome, waits, reply } in answers {
             let subject = match outcome {

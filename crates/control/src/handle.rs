@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::Readiness;
 use crate::command::{Command, Record, Wanted};
+use crate::feed::Feed;
 use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
 use crate::metrics::Metrics;
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
     pub(crate) look: ArcSwap<meter::Look>,
     pub(crate) traffic: ArcSwap<meter::Traffic>,
     pub(crate) events: broadcast::Sender<Arc<Event>>,
+    pub(crate) feed: Feed,
     pub(crate) metrics: Metrics,
     pub(crate) cluster: ClusterInfo,
     pub(crate) engine: Arc<dyn Engine>,

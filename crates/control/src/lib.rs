@@ -21,6 +21,7 @@ mod ending;
 mod error;
 mod executor;
 mod expiry;
+pub mod feed;
 mod gang;
 mod handle;
 mod health;

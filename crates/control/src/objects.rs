@@ -201,6 +201,11 @@ impl Objects {
         self.0.get(kind)
     }
 
+    /// Every kind of which there was ever one.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.0.keys()
+    }
+
     /// Those of a kind, in order of creation.
     #[must_use]
     pub fn all(&self, kind: &str) -> Vec<Arc<Object>> {

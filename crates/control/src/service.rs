@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::dispatcher::{Dispatcher, Inbox};
+use crate::feed::Feed;
 use crate::handle::Shared;
 use crate::health::{Troubles, Watch};
 use crate::meter::{IdleSince, Look, Meter, Traffic};
@@ -28,6 +29,7 @@ pub struct Service {
     dispatcher: Dispatcher,
     meter: Meter,
     watch: Watch,
+    shared: Arc<Shared>,
 }
 
 impl std::fmt::Debug for Service {
@@ -59,6 +61,7 @@ impl Service {
             look: ArcSwap::from_pointee(Look::default()),
             traffic: ArcSwap::from_pointee(Traffic::default()),
             events,
+            feed: Feed::default(),
             metrics: Metrics::default(),
             cluster,
             engine: options.engine.clone(),
@@ -80,7 +83,8 @@ impl Service {
         let opened = Dispatcher::open(options, line.clone(), shared.clone(), inbox, snapshot);
         let dispatcher = opened.await?;
         let meter = Meter::new(shared.clone(), line, nodes, idle, kept);
-        Ok((Self { dispatcher, meter, watch }, Handle::new(requests, looks, shared)))
+        let handle = Handle::new(requests, looks, shared.clone());
+        Ok((Self { dispatcher, meter, watch, shared }, handle))
     }
 
     /// Serves until `shutdown` is done. No run is stopped by that.
@@ -88,10 +92,11 @@ impl Service {
     /// # Errors
     /// The engine's stream of observations has ended: nothing can be decided without it.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), Error> {
-        let Self { dispatcher, meter, watch } = self;
+        let Self { dispatcher, meter, watch, shared } = self;
         let mut beside = JoinSet::new();
         beside.spawn(meter.run());
         beside.spawn(watch.run());
+        beside.spawn(Feed::run(shared));
         let mut lost = None;
         let shutdown = async {
             tokio::select! {

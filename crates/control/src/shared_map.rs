@@ -1,6 +1,7 @@
 //! An ordered map of which a copy costs little. Owns: that copies share what has not changed since.
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
@@ -9,11 +10,14 @@ use std::sync::Arc;
 /// 100,000 entries both are a few microseconds.
 const PART_MAX: usize = 128;
 
+/// The entries of a map, in parts of which each is shared or not.
+type Parts<K, V> = Vec<Arc<Vec<(K, V)>>>;
+
 /// An ordered map in parts, which copies share until one of them changes: what readers see is
 /// replaced after every decision, and only what changed is to be paid for.
 pub struct SharedMap<K, V> {
     /// None is empty, and all keys of one are below those of the next.
-    parts: Vec<Arc<Vec<(K, V)>>>,
+    parts: Parts<K, V>,
     len: usize,
 }
 
@@ -107,6 +111,85 @@ impl<K: Ord, V> SharedMap<K, V> {
     }
 }
 
+impl<K: Ord, V: PartialEq> SharedMap<K, V> {
+    /// The keys whose values differ between two maps, in order, with the value before and the value
+    /// now. Parts that the maps share are skipped, so of a copy this costs what was changed in it.
+    pub fn diff<'a>(
+        before: &'a Self,
+        now: &'a Self,
+    ) -> impl Iterator<Item = (&'a K, Option<&'a V>, Option<&'a V>)> {
+        let (mut old, mut new) = (Cursor::new(&before.parts), Cursor::new(&now.parts));
+        std::iter::from_fn(move || {
+            loop {
+                // All keys below a shared part are read in both maps before either enters it.
+                if old.shared_part(&new) {
+                    old.skip_part();
+                    new.skip_part();
+                    continue;
+                }
+                let order = match (old.entry(), new.entry()) {
+                    (None, None) => return None,
+                    (Some(_), None) => Ordering::Less,
+                    (None, Some(_)) => Ordering::Greater,
+                    (Some((left, _)), Some((right, _))) => left.cmp(right),
+                };
+                let was = if order.is_le() { old.take() } else { None };
+                let is = if order.is_ge() { new.take() } else { None };
+                match (was, is) {
+                    (Some((_, was)), Some((_, is))) if was == is => {}
+                    (Some((key, was)), is) => return Some((key, Some(was), is.map(|(_, is)| is))),
+                    (None, Some((key, is))) => return Some((key, None, Some(is))),
+                    (None, None) => return None,
+                }
+            }
+        })
+    }
+}
+
+/// A place in the entries of a map.
+struct Cursor<'a, K, V> {
+    parts: &'a [Arc<Vec<(K, V)>>],
+    /// Number of the next entry in the first part.
+    number: usize,
+}
+
+impl<'a, K, V> Cursor<'a, K, V> {
+    const fn new(parts: &'a Parts<K, V>) -> Self {
+        Self { parts: parts.as_slice(), number: 0 }
+    }
+
+    /// The next entry.
+    fn entry(&self) -> Option<&'a (K, V)> {
+        self.parts.first()?.get(self.number)
+    }
+
+    /// The next entry; the place is behind it afterwards.
+    fn take(&mut self) -> Option<(&'a K, &'a V)> {
+        let part = self.parts.first()?;
+        let (key, value) = part.get(self.number)?;
+        self.number += 1;
+        if self.number == part.len() {
+            self.skip_part();
+        }
+        Some((key, value))
+    }
+
+    /// Whether both are at the beginning of a part that both maps have.
+    fn shared_part(&self, other: &Self) -> bool {
+        let both = self.parts.first().zip(other.parts.first());
+        self.number == 0
+            && other.number == 0
+            && both.is_some_and(|(own, other)| Arc::ptr_eq(own, other))
+    }
+
+    const fn skip_part(&mut self) {
+        if let Some((_, rest)) = self.parts.split_first() {
+            self.parts = rest;
+        }
+        self.number = 0;
+    }
+}
+
 impl<K: Ord + Borrow<Q>, Q: Ord + ?Sized, V> Index<&Q> for SharedMap<K, V> {
     type Output = V;
 
@@ -184,7 +267,8 @@ impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for SharedMap<K, V> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -217,6 +301,54 @@ mod tests {
             is_like(&map, &like);
             is_like(&before, &like_before);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn a_diff_has_what_differs_and_nothing_else(
+            first in vec((0..3000_u16, 0..3_u32), 0..900),
+            then in vec((0..3000_u16, proptest::option::of(0..3_u32)), 0..300),
+        ) {
+            let before: SharedMap<_, _> = first.into_iter().collect();
+            let mut now = before.clone();
+            for (key, value) in then {
+                match value {
+                    Some(value) => now.insert(key, value),
+                    None => now.remove(&key),
+                };
+            }
+            let keys: BTreeSet<u16> = before.keys().chain(now.keys()).copied().collect();
+            let both = keys.iter().map(|key| (key, before.get(key), now.get(key)));
+            let expected: Vec<_> = both.filter(|(_, was, is)| was != is).collect();
+            prop_assert_eq!(SharedMap::diff(&before, &now).collect::<Vec<_>>(), expected);
+            let unrelated: SharedMap<_, _> = now.iter().map(|(key, value)| (*key, *value)).collect();
+            prop_assert_eq!(SharedMap::diff(&unrelated, &now).count(), 0);
+        }
+    }
+
+    /// A value that counts how often it is compared.
+    #[derive(Clone)]
+    struct Counted(u32, Arc<AtomicUsize>);
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Self) -> bool {
+            self.1.fetch_add(1, Relaxed);
+            self.0 == other.0
+        }
+    }
+
+    #[test]
+    fn a_diff_reads_the_parts_that_changed_and_no_other() {
+        let compared = Arc::new(AtomicUsize::new(0));
+        let value = |n| Counted(n, compared.clone());
+        let before: SharedMap<u32, Counted> = (0..100_000).map(|n| (2 * n, value(n))).collect();
+        let mut now = before.clone();
+        now.insert(100_000, value(7));
+        now.insert(20_001, value(7));
+        now.remove(&40_000);
+        let found: Vec<_> = SharedMap::diff(&before, &now).map(|(key, _, _)| *key).collect();
+        assert_eq!(found, [20_001, 40_000, 100_000]);
+        assert!(compared.load(Relaxed) <= 3 * PART_MAX, "{compared:?}");
     }
 
     #[test]

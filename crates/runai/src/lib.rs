@@ -28,6 +28,7 @@ mod meaning;
 mod metrics;
 mod objects;
 mod open;
+mod pulse;
 mod request;
 mod rows;
 mod session;
@@ -54,13 +55,13 @@ use args::older::Older;
 pub use args::tree as command_line;
 pub use args::values::{key_value, seconds};
 use cli_kit::exit::{self, Error};
-use cli_kit::output::show;
 use cli_kit::plain::{self, Plain};
 use cli_kit::settings::{Env, TableStyle};
 use context::Context;
 use intent::{Alone, Intent};
 pub use list::projects_v2 as projects_table;
 pub use manifest::yaml;
+use pulse::Watch;
 pub use submission::{Submission, submission};
 
 /// Runs a command line, the program's name included.
@@ -180,57 +181,62 @@ async fn run_alone(
 
 /// Prints what a list or a description says, and again where that is asked for.
 async fn look(intent: &Intent, context: &Context, raw: &mut dyn Write) -> Result<(), Error> {
+    let mut watch = Watch::of(intent, context);
     match intent {
         Intent::ListWorkloads(list) => {
-            show(&list.how, raw, async |out| list::workloads(list, context, out).await).await
+            watch.show(&list.how, raw, async |out| list::workloads(list, context, out).await).await
         }
         Intent::ListProjects(dialect, page, how) => {
             let list = async |out: &mut dyn Write| {
                 list::projects(*dialect, *page, how, context, out).await
             };
-            show(how, raw, list).await
+            watch.show(how, raw, list).await
         }
         Intent::ListNodes(dialect, names, page, how) => {
             let list = async |out: &mut dyn Write| {
                 list::nodes(*dialect, names, *page, how, context, out).await
             };
-            show(how, raw, list).await
+            watch.show(how, raw, list).await
         }
         Intent::ListClusters(dialect, page, how) => {
             let list = async |out: &mut dyn Write| {
                 list::clusters(*dialect, *page, how, context, out).await
             };
-            show(how, raw, list).await
+            watch.show(how, raw, list).await
         }
         Intent::ListObjects(list) => {
-            show(&list.how, raw, async |out| objects::list(list, context, out).await).await
+            watch.show(&list.how, raw, async |out| objects::list(list, context, out).await).await
         }
         Intent::DescribeObject(of, name, how) => {
-            show(how, raw, async |out| objects::describe(*of, name, how, context, out).await).await
+            watch
+                .show(how, raw, async |out| objects::describe(*of, name, how, context, out).await)
+                .await
         }
         Intent::Describe(one) => {
-            show(&one.how, raw, async |out| describe::workload(one, context, out).await).await
+            watch.show(&one.how, raw, async |out| describe::workload(one, context, out).await).await
         }
         Intent::Explain(of, how) => {
-            show(how, raw, async |out| explain::run(of, how, context, out).await).await
+            watch.show(how, raw, async |out| explain::run(of, how, context, out).await).await
         }
         Intent::Metrics(asked) => {
             let list = async |out: &mut dyn Write| metrics::run(asked, context, out).await;
-            show(&asked.how, raw, list).await
+            watch.show(&asked.how, raw, list).await
         }
         Intent::DescribeNodes(names, how) => {
-            show(how, raw, async |out| describe::nodes(names, how, context, out).await).await
+            watch.show(how, raw, async |out| describe::nodes(names, how, context, out).await).await
         }
         Intent::TopNodes { names, details, how } => {
             let list =
                 async |out: &mut dyn Write| top::nodes(names, *details, how, context, out).await;
-            show(how, raw, list).await
+            watch.show(how, raw, list).await
         }
         Intent::TopJobs { all_projects, how } => {
-            show(how, raw, async |out| top::jobs(*all_projects, how, context, out).await).await
+            watch
+                .show(how, raw, async |out| top::jobs(*all_projects, how, context, out).await)
+                .await
         }
         Intent::Whoami(how) => {
-            show(how, raw, async |out| account::whoami(how, context, out).await).await
+            watch.show(how, raw, async |out| account::whoami(how, context, out).await).await
         }
         _ => Ok(()),
     }

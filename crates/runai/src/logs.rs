@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use api_types::Workload;
 use client::{LogPosition, LogStream};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::context::Context;
 use super::intent::Target;
+use super::pulse::Pulse;
 use super::rows;
 use super::wait::is_lost;
 use cli_kit::exit::Error;
@@ -78,6 +79,7 @@ async fn next_run(
     };
     let since = Instant::now();
     let (mut told, mut lost, mut pause) = (false, None, ASK_EVERY);
+    let mut pulse = Pulse::of_workload(&context.client, id);
     loop {
         let asked = match lost {
             None => begun_since(id, run, which.timestamps, context).await,
@@ -99,7 +101,8 @@ async fn next_run(
         if since.elapsed() > TOLD_AFTER && !std::mem::replace(&mut told, true) {
             tell(&format!("this run of {} has ended; waiting for the next one", of.name));
         }
-        sleep(pause).await;
+        // A run is known a moment before its output can be read, which is no change of it.
+        drop(timeout(pause, pulse.beat(pause)).await);
         pause = (pause * 2).min(ASK_MAX);
     }
 }

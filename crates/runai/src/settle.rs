@@ -4,10 +4,11 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use api_types as wire;
-use tokio::time::{Instant, sleep};
+use api_types::{self as wire, ChangeKind};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::context::Context;
+use super::pulse::Pulse;
 use cli_kit::exit::Error;
 
 /// How long the command stays to see its workload settle.
@@ -18,7 +19,7 @@ const OTHERS_WAIT_MAX: Duration = Duration::from_millis(400);
 const OTHERS_MAX: u64 = 100;
 /// A deleted workload may take its grace to stop; this long the command stays to see it gone.
 const GONE_WAIT_MAX: Duration = Duration::from_secs(10);
-/// Between two looks.
+/// Between two looks, where the server does not say what changes.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// A change is decided within a few milliseconds of the event that caused it.
 const DECIDED_WITHIN: Duration = Duration::from_millis(40);
@@ -29,10 +30,11 @@ pub(super) const AT_ONCE_MAX: usize = 16;
 /// behind shows the outcome. The submission stands whatever is seen here.
 pub(super) async fn settle_own(id: &str, context: &Context) -> Result<(), Error> {
     let deadline = Instant::now() + OWN_WAIT_MAX;
+    let mut pulse = Pulse::of_workload(&context.client, id);
     while Instant::now() < deadline {
         match context.client.workload(id).await {
             Ok(workload) if settled(&workload) => break,
-            Ok(_) => sleep(LOOK_EVERY).await,
+            Ok(_) => drop(timeout_at(deadline, pulse.beat(LOOK_EVERY)).await),
             // It was deleted meanwhile, or the server went away: nothing to wait for.
             Err(error) => {
                 tracing::debug!("stopped waiting for {id}: {error}");
@@ -60,9 +62,12 @@ fn settled(workload: &wire::Workload) -> bool {
 pub(super) async fn settle_others(context: &Context) {
     sleep(DECIDED_WITHIN).await;
     let deadline = Instant::now() + OTHERS_WAIT_MAX;
+    let mut pulse = Pulse::new(&context.client, &[ChangeKind::Workload], None);
     while Instant::now() < deadline {
         match context.client.unfinished_if_few(OTHERS_MAX).await {
-            Ok(Some(workloads)) if workloads.iter().any(in_transition) => sleep(LOOK_EVERY).await,
+            Ok(Some(workloads)) if workloads.iter().any(in_transition) => {
+                drop(timeout_at(deadline, pulse.beat(LOOK_EVERY)).await);
+            }
             Ok(_) => return,
             Err(error) => {
                 tracing::debug!("stopped waiting: {error}");
@@ -78,13 +83,14 @@ pub(super) async fn settle_gone(
     context: &Context,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + GONE_WAIT_MAX;
+    let mut pulse = Pulse::new(&context.client, &[ChangeKind::Workload], None);
     // Of many, only the number that is left is asked for.
     if let Some(first) = deleted.first().filter(|_| deleted.len() > AT_ONCE_MAX) {
         while Instant::now() < deadline {
             if context.client.deleting(&first.project_name).await? == 0 {
                 return Ok(());
             }
-            sleep(LOOK_EVERY).await;
+            drop(timeout_at(deadline, pulse.beat(LOOK_EVERY)).await);
         }
     }
     loop {
@@ -122,7 +128,7 @@ pub(super) async fn settle_gone(
             }
             return Ok(());
         }
-        sleep(LOOK_EVERY).await;
+        drop(timeout_at(deadline, pulse.beat(LOOK_EVERY)).await);
     }
 }
 

@@ -8,11 +8,12 @@ use api_types::{SessionEnd, TerminalSize, Workload};
 use client::{Exec, Printed, Receiver, Sender, Typed, Visit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
 use super::intent::{ATTACH_WAIT_S, Target, Tie};
 use super::logs::refuse_resting;
+use super::pulse::Pulse;
 use super::terminal::{self, Page, Raw};
 use super::wait;
 use cli_kit::exit::Error;
@@ -23,6 +24,7 @@ use cli_kit::suggest;
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 /// How long `attach` waits for a pod to run.
 const ATTACH_WAIT: Duration = Duration::from_secs(ATTACH_WAIT_S);
+/// Between two looks, where the server does not say what changes.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Keys that leave what was attached to: Ctrl-P, Ctrl-Q.
 const LEAVE: [u8; 2] = [0x10, 0x11];
@@ -111,6 +113,7 @@ async fn attach_to(
 async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<String, Error> {
     let until = Instant::now() + ATTACH_WAIT;
     let mut told = false;
+    let mut pulse = Pulse::of_workload(&context.client, id);
     loop {
         let pods = context.client.pods(id).await?;
         let is_it = |one: &&api_types::Pod1| pod.is_none_or(|name| name == one.name);
@@ -129,7 +132,8 @@ async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<
             tell("Waiting for pod to start running...");
             told = true;
         }
-        sleep(LOOK_EVERY).await;
+        // That the time has passed is seen above.
+        drop(timeout_at(until, pulse.beat(LOOK_EVERY)).await);
     }
 }
 

@@ -4,18 +4,20 @@
 use std::time::Duration;
 
 use api_types::Workload;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
 use super::intent::{Target, Until, Wait};
 use super::logs::{AWAY_MAX, is_away};
+use super::pulse::Pulse;
 use cli_kit::exit::{self, Error};
 use cli_kit::plain::{tell, tell_all};
 
-/// The first look comes at once, later ones less and less often.
+/// Where the server does not say what changes, the first look comes at once, later ones less and less
+/// often.
 const LOOK_FIRST: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
-/// How often somebody looks who is to start at once.
+/// The same for what is to start at once.
 const LOOK_SOON: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(wait: Wait, context: &Context) -> Result<(), Error> {
@@ -52,6 +54,7 @@ async fn one(
     };
     let id = found.id.clone();
     let mut pause = LOOK_FIRST;
+    let mut pulse = Pulse::of_workload(&context.client, &id);
     let mut last = (String::new(), found);
     let mut lost = None;
     loop {
@@ -64,7 +67,12 @@ async fn one(
             let (said, workload) = last;
             return Err(Error::Failed(format!("{} is still {said}", workload.name)));
         }
-        sleep(deadline.map_or(pause, |deadline| pause.min(deadline - now))).await;
+        let change = pulse.beat(pause);
+        match deadline {
+            // That it has passed is seen above.
+            Some(deadline) => drop(timeout_at(deadline, change).await),
+            None => change.await,
+        }
         pause = (pause * 2).min(LOOK_MAX);
         // As things are now: it may wait for longer than a login lasts.
         let looked = match lost {
@@ -116,6 +124,7 @@ pub(super) async fn to_run(
 ) -> Result<Option<Workload>, Error> {
     let until = Instant::now() + within;
     let mut told = false;
+    let mut pulse = Pulse::of_workload(&context.client, id);
     loop {
         let workload = context.client.workload(id).await?;
         let Workload { name, project_name, phase, additional_fields, .. } = &workload;
@@ -142,7 +151,8 @@ pub(super) async fn to_run(
         if !std::mem::replace(&mut told, true) {
             tell("Waiting for pod to start running...");
         }
-        sleep(LOOK_SOON).await;
+        // That the time has passed is seen above.
+        drop(timeout_at(until, pulse.beat(LOOK_SOON)).await);
     }
 }
 

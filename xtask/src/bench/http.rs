@@ -81,6 +81,15 @@ impl Connection {
         Ok(())
     }
 
+    /// Reads the next line of a stream, with its end.
+    pub(crate) fn read_line_into(&mut self, line: &mut Vec<u8>) -> Result<()> {
+        line.clear();
+        if self.stream.read_until(b'\n', line)? == 0 {
+            bail!("the server closed the connection");
+        }
+        Ok(())
+    }
+
     fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line)? == 0 {

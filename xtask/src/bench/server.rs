@@ -157,6 +157,11 @@ impl Server {
     pub(crate) fn resident_megabytes(&self) -> Result<f64> {
         // It looks every 5 s whether it has grown, and releases what it does not need.
         std::thread::sleep(Duration::from_secs(6));
+        self.resident_now_megabytes()
+    }
+
+    /// Memory the server has in RAM now, in millions of bytes.
+    pub(crate) fn resident_now_megabytes(&self) -> Result<f64> {
         megabytes(&Path::new("/proc").join(self.pid()?.to_string()))
     }
 

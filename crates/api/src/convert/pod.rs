@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api_types::{Container1, Pod1, TENANT_ID};
 use control::view::{PodState, PodView, View, WorkloadView};
 use units::{Instant, Resources};
+use uuid::Uuid;
 
 use super::Context;
 use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};
@@ -31,6 +32,11 @@ impl PodRow {
     /// Whether it is, or is to be: a replica that is neither is not there.
     pub(crate) fn is_shown(&self) -> bool {
         self.pod().wanted || self.pod().node_name.is_some()
+    }
+
+    /// The id of the pod.
+    pub(crate) fn id(&self) -> Uuid {
+        self.pod().id
     }
 
     fn pod(&self) -> &PodView {

@@ -167,6 +167,13 @@ impl Login {
     }
 }
 
+impl Item<Login> {
+    /// Whose it is, and when it was.
+    fn login(&self) -> (String, Time) {
+        (self.object.owner.clone(), Time(Instant(self.body.at_ms)))
+    }
+}
+
 impl Family for Login {
     const KIND: &'static str = "login";
 }
@@ -197,10 +204,15 @@ impl Server {
 impl State {
     /// When each principal, `user/<id>`, got its last token.
     pub(crate) fn logins(&self) -> Result<BTreeMap<String, Time>, Fault> {
-        let all = self.all::<Login>()?;
-        let one =
-            |login: &Item<Login>| (login.object.owner.clone(), Time(Instant(login.body.at_ms)));
-        Ok(all.iter().map(one).collect())
+        Ok(self.all::<Login>()?.iter().map(Item::login).collect())
+    }
+
+    /// The same of one of them.
+    pub(crate) fn logins_of(&self, principal: &str) -> Result<BTreeMap<String, Time>, Fault> {
+        let view = self.control.view();
+        let all = view.objects.shelf(Login::KIND).into_iter().flat_map(|all| all.values());
+        let own = all.filter(|object| object.owner == principal);
+        own.map(|object| Ok(Item::<Login>::of(object)?.login())).collect()
     }
 
     /// Ends what a user has of a family: sessions, keys.

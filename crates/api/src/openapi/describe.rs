@@ -141,6 +141,11 @@ impl Description {
         self.success = (status, response.content("application/json", content).build());
     }
 
+    /// Answers server-sent events.
+    pub(crate) fn answers_events(&mut self) {
+        self.answers_text("text/event-stream", "Server-sent events, without end");
+    }
+
     fn answers_text(&mut self, media_type: &str, about: &str) {
         let schema = ObjectBuilder::new().schema_type(Type::String);
         let content = ContentBuilder::new().schema(Some(schema)).build();
@@ -272,7 +277,7 @@ impl Output for JsonText {
 
 impl<S> Output for Sse<S> {
     fn describe(to: &mut Description) {
-        to.answers_text("text/event-stream", "Server-sent events, without end");
+        to.answers_events();
     }
 }
 

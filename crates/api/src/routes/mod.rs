@@ -2,6 +2,7 @@
 
 mod assets;
 mod audit;
+mod changes;
 mod config_maps;
 mod credentials;
 mod departments;
@@ -45,6 +46,8 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
 use control::view::NodeView;
 use tower_http::catch_panic::CatchPanicLayer;
+
+pub(crate) use users::wire as shown_user;
 
 use crate::access::{Access, Where, authorise};
 use crate::edge::{
@@ -253,7 +256,7 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
     ];
     let server = [health, described, page, down, status, snapshot, asked, stream, labels];
     let own = server.into_iter().chain(drills).chain(of_workload).chain(visits::routes());
-    let own = own.chain(tickets::routes()).chain([prometheus::route()]);
+    let own = own.chain(tickets::routes()).chain([prometheus::route(), changes::route()]);
     own.map(|route| route.of("Elastane"))
 }
 

@@ -60,7 +60,8 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     users.into_iter().map(|route| route.of("Users").rows::<User2>())
 }
 
-fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> User2 {
+/// A user as the wire shows it.
+pub(crate) fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> User2 {
     let object = &user.object;
     User2 {
         id: object.id.clone(),

@@ -7,6 +7,7 @@ mod access;
 mod assets;
 mod audit;
 mod bounds;
+mod changes;
 mod compose;
 mod config_maps;
 mod connections;

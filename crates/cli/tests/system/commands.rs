@@ -171,6 +171,27 @@ fn a_watched_list_prints_what_changes() {
 }
 
 #[test]
+fn a_watched_list_and_a_wait_ask_nothing_while_nothing_changes() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --gpus 1x1GiB");
+    printed(&sandbox, "elastane project create team-a && runai config project team-a");
+    printed(&sandbox, "runai submit a1 -i ubuntu --command -- sleep 1000");
+    printed(&sandbox, "runai wait a1 --for running");
+    for (line, path) in [
+        ("runai list --watch", "GET /api/v1/workloads "),
+        ("runai project list --watch", "GET /api/v1/org-unit/projects "),
+        ("runai wait a1 --for deleted", "GET /api/v1/workloads/"),
+    ] {
+        let line = format!("timeout --signal=INT 5 {line} --loglevel debug");
+        let said = sandbox.shell(&line).text;
+        // Once for the first answer, and once when changes are listened for.
+        let asked = said.matches(path).count();
+        assert!((1..=2).contains(&asked), "{line}: {asked} times\n{said}");
+        assert_eq!(said.matches("GET /elastane/v1/changes 200").count(), 1, "{said}");
+    }
+}
+
+#[test]
 fn departments_node_pools_and_time_limits_are_managed_at_the_command_line() {
     let mut sandbox = Sandbox::new();
     sandbox.start_server("elastane up --nodes 2x2x1GiB");

@@ -28,7 +28,7 @@ fn time(ms: u64) -> String {
     api_types::Time(units::Instant(ms)).to_string()
 }
 
-fn project(name: &str, quota: f64, held: f64, requested: f64) -> Project {
+pub(super) fn project(name: &str, quota: f64, held: f64, requested: f64) -> Project {
     let at = time(NOW_MS);
     let gpus = |gpu: f64| json!({"gpu": gpu, "cpu": 0, "memory": 0});
     serde_json::from_value(json!({

@@ -1,13 +1,18 @@
-//! Looking at the server again and again. Owns: how often what is asked, and that it goes on after the
-//! server was away and before a login runs out.
+//! What a live view shows: lists as they change, the status of the server, what nodes use. Owns:
+//! how often each comes, and that it continues after the server was away and before a login
+//! expires.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use api_types::{NodeStatus, Status};
-use client::Client;
+use api_types::{
+    Change, ChangeFrame, ChangeKind, NodeStatus, Pod1, Project, Status, Time, Workload,
+};
+use client::{ChangeStream, Client, Watched};
+use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
+use units::Instant as Moment;
 
 use super::News;
 use crate::context::Context;
@@ -16,39 +21,102 @@ use crate::settle::{AT_ONCE_MAX, at_once};
 use crate::{session, top};
 use cli_kit::exit::Error;
 
-/// Between two looks at how the server stands.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Lists are fetched when something happened, and at last after so long: a quota may be another.
-const LISTS_EVERY: Duration = Duration::from_secs(5);
+/// How often ages go on, and between two tries to reach a server that is away.
+const TICK: Duration = Duration::from_secs(1);
+/// How often the status is fetched while nothing changes.
+const STATUS_EVERY: Duration = Duration::from_secs(15);
 /// The server measures this often.
 const USED_EVERY: Duration = Duration::from_secs(15);
-
-/// What the lists cost the server is at most this part of its time.
+/// Between two lists that are sent to the view, and the part of the time that this may take.
+const LISTS_EVERY: Duration = Duration::from_millis(250);
 const LISTS_PART: u32 = 10;
+/// What is in the lists.
+const KINDS: [ChangeKind; 4] =
+    [ChangeKind::Project, ChangeKind::Node, ChangeKind::Workload, ChangeKind::Pod];
 
-/// When the lists were fetched last.
+/// What there is, as far as the stream of changes said it.
+#[derive(Debug, Default)]
+struct There {
+    projects: BTreeMap<u64, Project>,
+    /// Ids are in order of creation.
+    workloads: BTreeMap<String, Workload>,
+    pods: BTreeMap<String, Pod1>,
+    /// Whether it is all.
+    complete: bool,
+    /// Whether something has changed since the lists were sent, and since the status was fetched.
+    unsent: bool,
+    is_status_old: bool,
+}
+
+impl There {
+    fn apply(&mut self, frame: ChangeFrame) -> serde_json::Result<()> {
+        match frame {
+            ChangeFrame::Reset(_) => *self = Self::default(),
+            ChangeFrame::Synced(_) => self.complete = true,
+            ChangeFrame::Changed(Change { kind, id, object, .. })
+            | ChangeFrame::Deleted(Change { kind, id, object, .. }) => match kind {
+                ChangeKind::Project => put(&mut self.projects, id.parse().unwrap_or(0), object)?,
+                ChangeKind::Workload => put(&mut self.workloads, id, object)?,
+                ChangeKind::Pod => put(&mut self.pods, id, object)?,
+                // Nodes are part of the status.
+                _ => {}
+            },
+        }
+        (self.unsent, self.is_status_old) = (true, true);
+        Ok(())
+    }
+
+    fn lists(&self) -> News {
+        News::Lists {
+            projects: self.projects.values().cloned().collect(),
+            workloads: self.workloads.values().cloned().collect(),
+            pods: self.pods.values().cloned().collect(),
+        }
+    }
+}
+
+/// Keeps what an object is, or forgets it where it is gone.
+fn put<K: Ord, T: DeserializeOwned>(
+    all: &mut BTreeMap<K, T>,
+    key: K,
+    object: Option<serde_json::Value>,
+) -> serde_json::Result<()> {
+    match object {
+        Some(object) => drop(all.insert(key, serde_json::from_value(object)?)),
+        None => drop(all.remove(&key)),
+    }
+    Ok(())
+}
+
+/// When something was done last, and how long that took.
 #[derive(Debug, Clone, Copy)]
-struct Fetched {
-    /// The last event before.
-    seq: u64,
+struct Done {
     at: Instant,
     took: Duration,
 }
 
-impl Fetched {
-    /// Whether they are to be fetched again: when something happened, but not all the time where there are
-    /// many.
-    fn is_old(self, seq: u64, now: Instant) -> bool {
-        let since = now.duration_since(self.at);
-        (self.seq != seq || since >= LISTS_EVERY) && since >= self.took * LISTS_PART
+impl Done {
+    /// Since then.
+    fn since(at: Instant) -> Self {
+        Self { at, took: at.elapsed() }
+    }
+
+    /// When it may be done again: not sooner than `every`, and not all the time.
+    fn again(self, every: Duration) -> Instant {
+        self.at + every.max(self.took * LISTS_PART)
     }
 }
 
-/// Whoever looks.
+/// Follows the server for a live view.
 pub(super) struct Watch {
     context: Context,
     news: Sender<News>,
-    lists: Option<Fetched>,
+    stream: ChangeStream,
+    there: There,
+    status: Option<(Status, Done)>,
+    /// When the status was last sent.
+    ticked: Option<Instant>,
+    lists: Option<Done>,
     used: Option<Instant>,
 }
 
@@ -58,66 +126,134 @@ impl Watch {
     /// # Errors
     /// Whatever keeps it from being the first of many.
     pub(super) async fn open(context: &Context, news: Sender<News>) -> Result<Self, Error> {
-        let mut watch = Self { context: context.anew().await?, news, lists: None, used: None };
+        let context = context.anew().await?;
+        let stream = changes(&context);
+        let (there, status, ticked, lists, used) = (There::default(), None, None, None, None);
+        let mut watch = Self { context, news, stream, there, status, ticked, lists, used };
+        while !watch.there.complete {
+            watch.read(None).await?;
+        }
         watch.look().await?;
         Ok(watch)
     }
 
     /// Looks until that makes no sense any more, and says why.
     pub(super) async fn run(mut self) -> Error {
-        loop {
-            sleep(LOOK_EVERY).await;
-            let Err(error) = self.look_again().await else { continue };
-            if !is_away(&error) {
-                return error;
-            }
-            // It may come back elsewhere, and with other things than before.
-            (self.lists, self.used) = (None, None);
+        let mut error = self.follow().await;
+        while is_away(&error) {
             self.tell(News::Away(error.to_string())).await;
-            match self.context.anew().await {
-                Ok(context) => self.context = context,
-                Err(error) if is_away(&error) => {}
+            sleep(TICK).await;
+            error = match self.context.anew().await {
+                Ok(context) => {
+                    // It may come back elsewhere, and with other things than before.
+                    self.begin(context);
+                    self.follow().await
+                }
+                Err(error) => error,
+            };
+        }
+        error
+    }
+
+    fn begin(&mut self, context: Context) {
+        self.stream = changes(&context);
+        self.context = context;
+        self.there = There::default();
+        (self.status, self.ticked, self.lists, self.used) = (None, None, None, None);
+    }
+
+    /// Follows the changes until there is something the matter.
+    async fn follow(&mut self) -> Error {
+        loop {
+            let step = match self.look().await {
+                Ok(until) => self.read(Some(until)).await,
+                Err(error) => Err(error),
+            };
+            match step {
+                Ok(()) => {}
+                // The login may have been renewed by another command; the next refusal counts.
+                Err(Error::Server(client::Error::NotLoggedIn { .. })) => {
+                    match self.context.anew().await {
+                        Ok(context) => self.begin(context),
+                        Err(error) => return error,
+                    }
+                    if let Err(error) = self.read(None).await {
+                        return error;
+                    }
+                }
                 Err(error) => return error,
             }
         }
     }
 
-    /// Looks as whoever is logged in by now.
-    async fn look_again(&mut self) -> Result<(), Error> {
-        session::renew(&mut self.context).await?;
-        match self.look().await {
-            Err(Error::Server(client::Error::NotLoggedIn { .. })) => {
-                self.context = self.context.anew().await?;
-                self.look().await
-            }
-            other => other,
-        }
+    /// Reads the next change, as long as there is time for it.
+    async fn read(&mut self, until: Option<Instant>) -> Result<(), Error> {
+        let next = self.stream.next();
+        let frame = match until {
+            None => next.await,
+            Some(until) => match timeout_at(until, next).await {
+                Ok(frame) => frame,
+                Err(_) => return Ok(()),
+            },
+        };
+        let url = || self.context.client.url().to_owned();
+        self.there.apply(frame?).map_err(|error| {
+            Error::Server(client::Error::Protocol { url: url(), fault: error.to_string() })
+        })
     }
 
-    async fn look(&mut self) -> Result<(), Error> {
+    /// Sends what is due; answers when something is due again.
+    async fn look(&mut self) -> Result<Instant, Error> {
+        let (now, mut next) = (Instant::now(), Instant::now() + TICK);
         let client = self.context.client.clone();
-        let status = client.status().await?;
-        let (seq, nodes) = (status.event_seq, measurable(&status));
-        self.tell(News::Looked(Box::new(status), client.clone())).await;
-        if self.lists.is_none_or(|last| last.is_old(seq, Instant::now())) {
-            let at = Instant::now();
-            let projects = client.projects().await?;
-            let (workloads, pods) = (client.workloads(None).await?, client.every_pod().await?);
-            self.lists = Some(Fetched { seq, at, took: at.elapsed() });
-            self.tell(News::Lists { projects, workloads, pods }).await;
+        let due = self.status.as_ref().map(|(_, done)| {
+            done.again(if self.there.is_status_old { TICK } else { STATUS_EVERY })
+        });
+        if due.is_none_or(|due| due <= now) {
+            session::renew(&mut self.context).await?;
+            self.there.is_status_old = false;
+            let status = self.context.client.status().await?;
+            self.status = Some((status, Done::since(now)));
+            self.ticked = None;
+        } else if let Some(due) = due.filter(|_| self.there.is_status_old) {
+            next = next.min(due);
+        }
+        let is_due = self.ticked.is_none_or(|at| at + TICK <= now);
+        if let Some((status, done)) = self.status.as_ref().filter(|_| is_due) {
+            self.ticked = Some(now);
+            let passed = u64::try_from(done.at.elapsed().as_millis()).unwrap_or_default();
+            let at = Time(Moment(status.now.0.0.saturating_add(passed)));
+            let status = Status { now: at, ..status.clone() };
+            self.tell(News::Looked(Box::new(status), client.clone())).await;
+        }
+        let due = self.lists.map(|done| done.again(LISTS_EVERY));
+        if self.there.complete && self.there.unsent {
+            if due.is_none_or(|due| due <= now) {
+                self.there.unsent = false;
+                let lists = self.there.lists();
+                self.lists = Some(Done::since(now));
+                self.tell(lists).await;
+            } else {
+                next = next.min(due.unwrap_or(now));
+            }
         }
         if self.used.is_none_or(|at| at.elapsed() >= USED_EVERY) {
-            self.used = Some(Instant::now());
-            let used = measure(&nodes, &client).await?;
+            self.used = Some(now);
+            let nodes = self.status.iter().flat_map(|(status, _)| measurable(status));
+            let used = measure(&nodes.collect::<Vec<_>>(), &client).await?;
             self.tell(News::Used(used)).await;
         }
-        Ok(())
+        Ok(next)
     }
 
     async fn tell(&self, news: News) {
-        // Nobody hears it when the view has ended, and then this ends too.
+        // There is no receiver once the view has ended, and then this ends as well.
         let _ended = self.news.send(news).await;
     }
+}
+
+fn changes(context: &Context) -> ChangeStream {
+    context.client.changes(Watched { kinds: KINDS.to_vec(), list: true, ..Watched::default() })
 }
 
 /// Nodes whose GPUs can be measured, by name.
@@ -154,16 +290,52 @@ fn is_refused(error: &Error) -> bool {
 mod tests {
     use super::*;
 
+    /// A frame of the stream, from its JSON.
+    fn frame(json: serde_json::Value) -> ChangeFrame {
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn project(id: &str, name: &str) -> ChangeFrame {
+        let object = crate::live::tests::project(name, 1.0, 0.0, 0.0);
+        let (kind, version) = ("project", 1);
+        frame(serde_json::json!({
+            "type": "changed", "kind": kind, "id": id, "version": version, "object": object,
+        }))
+    }
+
+    fn names(there: &There) -> Vec<&str> {
+        there.projects.values().map(|project| project.name.as_str()).collect()
+    }
+
     #[test]
-    fn lists_are_fetched_after_events_and_as_often_as_they_are_cheap() {
+    fn lists_are_what_the_stream_said_in_order_of_creation() {
+        let mut there = There::default();
+        let synced = || frame(serde_json::json!({"type": "synced", "position": "a-1"}));
+        for next in [project("10", "b"), project("9", "a"), project("10", "c"), synced()] {
+            assert!(!there.complete);
+            there.apply(next).unwrap();
+        }
+        assert!(there.complete && names(&there) == ["a", "c"]);
+        let gone =
+            serde_json::json!({"type": "deleted", "kind": "project", "id": "9", "version": 2});
+        there.apply(frame(gone)).unwrap();
+        assert_eq!(names(&there), ["c"]);
+        let reset = serde_json::json!({"type": "reset", "reason": "access"});
+        there.apply(frame(reset)).unwrap();
+        assert!(!there.complete && names(&there).is_empty());
+        let odd = serde_json::json!({"id": 7});
+        assert!(put(&mut there.projects, 1, Some(odd)).is_err());
+    }
+
+    #[test]
+    fn lists_are_sent_at_once_but_not_all_the_time_where_there_are_many() {
         let at = Instant::now();
-        let old = |took_ms, seq, since_ms| {
-            let took = Duration::from_millis(took_ms);
-            Fetched { seq: 7, at, took }.is_old(seq, at + Duration::from_millis(since_ms))
+        let after = |took_ms| {
+            let done = Done { at, took: Duration::from_millis(took_ms) };
+            done.again(LISTS_EVERY) - at
         };
-        assert!(!old(10, 7, 1000), "nothing happened");
-        assert!(old(10, 8, 1000) && old(10, 7, 5000));
-        assert!(!old(900, 8, 8999) && old(900, 8, 9000), "there are many");
+        assert_eq!(after(1), LISTS_EVERY);
+        assert_eq!(after(900), Duration::from_secs(9), "there are many");
     }
 
     #[test]

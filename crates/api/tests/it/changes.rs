@@ -1,0 +1,561 @@
+//! The stream of changes: a reader that applies it has what the lists show.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
+use axum::http::StatusCode;
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+
+use crate::people::{call, get, give, user};
+use crate::server::{Server, read};
+
+const CHANGES: &str = "/elastane/v1/changes";
+/// Only as long as this if something is broken.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Objects by their kind and id.
+type Objects = BTreeMap<(String, String), Value>;
+
+/// A reader that keeps what it was sent.
+struct Reader {
+    path: String,
+    token: String,
+    body: BodyDataStream,
+    text: String,
+    objects: Objects,
+    /// Of the last event that had one.
+    id: String,
+    version: u64,
+    listing: bool,
+}
+
+impl Reader {
+    async fn of(server: &Server, token: &str, query: &str) -> Self {
+        let path = format!("{CHANGES}{query}");
+        let body = Self::connect(server, token, &path, "").await;
+        let (token, text, id) = (token.to_owned(), String::new(), String::new());
+        let objects = BTreeMap::new();
+        Self { path, token, body, text, objects, id, version: 0, listing: false }
+    }
+
+    async fn new(server: &Server, query: &str) -> Self {
+        Self::of(server, &server.token, query).await
+    }
+
+    async fn connect(server: &Server, token: &str, path: &str, id: &str) -> BodyDataStream {
+        let request = axum::http::Request::get(path)
+            .header("host", "localhost")
+            .header("authorization", format!("Bearer {token}"))
+            .header("last-event-id", id);
+        let response = server.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        response.into_body().into_data_stream()
+    }
+
+    /// Breaks the connection and goes on from the last event.
+    async fn connect_again(&mut self, server: &Server) {
+        self.body = Self::connect(server, &self.token, &self.path, &self.id).await;
+        self.text.clear();
+    }
+
+    /// The next event, applied; none at the end of the stream.
+    async fn next(&mut self) -> Option<Value> {
+        // Also with heartbeats in between.
+        let until = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            if let Some((frame, rest)) = self.text.split_once("\n\n") {
+                let line = |name: &str| frame.lines().find_map(|line| line.strip_prefix(name));
+                let id = line("id: ").map(str::to_owned);
+                let event = line("data: ").map(|data| serde_json::from_str(data).unwrap());
+                self.text = rest.to_owned();
+                let Some(event) = event else { continue };
+                self.apply(&event, id);
+                return Some(event);
+            }
+            let chunk = tokio::time::timeout_at(until, self.body.next()).await.expect("an event");
+            self.text.push_str(std::str::from_utf8(&chunk?.unwrap()).unwrap());
+        }
+    }
+
+    fn apply(&mut self, event: &Value, id: Option<String>) {
+        let key = || {
+            let text = |field: &str| event[field].as_str().unwrap().to_owned();
+            (text("kind"), text("id"))
+        };
+        let version = event["version"].as_u64();
+        if let Some(version) = version {
+            assert!(version > self.version, "versions grow: {event}");
+            self.version = version;
+            let position = |id: &String| id.split_once('-').unwrap().1.parse().unwrap();
+            assert_eq!(id.as_ref().map(position), (!self.listing).then_some(version), "{event}");
+        }
+        match event["type"].as_str().unwrap() {
+            "reset" => {
+                self.objects.clear();
+                (self.version, self.listing) = (0, true);
+            }
+            "changed" => drop(self.objects.insert(key(), event["object"].clone())),
+            "deleted" => {
+                assert!(event["object"].is_null() && !self.listing);
+                self.objects.remove(&key());
+            }
+            "synced" => {
+                assert_eq!(id.as_deref(), event["position"].as_str());
+                self.listing = false;
+            }
+            other => panic!("{other}"),
+        }
+        self.id = id.unwrap_or_else(|| self.id.clone());
+    }
+
+    /// Reads up to the end of the list; answers the first event.
+    async fn synced(&mut self) -> Value {
+        let first = self.next().await.unwrap();
+        let mut last = first.clone();
+        while last["type"] != "synced" {
+            last = self.next().await.unwrap();
+        }
+        first
+    }
+
+    /// The next event about an object of this kind.
+    async fn about(&mut self, kind: &str) -> Value {
+        loop {
+            let event = self.next().await.unwrap();
+            if event["kind"] == kind {
+                return event;
+            }
+        }
+    }
+
+    fn names(&self, kind: &str) -> Vec<&str> {
+        let of_kind = self.objects.iter().filter(|((own, _), _)| own == kind);
+        let mut names: Vec<_> = of_kind.filter_map(|(_, one)| name_of(one)).collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn ids(&self, kind: &str) -> Vec<String> {
+        let of_kind = self.objects.keys().filter(|(own, _)| own == kind);
+        of_kind.map(|(_, id)| id.clone()).collect()
+    }
+
+    /// Reads until it has what the lists show.
+    async fn has_everything(&mut self, server: &Server) {
+        loop {
+            let (own, lists) = (timeless(self.objects.clone()), timeless(everything(server).await));
+            if own == lists && !self.listing {
+                return;
+            }
+            let next = tokio::time::timeout(PATIENCE / 2, self.next()).await;
+            assert!(next.is_ok(), "{:#?}", differing(&own, &lists));
+        }
+    }
+}
+
+fn name_of(one: &Value) -> Option<&str> {
+    one.get("name").or(one.pointer("/meta/name")).and_then(Value::as_str)
+}
+
+fn differing(own: &Objects, lists: &Objects) -> Vec<(String, String)> {
+    let differs = |key: &&(String, String)| own.get(*key) != lists.get(*key);
+    own.keys().chain(lists.keys()).filter(differs).cloned().collect()
+}
+
+/// Without what is another in each answer.
+fn timeless(mut objects: Objects) -> Objects {
+    for ((kind, _), object) in &mut objects {
+        match kind.as_str() {
+            "workload" => {
+                object["totalPendingTimeSeconds"] = Value::Null;
+                object["totalRunningTimeSeconds"] = Value::Null;
+            }
+            "node" => object["updatedAt"] = Value::Null,
+            "project" => object["status"]["lastUpdatedTime"] = Value::Null,
+            _ => {}
+        }
+    }
+    objects
+}
+
+/// What the lists show to the administrator.
+async fn everything(server: &Server) -> Objects {
+    let mut all = Objects::new();
+    for (kind, path, list, id) in [
+        ("workload", "/api/v1/workloads?limit=500", "/workloads", "/id"),
+        ("pod", "/api/v1/workloads/pods?limit=500", "/pods", "/id"),
+        ("project", "/api/v1/org-unit/projects?limit=500", "/projects", "/id"),
+        ("department", "/api/v1/org-unit/departments?limit=500", "/departments", "/id"),
+        ("node-pool", "/api/v1/node-pools", "/nodepools", "/id"),
+        ("node", "/api/v1/nodes", "/nodes", "/id"),
+        ("asset", "/api/v1/asset/datasource", "/entries", "/meta/id"),
+        ("asset", "/api/v1/asset/environment", "/entries", "/meta/id"),
+        ("asset", "/api/v1/asset/compute", "/entries", "/meta/id"),
+        ("asset", "/api/v1/asset/credentials", "/entries", "/meta/id"),
+        ("template", "/api/v1/workload-templates?limit=500", "/entries", "/meta/id"),
+        ("user", "/api/v1/users?limit=500", "", "/id"),
+    ] {
+        let page = server.get(path).await;
+        for object in page.pointer(list).unwrap().as_array().unwrap() {
+            let id = object.pointer(id).unwrap().as_str().unwrap();
+            all.insert((kind.to_owned(), id.to_owned()), object.clone());
+        }
+    }
+    all
+}
+
+async fn keep_environment(server: &Server, name: &str, project: u64) -> String {
+    let meta = json!({"name": name, "scope": "project", "projectId": project});
+    crate::assets::keep(server, "environment", &meta, &json!({"image": "i"})).await
+}
+
+async fn delete(server: &Server, path: &str) {
+    let (status, answer) = server.raw("DELETE", path, "").await;
+    assert!(status.is_success(), "{path}: {answer}");
+}
+
+#[tokio::test]
+async fn a_reader_begins_with_everything_and_follows() {
+    let server = Server::with_teams().await;
+    let mut reader = Reader::new(&server, "").await;
+    assert_eq!(reader.synced().await, json!({"type": "reset", "reason": "start"}));
+    assert_eq!(reader.names("project"), ["team-a", "team-b"]);
+    assert_eq!((reader.names("node").len(), reader.names("node-pool").len()), (2, 1));
+    let id = server.train("a1", 1).await;
+    let made = reader.about("workload").await;
+    assert_eq!(
+        (&made["id"], &made["projectId"], &made["departmentId"]),
+        (&json!(id), &json!("1"), &json!("1"))
+    );
+    let asset = keep_environment(&server, "image", 2).await;
+    assert_eq!(reader.about("asset").await["object"]["meta"]["id"], json!(asset));
+    user(&server, "ann@example.org").await;
+    assert_eq!(reader.about("user").await["object"]["username"], "ann@example.org");
+    reader.has_everything(&server).await;
+}
+
+#[tokio::test]
+async fn a_deletion_is_sent_once_and_is_in_no_list() {
+    let server = Server::with_teams().await;
+    let asset = keep_environment(&server, "image", 1).await;
+    let mut reader = Reader::new(&server, "?kinds=asset,project").await;
+    reader.synced().await;
+    assert_eq!(reader.names("asset"), ["image"]);
+    delete(&server, &format!("/api/v1/asset/environment/{asset}")).await;
+    let gone = reader.about("asset").await;
+    assert_eq!(
+        (&gone["type"], &gone["id"], &gone["projectId"]),
+        (&json!("deleted"), &json!(asset), &json!("1"))
+    );
+    let mut later = Reader::new(&server, "?kinds=asset,project").await;
+    later.synced().await;
+    assert_eq!(later.objects, reader.objects);
+}
+
+#[tokio::test]
+async fn a_department_changes_with_the_projects_that_it_lists() {
+    let server = Server::with_teams().await;
+    let mut reader = Reader::new(&server, "?kinds=department&after=now").await;
+    reader.synced().await;
+    // Without a quota nothing else of the department changes.
+    let none = json!([{"gpu": {"deserved": 0}}]);
+    let body = json!({"name": "team-c", "clusterId": server.cluster_id(), "resources": none});
+    let (status, made) = server.post("/api/v1/org-unit/projects", body).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    let department = reader.about("department").await;
+    assert_eq!(department["object"]["children"][2]["name"], "team-c");
+}
+
+#[tokio::test]
+async fn what_shows_another_object_changes_with_it() {
+    let server = Server::with_teams().await;
+    // It names no node pool, so it shows all of them.
+    server.train("a1", 9).await;
+    let mut reader = Reader::new(&server, "").await;
+    let cluster = server.cluster_id();
+    let (pools, one) = ("/api/v1/node-pools", format!("/api/v1/clusters/{cluster}"));
+    let team = |gpus| json!({"resources": [{"gpu": {"deserved": gpus}}]});
+    let department = "/api/v1/org-unit/departments/1";
+    for (method, path, body) in [
+        (
+            "POST",
+            pools,
+            json!({"name": "fast", "labelKey": "a", "labelValue": "b", "clusterId": cluster}),
+        ),
+        (
+            "POST",
+            pools,
+            json!({"name": "slow", "labelKey": "a", "labelValue": "c", "clusterId": cluster}),
+        ),
+        // Of a node pool, the name of the cluster.
+        ("PUT", &*one, json!({"name": "renamed"})),
+        // A project says where it was given more than its department has.
+        ("PUT", department, team(1)),
+        ("PUT", department, team(8)),
+    ] {
+        reader.has_everything(&server).await;
+        let (status, answer) = server.raw(method, path, &body.to_string()).await;
+        assert!(status.is_success(), "{method} {path}: {answer}");
+    }
+    reader.has_everything(&server).await;
+    for pool in reader.ids("node-pool").into_iter().filter(|id| id != "1") {
+        delete(&server, &format!("{pools}/{pool}")).await;
+        reader.has_everything(&server).await;
+    }
+}
+
+#[tokio::test]
+async fn a_node_changes_with_its_gpus() {
+    let server = Server::with_teams().await;
+    let mut reader = Reader::new(&server, "?kinds=node&after=now").await;
+    reader.synced().await;
+    let failure = "/elastane/v1/nodes/node-1/gpus/2/simulated-failure";
+    let (status, answer) = server.raw("PUT", failure, "").await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    let node = reader.about("node").await;
+    assert_eq!(
+        (&node["id"], &node["object"]["conditions"][1]["reason"]),
+        (&json!("node-1"), &answer["conditions"][1]["reason"])
+    );
+}
+
+#[tokio::test]
+async fn a_reader_goes_on_where_it_was() {
+    let server = Server::with_teams().await;
+    let mut reader = Reader::new(&server, "?kinds=asset").await;
+    reader.synced().await;
+    keep_environment(&server, "one", 1).await;
+    reader.about("asset").await;
+    // What happens while it is away is not lost, and what it has does not come again.
+    let two = keep_environment(&server, "two", 1).await;
+    delete(&server, &format!("/api/v1/asset/environment/{two}")).await;
+    keep_environment(&server, "three", 1).await;
+    reader.connect_again(&server).await;
+    assert_eq!(reader.next().await.unwrap()["type"], "synced", "it is known");
+    while reader.names("asset") != ["one", "three"] {
+        assert_ne!(reader.next().await.unwrap()["object"]["meta"]["name"], "one");
+    }
+    let after = format!("?kinds=asset&after={}", reader.id);
+    let mut other = Reader::new(&server, &after).await;
+    assert_eq!(other.synced().await["position"], reader.id);
+}
+
+#[tokio::test]
+async fn many_changes_are_one_for_a_later_reader() {
+    let server = Server::with_teams().await;
+    let id = keep_environment(&server, "image", 1).await;
+    let mut reader = Reader::new(&server, "?kinds=asset").await;
+    reader.synced().await;
+    for number in 0..100 {
+        let change = json!({"meta": {"name": format!("image-{number}")}}).to_string();
+        let path = format!("/api/v1/asset/environment/{id}");
+        let (status, answer) = server.raw("PUT", &path, &change).await;
+        assert!(status.is_success(), "{answer}");
+    }
+    // All have happened before it reads again, and the last is what it gets.
+    let mut other = Reader::new(&server, "?kinds=asset&after=now").await;
+    other.synced().await;
+    let event = reader.about("asset").await;
+    assert_eq!(event["object"]["meta"]["name"], "image-99");
+    keep_environment(&server, "end", 1).await;
+    assert_eq!(reader.about("asset").await["object"]["meta"]["name"], "end");
+}
+
+#[tokio::test]
+async fn a_position_that_cannot_be_gone_on_from_begins_a_list() {
+    let server = Server::with_teams().await;
+    let mut reader = Reader::new(&server, "").await;
+    reader.synced().await;
+    let epoch = reader.id.split_once('-').unwrap().0.to_owned();
+    for after in ["00000000-1".to_owned(), format!("{epoch}-999999")] {
+        let mut reader = Reader::new(&server, &format!("?after={after}")).await;
+        assert_eq!(reader.synced().await, json!({"type": "reset", "reason": "other-epoch"}));
+        reader.has_everything(&server).await;
+    }
+}
+
+#[tokio::test]
+async fn filters_leave_out_the_rest() {
+    let server = Server::with_teams().await;
+    let id = server.train("a1", 1).await;
+    server.phase(&id, "Running").await;
+    server.train("a2", 0).await;
+    keep_environment(&server, "other", 2).await;
+    for (query, kinds) in [
+        ("?kinds=workload,node-pool", vec!["node-pool", "workload"]),
+        ("?project=team-a", vec!["pod", "project", "workload"]),
+        ("?project=2", vec!["asset", "project"]),
+        ("?kinds=node&project=2", vec![]),
+    ] {
+        let mut reader = Reader::new(&server, query).await;
+        reader.synced().await;
+        let mut found: Vec<_> = reader.objects.keys().map(|(kind, _)| kind.as_str()).collect();
+        found.dedup();
+        assert_eq!(found, kinds, "{query}");
+    }
+    let mut one = Reader::new(&server, &format!("?workload={id}")).await;
+    one.synced().await;
+    assert_eq!((one.names("workload"), one.objects.len()), (vec!["a1"], 2), "and its pod");
+    let mut now = Reader::new(&server, "?after=now").await;
+    now.synced().await;
+    assert!(now.objects.is_empty(), "no list");
+}
+
+#[tokio::test]
+async fn a_wrong_parameter_is_refused_with_what_to_write() {
+    let server = Server::with_teams().await;
+    for (query, status, said) in [
+        (
+            "kinds=workload,cow",
+            400,
+            "kinds: `cow` is no kind of object; write some of department, ",
+        ),
+        ("kinds=", 400, "kinds: `` is no kind of object"),
+        ("after=yesterday", 400, "after: `yesterday` is not a position; use the id of the last"),
+        ("after=12", 400, "after: `12` is not a position"),
+        ("project=team-x", 404, "project team-x was not found"),
+        ("workload=x", 404, "workload x was not found"),
+        ("kind=workload", 400, "unknown parameter `kind`"),
+    ] {
+        let request = server.request("GET", &format!("{CHANGES}?{query}")).body(Body::empty());
+        let (got, answer) = read(server.send(request.unwrap()).await).await;
+        let message = answer["message"].as_str().unwrap();
+        assert!(got.as_u16() == status && message.starts_with(said), "{query}: {got} {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_researcher_sees_its_project_and_nothing_of_others() {
+    let server = Server::with_teams().await;
+    let (_, token) = user(&server, "ann@example.org").await;
+    give(&server, "ann@example.org", 6, ("project", "1")).await;
+    keep_environment(&server, "own", 1).await;
+    keep_environment(&server, "secret", 2).await;
+    let mut reader = Reader::of(&server, &token, "").await;
+    reader.synced().await;
+    assert_eq!((reader.names("project"), reader.names("asset")), (vec!["team-a"], vec!["own"]));
+    assert!(!reader.objects.keys().any(|(kind, _)| kind == "user"));
+    keep_environment(&server, "secret-2", 2).await;
+    user(&server, "bob@example.org").await;
+    keep_environment(&server, "own-2", 1).await;
+    assert_eq!(reader.next().await.unwrap()["object"]["meta"]["name"], "own-2");
+    let (status, answer) = get(&server, &token, &format!("{CHANGES}?kinds=user")).await;
+    assert_eq!(status, 403, "{answer}");
+    let (status, _) = get(&server, &token, &format!("{CHANGES}?project=team-b")).await;
+    assert_eq!(status, 404, "as if it were not there");
+}
+
+#[tokio::test]
+async fn a_rule_that_is_given_or_taken_begins_a_new_list() {
+    let server = Server::with_teams().await;
+    let (_, token) = user(&server, "ann@example.org").await;
+    give(&server, "ann@example.org", 6, ("project", "1")).await;
+    let mut reader = Reader::of(&server, &token, "?kinds=project").await;
+    reader.synced().await;
+    assert_eq!(reader.names("project"), ["team-a"]);
+    let rule = give(&server, "ann@example.org", 6, ("project", "2")).await;
+    assert_eq!(reader.synced().await, json!({"type": "reset", "reason": "access"}));
+    assert_eq!(reader.names("project"), ["team-a", "team-b"]);
+    delete(&server, &format!("/api/v1/authorization/access-rules/{rule}")).await;
+    assert_eq!(reader.synced().await["reason"], "access");
+    assert_eq!(reader.names("project"), ["team-a"]);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_session_and_with_the_server() {
+    let server = Server::with_teams().await;
+    let (id, token) = user(&server, "ann@example.org").await;
+    give(&server, "ann@example.org", 6, ("project", "1")).await;
+    let mut reader = Reader::of(&server, &token, "").await;
+    let mut own = Reader::new(&server, "").await;
+    reader.synced().await;
+    let out = ("POST", &*format!("/api/v1/users/{id}/logout"));
+    let (status, _) = call(&server, &server.token, out, &Value::Null).await;
+    assert!(status.is_success());
+    assert_eq!(reader.next().await, None);
+    own.synced().await;
+    server.shutdown.trigger();
+    while own.next().await.is_some() {}
+}
+
+/// Numbers that only look like chance.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: usize) -> usize {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap() % bound
+    }
+}
+
+/// Changes something; refusals change nothing.
+async fn change_something(server: &Server, number: usize, chance: &mut Chance) {
+    let all = everything(server).await;
+    let any = |kind: &str, chance: &mut Chance| {
+        let ids: Vec<_> = all.keys().filter(|(own, _)| own == kind).map(|(_, id)| id).collect();
+        let at = chance.below(ids.len().max(1));
+        ids.get(at).map(|id| (*id).clone()).unwrap_or_default()
+    };
+    let project: u64 = any("project", chance).parse().unwrap_or(1);
+    let meta = json!({"name": format!("t{number}"), "scope": "project", "projectId": project});
+    let (method, path, body) = match chance.below(10) {
+        0 | 1 => {
+            let compute = json!({"gpuDevicesRequest": chance.below(3)});
+            let body = json!({"name": format!("w{number}"), "projectId": project.to_string(),
+                "clusterId": server.cluster_id(), "spec": {"image": "i", "compute": compute}});
+            ("POST", "/api/v1/workloads/trainings".to_owned(), body)
+        }
+        2 => {
+            let word = ["delete", "suspend", "resume"][chance.below(3)];
+            let body = json!({"ids": [any("workload", chance)], "action": word});
+            ("POST", "/api/v1/workloads/batch".to_owned(), body)
+        }
+        3 => ("POST", "/api/v1/org-unit/projects".to_owned(), server.team(&format!("p{number}"))),
+        4 => ("DELETE", format!("/api/v1/org-unit/projects/{project}"), Value::Null),
+        5 => {
+            let body = json!({"meta": meta, "spec": {"image": "i"}});
+            ("POST", "/api/v1/asset/environment".to_owned(), body)
+        }
+        6 => ("DELETE", format!("/api/v1/asset/environment/{}", any("asset", chance)), Value::Null),
+        7 => ("POST", "/api/v1/users".to_owned(), json!({"email": format!("u{number}@x.org")})),
+        8 => ("DELETE", format!("/api/v1/users/{}", any("user", chance)), Value::Null),
+        _ => {
+            let labels = json!({"labels": {"number": number.to_string()}});
+            ("PUT", "/elastane/v1/nodes/node-1/labels".to_owned(), labels)
+        }
+    };
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let (status, answer) = server.raw(method, &path, &body).await;
+    assert!(!status.is_server_error(), "{method} {path}: {answer}");
+}
+
+#[tokio::test]
+async fn a_reader_that_pauses_has_what_the_lists_show_in_the_end() {
+    for seed in 0..6 {
+        let (server, mut chance) = (Server::with_teams().await, Chance(seed));
+        let mut reader = Reader::new(&server, "").await;
+        for number in 0..60 {
+            change_something(&server, number, &mut chance).await;
+            match chance.below(8) {
+                0 => reader.connect_again(&server).await,
+                // Some of what has come.
+                at @ 1..4 => {
+                    for _ in 0..10 * at {
+                        let wait = Duration::from_millis(5);
+                        if tokio::time::timeout(wait, reader.next()).await.is_err() {
+                            break;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        reader.has_everything(&server).await;
+    }
+}

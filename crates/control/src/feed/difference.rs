@@ -1,0 +1,228 @@
+//! What differs between two views. Owns: which objects a published view changed, found from the
+//! parts that the views do not share; also those that look different only because of another
+//! object, such as a department that lists its projects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::key::{Key, Place};
+use crate::objects::{Object, Scope};
+use crate::shared_map::SharedMap;
+use crate::topologies::TOPOLOGY;
+use crate::view::{
+    NodeView, OrgUnit, PodState, PodView, PoolView, ProjectView, View, WorkloadView,
+};
+
+/// The stored kind of the name of the cluster.
+const CLUSTER: &str = "cluster";
+
+/// An object that is another, is new or is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Difference {
+    pub(super) key: Key,
+    pub(super) place: Place,
+    pub(super) deleted: bool,
+}
+
+/// Two views, and what of the second differs so far.
+struct Between<'a> {
+    before: &'a View,
+    now: &'a View,
+    found: BTreeMap<Key, (Place, bool)>,
+}
+
+/// What differs, in the order of [`Key`]. With `all_nodes` every node does: what runs the pods went
+/// away or is back.
+pub(super) fn between(before: &View, now: &View, all_nodes: bool) -> Vec<Difference> {
+    let mut both = Between { before, now, found: BTreeMap::new() };
+    both.organisation();
+    both.pools();
+    both.nodes(all_nodes);
+    both.objects();
+    both.workloads();
+    let one = |(key, (place, deleted))| Difference { key, place, deleted };
+    both.found.into_iter().map(one).collect()
+}
+
+impl Between<'_> {
+    fn note(&mut self, key: Key, scope: Scope, deleted: bool) {
+        let department = match scope {
+            Scope::Department(id) => Some(id),
+            Scope::Project(id) => {
+                let project = self.now.projects.get(&id).or_else(|| self.before.projects.get(&id));
+                project.map(|project| project.department_id)
+            }
+            _ => None,
+        };
+        self.found.insert(key, (Place { scope, department }, deleted));
+    }
+
+    fn organisation(&mut self) {
+        let (before, now) = (self.before, self.now);
+        let mut listing = BTreeSet::new();
+        for (id, was, is) in SharedMap::diff(&before.projects, &now.projects) {
+            let named = |project: &Arc<ProjectView>| project.unit.name.clone();
+            if was.map(named) != is.map(named) {
+                listing.extend(is.or(was).map(|project| project.department_id));
+            }
+            self.note(Key::Project(*id), Scope::Project(*id), is.is_none());
+        }
+        for (id, was, is) in SharedMap::diff(&before.departments, &now.departments) {
+            self.note(Key::Department(*id), Scope::Department(*id), is.is_none());
+            let shares =
+                |unit: &Arc<OrgUnit>| unit.pools.iter().map(|p| p.share).collect::<Vec<_>>();
+            // A project says where it was given more than its department has.
+            if was.map(shares) != is.map(shares) {
+                let inside = |project: &&Arc<ProjectView>| project.department_id == *id;
+                for project in now.projects.values().filter(inside) {
+                    self.note(
+                        Key::Project(project.unit.id),
+                        Scope::Project(project.unit.id),
+                        false,
+                    );
+                }
+            }
+        }
+        for id in listing {
+            if now.departments.contains_key(&id) {
+                self.note(Key::Department(id), Scope::Department(id), false);
+            }
+        }
+    }
+
+    fn pools(&mut self) {
+        let (before, now) = (self.before, self.now);
+        let renamed = renamed_topologies(before, now);
+        let cluster = |view: &View| view.objects.shelf(CLUSTER).cloned();
+        let all = cluster(before) != cluster(now);
+        let uses = |pool: &PoolView| {
+            pool.settings.topology.as_ref().is_some_and(|id| renamed.contains(id.as_str()))
+        };
+        let id = |pool: &PoolView| pool.id.clone();
+        for (was, is) in paired(&before.pools, &now.pools, id) {
+            let same = was.is_some() && was == is;
+            if !same || all || is.is_some_and(|pool| uses(pool)) {
+                self.cluster_wide(is.or(was).map(|pool| Key::Pool(pool.id.as_str().into())), is);
+            }
+        }
+        let names =
+            |view: &View| view.pools.iter().map(|pool| pool.name.clone()).collect::<Vec<_>>();
+        // A workload that names no pool shows all of them, and one with a topology its name.
+        let others = names(before) != names(now);
+        if others || !renamed.is_empty() {
+            for workload in now.workloads.values() {
+                let topology = workload.spec.topology.as_ref();
+                let shows = topology.is_some_and(|of| renamed.contains(of.id.as_str()));
+                if shows || (others && workload.spec.node_pools.is_empty()) {
+                    let scope = Scope::Project(workload.project_id);
+                    self.note(Key::Workload(workload.id), scope, false);
+                }
+            }
+        }
+    }
+
+    fn nodes(&mut self, all: bool) {
+        let (before, now) = (self.before, self.now);
+        for (was, is) in paired(&before.nodes, &now.nodes, |node: &NodeView| node.name.clone()) {
+            if all || was.is_none() || was != is {
+                self.cluster_wide(is.or(was).map(|node| Key::Node(node.name.as_str().into())), is);
+            }
+        }
+    }
+
+    fn cluster_wide<T>(&mut self, key: Option<Key>, is: Option<T>) {
+        if let Some(key) = key {
+            self.note(key, Scope::Cluster, is.is_none());
+        }
+    }
+
+    fn objects(&mut self) {
+        let (before, now) = (self.before, self.now);
+        let kinds: BTreeSet<&Arc<str>> =
+            before.objects.kinds().chain(now.objects.kinds()).collect();
+        let none = SharedMap::default();
+        for kind in kinds {
+            let (was, is) = (before.objects.shelf(kind), now.objects.shelf(kind));
+            if was.zip(is).is_some_and(|(was, is)| Arc::ptr_eq(was, is)) {
+                continue;
+            }
+            let (was, is) = (was.map_or(&none, |was| &**was), is.map_or(&none, |is| &**is));
+            for (id, was, is) in SharedMap::diff(was, is) {
+                let key = Key::Object(kind.clone(), id.as_str().into());
+                if let Some(object) = is.or(was) {
+                    self.note(key, object.scope, is.is_none());
+                }
+            }
+        }
+    }
+
+    fn workloads(&mut self) {
+        let (before, now) = (self.before, self.now);
+        for (id, was, is) in SharedMap::diff(&before.workloads, &now.workloads) {
+            if let Some(workload) = is.or(was) {
+                let scope = Scope::Project(workload.project_id);
+                self.note(Key::Workload(*id), scope, is.is_none());
+                self.pods(scope, was.map(AsRef::as_ref), is.map(AsRef::as_ref));
+            }
+        }
+    }
+
+    fn pods(&mut self, scope: Scope, was: Option<&WorkloadView>, is: Option<&WorkloadView>) {
+        // Of its workload a pod shows these.
+        let same = was.zip(is).is_some_and(|(was, is)| {
+            let of = |one: &WorkloadView| {
+                (one.pool.clone(), one.phase_since, one.completed_at, one.requested)
+            };
+            of(was) == of(is) && Arc::ptr_eq(&was.spec, &is.spec)
+        });
+        let (before, now) = (pods(was), pods(is));
+        let workload = was.or(is).map_or(Uuid::nil(), |workload| workload.id);
+        for id in before.keys().chain(now.keys().filter(|id| !before.contains_key(*id))) {
+            let (was, is) = (before.get(id), now.get(id));
+            if !same || was != is {
+                self.note(Key::Pod(workload, *id), scope, is.is_none());
+            }
+        }
+    }
+}
+
+/// The pods of a workload that are there, with their numbers. One whose turn has not come is not.
+fn pods(of: Option<&WorkloadView>) -> BTreeMap<Uuid, (usize, &PodView)> {
+    let pods = of.into_iter().flat_map(|workload| workload.pods.iter().enumerate());
+    let there = pods.filter(|(_, pod)| pod.state != PodState::Later);
+    there.map(|(number, pod)| (pod.id, (number, pod))).collect()
+}
+
+/// The ids of topologies that are new, are gone or have another name.
+fn renamed_topologies<'a>(before: &'a View, now: &'a View) -> BTreeSet<&'a str> {
+    let shelf = |view: &'a View| view.objects.shelf(TOPOLOGY);
+    let (Some(was), Some(is)) = (shelf(before), shelf(now)) else {
+        let only = shelf(before).or(shelf(now)).into_iter().flat_map(|all| all.keys());
+        return only.map(String::as_str).collect();
+    };
+    let name = |one: Option<&Arc<Object>>| one.map(|object| object.name.clone());
+    let renamed = SharedMap::diff(was, is).filter(|(_, was, is)| name(*was) != name(*is));
+    renamed.map(|(id, _, _)| id.as_str()).collect()
+}
+
+/// What there was and what there is.
+type Pair<'a, T> = (Option<&'a Arc<T>>, Option<&'a Arc<T>>);
+
+/// Two short lists by an id: each with the one before and the one now.
+fn paired<'a, T>(
+    before: &'a [Arc<T>],
+    now: &'a [Arc<T>],
+    id: impl Fn(&T) -> String,
+) -> Vec<Pair<'a, T>> {
+    let is_aligned = before.len() == now.len()
+        && before.iter().zip(now).all(|(was, is)| Arc::ptr_eq(was, is) || id(was) == id(is));
+    if is_aligned {
+        return before.iter().map(Some).zip(now.iter().map(Some)).collect();
+    }
+    let mut both: BTreeMap<String, Pair<'a, T>> = BTreeMap::new();
+    before.iter().for_each(|was| both.entry(id(was)).or_default().0 = Some(was));
+    now.iter().for_each(|is| both.entry(id(is)).or_default().1 = Some(is));
+    both.into_values().collect()
+}

@@ -1,0 +1,221 @@
+//! The newest version of every object. Owns: that there is one entry for an object, with its
+//! newest version, and how many deletions are kept. Both bound the memory, whatever readers do.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::difference::Difference;
+use super::key::{Key, Place};
+
+/// The newest version of an object.
+#[derive(Debug)]
+pub struct Entry {
+    /// Which object.
+    pub key: Key,
+    /// Its version; each change of any object takes the next number.
+    pub version: u64,
+    /// Where it lies, or lay.
+    pub place: Place,
+    /// Whether this version is that it was deleted.
+    pub deleted: bool,
+    /// The text of it, as long as it is kept.
+    text: Mutex<Option<Weak<str>>>,
+}
+
+/// The texts of entries: each is made once for all readers, and kept up to a number of bytes.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    kept: VecDeque<Arc<str>>,
+    bytes: usize,
+}
+
+impl Texts {
+    fn keep(&mut self, text: Arc<str>, bytes_max: usize) {
+        self.bytes += text.len();
+        self.kept.push_back(text);
+        while self.bytes > bytes_max
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            self.bytes -= oldest.len();
+        }
+    }
+}
+
+impl Entry {
+    /// The text of this version: the one that another reader had made, or what `make` answers.
+    pub(super) fn text(
+        &self,
+        texts: &Mutex<Texts>,
+        bytes_max: usize,
+        make: impl FnOnce() -> Option<String>,
+    ) -> Option<Arc<str>> {
+        let mut own = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = own.as_ref().and_then(Weak::upgrade) {
+            return Some(made);
+        }
+        let made: Arc<str> = make()?.into();
+        *own = Some(Arc::downgrade(&made));
+        let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.keep(made.clone(), bytes_max);
+        Some(made)
+    }
+}
+
+/// Part of the changes behind a version.
+#[derive(Debug)]
+pub struct Read {
+    /// In the order of their versions.
+    pub entries: Vec<Arc<Entry>>,
+    /// Everything up to this version has been read.
+    pub reached: u64,
+    /// Deletions up to this version may have been forgotten.
+    pub forgotten: u64,
+}
+
+/// Every object with its newest version.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    by_version: BTreeMap<u64, Arc<Entry>>,
+    by_key: BTreeMap<Key, u64>,
+    /// The versions of deletions, the oldest first. Some objects may have come back since.
+    deletions: VecDeque<u64>,
+    forgotten: u64,
+    newest: u64,
+}
+
+impl Index {
+    /// The newest version of all.
+    pub(super) const fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// Gives each object that differs the next version.
+    pub(super) fn apply(&mut self, changes: Vec<Difference>, deletions_max: usize) {
+        for Difference { key, place, deleted } in changes {
+            let before = self.by_key.get(&key).and_then(|version| self.by_version.remove(version));
+            // What was deleted unseen, or twice, is no change.
+            if deleted && before.as_ref().is_none_or(|before| before.deleted) {
+                if let Some(before) = before {
+                    self.by_version.insert(before.version, before);
+                }
+                continue;
+            }
+            self.newest += 1;
+            let version = self.newest;
+            self.by_key.insert(key.clone(), version);
+            let entry = Entry { key, version, place, deleted, text: Mutex::default() };
+            self.by_version.insert(version, Arc::new(entry));
+            if deleted {
+                self.deletions.push_back(version);
+            }
+        }
+        self.forget(deletions_max);
+    }
+
+    /// Forgets the oldest deletions.
+    fn forget(&mut self, deletions_max: usize) {
+        while self.deletions.len() > deletions_max
+            && let Some(version) = self.deletions.pop_front()
+        {
+            // An object that came back has a newer version, and then there is none of this.
+            if let Some(entry) = self.by_version.remove(&version) {
+                self.by_key.remove(&entry.key);
+                self.forgotten = version;
+            }
+        }
+    }
+
+    /// At most `most` changes behind a version, up to `until`.
+    pub(super) fn read(&self, after: u64, until: u64, most: usize) -> Read {
+        let until = until.min(self.newest);
+        let mut entries = Vec::new();
+        if after < until {
+            let range = self.by_version.range(after + 1..=until);
+            entries.extend(range.take(most).map(|(_, entry)| entry.clone()));
+        }
+        let reached = match entries.last() {
+            Some(last) if entries.len() == most => last.version,
+            _ => until.max(after),
+        };
+        Read { entries, reached, forgotten: self.forgotten }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: usize = 3;
+
+    fn change(id: u64, deleted: bool) -> Difference {
+        Difference { key: Key::Project(id), place: Place::CLUSTER, deleted }
+    }
+
+    fn index(changes: &[(u64, bool)]) -> Index {
+        let mut index = Index::default();
+        for (id, deleted) in changes {
+            index.apply(vec![change(*id, *deleted)], MOST);
+        }
+        index
+    }
+
+    /// Versions and ids behind a version; deletions below 0.
+    fn read(index: &Index, after: u64) -> Vec<(u64, i64)> {
+        let read = index.read(after, u64::MAX, 100);
+        let id = |entry: &Entry| match entry.key {
+            Key::Project(id) => id.cast_signed(),
+            _ => 0,
+        };
+        let one = |e: &Arc<Entry>| (e.version, if e.deleted { -id(e) } else { id(e) });
+        read.entries.iter().map(one).collect()
+    }
+
+    #[test]
+    fn many_changes_of_one_object_are_one_for_a_later_reader() {
+        let index = index(&[(1, false), (2, false), (1, false), (1, false)]);
+        assert_eq!(read(&index, 0), [(2, 2), (4, 1)]);
+        assert_eq!(read(&index, 2), [(4, 1)]);
+        assert_eq!(read(&index, 4), []);
+    }
+
+    #[test]
+    fn a_deletion_is_read_until_the_object_is_back() {
+        let index = index(&[(1, false), (1, true), (1, true), (2, true)]);
+        assert_eq!(read(&index, 1), [(2, -1)], "once, and not of what was never there");
+        let mut index = index;
+        index.apply(vec![change(1, false)], MOST);
+        assert_eq!(read(&index, 1), [(3, 1)]);
+    }
+
+    #[test]
+    fn only_the_newest_deletions_are_remembered() {
+        let all: Vec<_> =
+            (1..=6).map(|id| (id, false)).chain((1..=5).map(|id| (id, true))).collect();
+        let index = index(&all);
+        assert_eq!(read(&index, 0), [(6, 6), (9, -3), (10, -4), (11, -5)]);
+        assert_eq!(index.read(7, u64::MAX, 100).forgotten, 8, "a reader at 7 misses it");
+        assert_eq!(index.by_key.len(), 4);
+    }
+
+    #[test]
+    fn a_part_says_how_far_it_goes() {
+        let index = index(&[(1, false), (2, false), (1, false), (3, false)]);
+        let part = index.read(0, u64::MAX, 2);
+        assert_eq!((part.entries.len(), part.reached), (2, 3));
+        assert_eq!(index.read(part.reached, u64::MAX, 2).reached, 4);
+        assert_eq!(index.read(0, 2, 2).reached, 2);
+        assert_eq!(index.read(9, u64::MAX, 2).reached, 9, "a position is never taken back");
+    }
+
+    #[test]
+    fn texts_are_made_once_and_kept_up_to_a_size() {
+        let index = index(&[(1, false), (2, false)]);
+        let (texts, entries) = (Mutex::default(), index.read(0, u64::MAX, 9).entries);
+        let text = |at: usize, made: &str| {
+            entries[at].text(&texts, 5, || Some(made.to_owned())).unwrap().to_string()
+        };
+        assert_eq!((text(0, "one"), text(0, "two")), ("one".to_owned(), "one".to_owned()));
+        assert_eq!((text(1, "six"), text(0, "two")), ("six".to_owned(), "two".to_owned()));
+        assert!(texts.lock().unwrap().bytes <= 5);
+    }
+}

@@ -1,0 +1,303 @@
+//! The change feed: every object has a version, and readers learn which versions are new.
+//!
+//! ```text
+//!  dispatcher --(a view was published)--> feeder --> index: newest version of each object
+//!                                                      ^ readers look up what is behind theirs
+//! ```
+//!
+//! Owns: the order of changes and what is kept of them. The feeder compares the view it saw last
+//! with the newest one, so the dispatcher does nothing but wake it, and while there are no readers
+//! not even that. Does not know about: the shape of an object on the wire, and who may see it.
+
+mod difference;
+mod index;
+mod key;
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::pending;
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use uuid::Uuid;
+
+use crate::handle::{Handle, Shared};
+use crate::view::View;
+use index::{Index, Texts};
+
+pub use index::{Entry, Read};
+pub use key::{Key, Place};
+
+/// Deletions that are remembered. A reader that missed older ones gets a list again.
+const DELETIONS_MAX: usize = 10_000;
+/// Bytes of texts that are kept for readers that come to the same changes later.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+/// Between two comparisons of views: what changes faster is seen as one change.
+const COMPARE_EVERY: Duration = Duration::from_millis(10);
+/// How often it is looked whether what runs the pods answers.
+const OUTAGE_EVERY: Duration = Duration::from_secs(1);
+/// How long versions are kept without readers, for those that come back.
+const KEPT_WITHOUT_READERS: Duration = Duration::from_secs(600);
+
+/// A place in the feed. One of another start of the server, or of the feed, is in another epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Which numbering of versions.
+    pub epoch: u32,
+    /// The last version that was read.
+    pub version: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}-{}", self.epoch, self.version)
+    }
+}
+
+impl Position {
+    /// From the text that [`Display`](fmt::Display) makes.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (epoch, version) = text.split_once('-')?;
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if epoch.len() != 8 || !digits(epoch) || !digits(version) {
+            return None;
+        }
+        let epoch = u32::from_str_radix(epoch, 16).ok()?;
+        Some(Self { epoch, version: version.parse().ok()? })
+    }
+}
+
+/// How far the feeder is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Done {
+    version: u64,
+    /// Readers that had come before the view was looked at.
+    arrived: u64,
+}
+
+/// Who reads now.
+#[derive(Debug, Clone, Copy, Default)]
+struct Readers {
+    now: usize,
+    /// All that ever came.
+    ever: u64,
+}
+
+/// What has been compared so far.
+#[derive(Debug)]
+struct Numbered {
+    epoch: u32,
+    index: Index,
+}
+
+impl Numbered {
+    fn new() -> Self {
+        // The end of a version 7 UUID is random.
+        let bytes = Uuid::now_v7().into_bytes();
+        let epoch = u32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
+        Self { epoch, index: Index::default() }
+    }
+}
+
+/// The versions, and who waits for new ones.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    published: watch::Sender<()>,
+    readers: watch::Sender<Readers>,
+    done: watch::Sender<Done>,
+    numbered: RwLock<Numbered>,
+    texts: Mutex<Texts>,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Self {
+            published: watch::Sender::new(()),
+            readers: watch::Sender::default(),
+            done: watch::Sender::default(),
+            numbered: RwLock::new(Numbered::new()),
+            texts: Mutex::default(),
+        }
+    }
+}
+
+impl Feed {
+    /// Says that there is a newer view. Costs next to nothing, also with many readers.
+    pub(crate) fn view_published(&self) {
+        self.published.send_replace(());
+    }
+
+    /// Keeps the versions up to date while there are readers.
+    pub(crate) async fn run(shared: Arc<Shared>) -> Infallible {
+        let feed = &shared.feed;
+        let (mut published, mut readers) = (feed.published.subscribe(), feed.readers.subscribe());
+        let (mut seen, mut out) = (Arc::<View>::default(), false);
+        loop {
+            let is_read = readers.wait_for(|readers| readers.now > 0);
+            match timeout(KEPT_WITHOUT_READERS, is_read).await {
+                // The sender is part of `shared`, so there is no other end of this wait.
+                Ok(_) => {}
+                Err(_) => {
+                    if feed.clear() {
+                        seen = Arc::default();
+                    }
+                    continue;
+                }
+            }
+            let pause = Instant::now() + COMPARE_EVERY;
+            let arrived = readers.borrow_and_update().ever;
+            published.mark_unchanged();
+            let (view, is_out) = (shared.view.load_full(), shared.engine.outage().is_some());
+            feed.advance(&seen, &view, is_out != out, arrived).await;
+            (seen, out) = (view, is_out);
+            sleep_until(pause).await;
+            tokio::select! {
+                _ = published.changed() => {}
+                _ = readers.changed() => {}
+                () = sleep(OUTAGE_EVERY) => {}
+            }
+        }
+    }
+
+    /// Compares two views, and wakes the readers if they differ.
+    async fn advance(&self, before: &Arc<View>, now: &Arc<View>, all_nodes: bool, arrived: u64) {
+        let changes = if Arc::ptr_eq(before, now) && !all_nodes {
+            Vec::new()
+        } else if self.done.borrow().version == 0 {
+            // Everything is new. There may be much, and others have to go on meanwhile.
+            let (before, now) = (before.clone(), now.clone());
+            let compare = move || difference::between(&before, &now, all_nodes);
+            match tokio::task::spawn_blocking(compare).await {
+                Ok(changes) => changes,
+                Err(fault) if fault.is_panic() => resume_unwind(fault.into_panic()),
+                // The runtime ends, and this with it.
+                Err(_) => pending().await,
+            }
+        } else {
+            difference::between(before, now, all_nodes)
+        };
+        let version = {
+            let mut numbered = self.numbered.write().unwrap_or_else(PoisonError::into_inner);
+            numbered.index.apply(changes, DELETIONS_MAX);
+            numbered.index.newest()
+        };
+        self.done.send_if_modified(|done| {
+            let is_new = done.version != version || done.arrived != arrived;
+            *done = Done { version, arrived };
+            is_new
+        });
+    }
+
+    /// Forgets all versions, if there are any. The next reader begins another epoch.
+    fn clear(&self) -> bool {
+        let mut numbered = self.numbered.write().unwrap_or_else(PoisonError::into_inner);
+        if numbered.index.newest() == 0 || self.readers.borrow().now > 0 {
+            return false;
+        }
+        *numbered = Numbered::new();
+        *self.texts.lock().unwrap_or_else(PoisonError::into_inner) = Texts::default();
+        self.done.send_modify(|done| done.version = 0);
+        true
+    }
+}
+
+/// A reader of changes. Versions are kept up to date as long as there is one.
+pub struct Changes {
+    shared: Arc<Shared>,
+    done: watch::Receiver<Done>,
+}
+
+impl fmt::Debug for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Changes")
+    }
+}
+
+impl Handle {
+    /// Begins to read changes, from the view as it is now.
+    pub async fn changes(&self) -> Changes {
+        let shared = self.shared.clone();
+        let mut done = shared.feed.done.subscribe();
+        let mut arrived = 0;
+        shared.feed.readers.send_modify(|readers| {
+            readers.now += 1;
+            readers.ever += 1;
+            arrived = readers.ever;
+        });
+        // Made before it waits: it is counted until it is dropped.
+        let changes = Changes { done: done.clone(), shared };
+        // The sender is in what `changes` holds.
+        let _done = done.wait_for(|done| done.arrived >= arrived).await;
+        changes
+    }
+}
+
+impl Changes {
+    /// Where the feed is now.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        let numbered = self.shared.feed.numbered.read().unwrap_or_else(PoisonError::into_inner);
+        Position { epoch: numbered.epoch, version: numbered.index.newest() }
+    }
+
+    /// The next changes after a version, at most `most` of them and none after `until`.
+    #[must_use]
+    pub fn read(&self, after: u64, until: u64, most: usize) -> Read {
+        let numbered = self.shared.feed.numbered.read().unwrap_or_else(PoisonError::into_inner);
+        numbered.index.read(after, until, most)
+    }
+
+    /// The text of a version: the one that another reader had made, or what `make` answers.
+    pub fn text(&self, of: &Entry, make: impl FnOnce() -> Option<String>) -> Option<Arc<str>> {
+        of.text(&self.shared.feed.texts, TEXT_BYTES_MAX, make)
+    }
+
+    /// Waits until there is a version after this one.
+    pub async fn after(&mut self, version: u64) {
+        // The sender is in `shared`.
+        let _newer = self.done.wait_for(|done| done.version > version).await;
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.shared.feed.readers.send_modify(|readers| readers.now -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_read_as_it_was_written() {
+        let position = Position { epoch: 0xab, version: 17 };
+        assert_eq!(position.to_string(), "000000ab-17");
+        assert_eq!(Position::parse("000000ab-17"), Some(position));
+        for text in ["", "17", "ab-17", "000000ab-", "000000ab-x", "-00000ab-1", "000000ab-+1"] {
+            assert_eq!(Position::parse(text), None, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn without_readers_versions_are_forgotten_and_the_next_are_of_another_epoch() {
+        let feed = Feed::default();
+        let epoch = || feed.numbered.read().unwrap().epoch;
+        let (empty, first) = (Arc::<View>::default(), epoch());
+        let projects = [(1, Arc::default())].into_iter().collect();
+        let view = Arc::new(View { projects, ..View::default() });
+        assert!(!feed.clear(), "there are none yet");
+        feed.advance(&empty, &view, false, 1).await;
+        assert_eq!(feed.done.borrow().version, 1);
+        feed.readers.send_modify(|readers| readers.now = 1);
+        assert!(!feed.clear() && epoch() == first, "there is a reader");
+        feed.readers.send_modify(|readers| readers.now = 0);
+        assert!(feed.clear() && epoch() != first && feed.done.borrow().version == 0);
+        feed.advance(&view, &view, false, 2).await;
+        assert_eq!((feed.done.borrow().version, feed.done.borrow().arrived), (0, 2));
+    }
+}
