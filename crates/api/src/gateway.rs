@@ -12,12 +12,17 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use control::Audience;
 use control::view::{Phase, View, WorkloadView};
+use http_kit::{FORWARDED_FOR, Fault, Origin, Place, bearer};
 use serving::{Error, NoReplica};
 use units::Instant;
 
 use crate::Server;
-use crate::edge::{Caller, FORWARDED_FOR, Fault, Origin, bearer};
-use crate::serve::Place;
+use crate::caller::Caller;
+
+const _: () = assert!(
+    serving::REQUESTS_MAX * 2 <= http_kit::CONNECTIONS_MAX,
+    "requests to inferences may last; they leave room for others"
+);
 
 /// Where inferences were, before each had a host of its own.
 pub(crate) const FORMER_ROUTES: [&str; 3] =
@@ -177,14 +182,16 @@ fn take_away(headers: &mut HeaderMap) {
 }
 
 /// What happened instead of an answer.
-impl From<Error> for Fault {
+pub(crate) struct NoAnswer(pub(crate) Fault);
+
+impl From<Error> for NoAnswer {
     fn from(error: Error) -> Self {
         let status = match error {
             Error::NoReplica(_) | Error::Crowded | Error::NoTurn => StatusCode::SERVICE_UNAVAILABLE,
             Error::TooSlow(_) => StatusCode::GATEWAY_TIMEOUT,
             Error::Broken(_) => StatusCode::BAD_GATEWAY,
         };
-        Self::new(status, error.to_string())
+        Self(Fault::new(status, error.to_string()))
     }
 }
 
@@ -199,7 +206,7 @@ pub(crate) fn refusal(
     let may_know = caller.is_some_and(|caller| {
         caller.must_to_workload(Action::Read, Resource::Inferences, inference).is_ok()
     });
-    let mut fault = Fault::from(error);
+    let mut fault = NoAnswer::from(error).0;
     if waited && may_know {
         fault.message = format!("{}; {}", fault.message, standing(server, inference));
     }

@@ -11,9 +11,8 @@
 
 mod access;
 mod assets;
-mod connections;
+mod caller;
 mod convert;
-mod edge;
 mod forecast;
 mod gateway;
 mod identity;
@@ -22,16 +21,13 @@ mod metrics;
 mod monitoring;
 mod mounts;
 mod objects;
-mod openapi;
 mod orders;
 mod policy;
 mod routes;
 mod scopes;
-mod serve;
 mod templates;
 #[cfg(test)]
 mod texts;
-mod tls;
 mod urls;
 mod usage;
 mod visits;
@@ -41,6 +37,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use access::RuleIndex;
+use http_kit::{Hosts, Proxies, Shutdown};
 use identity::{Asking, Failures, Most, Turns};
 use monitoring::Monitor;
 use orders::Orders;
@@ -49,12 +46,8 @@ use units::Instant;
 use visits::Visits;
 
 pub use assets::reseal;
-pub use connections::Limits;
-pub use edge::{Hosts, Proxies};
 pub use identity::LoginProvider;
 pub use routes::router;
-pub use serve::{Shutdown, serve, serve_within};
-pub use tls::{Tls, TlsError};
 pub use what_if::{as_in_a_scenario, workload_asked_for};
 
 /// Opens what credentials keep, for the dispatcher.
@@ -65,6 +58,9 @@ pub fn unseal(vault: auth::Vault) -> control::Unseal {
         serde_json::from_slice(&text).map_err(|_| auth::Sealed::Damaged.to_string())
     })
 }
+
+/// Says that this crate says how something is listed.
+pub(crate) struct Listed;
 
 /// What the handlers work with.
 #[derive(Clone)]

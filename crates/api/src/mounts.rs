@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
 use control::view::WorkloadView;
 use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec, volume_name};
+use http_kit::Fault;
 
 use crate::State;
 use crate::assets::{AssetSpec, Stored};
+use crate::caller::Caller;
 use crate::convert::{self, Asker};
-use crate::edge::{Caller, Fault};
 
 /// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod Security
 /// Standards of Kubernetes), and two that only concern the workload's own processes and memory.

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use control::{Edit, NewId, NewObject, Object, Scope};
+use http_kit::Fault;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::State;
-use crate::edge::{Caller, Fault};
+use crate::caller::{Caller, audit_detail};
 
 /// A family of objects. The implementing type is what is stored of one, beside its id, name,
 /// scope, times and authors: a field may be added with a default, never renamed. Hashes of secrets
@@ -56,7 +57,7 @@ fn document<F: Family>(body: &F) -> Result<serde_json::Value, control::Error> {
 impl State {
     /// The way to the dispatcher for what somebody asks; the audit log tells from where.
     pub(crate) fn asked_by(&self, caller: &Caller) -> control::Handle {
-        self.control.asked_from(caller.origin.detail(caller.by_program, None))
+        self.control.asked_from(audit_detail(&caller.origin, caller.by_program, None))
     }
 
     /// All of a family, in order of creation.

@@ -3,10 +3,10 @@
 use api_types::ScopeType;
 use control::Scope;
 use control::view::View;
+use http_kit::Fault;
 
 use crate::State;
 use crate::convert;
-use crate::edge::Fault;
 
 /// A scope as most requests name it: its kind, and the id that goes with the kind.
 #[derive(Debug, Clone, Copy)]

@@ -6,6 +6,7 @@ use api_types::{
 };
 use control::Scope;
 use control::view::{View, WorkloadKind};
+use http_kit::{Fault, Row, Scalar, Type, read_part, take_part};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use units::Instant;
@@ -13,7 +14,6 @@ use units::Instant;
 use crate::State;
 use crate::assets;
 use crate::convert::{self, wire};
-use crate::edge::{Fault, Row, Scalar, Type, read_part, take_part};
 use crate::objects::{Family, Item};
 use crate::scopes::{self, Ids};
 

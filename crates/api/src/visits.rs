@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use api_types::channel;
-use api_types::{SessionEnd, TerminalSize};
+use api_types::{SessionEnd, TerminalSize, channel};
 use auth::Action;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
@@ -18,13 +17,14 @@ use control::view::WorkloadView;
 use engine::{Duplex, Exit, Input, Output, Session};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
+use http_kit::Fault;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::Server;
 use crate::access::resource_of;
-use crate::edge::{Caller, Fault};
+use crate::caller::Caller;
 use crate::mounts::may_enter;
 
 /// Most bytes of a message, each way.

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 24] = [
+const MAY_USE: [(&str, &[&str]); 25] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -29,6 +29,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
     ("control", &["units", "model", "sched", "gpu", "store", "engine"]),
     ("auth", &["units", "store"]),
     ("oidc", &["units"]),
+    ("http-kit", &["units", "api-types"]),
     ("serving", &["units", "control"]),
     (
         "api",
@@ -42,6 +43,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
             "control",
             "auth",
             "oidc",
+            "http-kit",
             "serving",
             "api-types",
         ],
@@ -65,6 +67,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
             "control",
             "auth",
             "oidc",
+            "http-kit",
             "serving",
             "api",
             "api-types",

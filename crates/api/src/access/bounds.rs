@@ -5,8 +5,9 @@ use auth::Action::Update;
 use auth::Resource;
 use control::view::OrgUnit;
 use control::{OrgChange, Scope};
+use http_kit::Fault;
 
-use crate::edge::{Caller, Fault};
+use crate::caller::Caller;
 
 /// Whether a change leaves the bounds as they are.
 fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {

@@ -9,11 +9,12 @@ use axum::middleware::Next;
 use axum::response::Response;
 use control::Scope;
 use control::view::WorkloadView;
+use http_kit::Fault;
 use uuid::Uuid;
 
 use super::{Access, Where, resource_of};
 use crate::Server;
-use crate::edge::{Caller, Fault};
+use crate::caller::Caller;
 
 /// The one route that is open to whoever has to change its password.
 const OWN_PASSWORD: &str = "/api/v1/me/password";
@@ -53,7 +54,7 @@ async fn check(
     let (action, resource, place) = match access {
         Access::Open | Access::Token => return Ok(()),
         Access::Undeclared => return Err(Fault::forbidden("this route says not who may use it")),
-        Access::Role(action, resource, place) => (action, resource, place),
+        Access::Role((action, resource, place)) => (action, resource, place),
     };
     let named = |name: &str| parameters.iter().find(|(own, _)| *own == name).map(|(_, id)| id);
     match place {

@@ -3,7 +3,7 @@
 //!
 //! Each route says what it needs ([`Access`]); one that says nothing is refused. Where the scope is
 //! in the address the check is made before the handler; where it is in the body, or there are many,
-//! the handler asks the [`Caller`](crate::edge::Caller).
+//! the handler asks the [`Caller`](crate::caller::Caller).
 
 mod bounds;
 mod guard;
@@ -14,26 +14,21 @@ use std::collections::BTreeSet;
 use auth::{Action, Resource, Role};
 use control::view::{View, WorkloadKind, WorkloadView};
 use control::{Object, Scope};
+use http_kit::{Fault, openapi};
 use units::Instant;
 
 pub(crate) use bounds::check_bounds;
 pub(crate) use guard::authorise;
 pub(crate) use rules::{AccessRule, RuleIndex, group_key};
 
-use crate::edge::{Caller, Fault};
+use crate::caller::Caller;
 
+/// Which role a route needs: one that allows this to that, there.
+pub(crate) type Need = (Action, Resource, Where);
 /// What a request needs to bring along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Nothing was said: nobody may.
-    Undeclared,
-    /// Nothing.
-    Open,
-    /// A token: it is about the caller, or nobody's secret.
-    Token,
-    /// A role that allows it.
-    Role(Action, Resource, Where),
-}
+pub(crate) type Access = openapi::Access<Need>;
+/// A route.
+pub(crate) type Route<S> = openapi::Route<S, Need>;
 
 /// Where the role has to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,12 +8,12 @@ use api_types::{
 };
 use control::view::WorkloadKind;
 use control::{Object, Scope};
+use http_kit::Fault;
 
 use super::data::DataSource as _;
 use super::{AssetSpec, Stored, restricts, tools};
 use crate::State;
 use crate::convert;
-use crate::edge::Fault;
 use crate::objects::{Family, Item};
 use crate::scopes;
 use crate::templates::{self, Template, Values};

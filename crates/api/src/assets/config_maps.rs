@@ -4,10 +4,10 @@
 use api_types::{ConfigMapInstance, EnvironmentVariable};
 use axum::http::StatusCode;
 use control::{CONFIG_MAP, Scope, SecretPlace, SecretTo, SecretUse, texts_of};
+use http_kit::Fault;
 
 use super::kinds::{absolute, bits};
 use crate::State;
-use crate::edge::Fault;
 
 /// Permissions of their files when it is not said; that of Kubernetes.
 pub(crate) const MODE_DEFAULT: u32 = 0o644;

@@ -8,11 +8,11 @@ use api_types::{
     SecretText,
 };
 use auth::{Resource, Vault, key_of};
+use http_kit::Fault;
 use uuid::Uuid;
 
 use super::kinds::needs;
 use super::{AssetSpec, Stored};
-use crate::edge::Fault;
 use crate::objects::Family as _;
 
 /// Most bytes of all values of a credential.

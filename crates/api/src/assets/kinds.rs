@@ -6,10 +6,10 @@ use api_types::{
 };
 
 use auth::Resource;
+use http_kit::Fault;
 
 use super::{AssetSpec, tools};
 use crate::convert;
-use crate::edge::Fault;
 
 /// Refuses what lacks one of these.
 pub(super) fn needs<const N: usize>(fields: [(&str, bool); N]) -> Result<(), Fault> {

@@ -22,13 +22,14 @@ use auth::Action::Create;
 use auth::Resource;
 use control::Scope;
 use control::view::View;
+use http_kit::Fault;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::State;
-use crate::edge::{Caller, Fault};
+use crate::caller::Caller;
 use crate::mounts;
 use crate::objects::{Family, Item};
 use crate::scopes::{self, Ids, NamedScope};

@@ -5,12 +5,12 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use control::view::View;
 use control::{Object, Scope};
+use http_kit::Allowed::{Flag, Number, Text, Word};
+use http_kit::openapi::{Description, Input};
+use http_kit::{Fault, Parameter, flag, parameters, unknown_word};
 
 use crate::State;
 use crate::convert;
-use crate::edge::Allowed::{Flag, Number, Text, Word};
-use crate::edge::{Fault, Parameter, flag, parameters, unknown_word};
-use crate::openapi::{Description, Input};
 use crate::scopes;
 
 /// The kinds of scopes.

@@ -9,13 +9,13 @@ use api_types::{
 };
 use axum::http::StatusCode;
 use control::{Object, Scope, SecretPlace, SecretTo, SecretUse};
+use http_kit::Fault;
 
 use super::AssetSpec as _;
 use super::config_maps::ConfigMaps;
 use super::credentials::ALL;
 use super::kinds::{absolute, bits};
 use crate::State;
-use crate::edge::Fault;
 use crate::scopes;
 
 /// Permissions of secret files when it is not said.

@@ -10,12 +10,13 @@ use api_types::{
 use auth::{Action, Resource};
 use control::view::{View, WorkloadKind, WorkloadView};
 use control::{Object, Scope};
+use http_kit::Fault;
 
 use super::AssetSpec;
 use crate::State;
 use crate::access::resource_of;
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Caller, Fault};
 use crate::scopes;
 use crate::templates::Template;
 

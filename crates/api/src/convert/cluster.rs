@@ -6,11 +6,11 @@ use api_types::{
 };
 use control::ClusterInfo;
 use control::view::NodeView;
+use http_kit::{Row, Scalar, Type};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
 use super::Context;
-use crate::edge::{Row, Scalar, Type};
 use crate::objects::Family;
 
 /// The name that the cluster was given while it ran: that of the one object there is.
@@ -124,7 +124,7 @@ pub(crate) fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
     }
 }
 
-impl Row for NodeView {
+impl Row<crate::Listed> for NodeView {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("name", Type::Text),
         ("status", Type::Text),

@@ -10,8 +10,7 @@ use control::{
     Bucket, Container, HOME_FOLDER, Limits, Mount, MountSource, Propagation, PullPolicy,
     Repository, Seccomp, User,
 };
-
-use crate::edge::Fault;
+use http_kit::Fault;
 
 /// Where buckets are whose server is not said (reference A.3).
 pub(super) const S3_SERVER_DEFAULT: &str = "https://s3.amazonaws.com";

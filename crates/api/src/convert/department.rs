@@ -6,6 +6,7 @@ use api_types::{
 };
 use control::OrgChange;
 use control::view::{OrgUnit, View};
+use http_kit::{Fault, Row, Scalar, Type};
 use units::Instant;
 
 use super::Context;
@@ -14,7 +15,6 @@ use super::rules::{rules, rules_wire};
 use super::share::{
     gpu_quota_millis, own_numbers, pool_quotas, quota_status, resources, shares, totals,
 };
-use crate::edge::{Fault, Row, Scalar, Type};
 
 /// What a creation asks for. Without resources a department has those of its projects together.
 pub(crate) fn department_creation(request: DepartmentCreationRequest) -> Result<OrgChange, Fault> {
@@ -74,7 +74,7 @@ pub(crate) fn department(of: &OrgUnit, view: &View, context: &Context) -> Depart
     }
 }
 
-impl Row for OrgUnit {
+impl Row<crate::Listed> for OrgUnit {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("id", Type::Text),
         ("name", Type::Text),

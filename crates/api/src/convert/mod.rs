@@ -25,6 +25,7 @@ mod urls;
 mod workload;
 
 use axum::http::StatusCode;
+use http_kit::Fault;
 use units::Instant;
 use uuid::Uuid;
 
@@ -47,7 +48,6 @@ pub(crate) use update::{change, check_changeable};
 pub(crate) use urls::page;
 pub(crate) use workload::{category, kind_name, kind_plural, phase_name, workload};
 
-use crate::edge::Fault;
 use crate::urls::Origins;
 
 /// What a conversion to the wire needs beside the thing itself.
@@ -74,6 +74,11 @@ pub(crate) fn check_cluster(asked: Option<&str>, context: &Context) -> Result<()
         }
         _ => Ok(()),
     }
+}
+
+/// What is wrong with a specification, as a change says it.
+pub(crate) fn refusal(fault: Fault) -> control::Error {
+    control::Error::Invalid { field: "spec", message: fault.message }
 }
 
 /// A project id from the wire.

@@ -7,8 +7,7 @@ use api_types::{
     TolerationOperator,
 };
 use control::{Effect, MigRequest, Near, Operator, Place, Requirement, Toleration};
-
-use crate::edge::Fault;
+use http_kit::Fault;
 
 /// Before the name of a MIG profile.
 const MIG: &str = "nvidia.com/mig-";

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use api_types::{Container1, Pod1, TENANT_ID};
 use control::view::{PodState, PodView, View, WorkloadView};
+use http_kit::{Row, Scalar, Type};
 use units::{Instant, Resources};
 
 use super::Context;
 use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};
-use crate::edge::{Row, Scalar, Type};
 
 /// The code of an image that cannot be pulled now.
 const IMAGE_PULL: &str = "E209";

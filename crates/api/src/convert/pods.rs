@@ -8,10 +8,10 @@ use api_types::{
 };
 use control::view::WorkloadKind;
 use control::{CleanPods, Framework, MASTER, PodSet, Together, WORKER};
+use http_kit::Fault;
 
 use super::positive;
 use super::submit::pod;
-use crate::edge::Fault;
 
 /// What the published clients send as `sshAuthMountPath`, also where nobody asked for it. Nothing is
 /// mounted here.

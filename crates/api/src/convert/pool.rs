@@ -6,11 +6,11 @@ use api_types::{
 };
 use control::view::{PoolView, View};
 use control::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY};
+use http_kit::{Fault, Row, Scalar, Type};
 use sched::Fill;
 use units::Instant;
 
 use super::Context;
-use crate::edge::{Fault, Row, Scalar, Type};
 
 /// The label of the nodes of no other pool, which nobody has to give them.
 const DEFAULT_LABEL: (&str, &str) = ("elastane.dev/node-pool", "default");
@@ -168,7 +168,7 @@ pub(crate) fn node_pool(view: &PoolView, all: &View, context: &Context) -> Nodep
     }
 }
 
-impl Row for Nodepool {
+impl Row<crate::Listed> for Nodepool {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("id", Type::Text),
         ("name", Type::Text),

@@ -8,13 +8,13 @@ use api_types::{
 };
 use control::view::{NodeTypes, OrgUnit, ProjectView, View};
 use control::{DEPARTMENT_DEFAULT, OrgChange, SharedMap};
+use http_kit::{Fault, Row, Scalar, Type};
 
 use super::Context;
 use super::rules::{rules, rules_wire};
 use super::share::{
     own_numbers, pool_quotas, quota_status, resources, shares, some_shares, totals,
 };
-use crate::edge::{Fault, Row, Scalar, Type};
 
 /// The departments by id.
 type Departments = SharedMap<u64, Arc<OrgUnit>>;
@@ -142,7 +142,7 @@ fn unmeasured(of: &ProjectView, view: &View) -> Option<String> {
     (simulated && limits.iter().any(Option::is_some)).then(|| text.to_owned())
 }
 
-impl Row for ProjectView {
+impl Row<crate::Listed> for ProjectView {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("id", Type::Text),
         ("name", Type::Text),

@@ -2,8 +2,7 @@
 
 use api_types::SchedulingRules;
 use control::view::Rules;
-
-use crate::edge::Fault;
+use http_kit::Fault;
 
 /// Longest limit: a hundred years.
 const SECONDS_MAX: u64 = 100 * 366 * 86_400;

@@ -9,9 +9,9 @@ use api_types::{
     ServingPortProtocol, WorkloadSpec as Wire, number_from_millis,
 };
 use control::{Audience, Metric, Probe, Scaling, Serving, Target, WorkloadSpec};
+use http_kit::Fault;
 
 use super::positive;
-use crate::edge::Fault;
 
 /// The part of a threshold that is aimed at when it is not said, thousandths of a percent.
 const PERCENT_MILLIS_DEFAULT: u32 = 70_000;

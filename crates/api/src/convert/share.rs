@@ -8,9 +8,8 @@ use api_types::{
 };
 use control::view::{PoolShare, Rank, Share, Standing};
 use control::{POOL_DEFAULT_ID, ShareChange};
+use http_kit::Fault;
 use serde_json::{Number, Value, json};
-
-use crate::edge::Fault;
 
 /// What resources say, by the id of their node pool. What they leave out is left out.
 pub(crate) fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {

@@ -6,7 +6,7 @@ use super::*;
 
 fn asked(resources: &serde_json::Value) -> Result<Share, Fault> {
     let body = json!({"resources": resources}).to_string();
-    let request: api_types::ProjectUpdateRequest = crate::edge::parse_json(body.as_bytes())?;
+    let request: api_types::ProjectUpdateRequest = http_kit::parse_json(body.as_bytes())?;
     Ok(some_shares(&request.resources)?[POOL_DEFAULT_ID].made_to(Share::USUAL))
 }
 

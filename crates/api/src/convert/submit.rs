@@ -11,6 +11,7 @@ use api_types::{
 use axum::http::StatusCode;
 use control::view::WorkloadKind;
 use control::{GpuSpec, HOME_FOLDER, Mount, PodSpec, Restart, WorkloadSpec};
+use http_kit::Fault;
 use units::GPU_MILLIS;
 
 use super::container::{container, limits};
@@ -19,7 +20,7 @@ use super::place::{mig, place};
 use super::pods::{check_kind, pods};
 use super::priority::Class;
 use super::urls::{related, urls};
-use crate::edge::{Caller, Fault};
+use crate::caller::Caller;
 
 /// Who asks, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]

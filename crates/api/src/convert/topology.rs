@@ -3,10 +3,10 @@
 use api_types::{NetworkTopology, TENANT_ID};
 use control::view::{NodeView, View};
 use control::{Object, levels_of};
+use http_kit::{Row, Scalar, Type};
 use units::Instant;
 
 use super::Context;
-use crate::edge::{Row, Scalar, Type};
 
 /// A network topology as the wire shows it.
 pub(crate) fn network_topology(of: &Object, all: &View, context: &Context) -> NetworkTopology {
@@ -31,7 +31,7 @@ pub(crate) fn network_topology(of: &Object, all: &View, context: &Context) -> Ne
     }
 }
 
-impl Row for NetworkTopology {
+impl Row<crate::Listed> for NetworkTopology {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("id", Type::Text),
         ("name", Type::Text),

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use api_types::{NameValue, Preemptibility, WorkloadSpec};
 use axum::http::StatusCode;
 use control::WorkloadChange;
+use http_kit::Fault;
 use serde_json::Value;
 
 use super::priority::Class;
 use super::submit::{labels, pairs};
 use super::wire;
-use crate::edge::Fault;
 
 /// The fields of a workload that can change while it exists. The first does so also where a manifest
 /// says the others.

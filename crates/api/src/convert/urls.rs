@@ -10,11 +10,11 @@ use api_types::{
 use axum::http::Uri;
 use control::view::WorkloadView;
 use control::{ExposedUrl, RelatedUrl};
+use http_kit::Fault;
 
 use super::container::port;
 use super::serving::{audience, told_audience};
 use super::workload::shown;
-use crate::edge::Fault;
 use crate::urls::Origins;
 
 /// Most of a workload, of either kind.

@@ -9,10 +9,10 @@ use control::view::{
     NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
 };
 use control::{Framework, GpuSpec, PodSet, PodSpec, TOPOLOGY, TopologyUse, WORKER, WorkloadSpec};
+use http_kit::{Row, Scalar, Type};
 use units::{Instant, Resources};
 
 use super::{Context, namespace, quantity};
-use crate::edge::{Row, Scalar, Type};
 
 /// A phase in the words of the interface.
 pub(crate) const fn phase_name(phase: Phase) -> &'static str {
@@ -427,7 +427,7 @@ fn activity(view: &WorkloadView) -> String {
     format!("{rank} {held_last:020} {over} {created:020} {name}")
 }
 
-impl Row for WorkloadView {
+impl Row<crate::Listed> for WorkloadView {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("id", Type::Text),
         ("type", Type::Text),

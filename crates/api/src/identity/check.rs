@@ -7,10 +7,11 @@ use std::time::Duration;
 use auth::{Action, Claims, Principal, fingerprint};
 
 use control::view::WorkloadView;
+use http_kit::Origin;
 
 use super::{AccessKey, ServiceAccount, Session, User};
 use crate::access::resource_of;
-use crate::edge::{Caller, Origin};
+use crate::caller::Caller;
 use crate::objects::{Family, Item};
 use crate::{Server, State};
 

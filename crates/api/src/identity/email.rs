@@ -1,6 +1,6 @@
 //! E-mail addresses, which are the names of people.
 
-use crate::edge::Fault;
+use http_kit::Fault;
 
 /// Longest e-mail address, by the standard.
 const EMAIL_BYTES_MAX: usize = 254;

@@ -4,10 +4,11 @@ use api_types::{TokenRequest, TokenResponse};
 use auth::{Granted, Identity, PasswordHash, Principal, fingerprint, secret_matches};
 use axum::http::StatusCode;
 use control::Scope;
+use http_kit::{Fault, Origin};
 
 use super::{AccessKey, Login, ServiceAccount, User, Who, provider, session};
 use crate::Server;
-use crate::edge::{Caller, Fault, Origin};
+use crate::caller::{Caller, audit_detail};
 use crate::objects::{Family, Item};
 
 const WRONG_CLIENT: &str =
@@ -40,7 +41,7 @@ pub(crate) async fn grant(
     if let Err(fault) = &outcome
         && server.notes_refusal(&name, &origin)
     {
-        let control = server.control.asked_from(origin.detail(true, Some(fault.status)));
+        let control = server.control.asked_from(audit_detail(&origin, true, Some(fault.status)));
         control.record(&units::shown(&name), "token.grant", "", &fault.message);
     }
     outcome
@@ -71,7 +72,7 @@ async fn client(
 ) -> Result<TokenResponse, Fault> {
     if let Some(granted) = server.authority.grant_built_in(id, secret, server.now()) {
         let granted = granted.map_err(|_| wrong_secret(server, id, origin, WRONG_CLIENT))?;
-        let detail = origin.detail(true, None);
+        let detail = audit_detail(origin, true, None);
         let name = &granted.identity.name;
         server.control.asked_from(detail).record(name, "token.grant", name, "ok");
         return Ok(response(granted, None));

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::PasswordHash;
+use http_kit::{Fault, aside};
 
 use super::Who;
 use super::limit::network;
 use super::turns::{Lane, Turn};
 use crate::Server;
-use crate::edge::Fault;
 
 /// Passwords of strangers compared at a time; each takes a core and 19 MiB.
 const STRANGERS_MAX: usize = 2;
@@ -83,35 +83,5 @@ impl Server {
         let turn = self.turns.next(Who { name: by, address: "", known: true }).await?;
         let (hash, _turn) = aside(turn, move || PasswordHash::new(&password)).await?;
         hash.map_err(Fault::internal)
-    }
-}
-
-/// Works away from what answers requests. The turn is held to the end, also if nobody waits for it
-/// any more.
-pub(crate) async fn aside<T: Send + 'static, P: Send + 'static>(
-    turn: P,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<(T, P), Fault> {
-    tokio::task::spawn_blocking(move || (work(), turn)).await.map_err(Fault::internal)
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::sync::Semaphore;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_turn_is_held_to_the_end_also_if_nobody_waits_for_it_any_more() {
-        let turns = Arc::new(Semaphore::new(1));
-        let turn = turns.clone().acquire_owned().await.unwrap();
-        let (end, ended) = std::sync::mpsc::channel::<()>();
-        let waits = tokio::spawn(aside(turn, move || ended.recv()));
-        tokio::task::yield_now().await;
-        waits.abort();
-        assert!(waits.await.is_err());
-        assert_eq!(turns.available_permits(), 0);
-        end.send(()).unwrap();
-        assert!(turns.acquire().await.is_ok());
     }
 }

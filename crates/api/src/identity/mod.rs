@@ -17,19 +17,20 @@ use std::sync::Arc;
 use api_types::Time;
 use auth::{PasswordHash, Principal};
 use axum::http::StatusCode;
+use http_kit::{Fault, Origin};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
 pub(crate) use check::Refusal;
 pub(crate) use email::email;
 pub(crate) use grant::grant;
-pub(crate) use hashing::{Turns, aside};
+pub(crate) use hashing::Turns;
 pub(crate) use limit::{Failures, Most, Who};
 pub use provider::LoginProvider;
 pub(crate) use provider::{Asking, start as start_login};
 pub(crate) use session::Session;
 
-use crate::edge::{Caller, Fault, Origin};
+use crate::caller::{Caller, audit_detail};
 use crate::objects::{Family, Item};
 use crate::{Server, State};
 
@@ -188,7 +189,7 @@ impl Server {
         why: &str,
     ) {
         if self.notes_refusal(who, origin) {
-            let control = self.control.asked_from(origin.detail(by_program, Some(status)));
+            let control = self.control.asked_from(audit_detail(origin, by_program, Some(status)));
             control.record(who, "request", &origin.path, why);
         }
     }

@@ -8,11 +8,12 @@ use api_types::{LoginStart, TokenRequest, TokenResponse};
 use auth::Principal;
 use axum::http::StatusCode;
 use control::Scope;
+use http_kit::{Fault, Origin};
 use oidc::{Person, Provider, Redeemed};
 use tokio::sync::Semaphore;
 
 use super::{Account, User, UserSecrets, Who, email, session};
-use crate::edge::{Caller, Fault, Origin};
+use crate::caller::Caller;
 use crate::objects::Item;
 use crate::{Server, State};
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use api_types::TokenResponse;
 use auth::{Identity, PasswordHash, Principal, hash_secret, secret_matches};
 use axum::http::StatusCode;
+use http_kit::{Fault, Origin};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
 use super::grant::{logged_in, response, wrong, wrong_secret};
 use super::{Account, User};
-use crate::edge::{Caller, Fault, Origin};
+use crate::caller::Caller;
 use crate::objects::{Family, Item};
 use crate::{Server, State};
 

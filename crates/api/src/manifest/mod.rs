@@ -13,11 +13,11 @@ use api_types::{
     number_from_millis,
 };
 use control::view::WorkloadKind;
+use http_kit::{Fault, read_part};
 use serde_json::Value;
 
 use self::kinds::{Container, Job, Manifest, Operator, Pod, Replicas, Resources, Template};
 use crate::convert::Class;
-use crate::edge::{Fault, read_part};
 
 /// Kinds of training operators: where their replicas are, and by whose rules they work together.
 const OPERATORS: [(&str, &str, api_types::DistributedFramework); 5] = [

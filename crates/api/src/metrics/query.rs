@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use api_types::Time;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use http_kit::openapi::{Description, Input};
+use http_kit::{Allowed, Fault, parameters, unknown_word};
 use units::Instant;
 
 use super::formula::{Measured, Metric};
-use crate::edge::{Allowed, Fault, parameters, unknown_word};
-use crate::openapi::{Description, Input};
 
 /// Values in a series when none are asked for.
 const SAMPLES_DEFAULT: u64 = 20;

@@ -5,27 +5,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State as FromState};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
+use http_kit::{REQUEST_ID, RequestId, host_of};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
-use uuid::Uuid;
 
 use crate::Server;
-use crate::edge::host_of;
+use crate::access::Route;
 use crate::gateway;
-use crate::openapi::Route;
 use crate::urls;
 
-/// Header with the id of a request, by which its line in the log and its row of the audit log are
-/// found.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Characters that an id may have which comes with the request.
-const REQUEST_ID_CHARS_MAX: usize = 128;
 /// Requests that take longer to answer are told as warnings.
 const SLOW: Duration = Duration::from_secs(5);
 /// Upper bounds of the time to an answer, in seconds.
@@ -38,26 +32,6 @@ const OF_WORKLOADS: Served = Served { path: "workload", method: "other", may_be_
 const OF_INFERENCES: Served = Served { path: "inference", method: "other", may_be_slow: true };
 /// The status of a request that got no answer: its client had gone.
 const NO_STATUS: &str = "none";
-
-/// The id of a request.
-#[derive(Debug, Clone)]
-pub(crate) struct RequestId(pub(crate) Arc<str>);
-
-impl RequestId {
-    /// The one that came with the request, so that it is the same in the logs of several programs;
-    /// a new one where that is missing, or is not one.
-    fn of(request: &Request) -> Self {
-        let allowed = |id: &&str| {
-            let sane = |c: u8| c.is_ascii_alphanumeric() || b"-_.:/+=".contains(&c);
-            (1..=REQUEST_ID_CHARS_MAX).contains(&id.len()) && id.bytes().all(sane)
-        };
-        let given = request.headers().get(&REQUEST_ID).and_then(|id| id.to_str().ok());
-        match given.filter(allowed) {
-            Some(id) => Self(id.into()),
-            None => Self(Uuid::new_v4().to_string().into()),
-        }
-    }
-}
 
 /// A route and a method, as labels say them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -196,14 +170,14 @@ pub(crate) async fn trace(
     let id = RequestId::of(&request);
     request.extensions_mut().insert(id.clone());
     // So that a program behind this server logs the id that the client gets.
-    if let Ok(id) = HeaderValue::from_str(&id.0) {
+    if let Ok(id) = HeaderValue::from_str(&id) {
         request.headers_mut().insert(REQUEST_ID, id);
     }
     let mut open = server.monitor.http.begin(served);
     let mut response = next.run(request).await;
     open.status = class(response.status());
-    log(served, response.status(), open.began.elapsed(), &id.0);
-    if let Ok(id) = HeaderValue::from_str(&id.0) {
+    log(served, response.status(), open.began.elapsed(), &id);
+    if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response

@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::State;
 use crate::convert::{self, wire};
-use crate::edge::Fault;
 use crate::objects::{Family, Item};
 use crate::scopes::{self, Ids};
 
+use http_kit::Fault;
 use part::Part;
 use rules::Judged;
 

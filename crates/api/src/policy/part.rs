@@ -4,6 +4,7 @@
 use api_types::{CreationRequest, PolicyBody, WorkloadSpec};
 use control::Scope;
 use control::view::WorkloadKind;
+use http_kit::{Fault, read_part};
 use serde_json::{Map, Value};
 
 use super::fields::{Holds, Items, Who};
@@ -11,7 +12,6 @@ use super::rules::{Judged, Rules, dotted};
 use crate::State;
 use crate::assets;
 use crate::convert::{self, wire};
-use crate::edge::{Fault, read_part};
 
 /// What a policy says of all pods of a workload, or of the workers or the master of one.
 pub(super) struct Part {

@@ -8,15 +8,16 @@ use api_types::{
 use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
+use http_kit::openapi::{delete as del, get, post, put};
+use http_kit::{Body, Created, Fault, Given, NoContent, Page};
 use serde_json::Value;
 
 use super::Shared;
-use crate::access::Where;
+use crate::access::{Route, Where};
 use crate::assets::{self, AssetQuery, AssetSpec, OneAssetQuery, Stored, Usage};
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Body, Caller, Created, Fault, Given, NoContent, Page};
 use crate::objects::Item;
-use crate::openapi::{Route, delete as del, get, post, put};
 
 /// The routes of one kind: its specification, as the description of the interface names it and as
 /// it is published; where it lies; its family; its words; its operations.

@@ -9,14 +9,15 @@ use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::{CONFIG_MAP, CONFIG_MAP_BYTES_MAX, Object, Scope, bytes_of, texts_of};
+use http_kit::openapi::{delete as del, get, put};
+use http_kit::{Body, Fault, NoContent};
 use serde::{Deserialize, Serialize};
 
 use super::Shared;
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Body, Caller, Fault, NoContent};
 use crate::objects::Family;
-use crate::openapi::{Route, delete as del, get, put};
 
 const OF: Resource = Resource::ConfigMapAssets;
 /// In a body texts are longer than they are.

@@ -13,13 +13,14 @@ use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{OrgUnit, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
+use http_kit::openapi::{delete as del, get, patch, post, put};
+use http_kit::{Body, Created, Fault, ListQuery};
 
 use super::Shared;
 use super::units::{self, Unit};
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert::{self, Context};
-use crate::edge::{Body, Caller, Created, Fault, ListQuery};
-use crate::openapi::{Route, delete as del, get, patch, post, put};
 
 /// The routes of departments.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -56,7 +57,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         patch(shares, "patch_department_resources", change, units::change_shares::<OrgUnit>)
             .needs(Update, of, here),
     ];
-    routes.into_iter().map(|route| route.of("Departments").rows::<OrgUnit>())
+    routes.into_iter().map(|route| route.of("Departments").rows::<OrgUnit, _>())
 }
 
 async fn list(

@@ -16,15 +16,16 @@ use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use control::view::Event;
 use control::{EventFilter, Scope};
 use futures_util::{Stream, StreamExt as _, stream};
+use http_kit::openapi::{Description, Input};
+use http_kit::{Fault, parameters};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Caller, Fault, parameters};
 use crate::monitoring::Watcher;
-use crate::openapi::{Description, Input};
 
 /// How often a silent stream says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);

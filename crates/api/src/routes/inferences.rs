@@ -12,14 +12,15 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use control::view::{Event, WorkloadKind, WorkloadView};
 use control::{EventFilter, WorkloadSpec};
+use http_kit::openapi::{delete as del, get, patch, post};
+use http_kit::{Body, Deleted, Fault, Given, ListQuery, OrderedPage, Page};
 
 use super::Shared;
 use super::typed::{Answer, accepted, add, comes_to, create, delete, find, read, source};
-use crate::access::{Where, resource_of};
+use crate::access::{Route, Where, resource_of};
+use crate::caller::Caller;
 use crate::convert::{self, PodRow};
-use crate::edge::{Body, Caller, Deleted, Fault, Given, ListQuery, OrderedPage, Page};
 use crate::mounts::may_enter;
-use crate::openapi::{Route, delete as del, get, patch, post};
 
 const KIND: WorkloadKind = WorkloadKind::Inference;
 

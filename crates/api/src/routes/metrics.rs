@@ -12,20 +12,21 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::Subject;
 use control::view::{OrgUnit, PoolView, ProjectView, View, WorkloadKind};
+use http_kit::Fault;
+use http_kit::openapi::get;
 
 use super::Shared;
 use super::org::is_own;
 use super::typed;
 use super::units::Unit as _;
 use super::workloads::find;
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Caller, Fault};
 use crate::metrics::{
     MetricsQuery, OfCluster, OfInference, OfNode, OfNodePool, OfOrgUnit, OfPod, OfReplica,
     OfWorkload, Points, measurements, together,
 };
-use crate::openapi::{Route, get};
 
 /// The routes of series.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

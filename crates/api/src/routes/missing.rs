@@ -5,10 +5,11 @@ use api_types::Error;
 use axum::Extension;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_kit::Fault;
+use http_kit::openapi::{Description, Output, any};
 
 use super::Shared;
-use crate::edge::Fault;
-use crate::openapi::{Description, Output, Route, any};
+use crate::access::Route;
 
 /// Operations of a family, and what to use instead of them.
 struct Missing {

@@ -44,20 +44,20 @@ use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
 use control::view::NodeView;
+use http_kit::openapi::{self, delete as del, get, post, put};
+use http_kit::{Fault, check_host, limit_time, name_one_host, note_origin, panicked};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::access::{Access, Where, authorise};
-use crate::edge::{
-    Fault, authenticate, check_host, limit_time, name_one_host, note_origin, panicked,
-};
+use crate::access::{Access, Route, Where, authorise};
+use crate::caller::authenticate;
 use crate::monitoring::{Routes, trace};
-use crate::openapi::{self, Route, delete as del, get, post, put};
 use crate::{Server, State, gateway, urls};
 
 type Shared = Arc<Server>;
 
 /// Everything this server answers.
 pub fn router(state: State) -> Router {
+    let (hosts, proxies) = (Arc::new(state.hosts.clone()), Arc::new(state.proxies.clone()));
     let state = Arc::new(Server::from(state));
     let table = table();
     let traced = (Arc::clone(&state), Arc::new(Routes::new(&table)));
@@ -88,10 +88,10 @@ pub fn router(state: State) -> Router {
         .layer(from_fn(welcome::as_json))
         .merge(former)
         .fallback(welcome::wrong_path)
-        .layer(from_fn_with_state(Arc::clone(&state), check_host))
+        .layer(from_fn_with_state(hosts, check_host))
         .layer(from_fn_with_state(Arc::clone(&state), urls::divert))
         .layer(from_fn(name_one_host))
-        .layer(from_fn_with_state(Arc::clone(&state), note_origin))
+        .layer(from_fn_with_state(proxies, note_origin))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(traced, trace))
         .with_state(state)
@@ -187,7 +187,7 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         get(of_cluster, "count_nodes", "How many nodes a cluster has", org::count_nodes_of),
     ]
     .map(|route| {
-        route.of("Nodes").rows::<NodeView>().needs(Read, Resource::Nodes, Where::Anywhere)
+        route.of("Nodes").rows::<NodeView, _>().needs(Read, Resource::Nodes, Where::Anywhere)
     });
     tokens.into_iter().chain(logins).chain(clusters).chain(nodes)
 }

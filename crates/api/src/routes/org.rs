@@ -8,12 +8,13 @@ use axum::extract::{Path, State as FromState};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use control::Scope;
+use http_kit::{
+    Allowed, Body, Created, Fault, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
+};
 
 use super::Shared;
+use crate::caller::Caller;
 use crate::convert::{self, ClusterName};
-use crate::edge::{
-    Allowed, Body, Caller, Created, Fault, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
-};
 
 pub(super) async fn clusters(
     FromState(state): FromState<Shared>,
@@ -24,15 +25,15 @@ pub(super) async fn clusters(
 
 takes! {
     /// How much to tell.
-    Verbosity: VERBOSITY;
+    pub(super) Verbosity: VERBOSITY;
     /// Whether at once.
-    Force: ("force", Allowed::Flag, "Changes nothing here: it is refused in any case");
+    pub(super) Force: ("force", Allowed::Flag, "Changes nothing here: it is refused in any case");
     /// Of what, and from where.
-    Installation:
+    pub(super) Installation:
         ("version", Allowed::Text, "Changes nothing here"),
         ("remoteClusterUrl", Allowed::Text, "Changes nothing here");
     /// Of what, and in which form.
-    InstallFile:
+    pub(super) InstallFile:
         ("cloud", Allowed::Text, "Changes nothing here"),
         ("clusterip", Allowed::Text, "Changes nothing here"),
         ("format", Allowed::Word(&["yaml"]), "The form");

@@ -14,6 +14,8 @@ use control::{EventFilter, Scope};
 use engine::{Enforcement, LogRange};
 use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
+use http_kit::openapi::{Description, Input};
+use http_kit::{Body as Asked, Fault, Html, JsonText, PlainText, aside, parameters};
 use sim::scenario::At;
 use units::Instant;
 use utoipa::openapi::schema::Type;
@@ -21,10 +23,8 @@ use utoipa::openapi::schema::Type;
 use super::Shared;
 use super::typed;
 use super::workloads::find;
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Body as Asked, Caller, Fault, Html, JsonText, PlainText, parameters};
-use crate::identity::aside;
-use crate::openapi::{Description, Input};
 use crate::{as_in_a_scenario, forecast, what_if};
 
 /// Which run an output is of, and how many bytes of it are before what is told: who was cut off asks on

@@ -11,14 +11,15 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
 use control::view::WorkloadKind;
+use http_kit::openapi::{Description, Input, delete as del, get, patch, put};
+use http_kit::{Body, Fault, NoContent, flag, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Body, Caller, Fault, NoContent, flag, parameters, unknown_word};
 use crate::objects::Item;
-use crate::openapi::{Description, Input, Route, delete as del, get, patch, put};
 use crate::policy::{Policy, check, merge, meta, shown, type_word};
 use crate::scopes::{self, NamedScope};
 

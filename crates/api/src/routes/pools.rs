@@ -8,12 +8,13 @@ use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::{PoolView, View};
+use http_kit::openapi::{delete as del, get, patch, post, put};
+use http_kit::{Body, Created, Fault, ListQuery, NoContent};
 
 use super::Shared;
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
-use crate::openapi::{Route, delete as del, get, patch, post, put};
 
 /// The routes of node pools.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -32,7 +33,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         patch(one, "patch_nodepool", change, changed).needs(Update, of, tenant),
         del(one, "delete_nodepool", gone, delete).needs(Delete, of, tenant),
     ];
-    routes.into_iter().map(|route| route.of("NodePools").rows::<Nodepool>())
+    routes.into_iter().map(|route| route.of("NodePools").rows::<Nodepool, _>())
 }
 
 fn all(state: &Shared) -> Vec<Nodepool> {

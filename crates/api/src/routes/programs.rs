@@ -13,17 +13,16 @@ use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
+use http_kit::openapi::{Description, Input, delete, get, patch, post};
+use http_kit::{Body, Created, Fault, NoContent, NoParameters, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
 use super::users::taken;
-use crate::access::Where;
-use crate::edge::{
-    Body, Caller, Created, Fault, NoContent, NoParameters, parameters, unknown_word,
-};
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::identity::{AccessKey, ClientSecret, ServiceAccount};
 use crate::objects::Item;
-use crate::openapi::{Description, Input, Route, delete, get, patch, post};
 
 /// Longest name of a service account or key.
 const NAME_BYTES_MAX: usize = 100;

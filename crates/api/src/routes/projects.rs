@@ -12,13 +12,14 @@ use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{OrgUnit, ProjectView, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
+use http_kit::openapi::{delete as del, get, patch, post, put};
+use http_kit::{Body, Created, Fault, ListQuery};
 
 use super::Shared;
 use super::units::{self, Unit};
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert::{self, Context};
-use crate::edge::{Body, Caller, Created, Fault, ListQuery};
-use crate::openapi::{Route, delete as del, get, patch, post, put};
 
 /// The routes of projects.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -60,7 +61,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         patch(shares, "patch_project_resources", change, units::change_shares::<ProjectView>)
             .needs(Update, of, Where::Project),
     ];
-    routes.into_iter().map(|route| route.of("Projects").rows::<ProjectView>())
+    routes.into_iter().map(|route| route.of("Projects").rows::<ProjectView, _>())
 }
 
 async fn list(

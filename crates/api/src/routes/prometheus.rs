@@ -9,12 +9,13 @@ use axum::body::Body;
 use axum::extract::State as FromState;
 use axum::http::{HeaderMap, HeaderValue, header};
 use control::Scope;
+use http_kit::openapi::get;
+use http_kit::{Fault, PlainText};
 
 use super::Shared;
-use crate::access::Where;
-use crate::edge::{Caller, Fault, PlainText};
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::monitoring::{Extent, Format};
-use crate::openapi::{Route, get};
 
 pub(super) fn route() -> Route<Shared> {
     get("/metrics", "get_gauges", "Metrics as of now, for Prometheus", read).needs(

@@ -14,18 +14,18 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
 use control::view::WorkloadKind;
+use http_kit::openapi::{Description, Input, delete as del, get, post, put};
+use http_kit::{Body, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, flag, parameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Instant;
 use utoipa::openapi::schema::Type as Schema;
 
 use super::Shared;
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert::Class;
-use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent, flag, parameters};
-use crate::edge::{Row, Scalar, Type};
 use crate::objects::{Family, Item};
-use crate::openapi::{Description, Input, Route, delete as del, get, post, put};
 
 /// Id, name and meaning of every category.
 const CATEGORIES: [(&str, &str, &str); 3] = [
@@ -45,10 +45,10 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(categories, "list_categories", "What workloads are for", list_categories).own(),
         get(category, "get_category_by_id", "A category", read_category).own(),
         get(priorities, "get_workload_priorities", "The priority classes", list_priorities)
-            .rows::<Class>()
+            .rows::<Class, _>()
             .own(),
         get(types, "list_workload_types", "The types of workloads", list)
-            .rows::<WorkloadTypeConfig>()
+            .rows::<WorkloadTypeConfig, _>()
             .own(),
         get(one, "get_workload_type", "A type of workloads", read).own(),
         post(types, "create_workload_type", "Adds a type of others' workloads", create)
@@ -193,7 +193,7 @@ fn check_interfaces(all: &[Value]) -> Result<(), Fault> {
     Ok(())
 }
 
-impl Row for WorkloadTypeConfig {
+impl Row<crate::Listed> for WorkloadTypeConfig {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("name", Type::Text),
         ("group", Type::Text),

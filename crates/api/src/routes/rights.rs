@@ -10,10 +10,12 @@ use auth::{Action, ROLES, Resource, Role};
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::Scope;
+use http_kit::openapi::{get, post};
+use http_kit::{Body, Fault, NoParameters};
 
 use super::Shared;
-use crate::edge::{Body, Caller, Fault, NoParameters};
-use crate::openapi::{Route, get, post};
+use crate::access::Route;
+use crate::caller::Caller;
 
 /// The routes of roles and permissions. None of it is a secret.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

@@ -16,18 +16,19 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
 use control::view::View;
+use http_kit::openapi::{Description, Input, delete, get, post};
+use http_kit::{
+    Body, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, date, flag, parameters,
+};
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
 use uuid::Uuid;
 
 use super::Shared;
-use crate::access::{AccessRule, Where, group_key};
-use crate::edge::{
-    Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, date, flag, parameters,
-};
+use crate::access::{AccessRule, Route, Where, group_key};
+use crate::caller::Caller;
 use crate::identity::{ServiceAccount, User};
 use crate::objects::{Family, Item};
-use crate::openapi::{Description, Input, Route, delete, get, post};
 
 /// Name of the one tenant.
 const TENANT_NAME: &str = "default";
@@ -77,7 +78,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(mine, "get_me_access_rules", "The caller's own access rules", own).own(),
         get(count_mine, "count_me_access_rules", "How many the caller has", count_own).own(),
     ];
-    rules.into_iter().map(|route| route.of("AccessRules").rows::<Wire>())
+    rules.into_iter().map(|route| route.of("AccessRules").rows::<Wire, _>())
 }
 
 fn scope_wire(server: &Shared, view: &View, scope: Scope) -> (ScopeType, String, String) {
@@ -125,7 +126,7 @@ fn wire(server: &Shared, view: &View, rule: &Item<AccessRule>) -> Wire {
     }
 }
 
-impl Row for Wire {
+impl Row<crate::Listed> for Wire {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("subjectId", Type::Text),
         ("subjectType", Type::Text),

@@ -12,15 +12,16 @@ use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{NodeView, OrgUnit, Phase, ProjectView, Share, Standing, View, WorkloadView};
 use control::{Look, Subject, of};
+use http_kit::openapi::get;
+use http_kit::{Fault, unknown_word};
 use units::{GPU_MILLIS, Instant, format_millis};
 
 use super::Shared;
 use super::units::Unit as _;
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert::{self, Context};
-use crate::edge::{Caller, Fault, unknown_word};
 use crate::metrics::{TelemetryFamily, TelemetryQuery};
-use crate::openapi::{Route, get};
 
 /// The routes of values as of now.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

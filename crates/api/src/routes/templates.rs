@@ -10,14 +10,16 @@ use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::view::WorkloadKind;
+use http_kit::openapi::{Description, Input, delete as del, get, patch, post, put};
+use http_kit::{Body, Created, Fault, ListQuery, NoContent, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
-use crate::access::Where;
+use crate::access::{Route, Where};
 use crate::assets::{check_description, description_after};
-use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent, parameters, unknown_word};
+use crate::caller::Caller;
+use crate::convert;
 use crate::objects::Item;
-use crate::openapi::{Description, Input, Route, delete as del, get, patch, post, put};
 use crate::scopes;
 use crate::templates::{Template, Values, shown, type_of};
 
@@ -50,7 +52,7 @@ macro_rules! of_type {
             ),
         ]
         .map(|route| route.of("WorkloadTemplates").with(WorkloadKind::$type))
-        .map(|route| route.rows::<Item<Template>>())
+        .map(|route| route.rows::<Item<Template>, _>())
     }};
 }
 
@@ -80,7 +82,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(free, "template_name_availability", "Whether a name is free", availability),
         get("/api/v1/workload-templates/{templateId}", "get_template_by_id1", "A template", find),
     ]
-    .map(|route| route.rows::<Item<Template>>())
+    .map(|route| route.rows::<Item<Template>, _>())
     .map(|route| route.of("WorkloadTemplates").needs(Read, Resource::Templates, Where::Anywhere));
     let trainings = of_type!(
         Training, "trainings", "trainings", "create_training_template"
@@ -270,7 +272,7 @@ async fn save(
         if let Some(new) = &meta.name {
             name.clone_from(new);
         }
-        let values = values(body).map_err(Fault::into_refusal)?;
+        let values = values(body).map_err(convert::refusal)?;
         body.set(&control.view(), scope, &values)?;
         body.description = description_after(meta.description.clone(), body.description.take());
         Ok(())

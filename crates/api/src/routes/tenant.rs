@@ -10,15 +10,16 @@ use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::Scope;
+use http_kit::openapi::{get, put};
+use http_kit::{Body, Fault};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Shared;
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Body, Caller, Fault};
 use crate::objects::{Family, Item};
-use crate::openapi::{Route, get, put};
 
 /// The routes of settings and ranks.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

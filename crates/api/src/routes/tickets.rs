@@ -5,12 +5,13 @@ use auth::Action::{Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
+use http_kit::openapi::post;
+use http_kit::{Body, Fault};
 
 use super::Shared;
 use super::workloads::find;
-use crate::access::Where;
-use crate::edge::{Body, Caller, Fault};
-use crate::openapi::{Route, post};
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::urls;
 
 /// The routes.

@@ -5,16 +5,14 @@ use axum::extract::{FromRequestParts, Query, Request, State as FromState};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
+use http_kit::openapi::{Description, Input, escape};
+use http_kit::{Body, Fault, Format, Html, Origin, is_loopback, parameters, parse_json, read_body};
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
 use crate::Server;
-use crate::edge::{
-    Body, Fault, Format, Html, Origin, is_loopback, parameters, parse_json, read_body,
-};
 use crate::identity;
-use crate::openapi::{Description, Input, escape};
 use crate::urls;
 
 /// Largest body of those who have no token yet.

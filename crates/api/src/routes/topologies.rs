@@ -11,12 +11,13 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::View;
 use control::{Object, TOPOLOGY};
+use http_kit::openapi::{delete as del, get, post};
+use http_kit::{Body, Created, Fault, ListQuery, NoContent};
 
 use super::Shared;
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
-use crate::openapi::{Route, delete as del, get, post};
 
 /// The routes of network topologies.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -34,7 +35,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(one, "get_network_topology_by_id", "A network topology", read).needs(Read, of, here),
         del(one, "delete_network_topology", gone, delete).needs(Delete, of, tenant),
     ];
-    routes.into_iter().map(|route| route.of("NetworkTopologies").rows::<NetworkTopology>())
+    routes.into_iter().map(|route| route.of("NetworkTopologies").rows::<NetworkTopology, _>())
 }
 
 fn all(state: &Shared) -> Vec<NetworkTopology> {

@@ -11,13 +11,14 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use control::view::{WorkloadKind, WorkloadView};
 use control::{Scope, WorkloadSpec};
+use http_kit::openapi::{delete as del, get, patch, post};
+use http_kit::{Accepted, Body, Fault};
 
 use super::Shared;
-use crate::access::{Where, resource_of};
+use crate::access::{Route, Where, resource_of};
 use crate::assets::{compose, take_secrets};
+use crate::caller::Caller;
 use crate::convert;
-use crate::edge::{Accepted, Body, Caller, Fault};
-use crate::openapi::{Route, delete as del, get, patch, post};
 use crate::policy::Policies;
 use crate::{mounts, urls};
 

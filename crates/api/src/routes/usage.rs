@@ -9,17 +9,16 @@ use axum::extract::{FromRequestParts, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
+use http_kit::openapi::{Description, Input, get, put};
+use http_kit::{Attachment, Body, Fault, NoParameters, csv_line, date, parameters, unknown_word};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
-use crate::access::Where;
-use crate::edge::{
-    Attachment, Body, Caller, Fault, NoParameters, csv_line, date, parameters, unknown_word,
-};
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::objects::{Family, Item};
-use crate::openapi::{Description, Input, Route, get, put};
 use crate::usage::{By, rows};
 
 const HOUR_MS: u64 = 3_600_000;

@@ -13,16 +13,17 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
+use http_kit::openapi::{Description, Input, delete, get, post};
+use http_kit::{
+    Allowed, Body, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, parameters,
+};
 use units::Instant;
 
 use super::Shared;
-use crate::access::Where;
-use crate::edge::{
-    Allowed, Body, Caller, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, parameters,
-};
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::identity::{AccessKey, Session, User, UserSecrets, Who, email};
 use crate::objects::Item;
-use crate::openapi::{Description, Input, Route, delete, get, post};
 
 /// The routes of users.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -57,7 +58,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         )
         .own(),
     ];
-    users.into_iter().map(|route| route.of("Users").rows::<User2>())
+    users.into_iter().map(|route| route.of("Users").rows::<User2, _>())
 }
 
 fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> User2 {
@@ -74,7 +75,7 @@ fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> User2 {
     }
 }
 
-impl Row for User2 {
+impl Row<crate::Listed> for User2 {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("username", Type::Text),
         ("createdBy", Type::Text),

@@ -15,16 +15,17 @@ use axum::{Extension, Json};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use control::view::{Phase, WorkloadView};
+use http_kit::openapi::{delete as del, get, post, put};
+use http_kit::{Accepted, Body, Fault, parse_json};
 use serde_json::Value;
 
 use super::Shared;
 use super::typed::{asked_for, changed, source};
 use super::workloads::find;
-use crate::access::Where;
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::convert::{self, Context};
-use crate::edge::{Accepted, Body, Caller, Fault, parse_json};
 use crate::manifest;
-use crate::openapi::{Route, delete as del, get, post, put};
 
 /// Longest manifest.
 const MANIFEST_BYTES_MAX: usize = 64 << 10;

@@ -11,15 +11,15 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use control::view::WorkloadView;
 use engine::{ExecSpec, TerminalSize};
+use http_kit::openapi::{Description, Input, get};
+use http_kit::{Fault, Place, Switched, parameters};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
 use super::workloads::find;
-use crate::access::Where;
-use crate::edge::{Caller, Fault, Switched, parameters};
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 use crate::mounts::may_enter;
-use crate::openapi::{Description, Input, Route, get};
-use crate::serve::Place;
 use crate::visits::{self, Visit, Why};
 
 /// Terminals are not larger than this.

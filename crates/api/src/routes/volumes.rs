@@ -7,11 +7,12 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::View;
 use control::{Object, Scope, VOLUME, VOLUME_ENDING, volume_name};
+use http_kit::openapi::{delete as del, get};
+use http_kit::{Fault, NoContent};
 
 use super::Shared;
-use crate::access::Where;
-use crate::edge::{Caller, Fault, NoContent};
-use crate::openapi::{Route, delete as del, get};
+use crate::access::{Route, Where};
+use crate::caller::Caller;
 
 /// The routes of volumes.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

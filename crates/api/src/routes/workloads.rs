@@ -14,15 +14,14 @@ use axum::extract::{Path, Request, State as FromState};
 use axum::{Extension, Json};
 use control::view::{Event, View, WorkloadView};
 use control::{EventFilter, SharedMap};
+use http_kit::openapi::{get, post};
+use http_kit::{Body, Fault, Format, Given, ListQuery, OrderedPage, Page, Rows, read_body};
 use uuid::Uuid;
 
 use super::Shared;
-use crate::access::{Where, resource_of};
+use crate::access::{Route, Where, resource_of};
+use crate::caller::Caller;
 use crate::convert::{self, PodRow};
-use crate::edge::{
-    Body, Caller, Fault, Format, Given, ListQuery, OrderedPage, Page, Rows, read_body,
-};
-use crate::openapi::{Route, get, post};
 
 /// Largest body of a batch: as many ids as there may be, with room around them.
 const BATCH_BYTES_MAX: usize = 64 << 10;
@@ -55,7 +54,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             Where::Anywhere,
         ),
     ]
-    .map(|route| route.of("Workloads").rows::<WorkloadView>());
+    .map(|route| route.of("Workloads").rows::<WorkloadView, _>());
     let of_one = "/api/v1/workloads/{workloadId}/pods";
     let pods =
         [
@@ -72,7 +71,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
                 Where::Workload,
             ),
         ]
-        .map(|route| route.of("Pods").rows::<PodRow>());
+        .map(|route| route.of("Pods").rows::<PodRow, _>());
     let (told, changes) =
         ("/api/v1/workloads/{workloadId}/events", "/api/v1/workloads/{workloadId}/history");
     let events = [

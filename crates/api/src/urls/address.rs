@@ -5,10 +5,10 @@
 use api_types::{CreationRequest, ExposedUrl};
 use control::ExposedUrl as Url;
 use control::view::WorkloadView;
+use http_kit::Fault;
 use uuid::Uuid;
 
 use crate::State;
-use crate::edge::Fault;
 
 /// Stands between the parts of a label. No part has it inside.
 const BETWEEN: &str = "--";

@@ -16,6 +16,7 @@ use axum::response::{IntoResponse as _, Response};
 use control::Audience;
 use control::view::{PodState, WorkloadView};
 use http_body_util::BodyExt as _;
+use http_kit::{Fault, Origin, host_of, must_be_own_page, wants_page};
 
 use super::address::{Whose, whose};
 use super::browser::{
@@ -25,10 +26,11 @@ use super::page;
 use super::passes::{Place, VISIT_MS};
 use crate::Server;
 use crate::access::resource_of;
+use crate::caller::Caller;
 use crate::convert::phase_name;
-use crate::edge::{Caller, Fault, Origin, host_of, must_be_own_page, wants_page};
-use crate::gateway::{is_meant, no_longer_allowed, refusal, refuse, said_at, take_caller, tell};
-use crate::serve;
+use crate::gateway::{
+    NoAnswer, is_meant, no_longer_allowed, refusal, refuse, said_at, take_caller, tell,
+};
 
 /// Answers requests to hosts of workloads. No other route is reached there, and none of these elsewhere.
 pub(crate) async fn divert(
@@ -241,7 +243,7 @@ impl Door {
         tell(server, request.headers_mut(), origin, caller);
         *request.uri_mut() = path_of(request.uri());
         *request.version_mut() = Version::HTTP_11;
-        let place = request.extensions_mut().remove::<serve::Place>();
+        let place = request.extensions_mut().remove::<http_kit::Place>();
         let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
         let until = no_longer_allowed(server.clone(), caller.cloned(), place);
         let over = tokio::time::sleep(Duration::from_millis(guest.lasts_ms));
@@ -253,9 +255,9 @@ impl Door {
         };
         let mut answer = match self.target {
             Target::Port => {
-                let connect = self.connect(server, caller);
+                let connect = async { self.connect(server, caller).await.map_err(NoAnswer) };
                 let answer = server.serving.pass(self.workload.id, connect, request, until).await;
-                answer?.map(Body::new)
+                answer.map_err(|NoAnswer(fault)| fault)?.map(Body::new)
             }
             Target::Replica => {
                 let answer = server.serving.forward(&self.workload, request, until).await;

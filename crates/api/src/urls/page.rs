@@ -2,9 +2,8 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-
-use crate::edge::{Html, Said};
-use crate::openapi::escape;
+use http_kit::openapi::escape;
+use http_kit::{Html, Said};
 
 /// Seconds after which a browser looks again for a workload that does not answer yet.
 const AGAIN_S: &str = "5";

@@ -9,7 +9,7 @@ use auth::hash_secret;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::edge::Caller;
+use crate::caller::Caller;
 
 /// How long a ticket is good, and how long a visit lasts at most.
 pub(super) const TICKET_MS: u64 = 60_000;
@@ -118,7 +118,7 @@ mod tests {
     use auth::Principal;
 
     use super::*;
-    use crate::edge::Origin;
+    use http_kit::Origin;
 
     const NOW: Instant = Instant(1_000_000);
     const HERE: Place = (Uuid::nil(), 8888);

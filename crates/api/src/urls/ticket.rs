@@ -4,12 +4,13 @@
 use axum::http::StatusCode;
 use control::view::WorkloadView;
 use control::{Audience, ExposedUrl};
+use http_kit::Fault;
 use uuid::Uuid;
 
 use super::browser::TICKET;
 use super::passes::TICKET_MS;
 use crate::Server;
-use crate::edge::{Caller, Fault};
+use crate::caller::Caller;
 use crate::gateway::{is_meant, said_at};
 
 /// No port of a workload has this number.

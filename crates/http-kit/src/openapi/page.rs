@@ -15,7 +15,7 @@ padding:.15rem 1rem .15rem 0;vertical-align:top}small{color:#5b6470}\
 details{border-color:#343a42}small{color:#9aa3ad}a{color:#7db7ff}}";
 
 /// The page of a document.
-pub(crate) fn page(document: &Value) -> String {
+pub fn page(document: &Value) -> String {
     let mut html = String::new();
     let title =
         format!("{} {}", text(&document["info"]["title"]), text(&document["info"]["version"]));
@@ -131,7 +131,7 @@ fn text(value: &Value) -> String {
 }
 
 /// Text as it stands in a page.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,28 +1,26 @@
-//! What every request passes before a handler sees it: who asks, from which page, for how long.
+//! Who asks: the check of the token that every request passes, and what is known of the caller then.
 
-use std::any::Any;
 use std::sync::Arc;
-use std::time::Duration;
 
 use auth::{Claims, Principal};
 use axum::Extension;
 use axum::extract::{Request, State as FromState};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::uri::{PathAndQuery, Uri};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse as _, Response};
+use control::AuditDetail;
 use control::view::View;
+use http_kit::{Fault, Origin, Said, bearer, is_websocket, must_be_own_page};
 use units::Instant;
+use uuid::Uuid;
 
-use super::fault::{Fault, Said};
-use super::origin::Origin;
-use super::socket::{by_ticket, must_be_own_page};
-use crate::Server;
 use crate::access::Grant;
-use crate::convert;
 use crate::identity::Refusal;
+use crate::{Server, convert, urls};
 
-/// How long a handler may take until its answer begins. Streams may go on after that.
-const ANSWER_WAIT: Duration = Duration::from_secs(30);
+/// Where the WebSockets of a workload are.
+const WORKLOADS: &str = "/elastane/v1/workloads/";
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -116,53 +114,48 @@ pub(crate) async fn authenticate(
     }
 }
 
-/// The token of a request.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = text.trim().split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
-/// Whether a browser asks for a page to show.
-pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
-    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    accepts.is_some_and(|accept| accept.contains("text/html"))
-}
-
-/// Ends a handler that takes too long.
-pub(crate) async fn limit_time(request: Request, next: Next) -> Result<Response, Fault> {
-    tokio::time::timeout(ANSWER_WAIT, next.run(request)).await.map_err(|_| {
-        let why = "the server took too long; whether it was done is seen in the lists";
-        Fault::new(StatusCode::SERVICE_UNAVAILABLE, why)
-    })
-}
-
-/// The answer of a request whose handler panicked. The panic itself is on stderr.
-pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Response {
-    let why = "the server failed on this request; its log says more, please report it";
-    Fault::new(StatusCode::INTERNAL_SERVER_ERROR, why).into_response()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_panic_is_answered_without_its_text() {
-        let body = panicked(Box::new("boom")).into_body();
-        let body = axum::body::to_bytes(body, 1000).await.unwrap();
-        let fault: api_types::Error = serde_json::from_slice(&body).unwrap();
-        assert_eq!(fault.code, 500);
-        assert!(!fault.message.contains("boom"), "what a panic says may be secret");
+/// Where a request comes from, for the audit log.
+pub(crate) fn audit_detail(
+    origin: &Origin,
+    by_program: bool,
+    status: Option<StatusCode>,
+) -> AuditDetail {
+    AuditDetail {
+        by_program,
+        source_ip: origin.address.clone(),
+        method: origin.method.clone(),
+        path: origin.path.clone(),
+        request_id: origin.request_id.clone(),
+        target_id: String::new(),
+        status: status.map(|status| status.as_u16()),
     }
+}
 
-    #[test]
-    fn the_scheme_is_bearer_in_any_case() {
-        for (text, token) in
-            [("Bearer x", Some("x")), ("bearer  x ", Some("x")), ("Basic x", None), ("x", None)]
-        {
-            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, text.parse().unwrap())]);
-            assert_eq!(bearer(&headers), token, "{text}");
-        }
+/// Who opens a WebSocket of a workload in a browser, by the ticket in its address; none if there is
+/// no ticket. The ticket is taken out of the address.
+fn by_ticket(
+    server: &Server,
+    origin: &Origin,
+    request: &mut Request,
+) -> Option<Result<Caller, Fault>> {
+    let path = request.uri().path();
+    let opens = request.method() == Method::GET
+        && ["/exec", "/attach", "/portforward"].iter().any(|end| path.ends_with(end));
+    let by_a_page = request.headers().contains_key(header::ORIGIN);
+    if !opens || !by_a_page || !is_websocket(request.headers()) {
+        return None;
     }
+    let (ticket, rest) = urls::take_ticket(request.uri())?;
+    let workload = request.uri().path().strip_prefix(WORKLOADS);
+    let workload = workload.and_then(|path| path.split('/').next()?.parse::<Uuid>().ok());
+    if let Ok(rest) = rest.parse::<PathAndQuery>() {
+        *request.uri_mut() = Uri::from(rest);
+    }
+    let caller = workload.and_then(|id| urls::redeem_for_socket(server, &ticket, id));
+    let caller = caller.and_then(|one| server.again(&Caller { origin: origin.clone(), ..one }));
+    Some(caller.ok_or_else(|| {
+        let why = "the ticket was used, is older than a minute, or is for another workload; \
+                   POST /elastane/v1/workloads/{workloadId}/websocket-tickets gives a new one";
+        Fault::new(StatusCode::UNAUTHORIZED, why)
+    }))
 }

@@ -131,7 +131,7 @@ impl Tls {
     }
 
     /// Whether the certificate is for this name.
-    pub(crate) fn is_for(&self, name: &str) -> bool {
+    pub fn is_for(&self, name: &str) -> bool {
         let current = self.pair.current.load();
         let Ok(own) = current.end_entity_cert() else { return false };
         let Ok(name) = ServerName::try_from(name) else { return false };

@@ -1,7 +1,7 @@
 //! Files for spreadsheets (RFC 4180). Owns: that a cell is what it says, whoever chose its text.
 
 /// A line of cells.
-pub(crate) fn csv_line(cells: &[String]) -> String {
+pub fn csv_line(cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
     format!("{}\n", cells.join(","))
 }

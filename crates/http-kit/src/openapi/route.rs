@@ -1,6 +1,5 @@
 //! A route. Owns: that what is served and what is said of it are one value.
 
-use auth::{Action, Resource};
 use axum::extract::Extension;
 use axum::handler::Handler;
 use axum::http::Method;
@@ -8,32 +7,48 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use utoipa::ToSchema;
 
 use super::describe::{Described, Description};
-use crate::access::{Access, Where};
-use crate::edge::Row;
+use crate::list::Row;
 
-/// A route: one method of one path.
-pub(crate) struct Route<S> {
-    pub(crate) path: &'static str,
-    pub(crate) method: Method,
+/// What a request needs to bring along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access<N> {
+    /// Nothing was said: nobody may.
+    Undeclared,
+    /// Nothing.
+    Open,
+    /// A token: it is about the caller, or nobody's secret.
+    Token,
+    /// A role that allows this.
+    Role(N),
+}
+
+/// A route: one method of one path. `N` says which role it needs.
+pub struct Route<S, N> {
+    /// The path, with its parameters in braces.
+    pub path: &'static str,
+    /// The method.
+    pub method: Method,
     /// Name of the operation; the published one where there is one.
-    pub(crate) id: &'static str,
+    pub id: &'static str,
     /// One line for people.
-    pub(crate) about: &'static str,
+    pub about: &'static str,
     /// Family it belongs to.
-    pub(crate) family: &'static str,
-    pub(crate) access: Access,
+    pub family: &'static str,
+    /// Who may use it.
+    pub access: Access<N>,
     /// Whether it may take longer than an answer usually may.
-    pub(crate) patient: bool,
+    pub patient: bool,
     /// Whether it only says what to use instead.
-    pub(crate) deprecated: bool,
+    pub deprecated: bool,
     /// What it says of itself. Made when somebody asks: all of them together are megabytes.
     describe: Vec<fn(&mut Description)>,
     /// Schemas shared with other families, and their published names in this one.
-    pub(crate) names: Vec<(&'static str, &'static str)>,
-    pub(crate) serve: MethodRouter<S>,
+    pub names: Vec<(&'static str, &'static str)>,
+    /// The handler.
+    pub serve: MethodRouter<S>,
 }
 
-impl<S: Clone + Send + Sync + 'static> Route<S> {
+impl<S: Clone + Send + Sync + 'static, N> Route<S, N> {
     fn new<H, T, A>(
         (method, filter): (Method, MethodFilter),
         (path, id, about): (&'static str, &'static str, &'static str),
@@ -59,7 +74,7 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
     }
 
     /// What is known of it.
-    pub(crate) fn description(&self) -> Description {
+    pub fn description(&self) -> Description {
         let mut description = Description::default();
         for describe in &self.describe {
             describe(&mut description);
@@ -68,55 +83,58 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
     }
 
     /// Needs no token.
-    pub(crate) fn open(mut self) -> Self {
+    pub fn open(mut self) -> Self {
         self.access = Access::Open;
         self
     }
 
     /// Needs a token, and no role.
-    pub(crate) fn own(mut self) -> Self {
+    pub fn own(mut self) -> Self {
         self.access = Access::Token;
         self
     }
 
-    /// Needs a role that allows this there.
-    pub(crate) fn needs(mut self, action: Action, resource: Resource, place: Where) -> Self {
-        self.access = Access::Role(action, resource, place);
+    /// Needs a role that allows this to that, there.
+    pub fn needs<A, R, P>(mut self, action: A, resource: R, place: P) -> Self
+    where
+        N: From<(A, R, P)>,
+    {
+        self.access = Access::Role((action, resource, place).into());
         self
     }
 
     /// May take as long as it takes.
-    pub(crate) fn patient(mut self) -> Self {
+    pub fn patient(mut self) -> Self {
         self.patient = true;
         self
     }
 
     /// Only says what to use instead.
-    pub(crate) fn deprecated(mut self) -> Self {
+    pub fn deprecated(mut self) -> Self {
         self.deprecated = true;
         self
     }
 
     /// One of this family.
-    pub(crate) fn of(mut self, family: &'static str) -> Self {
+    pub fn of(mut self, family: &'static str) -> Self {
         self.family = family;
         self
     }
 
     /// Hands the handler a value that tells it from its siblings.
-    pub(crate) fn with<V: Clone + Send + Sync + 'static>(mut self, value: V) -> Self {
+    pub fn with<V: Clone + Send + Sync + 'static>(mut self, value: V) -> Self {
         self.serve = self.serve.layer(Extension(value));
         self
     }
 
     /// Says by which fields of what it lists can be sorted and filtered.
-    pub(crate) fn rows<T: Row>(mut self) -> Self {
-        self.describe.push(Description::rows::<T>);
+    pub fn rows<T: Row<L>, L>(mut self) -> Self {
+        self.describe.push(Description::rows::<T, L>);
         self
     }
 
     /// Describes the part of a generic type, which that only refers to.
-    pub(crate) fn part<T: ToSchema>(mut self) -> Self {
+    pub fn part<T: ToSchema>(mut self) -> Self {
         self.describe.push(|to| {
             to.refer::<T>();
         });
@@ -124,19 +142,19 @@ impl<S: Clone + Send + Sync + 'static> Route<S> {
     }
 
     /// Gives a schema that several families share its published name in this one.
-    pub(crate) fn naming(mut self, shared: &'static str, published: &'static str) -> Self {
+    pub fn naming(mut self, shared: &'static str, published: &'static str) -> Self {
         self.names.push((shared, published));
         self
     }
 }
 
 /// A route that answers a method that is data; none for one that has no routes.
-pub(crate) fn any<S, H, T, A>(
+pub fn any<S, N, H, T, A>(
     method: Method,
     path: &'static str,
     (id, about): (&'static str, &'static str),
     handler: H,
-) -> Option<Route<S>>
+) -> Option<Route<S, N>>
 where
     S: Clone + Send + Sync + 'static,
     H: Handler<T, S> + Described<A>,
@@ -149,12 +167,12 @@ where
 macro_rules! method {
     ($name:ident, $method:ident) => {
         #[doc = concat!("A route that answers ", stringify!($method), ".")]
-        pub(crate) fn $name<S, H, T, A>(
+        pub fn $name<S, N, H, T, A>(
             path: &'static str,
             id: &'static str,
             about: &'static str,
             handler: H,
-        ) -> Route<S>
+        ) -> Route<S, N>
         where
             S: Clone + Send + Sync + 'static,
             H: Handler<T, S> + Described<A>,

@@ -11,42 +11,49 @@ use serde::Serialize;
 use super::fault::Fault;
 
 /// 201: it exists now.
-pub(crate) struct Created<T>(pub(crate) T);
+pub struct Created<T>(pub T);
 /// 202: it will be done.
-pub(crate) struct Accepted<T>(pub(crate) T);
+pub struct Accepted<T>(pub T);
 /// 204: done, and nothing to say.
-pub(crate) struct NoContent;
+pub struct NoContent;
 /// Text that may still be growing.
-pub(crate) struct PlainText(pub(crate) Body);
+pub struct PlainText(pub Body);
 /// The connection goes over to a WebSocket.
-pub(crate) struct Switched(pub(crate) Response);
+pub struct Switched(pub Response);
 /// A page.
-pub(crate) struct Html(pub(crate) Cow<'static, str>);
+pub struct Html(pub Cow<'static, str>);
 /// JSON that is text already.
-pub(crate) struct JsonText(pub(crate) Cow<'static, str>);
+pub struct JsonText(pub Cow<'static, str>);
 
 /// JSON of many rows: written at once, not in the pieces in which a short answer grows.
-pub(crate) struct Rows<T> {
-    pub(crate) page: T,
-    pub(crate) count: usize,
+pub struct Rows<T> {
+    /// What is answered.
+    pub page: T,
+    /// Number of rows in it.
+    pub count: usize,
 }
 
 /// About so long is a row.
 const ROW_BYTES: usize = 4096;
 
 /// A program to keep.
-pub(crate) struct Binary {
-    pub(crate) name: &'static str,
+pub struct Binary {
+    /// Name of the file.
+    pub name: &'static str,
     /// Its length in bytes.
-    pub(crate) length: u64,
-    pub(crate) body: Body,
+    pub length: u64,
+    /// Its content.
+    pub body: Body,
 }
 
 /// A file to keep.
-pub(crate) struct Attachment {
-    pub(crate) name: &'static str,
-    pub(crate) media_type: &'static str,
-    pub(crate) text: String,
+pub struct Attachment {
+    /// Name of the file.
+    pub name: &'static str,
+    /// Its format.
+    pub media_type: &'static str,
+    /// Its content.
+    pub text: String,
 }
 
 impl<T: Serialize> IntoResponse for Created<T> {

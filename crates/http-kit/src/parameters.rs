@@ -8,16 +8,19 @@ use super::fault::Fault;
 
 /// What a parameter may be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Allowed {
+pub enum Allowed {
     /// A whole number from here to there.
     Number(u64, u64),
+    /// True or false.
     Flag,
+    /// One of these words.
     Word(&'static [&'static str]),
+    /// Any text.
     Text,
 }
 
 /// A parameter: its name, what it may be, and what it does.
-pub(crate) type Parameter = (&'static str, Allowed, &'static str);
+pub type Parameter = (&'static str, Allowed, &'static str);
 
 pub(crate) const OFFSET: Parameter =
     ("offset", Allowed::Number(0, u64::MAX), "How many to leave out at the beginning");
@@ -27,7 +30,8 @@ pub(crate) const SORT_ORDER: Parameter =
     ("sortOrder", Allowed::Word(&["asc", "desc"]), "Which end comes first");
 pub(crate) const DELETED: Parameter =
     ("deleted", Allowed::Flag, "Those that were deleted, instead of the living");
-pub(crate) const VERBOSITY: Parameter = (
+/// How much is answered, which is always all.
+pub const VERBOSITY: Parameter = (
     "verbosity",
     Allowed::Word(&["full", "brief"]),
     "Changes nothing here: answers are always full",
@@ -61,7 +65,7 @@ pub(crate) const PARAMETERS: [Parameter; 14] = {
 
 impl Allowed {
     /// How the description of the interface says it.
-    pub(crate) fn schema(self) -> schema::Object {
+    pub fn schema(self) -> schema::Object {
         let of = |kind| ObjectBuilder::new().schema_type(kind);
         match self {
             Self::Number(least, u64::MAX) => of(schema::Type::Integer).minimum(Some(least)),
@@ -76,7 +80,7 @@ impl Allowed {
     }
 
     /// Refuses what is not allowed.
-    pub(crate) fn check(self, name: &str, value: &str) -> Result<(), Fault> {
+    pub fn check(self, name: &str, value: &str) -> Result<(), Fault> {
         let allowed = match self {
             Self::Number(least, most) => {
                 if value.parse().is_ok_and(|n: u64| (least..=most).contains(&n)) {

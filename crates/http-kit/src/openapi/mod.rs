@@ -6,7 +6,7 @@ mod document;
 mod page;
 mod route;
 
-pub(crate) use describe::{Description, Input, Output};
-pub(crate) use document::document;
-pub(crate) use page::{escape, page};
-pub(crate) use route::{Route, any, delete, get, patch, post, put};
+pub use describe::{Description, Input, Output};
+pub use document::document;
+pub use page::{escape, page};
+pub use route::{Access, Route, any, delete, get, patch, post, put};

@@ -12,17 +12,17 @@ use super::parameters::Parameter;
 use crate::openapi::{Description, Input};
 
 /// What an operation takes.
-pub(crate) trait Takes: Send + 'static {
+pub trait Takes: Send + 'static {
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
 }
 
 /// The parameters of a request, checked.
-pub(crate) struct Given<T>(Vec<(String, String)>, PhantomData<T>);
+pub struct Given<T>(Vec<(String, String)>, PhantomData<T>);
 
 impl<T> Given<T> {
     /// The list that is asked for, where they are parameters of lists.
-    pub(crate) fn list(&self) -> Result<ListQuery, Fault> {
+    pub fn list(&self) -> Result<ListQuery, Fault> {
         ListQuery::parse(&self.0)
     }
 }
@@ -53,27 +53,27 @@ impl<S: Sync, T: Takes> FromRequestParts<S> for Given<T> {
 }
 
 /// Declares what operations take.
+#[macro_export]
 macro_rules! takes {
-    ($($(#[$about:meta])* $name:ident: $($parameter:expr),+;)+) => {
+    ($($(#[$about:meta])* $visible:vis $name:ident: $($parameter:expr),+;)+) => {
         $(
             $(#[$about])*
-            pub(crate) struct $name;
+            $visible struct $name;
 
-            impl $crate::edge::Takes for $name {
-                const PARAMETERS: &'static [$crate::edge::Parameter] = &[$($parameter),+];
+            impl $crate::Takes for $name {
+                const PARAMETERS: &'static [$crate::Parameter] = &[$($parameter),+];
             }
         )+
     };
 }
-pub(crate) use takes;
 
 use super::parameters::{DELETED, LIMIT, OFFSET, SORT_ORDER};
 
 takes! {
     /// Whether the living or the deleted are meant.
-    Deleted: DELETED;
+    pub Deleted: DELETED;
     /// A page.
-    Page: OFFSET, LIMIT;
+    pub Page: OFFSET, LIMIT;
     /// A page, and which end comes first.
-    OrderedPage: OFFSET, LIMIT, SORT_ORDER;
+    pub OrderedPage: OFFSET, LIMIT, SORT_ORDER;
 }

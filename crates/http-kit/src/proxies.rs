@@ -7,7 +7,7 @@ use std::str::FromStr;
 use axum::http::{HeaderMap, HeaderName, header};
 
 /// Where a request comes from, as proxies say it: each appends the address it was asked from.
-pub(crate) const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+pub const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Most addresses that are looked at, from the end.
 const CHAIN_MAX: usize = 32;
 
@@ -68,7 +68,7 @@ impl Proxies {
     }
 
     /// Where a request comes from that came over `peer`: the last address that is no proxy's.
-    pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         let chain = headers.get_all(FORWARDED_FOR).iter().rev();
         let each = chain.flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));

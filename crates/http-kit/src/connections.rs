@@ -14,14 +14,10 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
-use crate::edge::Proxies;
+use crate::Proxies;
 
 /// Most connections at a time, unless the files that may be open are fewer.
-const CONNECTIONS_MAX: usize = 8192;
-const _: () = assert!(
-    serving::REQUESTS_MAX * 2 <= CONNECTIONS_MAX,
-    "requests to inferences may last; they leave room for others"
-);
+pub const CONNECTIONS_MAX: usize = 8192;
 /// Most connections from one address of another machine.
 const OWN_MAX: usize = 1024;
 /// Places that only this machine and listed proxies may take.
@@ -117,7 +113,7 @@ impl Connection {
 
 /// The place of a connection. What it goes over to keeps it.
 #[derive(Debug, Clone)]
-pub(crate) struct Place(Arc<Slot>);
+pub struct Place(Arc<Slot>);
 
 #[derive(Debug)]
 struct Slot {
@@ -227,7 +223,7 @@ impl Drop for Slot {
 
 impl Place {
     /// Returns when this connection has to make room for others.
-    pub(crate) async fn has_to_leave(&self) {
+    pub async fn has_to_leave(&self) {
         self.0.connection.leave.notified().await;
     }
 
@@ -236,7 +232,7 @@ impl Place {
     }
 
     /// Marks the connection as one on which a request is answered.
-    pub(crate) fn begin(&self) -> Busy {
+    pub fn begin(&self) -> Busy {
         let connection = self.0.connection.clone();
         connection.has_asked.store(true, Ordering::Relaxed);
         connection.busy.fetch_add(1, Ordering::Relaxed);
@@ -246,16 +242,16 @@ impl Place {
 
 /// A request that is being answered.
 #[derive(Debug)]
-pub(crate) struct Busy(Arc<Connection>);
+pub struct Busy(Arc<Connection>);
 
 impl Busy {
     /// The connection goes over to another protocol.
-    pub(crate) fn goes_over(&self) {
+    pub fn goes_over(&self) {
         self.0.went_over.store(true, Ordering::Relaxed);
     }
 
     /// The request lasts until the end of this answer.
-    pub(crate) fn until_end_of(self, body: Body) -> Answer {
+    pub fn until_end_of(self, body: Body) -> Answer {
         Answer { body, busy: self }
     }
 }
@@ -267,7 +263,7 @@ impl Drop for Busy {
 }
 
 /// The body of an answer.
-pub(crate) struct Answer {
+pub struct Answer {
     body: Body,
     busy: Busy,
 }

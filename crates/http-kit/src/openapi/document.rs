@@ -8,8 +8,7 @@ use utoipa::openapi::{Deprecated, Required, security::SecurityRequirement};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::describe::Description;
-use super::route::Route;
-use crate::access::Access;
+use super::route::{Access, Route};
 
 /// Name of the one security scheme.
 const BEARER: &str = "bearerAuth";
@@ -39,8 +38,8 @@ const OF_A_BODY: [u16; 3] = [408, 413, 415];
 ///
 /// # Errors
 /// None that a request or a setting could cause: only a schema that is no JSON.
-pub(crate) fn document<S: Clone + Send + Sync + 'static>(
-    routes: &[Route<S>],
+pub fn document<S: Clone + Send + Sync + 'static, N: PartialEq>(
+    routes: &[Route<S, N>],
 ) -> Result<Value, serde_json::Error> {
     let mut paths = Map::new();
     let mut schemas = Map::new();
@@ -86,7 +85,10 @@ pub(crate) fn document<S: Clone + Send + Sync + 'static>(
     }))
 }
 
-fn operation<S: Clone + Send + Sync + 'static>(route: &Route<S>, said: &Description) -> Operation {
+fn operation<S: Clone + Send + Sync + 'static, N: PartialEq>(
+    route: &Route<S, N>,
+    said: &Description,
+) -> Operation {
     let (status, success) = &said.success;
     let mut operation = OperationBuilder::new()
         .operation_id(Some(route.id))

@@ -23,41 +23,54 @@ const CONDITIONS_MAX: usize = 10;
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Type {
+pub enum Type {
+    /// Text.
     Text,
+    /// A number.
     Number,
+    /// A moment.
     Time,
+    /// True or false.
     Flag,
 }
 
 /// The value of a field. Numbers are in thousandths, times in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Scalar<'a> {
+pub enum Scalar<'a> {
+    /// Nothing.
     Absent,
+    /// A text.
     Text(Cow<'a, str>),
+    /// A number, in thousandths.
     Number(u64),
+    /// A moment, in milliseconds.
     Time(u64),
+    /// True or false.
     Flag(bool),
     /// Several texts. A condition holds if it holds for one of them, or with `!` for all.
     Texts(Vec<Cow<'a, str>>),
 }
 
 impl<'a> Scalar<'a> {
-    pub(crate) fn text(text: impl Into<Cow<'a, str>>) -> Self {
+    /// A text.
+    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self::Text(text.into())
     }
 
-    pub(crate) const fn count(count: u64) -> Self {
+    /// A whole number.
+    pub const fn count(count: u64) -> Self {
         Self::Number(count.saturating_mul(1000))
     }
 
-    pub(crate) const fn time(at: Instant) -> Self {
+    /// A moment.
+    pub const fn time(at: Instant) -> Self {
         Self::Time(at.0)
     }
 }
 
-/// Something that can be listed.
-pub(crate) trait Row {
+/// Something that can be listed. `L` is a type of the crate that says how, where that is not the crate of
+/// the thing itself.
+pub trait Row<L = ()> {
     /// Fields that can be sorted and filtered by.
     const FIELDS: &'static [(&'static str, Type)];
     /// Those of them that a free search looks at.
@@ -76,7 +89,7 @@ impl<S: Sync> FromRequestParts<S> for ListQuery {
 }
 
 /// Names and values of the query of an address.
-pub(crate) fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, Fault> {
+pub fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, Fault> {
     let Query(pairs) = Query::try_from_uri(uri)
         .map_err(|why| Fault::bad(format!("the query cannot be read: {why}")))?;
     Ok(pairs)
@@ -84,14 +97,15 @@ pub(crate) fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, Fault> {
 
 /// The parameters of a list request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ListQuery {
+pub struct ListQuery {
     offset: u64,
     limit: u64,
     sort_by: Option<String>,
     descending: bool,
     search: Option<String>,
     conditions: Vec<Condition>,
-    pub(crate) deleted: bool,
+    /// Whether the deleted are asked for, instead of the living.
+    pub deleted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,14 +146,14 @@ impl Input for ListQuery {
 
 impl ListQuery {
     /// Says what some of the parameters may be.
-    pub(crate) fn describe_some(to: &mut Description, wanted: impl Fn(&str) -> bool) {
+    pub fn describe_some(to: &mut Description, wanted: impl Fn(&str) -> bool) {
         for (name, allowed, about) in PARAMETERS.into_iter().filter(|(name, ..)| wanted(name)) {
             to.parameter_of(name, allowed.schema(), about);
         }
     }
 
     /// Reads the parameters.
-    pub(crate) fn parse(pairs: &[(String, String)]) -> Result<Self, Fault> {
+    pub fn parse(pairs: &[(String, String)]) -> Result<Self, Fault> {
         let mut query = Self { limit: PAGE_ITEMS_DEFAULT, ..Self::default() };
         for (name, value) in pairs {
             let known = PARAMETERS.iter().find(|(known, ..)| known == name);
@@ -167,17 +181,17 @@ impl ListQuery {
     }
 
     /// Whether all rows are asked for, in their own order.
-    pub(crate) const fn is_plain(&self) -> bool {
+    pub const fn is_plain(&self) -> bool {
         self.sort_by.is_none() && self.search.is_none() && self.conditions.is_empty()
     }
 
     /// Offset and length of the page, and whether the newest come first.
-    pub(crate) const fn window(&self) -> (u64, u64, bool) {
+    pub const fn window(&self) -> (u64, u64, bool) {
         (self.offset, self.limit, self.descending)
     }
 
     /// The rows that match, sorted as the query wants them, else in the order in which they come.
-    pub(crate) fn matching<'a, T: Row + 'a>(
+    pub fn matching<'a, T: Row<L> + 'a, L>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
@@ -187,7 +201,7 @@ impl ListQuery {
 
     /// The page of many rows, which come in no order: `own` is what they have, and what those have that
     /// are alike in what was asked for. Only what the page needs is put in order.
-    pub(crate) fn page_of<'a, T: Row + 'a, K: Ord>(
+    pub fn page_of<'a, T: Row<L> + 'a, L, K: Ord>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
@@ -198,13 +212,13 @@ impl ListQuery {
     }
 
     /// What the rows are ordered by, if not as they are, and whether that descends.
-    pub(crate) fn order(&self) -> (Option<&str>, bool) {
+    pub fn order(&self) -> (Option<&str>, bool) {
         (self.sort_by.as_deref(), self.sort_by.is_some() && self.descending)
     }
 
     /// The page of rows that are sorted already, as the query wants them. Reads only up to the end of
     /// the page.
-    pub(crate) fn page_in_order<'a, T: Row + 'a>(
+    pub fn page_in_order<'a, T: Row<L> + 'a, L>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
@@ -215,7 +229,7 @@ impl ListQuery {
         Ok(self.page_at_once(rows.collect()))
     }
 
-    fn found<'a, T: Row + 'a>(
+    fn found<'a, T: Row<L> + 'a, L>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
@@ -224,14 +238,15 @@ impl ListQuery {
     }
 
     /// The rows that match.
-    fn wanted<'a, T: Row + 'a>(
+    fn wanted<'a, T: Row<L> + 'a, L>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
     ) -> Result<impl Iterator<Item = &'a T>, Fault> {
-        let tests = self.conditions.iter().map(|c| c.test::<T>()).collect::<Result<Vec<_>, _>>()?;
+        let tests =
+            self.conditions.iter().map(|c| c.test::<T, L>()).collect::<Result<Vec<_>, _>>()?;
         if let Some(field) = &self.sort_by {
-            type_of::<T>("sortBy", field)?;
+            type_of::<T, L>("sortBy", field)?;
         }
         let wanted = move |row: &&'a T| {
             tests.iter().all(|test| test.holds(&row.field(test.field, now)))
@@ -241,7 +256,7 @@ impl ListQuery {
     }
 
     /// The first `end` in order, then the others.
-    fn ordered<'a, T: Row, K: Ord>(
+    fn ordered<'a, T: Row<L>, L, K: Ord>(
         &self,
         rows: Vec<&'a T>,
         end: usize,
@@ -258,7 +273,7 @@ impl ListQuery {
     }
 
     /// How many rows match.
-    pub(crate) fn count<'a, T: Row + 'a>(
+    pub fn count<'a, T: Row<L> + 'a, L>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
@@ -267,7 +282,7 @@ impl ListQuery {
     }
 
     /// The page, from rows that begin with it, and the offset of the next one if there is one.
-    pub(crate) fn page_at_once<T>(&self, mut rows: Vec<T>) -> (Vec<T>, Option<u64>) {
+    pub fn page_at_once<T>(&self, mut rows: Vec<T>) -> (Vec<T>, Option<u64>) {
         let length = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let more = rows.len() > length;
         rows.truncate(length);
@@ -275,7 +290,7 @@ impl ListQuery {
     }
 
     /// The page that was asked for, and the offset of the next one if there is one.
-    pub(crate) fn page<T>(&self, rows: Vec<T>) -> (Vec<T>, Option<u64>) {
+    pub fn page<T>(&self, rows: Vec<T>) -> (Vec<T>, Option<u64>) {
         let total = rows.len() as u64;
         let end = self.offset.saturating_add(self.limit);
         let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
@@ -299,7 +314,7 @@ fn first<'a, T, K: Ord>(rows: Vec<&'a T>, end: usize, key: impl Fn(&'a T) -> K) 
     keys.into_iter().map(|(.., row)| row).collect()
 }
 
-fn has<T: Row>(row: &T, text: &str, now: Instant) -> bool {
+fn has<T: Row<L>, L>(row: &T, text: &str, now: Instant) -> bool {
     T::SEARCHED.iter().any(|field| match row.field(field, now) {
         Scalar::Text(value) => value.to_lowercase().contains(text),
         Scalar::Texts(values) => values.iter().any(|one| one.to_lowercase().contains(text)),
@@ -308,7 +323,7 @@ fn has<T: Row>(row: &T, text: &str, now: Instant) -> bool {
 }
 
 /// The value of a parameter that is true or false.
-pub(crate) fn flag(name: &str, value: &str) -> Result<bool, Fault> {
+pub fn flag(name: &str, value: &str) -> Result<bool, Fault> {
     match value {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -317,14 +332,14 @@ pub(crate) fn flag(name: &str, value: &str) -> Result<bool, Fault> {
 }
 
 /// A word that is not known, and those that are.
-pub(crate) fn unknown_word(what: &str, word: &str, known: &[&str]) -> Fault {
+pub fn unknown_word(what: &str, word: &str, known: &[&str]) -> Fault {
     let hint = nearest(word, known.iter().copied())
         .map(|near| format!("did you mean `{near}`? "))
         .unwrap_or_default();
     Fault::bad(format!("unknown {what} `{word}`; {hint}allowed are {}", known.join(", ")))
 }
 
-fn type_of<T: Row>(parameter: &str, field: &str) -> Result<(&'static str, Type), Fault> {
+fn type_of<T: Row<L>, L>(parameter: &str, field: &str) -> Result<(&'static str, Type), Fault> {
     T::FIELDS.iter().copied().find(|(name, _)| *name == field).ok_or_else(|| {
         let known: Vec<&str> = T::FIELDS.iter().map(|(name, _)| *name).collect();
         unknown_word(&format!("field in {parameter}"), field, &known)
@@ -362,8 +377,8 @@ struct Test {
 }
 
 impl Condition {
-    fn test<T: Row>(&self) -> Result<Test, Fault> {
-        let (field, kind) = type_of::<T>("filterBy", &self.field)?;
+    fn test<T: Row<L>, L>(&self) -> Result<Test, Fault> {
+        let (field, kind) = type_of::<T, L>("filterBy", &self.field)?;
         let wrong = |what: &str| {
             Fault::field("filterBy", format!("`{}` for {field} is not {what}", self.operand))
         };
@@ -394,7 +409,7 @@ impl Condition {
 }
 
 /// A day or a moment.
-pub(crate) fn date(text: &str) -> Option<Instant> {
+pub fn date(text: &str) -> Option<Instant> {
     let midnight = format!("{text}T00:00:00Z");
     let at: Time = text.parse().or_else(|_| midnight.parse()).ok()?;
     Some(at.0)

@@ -11,8 +11,8 @@ use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::fault::Fault;
-use crate::{Server, Tls};
+use crate::fault::Fault;
+use crate::tls::Tls;
 
 /// The names by which a server may be addressed, beside those of the loopback.
 #[derive(Debug, Clone, Default)]
@@ -28,12 +28,12 @@ pub struct Hosts {
 
 impl Hosts {
     /// Whether a name without its port is one of this server's.
-    pub(crate) fn allow(&self, name: &str) -> bool {
+    pub fn allow(&self, name: &str) -> bool {
         is_loopback(name) || self.addresses && name.parse::<IpAddr>().is_ok() || self.is_named(name)
     }
 
     /// Whether it is one of the names that this server was given, by a setting or its certificate.
-    pub(crate) fn is_named(&self, name: &str) -> bool {
+    pub fn is_named(&self, name: &str) -> bool {
         self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
             || self.certificate.as_ref().is_some_and(|tls| tls.is_for(name))
     }
@@ -41,7 +41,7 @@ impl Hosts {
 
 /// Refuses requests that name no host, or several: what checks one of them may not be what uses
 /// another.
-pub(crate) async fn name_one_host(request: Request, next: Next) -> Result<Response, Fault> {
+pub async fn name_one_host(request: Request, next: Next) -> Result<Response, Fault> {
     check_one(&request)?;
     Ok(next.run(request).await)
 }
@@ -71,13 +71,13 @@ fn check_one(request: &Request) -> Result<(), Fault> {
 }
 
 /// Lets only requests pass that were addressed to this server.
-pub(crate) async fn check_host(
-    FromState(state): FromState<Arc<Server>>,
+pub async fn check_host(
+    FromState(hosts): FromState<Arc<Hosts>>,
     request: Request,
     next: Next,
 ) -> Result<Response, Fault> {
     let name = host_of(&request);
-    if state.hosts.allow(name) {
+    if hosts.allow(name) {
         return Ok(next.run(request).await);
     }
     let name = units::shown(name);
@@ -89,7 +89,7 @@ pub(crate) async fn check_host(
 }
 
 /// The host a request was addressed to, without its port. There is one: [`name_one_host`].
-pub(crate) fn host_of(request: &Request) -> &str {
+pub fn host_of(request: &Request) -> &str {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     let name = without_port(host.unwrap_or_default());
     // Fully qualified, it is the same name.
@@ -104,7 +104,7 @@ fn without_port(host: &str) -> &str {
 }
 
 /// Whether this names the machine it is used on.
-pub(crate) fn is_loopback(name: &str) -> bool {
+pub fn is_loopback(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

@@ -1,30 +1,20 @@
 //! WebSockets that a browser opens. Any page may open one to any server, and says from which page
-//! it comes; it cannot send a token. Owns: that only pages of this server open one, and by a ticket
-//! that is good once.
+//! it comes. Owns: that only pages of this server open one.
 
-use axum::extract::Request;
-use axum::http::uri::{Authority, PathAndQuery, Uri};
-use axum::http::{HeaderMap, Method, StatusCode, header};
-use uuid::Uuid;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, header};
 
-use super::fault::Fault;
-use super::guard::Caller;
-use super::origin::Origin;
-use crate::Server;
-use crate::urls;
-
-/// Where the WebSockets of a workload are.
-const WORKLOADS: &str = "/elastane/v1/workloads/";
+use crate::fault::Fault;
 
 /// Whether a request asks to go over to a WebSocket.
-pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
+pub fn is_websocket(headers: &HeaderMap) -> bool {
     let all = headers.get_all(header::UPGRADE);
     all.iter().any(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"websocket"))
 }
 
 /// Refuses a WebSocket of a page that is not at this address, the public one or that of the
 /// request. What has no `Origin` is not a browser.
-pub(crate) fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), Fault> {
+pub fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), Fault> {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let Some(origin) = origins.next().filter(|_| is_websocket(headers)) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
@@ -46,35 +36,6 @@ pub(crate) fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<
 
 fn same_case(place: &str) -> Option<Authority> {
     place.to_ascii_lowercase().parse().ok()
-}
-
-/// Who opens a WebSocket of a workload in a browser, by the ticket in its address; none if there is
-/// no ticket. The ticket is taken out of the address.
-pub(super) fn by_ticket(
-    server: &Server,
-    origin: &Origin,
-    request: &mut Request,
-) -> Option<Result<Caller, Fault>> {
-    let path = request.uri().path();
-    let opens = request.method() == Method::GET
-        && ["/exec", "/attach", "/portforward"].iter().any(|end| path.ends_with(end));
-    let by_a_page = request.headers().contains_key(header::ORIGIN);
-    if !opens || !by_a_page || !is_websocket(request.headers()) {
-        return None;
-    }
-    let (ticket, rest) = urls::take_ticket(request.uri())?;
-    let workload = request.uri().path().strip_prefix(WORKLOADS);
-    let workload = workload.and_then(|path| path.split('/').next()?.parse::<Uuid>().ok());
-    if let Ok(rest) = rest.parse::<PathAndQuery>() {
-        *request.uri_mut() = Uri::from(rest);
-    }
-    let caller = workload.and_then(|id| urls::redeem_for_socket(server, &ticket, id));
-    let caller = caller.and_then(|one| server.again(&Caller { origin: origin.clone(), ..one }));
-    Some(caller.ok_or_else(|| {
-        let why = "the ticket was used, is older than a minute, or is for another workload; \
-                   POST /elastane/v1/workloads/{workloadId}/websocket-tickets gives a new one";
-        Fault::new(StatusCode::UNAUTHORIZED, why)
-    }))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::list::parameters;
 use crate::openapi::{Description, Input};
 
 /// Refuses any parameter.
-pub(crate) struct NoParameters;
+pub struct NoParameters;
 
 impl Input for NoParameters {
     fn describe(_: &mut Description) {}

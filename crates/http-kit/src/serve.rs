@@ -22,9 +22,8 @@ use tokio::sync::watch;
 use tokio_rustls::server::TlsStream;
 use tower::Service as _;
 
-use crate::Tls;
-pub(crate) use crate::connections::Place;
-use crate::connections::{Connections, Limits};
+use crate::connections::{Connections, Limits, Place};
+use crate::tls::Tls;
 
 /// How long open connections may take to end.
 const DRAIN_WAIT: Duration = Duration::from_secs(3);

@@ -19,37 +19,39 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
 
-use crate::edge::{
+use crate::{
     Accepted, Attachment, Binary, Body, Created, Fault, Html, JsonText, NoContent, PlainText, Row,
     Rows, Switched,
 };
 
 /// What is known of an operation.
 #[derive(Default)]
-pub(crate) struct Description {
-    pub(crate) query: Vec<Parameter>,
-    pub(crate) body: Option<RequestBody>,
+pub struct Description {
+    /// Parameters of the query.
+    pub query: Vec<Parameter>,
+    /// The body it takes.
+    pub body: Option<RequestBody>,
     /// Status and answer when all goes well.
-    pub(crate) success: (u16, Response),
+    pub success: (u16, Response),
     /// Schemas that are referred to, by name.
-    pub(crate) schemas: Vec<(String, RefOr<Schema>)>,
+    pub schemas: Vec<(String, RefOr<Schema>)>,
 }
 
 impl Description {
     /// Adds a parameter of the query.
-    pub(crate) fn parameter(&mut self, name: &str, kind: Type, about: &str) {
+    pub fn parameter(&mut self, name: &str, kind: Type, about: &str) {
         self.parameter_of(name, Object::with_type(kind), about);
     }
 
     /// Adds a parameter of the query of which more than the type is known.
-    pub(crate) fn parameter_of(&mut self, name: &str, schema: Object, about: &str) {
+    pub fn parameter_of(&mut self, name: &str, schema: Object, about: &str) {
         let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query);
         let parameter = parameter.required(Required::False).description(Some(about));
         self.query.push(parameter.schema(Some(schema)).build());
     }
 
     /// Adds a time of the query, which has to be given.
-    pub(crate) fn time(&mut self, name: &str, about: &str) {
+    pub fn time(&mut self, name: &str, about: &str) {
         let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
         let schema = ObjectBuilder::new().schema_type(Type::String).format(Some(format));
         self.parameter_of(name, schema.build(), about);
@@ -57,18 +59,13 @@ impl Description {
     }
 
     /// Adds a parameter that is one of these words, and has to be given.
-    pub(crate) fn word(
-        &mut self,
-        name: &str,
-        words: impl Iterator<Item = &'static str>,
-        about: &str,
-    ) {
+    pub fn word(&mut self, name: &str, words: impl Iterator<Item = &'static str>, about: &str) {
         self.parameter_of(name, words_schema(words), about);
         self.require();
     }
 
     /// Adds a parameter that is some of these words, separated by commas.
-    pub(crate) fn words(
+    pub fn words(
         &mut self,
         name: &str,
         words: impl Iterator<Item = &'static str>,
@@ -86,13 +83,13 @@ impl Description {
     }
 
     /// Adds a parameter of the query that has to be given.
-    pub(crate) fn required(&mut self, name: &str, kind: Type, about: &str) {
+    pub fn required(&mut self, name: &str, kind: Type, about: &str) {
         self.parameter(name, kind, about);
         self.require();
     }
 
     /// Adds a parameter that is given once for each item, and at least once.
-    pub(crate) fn several(&mut self, name: &str, kind: Type, about: &str) {
+    pub fn several(&mut self, name: &str, kind: Type, about: &str) {
         let schema = ArrayBuilder::new().items(Object::with_type(kind)).min_items(Some(1));
         let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Query);
         let parameter = parameter.required(Required::True).description(Some(about));
@@ -108,7 +105,7 @@ impl Description {
     }
 
     /// Says which fields `sortBy` and `filterBy` take, where they are parameters.
-    pub(super) fn rows<T: Row>(&mut self) {
+    pub(crate) fn rows<T: Row<L>, L>(&mut self) {
         let names: Vec<&str> = T::FIELDS.iter().map(|(name, _)| *name).collect();
         for parameter in &mut self.query {
             let schema = match parameter.name.as_str() {
@@ -124,7 +121,7 @@ impl Description {
     }
 
     /// A reference to a type, whose schema is added.
-    pub(super) fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
+    pub(crate) fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
         T::schemas(&mut self.schemas);
         if T::name() == "Vec" {
             // A list has no name of its own.
@@ -135,7 +132,7 @@ impl Description {
     }
 
     /// Answers this, when all goes well.
-    pub(crate) fn answers<T: ToSchema>(&mut self, status: u16, about: &str) {
+    pub fn answers<T: ToSchema>(&mut self, status: u16, about: &str) {
         let content = ContentBuilder::new().schema(Some(self.refer::<T>())).build();
         let response = ResponseBuilder::new().description(about);
         self.success = (status, response.content("application/json", content).build());
@@ -161,19 +158,19 @@ fn filter_pattern(fields: &[&str]) -> String {
 }
 
 /// Something a handler takes.
-pub(crate) trait Input {
+pub trait Input {
     /// Adds what it says about the operation.
     fn describe(_: &mut Description) {}
 }
 
 /// Something a handler answers.
-pub(crate) trait Output {
+pub trait Output {
     /// Adds what it says about the operation.
     fn describe(to: &mut Description);
 }
 
 /// A handler that can be described; `A` are its arguments.
-pub(crate) trait Described<A> {
+pub trait Described<A> {
     /// Adds what its signature says.
     fn describe(to: &mut Description);
 }

@@ -19,8 +19,10 @@ const BODY_WAIT: Duration = Duration::from_secs(20);
 
 /// A format in which a body may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
+    /// JSON.
     Json,
+    /// A form, written like the query of an address.
     Form,
 }
 
@@ -40,7 +42,7 @@ impl Format {
 }
 
 /// A JSON body of at most so many bytes.
-pub(crate) struct Body<T, const BYTES_MAX: usize = BODY_BYTES_MAX>(pub(crate) T);
+pub struct Body<T, const BYTES_MAX: usize = BODY_BYTES_MAX>(pub T);
 
 impl<T: DeserializeOwned, S: Sync, const BYTES_MAX: usize> FromRequest<S> for Body<T, BYTES_MAX> {
     type Rejection = Fault;
@@ -52,7 +54,7 @@ impl<T: DeserializeOwned, S: Sync, const BYTES_MAX: usize> FromRequest<S> for Bo
 }
 
 /// The whole body, in one of these formats; that of an empty body is the first.
-pub(crate) async fn read(request: Request, formats: &[Format]) -> Result<(Bytes, Format), Fault> {
+pub async fn read(request: Request, formats: &[Format]) -> Result<(Bytes, Format), Fault> {
     typed(request, formats, BODY_BYTES_MAX).await
 }
 
@@ -109,7 +111,7 @@ async fn up_to(request: Request, bytes_max: usize) -> Result<Bytes, Fault> {
 }
 
 /// Parses JSON; the error names the field.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Fault::bad("the body is empty; send a JSON object"));
     }
@@ -144,7 +146,7 @@ fn tree(bytes: &[u8]) -> Result<Value, Fault> {
 
 /// Reads a part of a body that was taken as it came; the error names the field, which is at or below
 /// `at`.
-pub(crate) fn read_part<T: DeserializeOwned>(at: &str, part: Value) -> Result<T, Fault> {
+pub fn read_part<T: DeserializeOwned>(at: &str, part: Value) -> Result<T, Fault> {
     decode::decode(part).map_err(|fault| {
         let path =
             if fault.path.is_empty() { at.to_owned() } else { format!("{at}.{}", fault.path) };
@@ -153,7 +155,7 @@ pub(crate) fn read_part<T: DeserializeOwned>(at: &str, part: Value) -> Result<T,
 }
 
 /// Takes the field with this path, such as `spec.image`, out of such a part.
-pub(crate) fn take_part(from: &mut Value, path: &str) -> Option<Value> {
+pub fn take_part(from: &mut Value, path: &str) -> Option<Value> {
     let (outer, name) = path.rsplit_once('.').unwrap_or(("", path));
     let mut outer = outer.split('.').filter(|name| !name.is_empty());
     outer.try_fold(from, |value, name| value.get_mut(name))?.as_object_mut()?.remove(name)
@@ -252,7 +254,7 @@ fn one_of(words: &[&str]) -> String {
 }
 
 /// The known word that is near enough to be what was meant.
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // The comparison takes time and memory by the product of both lengths.
     if word.len() > NAME_BYTES_MAX {
         return None;
