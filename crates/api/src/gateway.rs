@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use access::{Authenticator as _, Caller, until_revoked};
 use auth::{Action, Resource};
 use axum::extract::{Request, State as FromState};
 use axum::http::header::{AUTHORIZATION, FORWARDED, HOST, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -16,8 +17,7 @@ use http_kit::{FORWARDED_FOR, Fault, Origin, Place, bearer};
 use serving::{Error, NoReplica};
 use units::Instant;
 
-use crate::Server;
-use crate::caller::Caller;
+use crate::{Server, Shared};
 
 const _: () = assert!(
     serving::REQUESTS_MAX * 2 <= http_kit::CONNECTIONS_MAX,
@@ -38,7 +38,7 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 
 /// Says where an inference is now. Nothing of a workload is answered at the address of the server,
 /// and nothing is looked up: a caller without a token learns nothing about what exists.
-pub(crate) async fn gone(FromState(server): FromState<Arc<Server>>, request: Request) -> Fault {
+pub(crate) async fn gone(FromState(server): FromState<Shared>, request: Request) -> Fault {
     let mut parts = request.uri().path().split('/').skip(2);
     let (project, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let is_name =
@@ -65,7 +65,7 @@ pub(crate) fn refuse(
 ) -> Response {
     if matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         let who = caller.map_or(("", false), |one| (&*one.subject, one.by_program));
-        server.note_refusal(origin, who, refused.status, &refused.message);
+        server.iam.note_refusal(origin, who, refused.status, &refused.message);
     }
     match refused.status {
         StatusCode::UNAUTHORIZED => ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response(),
@@ -81,9 +81,9 @@ pub(crate) fn take_caller(
     origin: &Origin,
     headers: &mut HeaderMap,
 ) -> Result<Option<Caller>, Fault> {
-    let token = bearer(headers).filter(|token| server.authority.has_signed(token));
+    let token = bearer(headers).filter(|token| server.iam.has_signed(token));
     let Some(token) = token else { return Ok(None) };
-    let caller = server.check(token, origin.clone());
+    let caller = server.iam.check(token, origin.clone());
     headers.remove(AUTHORIZATION);
     caller.map(Some).map_err(|refusal| Fault::new(StatusCode::UNAUTHORIZED, refusal.why))
 }
@@ -132,7 +132,7 @@ pub(crate) async fn no_longer_allowed(
     let shutdown = server.shutdown.clone();
     let revoked = async move {
         match caller {
-            Some(caller) => server.until_revoked(caller).await,
+            Some(caller) => until_revoked(server.iam.clone(), caller).await,
             None => std::future::pending().await,
         }
     };

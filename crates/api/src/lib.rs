@@ -9,22 +9,18 @@
 //! decided, stored or run. The published routes lie under `/api/v1`, our own under
 //! `/elastane/v1`.
 
-mod access;
 mod assets;
-mod caller;
+mod bounds;
 mod convert;
 mod forecast;
 mod gateway;
-mod identity;
 mod manifest;
 mod metrics;
 mod monitoring;
 mod mounts;
-mod objects;
 mod orders;
 mod policy;
 mod routes;
-mod scopes;
 mod templates;
 #[cfg(test)]
 mod texts;
@@ -34,19 +30,18 @@ mod visits;
 mod what_if;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use access::RuleIndex;
+use access::{Backend, Family};
+use axum::extract::FromRef;
 use http_kit::{Hosts, Proxies, Shutdown};
-use identity::{Asking, Failures, Most, Turns};
+use iam::{Iam, LoginProvider};
 use monitoring::Monitor;
 use orders::Orders;
 use tokio::sync::Semaphore;
-use units::Instant;
 use visits::Visits;
 
 pub use assets::reseal;
-pub use identity::LoginProvider;
 pub use routes::router;
 pub use what_if::{as_in_a_scenario, workload_asked_for};
 
@@ -94,29 +89,31 @@ pub struct State {
     pub shutdown: Shutdown,
 }
 
-/// The state with what lives as long as the server.
+/// The state, with what lives as long as the server.
 pub(crate) struct Server {
-    state: State,
-    /// What each subject was given.
-    rules: Mutex<Arc<RuleIndex>>,
-    /// Wrong passwords of people.
-    pub(crate) wrong_passwords: Failures,
-    /// Wrong secrets of programs and sessions.
-    pub(crate) wrong_secrets: Failures,
-    /// Refused logins at the provider.
-    pub(crate) wrong_logins: Failures,
-    /// Refusals written to the audit log.
-    pub(crate) refusals: Failures,
+    backend: Backend,
+    /// Who may ask.
+    pub(crate) iam: Arc<Iam>,
+    /// Seals what credentials keep.
+    pub(crate) vault: auth::Vault,
+    /// The researcher's program, to be downloaded.
+    pub(crate) client_program: Option<PathBuf>,
+    /// Serves the inferences.
+    pub(crate) serving: Arc<serving::Service>,
+    /// Where this server is reached.
+    pub(crate) url: String,
+    /// Whether that is a public address.
+    pub(crate) url_is_public: bool,
+    /// The domain of workloads.
+    pub(crate) workloads_domain: String,
+    /// Told when the server is to stop.
+    pub(crate) shutdown: Shutdown,
     /// Who is at a pod now.
     pub(crate) visits: Arc<Visits>,
     /// Who may come to ports of workloads in a browser.
     pub(crate) passes: urls::Passes,
     /// Forecasts being made at a time.
     pub(crate) forecasting: Arc<Semaphore>,
-    /// Who may hash a password now.
-    pub(crate) turns: Turns,
-    /// Who may ask the login provider now.
-    pub(crate) asking: Asking,
     /// What Prometheus scrapes.
     pub(crate) monitor: Monitor,
     /// Scrapes being answered at a time.
@@ -125,53 +122,59 @@ pub(crate) struct Server {
     pub(crate) orders: Orders,
 }
 
-impl From<State> for Server {
-    fn from(state: State) -> Self {
-        let monitor = Monitor::new(&state.control, state.clock.clone());
-        Self {
-            state,
-            monitor,
-            scraping: Arc::new(Semaphore::new(1)),
-            rules: Mutex::default(),
-            wrong_passwords: Failures::new(Most::PASSWORDS),
-            wrong_secrets: Failures::new(Most::SECRETS),
-            wrong_logins: Failures::new(Most::LOGINS),
-            refusals: Failures::new(Most::REFUSALS),
-            visits: Arc::default(),
-            passes: urls::Passes::default(),
-            forecasting: Arc::new(Semaphore::new(1)),
-            turns: Turns::default(),
-            asking: Asking::default(),
-            orders: Orders::default(),
-        }
+/// What the handlers get. Those of a capability get its part.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Server>);
+
+impl std::ops::Deref for Shared {
+    type Target = Arc<Server>;
+    fn deref(&self) -> &Arc<Server> {
+        &self.0
     }
 }
 
-impl Server {
-    /// What each subject was given, as of now. Made anew only when a rule has changed.
-    pub(crate) fn rules(&self) -> Arc<RuleIndex> {
-        let view = self.control.view();
-        let now = view.objects.shelf(<access::AccessRule as objects::Family>::KIND);
-        let mut index = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        if !index.is_of(now) {
-            *index = Arc::new(RuleIndex::new(now));
-        }
-        index.clone()
+impl FromRef<Shared> for Arc<Iam> {
+    fn from_ref(server: &Shared) -> Self {
+        server.iam.clone()
+    }
+}
+
+impl From<State> for Shared {
+    fn from(state: State) -> Self {
+        let backend = Backend { control: state.control, clock: state.clock };
+        let (hosts, domain) = (state.hosts, state.workloads_domain.clone());
+        let is_own_host =
+            move |host: &str| hosts.is_named(host) && !urls::is_of_a_workload(host, &domain);
+        let (authority, provider) = (state.authority, state.login_provider);
+        let iam = Iam::new(backend.clone(), authority, provider, Box::new(is_own_host));
+        Self(Arc::new(Server {
+            monitor: Monitor::new(&backend.control, backend.clock.clone()),
+            backend,
+            iam: Arc::new(iam),
+            vault: state.vault,
+            client_program: state.client_program,
+            serving: state.serving,
+            url: state.url,
+            url_is_public: state.url_is_public,
+            workloads_domain: state.workloads_domain,
+            shutdown: state.shutdown,
+            visits: Arc::default(),
+            passes: urls::Passes::default(),
+            forecasting: Arc::new(Semaphore::new(1)),
+            scraping: Arc::new(Semaphore::new(1)),
+            orders: Orders::default(),
+        }))
     }
 }
 
 impl std::ops::Deref for Server {
-    type Target = State;
-    fn deref(&self) -> &State {
-        &self.state
+    type Target = Backend;
+    fn deref(&self) -> &Backend {
+        &self.backend
     }
 }
 
-impl State {
-    pub(crate) fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
+impl Server {
     /// Where the addresses of ports of workloads are.
     pub(crate) fn origins(&self) -> urls::Origins {
         urls::Origins { server: self.url.clone(), domain: self.workloads_domain.clone() }
@@ -179,7 +182,7 @@ impl State {
 
     pub(crate) fn context(&self) -> convert::Context {
         let (cluster, view) = (self.control.cluster(), self.control.view());
-        let named = view.objects.shelf(<convert::ClusterName as objects::Family>::KIND);
+        let named = view.objects.shelf(<convert::ClusterName as Family>::KIND);
         let named = named.and_then(|named| named.values().next()).map(|named| &named.name);
         convert::Context {
             cluster_id: cluster.uuid.to_string(),

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use access::{Caller, resource_of, while_caller};
 use api_types::{SessionEnd, TerminalSize, channel};
 use auth::Action;
 use axum::body::Bytes;
@@ -23,8 +24,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::Server;
-use crate::access::resource_of;
-use crate::caller::Caller;
 use crate::mounts::may_enter;
 
 /// Most bytes of a message, each way.
@@ -128,7 +127,7 @@ pub(crate) async fn no_longer_allowed(
     };
     tokio::select! {
         () = shutdown.wait() => Why::Shutdown,
-        () = server.while_caller(&caller, may) => Why::NotAllowed,
+        () = while_caller(&*server.iam, &caller, may) => Why::NotAllowed,
     }
 }
 

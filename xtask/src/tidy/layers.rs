@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 25] = [
+const MAY_USE: [(&str, &[&str]); 27] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -31,6 +31,8 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ("oidc", &["units"]),
     ("http-kit", &["units", "api-types"]),
     ("serving", &["units", "control"]),
+    ("access", &["units", "control", "auth", "http-kit", "api-types"]),
+    ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
     (
         "api",
         &[
@@ -42,9 +44,10 @@ const MAY_USE: [(&str, &[&str]); 25] = [
             "engine",
             "control",
             "auth",
-            "oidc",
             "http-kit",
             "serving",
+            "access",
+            "iam",
             "api-types",
         ],
     ),
@@ -69,6 +72,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
             "oidc",
             "http-kit",
             "serving",
+            "iam",
             "api",
             "api-types",
             "client",

@@ -1,20 +1,20 @@
 //! Config maps in use. Owns: from the names in a specification to references that the dispatcher keeps; the
 //! texts themselves are looked up when a run starts. Refuses to know: who may change one.
 
+use access::Backend;
 use api_types::{ConfigMapInstance, EnvironmentVariable};
 use axum::http::StatusCode;
 use control::{CONFIG_MAP, Scope, SecretPlace, SecretTo, SecretUse, texts_of};
 use http_kit::Fault;
 
 use super::kinds::{absolute, bits};
-use crate::State;
 
 /// Permissions of their files when it is not said; that of Kubernetes.
 pub(crate) const MODE_DEFAULT: u32 = 0o644;
 
 /// The config maps of a project.
 pub(super) struct ConfigMaps<'a> {
-    pub(super) state: &'a State,
+    pub(super) state: &'a Backend,
     pub(super) project: u64,
 }
 

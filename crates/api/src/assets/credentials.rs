@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use access::Family as _;
 use api_types::{
     AccessKeySpec, AssetKind, DockerRegistrySpec, GenericSecretSpec, NgcApiKeySpec, PasswordSpec,
     SecretText,
@@ -13,7 +14,6 @@ use uuid::Uuid;
 
 use super::kinds::needs;
 use super::{AssetSpec, Stored};
-use crate::objects::Family as _;
 
 /// Most bytes of all values of a credential.
 const VALUES_BYTES_MAX: usize = 256 * 1024;

@@ -14,6 +14,7 @@ mod usage;
 
 use std::path::PathBuf;
 
+use access::{Backend, Caller, Family, Ids, Item, NamedScope, scopes};
 use api_types::{
     Asset, AssetCreationMeta, AssetKind, AssetMeta, AssetUpdateMeta, TENANT_ID,
     WorkloadSupportedTypes, asks_for_something,
@@ -28,11 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::State;
-use crate::caller::Caller;
 use crate::mounts;
-use crate::objects::{Family, Item};
-use crate::scopes::{self, Ids, NamedScope};
 
 pub(crate) use compose::{compose, imposed};
 pub(crate) use config_maps::MODE_DEFAULT as CONFIG_MAP_MODE_DEFAULT;
@@ -103,7 +100,7 @@ impl Given {
     /// By `caller`, now.
     pub(crate) async fn by<S: AssetSpec>(
         caller: &Caller,
-        state: &State,
+        state: &Backend,
         spec: &S,
     ) -> Result<Self, Fault> {
         let by_administrator = caller.administers();
@@ -122,7 +119,7 @@ impl<S: AssetSpec> Family for Stored<S> {
 
 /// A new asset, checked: its scope, its name, and what is kept.
 pub(crate) async fn creation<S: AssetSpec>(
-    state: &State,
+    state: &Backend,
     caller: &Caller,
     meta: AssetCreationMeta,
     spec: S,
@@ -214,7 +211,7 @@ impl<S: AssetSpec> Stored<S> {
 
 /// An asset as it is shown.
 pub(crate) fn shown<S: AssetSpec>(
-    state: &State,
+    state: &Backend,
     view: &View,
     item: Item<Stored<S>>,
     usage: Option<&Usage>,

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use access::{Backend, scopes};
 use api_types::{
     DockerRegistrySpec, EnvironmentVariable, GitInstance, ImagePullPolicy, ImagePullSecret,
     NgcApiKeySpec, S3Instance, SecretVolume, WorkloadSpec,
@@ -15,15 +16,13 @@ use super::AssetSpec as _;
 use super::config_maps::ConfigMaps;
 use super::credentials::ALL;
 use super::kinds::{absolute, bits};
-use crate::State;
-use crate::scopes;
 
 /// Permissions of secret files when it is not said.
 pub(crate) const MODE_DEFAULT: u32 = 0o600;
 
 /// Takes what a specification wants of credentials and config maps out of it. Answers references to the values.
 pub(crate) fn take_secrets(
-    state: &State,
+    state: &Backend,
     project: u64,
     spec: &mut WorkloadSpec,
 ) -> Result<Vec<SecretUse>, Fault> {
@@ -61,7 +60,7 @@ pub(crate) fn take_secrets(
 }
 
 struct Credentials<'a> {
-    state: &'a State,
+    state: &'a Backend,
     near: Vec<Scope>,
 }
 

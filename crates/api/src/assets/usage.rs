@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use access::{Backend, Caller, resource_of, scopes};
 use api_types::{
     AssetIds, AssetRef, AssetUsageInfo, Compute, ConfigMapAssetSpec, EnvironmentAssetSpec,
     GitAssetSpec, HostPathSpec, NfsAssetSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
@@ -13,11 +14,7 @@ use control::{Object, Scope};
 use http_kit::Fault;
 
 use super::AssetSpec;
-use crate::State;
-use crate::access::resource_of;
-use crate::caller::Caller;
 use crate::convert;
-use crate::scopes;
 use crate::templates::Template;
 
 /// The kinds of data sources.
@@ -36,7 +33,11 @@ pub(crate) struct Usage(BTreeMap<String, AssetUsageInfo>);
 
 impl Usage {
     /// As of now, as far as somebody may see it.
-    pub(crate) fn new(state: &State, view: &View, seen_by: Option<&Caller>) -> Result<Self, Fault> {
+    pub(crate) fn new(
+        state: &Backend,
+        view: &View,
+        seen_by: Option<&Caller>,
+    ) -> Result<Self, Fault> {
         let mut all: BTreeMap<String, AssetUsageInfo> = BTreeMap::new();
         let mut users: Vec<&WorkloadView> = view.workloads.values().map(AsRef::as_ref).collect();
         users.retain(|workload| {

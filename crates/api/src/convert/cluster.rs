@@ -1,5 +1,6 @@
 //! The cluster and its nodes, to the wire.
 
+use access::Family;
 use api_types::{
     ClusterDisplayedStatus, DisplayedCluster, GpuInfo, GpuTrouble, Millis, Node, NodePlatform,
     NodeStatus, NodeStatusConditionDetails, Outage, TENANT_ID,
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use units::Instant;
 
 use super::Context;
-use crate::objects::Family;
 
 /// The name that the cluster was given while it ran: that of the one object there is.
 #[derive(Debug, Clone, Serialize, Deserialize)]

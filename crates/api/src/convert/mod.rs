@@ -24,10 +24,8 @@ mod update;
 mod urls;
 mod workload;
 
-use axum::http::StatusCode;
 use http_kit::Fault;
 use units::Instant;
-use uuid::Uuid;
 
 pub(crate) use cluster::{ClusterName, cluster, node, node_status, notice, outage};
 pub(crate) use defaults::as_taken;
@@ -65,36 +63,9 @@ pub(crate) struct Context {
     pub(crate) outage: Option<engine::Outage>,
 }
 
-/// Refuses another cluster than the one there is. Leaving it out means that one.
-pub(crate) fn check_cluster(asked: Option<&str>, context: &Context) -> Result<(), Fault> {
-    match asked {
-        Some(asked) if asked != context.cluster_id => {
-            let why = format!("no cluster `{asked}`; this one is {}", context.cluster_id);
-            Err(Fault::new(StatusCode::NOT_FOUND, why))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// What is wrong with a specification, as a change says it.
 pub(crate) fn refusal(fault: Fault) -> control::Error {
     control::Error::Invalid { field: "spec", message: fault.message }
-}
-
-/// A project id from the wire.
-pub(crate) fn project_id(field: &str, text: &str) -> Result<u64, Fault> {
-    text.parse().map_err(|_| {
-        let why = format!(
-            "`{text}` is not a project id; use the id, a string of digits, that \
-             GET /api/v1/org-unit/projects shows"
-        );
-        Fault::field(field, why)
-    })
-}
-
-/// A workload id from the wire.
-pub(crate) fn workload_id(text: &str) -> Result<Uuid, Fault> {
-    text.parse().map_err(|_| Fault::no_such("workload", text))
 }
 
 /// A count that is not 0.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use access::Caller;
 use api_types::{
     Compute, CreationRequest, EnvironmentVariable, GpuRequestType, NameValue, Preemptibility,
     RestartPolicy,
@@ -20,7 +21,6 @@ use super::place::{mig, place};
 use super::pods::{check_kind, pods};
 use super::priority::Class;
 use super::urls::{related, urls};
-use crate::caller::Caller;
 
 /// Who asks, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(crate) fn command(
         let what = field.rsplit('.').next().unwrap_or_default();
         return Err(not_here(&field, what));
     }
-    let project_id = super::project_id("projectId", &request.project_id)?;
+    let project_id = access::project_id("projectId", &request.project_id)?;
     check_kind(kind, &request)?;
     let spec = with_defaults(kind, request.spec.clone().unwrap_or_default());
     check_spec(&spec)?;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use access::Route;
 use axum::extract::{MatchedPath, Request, State as FromState};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -16,7 +17,6 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::Server;
-use crate::access::Route;
 use crate::gateway;
 use crate::urls;
 

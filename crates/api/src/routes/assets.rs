@@ -1,5 +1,6 @@
 //! Workload assets: the same routes for every kind.
 
+use access::{Caller, Item, Route, Where};
 use api_types::{
     Asset, AssetCreation, AssetList, AssetUpdate, Compute, ConfigMapAssetSpec,
     EnvironmentAssetSpec, GitAssetSpec, HistoryPage, HostPathSpec, MixedAssetList, NfsAssetSpec,
@@ -12,12 +13,9 @@ use http_kit::openapi::{delete as del, get, post, put};
 use http_kit::{Body, Created, Fault, Given, NoContent, Page};
 use serde_json::Value;
 
-use super::Shared;
-use crate::access::{Route, Where};
+use crate::Shared;
 use crate::assets::{self, AssetQuery, AssetSpec, OneAssetQuery, Stored, Usage};
-use crate::caller::Caller;
 use crate::convert;
-use crate::objects::Item;
 
 /// The routes of one kind: its specification, as the description of the interface names it and as
 /// it is published; where it lies; its family; its words; its operations.

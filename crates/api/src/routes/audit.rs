@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use access::{Route, Where};
 use api_types::{AuditLog, GetAuditLogs200Response, TENANT_ID, Time};
 use auth::Action::Read;
 use auth::Resource;
@@ -14,8 +15,7 @@ use http_kit::{Attachment, Fault, ListQuery, Row, Scalar, Type, csv_line, parame
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
 
-use super::Shared;
-use crate::access::{Route, Where};
+use crate::Shared;
 
 /// Most rows that are looked at for one answer; the newest, if there are more.
 const ROWS_MAX: u32 = 50_000;

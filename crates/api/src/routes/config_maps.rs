@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::{Caller, Family, Route, Where};
 use api_types::{ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps};
 use auth::Action::{Delete, Read, Update};
 use auth::Resource;
@@ -13,11 +14,7 @@ use http_kit::openapi::{delete as del, get, put};
 use http_kit::{Body, Fault, NoContent};
 use serde::{Deserialize, Serialize};
 
-use super::Shared;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
-use crate::convert;
-use crate::objects::Family;
+use crate::Shared;
 
 const OF: Resource = Resource::ConfigMapAssets;
 /// In a body texts are longer than they are.
@@ -54,7 +51,7 @@ impl Family for Kept {
 
 /// The project of an address.
 fn scope(state: &Shared, project: &str) -> Result<Scope, Fault> {
-    state.project(convert::project_id("projectId", project)?)
+    state.project(access::project_id("projectId", project)?)
 }
 
 fn find(state: &Shared, scope: Scope, name: &str) -> Result<Arc<Object>, Fault> {

@@ -1,5 +1,6 @@
 //! Credentials: assets whose values are sealed before they are kept, and never shown again.
 
+use access::{Caller, Route, Where};
 use api_types::{
     AccessKeySpec, Asset, AssetCreation, CredentialUpdate, DockerRegistrySpec, GenericSecretSpec,
     MixedAssetList, NgcApiKeySpec, PasswordSpec,
@@ -13,11 +14,9 @@ use http_kit::{Body, Created, Fault};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Shared;
 use super::assets::{delete, find, list, mixed, read, wanted};
-use crate::access::{Route, Where};
+use crate::Shared;
 use crate::assets::{self, AssetQuery, Credential, Stored};
-use crate::caller::Caller;
 
 /// The routes of one kind: its specification, where it lies, its words, its published names and
 /// operations.

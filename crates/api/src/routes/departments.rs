@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::{Caller, Route, Where};
 use api_types::{
     DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, DepartmentsPage,
     ShareRequest,
@@ -16,10 +17,8 @@ use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{Body, Created, Fault, ListQuery};
 
-use super::Shared;
 use super::units::{self, Unit};
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert::{self, Context};
 
 /// The routes of departments.
@@ -79,7 +78,7 @@ async fn create(
     Body(request): Body<DepartmentCreationRequest>,
 ) -> Result<Created<DepartmentForList>, Fault> {
     caller.must(Create, Resource::Department, Scope::Cluster)?;
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    state.check_cluster(request.cluster_id.as_deref())?;
     let spec = convert::department_creation(request)?;
     let made = state.asked_by(&caller).create_department(&caller.subject, spec).await?;
     Ok(Created(units::shown(&state, &*made)))

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::{Authenticator as _, Caller, until_revoked};
 use auth::{Action, Resource};
 use axum::Extension;
 use axum::extract::{FromRequestParts, State as FromState};
@@ -22,8 +23,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert;
 use crate::monitoring::Watcher;
 
@@ -55,7 +55,7 @@ pub(super) async fn stream(
     let live = state.control.subscribe();
     let cursor = asked.unwrap_or_else(|| state.control.view().event_seq);
     let shutdown = state.shutdown.clone();
-    let revoked = state.clone().until_revoked(caller.clone());
+    let revoked = until_revoked(state.iam.clone(), caller.clone());
     let _watcher = state.monitor.http.watcher();
     let ready = VecDeque::new();
     let reader = Reader { state, caller, live, cursor, ready, behind: true, _watcher };
@@ -119,7 +119,7 @@ impl Reader {
         loop {
             let event = self.next().await?;
             // A token that was revoked meanwhile, or a role that was taken, ends here.
-            self.caller = self.state.again(&self.caller)?;
+            self.caller = self.state.iam.again(&self.caller)?;
             let scope = event.project_id.map_or(Scope::Tenant, Scope::Project);
             if self.caller.may(Action::Read, Resource::Workloads, scope) {
                 return Some(event);

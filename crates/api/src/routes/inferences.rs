@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where, resource_of};
 use api_types::{
     CreationRequest, EventsPage, GetInferenceWorkloadRevisions200Response,
     GetRevisionPods200Response, HistoryPage, InferenceUpdateRequest, Revision,
@@ -15,10 +16,8 @@ use control::{EventFilter, WorkloadSpec};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{Body, Deleted, Fault, Given, ListQuery, OrderedPage, Page};
 
-use super::Shared;
 use super::typed::{Answer, accepted, add, comes_to, create, delete, find, read, source};
-use crate::access::{Route, Where, resource_of};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert::{self, PodRow};
 use crate::mounts::may_enter;
 

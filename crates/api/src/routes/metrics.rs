@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use access::{Caller, Route, Where, find_workload};
 use api_types::{
     GroupedMeasurementGroup, GroupedMeasurementResponse, GroupedMetricsResponse,
     MeasurementResponse, MetricsResponse,
@@ -15,13 +16,10 @@ use control::view::{OrgUnit, PoolView, ProjectView, View, WorkloadKind};
 use http_kit::Fault;
 use http_kit::openapi::get;
 
-use super::Shared;
 use super::org::is_own;
 use super::typed;
 use super::units::Unit as _;
-use super::workloads::find;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert;
 use crate::metrics::{
     MetricsQuery, OfCluster, OfInference, OfNode, OfNodePool, OfOrgUnit, OfPod, OfReplica,
@@ -239,7 +237,7 @@ async fn workload(
     Path(id): Path<String>,
     query: MetricsQuery<OfWorkload>,
 ) -> Result<Json<MetricsResponse>, Fault> {
-    let workload = find(&state.control.view(), &id)?;
+    let workload = find_workload(&state.control.view(), &id)?;
     let mut pods = Vec::new();
     for pod in &workload.pods {
         pods.push(points(&state, &Subject::Pod(pod.id), &query).await?);
@@ -252,7 +250,7 @@ async fn pod(
     Path((workload, id)): Path<(String, String)>,
     query: MetricsQuery<OfPod>,
 ) -> Result<Json<MetricsResponse>, Fault> {
-    let workload = find(&state.control.view(), &workload)?;
+    let workload = find_workload(&state.control.view(), &workload)?;
     let found = workload.pods.iter().find(|pod| pod.id.to_string() == id);
     let pod = found.ok_or_else(|| Fault::no_such("pod", &id))?;
     series(&state, &Subject::Pod(pod.id), &query).await

@@ -1,6 +1,7 @@
 //! Published operations that are not served. Owns: that each answers 501 with what to use instead.
 //! Refuses to know: anything else about them.
 
+use access::Route;
 use api_types::Error;
 use axum::Extension;
 use axum::http::{Method, StatusCode};
@@ -8,8 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http_kit::Fault;
 use http_kit::openapi::{Description, Output, any};
 
-use super::Shared;
-use crate::access::Route;
+use crate::Shared;
 
 /// Operations of a family, and what to use instead of them.
 struct Missing {

@@ -1,5 +1,6 @@
 //! The cluster and its nodes.
 
+use access::Caller;
 use api_types::{
     ClusterCreationRequest, ClusterInstallationInfoResponse, ClusterUpdateRequest, CountResponse,
     DisplayedCluster, Node, NodeLabels, Nodes,
@@ -12,8 +13,7 @@ use http_kit::{
     Allowed, Body, Created, Fault, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
 };
 
-use super::Shared;
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert::{self, ClusterName};
 
 pub(super) async fn clusters(

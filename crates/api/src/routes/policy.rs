@@ -1,5 +1,6 @@
 //! Policies: the same routes for every kind of workload.
 
+use access::{Caller, Item, NamedScope, Route, Where, scopes};
 use api_types::{
     Policies, PolicyChangeRequest, PolicyCreationFields, PolicyListEntry, PolicyRequest, PolicyV2,
 };
@@ -15,13 +16,9 @@ use http_kit::openapi::{Description, Input, delete as del, get, patch, put};
 use http_kit::{Body, Fault, NoContent, flag, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert;
-use crate::objects::Item;
 use crate::policy::{Policy, check, merge, meta, shown, type_word};
-use crate::scopes::{self, NamedScope};
 
 /// The routes of one kind of workload, with the published word for it in their names.
 macro_rules! of_kind {
@@ -112,7 +109,7 @@ impl<S: Sync> FromRequestParts<S> for PolicyQuery {
             match name.as_str() {
                 "workloadType" => query.workload_type = Some(value.to_lowercase()),
                 "scope" => query.kind = Some(scopes::named(&name, &value)?),
-                "projectId" => query.project = Some(convert::project_id(&name, &value)?),
+                "projectId" => query.project = Some(access::project_id(&name, &value)?),
                 "departmentId" => query.department = Some(value),
                 "clusterId" => query.cluster = Some(value),
                 "validateOnly" => query.validate_only = flag(&name, &value)?,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where};
 use api_types::{CountResponse, Nodepool, NodepoolCreateFields, NodepoolUpdateFields, Nodepools};
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
@@ -11,9 +12,7 @@ use control::view::{PoolView, View};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{Body, Created, Fault, ListQuery, NoContent};
 
-use super::Shared;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert;
 
 /// The routes of node pools.
@@ -79,7 +78,7 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<NodepoolCreateFields>,
 ) -> Result<Created<Nodepool>, Fault> {
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    state.check_cluster(request.cluster_id.as_deref())?;
     let spec = convert::pool_creation(request)?;
     let made = state.asked_by(&caller).create_pool(&caller.subject, spec).await?;
     Ok(Created(shown(&state, &made.id)?))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::{Caller, Route, Where};
 use api_types::{
     Project, ProjectCreationRequest, ProjectUpdateRequest, ProjectsPage, ShareRequest,
 };
@@ -15,10 +16,8 @@ use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{Body, Created, Fault, ListQuery};
 
-use super::Shared;
 use super::units::{self, Unit};
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert::{self, Context};
 
 /// The routes of projects.
@@ -81,7 +80,7 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<ProjectCreationRequest>,
 ) -> Result<Created<Project>, Fault> {
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    state.check_cluster(request.cluster_id.as_deref())?;
     let parent = convert::parent(request.parent_id.as_deref(), &state.control.view().departments)?;
     caller.must(Create, Resource::Project, Scope::Department(parent))?;
     let spec = convert::creation(request)?;

@@ -2,6 +2,7 @@
 //! for everyone who may read nodes; the rest names projects, and is for those who may read all of
 //! them.
 
+use access::{Caller, Route, Where};
 use auth::Action::Read;
 use auth::Resource;
 use axum::Extension;
@@ -12,9 +13,7 @@ use control::Scope;
 use http_kit::openapi::get;
 use http_kit::{Fault, PlainText};
 
-use super::Shared;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::monitoring::{Extent, Format};
 
 pub(super) fn route() -> Route<Shared> {

@@ -1,6 +1,7 @@
 //! What workloads can be said to be: types, priorities, categories. The program's own are fixed;
 //! types of others' workloads can be added.
 
+use access::{Caller, Family, Item, Route, Where};
 use api_types::{
     ResourceInterfaceOfVersion, WorkloadCategories, WorkloadCategory, WorkloadPriorities,
     WorkloadPriority, WorkloadTypeConfig, WorkloadTypeCreateFields, WorkloadTypeUpdateFields,
@@ -21,11 +22,8 @@ use serde_json::Value;
 use units::Instant;
 use utoipa::openapi::schema::Type as Schema;
 
-use super::Shared;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert::Class;
-use crate::objects::{Family, Item};
 
 /// Id, name and meaning of every category.
 const CATEGORIES: [(&str, &str, &str); 3] = [

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use access::{Backend, Caller, Route, Where};
 use api_types::{
     TelemetryResponse, TelemetryResponseValuesInner,
     TelemetryResponseValuesInnerGroupsInner as WireGroup,
@@ -16,10 +17,8 @@ use http_kit::openapi::get;
 use http_kit::{Fault, unknown_word};
 use units::{GPU_MILLIS, Instant, format_millis};
 
-use super::Shared;
 use super::units::Unit as _;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert::{self, Context};
 use crate::metrics::{TelemetryFamily, TelemetryQuery};
 
@@ -96,11 +95,11 @@ fn surroundings(key: &str, context: &Context, (id, name): (&str, &str)) -> Optio
 }
 
 fn check_filters<F: TelemetryFamily>(
+    state: &Backend,
     query: &TelemetryQuery<F>,
     view: &View,
-    context: &Context,
 ) -> Result<(), Fault> {
-    convert::check_cluster(query.filter("clusterId"), context)?;
+    state.check_cluster(query.filter("clusterId"))?;
     if view.pools.iter().any(|pool| asked_for(query, &pool.id, &pool.name)) {
         return Ok(());
     }
@@ -184,7 +183,7 @@ async fn nodes(
     query: TelemetryQuery<OfNodes>,
 ) -> Result<Json<TelemetryResponse>, Fault> {
     let (view, look, context) = (state.control.view(), state.control.look(), state.context());
-    check_filters(&query, &view, &context)?;
+    check_filters(&state, &query, &view)?;
     let nodes = view.nodes.iter().filter(|node| asked_for(&query, "", &node.pool));
     let items = nodes.map(|node| {
         let group = |key: &&str| {
@@ -237,7 +236,7 @@ async fn workloads(
     query: TelemetryQuery<OfWorkloads>,
 ) -> Result<Json<TelemetryResponse>, Fault> {
     let (view, context) = (state.control.view(), state.context());
-    check_filters(&query, &view, &context)?;
+    check_filters(&state, &query, &view)?;
     let department = department_filter(&query)?;
     let phases = phases(query.filter("filterByPhases"))?;
     let by_wait = query.kind.1 == WorkloadKind::Pending;
@@ -345,7 +344,7 @@ async fn projects(
     query: TelemetryQuery<OfProjects>,
 ) -> Result<Json<TelemetryResponse>, Fault> {
     let (view, context) = (state.control.view(), state.context());
-    check_filters(&query, &view, &context)?;
+    check_filters(&state, &query, &view)?;
     let department = department_filter(&query)?;
     let counted = ProjectView::seen(&view, &caller)
         .filter(|project| department.is_none_or(|id| project.department_id == id));
@@ -382,7 +381,7 @@ async fn departments(
     query: TelemetryQuery<OfDepartments>,
 ) -> Result<Json<TelemetryResponse>, Fault> {
     let (view, context) = (state.control.view(), state.context());
-    check_filters(&query, &view, &context)?;
+    check_filters(&state, &query, &view)?;
     let only = department_filter(&query)?;
     let counted = OrgUnit::seen(&view, &caller)
         .filter(|department| only.is_none_or(|id| department.id == id));

@@ -1,5 +1,6 @@
 //! Workload templates: the same routes for every type of workload.
 
+use access::{Caller, Item, Route, Where, scopes};
 use api_types::{
     CountResponse, NameAvailability, Pagination, TemplateCreation, TemplateList, TemplateUpdate,
     TemplateUpdateMeta, WorkloadTemplate, WorkloadType,
@@ -14,13 +15,9 @@ use http_kit::openapi::{Description, Input, delete as del, get, patch, post, put
 use http_kit::{Body, Created, Fault, ListQuery, NoContent, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
-use crate::access::{Route, Where};
+use crate::Shared;
 use crate::assets::{check_description, description_after};
-use crate::caller::Caller;
 use crate::convert;
-use crate::objects::Item;
-use crate::scopes;
 use crate::templates::{Template, Values, shown, type_of};
 
 /// The routes that all types of workload have.

@@ -2,6 +2,7 @@
 //!
 //! Settings are kept for the interfaces that read them; the server itself follows none of them.
 
+use access::{Caller, Family, Item, Route, Where};
 use api_types::{
     Priorities, Priority, Setting, TenantSettingCreationRequest, TenantSettingCreationResponse,
 };
@@ -15,11 +16,8 @@ use http_kit::{Body, Fault};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Shared;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert;
-use crate::objects::{Family, Item};
 
 /// The routes of settings and ranks.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

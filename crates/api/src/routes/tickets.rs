@@ -1,5 +1,6 @@
 //! Tickets: by them somebody comes to a port of a workload in a browser.
 
+use access::{Caller, Route, Where, find_workload};
 use api_types::{Ticket, TicketRequest, WebSocketTicket};
 use auth::Action::{Read, Update};
 use auth::Resource;
@@ -8,10 +9,7 @@ use axum::{Extension, Json};
 use http_kit::openapi::post;
 use http_kit::{Body, Fault};
 
-use super::Shared;
-use super::workloads::find;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::urls;
 
 /// The routes.
@@ -35,7 +33,7 @@ async fn create(
     Path(id): Path<String>,
     Body(request): Body<TicketRequest>,
 ) -> Result<Json<Ticket>, Fault> {
-    let workload = find(&state.control.view(), &id)?;
+    let workload = find_workload(&state.control.view(), &id)?;
     let (port, url) = urls::ticket(&state, &workload, request.url.as_deref(), &caller)?;
     let target = format!("{}/{}: {port}", workload.project_name, workload.spec.name);
     state.asked_by(&caller).record(&caller.subject, "workload.ticket", &target, "ok");
@@ -47,7 +45,7 @@ async fn create_for_socket(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<WebSocketTicket>, Fault> {
-    let workload = find(&state.control.view(), &id)?;
+    let workload = find_workload(&state.control.view(), &id)?;
     let (ticket, expires_in_seconds) = urls::ticket_for_socket(&state, &workload, &caller)?;
     let target = format!("{}/{}: WebSocket", workload.project_name, workload.spec.name);
     state.asked_by(&caller).record(&caller.subject, "workload.ticket", &target, "ok");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where};
 use api_types::{
     CountResponse, GetNetworkTopologies200Response, NetworkTopology, NetworkTopologyCreateRequest,
 };
@@ -14,9 +15,7 @@ use control::{Object, TOPOLOGY};
 use http_kit::openapi::{delete as del, get, post};
 use http_kit::{Body, Created, Fault, ListQuery, NoContent};
 
-use super::Shared;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert;
 
 /// The routes of network topologies.
@@ -79,7 +78,7 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<NetworkTopologyCreateRequest>,
 ) -> Result<Created<NetworkTopology>, Fault> {
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    state.check_cluster(request.cluster_id.as_deref())?;
     let new = control::new_topology(request.name, &request.levels);
     let made = state.asked_by(&caller).create_object(&caller.subject, new).await?;
     let view = state.control.view();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where, resource_of};
 use api_types::{
     CreationRequest, InferenceUpdateRequest, SOURCE_HEADER, Training1, WorkloadSpec as Asked,
 };
@@ -14,10 +15,8 @@ use control::{Scope, WorkloadSpec};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{Accepted, Body, Fault};
 
-use super::Shared;
-use crate::access::{Route, Where, resource_of};
+use crate::Shared;
 use crate::assets::{compose, take_secrets};
-use crate::caller::Caller;
 use crate::convert;
 use crate::policy::Policies;
 use crate::{mounts, urls};
@@ -126,8 +125,8 @@ pub(super) async fn asked_for(
     request: CreationRequest,
     asker: convert::Asker,
 ) -> Result<(u64, WorkloadSpec), Fault> {
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
-    let project_id = convert::project_id("projectId", &request.project_id)?;
+    state.check_cluster(request.cluster_id.as_deref())?;
+    let project_id = access::project_id("projectId", &request.project_id)?;
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
     comes_to(state, kind, request, asker).await
 }
@@ -139,7 +138,7 @@ pub(super) async fn comes_to(
     mut request: CreationRequest,
     asker: convert::Asker,
 ) -> Result<(u64, WorkloadSpec), Fault> {
-    let project_id = convert::project_id("projectId", &request.project_id)?;
+    let project_id = access::project_id("projectId", &request.project_id)?;
     let mut uses = compose(state, kind, &mut request)?;
     let policies = Policies::around(state, kind, Scope::Project(project_id))?;
     add(&mut uses, policies.fill(&mut request)?);
@@ -151,7 +150,7 @@ pub(super) async fn comes_to(
     if let Some(master) = &request.master_spec {
         mounts::must_exist(state, project_id, master).map_err(convert::of_the_master)?;
     }
-    urls::check(state, project_id, &request)?;
+    urls::check(&state.origins(), &state.control.view(), project_id, &request)?;
     let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;
     let master = request
         .master_spec

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::Caller;
 use api_types::{CountResponse, ShareRequest};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
@@ -11,9 +12,8 @@ use control::view::{OrgUnit, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 use http_kit::{Body, Fault, ListQuery, NoContent, Row};
 
-use super::Shared;
-use crate::access::check_bounds;
-use crate::caller::Caller;
+use crate::Shared;
+use crate::bounds::check_bounds;
 use crate::convert::{Context, some_shares};
 
 /// Departments or projects.

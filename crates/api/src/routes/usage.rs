@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use access::{Caller, Family, Item, Route, Where};
 use api_types::{GpuPrices, GpuUsage, GpuUsageRow, Micros};
 use auth::Action::{Read, Update};
 use auth::Resource;
@@ -15,10 +16,7 @@ use serde::{Deserialize, Serialize};
 use units::Instant;
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
-use crate::objects::{Family, Item};
+use crate::Shared;
 use crate::usage::{By, rows};
 
 const HOUR_MS: u64 = 3_600_000;

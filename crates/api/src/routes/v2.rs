@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where, find_workload};
 use api_types::{
     DesiredPhase, Gvk, Preemptibility, TENANT_ID, WorkloadSpec, WorkloadV2,
     WorkloadV2CreateRequest, WorkloadV2GetResponse, WorkloadV2Metadata,
@@ -19,11 +20,8 @@ use http_kit::openapi::{delete as del, get, post, put};
 use http_kit::{Accepted, Body, Fault, parse_json};
 use serde_json::Value;
 
-use super::Shared;
 use super::typed::{asked_for, changed, source};
-use super::workloads::find;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::convert::{self, Context};
 use crate::manifest;
 
@@ -97,7 +95,7 @@ async fn create(
 
 /// The workload with this id, if it was submitted as a manifest.
 fn submitted(state: &Shared, id: &str) -> Result<Arc<WorkloadView>, Fault> {
-    let found = find(&state.control.view(), id)?;
+    let found = find_workload(&state.control.view(), id)?;
     if found.spec.manifest.is_some() {
         return Ok(found);
     }

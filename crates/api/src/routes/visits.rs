@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where, find_workload};
 use auth::Action::Update;
 use auth::Resource;
 use axum::Extension;
@@ -15,10 +16,7 @@ use http_kit::openapi::{Description, Input, get};
 use http_kit::{Fault, Place, Switched, parameters};
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
-use super::workloads::find;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
+use crate::Shared;
 use crate::mounts::may_enter;
 use crate::visits::{self, Visit, Why};
 
@@ -88,7 +86,7 @@ struct Visitor {
 
 impl Visitor {
     fn new(server: Shared, caller: Caller, id: &str, upgrade: Upgrade) -> Result<Self, Fault> {
-        let workload = find(&server.control.view(), id)?;
+        let workload = find_workload(&server.control.view(), id)?;
         may_enter(&server, &caller, &workload)?;
         let visit = server.visits.begin(&caller.subject)?;
         Ok(Self { server, caller, workload, visit, upgrade })
@@ -115,7 +113,7 @@ impl Visitor {
             asked
         });
         let session = asked.await.map_err(Fault::internal)??;
-        let until = Box::pin(visits::no_longer_allowed(server, caller, workload));
+        let until = Box::pin(visits::no_longer_allowed(Arc::clone(&server), caller, workload));
         Ok(Switched(upgrade.socket.on_upgrade(async move |socket| {
             let _held = (visit, upgrade.place);
             doing(socket, session, until).await;

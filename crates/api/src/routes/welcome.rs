@@ -8,7 +8,8 @@ use axum::response::{IntoResponse as _, Response};
 use http_kit::openapi::escape;
 use http_kit::{Fault, Html, Said, wants_page};
 
-use super::{Shared, download};
+use super::download;
+use crate::Shared;
 
 /// Longest text of a refusal that is kept.
 const TEXT_BYTES_MAX: usize = 4096;

@@ -4,11 +4,9 @@
 
 use api_types::{CreationRequest, ExposedUrl};
 use control::ExposedUrl as Url;
-use control::view::WorkloadView;
+use control::view::{View, WorkloadView};
 use http_kit::Fault;
 use uuid::Uuid;
-
-use crate::State;
 
 /// Stands between the parts of a label. No part has it inside.
 const BETWEEN: &str = "--";
@@ -159,14 +157,18 @@ pub(crate) fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<Strin
 }
 
 /// Refuses addresses that there cannot be. Ports that are none are refused with the rest of the workload.
-pub(crate) fn check(state: &State, project: u64, request: &CreationRequest) -> Result<(), Fault> {
+pub(crate) fn check(
+    origins: &Origins,
+    view: &View,
+    project: u64,
+    request: &CreationRequest,
+) -> Result<(), Fault> {
     let urls = request.spec.iter().flat_map(|spec| spec.exposed_urls.iter().flatten());
     let kept = urls.enumerate().filter(|(_, url)| url.exclude != Some(true));
-    let view = state.control.view();
     let Some(project) = view.projects.get(&project) else { return Ok(()) };
     for (at, ExposedUrl { container, url, .. }) in kept {
         let Some(port) = container.and_then(|port| u16::try_from(port).ok()) else { continue };
-        let own = state.origins().of(&project.unit.name, &request.name, port)?;
+        let own = origins.of(&project.unit.name, &request.name, port)?;
         let same = |given: &String| given.trim_end_matches('/').eq_ignore_ascii_case(&own);
         if let Some(other) = url.as_ref().filter(|given| !given.is_empty() && !same(given)) {
             let why = format!("`{}` is not its address, which is {own}/", units::shown(other));

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::{Authenticator as _, Caller, resource_of};
 use auth::Action;
 use axum::Extension;
 use axum::body::Body;
@@ -25,8 +26,6 @@ use super::browser::{
 use super::page;
 use super::passes::{Place, VISIT_MS};
 use crate::Server;
-use crate::access::resource_of;
-use crate::caller::Caller;
 use crate::convert::phase_name;
 use crate::gateway::{
     NoAnswer, is_meant, no_longer_allowed, refusal, refuse, said_at, take_caller, tell,
@@ -179,7 +178,7 @@ impl Door {
         }
         let now = server.now();
         let Some(pass) = server.passes.visit(visits, self.place(), now) else { return Ok(nobody) };
-        let caller = server.again(&Caller { origin: origin.clone(), ..pass.caller });
+        let caller = server.iam.again(&Caller { origin: origin.clone(), ..pass.caller });
         let elsewhere = caller.is_some() && is_from_elsewhere(headers);
         Ok(Guest { caller, elsewhere, lasts_ms: pass.ends.since_ms(now) })
     }
@@ -199,8 +198,8 @@ impl Door {
             (header::REFERRER_POLICY, "no-referrer".to_owned()),
         ];
         let caller = server.passes.redeem(ticket, place, now);
-        let caller =
-            caller.and_then(|caller| server.again(&Caller { origin: origin.clone(), ..caller }));
+        let caller = caller
+            .and_then(|caller| server.iam.again(&Caller { origin: origin.clone(), ..caller }));
         let Some(caller) = caller else {
             if self.audience == Audience::Everyone
                 || server.passes.visit(visits, place, now).is_some()

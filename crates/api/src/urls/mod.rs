@@ -7,10 +7,12 @@ mod browser;
 mod front;
 mod page;
 mod passes;
+mod socket;
 mod ticket;
 
 pub(crate) use address::{Origins, addresses, check, is_of_a_workload, is_of_an_inference};
 pub(crate) use browser::take_ticket;
 pub(crate) use front::divert;
 pub(crate) use passes::Passes;
+pub(crate) use socket::admit_pages;
 pub(crate) use ticket::{redeem_for_socket, ticket, ticket_for_socket};

@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use access::Caller;
 use auth::hash_secret;
 use units::Instant;
 use uuid::Uuid;
-
-use crate::caller::Caller;
 
 /// How long a ticket is good, and how long a visit lasts at most.
 pub(super) const TICKET_MS: u64 = 60_000;

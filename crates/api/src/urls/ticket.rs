@@ -1,6 +1,7 @@
 //! Tickets to ports of workloads. Owns: which port is meant, and that who gets one may open it. Refuses to
 //! know: who may see the workload.
 
+use access::Caller;
 use axum::http::StatusCode;
 use control::view::WorkloadView;
 use control::{Audience, ExposedUrl};
@@ -10,7 +11,6 @@ use uuid::Uuid;
 use super::browser::TICKET;
 use super::passes::TICKET_MS;
 use crate::Server;
-use crate::caller::Caller;
 use crate::gateway::{is_meant, said_at};
 
 /// No port of a workload has this number.

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{LoginProvider, State};
+use api::State;
 use auth::Authority;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Request, Response, StatusCode};
 use control::{Clock, Handle, NodeAccess, NodeGpu, NodeSpec, Options, Service, SystemClock};
 use http_kit::Shutdown;
+use iam::LoginProvider;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 

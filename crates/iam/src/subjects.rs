@@ -2,18 +2,10 @@
 //!
 //! Owns: users, service accounts, access keys, sessions. Refuses to know: what they may do.
 
-mod check;
-mod email;
-mod grant;
-mod hashing;
-mod limit;
-mod provider;
-mod session;
-mod turns;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::{Caller, Family, Item};
 use api_types::Time;
 use auth::{PasswordHash, Principal};
 use axum::http::StatusCode;
@@ -21,18 +13,8 @@ use http_kit::{Fault, Origin};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
-pub(crate) use check::Refusal;
-pub(crate) use email::email;
-pub(crate) use grant::grant;
-pub(crate) use hashing::Turns;
-pub(crate) use limit::{Failures, Most, Who};
-pub use provider::LoginProvider;
-pub(crate) use provider::{Asking, start as start_login};
-pub(crate) use session::Session;
-
-use crate::caller::{Caller, audit_detail};
-use crate::objects::{Family, Item};
-use crate::{Server, State};
+use crate::Iam;
+use crate::limit::{self, Who};
 
 /// A person; the name is the e-mail address in small letters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -151,13 +133,13 @@ const NETWORKS_BEFORE_MAX: usize = 7;
 
 impl Login {
     /// Whether it came from the network of this address before.
-    fn is_known_at(&self, address: &str) -> bool {
+    pub(crate) fn is_known_at(&self, address: &str) -> bool {
         let network = limit::network(address);
         limit::network(&self.address) == network || self.networks_before.contains(&network)
     }
 
     /// Notes that it came from this address.
-    fn came_from(&mut self, address: &str) {
+    pub(crate) fn came_from(&mut self, address: &str) {
         let (last, network) = (limit::network(&self.address), limit::network(address));
         self.address = address.to_owned();
         if last != network {
@@ -172,7 +154,7 @@ impl Family for Login {
     const KIND: &'static str = "login";
 }
 
-impl Server {
+impl Iam {
     /// Whether another refusal is written to the audit log. Whoever is refused all the time does
     /// not fill the disk with that: what is too much is left out.
     pub(crate) fn notes_refusal(&self, name: &str, origin: &Origin) -> bool {
@@ -180,22 +162,6 @@ impl Server {
         self.refusals.count(who, self.now()).is_ok()
     }
 
-    /// Writes to the audit log that a request was refused.
-    pub(crate) fn note_refusal(
-        &self,
-        origin: &Origin,
-        (who, by_program): (&str, bool),
-        status: StatusCode,
-        why: &str,
-    ) {
-        if self.notes_refusal(who, origin) {
-            let control = self.control.asked_from(audit_detail(origin, by_program, Some(status)));
-            control.record(who, "request", &origin.path, why);
-        }
-    }
-}
-
-impl State {
     /// When each principal, `user/<id>`, got its last token.
     pub(crate) fn logins(&self) -> Result<BTreeMap<String, Time>, Fault> {
         let all = self.all::<Login>()?;

@@ -13,13 +13,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use crate::State;
+use crate::Backend;
 use crate::caller::{Caller, audit_detail};
 
 /// A family of objects. The implementing type is what is stored of one, beside its id, name,
 /// scope, times and authors: a field may be added with a default, never renamed. Hashes of secrets
 /// lie under the field `secrets`, which ends with the object.
-pub(crate) trait Family: Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait Family: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What it is called in the database, the audit log and faults: `user`, `access-rule`.
     const KIND: &'static str;
     /// Whether ids are integers; else they are UUIDs.
@@ -28,16 +28,16 @@ pub(crate) trait Family: Serialize + DeserializeOwned + Send + Sync + 'static {
 
 /// An object with its body.
 #[derive(Debug)]
-pub(crate) struct Item<F> {
+pub struct Item<F> {
     /// Id, name, scope, times and authors.
-    pub(crate) object: Arc<Object>,
+    pub object: Arc<Object>,
     /// Everything else.
-    pub(crate) body: F,
+    pub body: F,
 }
 
 impl<F: Family> Item<F> {
     /// From what is kept.
-    pub(crate) fn of(object: &Arc<Object>) -> Result<Self, control::Error> {
+    pub fn of(object: &Arc<Object>) -> Result<Self, control::Error> {
         Ok(Self { object: object.clone(), body: body(object)? })
     }
 }
@@ -54,27 +54,27 @@ fn document<F: Family>(body: &F) -> Result<serde_json::Value, control::Error> {
     })
 }
 
-impl State {
+impl Backend {
     /// The way to the dispatcher for what somebody asks; the audit log tells from where.
-    pub(crate) fn asked_by(&self, caller: &Caller) -> control::Handle {
+    pub fn asked_by(&self, caller: &Caller) -> control::Handle {
         self.control.asked_from(audit_detail(&caller.origin, caller.by_program, None))
     }
 
     /// All of a family, in order of creation.
-    pub(crate) fn all<F: Family>(&self) -> Result<Vec<Item<F>>, Fault> {
+    pub fn all<F: Family>(&self) -> Result<Vec<Item<F>>, Fault> {
         let all = self.control.view().objects.all(F::KIND);
         Ok(all.iter().map(Item::of).collect::<Result<_, _>>()?)
     }
 
     /// The one with this id.
-    pub(crate) fn one<F: Family>(&self, id: &str) -> Result<Item<F>, Fault> {
+    pub fn one<F: Family>(&self, id: &str) -> Result<Item<F>, Fault> {
         let view = self.control.view();
         let found = view.objects.get(F::KIND, id);
         Ok(Item::of(found.ok_or_else(|| Fault::no_such(F::KIND, id))?)?)
     }
 
     /// Creates one. A name that is taken in its scope is a conflict.
-    pub(crate) async fn make<F: Family>(
+    pub async fn make<F: Family>(
         &self,
         by: &Caller,
         scope: Scope,
@@ -85,7 +85,7 @@ impl State {
     }
 
     /// Creates one with an id that its body depends on.
-    pub(crate) async fn make_as<F: Family>(
+    pub async fn make_as<F: Family>(
         &self,
         by: &Caller,
         id: Uuid,
@@ -97,7 +97,7 @@ impl State {
     }
 
     /// Creates one that ends with its owner, `<kind>/<id>`; names are taken within the owner.
-    pub(crate) async fn make_owned<F: Family>(
+    pub async fn make_owned<F: Family>(
         &self,
         by: &Caller,
         scope: Scope,
@@ -110,7 +110,7 @@ impl State {
     }
 
     /// The same, and ends the oldest of the owner when there are more than that.
-    pub(crate) async fn make_newest<F: Family>(
+    pub async fn make_newest<F: Family>(
         &self,
         by: &Caller,
         (owner, most): (&str, usize),
@@ -141,7 +141,7 @@ impl State {
 
     /// Changes one: `edit` gets its name and body as they are when the change is made, and may
     /// refuse. Of two changes at once none is lost.
-    pub(crate) async fn change<F: Family>(
+    pub async fn change<F: Family>(
         &self,
         by: &Caller,
         id: &str,
@@ -156,7 +156,7 @@ impl State {
     }
 
     /// Gives the one of this name and scope its body; where there is none it is made.
-    pub(crate) async fn put<F: Family + Clone>(
+    pub async fn put<F: Family + Clone>(
         &self,
         by: &Caller,
         scope: Scope,
@@ -180,7 +180,7 @@ impl State {
     }
 
     /// Deletes one and what ends with it; answers what it was.
-    pub(crate) async fn remove<F: Family>(&self, by: &Caller, id: &str) -> Result<Item<F>, Fault> {
+    pub async fn remove<F: Family>(&self, by: &Caller, id: &str) -> Result<Item<F>, Fault> {
         Ok(Item::of(&self.asked_by(by).delete_object(&by.subject, F::KIND, id).await?)?)
     }
 }

@@ -1,13 +1,12 @@
 //! Who may change what binds a project or a department: whoever has the right one level up. Nobody
 //! raises the quota, or lengthens the time limits, that bind nobody but itself.
 
+use access::{Caller, in_words};
 use auth::Action::Update;
 use auth::Resource;
 use control::view::OrgUnit;
 use control::{OrgChange, Scope};
 use http_kit::Fault;
-
-use crate::caller::Caller;
 
 /// Whether a change leaves the bounds as they are.
 fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {
@@ -41,7 +40,7 @@ pub(crate) fn check_bounds(
     if unbound(now, change) || caller.may(Update, resource, around) {
         return Ok(());
     }
-    let (who, around) = (&caller.subject, super::in_words(around));
+    let (who, around) = (&caller.subject, in_words(around));
     let why = format!(
         "the shares and time limits of a {what} are changed by whoever may change all of them in \
          {around}"

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::{Family, Grant, Item};
 use auth::{Principal, Role};
-use control::Shelf;
+use control::{Object, Shelf};
 use serde::{Deserialize, Serialize};
-
-use super::Grant;
-use crate::objects::{Family, Item};
 
 /// A role for a subject. Its scope is the object's, its subject the object's owner: it ends with
 /// either.
@@ -22,10 +20,10 @@ pub(crate) struct AccessRule {
     pub(crate) group: bool,
 }
 
-impl Item<AccessRule> {
-    /// Whom it gives the role: a principal, or [`group_key`].
-    pub(crate) fn subject(&self) -> String {
-        if self.body.group { group_key(&self.body.subject_id) } else { self.object.owner.clone() }
+impl AccessRule {
+    /// Whom the rule kept in this object gives the role: a principal, or [`group_key`].
+    pub(crate) fn subject(&self, object: &Object) -> String {
+        if self.group { group_key(&self.subject_id) } else { object.owner.clone() }
     }
 }
 
@@ -64,7 +62,7 @@ impl RuleIndex {
             let Ok(rule) = Item::<AccessRule>::of(object) else { continue };
             if let Some(role) = Role::by_id(rule.body.role_id) {
                 let grant = Grant { scope: object.scope, role };
-                grants.entry(rule.subject()).or_default().push(grant);
+                grants.entry(rule.body.subject(object)).or_default().push(grant);
             }
         }
         let grants = grants.into_iter().map(|(who, grants)| (who, grants.into())).collect();

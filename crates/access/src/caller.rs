@@ -1,48 +1,76 @@
-//! Who may do what, and where. Owns: access rules (a role for a subject in a scope), how scopes lie
-//! in each other, and the check that every request passes.
-//!
-//! Each route says what it needs ([`Access`]); one that says nothing is refused. Where the scope is
-//! in the address the check is made before the handler; where it is in the body, or there are many,
-//! the handler asks the [`Caller`](crate::caller::Caller).
-
-mod bounds;
-mod guard;
-mod rules;
+//! Who asks, and what it may do where: the roles that it has in scopes, and how scopes lie in each
+//! other. Refuses to know: how it proved who it is (`iam`).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use auth::{Action, Resource, Role};
+use auth::{Action, Claims, Principal, Resource, Role};
+use axum::http::StatusCode;
 use control::view::{View, WorkloadKind, WorkloadView};
-use control::{Object, Scope};
-use http_kit::{Fault, openapi};
+use control::{AuditDetail, Object, Scope};
+use http_kit::{Fault, Origin};
 use units::Instant;
 
-pub(crate) use bounds::check_bounds;
-pub(crate) use guard::authorise;
-pub(crate) use rules::{AccessRule, RuleIndex, group_key};
+/// The one route that is open to whoever has to change its password.
+pub const OWN_PASSWORD: &str = "/api/v1/me/password";
 
-use crate::caller::Caller;
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Its name, as it is recorded.
+    pub subject: String,
+    /// Since when there is somebody of this name; what is older was made by another.
+    pub since: Instant,
+    /// Who it is; whose key it has is not told apart from the person.
+    pub principal: Principal,
+    /// Whether a program asks, not a person.
+    pub by_program: bool,
+    /// The session the token belongs to.
+    pub session: Option<String>,
+    /// The groups that the login provider says it is in; none for a token that it did not vouch for.
+    pub groups: Arc<[String]>,
+    /// The roles it has, and where.
+    pub grants: Arc<[Grant]>,
+    /// What there was when it asked: which department a project is in.
+    pub view: Arc<View>,
+    /// Whether nothing but changing the password is allowed.
+    pub must_change_password: bool,
+    /// What its token says; none before there is one.
+    pub claims: Option<Arc<Claims>>,
+    /// From where.
+    pub origin: Origin,
+}
 
-/// Which role a route needs: one that allows this to that, there.
-pub(crate) type Need = (Action, Resource, Where);
-/// What a request needs to bring along.
-pub(crate) type Access = openapi::Access<Need>;
-/// A route.
-pub(crate) type Route<S> = openapi::Route<S, Need>;
+impl Caller {
+    /// A caller of whom no more is known.
+    pub fn new(principal: Principal, subject: &str, origin: Origin) -> Self {
+        Self {
+            subject: subject.to_owned(),
+            by_program: matches!(principal, Principal::Admin | Principal::ServiceAccount(_)),
+            principal,
+            since: Instant(0),
+            session: None,
+            groups: Arc::default(),
+            grants: Arc::default(),
+            view: Arc::default(),
+            must_change_password: false,
+            claims: None,
+            origin,
+        }
+    }
+}
 
-/// Where the role has to hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Where {
-    /// Anywhere; the handler looks further.
-    Anywhere,
-    /// In the whole installation.
-    Tenant,
-    /// In the department that the address names.
-    Department,
-    /// In the project that the address names.
-    Project,
-    /// In the project of the workload that the address names.
-    Workload,
+/// Where a request comes from, for the audit log.
+pub fn audit_detail(origin: &Origin, by_program: bool, status: Option<StatusCode>) -> AuditDetail {
+    AuditDetail {
+        by_program,
+        source_ip: origin.address.clone(),
+        method: origin.method.clone(),
+        path: origin.path.clone(),
+        request_id: origin.request_id.clone(),
+        target_id: String::new(),
+        status: status.map(|status| status.as_u16()),
+    }
 }
 
 /// Whether a scope lies in another. A project lies in the department that the view says.
@@ -59,20 +87,25 @@ pub(crate) fn contains(view: &View, outer: Scope, inner: Scope) -> bool {
 
 /// A role that somebody has in a scope.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Grant {
-    pub(crate) scope: Scope,
-    pub(crate) role: &'static Role,
+pub struct Grant {
+    /// Where.
+    pub scope: Scope,
+    /// Which role.
+    pub role: &'static Role,
 }
 
 /// The projects in which somebody may see something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub enum Sight {
+    /// In all, and in those that are gone.
     All,
+    /// In these.
     Of(BTreeSet<u64>),
 }
 
 impl Sight {
-    pub(crate) fn has(&self, project: u64) -> bool {
+    /// Whether a project is one of them.
+    pub fn has(&self, project: u64) -> bool {
         match self {
             Self::All => true,
             Self::Of(projects) => projects.contains(&project),
@@ -81,8 +114,17 @@ impl Sight {
 }
 
 impl Caller {
+    /// Refuses whoever has to change its password first.
+    pub fn must_have_own_password(&self) -> Result<(), Fault> {
+        if !self.must_change_password {
+            return Ok(());
+        }
+        let why = format!("the password was given out; change it first with POST {OWN_PASSWORD}");
+        Err(Fault::forbidden(why))
+    }
+
     /// Whether the caller may do this in a scope, to what is its own.
-    pub(crate) fn may(&self, action: Action, resource: Resource, scope: Scope) -> bool {
+    pub fn may(&self, action: Action, resource: Resource, scope: Scope) -> bool {
         let allows = |grant: &Grant| {
             contains(&self.view, grant.scope, scope) && grant.role.allows(action, resource)
         };
@@ -90,19 +132,19 @@ impl Caller {
     }
 
     /// Whether the caller may have anything of the machine: it is its own to protect.
-    pub(crate) fn administers(&self) -> bool {
+    pub fn administers(&self) -> bool {
         self.may(Action::Update, Resource::SecuritySettings, Scope::Tenant)
     }
 
     /// Whether the caller may do this anywhere.
-    pub(crate) fn may_somewhere(&self, action: Action, resource: Resource) -> bool {
+    pub fn may_somewhere(&self, action: Action, resource: Resource) -> bool {
         self.principal.is_built_in()
             || self.grants.iter().any(|grant| grant.role.allows(action, resource))
     }
 
     /// Whether the caller made what this subject made at this moment. What is older than the caller was
     /// made by somebody who had the same name.
-    pub(crate) fn made(&self, maker: &str, at: Instant) -> bool {
+    pub fn made(&self, maker: &str, at: Instant) -> bool {
         maker == self.subject && at >= self.since
     }
 
@@ -124,12 +166,7 @@ impl Caller {
     }
 
     /// Refuses what the caller may not do.
-    pub(crate) fn must(
-        &self,
-        action: Action,
-        resource: Resource,
-        scope: Scope,
-    ) -> Result<(), Fault> {
+    pub fn must(&self, action: Action, resource: Resource, scope: Scope) -> Result<(), Fault> {
         if self.may(action, resource, scope) {
             return Ok(());
         }
@@ -137,7 +174,7 @@ impl Caller {
     }
 
     /// Refuses what the caller may not do to a workload.
-    pub(crate) fn must_to_workload(
+    pub fn must_to_workload(
         &self,
         action: Action,
         resource: Resource,
@@ -154,7 +191,7 @@ impl Caller {
     }
 
     /// Refuses what the caller may not do to an object.
-    pub(crate) fn must_to_object(
+    pub fn must_to_object(
         &self,
         action: Action,
         resource: Resource,
@@ -171,7 +208,7 @@ impl Caller {
     }
 
     /// Whether the caller may see an object: where it is, or where it can be used.
-    pub(crate) fn sees(&self, resource: Resource, object: &Object) -> bool {
+    pub fn sees(&self, resource: Resource, object: &Object) -> bool {
         self.sees_in(resource, object.scope)
     }
 
@@ -185,12 +222,12 @@ impl Caller {
     }
 
     /// Refuses to show an object that the caller may not see.
-    pub(crate) fn must_see(&self, resource: Resource, object: &Object) -> Result<(), Fault> {
+    pub fn must_see(&self, resource: Resource, object: &Object) -> Result<(), Fault> {
         self.must_see_in(resource, object.scope)
     }
 
     /// Refuses to show what is in a scope where the caller may see nothing of the kind.
-    pub(crate) fn must_see_in(&self, resource: Resource, scope: Scope) -> Result<(), Fault> {
+    pub fn must_see_in(&self, resource: Resource, scope: Scope) -> Result<(), Fault> {
         if self.sees_in(resource, scope) {
             return Ok(());
         }
@@ -199,7 +236,7 @@ impl Caller {
     }
 
     /// What somebody is told who may not do this in a place, which begins with a space.
-    pub(crate) fn refused(&self, action: Action, resource: Resource, place: &str) -> Fault {
+    pub fn refused(&self, action: Action, resource: Resource, place: &str) -> Fault {
         let (action, resource) = (action.word(), resource.shown().to_lowercase());
         Fault::forbidden(format!(
             "{} may not {action} {resource}{place}; ask an administrator for a role that allows it",
@@ -208,7 +245,7 @@ impl Caller {
     }
 
     /// The projects in which the caller may read this.
-    pub(crate) fn sight(&self, resource: Resource, view: &View) -> Sight {
+    pub fn sight(&self, resource: Resource, view: &View) -> Sight {
         // The cluster is everything there is, also what was in projects that are gone.
         if self.may(Action::Read, resource, Scope::Cluster) {
             return Sight::All;
@@ -218,7 +255,7 @@ impl Caller {
     }
 
     /// Whether the caller may give somebody a role in a scope: nobody gives what it does not have.
-    pub(crate) fn may_give(&self, role: &Role, scope: Scope) -> bool {
+    pub fn may_give(&self, role: &Role, scope: Scope) -> bool {
         let covers =
             |grant: &Grant| contains(&self.view, grant.scope, scope) && grant.role.covers(role);
         self.principal.is_built_in() || self.grants.iter().any(covers)
@@ -226,7 +263,7 @@ impl Caller {
 }
 
 /// The resource that workloads of a kind are.
-pub(crate) const fn resource_of(kind: WorkloadKind) -> Resource {
+pub const fn resource_of(kind: WorkloadKind) -> Resource {
     match kind {
         // There is no published resource for distributed workloads alone.
         WorkloadKind::Training | WorkloadKind::Distributed => Resource::Trainings,
@@ -235,7 +272,8 @@ pub(crate) const fn resource_of(kind: WorkloadKind) -> Resource {
     }
 }
 
-fn in_words(scope: Scope) -> String {
+/// A scope in words.
+pub fn in_words(scope: Scope) -> String {
     match scope {
         Scope::System | Scope::Tenant => "the whole installation".to_owned(),
         Scope::Cluster => "the cluster".to_owned(),
@@ -246,8 +284,6 @@ fn in_words(scope: Scope) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use control::view::ProjectView;
 
     use super::*;

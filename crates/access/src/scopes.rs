@@ -1,26 +1,45 @@
-//! Whose things are. Owns: scopes on the wire and in the core, and which scopes lie around another.
+//! What requests name. Owns: scopes on the wire and in the core, and which scopes lie around another.
+
+use std::sync::Arc;
 
 use api_types::ScopeType;
+use axum::http::StatusCode;
 use control::Scope;
-use control::view::View;
+use control::view::{View, WorkloadView};
 use http_kit::Fault;
+use uuid::Uuid;
 
-use crate::State;
-use crate::convert;
+use crate::Backend;
 
 /// A scope as most requests name it: its kind, and the id that goes with the kind.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NamedScope<'a> {
-    pub(crate) kind: ScopeType,
-    pub(crate) cluster: Option<&'a str>,
-    pub(crate) department: Option<&'a str>,
-    pub(crate) project: Option<u64>,
+pub struct NamedScope<'a> {
+    /// Its kind.
+    pub kind: ScopeType,
+    /// Id of the cluster.
+    pub cluster: Option<&'a str>,
+    /// Id of the department.
+    pub department: Option<&'a str>,
+    /// Id of the project.
+    pub project: Option<u64>,
 }
 
-impl State {
+impl Backend {
+    /// Refuses another cluster than the one there is. Leaving it out means that one.
+    pub fn check_cluster(&self, asked: Option<&str>) -> Result<(), Fault> {
+        let own = self.control.cluster().uuid.to_string();
+        match asked {
+            Some(asked) if asked != own => {
+                let why = format!("no cluster `{asked}`; this one is {own}");
+                Err(Fault::new(StatusCode::NOT_FOUND, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The scope that a request names; it must exist. `path` is where its fields are: `meta.`.
-    pub(crate) fn scope(&self, path: &str, named: NamedScope<'_>) -> Result<Scope, Fault> {
-        convert::check_cluster(named.cluster, &self.context())?;
+    pub fn scope(&self, path: &str, named: NamedScope<'_>) -> Result<Scope, Fault> {
+        self.check_cluster(named.cluster)?;
         let at = |field: &str, why: String| Fault::field(&format!("{path}{field}"), why);
         let needs = |field, kind| at(field, format!("must be set with scope {kind}"));
         let department = named.department.map(|id| self.department(id)).transpose()?;
@@ -47,7 +66,7 @@ impl State {
     }
 
     /// The scope that a request names by its kind and one id. `path` is where its fields are.
-    pub(crate) fn scope_by_id(
+    pub fn scope_by_id(
         &self,
         path: &str,
         kind: ScopeType,
@@ -62,21 +81,21 @@ impl State {
             ScopeType::Department => named.department = Some(id.ok_or_else(needed)?),
             ScopeType::Project => {
                 let id = id.ok_or_else(needed)?;
-                named.project = Some(convert::project_id(&field, id)?);
+                named.project = Some(project_id(&field, id)?);
             }
         }
         self.scope(path, named)
     }
 
     /// The scope of a department, which must exist.
-    pub(crate) fn department(&self, id: &str) -> Result<Scope, Fault> {
+    pub fn department(&self, id: &str) -> Result<Scope, Fault> {
         let view = self.control.view();
         let found = id.parse().ok().filter(|id| view.departments.contains_key(id));
         found.map(Scope::Department).ok_or_else(|| Fault::no_such("department", id))
     }
 
     /// The scope of a project, which must exist.
-    pub(crate) fn project(&self, id: u64) -> Result<Scope, Fault> {
+    pub fn project(&self, id: u64) -> Result<Scope, Fault> {
         if self.control.view().projects.contains_key(&id) {
             return Ok(Scope::Project(id));
         }
@@ -85,7 +104,7 @@ impl State {
 }
 
 /// A scope and those around it, the nearest first.
-pub(crate) fn around(scope: Scope, view: &View) -> Vec<Scope> {
+pub fn around(scope: Scope, view: &View) -> Vec<Scope> {
     let mut all = vec![scope];
     while let Some(outer) = match all.last() {
         Some(Scope::Project(id)) => Some(match view.projects.get(id) {
@@ -104,14 +123,18 @@ pub(crate) fn around(scope: Scope, view: &View) -> Vec<Scope> {
 
 /// The cluster, department or project that a scope is.
 #[derive(Debug, Default)]
-pub(crate) struct Ids {
-    pub(crate) cluster: Option<String>,
-    pub(crate) department: Option<String>,
-    pub(crate) project: Option<u64>,
+pub struct Ids {
+    /// Id of the cluster.
+    pub cluster: Option<String>,
+    /// Id of the department.
+    pub department: Option<String>,
+    /// Id of the project.
+    pub project: Option<u64>,
 }
 
 impl Ids {
-    pub(crate) fn of(scope: Scope, state: &State) -> Self {
+    /// Of a scope.
+    pub fn of(scope: Scope, state: &Backend) -> Self {
         let mut ids = Self::default();
         match scope {
             Scope::System | Scope::Tenant => {}
@@ -124,7 +147,7 @@ impl Ids {
 }
 
 /// What a scope is on the wire.
-pub(crate) const fn kind_of(scope: Scope) -> ScopeType {
+pub const fn kind_of(scope: Scope) -> ScopeType {
     match scope {
         Scope::System => ScopeType::System,
         Scope::Tenant => ScopeType::Tenant,
@@ -135,7 +158,7 @@ pub(crate) const fn kind_of(scope: Scope) -> ScopeType {
 }
 
 /// The word for a kind of scope.
-pub(crate) const fn word(kind: ScopeType) -> &'static str {
+pub const fn word(kind: ScopeType) -> &'static str {
     match kind {
         ScopeType::System => "system",
         ScopeType::Tenant => "tenant",
@@ -146,11 +169,33 @@ pub(crate) const fn word(kind: ScopeType) -> &'static str {
 }
 
 /// The kind of scope with this word.
-pub(crate) fn named(field: &str, text: &str) -> Result<ScopeType, Fault> {
+pub fn named(field: &str, text: &str) -> Result<ScopeType, Fault> {
     use ScopeType::{Cluster, Department, Project, System, Tenant};
     let all = [System, Tenant, Cluster, Department, Project];
     all.into_iter().find(|kind| word(*kind) == text).ok_or_else(|| {
         let why = format!("`{text}` is no scope; system, tenant, cluster, department or project");
         Fault::field(field, why)
     })
+}
+
+/// A project id from the wire.
+pub fn project_id(field: &str, text: &str) -> Result<u64, Fault> {
+    text.parse().map_err(|_| {
+        let why = format!(
+            "`{text}` is not a project id; use the id, a string of digits, that \
+             GET /api/v1/org-unit/projects shows"
+        );
+        Fault::field(field, why)
+    })
+}
+
+/// A workload id from the wire.
+pub fn workload_id(text: &str) -> Result<Uuid, Fault> {
+    text.parse().map_err(|_| Fault::no_such("workload", text))
+}
+
+/// The living workload with this id.
+pub fn find_workload(view: &View, id: &str) -> Result<Arc<WorkloadView>, Fault> {
+    let parsed = workload_id(id)?;
+    view.workloads.get(&parsed).cloned().ok_or_else(|| Fault::no_such("workload", id))
 }

@@ -1,15 +1,16 @@
 //! Tokens for credentials. Owns: the grants, and that guessing is slow.
 
+use access::{Caller, Family, Item, audit_detail};
 use api_types::{TokenRequest, TokenResponse};
 use auth::{Granted, Identity, PasswordHash, Principal, fingerprint, secret_matches};
 use axum::http::StatusCode;
 use control::Scope;
 use http_kit::{Fault, Origin};
 
-use super::{AccessKey, Login, ServiceAccount, User, Who, provider, session};
-use crate::Server;
-use crate::caller::{Caller, audit_detail};
-use crate::objects::{Family, Item};
+use crate::Iam;
+use crate::limit::Who;
+use crate::subjects::{AccessKey, Login, ServiceAccount, User};
+use crate::{provider, session};
 
 const WRONG_CLIENT: &str =
     "client id and secret do not match; ask the administrator for a new secret";
@@ -18,7 +19,7 @@ const WRONG_PASSWORD: &str =
 
 /// Gives a token for what a request proves.
 pub(crate) async fn grant(
-    server: &Server,
+    iam: &Iam,
     request: TokenRequest,
     origin: Origin,
 ) -> Result<TokenResponse, Fault> {
@@ -31,17 +32,17 @@ pub(crate) async fn grant(
         other => return Err(Fault::bad(auth::Error::UnknownGrant(other.to_owned()).to_string())),
     };
     let outcome = match request.grant_type.as_str() {
-        "password" => password(server, &name, request.password, &origin).await,
-        "refresh_token" => session::refresh(server, &request.refresh_token, &origin).await,
+        "password" => password(iam, &name, request.password, &origin).await,
+        "refresh_token" => session::refresh(iam, &request.refresh_token, &origin).await,
         "exchange_token" | "external_token_exchange" => {
-            provider::grant(server, &request, &origin).await
+            provider::grant(iam, &request, &origin).await
         }
-        _ => client(server, &name, &request.client_secret, &origin).await,
+        _ => client(iam, &name, &request.client_secret, &origin).await,
     };
     if let Err(fault) = &outcome
-        && server.notes_refusal(&name, &origin)
+        && iam.notes_refusal(&name, &origin)
     {
-        let control = server.control.asked_from(audit_detail(&origin, true, Some(fault.status)));
+        let control = iam.control.asked_from(audit_detail(&origin, true, Some(fault.status)));
         control.record(&units::shown(&name), "token.grant", "", &fault.message);
     }
     outcome
@@ -53,9 +54,9 @@ pub(super) fn wrong(why: &str) -> Fault {
 
 /// The answer to a wrong secret of a program or session. A right one is never refused because of
 /// wrong ones: nobody guesses 256 random bits. What tries without end is told to slow down.
-pub(super) fn wrong_secret(server: &Server, name: &str, origin: &Origin, why: &str) -> Fault {
+pub(super) fn wrong_secret(iam: &Iam, name: &str, origin: &Origin, why: &str) -> Fault {
     let who = Who { name, address: &origin.address, known: false };
-    server.wrong_secrets.count(who, server.now()).map_or_else(Fault::too_many, |()| wrong(why))
+    iam.wrong_secrets.count(who, iam.now()).map_or_else(Fault::too_many, |()| wrong(why))
 }
 
 pub(super) fn response(granted: Granted, refresh_token: Option<String>) -> TokenResponse {
@@ -65,25 +66,25 @@ pub(super) fn response(granted: Granted, refresh_token: Option<String>) -> Token
 
 /// A program, by client id and secret.
 async fn client(
-    server: &Server,
+    iam: &Iam,
     id: &str,
     secret: &str,
     origin: &Origin,
 ) -> Result<TokenResponse, Fault> {
-    if let Some(granted) = server.authority.grant_built_in(id, secret, server.now()) {
-        let granted = granted.map_err(|_| wrong_secret(server, id, origin, WRONG_CLIENT))?;
+    if let Some(granted) = iam.authority.grant_built_in(id, secret, iam.now()) {
+        let granted = granted.map_err(|_| wrong_secret(iam, id, origin, WRONG_CLIENT))?;
         let detail = audit_detail(origin, true, None);
         let name = &granted.identity.name;
-        server.control.asked_from(detail).record(name, "token.grant", name, "ok");
+        iam.control.asked_from(detail).record(name, "token.grant", name, "ok");
         return Ok(response(granted, None));
     }
-    let account = server.living::<ServiceAccount>(id);
-    let account = account.or_else(|| server.account_named(id)).filter(|own| own.body.enabled);
+    let account = iam.living::<ServiceAccount>(id);
+    let account = account.or_else(|| iam.account_named(id)).filter(|own| own.body.enabled);
     let (principal, name, hash, proof) = if let Some(account) = account {
         let (principal, proof) =
             (Principal::ServiceAccount(account.object.id.clone()), account.body.proof());
         (principal, account.object.name.clone(), account.body.secrets.sha256, proof)
-    } else if let Some(key) = server.living::<AccessKey>(id) {
+    } else if let Some(key) = iam.living::<AccessKey>(id) {
         let principal = Principal::AccessKey(id.to_owned());
         let hash = key.body.secrets.sha256;
         (principal, key.object.created_by.clone(), hash.clone(), fingerprint(&hash))
@@ -92,45 +93,45 @@ async fn client(
         (Principal::Admin, String::new(), String::new(), String::new())
     };
     if !secret_matches(secret, &hash) || principal.is_built_in() {
-        return Err(wrong_secret(server, id, origin, WRONG_CLIENT));
+        return Err(wrong_secret(iam, id, origin, WRONG_CLIENT));
     }
     let identity = Identity { name: name.clone(), principal: principal.to_string(), proof };
-    logged_in(server, &principal, &name, origin).await?;
-    Ok(response(server.authority.issue(identity, server.now()), None))
+    logged_in(iam, &principal, &name, origin).await?;
+    Ok(response(iam.authority.issue(identity, iam.now()), None))
 }
 
 /// A person, by name and password.
 async fn password(
-    server: &Server,
+    iam: &Iam,
     name: &str,
     password: String,
     origin: &Origin,
 ) -> Result<TokenResponse, Fault> {
-    let user = server.user_named(name)?;
+    let user = iam.user_named(name)?;
     let hash = user.as_ref().and_then(|user| user.body.secrets.password.clone());
     let password_mark = hash.as_ref().map(PasswordHash::fingerprint).unwrap_or_default();
-    let last = user.as_ref().and_then(|user| server.login_of(&user.object.key()));
+    let last = user.as_ref().and_then(|user| iam.login_of(&user.object.key()));
     let known = last.is_some_and(|last| last.body.is_known_at(&origin.address));
     let who = Who { name, address: &origin.address, known };
-    let matches = server.matches(who, hash, password).await?;
+    let matches = iam.matches(who, hash, password).await?;
     let user = user.filter(|_| matches).ok_or_else(|| wrong(WRONG_PASSWORD))?;
-    session::begin(server, &user, (false, password_mark), origin).await
+    session::begin(iam, &user, (false, password_mark), origin).await
 }
 
 /// Remembers when somebody got a token; the audit log has it with that.
 pub(super) async fn logged_in(
-    server: &Server,
+    iam: &Iam,
     principal: &Principal,
     name: &str,
     origin: &Origin,
 ) -> Result<(), Fault> {
     let by_program = !matches!(principal, Principal::User(_));
     let caller = Caller { by_program, ..Caller::new(principal.clone(), name, origin.clone()) };
-    let (owner, at_ms) = (principal.to_string(), server.now().0);
+    let (owner, at_ms) = (principal.to_string(), iam.now().0);
     let address = origin.address.clone();
-    let Some(before) = server.login_of(&owner) else {
+    let Some(before) = iam.login_of(&owner) else {
         let login = Login { at_ms, address, networks_before: Vec::new() };
-        let made = server.make_owned(&caller, Scope::Tenant, &owner, name, &login).await;
+        let made = iam.make_owned(&caller, Scope::Tenant, &owner, name, &login).await;
         // Somebody else may have logged in as the same at this moment.
         return match made {
             Err(fault) if fault.status != StatusCode::CONFLICT => Err(fault),
@@ -142,10 +143,10 @@ pub(super) async fn logged_in(
         login.came_from(&address);
         Ok(())
     };
-    server.change(&caller, &before.object.id, note).await.map(drop)
+    iam.change(&caller, &before.object.id, note).await.map(drop)
 }
 
-impl Server {
+impl Iam {
     /// The user with this name.
     pub(crate) fn user_named(&self, name: &str) -> Result<Option<Item<User>>, Fault> {
         let view = self.control.view();

@@ -8,10 +8,9 @@ use std::time::Duration;
 use auth::PasswordHash;
 use http_kit::{Fault, aside};
 
-use super::Who;
-use super::limit::network;
-use super::turns::{Lane, Turn};
-use crate::Server;
+use crate::Iam;
+use crate::limit::{Who, network};
+use crate::turns::{Lane, Turn};
 
 /// Passwords of strangers compared at a time; each takes a core and 19 MiB.
 const STRANGERS_MAX: usize = 2;
@@ -43,7 +42,7 @@ impl Turns {
     }
 }
 
-impl Server {
+impl Iam {
     /// Whether a password is the one that was hashed; takes equally long where there is none.
     ///
     /// Only wrong ones count. They are looked at before, so that a flood does not take turns it

@@ -2,6 +2,7 @@
 
 use std::str::FromStr as _;
 
+use access::{Caller, Family, Item, Route, Where, scopes};
 use api_types::{
     AccessRule as Wire, AccessRuleCreationFields, AccessRulesBatchAction,
     AccessRulesBatchCreateFields, AccessRulesBatchCreateResponse,
@@ -11,7 +12,7 @@ use api_types::{
 };
 use auth::Action::{Create, Delete, Read};
 use auth::{Principal, Resource, Role};
-use axum::extract::{FromRequestParts, Path, State as FromState};
+use axum::extract::{FromRef, FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
@@ -24,11 +25,9 @@ use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
 use uuid::Uuid;
 
-use super::Shared;
-use crate::access::{AccessRule, Route, Where, group_key};
-use crate::caller::Caller;
-use crate::identity::{ServiceAccount, User};
-use crate::objects::{Family, Item};
+use super::{Listed, Shared};
+use crate::rules::{AccessRule, group_key};
+use crate::subjects::{ServiceAccount, User};
 
 /// Name of the one tenant.
 const TENANT_NAME: &str = "default";
@@ -40,7 +39,11 @@ const BATCH_MAX: usize = 500;
 const GROUP_BYTES_MAX: usize = 200;
 
 /// The routes of access rules.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let all = "/api/v1/authorization/access-rules";
     let one = "/api/v1/authorization/access-rules/{accessRuleId}";
     let count_all = "/api/v1/authorization/access-rules/count";
@@ -81,8 +84,8 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     rules.into_iter().map(|route| route.of("AccessRules").rows::<Wire, _>())
 }
 
-fn scope_wire(server: &Shared, view: &View, scope: Scope) -> (ScopeType, String, String) {
-    let cluster = server.control.cluster();
+fn scope_wire(iam: &Shared, view: &View, scope: Scope) -> (ScopeType, String, String) {
+    let cluster = iam.control.cluster();
     match scope {
         Scope::System => (ScopeType::System, TENANT_ID.to_string(), "system".to_owned()),
         Scope::Tenant => (ScopeType::Tenant, TENANT_ID.to_string(), TENANT_NAME.to_owned()),
@@ -98,9 +101,9 @@ fn scope_wire(server: &Shared, view: &View, scope: Scope) -> (ScopeType, String,
     }
 }
 
-fn wire(server: &Shared, view: &View, rule: &Item<AccessRule>) -> Wire {
+fn wire(iam: &Shared, view: &View, rule: &Item<AccessRule>) -> Wire {
     let object = &rule.object;
-    let (scope_type, scope_id, scope_name) = scope_wire(server, view, object.scope);
+    let (scope_type, scope_id, scope_name) = scope_wire(iam, view, object.scope);
     let subject_type = match Principal::from_str(&object.owner) {
         _ if rule.body.group => SubjectType::Group,
         Ok(Principal::User(_)) => SubjectType::User,
@@ -118,7 +121,7 @@ fn wire(server: &Shared, view: &View, rule: &Item<AccessRule>) -> Wire {
         scope_id,
         scope_type,
         scope_name,
-        cluster_id: below_cluster.then(|| server.control.cluster().uuid.to_string()),
+        cluster_id: below_cluster.then(|| iam.control.cluster().uuid.to_string()),
         tenant_id: TENANT_ID,
         created_by: object.created_by.clone(),
         created_at: object.created_at.into(),
@@ -126,7 +129,7 @@ fn wire(server: &Shared, view: &View, rule: &Item<AccessRule>) -> Wire {
     }
 }
 
-impl Row<crate::Listed> for Wire {
+impl Row<Listed> for Wire {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("subjectId", Type::Text),
         ("subjectType", Type::Text),
@@ -148,7 +151,7 @@ impl Row<crate::Listed> for Wire {
             "roleId" => Scalar::count(self.role_id),
             "roleName" => Scalar::text(self.role_name.as_str()),
             "scopeId" => Scalar::text(self.scope_id.as_str()),
-            "scopeType" => Scalar::text(scope_word(self.scope_type)),
+            "scopeType" => Scalar::text(scopes::word(self.scope_type)),
             "scopeName" => Scalar::text(self.scope_name.as_str()),
             "createdAt" => Scalar::time(self.created_at.0),
             "createdBy" => Scalar::text(self.created_by.as_str()),
@@ -164,16 +167,6 @@ const fn subject_word(kind: SubjectType) -> &'static str {
         SubjectType::App => "app",
         SubjectType::ServiceAccount => "service-account",
         SubjectType::Group => "group",
-    }
-}
-
-const fn scope_word(kind: ScopeType) -> &'static str {
-    match kind {
-        ScopeType::System => "system",
-        ScopeType::Tenant => "tenant",
-        ScopeType::Cluster => "cluster",
-        ScopeType::Department => "department",
-        ScopeType::Project => "project",
     }
 }
 
@@ -242,8 +235,8 @@ impl<S: Sync> FromRequestParts<S> for RulesQuery {
 
 impl RulesQuery {
     /// Whether a rule is one of those that the older parameters leave.
-    fn has(&self, rule: &Wire, server: &Shared) -> bool {
-        let is_own = |id: &String| *id == server.control.cluster().uuid.to_string();
+    fn has(&self, rule: &Wire, iam: &Shared) -> bool {
+        let is_own = |id: &String| *id == iam.control.cluster().uuid.to_string();
         self.subjects.as_ref().is_none_or(|any| any.contains(&rule.subject_id))
             && self.updated_from.is_none_or(|from| rule.updated_at.0 >= from)
             && self.cluster.as_ref().is_none_or(is_own)
@@ -251,39 +244,35 @@ impl RulesQuery {
 }
 
 /// The rules that the caller may see, of those that are asked for.
-fn asked_for(server: &Shared, caller: &Caller, query: &RulesQuery) -> Result<Vec<Wire>, Fault> {
-    let mut all = seen(server, caller)?;
-    all.retain(|rule| query.has(rule, server));
+fn asked_for(iam: &Shared, caller: &Caller, query: &RulesQuery) -> Result<Vec<Wire>, Fault> {
+    let mut all = seen(iam, caller)?;
+    all.retain(|rule| query.has(rule, iam));
     Ok(all)
 }
 
 /// The rules that the caller may see.
-fn seen(server: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
-    let view = server.control.view();
-    let all = server.all::<AccessRule>()?;
+fn seen(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
+    let view = iam.control.view();
+    let all = iam.all::<AccessRule>()?;
     let seen = all
         .iter()
         .filter(|rule| caller.may(Read, Resource::AccessRules, rule.object.scope))
-        .map(|rule| wire(server, &view, rule));
+        .map(|rule| wire(iam, &view, rule));
     Ok(seen.collect())
 }
 
 /// The rules of the caller itself and its groups.
-fn of_caller(server: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
-    let view = server.control.view();
+fn of_caller(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
+    let view = iam.control.view();
     let mut subjects: Vec<String> = caller.groups.iter().map(|group| group_key(group)).collect();
     subjects.push(caller.principal.to_string());
-    let all = server.all::<AccessRule>()?;
-    let own = all.iter().filter(|rule| subjects.contains(&rule.subject()));
-    Ok(own.map(|rule| wire(server, &view, rule)).collect())
+    let all = iam.all::<AccessRule>()?;
+    let own = all.iter().filter(|rule| subjects.contains(&rule.body.subject(&rule.object)));
+    Ok(own.map(|rule| wire(iam, &view, rule)).collect())
 }
 
-fn page(
-    server: &Shared,
-    all: &[Wire],
-    query: &ListQuery,
-) -> Result<GetAccessRules200Response, Fault> {
-    let rows = query.matching(all.iter(), server.now())?;
+fn page(iam: &Shared, all: &[Wire], query: &ListQuery) -> Result<GetAccessRules200Response, Fault> {
+    let rows = query.matching(all.iter(), iam.now())?;
     let display_records = rows.len() as u64;
     let (page, _) = query.page(rows);
     let access_rules = page.into_iter().cloned().collect();
@@ -291,72 +280,72 @@ fn page(
 }
 
 async fn list(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: RulesQuery,
 ) -> Result<Json<GetAccessRules200Response>, Fault> {
-    Ok(Json(page(&server, &asked_for(&server, &caller, &query)?, &query.list)?))
+    Ok(Json(page(&iam, &asked_for(&iam, &caller, &query)?, &query.list)?))
 }
 
 async fn count(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: RulesQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    query.list.count(asked_for(&server, &caller, &query)?.iter(), server.now())
+    query.list.count(asked_for(&iam, &caller, &query)?.iter(), iam.now())
 }
 
 async fn own(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<MeAccessRulesResponse>, Fault> {
-    let access_rules = page(&server, &of_caller(&server, &caller)?, &query)?;
+    let access_rules = page(&iam, &of_caller(&iam, &caller)?, &query)?;
     Ok(Json(MeAccessRulesResponse { access_rules }))
 }
 
 async fn count_own(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    query.count(of_caller(&server, &caller)?.iter(), server.now())
+    query.count(of_caller(&iam, &caller)?.iter(), iam.now())
 }
 
 /// The rule with this id, if the caller may do this to it.
 fn find(
-    server: &Shared,
+    iam: &Shared,
     caller: &Caller,
     action: auth::Action,
     id: &str,
 ) -> Result<Item<AccessRule>, Fault> {
-    let rule = server.one::<AccessRule>(id)?;
+    let rule = iam.one::<AccessRule>(id)?;
     caller.must(action, Resource::AccessRules, rule.object.scope)?;
     Ok(rule)
 }
 
 async fn read(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, Fault> {
-    let rule = find(&server, &caller, Read, &id)?;
-    Ok(Json(wire(&server, &server.control.view(), &rule)))
+    let rule = find(&iam, &caller, Read, &id)?;
+    Ok(Json(wire(&iam, &iam.control.view(), &rule)))
 }
 
 async fn remove(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, Fault> {
-    removable(&server, &caller, &id)?;
-    server.remove::<AccessRule>(&caller, &id).await?;
+    removable(&iam, &caller, &id)?;
+    iam.remove::<AccessRule>(&caller, &id).await?;
     Ok(NoContent)
 }
 
 /// Refuses to delete a rule that is not there or not the caller's to delete.
-fn removable(server: &Shared, caller: &Caller, id: &str) -> Result<(), Fault> {
-    let rule = find(server, caller, Delete, id)?;
+fn removable(iam: &Shared, caller: &Caller, id: &str) -> Result<(), Fault> {
+    let rule = find(iam, caller, Delete, id)?;
     let role = Role::by_id(rule.body.role_id);
     if role.is_some_and(|role| !caller.may_give(role, rule.object.scope)) {
         return Err(Fault::forbidden("a role that is more than your own is not yours to take"));
@@ -365,7 +354,7 @@ fn removable(server: &Shared, caller: &Caller, id: &str) -> Result<(), Fault> {
 }
 
 async fn batch(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AccessRulesBatchFields>,
 ) -> Result<Json<BatchResponse>, Fault> {
@@ -373,9 +362,9 @@ async fn batch(
     let id = Uuid::new_v4().to_string();
     let mut response = BatchResponse { id, succeeded: Vec::new(), failed: Vec::new() };
     for id in request.ids {
-        let mut outcome = removable(&server, &caller, &id);
+        let mut outcome = removable(&iam, &caller, &id);
         if outcome.is_ok() && request.action == AccessRulesBatchAction::Delete {
-            outcome = server.remove::<AccessRule>(&caller, &id).await.map(drop);
+            outcome = iam.remove::<AccessRule>(&caller, &id).await.map(drop);
         }
         match outcome {
             Ok(()) => response.succeeded.push(id),
@@ -395,7 +384,7 @@ fn check_size(field: &str, size: usize) -> Result<(), Fault> {
 }
 
 async fn batch_create(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AccessRulesBatchCreateFields>,
 ) -> Result<Json<AccessRulesBatchCreateResponse>, Fault> {
@@ -412,7 +401,7 @@ async fn batch_create(
                 scope_type: scope.scope_type,
                 cluster_id: asked.cluster_id.clone(),
             };
-            match make(&server, &caller, payload.clone()).await {
+            match make(&iam, &caller, payload.clone()).await {
                 Ok(made) => response.succeeded.push(made),
                 Err(Fault { status, message, .. }) => {
                     let code = status.as_u16();
@@ -427,19 +416,19 @@ async fn batch_create(
 }
 
 async fn create(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AccessRuleCreationFields>,
 ) -> Result<Created<Wire>, Fault> {
-    Ok(Created(make(&server, &caller, request).await?))
+    Ok(Created(make(&iam, &caller, request).await?))
 }
 
 async fn make(
-    server: &Shared,
+    iam: &Shared,
     caller: &Caller,
     request: AccessRuleCreationFields,
 ) -> Result<Wire, Fault> {
-    let scope = scope(server, &request)?;
+    let scope = scope(iam, &request)?;
     caller.must(Create, Resource::AccessRules, scope)?;
     let role = Role::by_id(request.role_id).ok_or_else(|| {
         let id = request.role_id;
@@ -451,26 +440,26 @@ async fn make(
         return Err(Fault::forbidden(why));
     }
     let group = request.subject_type == SubjectType::Group;
-    let owner = if group { check_group(server, &request)? } else { subject(server, &request)? };
+    let owner = if group { check_group(iam, &request)? } else { subject(iam, &request)? };
     // The name makes the same rule twice a conflict.
     let name = match group {
         true => format!("{} for {}", role.name, group_key(&request.subject_id)),
         false => role.name.to_owned(),
     };
     let rule = AccessRule { role_id: role.id, subject_id: request.subject_id, group };
-    let made = server.make_owned(caller, scope, &owner, &name, &rule).await?;
-    Ok(wire(server, &server.control.view(), &made))
+    let made = iam.make_owned(caller, scope, &owner, &name, &rule).await?;
+    Ok(wire(iam, &iam.control.view(), &made))
 }
 
 /// The scope that a request names.
-fn scope(server: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, Fault> {
+fn scope(iam: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, Fault> {
     let id = request.scope_id.as_str();
-    let cluster = server.control.cluster().uuid.to_string();
+    let cluster = iam.control.cluster().uuid.to_string();
     if let Some(other) = request.cluster_id.as_ref().filter(|id| **id != cluster) {
         let why = format!("there is no cluster `{}`; this one is {cluster}", units::shown(other));
         return Err(Fault::field("clusterId", why));
     }
-    let view = server.control.view();
+    let view = iam.control.view();
     let found = match request.scope_type {
         ScopeType::System => None,
         ScopeType::Tenant => (id == TENANT_ID.to_string()).then_some(Scope::Tenant),
@@ -485,14 +474,14 @@ fn scope(server: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, F
         }
     };
     found.ok_or_else(|| {
-        let kind = scope_word(request.scope_type);
+        let kind = scopes::word(request.scope_type);
         Fault::field("scopeId", format!("there is no {kind} with id `{}`", units::shown(id)))
     })
 }
 
 /// Refuses a group that nobody can be in. It has no owner.
-fn check_group(server: &Shared, request: &AccessRuleCreationFields) -> Result<String, Fault> {
-    if server.login_provider.is_none() {
+fn check_group(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, Fault> {
+    if iam.login_provider.is_none() {
         let why = "groups come from a login provider, and there is none; name users, or start the \
                    server with --oidc-issuer";
         return Err(Fault::field("subjectType", why));
@@ -506,14 +495,14 @@ fn check_group(server: &Shared, request: &AccessRuleCreationFields) -> Result<St
 }
 
 /// The owner that a request names as its subject, by id or name.
-fn subject(server: &Shared, request: &AccessRuleCreationFields) -> Result<String, Fault> {
+fn subject(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, Fault> {
     let asked = request.subject_id.as_str();
     let kind = match request.subject_type {
         SubjectType::User => User::KIND,
         _ => ServiceAccount::KIND,
     };
     let name = if kind == User::KIND { asked.to_lowercase() } else { asked.to_owned() };
-    let view = server.control.view();
+    let view = iam.control.view();
     let found = view.objects.get(kind, asked).or_else(|| {
         let mut all = view.objects.shelf(kind).into_iter().flat_map(|all| all.values());
         all.find(|subject| subject.name == name)

@@ -1,27 +1,69 @@
-//! The check that every request with a token passes before its handler.
+//! The checks that every request passes before its handler: whose its token is, and what the route
+//! needs.
 
 use std::sync::Arc;
 
+use access::{
+    Access, Authenticator as _, Backend, Caller, OWN_PASSWORD, Refusal, Where, resource_of,
+};
 use auth::{Action, Resource};
 use axum::Extension;
 use axum::extract::{RawPathParams, Request, State as FromState};
+use axum::http::{StatusCode, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use control::Scope;
 use control::view::WorkloadView;
-use http_kit::Fault;
+use http_kit::{Fault, Origin, Said, bearer};
 use uuid::Uuid;
 
-use super::{Access, Where, resource_of};
-use crate::Server;
-use crate::caller::Caller;
+use crate::Iam;
 
-/// The one route that is open to whoever has to change its password.
-const OWN_PASSWORD: &str = "/api/v1/me/password";
+/// Lets only requests with a valid token pass, and those of which the caller is known already.
+///
+/// # Errors
+/// The token is missing, or worth nothing.
+pub async fn authenticate(
+    FromState(iam): FromState<Arc<Iam>>,
+    Extension(origin): Extension<Origin>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Response> {
+    let known = request.extensions_mut().remove::<Caller>();
+    let token = bearer(request.headers());
+    let missing = || Refusal {
+        why: "a token is missing; send `Authorization: Bearer <token>`".to_owned(),
+        who: String::new(),
+    };
+    let of_token = |token: &str| iam.check(token, origin.clone());
+    let caller = known.map_or_else(|| token.ok_or_else(missing).and_then(of_token), Ok);
+    match caller {
+        Ok(caller) => {
+            let (who, by_program) = (caller.subject.clone(), caller.by_program);
+            request.extensions_mut().insert(caller);
+            let response = next.run(request).await;
+            if response.status() == StatusCode::FORBIDDEN {
+                let said = response.extensions().get::<Said>();
+                let why = said.map_or("refused", |said| said.0.as_str());
+                iam.note_refusal(&origin, (&who, by_program), response.status(), why);
+            }
+            Ok(response)
+        }
+        Err(Refusal { why, who }) => {
+            let status = StatusCode::UNAUTHORIZED;
+            iam.note_refusal(&origin, (&who, false), status, &why);
+            let fault = Fault::new(status, why);
+            Err(([(header::WWW_AUTHENTICATE, "Bearer")], fault).into_response())
+        }
+    }
+}
 
 /// Lets only callers pass that may do what the route does.
-pub(crate) async fn authorise(
-    FromState((server, access, path)): FromState<(Arc<Server>, Access, &'static str)>,
+///
+/// # Errors
+/// The caller may not.
+pub async fn authorise(
+    FromState((backend, access, path)): FromState<(Backend, Access, &'static str)>,
     Extension(caller): Extension<Caller>,
     parameters: RawPathParams,
     request: Request,
@@ -30,23 +72,12 @@ pub(crate) async fn authorise(
     if path != OWN_PASSWORD {
         caller.must_have_own_password()?;
     }
-    check(&server, access, &caller, &parameters).await?;
+    check(&backend, access, &caller, &parameters).await?;
     Ok(next.run(request).await)
 }
 
-impl Caller {
-    /// Refuses whoever has to change its password first.
-    pub(crate) fn must_have_own_password(&self) -> Result<(), Fault> {
-        if !self.must_change_password {
-            return Ok(());
-        }
-        let why = format!("the password was given out; change it first with POST {OWN_PASSWORD}");
-        Err(Fault::forbidden(why))
-    }
-}
-
 async fn check(
-    server: &Server,
+    backend: &Backend,
     access: Access,
     caller: &Caller,
     parameters: &RawPathParams,
@@ -71,7 +102,7 @@ async fn check(
         },
         Where::Workload => {
             let id = named("workloadId").and_then(|id| id.parse().ok());
-            match workload(server, caller, (action, resource), id).await? {
+            match workload(backend, caller, (action, resource), id).await? {
                 Some(workload) => {
                     // What may be done to a workload depends on what it is.
                     let kind = resource_of(workload.spec.kind);
@@ -91,17 +122,17 @@ async fn check(
 
 /// The workload, living or deleted. Whoever may do this everywhere needs no look into the past.
 async fn workload(
-    server: &Server,
+    backend: &Backend,
     caller: &Caller,
     (action, resource): (Action, Resource),
     id: Option<Uuid>,
 ) -> Result<Option<Arc<WorkloadView>>, Fault> {
     let Some(id) = id else { return Ok(None) };
-    let living = server.control.view().workloads.get(&id).cloned();
+    let living = backend.control.view().workloads.get(&id).cloned();
     if living.is_some() || caller.may(action, resource, Scope::Tenant) {
         return Ok(living);
     }
-    Ok(server.control.deleted_one(id, server.now()).await?)
+    Ok(backend.control.deleted_one(id, backend.now()).await?)
 }
 
 fn somewhere(caller: &Caller, action: Action, resource: Resource) -> Result<(), Fault> {

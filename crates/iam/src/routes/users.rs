@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use access::{Caller, Item, Route, Where};
 use api_types::{
     CountResponse, ResetUserPassword200Response, Time, User2, UserChangePasswordRequest,
     UserCreationRequest1, UserPostResponse,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::{Principal, Resource, check_password, temporary_password};
-use axum::extract::{FromRequestParts, Path, State as FromState};
+use axum::extract::{FromRef, FromRequestParts, Path, State as FromState};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
@@ -19,14 +20,18 @@ use http_kit::{
 };
 use units::Instant;
 
-use super::Shared;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
-use crate::identity::{AccessKey, Session, User, UserSecrets, Who, email};
-use crate::objects::Item;
+use super::{Listed, Shared};
+use crate::email::email;
+use crate::limit::Who;
+use crate::session::Session;
+use crate::subjects::{AccessKey, User, UserSecrets};
 
 /// The routes of users.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let (all, one) = ("/api/v1/users", "/api/v1/users/{userId}");
     let of = Resource::Users;
     let users = [
@@ -75,7 +80,7 @@ fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> User2 {
     }
 }
 
-impl Row<crate::Listed> for User2 {
+impl Row<Listed> for User2 {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("username", Type::Text),
         ("createdBy", Type::Text),
@@ -133,48 +138,48 @@ impl<S: Sync> FromRequestParts<S> for UsersQuery {
     }
 }
 
-fn users(server: &Shared) -> Result<Vec<User2>, Fault> {
-    let logins = server.logins()?;
-    Ok(server.all::<User>()?.iter().map(|user| wire(&logins, user)).collect())
+fn users(iam: &Shared) -> Result<Vec<User2>, Fault> {
+    let logins = iam.logins()?;
+    Ok(iam.all::<User>()?.iter().map(|user| wire(&logins, user)).collect())
 }
 
 async fn list(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     UsersQuery(query): UsersQuery,
 ) -> Result<Json<Vec<User2>>, Fault> {
-    let all = users(&server)?;
-    let (page, _) = query.page(query.matching(all.iter(), server.now())?);
+    let all = users(&iam)?;
+    let (page, _) = query.page(query.matching(all.iter(), iam.now())?);
     Ok(Json(page.into_iter().cloned().collect()))
 }
 
 async fn count(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    query.count(users(&server)?.iter(), server.now())
+    query.count(users(&iam)?.iter(), iam.now())
 }
 
 async fn read(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<User2>, Fault> {
-    Ok(Json(wire(&server.logins()?, &server.one(&id)?)))
+    Ok(Json(wire(&iam.logins()?, &iam.one(&id)?)))
 }
 
 async fn create(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<UserCreationRequest1>,
 ) -> Result<Created<UserPostResponse>, Fault> {
     let username = email(&request.email)?;
-    if server.authority.is_built_in_name(&username) {
+    if iam.authority.is_built_in_name(&username) {
         return Err(taken(&username));
     }
     let temp_password = temporary_password().map_err(Fault::internal)?;
-    let password = Some(server.hash(&caller.subject, temp_password.clone()).await?);
+    let password = Some(iam.hash(&caller.subject, temp_password.clone()).await?);
     let must_change = request.reset_password.unwrap_or(true);
     let user = User { must_change, secrets: UserSecrets { password }, account: None };
-    let made = server.make(&caller, Scope::Tenant, &username, &user).await?;
+    let made = iam.make(&caller, Scope::Tenant, &username, &user).await?;
     let id = made.object.id.clone();
     Ok(Created(UserPostResponse { id, username, temp_password }))
 }
@@ -186,63 +191,63 @@ pub(super) fn taken(name: &str) -> Fault {
 }
 
 async fn remove(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, Fault> {
-    server.remove::<User>(&caller, &id).await?;
+    iam.remove::<User>(&caller, &id).await?;
     Ok(NoContent)
 }
 
 /// Gives a user a new password to begin with. Whoever had the old one is out: the sessions end, and
 /// the access keys, which may have been made with it.
 async fn reset_password(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<ResetUserPassword200Response>, Fault> {
-    server.one::<User>(&id)?;
+    iam.one::<User>(&id)?;
     let temp_password = temporary_password().map_err(Fault::internal)?;
-    let hash = server.hash(&caller.subject, temp_password.clone()).await?;
+    let hash = iam.hash(&caller.subject, temp_password.clone()).await?;
     let reset = move |_: &mut String, user: &mut User| {
         user.must_change = true;
         user.secrets.password = Some(hash.clone());
         Ok(())
     };
-    server.change(&caller, &id, reset).await?;
-    server.end_all::<Session>(&caller, &id).await?;
-    server.end_all::<AccessKey>(&caller, &id).await?;
+    iam.change(&caller, &id, reset).await?;
+    iam.end_all::<Session>(&caller, &id).await?;
+    iam.end_all::<AccessKey>(&caller, &id).await?;
     Ok(Json(ResetUserPassword200Response { temp_password }))
 }
 
 /// Ends every session of a user.
 async fn logout(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, Fault> {
     if caller.principal != Principal::User(id.clone()) {
         caller.must(Update, Resource::Users, Scope::Tenant)?;
     }
-    server.one::<User>(&id)?;
-    server.end_all::<Session>(&caller, &id).await?;
+    iam.one::<User>(&id)?;
+    iam.end_all::<Session>(&caller, &id).await?;
     Ok(NoContent)
 }
 
 /// Ends the session that the token belongs to, if it belongs to one; a program has none.
 async fn end_session(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
 ) -> Result<NoContent, Fault> {
     if let Some(session) = &caller.session {
-        server.end::<Session>(&caller, session).await?;
+        iam.end::<Session>(&caller, session).await?;
     }
     Ok(NoContent)
 }
 
 /// Changes the caller's own password. What was given out for the old one ends, this token as well.
 async fn change_own_password(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<UserChangePasswordRequest>,
 ) -> Result<NoContent, Fault> {
@@ -259,11 +264,11 @@ async fn change_own_password(
     // By its id, not its name: what strangers guess at does not count against who is logged in.
     let name = caller.principal.to_string();
     let who = Who { name: &name, address: &caller.origin.address, known: true };
-    let before = server.one::<User>(id)?.body.secrets.password;
-    if !server.matches(who, before.clone(), current_password).await? {
+    let before = iam.one::<User>(id)?.body.secrets.password;
+    if !iam.matches(who, before.clone(), current_password).await? {
         return Err(Fault::forbidden("currentPassword: is not the password"));
     }
-    let hash = server.hash(&caller.subject, new_password).await?;
+    let hash = iam.hash(&caller.subject, new_password).await?;
     let change = move |_: &mut String, user: &mut User| {
         if user.secrets.password != before {
             let message = "the password was changed by someone else; log in again".to_owned();
@@ -273,7 +278,7 @@ async fn change_own_password(
         user.secrets.password = Some(hash.clone());
         Ok(())
     };
-    server.change(&caller, id, change).await?;
-    server.end_all::<Session>(&caller, id).await?;
+    iam.change(&caller, id, change).await?;
+    iam.end_all::<Session>(&caller, id).await?;
     Ok(NoContent)
 }

@@ -2,23 +2,26 @@
 
 use std::collections::BTreeSet;
 
+use access::{Caller, Route};
 use api_types::{
     GetPermittedScopesRequest, Permission, PermittedScopes, PermittedScopesActions, RoleV1,
     TENANT_ID,
 };
 use auth::{Action, ROLES, Resource, Role};
-use axum::extract::{Path, State as FromState};
+use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use control::Scope;
 use http_kit::openapi::{get, post};
 use http_kit::{Body, Fault, NoParameters};
 
 use super::Shared;
-use crate::access::Route;
-use crate::caller::Caller;
 
 /// The routes of roles and permissions. None of it is a secret.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let all = "/api/v1/authorization/roles";
     let one = "/api/v1/authorization/roles/{roleIdPath}";
     let can = "/api/v1/authorization/permissions";
@@ -47,8 +50,8 @@ fn permission(resource: Resource, allowed: impl Fn(Action) -> bool) -> Permissio
     }
 }
 
-fn wire(server: &Shared, role: &Role) -> RoleV1 {
-    let at = server.control.cluster().created_at.into();
+fn wire(iam: &Shared, role: &Role) -> RoleV1 {
+    let at = iam.control.cluster().created_at.into();
     let all = Resource::ALL.iter();
     let permissions =
         all.map(|resource| permission(*resource, |action| role.allows(action, *resource)));
@@ -66,16 +69,16 @@ fn wire(server: &Shared, role: &Role) -> RoleV1 {
     }
 }
 
-async fn roles(FromState(server): FromState<Shared>, _: NoParameters) -> Json<Vec<RoleV1>> {
-    Json(ROLES.iter().map(|role| wire(&server, role)).collect())
+async fn roles(FromState(iam): FromState<Shared>, _: NoParameters) -> Json<Vec<RoleV1>> {
+    Json(ROLES.iter().map(|role| wire(&iam, role)).collect())
 }
 
 async fn role(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<RoleV1>, Fault> {
     let found = id.parse().ok().and_then(Role::by_id);
-    Ok(Json(wire(&server, found.ok_or_else(|| Fault::no_such("role", &id))?)))
+    Ok(Json(wire(&iam, found.ok_or_else(|| Fault::no_such("role", &id))?)))
 }
 
 async fn permissions(_: NoParameters) -> Json<Vec<Permission>> {
@@ -83,7 +86,7 @@ async fn permissions(_: NoParameters) -> Json<Vec<Permission>> {
 }
 
 async fn permitted_scopes(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<GetPermittedScopesRequest>,
 ) -> Result<Json<PermittedScopesActions>, Fault> {
@@ -99,7 +102,7 @@ async fn permitted_scopes(
     }
     let scopes = |action: Action| {
         let wanted = asked.is_none_or(|asked| asked == action.word());
-        if wanted { permitted(&server, &caller, action, resource) } else { <_>::default() }
+        if wanted { permitted(&iam, &caller, action, resource) } else { <_>::default() }
     };
     Ok(Json(PermittedScopesActions {
         create: scopes(Action::Create),
@@ -110,24 +113,16 @@ async fn permitted_scopes(
 }
 
 /// The widest scopes that allow it.
-fn permitted(
-    server: &Shared,
-    caller: &Caller,
-    action: Action,
-    resource: Resource,
-) -> PermittedScopes {
+fn permitted(iam: &Shared, caller: &Caller, action: Action, resource: Resource) -> PermittedScopes {
     let may = |scope| caller.may(action, resource, scope);
     let none = PermittedScopes::default();
     if may(Scope::Tenant) {
         return PermittedScopes { tenant: Some(TENANT_ID.to_string()), ..none };
     }
     if may(Scope::Cluster) {
-        return PermittedScopes {
-            clusters: vec![server.control.cluster().uuid.to_string()],
-            ..none
-        };
+        return PermittedScopes { clusters: vec![iam.control.cluster().uuid.to_string()], ..none };
     }
-    let view = server.control.view();
+    let view = iam.control.view();
     let departments = view.departments.keys().copied().filter(|id| may(Scope::Department(*id)));
     let departments: BTreeSet<u64> = departments.collect();
     // Those of the departments are named by them.

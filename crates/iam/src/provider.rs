@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::{Caller, Item};
 use api_types::{LoginStart, TokenRequest, TokenResponse};
 use auth::Principal;
 use axum::http::StatusCode;
@@ -12,10 +13,11 @@ use http_kit::{Fault, Origin};
 use oidc::{Person, Provider, Redeemed};
 use tokio::sync::Semaphore;
 
-use super::{Account, User, UserSecrets, Who, email, session};
-use crate::caller::Caller;
-use crate::objects::Item;
-use crate::{Server, State};
+use crate::Iam;
+use crate::email::email;
+use crate::limit::Who;
+use crate::session;
+use crate::subjects::{Account, User, UserSecrets};
 
 /// Whom the audit log names while it is not known who logs in.
 pub(super) const SOMEBODY: &str = "(login provider)";
@@ -55,7 +57,7 @@ impl Default for Asking {
     }
 }
 
-impl State {
+impl Iam {
     fn vouching(&self) -> Result<&Arc<LoginProvider>, Fault> {
         self.login_provider.as_ref().ok_or_else(|| {
             let why = "this server has no login provider; log in with a password, or start it with \
@@ -66,40 +68,40 @@ impl State {
 }
 
 /// Begins a login that ends at this address.
-pub(crate) async fn start(server: &Server, redirect_uri: &str) -> Result<LoginStart, Fault> {
+pub(crate) async fn start(iam: &Iam, redirect_uri: &str) -> Result<LoginStart, Fault> {
     if !redirect_uri.starts_with("http://") && !redirect_uri.starts_with("https://") {
         return Err(Fault::field("redirectUri", "write http://… or https://…"));
     }
-    let started = server.vouching()?.provider.start(redirect_uri, server.now()).await;
+    let started = iam.vouching()?.provider.start(redirect_uri, iam.now()).await;
     let oidc::Start { url, state, nonce, verifier } = started.map_err(fault)?;
     Ok(LoginStart { url, state, nonce, code_verifier: verifier })
 }
 
 /// A person, by a code or an ID token of the provider.
 pub(super) async fn grant(
-    server: &Server,
+    iam: &Iam,
     request: &TokenRequest,
     origin: &Origin,
 ) -> Result<TokenResponse, Fault> {
-    let login = server.vouching()?;
+    let login = iam.vouching()?;
     let exchange = request.grant_type == "external_token_exchange";
     if exchange && !login.exchanges_tokens {
         return Err(Fault::forbidden(EXCHANGE_IS_OFF));
     }
     // Who it is, is not known yet; so what is refused counts for the address.
     let who = Who { name: SOMEBODY, address: &origin.address, known: false };
-    server.wrong_logins.check(who, server.now()).map_err(Fault::too_many)?;
+    iam.wrong_logins.check(who, iam.now()).map_err(Fault::too_many)?;
     let person = if exchange {
         let token = given("externalToken", &request.external_token)?;
-        login.provider.vouched(token, server.now()).await
+        login.provider.vouched(token, iam.now()).await
     } else {
-        redeem(server, login, request).await?
+        redeem(iam, login, request).await?
     };
     let person = person.map_err(|error| {
         let fault = fault(error);
         if fault.status == StatusCode::UNAUTHORIZED {
             // Those who were wrong at the same moment may have used up what was left.
-            let _ = server.wrong_logins.count(who, server.now());
+            let _ = iam.wrong_logins.count(who, iam.now());
         }
         fault
     })?;
@@ -109,12 +111,12 @@ pub(super) async fn grant(
         groups: person.groups.clone().into(),
     };
     let mark = account.mark();
-    let user = user_of(server, login, &person, account, origin).await?;
-    session::begin(server, &user, (true, mark), origin).await
+    let user = user_of(iam, login, &person, account, origin).await?;
+    session::begin(iam, &user, (true, mark), origin).await
 }
 
 async fn redeem(
-    server: &Server,
+    iam: &Iam,
     login: &LoginProvider,
     request: &TokenRequest,
 ) -> Result<Result<Person, oidc::Error>, Fault> {
@@ -124,9 +126,9 @@ async fn redeem(
         verifier: given("codeVerifier", &request.code_verifier)?,
         nonce: given("nonce", &request.nonce)?,
     };
-    let turn = tokio::time::timeout(TURN_WAIT, server.asking.0.acquire()).await;
+    let turn = tokio::time::timeout(TURN_WAIT, iam.asking.0.acquire()).await;
     let _turn = turn.ok().and_then(Result::ok).ok_or_else(|| Fault::too_many(1))?;
-    Ok(login.provider.redeem(redeemed, server.now()).await)
+    Ok(login.provider.redeem(redeemed, iam.now()).await)
 }
 
 fn given<'a>(field: &str, text: &'a str) -> Result<&'a str, Fault> {
@@ -157,7 +159,7 @@ fn unverified(name: &str) -> Fault {
 /// one. A name is an e-mail address, and counts only if it is verified: at many providers people
 /// write into their account what they like.
 async fn user_of(
-    server: &Server,
+    iam: &Iam,
     login: &LoginProvider,
     person: &Person,
     account: Account,
@@ -165,26 +167,26 @@ async fn user_of(
 ) -> Result<Item<User>, Fault> {
     let same = |own: &Account| own.issuer == account.issuer && own.subject == account.subject;
     let known = || {
-        let mut all = server.all::<User>()?.into_iter();
+        let mut all = iam.all::<User>()?.into_iter();
         match all.find(|user| user.body.account.as_ref().is_some_and(same)) {
             // Whatever its address has become.
             Some(user) => Ok(Some(user)),
             None if !person.is_verified => Err(unverified(&person.name)),
-            None => server.user_named(&email(&person.name)?),
+            None => iam.user_named(&email(&person.name)?),
         }
     };
     let user = if let Some(user) = known()? {
         user
     } else {
         let name = email(&person.name)?;
-        if !login.creates_users || server.authority.is_built_in_name(&name) {
+        if !login.creates_users || iam.authority.is_built_in_name(&name) {
             let why = format!("there is no user {name} here; ask an administrator to create it");
             return Err(Fault::forbidden(why));
         }
         let by = Caller::new(Principal::Admin, SYSTEM, origin.clone());
         let secrets = UserSecrets::default();
         let new = User { must_change: false, secrets, account: Some(account.clone()) };
-        match server.make(&by, Scope::Tenant, &name, &new).await {
+        match iam.make(&by, Scope::Tenant, &name, &new).await {
             // Another first login of the same person was faster.
             Err(taken) if taken.status == StatusCode::CONFLICT => known()?.ok_or(taken)?,
             made => return made,
@@ -207,5 +209,5 @@ async fn user_of(
         user.account = Some(account.clone());
         Ok(())
     };
-    server.change(&by, &user.object.id, link).await
+    iam.change(&by, &user.object.id, link).await
 }

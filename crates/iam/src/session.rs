@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Family, Item};
 use api_types::TokenResponse;
 use auth::{Identity, PasswordHash, Principal, hash_secret, secret_matches};
 use axum::http::StatusCode;
@@ -9,11 +10,9 @@ use http_kit::{Fault, Origin};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
-use super::grant::{logged_in, response, wrong, wrong_secret};
-use super::{Account, User};
-use crate::caller::Caller;
-use crate::objects::{Family, Item};
-use crate::{Server, State};
+use crate::Iam;
+use crate::grant::{logged_in, response, wrong, wrong_secret};
+use crate::subjects::{Account, User};
 
 /// How long a session lasts after its last refresh.
 const SESSION_MS: u64 = 30 * 24 * 3600 * 1000;
@@ -65,7 +64,7 @@ impl Family for Session {
 /// Begins a session of a user, who has proved who it is: by the password this mark stands for, or, if a
 /// provider vouches, the account.
 pub(super) async fn begin(
-    server: &Server,
+    iam: &Iam,
     user: &Item<User>,
     (by_provider, password_mark): (bool, String),
     origin: &Origin,
@@ -74,17 +73,17 @@ pub(super) async fn begin(
     let caller = Caller::new(principal.clone(), name, origin.clone());
     let own = auth::new_secret().map_err(Fault::internal)?;
     let (secret, secrets) = next_secrets(&own)?;
-    let now = server.now();
+    let now = iam.now();
     let end = session_end(now, now, by_provider);
     let session = Session { expires_at_ms: end.0, password_mark, by_provider, secrets };
     let label = uuid::Uuid::new_v4().to_string();
     let owner = principal.to_string();
-    let made = server.make_newest(&caller, (&owner, SESSIONS_MAX), &label, &session).await?;
-    logged_in(server, &principal, name, origin).await?;
+    let made = iam.make_newest(&caller, (&owner, SESSIONS_MAX), &label, &session).await?;
+    logged_in(iam, &principal, name, origin).await?;
     let proof = made.object.id.clone();
     let refresh = format!("{proof}.{secret}");
     let identity = Identity { name: name.clone(), principal: owner, proof };
-    Ok(response(server.authority.issue_until(identity, now, end), Some(refresh)))
+    Ok(response(iam.authority.issue_until(identity, now, end), Some(refresh)))
 }
 
 /// What the next refresh token of a session says, and what is kept of it.
@@ -97,33 +96,33 @@ fn next_secrets(own: &str) -> Result<(String, SessionSecrets), Fault> {
 /// A person who is logged in, by the refresh token `session.own.next`: it is good once. When one
 /// comes back, however old, one of the two who have it stole it; the session ends for both.
 pub(super) async fn refresh(
-    server: &Server,
+    iam: &Iam,
     token: &str,
     origin: &Origin,
 ) -> Result<TokenResponse, Fault> {
     let (id, secret) = token.split_once('.').unwrap_or((token, ""));
-    let refused = || wrong_secret(server, id, origin, WRONG_REFRESH);
-    let session = server.living::<Session>(id).ok_or_else(refused)?;
+    let refused = || wrong_secret(iam, id, origin, WRONG_REFRESH);
+    let session = iam.living::<Session>(id).ok_or_else(refused)?;
     let owner = session.object.owner.clone();
-    let user = owner.strip_prefix("user/").and_then(|id| server.living::<User>(id));
+    let user = owner.strip_prefix("user/").and_then(|id| iam.living::<User>(id));
     let user = user.ok_or_else(refused)?;
     let name = user.object.name.clone();
     let caller = Caller::new(Principal::User(user.object.id.clone()), &name, origin.clone());
     let secrets = &session.body.secrets;
     let (own, next) = secret.split_once('.').unwrap_or_default();
     if !secret_matches(own, &secrets.own_sha256)
-        || !server.is_of(&session.body, &user.body)
-        || session.body.expires_at_ms <= server.now().0
+        || !iam.is_of(&session.body, &user.body)
+        || session.body.expires_at_ms <= iam.now().0
     {
         return Err(refused());
     }
     if !secret_matches(next, &secrets.current_sha256) {
-        server.end::<Session>(&caller, id).await?;
+        iam.end::<Session>(&caller, id).await?;
         return Err(wrong(WRONG_REFRESH));
     }
     let used = secrets.current_sha256.clone();
     let (next, secrets) = next_secrets(own)?;
-    let end = session_end(session.object.created_at, server.now(), session.body.by_provider);
+    let end = session_end(session.object.created_at, iam.now(), session.body.by_provider);
     let expires_at_ms = end.0;
     let renew = move |_: &mut String, session: &mut Session| {
         // Of two refreshes at once the second is refused here.
@@ -134,13 +133,13 @@ pub(super) async fn refresh(
         session.expires_at_ms = expires_at_ms;
         Ok(())
     };
-    server.change(&caller, id, renew).await.map_err(|fault| match fault.status {
+    iam.change(&caller, id, renew).await.map_err(|fault| match fault.status {
         StatusCode::CONFLICT | StatusCode::NOT_FOUND => wrong(WRONG_REFRESH),
         _ => fault,
     })?;
     let identity = Identity { name, principal: owner, proof: id.to_owned() };
     let refresh = format!("{id}.{next}");
-    let granted = server.authority.issue_until(identity, server.now(), end);
+    let granted = iam.authority.issue_until(identity, iam.now(), end);
     Ok(response(granted, Some(refresh)))
 }
 
@@ -150,7 +149,7 @@ fn session_end(begun: Instant, now: Instant, by_provider: bool) -> Instant {
     now.plus_ms(SESSION_MS).min(begun.plus_ms(most))
 }
 
-impl State {
+impl Iam {
     /// Whether a session was begun with the password, or the account, that the user has now.
     pub(super) fn is_of(&self, session: &Session, user: &User) -> bool {
         let mark = if session.by_provider {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use access::{Caller, Item, Route, Where};
 use api_types::{
     AccessKey1, AccessKeyPostResponse, RegeneratedSecret, ServiceAccount as Wire,
     ServiceAccountCreationRequest, ServiceAccountPatchRequest, ServiceAccountPostResponse,
@@ -9,7 +10,7 @@ use api_types::{
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::{Principal, Resource};
-use axum::extract::{FromRequestParts, Path, State as FromState};
+use axum::extract::{FromRef, FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
@@ -19,20 +20,25 @@ use utoipa::openapi::schema::Type;
 
 use super::Shared;
 use super::users::taken;
-use crate::access::{Route, Where};
-use crate::caller::Caller;
-use crate::identity::{AccessKey, ClientSecret, ServiceAccount};
-use crate::objects::Item;
+use crate::subjects::{AccessKey, ClientSecret, ServiceAccount};
 
 /// Longest name of a service account or key.
 const NAME_BYTES_MAX: usize = 100;
 
 /// The routes of service accounts and access keys.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     accounts_routes().chain(keys_routes())
 }
 
-fn accounts_routes() -> impl Iterator<Item = Route<Shared>> {
+fn accounts_routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let (all, one) = ("/api/v1/service-accounts", "/api/v1/service-accounts/{serviceAccountId}");
     let secret = "/api/v1/service-accounts/{serviceAccountId}/secret";
     let of = Resource::ServiceAccounts;
@@ -70,7 +76,11 @@ fn accounts_routes() -> impl Iterator<Item = Route<Shared>> {
     routes.into_iter().map(|route| route.of("ServiceAccounts"))
 }
 
-fn keys_routes() -> impl Iterator<Item = Route<Shared>> {
+fn keys_routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let (all, one) = ("/api/v1/access-keys", "/api/v1/access-keys/{accessKeyId}");
     let secret = "/api/v1/access-keys/{accessKeyId}/secret";
     let (every, any) =
@@ -131,32 +141,32 @@ fn wire(logins: &BTreeMap<String, Time>, account: &Item<ServiceAccount>) -> Wire
 }
 
 async fn accounts(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     _: NoParameters,
 ) -> Result<Json<Vec<Wire>>, Fault> {
-    let logins = server.logins()?;
-    Ok(Json(server.all()?.iter().map(|account| wire(&logins, account)).collect()))
+    let logins = iam.logins()?;
+    Ok(Json(iam.all()?.iter().map(|account| wire(&logins, account)).collect()))
 }
 
 async fn account(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, Fault> {
-    Ok(Json(wire(&server.logins()?, &server.one(&id)?)))
+    Ok(Json(wire(&iam.logins()?, &iam.one(&id)?)))
 }
 
 async fn create_account(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<ServiceAccountCreationRequest>,
 ) -> Result<Created<ServiceAccountPostResponse>, Fault> {
     check_name(&request.name)?;
-    if server.authority.is_built_in_name(&request.name) {
+    if iam.authority.is_built_in_name(&request.name) {
         return Err(taken(&request.name));
     }
     let (client_secret, secrets) = ClientSecret::generate()?;
     let account = ServiceAccount { enabled: true, switched_off: 0, secrets };
-    let made = server.make(&caller, Scope::Tenant, &request.name, &account).await?;
+    let made = iam.make(&caller, Scope::Tenant, &request.name, &account).await?;
     let (id, client_id) = (made.object.id.clone(), made.object.id.clone());
     let name = request.name;
     let answer = ServiceAccountPostResponse { id, name, client_id, client_secret };
@@ -165,7 +175,7 @@ async fn create_account(
 
 /// Switches a service account on or off; its tokens end at once.
 async fn patch_account(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<ServiceAccountPatchRequest>,
@@ -177,22 +187,22 @@ async fn patch_account(
         account.enabled = request.enabled;
         Ok(())
     };
-    let changed = server.change(&caller, &id, switch).await?;
-    Ok(Json(wire(&server.logins()?, &changed)))
+    let changed = iam.change(&caller, &id, switch).await?;
+    Ok(Json(wire(&iam.logins()?, &changed)))
 }
 
 async fn delete_account(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, Fault> {
-    server.remove::<ServiceAccount>(&caller, &id).await?;
+    iam.remove::<ServiceAccount>(&caller, &id).await?;
     Ok(NoContent)
 }
 
 /// A new secret; the old one and its tokens end at once.
 async fn regenerate_account(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<RegeneratedSecret>, Fault> {
@@ -201,7 +211,7 @@ async fn regenerate_account(
         account.secrets = secrets.clone();
         Ok(())
     };
-    server.change(&caller, &id, renew).await?;
+    iam.change(&caller, &id, renew).await?;
     Ok(Json(RegeneratedSecret { client_secret }))
 }
 
@@ -226,33 +236,33 @@ fn owner(caller: &Caller) -> Result<String, Fault> {
 }
 
 /// One of the caller's own keys. Those of others look as if they were not there.
-fn own_key(server: &Shared, caller: &Caller, id: &str) -> Result<Item<AccessKey>, Fault> {
+fn own_key(iam: &Shared, caller: &Caller, id: &str) -> Result<Item<AccessKey>, Fault> {
     let owner = owner(caller)?;
-    let found = server.one::<AccessKey>(id)?;
+    let found = iam.one::<AccessKey>(id)?;
     if found.object.owner == owner { Ok(found) } else { Err(Fault::no_such("access-key", id)) }
 }
 
 async fn own_keys(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     _: NoParameters,
 ) -> Result<Json<Vec<AccessKey1>>, Fault> {
     let owner = caller.principal.to_string();
-    let (all, logins) = (server.all::<AccessKey>()?, server.logins()?);
+    let (all, logins) = (iam.all::<AccessKey>()?, iam.logins()?);
     let own = all.iter().filter(|key| key.object.owner == owner);
     Ok(Json(own.map(|key| key_wire(&logins, key)).collect()))
 }
 
 async fn key(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<AccessKey1>, Fault> {
-    Ok(Json(key_wire(&server.logins()?, &own_key(&server, &caller, &id)?)))
+    Ok(Json(key_wire(&iam.logins()?, &own_key(&iam, &caller, &id)?)))
 }
 
 async fn create_key(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<ServiceAccountCreationRequest>,
 ) -> Result<Created<AccessKeyPostResponse>, Fault> {
@@ -260,7 +270,7 @@ async fn create_key(
     let owner = owner(&caller)?;
     let (client_secret, secrets) = ClientSecret::generate()?;
     let key = AccessKey { secrets };
-    let made = server.make_owned(&caller, Scope::Tenant, &owner, &request.name, &key).await?;
+    let made = iam.make_owned(&caller, Scope::Tenant, &owner, &request.name, &key).await?;
     let answer = AccessKeyPostResponse {
         id: made.object.id.clone(),
         client_id: made.object.id.clone(),
@@ -272,38 +282,38 @@ async fn create_key(
 }
 
 async fn delete_key(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, Fault> {
-    own_key(&server, &caller, &id)?;
-    server.remove::<AccessKey>(&caller, &id).await?;
+    own_key(&iam, &caller, &id)?;
+    iam.remove::<AccessKey>(&caller, &id).await?;
     Ok(NoContent)
 }
 
 /// A new secret; the old one and its tokens end at once.
 async fn regenerate_key(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<RegeneratedSecret>, Fault> {
-    own_key(&server, &caller, &id)?;
+    own_key(&iam, &caller, &id)?;
     let (client_secret, secrets) = ClientSecret::generate()?;
     let renew = move |_: &mut String, key: &mut AccessKey| {
         key.secrets = secrets.clone();
         Ok(())
     };
-    server.change(&caller, &id, renew).await?;
+    iam.change(&caller, &id, renew).await?;
     Ok(Json(RegeneratedSecret { client_secret }))
 }
 
 /// Everybody's keys, for administrators.
 async fn all_keys(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     wanted: KeyQuery,
 ) -> Result<Json<Vec<AccessKey1>>, Fault> {
-    let logins = server.logins()?;
-    let mut all = server.all()?;
+    let logins = iam.logins()?;
+    let mut all = iam.all()?;
     all.retain(|key| wanted.fits(key));
     Ok(Json(all.iter().map(|key| key_wire(&logins, key)).collect()))
 }
@@ -344,11 +354,11 @@ impl<S: Sync> FromRequestParts<S> for KeyQuery {
 }
 
 async fn delete_any_key(
-    FromState(server): FromState<Shared>,
+    FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<NoContent, Fault> {
-    server.remove::<AccessKey>(&caller, &id).await?;
+    iam.remove::<AccessKey>(&caller, &id).await?;
     Ok(NoContent)
 }
 

@@ -2,35 +2,25 @@
 //! there, and the session or secret it was given for must not have ended.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use auth::{Action, Claims, Principal, fingerprint};
+use auth::{Claims, Principal, fingerprint};
 
-use control::view::WorkloadView;
+use access::{Authenticator, Caller, Family, Item, Refusal, audit_detail};
+use axum::http::StatusCode;
 use http_kit::Origin;
 
-use super::{AccessKey, ServiceAccount, Session, User};
-use crate::access::resource_of;
-use crate::caller::Caller;
-use crate::objects::{Family, Item};
-use crate::{Server, State};
+use crate::Iam;
+use crate::session::Session;
+use crate::subjects::{AccessKey, ServiceAccount, User};
 
-/// Why a token is worth nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    /// What to answer.
-    pub(crate) why: String,
-    /// Whom it spoke for, as far as it was signed.
-    pub(crate) who: String,
-}
-
-/// How soon what goes on by itself notices that it may not any more.
-const LOOK_AGAIN: Duration = Duration::from_secs(3);
 const REVOKED: &str = "the token was revoked; get a new one";
 
-impl Server {
-    /// Who asks with this token.
-    pub(crate) fn check(&self, token: &str, origin: Origin) -> Result<Caller, Refusal> {
+impl Authenticator for Iam {
+    fn has_signed(&self, token: &str) -> bool {
+        self.authority.has_signed(token)
+    }
+
+    fn check(&self, token: &str, origin: Origin) -> Result<Caller, Refusal> {
         let claims = self.authority.verify(token, self.now());
         let claims = claims.map_err(|why| Refusal { why: why.to_string(), who: String::new() })?;
         let revoked = || Refusal { why: REVOKED.to_owned(), who: claims.identity.name.clone() };
@@ -40,9 +30,7 @@ impl Server {
         Ok(Caller { grants, view, claims: Some(Arc::new(claims)), ..caller })
     }
 
-    /// The same caller as it is now; none if its token is worth nothing any more. For what goes on
-    /// long after it was asked.
-    pub(crate) fn again(&self, caller: &Caller) -> Option<Caller> {
+    fn again(&self, caller: &Caller) -> Option<Caller> {
         // The local administrator's token is replaced all the time; what it began goes on until
         // those of this start are revoked.
         let is_local = caller.principal == Principal::Local;
@@ -53,30 +41,21 @@ impl Server {
         Some(Caller { grants, view: self.control.view(), claims: Some(claims), ..now })
     }
 
-    /// Returns when the caller may not do this to the workload any more.
-    pub(crate) async fn until_refused(
-        self: Arc<Self>,
-        caller: Caller,
-        action: Action,
-        workload: Arc<WorkloadView>,
+    fn note_refusal(
+        &self,
+        origin: &Origin,
+        (who, by_program): (&str, bool),
+        status: StatusCode,
+        why: &str,
     ) {
-        let resource = resource_of(workload.spec.kind);
-        let may = |now: &Caller| now.must_to_workload(action, resource, &workload).is_ok();
-        self.while_caller(&caller, may).await;
-    }
-
-    /// Returns when the caller's token is worth nothing any more.
-    pub(crate) async fn until_revoked(self: Arc<Self>, caller: Caller) {
-        self.while_caller(&caller, |_| true).await;
-    }
-
-    /// Returns when the caller as it is now may not any more.
-    pub(crate) async fn while_caller(&self, caller: &Caller, may: impl Fn(&Caller) -> bool) {
-        while self.again(caller).is_some_and(|now| may(&now)) {
-            tokio::time::sleep(LOOK_AGAIN).await;
+        if self.notes_refusal(who, origin) {
+            let control = self.control.asked_from(audit_detail(origin, by_program, Some(status)));
+            control.record(who, "request", &origin.path, why);
         }
     }
+}
 
+impl Iam {
     /// The caller, if the token was not revoked.
     fn caller(&self, claims: &Claims, origin: Origin) -> Option<Caller> {
         let name = &claims.identity.name;
@@ -124,9 +103,7 @@ impl Server {
             }
         }
     }
-}
 
-impl State {
     /// The one of a family with this id, if there is one.
     pub(super) fn living<F: Family>(&self, id: &str) -> Option<Item<F>> {
         let view = self.control.view();

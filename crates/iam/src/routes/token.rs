@@ -1,34 +1,55 @@
 //! Tokens for credentials, and logins at the login provider.
 
+use access::Route;
 use api_types::{LoginRequest, LoginStart, OAuth2TokenResponse, TokenRequest, TokenResponse};
-use axum::extract::{FromRequestParts, Query, Request, State as FromState};
+use axum::extract::{FromRef, FromRequestParts, Query, Request, State as FromState};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use http_kit::openapi::{Description, Input, escape};
+use http_kit::openapi::{Description, Input, escape, get, post};
 use http_kit::{Body, Fault, Format, Html, Origin, is_loopback, parameters, parse_json, read_body};
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
-use crate::Server;
-use crate::identity;
-use crate::urls;
+use crate::{Iam, grant, provider};
 
 /// Largest body of those who have no token yet.
 const OPEN_BODY_BYTES_MAX: usize = 64 << 10;
 
-pub(super) async fn grant(
-    FromState(server): FromState<Shared>,
+/// The routes of tokens and logins.
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
+    let about_v2 = "A token for credentials, in the words of OAuth 2; a form or JSON";
+    let tokens = [
+        post("/api/v1/token", "grant_token", "A token for credentials", grant_token),
+        post("/api/v2/token", "grant_token_v2", about_v2, grant_v2),
+    ]
+    .map(|route| route.open().of("Tokens"));
+    let about = "Begins a login at the login provider";
+    let page = "Shows the code of a login to whoever has to copy it";
+    let logins = [
+        post("/elastane/v1/login", "begin_login", about, begin_login),
+        get("/elastane/v1/login/code", "show_login_code", page, show_code),
+    ]
+    .map(|route| route.open().of("Elastane"));
+    tokens.into_iter().chain(logins)
+}
+
+async fn grant_token(
+    FromState(iam): FromState<Shared>,
     Extension(origin): Extension<Origin>,
     Body(request): Body<TokenRequest, OPEN_BODY_BYTES_MAX>,
 ) -> Result<Json<TokenResponse>, Fault> {
-    Ok(Json(identity::grant(&server, request, origin).await?))
+    Ok(Json(grant::grant(&iam, request, origin).await?))
 }
 
 /// The same in the words of OAuth 2: a form, or JSON.
-pub(super) async fn grant_v2(
-    FromState(server): FromState<Shared>,
+async fn grant_v2(
+    FromState(iam): FromState<Shared>,
     Extension(origin): Extension<Origin>,
     request: Request,
 ) -> Result<Json<OAuth2TokenResponse>, Fault> {
@@ -37,17 +58,17 @@ pub(super) async fn grant_v2(
         (body, Format::Json) => parse_json(&body)?,
     };
     let TokenResponse { access_token, expires_in, refresh_token } =
-        identity::grant(&server, request, origin).await?;
+        grant::grant(&iam, request, origin).await?;
     let token_type = "Bearer".to_owned();
     Ok(Json(OAuth2TokenResponse { access_token, token_type, expires_in, refresh_token }))
 }
 
-pub(super) async fn begin_login(
-    FromState(server): FromState<Shared>,
+async fn begin_login(
+    FromState(iam): FromState<Shared>,
     Body(request): Body<LoginRequest, OPEN_BODY_BYTES_MAX>,
 ) -> Result<Json<LoginStart>, Fault> {
-    leads_back(&server, &request.redirect_uri)?;
-    Ok(Json(identity::start_login(&server, &request.redirect_uri).await?))
+    leads_back(&iam, &request.redirect_uri)?;
+    Ok(Json(provider::start(&iam, &request.redirect_uri).await?))
 }
 
 /// Where a person sees the code that the login provider gave.
@@ -55,13 +76,12 @@ const CODE_PAGE: &str = "/elastane/v1/login/code";
 
 /// Refuses to begin a login whose code would go to a stranger: it ends at a program on the machine
 /// of the browser, or here.
-fn leads_back(server: &Server, redirect_uri: &str) -> Result<(), Fault> {
+fn leads_back(iam: &Iam, redirect_uri: &str) -> Result<(), Fault> {
     let address: Option<Uri> = redirect_uri.parse().ok();
     let host = address.as_ref().and_then(Uri::host).unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let ends_here = address.as_ref().is_some_and(|address| address.path() == CODE_PAGE)
-        && server.hosts.is_named(host)
-        && !urls::is_of_a_workload(host, &server.workloads_domain);
+        && (iam.is_own_host)(host);
     if is_loopback(host) || ends_here {
         return Ok(());
     }
@@ -74,7 +94,7 @@ fn leads_back(server: &Server, redirect_uri: &str) -> Result<(), Fault> {
 }
 
 /// What the login provider sent the browser back with.
-pub(super) struct Brought(Vec<(String, String)>);
+struct Brought(Vec<(String, String)>);
 
 const BROUGHT: [(&str, &str); 3] = [
     ("code", "What a token is given for"),
@@ -100,7 +120,7 @@ impl<S: Sync> FromRequestParts<S> for Brought {
 
 /// For a program that runs where no browser is: a person carries the code. It is good for nothing
 /// without the verifier, which only that program has.
-pub(super) async fn show_code(Brought(pairs): Brought) -> Html {
+async fn show_code(Brought(pairs): Brought) -> Html {
     let get = |name: &str| pairs.iter().find(|(own, _)| own == name).map(|(_, value)| value);
     let shown = |text: &String| escape(&units::shown(text));
     let said = match (get("code"), get("error")) {
