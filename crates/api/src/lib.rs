@@ -13,7 +13,6 @@ mod assets;
 mod bounds;
 mod convert;
 mod forecast;
-mod gateway;
 mod manifest;
 mod metrics;
 mod monitoring;
@@ -24,22 +23,21 @@ mod routes;
 mod templates;
 #[cfg(test)]
 mod texts;
-mod urls;
 mod usage;
-mod visits;
 mod what_if;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use access::{Backend, Family};
+use access::{Backend, Caller, Family};
 use axum::extract::FromRef;
+use control::view::WorkloadView;
+use gateway::{Gateway, Origins};
 use http_kit::{Hosts, Proxies, Shutdown};
 use iam::{Iam, LoginProvider};
 use monitoring::Monitor;
 use orders::Orders;
 use tokio::sync::Semaphore;
-use visits::Visits;
 
 pub use assets::reseal;
 pub use routes::router;
@@ -98,20 +96,14 @@ pub(crate) struct Server {
     pub(crate) vault: auth::Vault,
     /// The researcher's program, to be downloaded.
     pub(crate) client_program: Option<PathBuf>,
-    /// Serves the inferences.
-    pub(crate) serving: Arc<serving::Service>,
+    /// What leads into workloads.
+    pub(crate) gateway: Arc<Gateway>,
     /// Where this server is reached.
     pub(crate) url: String,
     /// Whether that is a public address.
     pub(crate) url_is_public: bool,
-    /// The domain of workloads.
-    pub(crate) workloads_domain: String,
     /// Told when the server is to stop.
     pub(crate) shutdown: Shutdown,
-    /// Who is at a pod now.
-    pub(crate) visits: Arc<Visits>,
-    /// Who may come to ports of workloads in a browser.
-    pub(crate) passes: urls::Passes,
     /// Forecasts being made at a time.
     pub(crate) forecasting: Arc<Semaphore>,
     /// What Prometheus scrapes.
@@ -139,27 +131,43 @@ impl FromRef<Shared> for Arc<Iam> {
     }
 }
 
+impl FromRef<Shared> for Arc<Gateway> {
+    fn from_ref(server: &Shared) -> Self {
+        server.gateway.clone()
+    }
+}
+
 impl From<State> for Shared {
     fn from(state: State) -> Self {
         let backend = Backend { control: state.control, clock: state.clock };
-        let (hosts, domain) = (state.hosts, state.workloads_domain.clone());
+        let origins = Origins { server: state.url.clone(), domain: state.workloads_domain };
+        let (hosts, domain) = (state.hosts, origins.domain.clone());
         let is_own_host =
-            move |host: &str| hosts.is_named(host) && !urls::is_of_a_workload(host, &domain);
+            move |host: &str| hosts.is_named(host) && !gateway::is_of_a_workload(host, &domain);
         let (authority, provider) = (state.authority, state.login_provider);
         let iam = Iam::new(backend.clone(), authority, provider, Box::new(is_own_host));
+        let iam = Arc::new(iam);
+        let asked = backend.clone();
+        let may_enter = move |caller: &Caller, workload: &WorkloadView| {
+            mounts::may_enter(&asked, caller, workload)
+        };
+        let gateway = Gateway::new(
+            (backend.clone(), iam.clone()),
+            state.serving,
+            origins,
+            state.shutdown.clone(),
+            Box::new(may_enter),
+        );
         Self(Arc::new(Server {
             monitor: Monitor::new(&backend.control, backend.clock.clone()),
             backend,
-            iam: Arc::new(iam),
+            iam,
+            gateway: Arc::new(gateway),
             vault: state.vault,
             client_program: state.client_program,
-            serving: state.serving,
             url: state.url,
             url_is_public: state.url_is_public,
-            workloads_domain: state.workloads_domain,
             shutdown: state.shutdown,
-            visits: Arc::default(),
-            passes: urls::Passes::default(),
             forecasting: Arc::new(Semaphore::new(1)),
             scraping: Arc::new(Semaphore::new(1)),
             orders: Orders::default(),
@@ -175,18 +183,13 @@ impl std::ops::Deref for Server {
 }
 
 impl Server {
-    /// Where the addresses of ports of workloads are.
-    pub(crate) fn origins(&self) -> urls::Origins {
-        urls::Origins { server: self.url.clone(), domain: self.workloads_domain.clone() }
-    }
-
     pub(crate) fn context(&self) -> convert::Context {
         let (cluster, view) = (self.control.cluster(), self.control.view());
         let named = view.objects.shelf(<convert::ClusterName as Family>::KIND);
         let named = named.and_then(|named| named.values().next()).map(|named| &named.name);
         convert::Context {
             cluster_id: cluster.uuid.to_string(),
-            origins: self.origins(),
+            origins: self.gateway.origins.clone(),
             cluster_name: named.unwrap_or(&cluster.name).clone(),
             now: self.now(),
             outage: self.control.outage(),

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 27] = [
+const MAY_USE: [(&str, &[&str]); 28] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -32,6 +32,10 @@ const MAY_USE: [(&str, &[&str]); 27] = [
     ("http-kit", &["units", "api-types"]),
     ("serving", &["units", "control"]),
     ("access", &["units", "control", "auth", "http-kit", "api-types"]),
+    (
+        "gateway",
+        &["units", "engine", "control", "auth", "http-kit", "serving", "access", "api-types"],
+    ),
     ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
     (
         "api",
@@ -48,6 +52,7 @@ const MAY_USE: [(&str, &[&str]); 27] = [
             "serving",
             "access",
             "iam",
+            "gateway",
             "api-types",
         ],
     ),

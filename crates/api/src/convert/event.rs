@@ -137,7 +137,7 @@ mod tests {
         let context = Context {
             cluster_id: "c".to_owned(),
             cluster_name: "local".to_owned(),
-            origins: crate::urls::Origins { server: String::new(), domain: String::new() },
+            origins: gateway::Origins { server: String::new(), domain: String::new() },
             now: Instant(0),
             outage: None,
         };

@@ -24,6 +24,7 @@ mod update;
 mod urls;
 mod workload;
 
+use gateway::Origins;
 use http_kit::Fault;
 use units::Instant;
 
@@ -45,8 +46,6 @@ pub(crate) use typed::{asked_for, typed};
 pub(crate) use update::{change, check_changeable};
 pub(crate) use urls::page;
 pub(crate) use workload::{category, kind_name, kind_plural, phase_name, workload};
-
-use crate::urls::Origins;
 
 /// What a conversion to the wire needs beside the thing itself.
 #[derive(Debug, Clone)]

@@ -10,12 +10,12 @@ use api_types::{
 use axum::http::Uri;
 use control::view::WorkloadView;
 use control::{ExposedUrl, RelatedUrl};
+use gateway::Origins;
 use http_kit::Fault;
 
 use super::container::port;
 use super::serving::{audience, told_audience};
 use super::workload::shown;
-use crate::urls::Origins;
 
 /// Most of a workload, of either kind.
 const URLS_MAX: usize = 64;

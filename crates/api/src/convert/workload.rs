@@ -137,7 +137,7 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
         current_node_pools: view.pool.iter().cloned().collect(),
         urls: match serving_url(view, context) {
             Some(url) => vec![url],
-            None => crate::urls::addresses(view, &context.origins),
+            None => gateway::addresses(view, &context.origins),
         },
         external_connections: super::urls::connections(view, &context.origins),
         images: images(spec),

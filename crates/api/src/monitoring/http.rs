@@ -17,8 +17,6 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::Server;
-use crate::gateway;
-use crate::urls;
 
 /// Requests that take longer to answer are told as warnings.
 const SLOW: Duration = Duration::from_secs(5);
@@ -185,10 +183,10 @@ pub(crate) async fn trace(
 
 fn served(server: &Server, routes: &Routes, request: &Request) -> Served {
     let host = host_of(request);
-    if urls::is_of_an_inference(host, &server.workloads_domain) {
+    if gateway::is_of_an_inference(host, &server.gateway.origins.domain) {
         return OF_INFERENCES;
     }
-    if urls::is_of_a_workload(host, &server.workloads_domain) {
+    if gateway::is_of_a_workload(host, &server.gateway.origins.domain) {
         return OF_WORKLOADS;
     }
     let path = request.extensions().get::<MatchedPath>();

@@ -20,13 +20,11 @@ mod properties;
 mod telemetry;
 mod templates;
 mod tenant;
-mod tickets;
 mod topologies;
 mod typed;
 mod units;
 mod usage;
 mod v2;
-mod visits;
 mod volumes;
 mod welcome;
 mod workloads;
@@ -48,15 +46,15 @@ use iam::{authenticate, authorise};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::monitoring::{Routes, trace};
-use crate::{Shared, State, convert, gateway, urls};
+use crate::{Shared, State, convert};
 
 /// Everything this server answers.
 pub fn router(state: State) -> Router {
     let (hosts, proxies) = (Arc::new(state.hosts.clone()), Arc::new(state.proxies.clone()));
     let state = Shared::from(state);
-    let (server, iam) = (Arc::clone(&state), Arc::clone(&state.iam));
+    let (server, iam, gateway) = (Arc::clone(&state), state.iam.clone(), state.gateway.clone());
     let table = table();
-    let traced = (Arc::clone(&server), Arc::new(Routes::new(&table)));
+    let traced = (server.clone(), Arc::new(Routes::new(&table)));
     let backend = server.backend.clone();
     let (mut open, mut with_token, mut patient) = (Router::new(), Router::new(), Router::new());
     for route in table {
@@ -76,7 +74,7 @@ pub fn router(state: State) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .route_layer(from_fn_with_state(backend, tell_outage))
         .route_layer(from_fn_with_state(iam, authenticate))
-        .route_layer(from_fn_with_state(Arc::clone(&server), urls::admit_pages));
+        .route_layer(from_fn_with_state(gateway.clone(), gateway::admit_pages));
     let mut former = Router::new();
     for path in gateway::FORMER_ROUTES {
         former = former.route(path, axum::routing::any(gateway::gone));
@@ -88,7 +86,7 @@ pub fn router(state: State) -> Router {
         .merge(former)
         .fallback(welcome::wrong_path)
         .layer(from_fn_with_state(hosts, check_host))
-        .layer(from_fn_with_state(server, urls::divert))
+        .layer(from_fn_with_state(gateway, gateway::divert))
         .layer(from_fn(name_one_host))
         .layer(from_fn_with_state(proxies, note_origin))
         .layer(CatchPanicLayer::custom(panicked))
@@ -100,6 +98,7 @@ pub fn router(state: State) -> Router {
 fn table() -> Vec<Route<Shared>> {
     let mut all = Vec::new();
     all.extend(iam::routes());
+    all.extend(gateway::routes());
     all.extend(organisation());
     all.extend(departments::routes());
     all.extend(projects::routes());
@@ -235,8 +234,8 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
         .needs(Read, Resource::Workloads, Where::Workload),
     ];
     let server = [health, described, page, down, status, snapshot, asked, stream, labels];
-    let own = server.into_iter().chain(drills).chain(of_workload).chain(visits::routes());
-    let own = own.chain(tickets::routes()).chain([prometheus::route()]);
+    let own = server.into_iter().chain(drills).chain(of_workload);
+    let own = own.chain([prometheus::route()]);
     own.map(|route| route.of("Elastane"))
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use access::{Authenticator as _, Caller};
+use access::Caller;
 use axum::Extension;
 use axum::extract::{Request, State as FromState};
 use axum::http::uri::{PathAndQuery, Uri};
@@ -13,21 +13,22 @@ use axum::response::{IntoResponse as _, Response};
 use http_kit::{Fault, Origin, is_websocket, must_be_own_page};
 use uuid::Uuid;
 
-use super::{redeem_for_socket, take_ticket};
-use crate::Server;
+use crate::Gateway;
+use crate::browser::take_ticket;
+use crate::issue::redeem_for_socket;
 
 /// Where the WebSockets of a workload are.
 const WORKLOADS: &str = "/elastane/v1/workloads/";
 
 /// Lets only pages of this server open WebSockets, and makes known who opens one by a ticket.
-pub(crate) async fn admit_pages(
-    FromState(server): FromState<Arc<Server>>,
+pub async fn admit_pages(
+    FromState(gateway): FromState<Arc<Gateway>>,
     Extension(origin): Extension<Origin>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let own = must_be_own_page(&server.url, request.headers());
-    match own.and_then(|()| by_ticket(&server, &origin, &mut request).transpose()) {
+    let own = must_be_own_page(&gateway.origins.server, request.headers());
+    match own.and_then(|()| by_ticket(&gateway, &origin, &mut request).transpose()) {
         Ok(caller) => {
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
@@ -35,7 +36,7 @@ pub(crate) async fn admit_pages(
             next.run(request).await
         }
         Err(fault) => {
-            server.iam.note_refusal(&origin, ("", false), fault.status, &fault.message);
+            gateway.authenticator.note_refusal(&origin, ("", false), fault.status, &fault.message);
             fault.into_response()
         }
     }
@@ -44,7 +45,7 @@ pub(crate) async fn admit_pages(
 /// Who opens a WebSocket of a workload in a browser, by the ticket in its address; none if there is
 /// no ticket. The ticket is taken out of the address.
 fn by_ticket(
-    server: &Server,
+    gateway: &Gateway,
     origin: &Origin,
     request: &mut Request,
 ) -> Option<Result<Caller, Fault>> {
@@ -61,8 +62,9 @@ fn by_ticket(
     if let Ok(rest) = rest.parse::<PathAndQuery>() {
         *request.uri_mut() = Uri::from(rest);
     }
-    let caller = workload.and_then(|id| redeem_for_socket(server, &ticket, id));
-    let caller = caller.and_then(|one| server.iam.again(&Caller { origin: origin.clone(), ..one }));
+    let caller = workload.and_then(|id| redeem_for_socket(gateway, &ticket, id));
+    let caller = caller
+        .and_then(|one| gateway.authenticator.again(&Caller { origin: origin.clone(), ..one }));
     Some(caller.ok_or_else(|| {
         let why = "the ticket was used, is older than a minute, or is for another workload; \
                    POST /elastane/v1/workloads/{workloadId}/websocket-tickets gives a new one";

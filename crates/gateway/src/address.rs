@@ -21,7 +21,7 @@ const BY_ID: (&str, &str) = ("inference", "id");
 
 /// Whose a host is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(crate) enum Whose {
     /// The server's, as far as that is known here.
     Server,
     /// Of a port of a workload, if there is one of these names.
@@ -35,7 +35,7 @@ pub(super) enum Whose {
 }
 
 /// Whose this host is, without its port, below the domain of workloads.
-pub(super) fn whose(host: &str, domain: &str) -> Whose {
+pub(crate) fn whose(host: &str, domain: &str) -> Whose {
     let host = host.to_ascii_lowercase();
     let host = host.strip_suffix('.').unwrap_or(&host);
     let below = host.strip_suffix(domain).and_then(|below| below.strip_suffix('.'));
@@ -59,12 +59,12 @@ pub(super) fn whose(host: &str, domain: &str) -> Whose {
 }
 
 /// Whether a host, without its port, is below the domain of workloads, and so none of the server.
-pub(crate) fn is_of_a_workload(host: &str, domain: &str) -> bool {
+pub fn is_of_a_workload(host: &str, domain: &str) -> bool {
     whose(host, domain) != Whose::Server
 }
 
 /// Whether a host, without its port, is that of an inference, if there is one of that name.
-pub(crate) fn is_of_an_inference(host: &str, domain: &str) -> bool {
+pub fn is_of_an_inference(host: &str, domain: &str) -> bool {
     matches!(whose(host, domain), Whose::Inference { .. } | Whose::InferenceById(_))
 }
 
@@ -97,11 +97,11 @@ fn label_of(parts: &[&str]) -> Result<String, Fault> {
 
 /// Where all addresses are: what the server is reached by, and the domain.
 #[derive(Debug, Clone)]
-pub(crate) struct Origins {
+pub struct Origins {
     /// Where the server is reached, such as `http://127.0.0.1:7171`.
-    pub(crate) server: String,
+    pub server: String,
     /// The domain of workloads.
-    pub(crate) domain: String,
+    pub domain: String,
 }
 
 impl Origins {
@@ -121,7 +121,7 @@ impl Origins {
 
     /// The address of an inference, without a path. A name that makes no label, because of its
     /// length or `--` in it, is replaced by the id.
-    pub(crate) fn of_inference(&self, workload: &WorkloadView) -> String {
+    pub fn of_inference(&self, workload: &WorkloadView) -> String {
         let named = self.of_inference_named(&workload.project_name, &workload.spec.name);
         named.unwrap_or_else(|| {
             let id = workload.id.to_string();
@@ -142,14 +142,14 @@ impl Origins {
     }
 
     /// The address of a port of a workload, if it has one: a project may have been renamed since.
-    pub(crate) fn of_port(&self, workload: &WorkloadView, port: u16) -> Option<String> {
+    pub fn of_port(&self, workload: &WorkloadView, port: u16) -> Option<String> {
         self.of(&workload.project_name, &workload.spec.name, port).ok()
     }
 }
 
 /// The addresses of a workload: of ports that are opened in a browser, then of those that were asked for by
 /// their number on the machine.
-pub(crate) fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<String> {
+pub fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<String> {
     let address = |url: &Url| Some(format!("{}/", origins.of_port(workload, url.port)?));
     let hosts = workload.spec.pods.pod.container.ports.iter().filter_map(|port| port.host);
     let opened = workload.spec.urls.iter().filter_map(address);
@@ -157,7 +157,7 @@ pub(crate) fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<Strin
 }
 
 /// Refuses addresses that there cannot be. Ports that are none are refused with the rest of the workload.
-pub(crate) fn check(
+pub fn check(
     origins: &Origins,
     view: &View,
     project: u64,

@@ -8,10 +8,10 @@ use control::{Audience, ExposedUrl};
 use http_kit::Fault;
 use uuid::Uuid;
 
-use super::browser::TICKET;
-use super::passes::TICKET_MS;
-use crate::Server;
-use crate::gateway::{is_meant, said_at};
+use crate::Gateway;
+use crate::admission::{is_meant, said_at};
+use crate::browser::TICKET;
+use crate::tickets::TICKET_MS;
 
 /// No port of a workload has this number.
 const NO_PORT: u16 = 0;
@@ -19,20 +19,20 @@ const NO_PORT: u16 = 0;
 /// The port that is meant, by name or number, or the only one; and an address by which a browser comes there
 /// as this caller. Where everyone may come there is no ticket in it.
 pub(crate) fn ticket(
-    server: &Server,
+    gateway: &Gateway,
     workload: &WorkloadView,
     asked: Option<&str>,
     caller: &Caller,
 ) -> Result<(u16, String), Fault> {
     let (port, audience, named_at, address) = match &workload.spec.serving {
         Some(serving) if asked.is_none_or(|asked| asked == serving.container_port.to_string()) => {
-            let named_at = said_at(&server.control.view(), workload);
-            let address = server.origins().of_inference(workload);
+            let named_at = said_at(&gateway.control.view(), workload);
+            let address = gateway.origins.of_inference(workload);
             (serving.container_port, &serving.audience, named_at, Some(address))
         }
         _ => {
             let url = chosen(workload, asked)?;
-            let address = server.origins().of_port(workload, url.port);
+            let address = gateway.origins.of_port(workload, url.port);
             (url.port, &url.audience, workload.created_at, address)
         }
     };
@@ -44,24 +44,24 @@ pub(crate) fn ticket(
         return Ok((port, format!("{address}/")));
     }
     is_meant(audience, Some(caller), named_at)?;
-    let ticket = server.passes.ticket((workload.id, port), caller, server.now());
+    let ticket = gateway.tickets.ticket((workload.id, port), caller, gateway.now());
     let ticket = ticket.map_err(Fault::internal)?;
     Ok((port, format!("{address}/?{TICKET}={ticket}")))
 }
 
 /// A ticket to the WebSockets of a workload, and for how many seconds it is good.
 pub(crate) fn ticket_for_socket(
-    server: &Server,
+    gateway: &Gateway,
     workload: &WorkloadView,
     caller: &Caller,
 ) -> Result<(String, u64), Fault> {
-    let ticket = server.passes.ticket((workload.id, NO_PORT), caller, server.now());
+    let ticket = gateway.tickets.ticket((workload.id, NO_PORT), caller, gateway.now());
     Ok((ticket.map_err(Fault::internal)?, TICKET_MS / 1000))
 }
 
 /// Who comes with such a ticket. It is used up.
-pub(crate) fn redeem_for_socket(server: &Server, ticket: &str, workload: Uuid) -> Option<Caller> {
-    server.passes.redeem(ticket, (workload, NO_PORT), server.now())
+pub(crate) fn redeem_for_socket(gateway: &Gateway, ticket: &str, workload: Uuid) -> Option<Caller> {
+    gateway.tickets.redeem(ticket, (workload, NO_PORT), gateway.now())
 }
 
 fn chosen<'a>(workload: &'a WorkloadView, asked: Option<&str>) -> Result<&'a ExposedUrl, Fault> {

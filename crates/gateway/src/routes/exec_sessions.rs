@@ -7,7 +7,7 @@ use auth::Action::Update;
 use auth::Resource;
 use axum::Extension;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
-use axum::extract::{FromRequestParts, Path, State as FromState};
+use axum::extract::{FromRef, FromRequestParts, Path, State as FromState};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use control::view::WorkloadView;
@@ -16,9 +16,8 @@ use http_kit::openapi::{Description, Input, get};
 use http_kit::{Fault, Place, Switched, parameters};
 use utoipa::openapi::schema::Type;
 
-use crate::Shared;
-use crate::mounts::may_enter;
-use crate::visits::{self, Visit, Why};
+use super::Shared;
+use crate::exec_sessions::{self, Slot, Why};
 
 /// Terminals are not larger than this.
 const ROWS_COLUMNS_MAX: u16 = 10_000;
@@ -27,7 +26,11 @@ const TERM_CHARS_MAX: usize = 64;
 /// Size of a terminal of which none is told.
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let all = [
         get(
             "/elastane/v1/workloads/{workloadId}/exec",
@@ -70,26 +73,26 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
         let socket = socket.map_err(|why| {
             Fault::bad(format!("this route speaks WebSocket: {}", why.body_text()))
         })?;
-        let most = visits::MESSAGE_BYTES_MAX;
+        let most = exec_sessions::MESSAGE_BYTES_MAX;
         Ok(Self { socket: socket.max_message_size(most).max_frame_size(most), place })
     }
 }
 
 /// Somebody who comes to a pod, and is let in.
 struct Visitor {
-    server: Shared,
+    gateway: Shared,
     caller: Caller,
     workload: Arc<WorkloadView>,
-    visit: Visit,
+    slot: Slot,
     upgrade: Upgrade,
 }
 
 impl Visitor {
-    fn new(server: Shared, caller: Caller, id: &str, upgrade: Upgrade) -> Result<Self, Fault> {
-        let workload = find_workload(&server.control.view(), id)?;
-        may_enter(&server, &caller, &workload)?;
-        let visit = server.visits.begin(&caller.subject)?;
-        Ok(Self { server, caller, workload, visit, upgrade })
+    fn new(gateway: Shared, caller: Caller, id: &str, upgrade: Upgrade) -> Result<Self, Fault> {
+        let workload = find_workload(&gateway.control.view(), id)?;
+        (gateway.may_enter)(&caller, &workload)?;
+        let slot = gateway.sessions.begin(&caller.subject)?;
+        Ok(Self { gateway, caller, workload, slot, upgrade })
     }
 
     /// Has the engine do what is asked for and writes it down, goes over to the WebSocket, and does there
@@ -101,9 +104,9 @@ impl Visitor {
         asking: impl Future<Output = Result<S, control::Error>> + Send + 'static,
         doing: impl FnOnce(WebSocket, S, Leaving) -> F + Send + 'static,
     ) -> Result<Switched, Fault> {
-        let Self { server, caller, workload, visit, upgrade } = self;
+        let Self { gateway, caller, workload, slot, upgrade } = self;
         let target = format!("{}/{}: {detail}", workload.project_name, workload.spec.name);
-        let (control, who) = (server.asked_by(&caller), caller.subject.clone());
+        let (control, who) = (gateway.asked_by(&caller), caller.subject.clone());
         let what = format!("workload.{what}");
         // By itself, to its end: who hangs up meanwhile has had it done all the same.
         let asked = tokio::spawn(async move {
@@ -113,9 +116,9 @@ impl Visitor {
             asked
         });
         let session = asked.await.map_err(Fault::internal)??;
-        let until = Box::pin(visits::no_longer_allowed(Arc::clone(&server), caller, workload));
+        let until = Box::pin(exec_sessions::no_longer_allowed(gateway, caller, workload));
         Ok(Switched(upgrade.socket.on_upgrade(async move |socket| {
-            let _held = (visit, upgrade.place);
+            let _held = (slot, upgrade.place);
             doing(socket, session, until).await;
         })))
     }
@@ -124,45 +127,45 @@ impl Visitor {
 type Leaving = std::pin::Pin<Box<dyn Future<Output = Why> + Send>>;
 
 async fn exec(
-    FromState(server): FromState<Shared>,
+    FromState(gateway): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Exec { pod, what }: Exec,
     upgrade: Upgrade,
 ) -> Result<Switched, Fault> {
-    let visitor = Visitor::new(server, caller, &id, upgrade)?;
+    let visitor = Visitor::new(gateway, caller, &id, upgrade)?;
     // What it is given as arguments may be secret.
     let program = units::shown(what.command.first().map_or("", String::as_str));
-    let (control, id) = (visitor.server.control.clone(), visitor.workload.id);
+    let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
     let asking = async move { control.exec(id, pod.as_deref(), what).await };
-    visitor.enter("exec", &program, asking, visits::carry).await
+    visitor.enter("exec", &program, asking, exec_sessions::carry).await
 }
 
 async fn attach(
-    FromState(server): FromState<Shared>,
+    FromState(gateway): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Attach { pod, stdin, terminal }: Attach,
     upgrade: Upgrade,
 ) -> Result<Switched, Fault> {
-    let visitor = Visitor::new(server, caller, &id, upgrade)?;
-    let (control, id) = (visitor.server.control.clone(), visitor.workload.id);
+    let visitor = Visitor::new(gateway, caller, &id, upgrade)?;
+    let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
     let asking = async move { control.attach(id, pod.as_deref(), stdin, terminal).await };
     let detail = if stdin { "with input" } else { "without input" };
-    visitor.enter("attach", detail, asking, visits::carry).await
+    visitor.enter("attach", detail, asking, exec_sessions::carry).await
 }
 
 async fn port_forward(
-    FromState(server): FromState<Shared>,
+    FromState(gateway): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Port { pod, port }: Port,
     upgrade: Upgrade,
 ) -> Result<Switched, Fault> {
-    let visitor = Visitor::new(server, caller, &id, upgrade)?;
-    let (control, id) = (visitor.server.control.clone(), visitor.workload.id);
+    let visitor = Visitor::new(gateway, caller, &id, upgrade)?;
+    let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
     let asking = async move { control.connect(id, pod.as_deref(), port).await };
-    visitor.enter("portforward", &port.to_string(), asking, visits::forward).await
+    visitor.enter("portforward", &port.to_string(), asking, exec_sessions::forward).await
 }
 
 /// What all sessions are asked with.

@@ -1,11 +1,11 @@
 //! What requests to programs of users have in common, and what inferences add. Owns: whose token a
 //! request carries, who is admitted, which headers a program gets, and what the former addresses of
-//! inferences answer. Does not know about: which host leads to which program (`urls`), and which
+//! inferences answer. Does not know about: which host leads to which program (`front`), and which
 //! replica answers (`serving`).
 
 use std::sync::Arc;
 
-use access::{Authenticator as _, Caller, until_revoked};
+use access::{Caller, until_revoked};
 use auth::{Action, Resource};
 use axum::extract::{Request, State as FromState};
 use axum::http::header::{AUTHORIZATION, FORWARDED, HOST, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -17,7 +17,7 @@ use http_kit::{FORWARDED_FOR, Fault, Origin, Place, bearer};
 use serving::{Error, NoReplica};
 use units::Instant;
 
-use crate::{Server, Shared};
+use crate::Gateway;
 
 const _: () = assert!(
     serving::REQUESTS_MAX * 2 <= http_kit::CONNECTIONS_MAX,
@@ -25,7 +25,7 @@ const _: () = assert!(
 );
 
 /// Where inferences were, before each had a host of its own.
-pub(crate) const FORMER_ROUTES: [&str; 3] =
+pub const FORMER_ROUTES: [&str; 3] =
     ["/serve/{project}/{name}", "/serve/{project}/{name}/", "/serve/{project}/{name}/{*rest}"];
 
 /// Seconds after which it may be tried again.
@@ -38,13 +38,13 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 
 /// Says where an inference is now. Nothing of a workload is answered at the address of the server,
 /// and nothing is looked up: a caller without a token learns nothing about what exists.
-pub(crate) async fn gone(FromState(server): FromState<Shared>, request: Request) -> Fault {
+pub async fn gone(FromState(gateway): FromState<Arc<Gateway>>, request: Request) -> Fault {
     let mut parts = request.uri().path().split('/').skip(2);
     let (project, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let is_name =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let named = Some((project, name)).filter(|_| is_name(project) && is_name(name));
-    let now = named.and_then(|(project, name)| server.origins().of_inference_named(project, name));
+    let now = named.and_then(|(project, name)| gateway.origins.of_inference_named(project, name));
     let now = now.map_or_else(
         || "the address that `runai describe job NAME` shows".to_owned(),
         |address| units::shown(&format!("{address}/")),
@@ -58,14 +58,14 @@ pub(crate) async fn gone(FromState(server): FromState<Shared>, request: Request)
 
 /// The answer to who is refused. That it may not is written down.
 pub(crate) fn refuse(
-    server: &Server,
+    gateway: &Gateway,
     origin: &Origin,
     caller: Option<&Caller>,
     refused: Fault,
 ) -> Response {
     if matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         let who = caller.map_or(("", false), |one| (&*one.subject, one.by_program));
-        server.iam.note_refusal(origin, who, refused.status, &refused.message);
+        gateway.authenticator.note_refusal(origin, who, refused.status, &refused.message);
     }
     match refused.status {
         StatusCode::UNAUTHORIZED => ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response(),
@@ -77,13 +77,13 @@ pub(crate) fn refuse(
 /// Who asks; none without a token of this server. One that is worth nothing is refused, also where
 /// no token is needed. It is for this server: the replica never sees it.
 pub(crate) fn take_caller(
-    server: &Server,
+    gateway: &Gateway,
     origin: &Origin,
     headers: &mut HeaderMap,
 ) -> Result<Option<Caller>, Fault> {
-    let token = bearer(headers).filter(|token| server.iam.has_signed(token));
+    let token = bearer(headers).filter(|token| gateway.authenticator.has_signed(token));
     let Some(token) = token else { return Ok(None) };
-    let caller = server.iam.check(token, origin.clone());
+    let caller = gateway.authenticator.check(token, origin.clone());
     headers.remove(AUTHORIZATION);
     caller.map(Some).map_err(|refusal| Fault::new(StatusCode::UNAUTHORIZED, refusal.why))
 }
@@ -125,14 +125,14 @@ pub(crate) fn said_at(view: &View, inference: &WorkloadView) -> Instant {
 /// Returns when a connection that went over to another protocol has to end. It keeps its place until
 /// then.
 pub(crate) async fn no_longer_allowed(
-    server: Arc<Server>,
+    gateway: Arc<Gateway>,
     caller: Option<Caller>,
     _place: Option<Place>,
 ) {
-    let shutdown = server.shutdown.clone();
+    let shutdown = gateway.shutdown.clone();
     let revoked = async move {
         match caller {
-            Some(caller) => until_revoked(server.iam.clone(), caller).await,
+            Some(caller) => until_revoked(gateway.authenticator.clone(), caller).await,
             None => std::future::pending().await,
         }
     };
@@ -144,7 +144,7 @@ pub(crate) async fn no_longer_allowed(
 
 /// Tells whoever answers who asks and where the request came from.
 pub(crate) fn tell(
-    server: &Server,
+    gateway: &Gateway,
     headers: &mut HeaderMap,
     origin: &Origin,
     caller: Option<&Caller>,
@@ -154,7 +154,7 @@ pub(crate) fn tell(
     let before = headers.get_all(&FORWARDED_FOR).iter().filter(|_| origin.by_proxy);
     let before = before.filter_map(|value| value.to_str().ok());
     let from = before.chain([origin.peer.as_str()]).collect::<Vec<_>>().join(", ");
-    let proto = if server.url.starts_with("https:") { "https" } else { "http" };
+    let proto = if gateway.origins.server.starts_with("https:") { "https" } else { "http" };
     let host = headers.get(HOST).cloned();
     let values = [
         (USER, caller.and_then(|caller| HeaderValue::from_str(&caller.subject).ok())),
@@ -197,7 +197,7 @@ impl From<Error> for NoAnswer {
 
 /// The same of an inference; those who may see it also learn why no replica answered.
 pub(crate) fn refusal(
-    server: &Server,
+    gateway: &Gateway,
     inference: &WorkloadView,
     error: Error,
     caller: Option<&Caller>,
@@ -208,14 +208,14 @@ pub(crate) fn refusal(
     });
     let mut fault = NoAnswer::from(error).0;
     if waited && may_know {
-        fault.message = format!("{}; {}", fault.message, standing(server, inference));
+        fault.message = format!("{}; {}", fault.message, standing(gateway, inference));
     }
     fault
 }
 
 /// Why there is no replica, as far as the state says it.
-fn standing(server: &Server, inference: &WorkloadView) -> String {
-    let view = server.control.view();
+fn standing(gateway: &Gateway, inference: &WorkloadView) -> String {
+    let view = gateway.control.view();
     let now = view.workloads.get(&inference.id).map_or(inference, |now| now);
     match (now.pending.first(), now.phase) {
         (Some(reason), _) if !now.waits_for_a_place() => {
@@ -227,6 +227,6 @@ fn standing(server: &Server, inference: &WorkloadView) -> String {
             let last = last.map(|exit| format!("; the last one ended with {exit}"));
             format!("its replicas are not ready yet{}", last.unwrap_or_default())
         }
-        (None, phase) => format!("it is {}", crate::convert::phase_name(phase)),
+        (None, phase) => format!("it is {phase:?}"),
     }
 }

@@ -9,7 +9,7 @@ use http_kit::{Html, Said};
 const AGAIN_S: &str = "5";
 
 /// The same refusal as a page.
-pub(super) fn of(refused: Response) -> Response {
+pub(crate) fn of(refused: Response) -> Response {
     let status = refused.status();
     let why = refused.extensions().get::<Said>().map_or("", |said| &said.0);
     let title = status.canonical_reason().unwrap_or("Error");

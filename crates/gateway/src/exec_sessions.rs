@@ -23,8 +23,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use crate::Server;
-use crate::mounts::may_enter;
+use crate::Gateway;
 
 /// Most bytes of a message, each way.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -35,36 +34,36 @@ const PING: Duration = Duration::from_secs(15);
 /// So many times it may have said nothing: a machine may sleep for some minutes, and somebody may look
 /// long at what was printed last.
 const SILENT_PINGS_MAX: u32 = 40;
-/// Most visits at a time, of one caller and of all.
-const VISITS_MAX: (usize, usize) = (200, 1000);
+/// Most sessions at a time, of one caller and of all.
+const SESSIONS_MAX: (usize, usize) = (200, 1000);
 
 /// SIGKILL, as every Unix numbers it.
 const KILL: i32 = 9;
 
-/// How many visits there are, by caller.
+/// How many sessions there are, by caller.
 #[derive(Debug, Default)]
-pub(crate) struct Visits(Mutex<BTreeMap<String, usize>>);
+pub(crate) struct Sessions(Mutex<BTreeMap<String, usize>>);
 
-/// The place of a visit, until it is dropped.
+/// The place of a session, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Visit {
-    all: Arc<Visits>,
+pub(crate) struct Slot {
+    all: Arc<Sessions>,
     who: String,
 }
 
-impl Visits {
-    /// Takes a place for one more visit.
-    pub(crate) fn begin(self: &Arc<Self>, who: &str) -> Result<Visit, Fault> {
+impl Sessions {
+    /// Takes a place for one more session.
+    pub(crate) fn begin(self: &Arc<Self>, who: &str) -> Result<Slot, Fault> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (own, sum) = (all.get(who).copied().unwrap_or(0), all.values().sum::<usize>());
-        let (own_max, sum_max) = VISITS_MAX;
+        let (own_max, sum_max) = SESSIONS_MAX;
         let full = match (own >= own_max, sum >= sum_max) {
             (true, _) => format!("{who} has {own} sessions and connections open, the most allowed"),
             (_, true) => format!("{sum} sessions and connections are open, the most allowed"),
             (false, false) => {
                 all.insert(who.to_owned(), own + 1);
                 drop(all);
-                return Ok(Visit { all: self.clone(), who: who.to_owned() });
+                return Ok(Slot { all: self.clone(), who: who.to_owned() });
             }
         };
         let why = format!("{full}; end one of them first");
@@ -72,7 +71,7 @@ impl Visits {
     }
 }
 
-impl Drop for Visit {
+impl Drop for Slot {
     fn drop(&mut self) {
         let mut all = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = all.get_mut(&self.who) {
@@ -115,19 +114,19 @@ impl Why {
 
 /// Returns when the caller has to leave the workload.
 pub(crate) async fn no_longer_allowed(
-    server: Arc<Server>,
+    gateway: Arc<Gateway>,
     caller: Caller,
     workload: Arc<WorkloadView>,
 ) -> Why {
-    let shutdown = server.shutdown.clone();
+    let shutdown = gateway.shutdown.clone();
     let resource = resource_of(workload.spec.kind);
     let may = |now: &Caller| {
         now.must_to_workload(Action::Update, resource, &workload).is_ok()
-            && may_enter(&server, now, &workload).is_ok()
+            && (gateway.may_enter)(now, &workload).is_ok()
     };
     tokio::select! {
         () = shutdown.wait() => Why::Shutdown,
-        () = while_caller(&*server.iam, &caller, may) => Why::NotAllowed,
+        () = while_caller(&*gateway.authenticator, &caller, may) => Why::NotAllowed,
     }
 }
 
@@ -391,11 +390,11 @@ mod tests {
 
     #[test]
     fn nobody_takes_all_places() {
-        let all = Arc::new(Visits::default());
-        let held: Vec<_> = (0..VISITS_MAX.0).map(|_| all.begin("ada").expect("room")).collect();
+        let all = Arc::new(Sessions::default());
+        let held: Vec<_> = (0..SESSIONS_MAX.0).map(|_| all.begin("ada").expect("room")).collect();
         let refused = all.begin("ada").expect_err("no room");
         assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
-        let others: Vec<_> = (0..VISITS_MAX.1 - VISITS_MAX.0)
+        let others: Vec<_> = (0..SESSIONS_MAX.1 - SESSIONS_MAX.0)
             .filter_map(|n| all.begin(&n.to_string()).ok())
             .collect();
         assert!(all.begin("eve").is_err(), "full");

@@ -4,25 +4,25 @@
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
 /// Where in an address a ticket is.
-pub(super) const TICKET: &str = "elastane_ticket";
+pub(crate) const TICKET: &str = "elastane_ticket";
 /// The cookie of a visit. Over https no other host can set it, nor can a page without encryption.
 const VISIT: &str = "elastane_visit";
 const VISIT_ENCRYPTED: &str = "__Host-elastane_visit";
 
 /// The name of the cookie at this address.
-pub(super) fn cookie(address: &str) -> &'static str {
+pub(crate) fn cookie(address: &str) -> &'static str {
     if address.starts_with("https:") { VISIT_ENCRYPTED } else { VISIT }
 }
 
 /// What a browser is told to keep, for so many seconds.
-pub(super) fn set_cookie(address: &str, secret: &str, lasts_s: u64) -> String {
+pub(crate) fn set_cookie(address: &str, secret: &str, lasts_s: u64) -> String {
     let name = cookie(address);
     let secure = if name == VISIT_ENCRYPTED { "; Secure" } else { "" };
     format!("{name}={secret}; Path=/; Max-Age={lasts_s}; HttpOnly; SameSite=Lax{secure}")
 }
 
 /// Takes the secrets of visits out of what a browser brings. Others pass as they are.
-pub(super) fn take_visits(headers: &mut HeaderMap, name: &str) -> Vec<String> {
+pub(crate) fn take_visits(headers: &mut HeaderMap, name: &str) -> Vec<String> {
     let (mut visits, mut others) = (Vec::new(), Vec::new());
     for cookies in headers.get_all(header::COOKIE) {
         let (own, rest): (Vec<&[u8]>, Vec<&[u8]>) =
@@ -43,7 +43,7 @@ pub(super) fn take_visits(headers: &mut HeaderMap, name: &str) -> Vec<String> {
 }
 
 /// Takes away what would have the browser keep another visit.
-pub(super) fn keep_visits(headers: &mut HeaderMap, name: &str) {
+pub(crate) fn keep_visits(headers: &mut HeaderMap, name: &str) {
     let kept: Vec<_> = headers.get_all(header::SET_COOKIE).iter().cloned().collect();
     headers.remove(header::SET_COOKIE);
     for one in kept.into_iter().filter(|one| !named(one.as_bytes(), name)) {
@@ -58,7 +58,7 @@ fn named(cookie: &[u8], name: &str) -> bool {
 
 /// Whether a page of another host has the browser ask; what the browser does not say is not held
 /// against it. Following a link is no such thing.
-pub(super) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
     // No page can say this in the browser's stead. Its `Origin` may be hidden (`Referrer-Policy: no-referrer`).
     if said("sec-fetch-site") == Some(b"same-origin") {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Authenticator as _, Caller, resource_of};
+use access::{Caller, resource_of};
 use auth::Action;
 use axum::Extension;
 use axum::body::Body;
@@ -19,36 +19,35 @@ use control::view::{PodState, WorkloadView};
 use http_body_util::BodyExt as _;
 use http_kit::{Fault, Origin, host_of, must_be_own_page, wants_page};
 
-use super::address::{Whose, whose};
-use super::browser::{
-    cookie, is_from_elsewhere, keep_visits, set_cookie, take_ticket, take_visits,
-};
-use super::page;
-use super::passes::{Place, VISIT_MS};
-use crate::Server;
-use crate::convert::phase_name;
-use crate::gateway::{
+use crate::Gateway;
+use crate::address::{Whose, whose};
+use crate::admission::{
     NoAnswer, is_meant, no_longer_allowed, refusal, refuse, said_at, take_caller, tell,
 };
+use crate::browser::{
+    cookie, is_from_elsewhere, keep_visits, set_cookie, take_ticket, take_visits,
+};
+use crate::page;
+use crate::tickets::{Place, VISIT_MS};
 
 /// Answers requests to hosts of workloads. No other route is reached there, and none of these elsewhere.
-pub(crate) async fn divert(
-    FromState(server): FromState<Arc<Server>>,
+pub async fn divert(
+    FromState(gateway): FromState<Arc<Gateway>>,
     Extension(origin): Extension<Origin>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let whose = whose(host_of(&request), &server.workloads_domain);
+    let whose = whose(host_of(&request), &gateway.origins.domain);
     if whose == Whose::Server {
         return next.run(request).await;
     }
     let for_people = wants_page(request.headers());
-    let refused = match find(&server, &whose) {
-        Some(door) => door.answer(&server, origin, request).await,
+    let refused = match find(&gateway, &whose) {
+        Some(door) => door.answer(&gateway, origin, request).await,
         None => {
-            let caller = take_caller(&server, &origin, request.headers_mut()).ok().flatten();
+            let caller = take_caller(&gateway, &origin, request.headers_mut()).ok().flatten();
             let fault = caller.as_ref().map_or_else(closed, |_| nowhere());
-            Err(refuse(&server, &origin, caller.as_ref(), fault))
+            Err(refuse(&gateway, &origin, caller.as_ref(), fault))
         }
     };
     match refused {
@@ -86,19 +85,19 @@ struct Door {
     address: String,
 }
 
-fn find(server: &Server, whose: &Whose) -> Option<Door> {
-    let view = server.control.view();
+fn find(gateway: &Gateway, whose: &Whose) -> Option<Door> {
+    let view = gateway.control.view();
     let (project, name, port) = match whose {
         Whose::Workload { project, name, port } => (project, name, port),
         Whose::Inference { project, name } => {
-            return replicas(server, view.inference(project, name)?);
+            return replicas(gateway, view.inference(project, name)?);
         }
-        Whose::InferenceById(id) => return replicas(server, view.workloads.get(id)?),
+        Whose::InferenceById(id) => return replicas(gateway, view.workloads.get(id)?),
         Whose::Server | Whose::NoWorkload => return None,
     };
     let workload = view.named(project, name)?;
     let url = workload.spec.urls.iter().find(|url| url.port == *port)?;
-    let address = server.origins().of_port(workload, *port)?;
+    let address = gateway.origins.of_port(workload, *port)?;
     Some(Door {
         workload: workload.clone(),
         target: Target::Port,
@@ -108,14 +107,14 @@ fn find(server: &Server, whose: &Whose) -> Option<Door> {
     })
 }
 
-fn replicas(server: &Server, inference: &Arc<WorkloadView>) -> Option<Door> {
+fn replicas(gateway: &Gateway, inference: &Arc<WorkloadView>) -> Option<Door> {
     let serving = inference.spec.serving.as_ref().filter(|_| inference.spec.has_revisions())?;
     Some(Door {
         workload: inference.clone(),
         target: Target::Replica,
         port: serving.container_port,
         audience: serving.audience.clone(),
-        address: server.origins().of_inference(inference),
+        address: gateway.origins.of_inference(inference),
     })
 }
 
@@ -143,7 +142,7 @@ impl Door {
     /// The answer of the workload, or that who asks is refused.
     async fn answer(
         &self,
-        server: &Arc<Server>,
+        gateway: &Arc<Gateway>,
         mut origin: Origin,
         mut request: Request,
     ) -> Result<Response, Response> {
@@ -151,13 +150,13 @@ impl Door {
         serving::strip(request.headers_mut());
         let visits = take_visits(request.headers_mut(), cookie(&self.address));
         if let Some((ticket, rest)) = take_ticket(request.uri()) {
-            let entered = self.enter(server, &origin, &visits, (&ticket, &rest));
-            return entered.map_err(|fault| refuse(server, &origin, None, fault));
+            let entered = self.enter(gateway, &origin, &visits, (&ticket, &rest));
+            return entered.map_err(|fault| refuse(gateway, &origin, None, fault));
         }
-        let guest = self.guest(server, &origin, &visits, request.headers_mut());
-        let guest = guest.map_err(|fault| refuse(server, &origin, None, fault))?;
-        let answer = self.pass(server, &origin, &guest, request).await;
-        answer.map_err(|fault| refuse(server, &origin, guest.caller.as_ref(), fault))
+        let guest = self.guest(gateway, &origin, &visits, request.headers_mut());
+        let guest = guest.map_err(|fault| refuse(gateway, &origin, None, fault))?;
+        let answer = self.pass(gateway, &origin, &guest, request).await;
+        answer.map_err(|fault| refuse(gateway, &origin, guest.caller.as_ref(), fault))
     }
 
     fn place(&self) -> Place {
@@ -167,18 +166,20 @@ impl Door {
     /// Who asks: whose token it is, or whose visit.
     fn guest(
         &self,
-        server: &Server,
+        gateway: &Gateway,
         origin: &Origin,
         visits: &[String],
         headers: &mut HeaderMap,
     ) -> Result<Guest, Fault> {
         let nobody = Guest { caller: None, elsewhere: false, lasts_ms: u64::MAX };
-        if let Some(caller) = take_caller(server, origin, headers)? {
+        if let Some(caller) = take_caller(gateway, origin, headers)? {
             return Ok(Guest { caller: Some(caller), ..nobody });
         }
-        let now = server.now();
-        let Some(pass) = server.passes.visit(visits, self.place(), now) else { return Ok(nobody) };
-        let caller = server.iam.again(&Caller { origin: origin.clone(), ..pass.caller });
+        let now = gateway.now();
+        let Some(pass) = gateway.tickets.visit(visits, self.place(), now) else {
+            return Ok(nobody);
+        };
+        let caller = gateway.authenticator.again(&Caller { origin: origin.clone(), ..pass.caller });
         let elsewhere = caller.is_some() && is_from_elsewhere(headers);
         Ok(Guest { caller, elsewhere, lasts_ms: pass.ends.since_ms(now) })
     }
@@ -186,23 +187,24 @@ impl Door {
     /// Begins the visit of who comes with a ticket, and leads on to the address without it.
     fn enter(
         &self,
-        server: &Server,
+        gateway: &Gateway,
         origin: &Origin,
         visits: &[String],
         (ticket, rest): (&str, &str),
     ) -> Result<Response, Fault> {
-        let (now, place) = (server.now(), self.place());
+        let (now, place) = (gateway.now(), self.place());
         let onwards = [
             (header::LOCATION, format!("{}{rest}", self.address)),
             (header::CACHE_CONTROL, "no-store".to_owned()),
             (header::REFERRER_POLICY, "no-referrer".to_owned()),
         ];
-        let caller = server.passes.redeem(ticket, place, now);
-        let caller = caller
-            .and_then(|caller| server.iam.again(&Caller { origin: origin.clone(), ..caller }));
+        let caller = gateway.tickets.redeem(ticket, place, now);
+        let caller = caller.and_then(|caller| {
+            gateway.authenticator.again(&Caller { origin: origin.clone(), ..caller })
+        });
         let Some(caller) = caller else {
             if self.audience == Audience::Everyone
-                || server.passes.visit(visits, place, now).is_some()
+                || gateway.tickets.visit(visits, place, now).is_some()
             {
                 return Ok((StatusCode::SEE_OTHER, onwards).into_response());
             }
@@ -212,8 +214,8 @@ impl Door {
             );
             return Err(Fault::new(StatusCode::UNAUTHORIZED, why));
         };
-        self.admit(server, origin, Some(&caller))?;
-        let secret = server.passes.begin(place, caller, now).map_err(Fault::internal)?;
+        self.admit(gateway, origin, Some(&caller))?;
+        let secret = gateway.tickets.begin(place, caller, now).map_err(Fault::internal)?;
         let cookie = set_cookie(&self.address, &secret, VISIT_MS / 1000);
         Ok((StatusCode::SEE_OTHER, onwards, [(header::SET_COOKIE, cookie)]).into_response())
     }
@@ -226,7 +228,7 @@ impl Door {
 
     async fn pass(
         &self,
-        server: &Arc<Server>,
+        gateway: &Arc<Gateway>,
         origin: &Origin,
         guest: &Guest,
         mut request: Request,
@@ -236,15 +238,15 @@ impl Door {
             let why = "a page of another host asked for this; open the address itself";
             return Err(Fault::forbidden(why));
         }
-        self.admit(server, origin, caller)?;
+        self.admit(gateway, origin, caller)?;
         must_be_own_page(&self.address, request.headers())?;
         must_not_stay(request.headers())?;
-        tell(server, request.headers_mut(), origin, caller);
+        tell(gateway, request.headers_mut(), origin, caller);
         *request.uri_mut() = path_of(request.uri());
         *request.version_mut() = Version::HTTP_11;
         let place = request.extensions_mut().remove::<http_kit::Place>();
         let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
-        let until = no_longer_allowed(server.clone(), caller.cloned(), place);
+        let until = no_longer_allowed(gateway.clone(), caller.cloned(), place);
         let over = tokio::time::sleep(Duration::from_millis(guest.lasts_ms));
         let until = async move {
             tokio::select! {
@@ -254,13 +256,13 @@ impl Door {
         };
         let mut answer = match self.target {
             Target::Port => {
-                let connect = async { self.connect(server, caller).await.map_err(NoAnswer) };
-                let answer = server.serving.pass(self.workload.id, connect, request, until).await;
+                let connect = async { self.connect(gateway, caller).await.map_err(NoAnswer) };
+                let answer = gateway.serving.pass(self.workload.id, connect, request, until).await;
                 answer.map_err(|NoAnswer(fault)| fault)?.map(Body::new)
             }
             Target::Replica => {
-                let answer = server.serving.forward(&self.workload, request, until).await;
-                let refused = |error| refusal(server, &self.workload, error, caller);
+                let answer = gateway.serving.forward(&self.workload, request, until).await;
+                let refused = |error| refusal(gateway, &self.workload, error, caller);
                 answer.map_err(refused)?.map(Body::new)
             }
         };
@@ -271,7 +273,7 @@ impl Door {
     }
 
     /// Lets those pass that may open it.
-    fn admit(&self, server: &Server, origin: &Origin, by: Option<&Caller>) -> Result<(), Fault> {
+    fn admit(&self, gateway: &Gateway, origin: &Origin, by: Option<&Caller>) -> Result<(), Fault> {
         by.map_or(Ok(()), Caller::must_have_own_password)?;
         let local_only = self.workload.spec.serving.as_ref().is_some_and(|one| one.local_only);
         if local_only && !origin.is_local {
@@ -285,7 +287,7 @@ impl Door {
         }
         let named_at = match self.target {
             Target::Port => self.workload.created_at,
-            Target::Replica => said_at(&server.control.view(), &self.workload),
+            Target::Replica => said_at(&gateway.control.view(), &self.workload),
         };
         is_meant(&self.audience, by, named_at)
     }
@@ -293,13 +295,13 @@ impl Door {
     /// A connection to the port: of the pod that leads, where one does, else of the first that runs.
     async fn connect(
         &self,
-        server: &Server,
+        gateway: &Gateway,
         caller: Option<&Caller>,
     ) -> Result<Box<dyn engine::Duplex>, Fault> {
         let workload = &self.workload;
         let leader = workload.spec.together.and(workload.pods.first());
         let leader = leader.map(|pod| pod.name.as_str());
-        let connection = server.control.connect(workload.id, leader, self.port).await;
+        let connection = gateway.control.connect(workload.id, leader, self.port).await;
         connection.map_err(|error| {
             if let control::Error::Internal { message } = &error {
                 tracing::warn!(workload = %workload.id, message, "a port cannot be reached");
@@ -320,7 +322,7 @@ impl Door {
         match pending.first() {
             _ if runs => error.to_string(),
             Some(reason) => format!("{} waits: {} ({})", spec.name, reason.message, reason.code),
-            None => format!("{} is {}", spec.name, phase_name(*phase)),
+            None => format!("{} is {phase:?}", spec.name),
         }
     }
 }

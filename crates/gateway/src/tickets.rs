@@ -11,8 +11,8 @@ use units::Instant;
 use uuid::Uuid;
 
 /// How long a ticket is good, and how long a visit lasts at most.
-pub(super) const TICKET_MS: u64 = 60_000;
-pub(super) const VISIT_MS: u64 = 12 * 3600 * 1000;
+pub(crate) const TICKET_MS: u64 = 60_000;
+pub(crate) const VISIT_MS: u64 = 12 * 3600 * 1000;
 /// Most of each, of one caller and of all; the oldest goes for a new one.
 const OWN_MAX: usize = 64;
 const ALL_MAX: usize = 2048;
@@ -20,26 +20,26 @@ const ALL_MAX: usize = 2048;
 const BROUGHT_MAX: usize = 64;
 
 /// A port of a workload; 0 stands for the WebSockets of this server to it.
-pub(super) type Place = (Uuid, u16);
+pub(crate) type Place = (Uuid, u16);
 
 /// Who is let in where, and until when.
 #[derive(Debug, Clone)]
-pub(super) struct Pass {
-    pub(super) place: Place,
-    pub(super) caller: Caller,
-    pub(super) ends: Instant,
+pub(crate) struct Pass {
+    pub(crate) place: Place,
+    pub(crate) caller: Caller,
+    pub(crate) ends: Instant,
 }
 
 /// Tickets and visits, by the hash of their secrets.
 #[derive(Debug, Default)]
-pub(crate) struct Passes {
+pub(crate) struct Tickets {
     tickets: Mutex<BTreeMap<String, Pass>>,
     visits: Mutex<BTreeMap<String, Pass>>,
 }
 
-impl Passes {
+impl Tickets {
     /// A ticket to a port.
-    pub(super) fn ticket(
+    pub(crate) fn ticket(
         &self,
         place: Place,
         caller: &Caller,
@@ -50,13 +50,13 @@ impl Passes {
     }
 
     /// Who comes with a ticket to this port. It is used up.
-    pub(super) fn redeem(&self, ticket: &str, place: Place, now: Instant) -> Option<Caller> {
+    pub(crate) fn redeem(&self, ticket: &str, place: Place, now: Instant) -> Option<Caller> {
         let pass = lock(&self.tickets).remove(&hash_secret(ticket))?;
         (pass.place == place && pass.ends > now).then_some(pass.caller)
     }
 
     /// Lets somebody in until the visit ends.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &self,
         place: Place,
         caller: Caller,
@@ -67,7 +67,7 @@ impl Passes {
 
     /// The visit to this port of which a browser brings the secret. A page of a host beside may have it bring
     /// others, too, worth nothing here; of two visits one is somebody else's, and nobody knows which.
-    pub(super) fn visit(&self, secrets: &[String], place: Place, now: Instant) -> Option<Pass> {
+    pub(crate) fn visit(&self, secrets: &[String], place: Place, now: Instant) -> Option<Pass> {
         let here = |pass: &&Pass| pass.place == place && pass.ends > now;
         let all = lock(&self.visits);
         let known = |secret: &String| all.get(&hash_secret(secret)).filter(here);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_ticket_is_good_once_at_its_port_and_for_a_minute() {
-        let passes = Passes::default();
+        let passes = Tickets::default();
         let ticket = || passes.ticket(HERE, &caller(1), NOW).unwrap();
         let comes = |ticket: &str, place, at| passes.redeem(ticket, place, at).is_some();
         let once = ticket();
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_visit_lasts_for_half_a_day_at_its_port() {
-        let passes = Passes::default();
+        let passes = Tickets::default();
         let visit = passes.begin(HERE, caller(1), NOW).unwrap();
         let other = passes.begin(HERE, caller(2), NOW).unwrap();
         let secrets = ["junk".to_owned(), visit, other];
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn nobody_fills_the_memory_or_takes_others_places() {
-        let passes = Passes::default();
+        let passes = Tickets::default();
         let begin = |id, at| passes.begin(HERE, caller(id), at).unwrap();
         let first = begin(0, NOW);
         let own: Vec<_> = (0..=OWN_MAX).map(|_| begin(1, NOW.plus_ms(1))).collect();
