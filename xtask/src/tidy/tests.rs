@@ -102,6 +102,23 @@ fn a_file_has_a_ceiling_and_its_tests_do_not_count() {
 }
 
 #[test]
+fn a_crate_has_a_ceiling_and_folders_of_tests_do_not_count() {
+    let with_files = |folder: &str, files: usize| {
+        let (mut tree, packages) = good();
+        let text = format!("//! Part.\n{}", "// line\n".repeat(499));
+        tree.extend((0..files).map(|n| (format!("crates/serving/{folder}/{n}.rs"), text.clone())));
+        check(&tree, &packages).iter().map(Fault::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(with_files("src", 24), [""; 0]);
+    only_fault(
+        &with_files("src", 25),
+        "crates/serving/src: 12500 lines; this crate has at most 12000",
+    );
+    assert_eq!(with_files("src/tests", 25), [""; 0]);
+    assert_eq!(with_files("tests/it", 25), [""; 0]);
+}
+
+#[test]
 fn a_function_has_a_ceiling() {
     let function = |body: usize| {
         let lines = "        work();\n".repeat(body);
