@@ -11,9 +11,7 @@
 
 mod assets;
 mod bounds;
-mod convert;
 mod forecast;
-mod manifest;
 mod metrics;
 mod monitoring;
 mod mounts;
@@ -32,7 +30,8 @@ use std::sync::Arc;
 use access::{Backend, Caller, Family};
 use axum::extract::FromRef;
 use control::view::WorkloadView;
-use gateway::{Gateway, Origins};
+use convert::Origins;
+use gateway::Gateway;
 use http_kit::{Hosts, Proxies, Shutdown};
 use iam::{Iam, LoginProvider};
 use monitoring::Monitor;
@@ -143,7 +142,7 @@ impl From<State> for Shared {
         let origins = Origins { server: state.url.clone(), domain: state.workloads_domain };
         let (hosts, domain) = (state.hosts, origins.domain.clone());
         let is_own_host =
-            move |host: &str| hosts.is_named(host) && !gateway::is_of_a_workload(host, &domain);
+            move |host: &str| hosts.is_named(host) && !convert::is_of_a_workload(host, &domain);
         let (authority, provider) = (state.authority, state.login_provider);
         let iam = Iam::new(backend.clone(), authority, provider, Box::new(is_own_host));
         let iam = Arc::new(iam);

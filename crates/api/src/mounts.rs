@@ -10,10 +10,10 @@ use access::{Backend, Caller};
 use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
 use control::view::WorkloadView;
 use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec, volume_name};
+use convert::{self, Asker};
 use http_kit::Fault;
 
 use crate::assets::{AssetSpec, Stored};
-use crate::convert::{self, Asker};
 
 /// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod Security
 /// Standards of Kubernetes), and two that only concern the workload's own processes and memory.
@@ -34,11 +34,6 @@ const HARMLESS: [&str; 15] = [
     "SYS_CHROOT",
     "SYS_PTRACE",
 ];
-
-/// The claim behind a volume of a project.
-pub(crate) fn claim_of(volume: &str) -> &str {
-    volume.split_once('-').map_or(volume, |(_, claim)| claim)
-}
 
 /// Settles what a converted workload gets: names its volumes, and refuses what is not for who asks.
 pub(crate) async fn settle(

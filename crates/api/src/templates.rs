@@ -7,13 +7,13 @@ use api_types::{
 };
 use control::Scope;
 use control::view::{View, WorkloadKind};
+use convert::{self, wire};
 use http_kit::{Fault, Row, Scalar, Type, read_part, take_part};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use units::Instant;
 
 use crate::assets;
-use crate::convert::{self, wire};
 
 /// A template as it is kept. Its values are kept as they were given, in the published form.
 #[derive(Debug, Clone, Serialize, Deserialize)]

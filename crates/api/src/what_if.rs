@@ -11,8 +11,6 @@ use sim::{Decision, Outcome, Record, Waiting};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::convert;
-
 /// Most steps, pods and nodes of a question; a scenario of one's own may have more.
 const STEPS_MAX: usize = 100;
 const PODS_MAX: u64 = 10_000;

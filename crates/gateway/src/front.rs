@@ -16,11 +16,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use control::Audience;
 use control::view::{PodState, WorkloadView};
+use convert::{Whose, whose};
 use http_body_util::BodyExt as _;
 use http_kit::{Fault, Origin, host_of, must_be_own_page, wants_page};
 
 use crate::Gateway;
-use crate::address::{Whose, whose};
 use crate::admission::{
     NoAnswer, is_meant, no_longer_allowed, refusal, refuse, said_at, take_caller, tell,
 };

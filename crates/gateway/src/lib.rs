@@ -6,7 +6,6 @@
 //! Owns: which host leads where, who is admitted, tickets, sessions in pods, and their routes. Refuses to
 //! know: whose a token is (`iam`), and which replica answers (`serving`).
 
-mod address;
 mod admission;
 mod browser;
 mod exec_sessions;
@@ -21,12 +20,12 @@ use std::sync::Arc;
 
 use access::{Authenticator, Backend, Caller};
 use control::view::WorkloadView;
+use convert::Origins;
 use http_kit::{Fault, Shutdown};
 
 use exec_sessions::Sessions;
 use tickets::Tickets;
 
-pub use address::{Origins, addresses, check, is_of_a_workload, is_of_an_inference};
 pub use admission::{FORMER_ROUTES, gone};
 pub use front::divert;
 pub use routes::routes;

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 28] = [
+const MAY_USE: [(&str, &[&str]); 29] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -34,23 +34,32 @@ const MAY_USE: [(&str, &[&str]); 28] = [
     ("access", &["units", "control", "auth", "http-kit", "api-types"]),
     (
         "gateway",
-        &["units", "engine", "control", "auth", "http-kit", "serving", "access", "api-types"],
-    ),
-    ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
-    (
-        "api",
         &[
             "units",
-            "model",
-            "sched",
-            "sim",
-            "store",
             "engine",
             "control",
             "auth",
             "http-kit",
             "serving",
             "access",
+            "convert",
+            "api-types",
+        ],
+    ),
+    ("convert", &["units", "sched", "engine", "control", "http-kit", "access", "api-types"]),
+    ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
+    (
+        "api",
+        &[
+            "units",
+            "sim",
+            "engine",
+            "control",
+            "auth",
+            "http-kit",
+            "serving",
+            "access",
+            "convert",
             "iam",
             "gateway",
             "api-types",

@@ -13,7 +13,6 @@ use http_kit::Fault;
 
 use super::data::DataSource as _;
 use super::{AssetSpec, Stored, restricts, tools};
-use crate::convert;
 use crate::templates::{self, Template, Values};
 
 /// Fills what a creation leaves out. Answers the objects that values were taken from.

@@ -5,12 +5,10 @@ use access::Backend;
 use api_types::{ConfigMapInstance, EnvironmentVariable};
 use axum::http::StatusCode;
 use control::{CONFIG_MAP, Scope, SecretPlace, SecretTo, SecretUse, texts_of};
+use convert::CONFIG_MAP_MODE_DEFAULT;
 use http_kit::Fault;
 
 use super::kinds::{absolute, bits};
-
-/// Permissions of their files when it is not said; that of Kubernetes.
-pub(crate) const MODE_DEFAULT: u32 = 0o644;
 
 /// The config maps of a project.
 pub(super) struct ConfigMaps<'a> {
@@ -57,7 +55,8 @@ impl ConfigMaps<'_> {
         let name = needed(&at("configMap"), &volume.config_map)?;
         let key = volume.sub_path.clone();
         self.check(field, &name, ("subPath", key.as_deref()))?;
-        let to = SecretPlace::File { path: path.into(), mode: mode.unwrap_or(MODE_DEFAULT) };
+        let to =
+            SecretPlace::File { path: path.into(), mode: mode.unwrap_or(CONFIG_MAP_MODE_DEFAULT) };
         Ok(Some(use_of(name, key, to)))
     }
 

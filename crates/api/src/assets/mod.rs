@@ -32,12 +32,11 @@ use utoipa::ToSchema;
 use crate::mounts;
 
 pub(crate) use compose::{compose, imposed};
-pub(crate) use config_maps::MODE_DEFAULT as CONFIG_MAP_MODE_DEFAULT;
 pub(crate) use credentials::Credential;
 pub(crate) use query::{AssetQuery, OneAssetQuery};
 pub use reseal::reseal;
-pub(crate) use secrets::{MODE_DEFAULT as SECRET_MODE_DEFAULT, take_secrets};
-pub(crate) use usage::{Usage, ids_of, keys};
+pub(crate) use secrets::take_secrets;
+pub(crate) use usage::{Usage, keys};
 
 /// Longest description.
 const DESCRIPTION_CHARS_MAX: usize = 250;

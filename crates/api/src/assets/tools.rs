@@ -11,7 +11,6 @@ use control::view::WorkloadKind;
 use http_kit::Fault;
 
 use super::kinds::one_of;
-use crate::convert;
 
 const INSIDE: [&str; 9] = [
     "jupyter-notebook",

@@ -14,7 +14,6 @@ use control::{Object, Scope};
 use http_kit::Fault;
 
 use super::AssetSpec;
-use crate::convert;
 use crate::templates::Template;
 
 /// The kinds of data sources.
@@ -116,18 +115,4 @@ pub(crate) fn keys(
         .flatten()
         .map(|one| find("spec.assets.datasources: asset", &DATA_SOURCES, &one.id));
     environment.chain(compute).chain(sources).collect()
-}
-
-/// The assets among the objects that a workload took values from.
-pub(crate) fn ids_of(uses: &[String]) -> Option<AssetIds> {
-    let with = |kind: &str| {
-        let id = uses.iter().find_map(|key| key.strip_prefix(kind)?.strip_prefix('/'));
-        id.map(str::to_owned)
-    };
-    let ids = AssetIds {
-        environment: with(EnvironmentAssetSpec::STORED),
-        compute: with(Compute::STORED),
-        datasources: None,
-    };
-    Some(ids).filter(|ids| *ids != AssetIds::default())
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use control::view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadKind, WorkloadView};
 use control::{Clock, Handle, Look, Subject, of};
+use convert::phase_name;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Unit;
 use units::{Instant, Resources};
 
 use super::{Extent, Gauges, nodes, number, whole};
-use crate::convert::phase_name;
 
 /// What the dispatcher has published.
 pub(super) struct Cluster {

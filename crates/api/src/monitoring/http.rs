@@ -183,10 +183,10 @@ pub(crate) async fn trace(
 
 fn served(server: &Server, routes: &Routes, request: &Request) -> Served {
     let host = host_of(request);
-    if gateway::is_of_an_inference(host, &server.gateway.origins.domain) {
+    if convert::is_of_an_inference(host, &server.gateway.origins.domain) {
         return OF_INFERENCES;
     }
-    if gateway::is_of_a_workload(host, &server.gateway.origins.domain) {
+    if convert::is_of_a_workload(host, &server.gateway.origins.domain) {
         return OF_WORKLOADS;
     }
     let path = request.extensions().get::<MatchedPath>();

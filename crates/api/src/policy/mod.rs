@@ -16,9 +16,8 @@ use control::view::WorkloadKind;
 use control::{Object, Scope};
 use serde::{Deserialize, Serialize};
 
-use crate::convert::{self, wire};
-
 use access::{Backend, Family, Ids, Item, scopes};
+use convert::{self, wire};
 use http_kit::Fault;
 use part::Part;
 use rules::Judged;

@@ -5,13 +5,13 @@ use access::Backend;
 use api_types::{CreationRequest, PolicyBody, WorkloadSpec};
 use control::Scope;
 use control::view::WorkloadKind;
+use convert::{self, wire};
 use http_kit::{Fault, read_part};
 use serde_json::{Map, Value};
 
 use super::fields::{Holds, Items, Who};
 use super::rules::{Judged, Rules, dotted};
 use crate::assets;
-use crate::convert::{self, wire};
 
 /// What a policy says of all pods of a workload, or of the workers or the master of one.
 pub(super) struct Part {

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::fields::{Field, Holds};
 use super::rules::at;
-use crate::convert;
 
 /// What is allowed of a value.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use crate::Shared;
 use crate::assets::{self, AssetQuery, AssetSpec, OneAssetQuery, Stored, Usage};
-use crate::convert;
 
 /// The routes of one kind: its specification, as the description of the interface names it and as
 /// it is published; where it lies; its family; its words; its operations.

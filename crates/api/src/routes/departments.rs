@@ -14,12 +14,12 @@ use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{OrgUnit, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
+use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{Body, Created, Fault, ListQuery};
 
 use super::units::{self, Unit};
 use crate::Shared;
-use crate::convert::{self, Context};
 
 /// The routes of departments.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

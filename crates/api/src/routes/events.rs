@@ -24,7 +24,6 @@ use tokio::sync::broadcast::error::RecvError;
 use utoipa::openapi::schema::Type;
 
 use crate::Shared;
-use crate::convert;
 use crate::monitoring::Watcher;
 
 /// How often a silent stream says that it is there.

@@ -13,12 +13,12 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use control::view::{Event, WorkloadKind, WorkloadView};
 use control::{EventFilter, WorkloadSpec};
+use convert::{self, PodRow};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{Body, Deleted, Fault, Given, ListQuery, OrderedPage, Page};
 
 use super::typed::{Answer, accepted, add, comes_to, create, delete, find, read, source};
 use crate::Shared;
-use crate::convert::{self, PodRow};
 use crate::mounts::may_enter;
 
 const KIND: WorkloadKind = WorkloadKind::Inference;

@@ -20,7 +20,6 @@ use super::org::is_own;
 use super::typed;
 use super::units::Unit as _;
 use crate::Shared;
-use crate::convert;
 use crate::metrics::{
     MetricsQuery, OfCluster, OfInference, OfNode, OfNodePool, OfOrgUnit, OfPod, OfReplica,
     OfWorkload, Points, measurements, together,

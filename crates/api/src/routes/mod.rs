@@ -46,7 +46,7 @@ use iam::{authenticate, authorise};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::monitoring::{Routes, trace};
-use crate::{Shared, State, convert};
+use crate::{Shared, State};
 
 /// Everything this server answers.
 pub fn router(state: State) -> Router {

@@ -9,12 +9,12 @@ use axum::extract::{Path, State as FromState};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use control::Scope;
+use convert::{self, ClusterName};
 use http_kit::{
     Allowed, Body, Created, Fault, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
 };
 
 use crate::Shared;
-use crate::convert::{self, ClusterName};
 
 pub(super) async fn clusters(
     FromState(state): FromState<Shared>,

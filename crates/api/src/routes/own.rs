@@ -23,7 +23,6 @@ use utoipa::openapi::schema::Type;
 
 use super::typed;
 use crate::Shared;
-use crate::convert;
 use crate::{as_in_a_scenario, forecast, what_if};
 
 /// Which run an output is of, and how many bytes of it are before what is told: who was cut off asks on

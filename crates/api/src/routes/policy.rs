@@ -17,7 +17,6 @@ use http_kit::{Body, Fault, NoContent, flag, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
 use crate::Shared;
-use crate::convert;
 use crate::policy::{Policy, check, merge, meta, shown, type_word};
 
 /// The routes of one kind of workload, with the published word for it in their names.

@@ -13,7 +13,6 @@ use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{Body, Created, Fault, ListQuery, NoContent};
 
 use crate::Shared;
-use crate::convert;
 
 /// The routes of node pools.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

@@ -15,6 +15,7 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
 use control::view::WorkloadKind;
+use convert::Class;
 use http_kit::openapi::{Description, Input, delete as del, get, post, put};
 use http_kit::{Body, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, flag, parameters};
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,6 @@ use units::Instant;
 use utoipa::openapi::schema::Type as Schema;
 
 use crate::Shared;
-use crate::convert::Class;
 
 /// Id, name and meaning of every category.
 const CATEGORIES: [(&str, &str, &str); 3] = [
@@ -71,7 +71,7 @@ async fn read_category(Path(id): Path<String>) -> Result<Json<WorkloadCategory>,
     found.map(category).map(Json).ok_or_else(|| Fault::no_such("category", &id))
 }
 
-impl Row for Class {
+impl Row<crate::Listed> for Class {
     const FIELDS: &'static [(&'static str, Type)] =
         &[("id", Type::Text), ("name", Type::Text), ("value", Type::Number)];
     const SEARCHED: &'static [&'static str] = &["name"];

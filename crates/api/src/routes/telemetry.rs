@@ -13,13 +13,13 @@ use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{NodeView, OrgUnit, Phase, ProjectView, Share, Standing, View, WorkloadView};
 use control::{Look, Subject, of};
+use convert::{self, Context};
 use http_kit::openapi::get;
 use http_kit::{Fault, unknown_word};
 use units::{GPU_MILLIS, Instant, format_millis};
 
 use super::units::Unit as _;
 use crate::Shared;
-use crate::convert::{self, Context};
 use crate::metrics::{TelemetryFamily, TelemetryQuery};
 
 /// The routes of values as of now.

@@ -17,7 +17,6 @@ use utoipa::openapi::schema::Type;
 
 use crate::Shared;
 use crate::assets::{check_description, description_after};
-use crate::convert;
 use crate::templates::{Template, Values, shown, type_of};
 
 /// The routes that all types of workload have.

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Shared;
-use crate::convert;
 
 /// The routes of settings and ranks.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

@@ -16,7 +16,6 @@ use http_kit::openapi::{delete as del, get, post};
 use http_kit::{Body, Created, Fault, ListQuery, NoContent};
 
 use crate::Shared;
-use crate::convert;
 
 /// The routes of network topologies.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

@@ -17,7 +17,6 @@ use http_kit::{Accepted, Body, Fault};
 
 use crate::Shared;
 use crate::assets::{compose, take_secrets};
-use crate::convert;
 use crate::mounts;
 use crate::policy::Policies;
 
@@ -150,7 +149,7 @@ pub(super) async fn comes_to(
     if let Some(master) = &request.master_spec {
         mounts::must_exist(state, project_id, master).map_err(convert::of_the_master)?;
     }
-    gateway::check(&state.gateway.origins, &state.control.view(), project_id, &request)?;
+    convert::check_addresses(&state.gateway.origins, &state.control.view(), project_id, &request)?;
     let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;
     let master = request
         .master_spec

@@ -16,14 +16,13 @@ use axum::{Extension, Json};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use control::view::{Phase, WorkloadView};
+use convert::{self, Context, manifest};
 use http_kit::openapi::{delete as del, get, post, put};
 use http_kit::{Accepted, Body, Fault, parse_json};
 use serde_json::Value;
 
 use super::typed::{asked_for, changed, source};
 use crate::Shared;
-use crate::convert::{self, Context};
-use crate::manifest;
 
 /// Longest manifest.
 const MANIFEST_BYTES_MAX: usize = 64 << 10;

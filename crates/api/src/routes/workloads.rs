@@ -15,12 +15,12 @@ use axum::extract::{Path, Request, State as FromState};
 use axum::{Extension, Json};
 use control::view::{Event, View, WorkloadView};
 use control::{EventFilter, SharedMap};
+use convert::{self, PodRow};
 use http_kit::openapi::{get, post};
 use http_kit::{Body, Fault, Format, Given, ListQuery, OrderedPage, Page, Rows, read_body};
 use uuid::Uuid;
 
 use crate::Shared;
-use crate::convert::{self, PodRow};
 
 /// Largest body of a batch: as many ids as there may be, with room around them.
 const BATCH_BYTES_MAX: usize = 64 << 10;

@@ -24,39 +24,42 @@ use super::urls::{related, urls};
 
 /// Who asks, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asker {
-    pub(crate) subject: String,
+pub struct Asker {
+    /// Its name.
+    pub subject: String,
     /// Which principal that is.
-    pub(crate) principal: String,
-    pub(crate) source: String,
+    pub principal: String,
+    /// By what it asks, such as `CLI`.
+    pub source: String,
     /// Whether it may have anything of the machine.
-    pub(crate) administrator: bool,
+    pub administrator: bool,
     /// What the workload has mounted already, of one that is changed.
-    pub(crate) has: Vec<Mount>,
+    pub has: Vec<Mount>,
 }
 
 impl Asker {
-    pub(crate) fn of(caller: &Caller, source: String) -> Self {
+    /// A caller, and by what it asks.
+    pub fn of(caller: &Caller, source: String) -> Self {
         let (subject, administrator) = (caller.subject.clone(), caller.administers());
         let principal = caller.principal.to_string();
         Self { subject, principal, source, administrator, has: Vec::new() }
     }
 
     /// Nobody in particular.
-    pub(crate) fn nobody(source: &str) -> Self {
+    pub fn nobody(source: &str) -> Self {
         let (subject, principal) = (String::new(), String::new());
         let source = source.to_owned();
         Self { subject, principal, source, administrator: false, has: Vec::new() }
     }
 
     /// Whether the workload has this mounted already, and not with fewer rights.
-    pub(crate) fn had(&self, mount: &Mount) -> bool {
+    pub fn had(&self, mount: &Mount) -> bool {
         self.has.iter().any(|had| had.from == mount.from && had.read_only <= mount.read_only)
     }
 }
 
 /// The project and the specification a creation asks for.
-pub(crate) fn command(
+pub fn command(
     kind: WorkloadKind,
     request: CreationRequest,
     asker: Asker,
@@ -186,7 +189,7 @@ fn not_empty(field: &str, text: Option<String>) -> Result<Option<String>, Fault>
 }
 
 /// Splits a string by the rules of the shell.
-pub(crate) fn words(field: &str, text: Option<String>) -> Result<Option<Vec<String>>, Fault> {
+pub fn words(field: &str, text: Option<String>) -> Result<Option<Vec<String>>, Fault> {
     let Some(text) = not_empty(field, text)? else { return Ok(None) };
     let words = shell_words::split(&text)
         .map_err(|_| Fault::field(field, format!("`{text}` has a quote that is not closed")))?;
@@ -243,7 +246,7 @@ pub(super) fn labels(given: Option<Vec<NameValue>>) -> Result<BTreeMap<String, S
 }
 
 /// Refuses what can never be right in a specification that is not complete.
-pub(crate) fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
+pub fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
     let compute = spec.compute.clone().unwrap_or_default();
     gpu(&compute)?;
     container(spec)?;
@@ -263,7 +266,7 @@ pub(crate) fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
 }
 
 /// Refuses resources that can never be right, where they are all of a specification.
-pub(crate) fn check_compute(compute: &Compute) -> Result<(), Fault> {
+pub fn check_compute(compute: &Compute) -> Result<(), Fault> {
     let checked = gpu(compute)
         .and_then(|_| cpu_millis(compute))
         .and_then(|_| memory_bytes(compute))

@@ -87,7 +87,7 @@ fn put(storage: &mut Storage, mount: &Mount, secrets: &[SecretUse]) {
             });
         }
         MountSource::Volume { name, ephemeral } => {
-            let claim = crate::mounts::claim_of(name).to_owned();
+            let claim = claim_of(name).to_owned();
             storage.pvc.get_or_insert_default().push(PvcInstance {
                 path: to,
                 claim_name: (!ephemeral).then_some(claim),
@@ -153,4 +153,9 @@ fn login(mount: &Mount, secrets: &[SecretUse]) -> (Option<String>, Option<String
         Some((secret, user, password)) => (Some(secret), Some(user), Some(password)),
         None => (None, None, None),
     }
+}
+
+/// The claim behind a volume of a project.
+fn claim_of(volume: &str) -> &str {
+    volume.split_once('-').map_or(volume, |(_, claim)| claim)
 }

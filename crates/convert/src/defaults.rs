@@ -11,7 +11,11 @@ use serde_json::Number;
 
 use super::container::S3_SERVER_DEFAULT;
 use super::priority::Class;
-use crate::assets::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT};
+
+/// Permissions of secret files when it is not said.
+pub const SECRET_MODE_DEFAULT: u32 = 0o600;
+/// Permissions of their files when it is not said; that of Kubernetes.
+pub const CONFIG_MAP_MODE_DEFAULT: u32 = 0o644;
 
 /// Cores of a pod that asks for none (reference Z.9).
 const CPU_CORES_DEFAULT: f64 = 0.1;
@@ -69,7 +73,7 @@ fn compute(asked: Compute) -> Compute {
 
 /// A specification as it will be taken, for whoever judges it: with everything said that has a default,
 /// a whole GPU as all of it, and as many pods as there can be.
-pub(crate) fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
+pub fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
     let mut means = with_defaults(kind, spec);
     if let Some(compute) = &mut means.compute {
         let none = compute.gpu_devices_request.as_ref().is_some_and(|n| n.as_f64() == Some(0.0));

@@ -12,7 +12,7 @@ use http_kit::Fault;
 use serde_json::{Number, Value, json};
 
 /// What resources say, by the id of their node pool. What they leave out is left out.
-pub(crate) fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+pub fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
     let mut asked = BTreeMap::new();
     for (at, resource) in resources.iter().enumerate() {
         let pool = resource.node_pool.as_ref().map_or(POOL_DEFAULT_ID, |pool| &pool.id);
@@ -25,9 +25,7 @@ pub(crate) fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, Shar
 }
 
 /// The same where there have to be some.
-pub(crate) fn some_shares(
-    resources: &[ShareRequest],
-) -> Result<BTreeMap<String, ShareChange>, Fault> {
+pub fn some_shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
     if resources.is_empty() {
         return Err(Fault::field(
             "resources",
@@ -155,7 +153,7 @@ const RANKS: [(&str, wire::Rank, Rank); 7] = [
 ];
 
 /// Name and value of every rank, in rising order, and whether it is the usual one.
-pub(crate) fn ranks() -> impl Iterator<Item = (&'static str, u32, bool)> {
+pub fn ranks() -> impl Iterator<Item = (&'static str, u32, bool)> {
     RANKS.iter().map(|(name, _, rank)| (*name, rank.value(), *rank == Rank::default()))
 }
 

@@ -15,14 +15,14 @@ use super::Context;
 
 /// The name that the cluster was given while it ran: that of the one object there is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ClusterName {}
+pub struct ClusterName {}
 
 impl Family for ClusterName {
     const KIND: &'static str = "cluster";
 }
 
 /// The cluster.
-pub(crate) fn cluster(info: &ClusterInfo, context: &Context) -> DisplayedCluster {
+pub fn cluster(info: &ClusterInfo, context: &Context) -> DisplayedCluster {
     DisplayedCluster {
         uuid: context.cluster_id.clone(),
         tenant_id: TENANT_ID,
@@ -38,7 +38,7 @@ pub(crate) fn cluster(info: &ClusterInfo, context: &Context) -> DisplayedCluster
 }
 
 /// A node.
-pub(crate) fn node(view: &NodeView, context: &Context) -> Node {
+pub fn node(view: &NodeView, context: &Context) -> Node {
     let gpus = view.gpu_memory_bytes.len() as u64;
     let info = GpuInfo { gpu_type: view.gpu_type.clone(), gpu_count: gpus };
     Node {
@@ -59,13 +59,13 @@ pub(crate) fn node(view: &NodeView, context: &Context) -> Node {
 }
 
 /// What does not answer, on the wire.
-pub(crate) fn outage(outage: &engine::Outage) -> Outage {
+pub fn outage(outage: &engine::Outage) -> Outage {
     let engine::Outage { who, why, since } = outage;
     Outage { message: format!("{who} does not answer: {why}"), since: (*since).into() }
 }
 
 /// The same as a line for people.
-pub(crate) fn notice(outage: &engine::Outage) -> String {
+pub fn notice(outage: &engine::Outage) -> String {
     let Outage { message, since } = self::outage(outage);
     format!("{message}. States of workloads are those of {since}; they go on when it is back")
 }
@@ -107,7 +107,7 @@ fn used(view: &NodeView) -> Vec<Millis> {
 }
 
 /// A node in short.
-pub(crate) fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
+pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
     NodeStatus {
         ready: context.outage.is_none(),
         name: view.name.clone(),

@@ -17,7 +17,7 @@ use super::share::{
 };
 
 /// What a creation asks for. Without resources a department has those of its projects together.
-pub(crate) fn department_creation(request: DepartmentCreationRequest) -> Result<OrgChange, Fault> {
+pub fn department_creation(request: DepartmentCreationRequest) -> Result<OrgChange, Fault> {
     units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
     Ok(OrgChange {
         name: Some(request.name),
@@ -31,7 +31,7 @@ pub(crate) fn department_creation(request: DepartmentCreationRequest) -> Result<
 }
 
 /// What an update makes of a department; what is left out is kept.
-pub(crate) fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, Fault> {
+pub fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, Fault> {
     Ok(OrgChange {
         name: None,
         description: request.description,
@@ -44,7 +44,7 @@ pub(crate) fn department_update(request: DepartmentUpdateRequest) -> Result<OrgC
 }
 
 /// A department as the wire shows it.
-pub(crate) fn department(of: &OrgUnit, view: &View, context: &Context) -> DepartmentForList {
+pub fn department(of: &OrgUnit, view: &View, context: &Context) -> DepartmentForList {
     let children = view.projects.values().filter(|project| project.department_id == of.id);
     DepartmentForList {
         id: of.id.to_string(),

@@ -98,7 +98,7 @@ fn span(text: &str) -> Result<Option<u64>, Fault> {
 }
 
 /// What a creation asks for.
-pub(crate) fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, Fault> {
+pub fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, Fault> {
     let name = request.name.clone();
     let label = (request.label_key.clone(), request.label_value.clone());
     let change = pool_change(request.usage(), false)?;
@@ -106,7 +106,7 @@ pub(crate) fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, F
 }
 
 /// What an update asks for. With `anew`, what is left out gets its default; the label stays.
-pub(crate) fn pool_change(request: NodepoolUpdateFields, anew: bool) -> Result<PoolChange, Fault> {
+pub fn pool_change(request: NodepoolUpdateFields, anew: bool) -> Result<PoolChange, Fault> {
     check(&request)?;
     let gpu = fill(&request, "gpu", |asked| asked.gpu)?;
     let cpu = fill(&request, "cpu", |asked| asked.cpu)?;
@@ -127,7 +127,7 @@ pub(crate) fn pool_change(request: NodepoolUpdateFields, anew: bool) -> Result<P
 }
 
 /// A node pool as the wire shows it.
-pub(crate) fn node_pool(view: &PoolView, all: &View, context: &Context) -> Nodepool {
+pub fn node_pool(view: &PoolView, all: &View, context: &Context) -> Nodepool {
     let settings = &view.settings;
     let topology = settings.topology.as_ref().and_then(|id| all.objects.get(TOPOLOGY, id));
     let strategy = |fill| {

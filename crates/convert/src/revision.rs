@@ -6,7 +6,7 @@ use control::view::{View, WorkloadView};
 use super::{Context, workload};
 
 /// A revision, which is shown like the workload it is.
-pub(crate) fn revision(view: &WorkloadView, all: &View, context: &Context) -> Revision {
+pub fn revision(view: &WorkloadView, all: &View, context: &Context) -> Revision {
     let one = workload(view, all, context);
     let of = view.spec.revision.map_or(view.id, |revision| revision.of);
     Revision {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::Origins;
 use api_types::{
     Connection1, ExposedUrl as Wire, RelatedUrl as WireRelated,
     ServingPortAccessAuthorizationTypeEnum as Authorization, WorkloadSpec,
@@ -10,7 +11,6 @@ use api_types::{
 use axum::http::Uri;
 use control::view::WorkloadView;
 use control::{ExposedUrl, RelatedUrl};
-use gateway::Origins;
 use http_kit::Fault;
 
 use super::container::port;
@@ -99,7 +99,7 @@ pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, Fault> {
 
 /// Refuses what is no address of a page. Whoever looks at the workload may follow it, so it is of
 /// the web and not, for instance, a script.
-pub(crate) fn page(field: &str, url: &str) -> Result<(), Fault> {
+pub fn page(field: &str, url: &str) -> Result<(), Fault> {
     let web = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https"));
     if url.len() <= URL_BYTES_MAX && url.parse().is_ok_and(|uri: Uri| web(&uri)) {
         return Ok(());

@@ -1,5 +1,6 @@
 //! Between the wire and the core, explicitly, in both directions.
 
+mod address;
 mod cluster;
 mod container;
 mod container_told;
@@ -7,6 +8,7 @@ mod defaults;
 mod department;
 mod event;
 mod explain;
+pub mod manifest;
 mod place;
 mod pod;
 mod pods;
@@ -24,46 +26,52 @@ mod update;
 mod urls;
 mod workload;
 
-use gateway::Origins;
 use http_kit::Fault;
 use units::Instant;
 
-pub(crate) use cluster::{ClusterName, cluster, node, node_status, notice, outage};
-pub(crate) use defaults::as_taken;
-pub(crate) use department::{department, department_creation, department_update};
-pub(crate) use event::{asset_history, history, kubernetes_event, live_event};
-pub(crate) use explain::{diagnosis, explanation};
-pub(crate) use pod::{PodRow, pod};
-pub(crate) use pods::{check_kind, fill_master, of_the_master};
-pub(crate) use pool::{node_pool, pool_change, pool_creation};
-pub(crate) use priority::Class;
-pub(crate) use project::{creation, namespace, parent, project, update};
-pub(crate) use revision::revision;
-pub(crate) use share::{ranks, shares, some_shares};
-pub(crate) use submit::{Asker, check_compute, check_spec, command, words};
-pub(crate) use topology::network_topology;
-pub(crate) use typed::{asked_for, typed};
-pub(crate) use update::{change, check_changeable};
-pub(crate) use urls::page;
-pub(crate) use workload::{category, kind_name, kind_plural, phase_name, workload};
+pub use address::{
+    Origins, Whose, addresses, check as check_addresses, is_of_a_workload, is_of_an_inference,
+    whose,
+};
+pub use cluster::{ClusterName, cluster, node, node_status, notice, outage};
+pub use defaults::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT, as_taken};
+pub use department::{department, department_creation, department_update};
+pub use event::{asset_history, history, kubernetes_event, live_event};
+pub use explain::{diagnosis, explanation};
+pub use pod::{PodRow, pod};
+pub use pods::{check_kind, fill_master, of_the_master};
+pub use pool::{node_pool, pool_change, pool_creation};
+pub use priority::Class;
+pub use project::{creation, namespace, parent, project, update};
+pub use revision::revision;
+pub use share::{ranks, shares, some_shares};
+pub use submit::{Asker, check_compute, check_spec, command, words};
+pub use topology::network_topology;
+pub use typed::{COMPUTE_ASSET, ENVIRONMENT_ASSET, asked_for, typed};
+pub use update::{change, check_changeable};
+pub use urls::page;
+pub use workload::{category, kind_name, kind_plural, phase_name, workload};
+
+/// Says that this crate says how something is listed.
+pub struct Listed;
 
 /// What a conversion to the wire needs beside the thing itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Context {
+pub struct Context {
     /// Id of the cluster.
-    pub(crate) cluster_id: String,
+    pub cluster_id: String,
     /// Name of the cluster.
-    pub(crate) cluster_name: String,
+    pub cluster_name: String,
     /// Where the server and workloads are reached.
-    pub(crate) origins: Origins,
+    pub origins: Origins,
     /// The server's clock.
-    pub(crate) now: Instant,
+    pub now: Instant,
     /// What does not answer of what runs the pods.
-    pub(crate) outage: Option<engine::Outage>,
+    pub outage: Option<engine::Outage>,
 }
 
 /// What is wrong with a specification, as a change says it.
-pub(crate) fn refusal(fault: Fault) -> control::Error {
+pub fn refusal(fault: Fault) -> control::Error {
     control::Error::Invalid { field: "spec", message: fault.message }
 }
 
@@ -86,12 +94,12 @@ fn decimal(number: &serde_json::Number) -> String {
 }
 
 /// A specification as it would be sent. Its own type has been read from JSON, or could be.
-pub(crate) fn wire(spec: &api_types::WorkloadSpec) -> serde_json::Value {
+pub fn wire(spec: &api_types::WorkloadSpec) -> serde_json::Value {
     serde_json::to_value(spec).unwrap_or_default()
 }
 
 /// A size in the largest unit in which it is whole: `500M`, `1Gi`.
-pub(crate) fn quantity(bytes: u64) -> String {
+pub fn quantity(bytes: u64) -> String {
     const UNITS: [(&str, u64); 8] = [
         ("Ti", 1 << 40),
         ("T", 1_000_000_000_000),

@@ -21,7 +21,7 @@ const SSH_PATH_DEFAULT: &str = concat!("/root", "/.ssh");
 type Pods = (PodSet, Vec<PodSet>, Option<Together>);
 
 /// Refuses fields of other kinds of workload.
-pub(crate) fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), Fault> {
+pub fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), Fault> {
     let distributed = [
         ("masterSpec", request.master_spec.is_some()),
         ("masterSpecSameAsWorker", request.master_spec_same_as_worker.is_some()),
@@ -230,13 +230,13 @@ fn pod_of_master(request: &CreationRequest) -> Result<control::PodSpec, Fault> {
 }
 
 /// A fault of the master's specification, by its name.
-pub(crate) fn of_the_master(fault: Fault) -> Fault {
+pub fn of_the_master(fault: Fault) -> Fault {
     Fault { message: fault.message.replacen("spec.", "masterSpec.", 1), ..fault }
 }
 
 /// What the master leaves out is as with the workers. What holds for the whole workload is said in
 /// `spec`.
-pub(crate) fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
+pub fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
     let (Some(master), Some(spec)) = (&mut request.master_spec, &request.spec) else {
         return Ok(());
     };

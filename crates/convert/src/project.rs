@@ -20,12 +20,12 @@ use super::share::{
 type Departments = SharedMap<u64, Arc<OrgUnit>>;
 
 /// The namespace of a project.
-pub(crate) fn namespace(project_name: &str) -> String {
+pub fn namespace(project_name: &str) -> String {
     format!("runai-{project_name}")
 }
 
 /// What a creation asks for.
-pub(crate) fn creation(request: ProjectCreationRequest) -> Result<OrgChange, Fault> {
+pub fn creation(request: ProjectCreationRequest) -> Result<OrgChange, Fault> {
     units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
     check_common(request.enforce_runai_scheduler)?;
     let own = namespace(&request.name);
@@ -44,7 +44,7 @@ pub(crate) fn creation(request: ProjectCreationRequest) -> Result<OrgChange, Fau
 }
 
 /// What an update makes of a project; what is left out is kept.
-pub(crate) fn update(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> {
+pub fn update(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> {
     check_common(request.enforce_runai_scheduler)?;
     Ok(OrgChange {
         name: None,
@@ -58,7 +58,7 @@ pub(crate) fn update(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> 
 }
 
 /// The department that a project is to belong to.
-pub(crate) fn parent(asked: Option<&str>, departments: &Departments) -> Result<u64, Fault> {
+pub fn parent(asked: Option<&str>, departments: &Departments) -> Result<u64, Fault> {
     let Some(id) = asked else { return Ok(DEPARTMENT_DEFAULT) };
     let found = id.parse().ok().filter(|id| departments.contains_key(id));
     let why = || format!("there is no department `{}`", units::shown(id));
@@ -84,7 +84,7 @@ pub(super) fn node_types_wire(types: &NodeTypes) -> NodeTypesPerWorkload {
 }
 
 /// A project as the wire shows it.
-pub(crate) fn project(of: &ProjectView, view: &View, context: &Context) -> Project {
+pub fn project(of: &ProjectView, view: &View, context: &Context) -> Project {
     let unit = &of.unit;
     let department = view.departments.get(&of.department_id);
     let above = department.and_then(|department| of.above(department));

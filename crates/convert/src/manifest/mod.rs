@@ -17,7 +17,7 @@ use http_kit::{Fault, read_part};
 use serde_json::Value;
 
 use self::kinds::{Container, Job, Manifest, Operator, Pod, Replicas, Resources, Template};
-use crate::convert::Class;
+use crate::Class;
 
 /// Kinds of training operators: where their replicas are, and by whose rules they work together.
 const OPERATORS: [(&str, &str, api_types::DistributedFramework); 5] = [
@@ -39,7 +39,7 @@ const MIG: &str = "nvidia.com/mig-";
 const SUSPEND: [&str; 2] = ["/spec/suspend", "/spec/runPolicy/suspend"];
 
 /// The creation that says what a manifest says.
-pub(crate) fn creation(
+pub fn creation(
     asked: WorkloadV2MetadataCreateParams,
     manifest: &Value,
 ) -> Result<(WorkloadKind, CreationRequest), Fault> {
@@ -314,12 +314,12 @@ fn pairs(map: BTreeMap<String, String>) -> Vec<NameValue> {
 }
 
 /// Whether nothing of it is to run.
-pub(crate) fn is_suspended(manifest: &Value) -> bool {
+pub fn is_suspended(manifest: &Value) -> bool {
     SUSPEND.iter().any(|at| manifest.pointer(at) == Some(&Value::Bool(true)))
 }
 
 /// A manifest that is the same, and says whether nothing of it is to run.
-pub(crate) fn suspended(manifest: &Value, suspend: bool) -> Value {
+pub fn suspended(manifest: &Value, suspend: bool) -> Value {
     let mut manifest = manifest.clone();
     let place = match manifest.pointer_mut("/spec/runPolicy") {
         Some(policy) => Some(policy),
@@ -335,7 +335,7 @@ pub(crate) fn suspended(manifest: &Value, suspend: bool) -> Value {
 }
 
 /// Where two manifests differ first.
-pub(crate) fn difference(before: &Value, after: &Value, at: &str) -> Option<String> {
+pub fn difference(before: &Value, after: &Value, at: &str) -> Option<String> {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
             let names: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).collect();

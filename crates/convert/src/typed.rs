@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use api_types::{
-    CleanPodPolicy, Compute, ConfigMapInstance, DesiredPhase, DistributedFramework,
+    AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, DesiredPhase, DistributedFramework,
     EnvironmentVariable, EnvironmentVariableConfigMap, EnvironmentVariableSecret, GpuRequestType,
     MpiLauncherCreationPolicy, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
     Training1, number_from_millis,
@@ -18,8 +18,13 @@ use control::{
 use super::workload::{category, phase_name, shown};
 use super::{Context, quantity};
 
+/// How assets of computes are kept.
+pub const COMPUTE_ASSET: &str = "compute-asset";
+/// How assets of environments are kept.
+pub const ENVIRONMENT_ASSET: &str = "environment-asset";
+
 /// A training or workspace in the typed form.
-pub(crate) fn typed(view: &WorkloadView, context: &Context) -> Training1 {
+pub fn typed(view: &WorkloadView, context: &Context) -> Training1 {
     let master = view.spec.set_named(MASTER);
     let is_same = |set: &PodSet| set.pod == shown(&view.spec).pod;
     Training1 {
@@ -45,7 +50,7 @@ pub(crate) fn typed(view: &WorkloadView, context: &Context) -> Training1 {
 }
 
 /// What was asked for, in the fields it could have been asked with.
-pub(crate) fn asked_for(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
+pub fn asked_for(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
     super::serving::shown(spec, specification(spec, shown(spec)))
 }
 
@@ -68,7 +73,7 @@ fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
         command_line: spec.command_line.clone(),
         exposed_urls: super::urls::told(&spec.urls),
         related_urls: super::urls::told_related(&spec.related_urls),
-        assets: crate::assets::ids_of(&spec.uses),
+        assets: ids_of(&spec.uses),
         completions: set.at_once.map(|_| set.pods),
         parallelism: set.at_once,
         distributed_framework: spec.together.map(|one| framework(one.framework)),
@@ -211,4 +216,18 @@ fn pairs(map: &BTreeMap<String, String>) -> Vec<NameValue> {
         exclude: None,
     };
     map.iter().map(pair).collect()
+}
+
+/// The assets among the objects that a workload took values from.
+fn ids_of(uses: &[String]) -> Option<AssetIds> {
+    let with = |kind: &str| {
+        let id = uses.iter().find_map(|key| key.strip_prefix(kind)?.strip_prefix('/'));
+        id.map(str::to_owned)
+    };
+    let ids = AssetIds {
+        environment: with(ENVIRONMENT_ASSET),
+        compute: with(COMPUTE_ASSET),
+        datasources: None,
+    };
+    Some(ids).filter(|ids| *ids != AssetIds::default())
 }

@@ -15,21 +15,23 @@ const IMAGE_PULL: &str = "E209";
 
 /// A pod together with its workload.
 #[derive(Debug, Clone)]
-pub(crate) struct PodRow {
-    pub(crate) workload: Arc<WorkloadView>,
-    pub(crate) index: usize,
+pub struct PodRow {
+    /// Its workload.
+    pub workload: Arc<WorkloadView>,
+    /// Its place among the pods of that.
+    pub index: usize,
 }
 
 impl PodRow {
     /// The pods of a workload. One whose turn has not come is not there yet.
-    pub(crate) fn of(workload: &Arc<WorkloadView>) -> impl Iterator<Item = Self> + use<'_> {
+    pub fn of(workload: &Arc<WorkloadView>) -> impl Iterator<Item = Self> + use<'_> {
         let pods = workload.pods.iter().enumerate();
         let there = pods.filter(|(_, pod)| pod.state != PodState::Later);
         there.map(|(index, _)| Self { workload: Arc::clone(workload), index })
     }
 
     /// Whether it is, or is to be: a replica that is neither is not there.
-    pub(crate) fn is_shown(&self) -> bool {
+    pub fn is_shown(&self) -> bool {
         self.pod().wanted || self.pod().node_name.is_some()
     }
 
@@ -70,7 +72,7 @@ const fn kubernetes_phase(state: PodState) -> &'static str {
 }
 
 /// A pod as the wire shows it.
-pub(crate) fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
+pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
     let (workload, pod) = (&row.workload, row.pod());
     let revision = pod.revision.and_then(|id| all.revisions.get(&id));
     let spec = revision.map_or(&workload.spec, |revision| &revision.spec);

@@ -15,7 +15,7 @@ use units::{Instant, Resources};
 use super::{Context, namespace, quantity};
 
 /// A phase in the words of the interface.
-pub(crate) const fn phase_name(phase: Phase) -> &'static str {
+pub const fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Pending => "Pending",
         Phase::Initializing => "Initializing",
@@ -43,7 +43,8 @@ const fn kubernetes_phase(phase: Phase) -> &'static str {
     }
 }
 
-pub(crate) const fn kind_name(kind: WorkloadKind) -> &'static str {
+/// The name of a kind.
+pub const fn kind_name(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training => "Training",
         WorkloadKind::Workspace => "Workspace",
@@ -53,7 +54,7 @@ pub(crate) const fn kind_name(kind: WorkloadKind) -> &'static str {
 }
 
 /// Workloads of a kind, for people.
-pub(crate) const fn kind_plural(kind: WorkloadKind) -> &'static str {
+pub const fn kind_plural(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training => "trainings",
         WorkloadKind::Workspace => "workspaces",
@@ -63,7 +64,7 @@ pub(crate) const fn kind_plural(kind: WorkloadKind) -> &'static str {
 }
 
 /// What a kind is for.
-pub(crate) const fn category(kind: WorkloadKind) -> &'static str {
+pub const fn category(kind: WorkloadKind) -> &'static str {
     match kind {
         WorkloadKind::Training | WorkloadKind::Distributed => "Train",
         WorkloadKind::Inference => "Deploy",
@@ -83,7 +84,7 @@ fn times_s(view: &WorkloadView, now: Instant) -> (u64, u64) {
 }
 
 /// A workload in the general form.
-pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload {
+pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload {
     let spec = &*view.spec;
     let (waited_s, ran_s) = times_s(view, context.now);
     let running = view.pods.iter().filter(|pod| pod.state == PodState::Running).count() as u64;
@@ -137,7 +138,7 @@ pub(crate) fn workload(view: &WorkloadView, all: &View, context: &Context) -> Wo
         current_node_pools: view.pool.iter().cloned().collect(),
         urls: match serving_url(view, context) {
             Some(url) => vec![url],
-            None => gateway::addresses(view, &context.origins),
+            None => crate::addresses(view, &context.origins),
         },
         external_connections: super::urls::connections(view, &context.origins),
         images: images(spec),

@@ -9,7 +9,7 @@ use units::Instant;
 use super::Context;
 
 /// A network topology as the wire shows it.
-pub(crate) fn network_topology(of: &Object, all: &View, context: &Context) -> NetworkTopology {
+pub fn network_topology(of: &Object, all: &View, context: &Context) -> NetworkTopology {
     let levels = levels_of(of);
     let named = |pool: &&std::sync::Arc<control::view::PoolView>| {
         pool.settings.topology.as_ref() == Some(&of.id)

@@ -10,7 +10,7 @@ use units::Instant;
 use super::{Context, namespace};
 
 /// An event of our own stream.
-pub(crate) fn live_event(event: &Event) -> LiveEvent {
+pub fn live_event(event: &Event) -> LiveEvent {
     LiveEvent {
         seq: event.seq,
         at: event.at.into(),
@@ -26,7 +26,7 @@ pub(crate) fn live_event(event: &Event) -> LiveEvent {
 }
 
 /// An event in the form of Kubernetes.
-pub(crate) fn kubernetes_event(event: &Event, context: &Context) -> Event2 {
+pub fn kubernetes_event(event: &Event, context: &Context) -> Event2 {
     let workload = event.workload_id.map(|id| id.to_string());
     let (kind, name) = match (&event.pod_name, &workload) {
         (Some(pod), _) => ("Pod", pod.clone()),
@@ -51,7 +51,7 @@ pub(crate) fn kubernetes_event(event: &Event, context: &Context) -> Event2 {
 }
 
 /// A line of a workload's history.
-pub(crate) fn history(event: &Event, context: &Context) -> HistoryRecord1 {
+pub fn history(event: &Event, context: &Context) -> HistoryRecord1 {
     let phase = phase_of(event);
     let kind = if phase.is_some() { "PhaseUpdate" } else { "Event" };
     let spec = match phase {
@@ -67,11 +67,7 @@ pub(crate) fn history(event: &Event, context: &Context) -> HistoryRecord1 {
 }
 
 /// What is known of an asset's past: who made it, and who changed it last.
-pub(crate) fn asset_history(
-    object: &Object,
-    updates: u64,
-    context: &Context,
-) -> Vec<HistoryRecord1> {
+pub fn asset_history(object: &Object, updates: u64, context: &Context) -> Vec<HistoryRecord1> {
     let record = |number: u64, (at, reason, message): (Instant, &str, String)| {
         let event = Event2 {
             id: format!("{}-{number}", object.id),
@@ -137,7 +133,7 @@ mod tests {
         let context = Context {
             cluster_id: "c".to_owned(),
             cluster_name: "local".to_owned(),
-            origins: gateway::Origins { server: String::new(), domain: String::new() },
+            origins: crate::Origins { server: String::new(), domain: String::new() },
             now: Instant(0),
             outage: None,
         };

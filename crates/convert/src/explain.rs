@@ -7,7 +7,7 @@ use units::Instant;
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
 /// Why a workload is where it is.
-pub(crate) fn explanation(
+pub fn explanation(
     view: &WorkloadView,
     project: Option<&ProjectView>,
     events: Vec<LiveEvent>,
@@ -34,7 +34,7 @@ pub(crate) fn explanation(
 }
 
 /// Why it waits, at length.
-pub(crate) fn diagnosis(found: &sched::Diagnosis, now: Instant) -> Diagnosis {
+pub fn diagnosis(found: &sched::Diagnosis, now: Instant) -> Diagnosis {
     let searches = found
         .searches
         .iter()

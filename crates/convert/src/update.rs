@@ -27,7 +27,7 @@ const CHANGEABLE: [&str; 7] = [
 
 /// Refuses a change of a workload of this name from one specification to another if it concerns a
 /// field that cannot change. To give such a field the value it has is no change.
-pub(crate) fn check_changeable(
+pub fn check_changeable(
     name: &str,
     of_manifest: bool,
     now: &WorkloadSpec,
@@ -49,7 +49,7 @@ pub(crate) fn check_changeable(
 }
 
 /// What to change, from the fields that can.
-pub(crate) fn change(asked: WorkloadSpec) -> Result<WorkloadChange, Fault> {
+pub fn change(asked: WorkloadSpec) -> Result<WorkloadChange, Fault> {
     let class = asked.priority_class.as_deref().map(Class::named).transpose();
     let class = class.map_err(|why| Fault::field("spec.priorityClass", why))?;
     let given = asked.labels.unwrap_or_default();

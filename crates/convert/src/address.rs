@@ -21,13 +21,25 @@ const BY_ID: (&str, &str) = ("inference", "id");
 
 /// Whose a host is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub enum Whose {
     /// The server's, as far as that is known here.
     Server,
     /// Of a port of a workload, if there is one of these names.
-    Workload { project: String, name: String, port: u16 },
+    Workload {
+        /// Name of its project.
+        project: String,
+        /// Its name.
+        name: String,
+        /// The port.
+        port: u16,
+    },
     /// Of an inference, if there is one of these names.
-    Inference { project: String, name: String },
+    Inference {
+        /// Name of its project.
+        project: String,
+        /// Its name.
+        name: String,
+    },
     /// Of the inference of this id, if there is one.
     InferenceById(Uuid),
     /// Of no workload, among the hosts of workloads.
@@ -35,7 +47,7 @@ pub(crate) enum Whose {
 }
 
 /// Whose this host is, without its port, below the domain of workloads.
-pub(crate) fn whose(host: &str, domain: &str) -> Whose {
+pub fn whose(host: &str, domain: &str) -> Whose {
     let host = host.to_ascii_lowercase();
     let host = host.strip_suffix('.').unwrap_or(&host);
     let below = host.strip_suffix(domain).and_then(|below| below.strip_suffix('.'));
@@ -130,7 +142,7 @@ impl Origins {
     }
 
     /// The address of an inference of these names, without a path; none if they make no label.
-    pub(crate) fn of_inference_named(&self, project: &str, name: &str) -> Option<String> {
+    pub fn of_inference_named(&self, project: &str, name: &str) -> Option<String> {
         Some(self.at(&label_of(&[name, project]).ok()?))
     }
 

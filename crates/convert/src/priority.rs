@@ -9,14 +9,16 @@ const NON_PREEMPTIBLE_FROM: u32 = 100;
 
 /// A priority class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Class {
-    pub(crate) name: &'static str,
-    pub(crate) value: u32,
+pub struct Class {
+    /// Its name.
+    pub name: &'static str,
+    /// The higher, the sooner.
+    pub value: u32,
 }
 
 impl Class {
     /// The class of a kind of workload that names none.
-    pub(crate) const fn default_of(kind: WorkloadKind) -> Self {
+    pub const fn default_of(kind: WorkloadKind) -> Self {
         match kind {
             WorkloadKind::Training | WorkloadKind::Distributed => Self { name: "train", value: 50 },
             WorkloadKind::Inference => Self { name: "inference", value: 125 },
@@ -25,12 +27,12 @@ impl Class {
     }
 
     /// All of them, the lowest first.
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
+    pub fn all() -> impl Iterator<Item = Self> {
         CLASSES.iter().map(|&(name, value)| Self { name, value })
     }
 
     /// The class of this name; otherwise what is allowed.
-    pub(crate) fn named(name: &str) -> Result<Self, String> {
+    pub fn named(name: &str) -> Result<Self, String> {
         let found = CLASSES.iter().find(|(known, _)| *known == name);
         found.map(|&(name, value)| Self { name, value }).ok_or_else(|| {
             let known: Vec<&str> = CLASSES.iter().map(|(known, _)| *known).collect();
@@ -39,7 +41,7 @@ impl Class {
     }
 
     /// Whether a workload of this class may be evicted when it does not say.
-    pub(crate) const fn preemptible(self) -> bool {
+    pub const fn preemptible(self) -> bool {
         self.value < NON_PREEMPTIBLE_FROM
     }
 }
