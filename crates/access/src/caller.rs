@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use auth::{Action, Claims, Principal, Resource, Role};
 use axum::http::StatusCode;
-use control::view::{View, WorkloadKind, WorkloadView};
+use control::view::{OrgUnit, ProjectView, View, WorkloadKind, WorkloadView};
 use control::{AuditDetail, Object, Scope};
 use http_kit::{Fault, Origin};
 use units::Instant;
@@ -254,6 +254,18 @@ impl Caller {
         Sight::Of(view.projects.keys().filter(seen).copied().collect())
     }
 
+    /// The departments that the caller may see.
+    pub fn departments<'a>(&self, view: &'a View) -> impl Iterator<Item = &'a OrgUnit> {
+        let seen = |id| self.may(Action::Read, Resource::Department, Scope::Department(id));
+        view.departments.values().map(AsRef::as_ref).filter(move |department| seen(department.id))
+    }
+
+    /// The projects that the caller may see.
+    pub fn projects<'a>(&self, view: &'a View) -> impl Iterator<Item = &'a ProjectView> + use<'a> {
+        let sight = self.sight(Resource::Project, view);
+        view.projects.values().map(AsRef::as_ref).filter(move |project| sight.has(project.unit.id))
+    }
+
     /// Whether the caller may give somebody a role in a scope: nobody gives what it does not have.
     pub fn may_give(&self, role: &Role, scope: Scope) -> bool {
         let covers =
@@ -284,8 +296,6 @@ pub fn in_words(scope: Scope) -> String {
 
 #[cfg(test)]
 mod tests {
-    use control::view::ProjectView;
-
     use super::*;
 
     fn in_department(project: u64, department_id: u64) -> (u64, Arc<ProjectView>) {

@@ -22,7 +22,7 @@ use units::Instant;
 pub use authenticator::{Authenticator, Refusal, until_revoked, while_caller};
 pub use caller::{Caller, Grant, OWN_PASSWORD, Sight, audit_detail, in_words, resource_of};
 pub use objects::{Family, Item};
-pub use scopes::{Ids, NamedScope, find_workload, project_id, workload_id};
+pub use scopes::{Ids, NamedScope, find_of_kind, find_workload, project_id, workload_id};
 
 /// Which role a route needs: one that allows this to that, there.
 pub type Need = (Action, Resource, Where);

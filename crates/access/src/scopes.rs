@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api_types::ScopeType;
 use axum::http::StatusCode;
 use control::Scope;
-use control::view::{View, WorkloadView};
+use control::view::{View, WorkloadKind, WorkloadView};
 use http_kit::Fault;
 use uuid::Uuid;
 
@@ -35,6 +35,12 @@ impl Backend {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses an id in an address that is not that of the cluster.
+    pub fn must_be_cluster(&self, id: &str) -> Result<(), Fault> {
+        let own = self.control.cluster().uuid.to_string() == id;
+        if own { Ok(()) } else { Err(Fault::no_such("cluster", id)) }
     }
 
     /// The scope that a request names; it must exist. `path` is where its fields are: `meta.`.
@@ -198,4 +204,17 @@ pub fn workload_id(text: &str) -> Result<Uuid, Fault> {
 pub fn find_workload(view: &View, id: &str) -> Result<Arc<WorkloadView>, Fault> {
     let parsed = workload_id(id)?;
     view.workloads.get(&parsed).cloned().ok_or_else(|| Fault::no_such("workload", id))
+}
+
+/// The workload with this id, if it is of this kind.
+pub fn find_of_kind(view: &View, kind: WorkloadKind, id: &str) -> Result<Arc<WorkloadView>, Fault> {
+    let name = match kind {
+        WorkloadKind::Training => "training",
+        WorkloadKind::Workspace => "workspace",
+        WorkloadKind::Distributed => "distributed workload",
+        WorkloadKind::Inference => "inference",
+    };
+    let parsed = id.parse().map_err(|_| Fault::no_such(name, id))?;
+    let found = view.workloads.get(&parsed).cloned();
+    found.filter(|found| found.spec.kind == kind).ok_or_else(|| Fault::no_such(name, id))
 }

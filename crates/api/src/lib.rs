@@ -12,8 +12,6 @@
 mod assets;
 mod bounds;
 mod forecast;
-mod metrics;
-mod monitoring;
 mod mounts;
 mod orders;
 mod policy;
@@ -21,21 +19,20 @@ mod routes;
 mod templates;
 #[cfg(test)]
 mod texts;
-mod usage;
 mod what_if;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use access::{Backend, Caller, Family};
+use access::{Backend, Caller};
 use axum::extract::FromRef;
 use control::view::WorkloadView;
 use convert::Origins;
 use gateway::Gateway;
 use http_kit::{Hosts, Proxies, Shutdown};
 use iam::{Iam, LoginProvider};
-use monitoring::Monitor;
 use orders::Orders;
+use telemetry::Telemetry;
 use tokio::sync::Semaphore;
 
 pub use assets::reseal;
@@ -105,10 +102,8 @@ pub(crate) struct Server {
     pub(crate) shutdown: Shutdown,
     /// Forecasts being made at a time.
     pub(crate) forecasting: Arc<Semaphore>,
-    /// What Prometheus scrapes.
-    pub(crate) monitor: Monitor,
-    /// Scrapes being answered at a time.
-    pub(crate) scraping: Arc<Semaphore>,
+    /// What is measured, and what was.
+    pub(crate) telemetry: Arc<Telemetry>,
     /// Workloads in the orders in which they are listed.
     pub(crate) orders: Orders,
 }
@@ -136,6 +131,12 @@ impl FromRef<Shared> for Arc<Gateway> {
     }
 }
 
+impl FromRef<Shared> for Arc<Telemetry> {
+    fn from_ref(server: &Shared) -> Self {
+        server.telemetry.clone()
+    }
+}
+
 impl From<State> for Shared {
     fn from(state: State) -> Self {
         let backend = Backend { control: state.control, clock: state.clock };
@@ -153,12 +154,12 @@ impl From<State> for Shared {
         let gateway = Gateway::new(
             (backend.clone(), iam.clone()),
             state.serving,
-            origins,
+            origins.clone(),
             state.shutdown.clone(),
             Box::new(may_enter),
         );
         Self(Arc::new(Server {
-            monitor: Monitor::new(&backend.control, backend.clock.clone()),
+            telemetry: Arc::new(Telemetry::new(backend.clone(), origins)),
             backend,
             iam,
             gateway: Arc::new(gateway),
@@ -168,7 +169,6 @@ impl From<State> for Shared {
             url_is_public: state.url_is_public,
             shutdown: state.shutdown,
             forecasting: Arc::new(Semaphore::new(1)),
-            scraping: Arc::new(Semaphore::new(1)),
             orders: Orders::default(),
         }))
     }
@@ -183,15 +183,6 @@ impl std::ops::Deref for Server {
 
 impl Server {
     pub(crate) fn context(&self) -> convert::Context {
-        let (cluster, view) = (self.control.cluster(), self.control.view());
-        let named = view.objects.shelf(<convert::ClusterName as Family>::KIND);
-        let named = named.and_then(|named| named.values().next()).map(|named| &named.name);
-        convert::Context {
-            cluster_id: cluster.uuid.to_string(),
-            origins: self.gateway.origins.clone(),
-            cluster_name: named.unwrap_or(&cluster.name).clone(),
-            now: self.now(),
-            outage: self.control.outage(),
-        }
+        convert::Context::new(&self.backend, &self.gateway.origins)
     }
 }

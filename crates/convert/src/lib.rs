@@ -26,6 +26,7 @@ mod update;
 mod urls;
 mod workload;
 
+use access::{Backend, Family as _};
 use http_kit::Fault;
 use units::Instant;
 
@@ -73,6 +74,23 @@ pub struct Context {
 /// What is wrong with a specification, as a change says it.
 pub fn refusal(fault: Fault) -> control::Error {
     control::Error::Invalid { field: "spec", message: fault.message }
+}
+
+impl Context {
+    /// As of now, for a server that is reached there.
+    #[must_use]
+    pub fn new(backend: &Backend, origins: &Origins) -> Self {
+        let (cluster, view) = (backend.control.cluster(), backend.control.view());
+        let named = view.objects.shelf(ClusterName::KIND);
+        let named = named.and_then(|named| named.values().next()).map(|named| &named.name);
+        Self {
+            cluster_id: cluster.uuid.to_string(),
+            origins: origins.clone(),
+            cluster_name: named.unwrap_or(&cluster.name).clone(),
+            now: backend.now(),
+            outage: backend.control.outage(),
+        }
+    }
 }
 
 /// A count that is not 0.

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 29] = [
+const MAY_USE: [(&str, &[&str]); 30] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -47,6 +47,7 @@ const MAY_USE: [(&str, &[&str]); 29] = [
         ],
     ),
     ("convert", &["units", "sched", "engine", "control", "http-kit", "access", "api-types"]),
+    ("telemetry", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
     (
         "api",
@@ -62,6 +63,7 @@ const MAY_USE: [(&str, &[&str]); 29] = [
             "convert",
             "iam",
             "gateway",
+            "telemetry",
             "api-types",
         ],
     ),

@@ -107,8 +107,7 @@ impl Unit for OrgUnit {
     }
 
     fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self> {
-        let seen = |id| caller.may(Read, Resource::Department, Scope::Department(id));
-        view.departments.values().map(AsRef::as_ref).filter(move |department| seen(department.id))
+        caller.departments(view)
     }
 
     /// An empty list is the way back to having been given nothing.

@@ -24,7 +24,7 @@ use tokio::sync::broadcast::error::RecvError;
 use utoipa::openapi::schema::Type;
 
 use crate::Shared;
-use crate::monitoring::Watcher;
+use telemetry::Watcher;
 
 /// How often a silent stream says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -55,7 +55,7 @@ pub(super) async fn stream(
     let cursor = asked.unwrap_or_else(|| state.control.view().event_seq);
     let shutdown = state.shutdown.clone();
     let revoked = until_revoked(state.iam.clone(), caller.clone());
-    let _watcher = state.monitor.http.watcher();
+    let _watcher = state.telemetry.watcher();
     let ready = VecDeque::new();
     let reader = Reader { state, caller, live, cursor, ready, behind: true, _watcher };
     let events = stream::unfold(reader, |mut reader| async move {

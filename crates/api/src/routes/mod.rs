@@ -8,22 +8,18 @@ mod departments;
 mod download;
 mod events;
 mod inferences;
-mod metrics;
 mod missing;
 mod org;
 mod own;
 mod policy;
 mod pools;
 mod projects;
-mod prometheus;
 mod properties;
-mod telemetry;
 mod templates;
 mod tenant;
 mod topologies;
 mod typed;
 mod units;
-mod usage;
 mod v2;
 mod volumes;
 mod welcome;
@@ -43,19 +39,19 @@ use control::view::NodeView;
 use http_kit::openapi::{self, delete as del, get, post, put};
 use http_kit::{Fault, check_host, limit_time, name_one_host, note_origin, panicked};
 use iam::{authenticate, authorise};
+use telemetry::{Routes, trace};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::monitoring::{Routes, trace};
 use crate::{Shared, State};
 
 /// Everything this server answers.
 pub fn router(state: State) -> Router {
     let (hosts, proxies) = (Arc::new(state.hosts.clone()), Arc::new(state.proxies.clone()));
     let state = Shared::from(state);
-    let (server, iam, gateway) = (Arc::clone(&state), state.iam.clone(), state.gateway.clone());
+    let (iam, gateway) = (state.iam.clone(), state.gateway.clone());
     let table = table();
-    let traced = (server.clone(), Arc::new(Routes::new(&table)));
-    let backend = server.backend.clone();
+    let traced = (state.telemetry.clone(), Arc::new(Routes::new(&table, &gateway::FORMER_ROUTES)));
+    let backend = state.backend.clone();
     let (mut open, mut with_token, mut patient) = (Router::new(), Router::new(), Router::new());
     for route in table {
         let (group, serve) = match (route.access, route.patient) {
@@ -99,6 +95,7 @@ fn table() -> Vec<Route<Shared>> {
     let mut all = Vec::new();
     all.extend(iam::routes());
     all.extend(gateway::routes());
+    all.extend(telemetry::routes());
     all.extend(organisation());
     all.extend(departments::routes());
     all.extend(projects::routes());
@@ -113,9 +110,6 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(templates::routes());
     all.extend(properties::routes());
     all.extend(policy::routes());
-    all.extend(metrics::routes());
-    all.extend(telemetry::routes());
-    all.extend(usage::routes());
     all.extend(own_routes());
     all.extend(volumes::routes());
     all.extend(config_maps::routes());
@@ -235,7 +229,6 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
     ];
     let server = [health, described, page, down, status, snapshot, asked, stream, labels];
     let own = server.into_iter().chain(drills).chain(of_workload);
-    let own = own.chain([prometheus::route()]);
     own.map(|route| route.of("Elastane"))
 }
 

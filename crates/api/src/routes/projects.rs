@@ -111,8 +111,7 @@ impl Unit for ProjectView {
     }
 
     fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self> {
-        let sight = caller.sight(Resource::Project, view);
-        view.projects.values().map(AsRef::as_ref).filter(move |project| sight.has(project.unit.id))
+        caller.projects(view)
     }
 
     fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {

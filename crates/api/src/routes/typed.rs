@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access::{Caller, Route, Where, resource_of};
+use access::{Caller, Route, Where, find_of_kind, resource_of};
 use api_types::{
     CreationRequest, InferenceUpdateRequest, SOURCE_HEADER, Training1, WorkloadSpec as Asked,
 };
@@ -181,29 +181,12 @@ pub(super) fn accepted(state: &Shared, view: &WorkloadView) -> Answer {
     Ok(Accepted(convert::typed(view, &state.context())))
 }
 
-/// The workload with this id, if it is of this kind.
-pub(super) fn find(
-    state: &Shared,
-    kind: WorkloadKind,
-    id: &str,
-) -> Result<Arc<WorkloadView>, Fault> {
-    let name = match kind {
-        WorkloadKind::Training => "training",
-        WorkloadKind::Workspace => "workspace",
-        WorkloadKind::Distributed => "distributed workload",
-        WorkloadKind::Inference => "inference",
-    };
-    let parsed = id.parse().map_err(|_| Fault::no_such(name, id))?;
-    let found = state.control.view().workloads.get(&parsed).cloned();
-    found.filter(|view| view.spec.kind == kind).ok_or_else(|| Fault::no_such(name, id))
-}
-
 pub(super) async fn read(
     FromState(state): FromState<Shared>,
     Extension(kind): Extension<WorkloadKind>,
     Path(id): Path<String>,
 ) -> Result<Json<Training1>, Fault> {
-    Ok(Json(convert::typed(&*find(&state, kind, &id)?, &state.context())))
+    Ok(Json(convert::typed(&*find_of_kind(&state.control.view(), kind, &id)?, &state.context())))
 }
 
 async fn update(
@@ -213,7 +196,7 @@ async fn update(
     Path(id): Path<String>,
     Body(request): Body<InferenceUpdateRequest>,
 ) -> Answer {
-    let view = find(&state, kind, &id)?;
+    let view = find_of_kind(&state.control.view(), kind, &id)?;
     let view = changed(&state, &caller, &view, request.spec).await?;
     accepted(&state, &view)
 }
@@ -250,7 +233,7 @@ pub(super) async fn delete(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Answer {
-    let id = find(&state, kind, &id)?.id;
+    let id = find_of_kind(&state.control.view(), kind, &id)?.id;
     let view = state.asked_by(&caller).delete_workload(&caller.subject, id).await?;
     accepted(&state, &view)
 }
@@ -261,7 +244,7 @@ async fn suspend(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Answer {
-    let id = find(&state, kind, &id)?.id;
+    let id = find_of_kind(&state.control.view(), kind, &id)?.id;
     let view = state.asked_by(&caller).suspend(&caller.subject, id).await?;
     accepted(&state, &view)
 }
@@ -272,7 +255,7 @@ async fn resume(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Answer {
-    let id = find(&state, kind, &id)?.id;
+    let id = find_of_kind(&state.control.view(), kind, &id)?.id;
     let view = state.asked_by(&caller).resume(&caller.subject, id).await?;
     accepted(&state, &view)
 }

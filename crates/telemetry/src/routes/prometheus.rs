@@ -7,21 +7,23 @@ use auth::Action::Read;
 use auth::Resource;
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::State as FromState;
+use axum::extract::{FromRef, State as FromState};
 use axum::http::{HeaderMap, HeaderValue, header};
 use control::Scope;
 use http_kit::openapi::get;
 use http_kit::{Fault, PlainText};
 
-use crate::Shared;
+use super::Shared;
 use crate::monitoring::{Extent, Format};
 
-pub(super) fn route() -> Route<Shared> {
-    get("/metrics", "get_gauges", "Metrics as of now, for Prometheus", read).needs(
-        Read,
-        Resource::Nodes,
-        Where::Anywhere,
-    )
+pub(super) fn route<S>() -> Route<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
+    get("/metrics", "get_gauges", "Metrics as of now, for Prometheus", read)
+        .needs(Read, Resource::Nodes, Where::Anywhere)
+        .of("Elastane")
 }
 
 async fn read(

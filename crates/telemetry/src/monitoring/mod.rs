@@ -24,7 +24,8 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use cluster::Cluster;
-pub(crate) use http::{Http, Routes, Watcher, trace};
+pub(crate) use http::Http;
+pub use http::{Routes, Watcher, trace};
 use process::Process;
 
 /// What all names but those of the process begin with.

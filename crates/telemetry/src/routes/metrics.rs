@@ -2,31 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use access::{Caller, Route, Where, find_workload};
+use access::{Caller, Route, Where, find_of_kind, find_workload};
 use api_types::{
     GroupedMeasurementGroup, GroupedMeasurementResponse, GroupedMetricsResponse,
     MeasurementResponse, MetricsResponse,
 };
 use auth::Action::Read;
 use auth::Resource;
-use axum::extract::{Path, State as FromState};
+use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use control::Subject;
-use control::view::{OrgUnit, PoolView, ProjectView, View, WorkloadKind};
+use control::view::{PoolView, View, WorkloadKind};
 use http_kit::Fault;
 use http_kit::openapi::get;
 
-use super::org::is_own;
-use super::typed;
-use super::units::Unit as _;
-use crate::Shared;
+use super::Shared;
 use crate::metrics::{
     MetricsQuery, OfCluster, OfInference, OfNode, OfNodePool, OfOrgUnit, OfPod, OfReplica,
     OfWorkload, Points, measurements, together,
 };
 
 /// The routes of series.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     use Resource::{Cluster, Department, Inferences, NodePools, Nodes, Project, Workloads};
     let clusters = "/api/v1/clusters/{clusterUuid}/metrics";
     let pools = "/api/v1/clusters/{clusterUuid}/nodepools/{nodepoolName}/metrics";
@@ -115,7 +116,7 @@ async fn cluster(
     Path(id): Path<String>,
     query: MetricsQuery<OfCluster>,
 ) -> Result<Json<GroupedMetricsResponse>, Fault> {
-    is_own(&state, &id)?;
+    state.must_be_cluster(&id)?;
     let view = state.control.view();
     let pool = pool_of(&view, &query)?;
     let Some(key) = query.group else {
@@ -186,11 +187,11 @@ fn groups(view: &View, caller: &Caller, key: &str, pool: Option<&PoolView>) -> V
             all.into_iter().collect()
         }
         "Project" => {
-            let seen = ProjectView::seen(view, caller);
+            let seen = caller.projects(view);
             seen.map(|one| (one.unit.name.clone(), vec![project_in(one.unit.id, pool)])).collect()
         }
         "Department" => {
-            let seen = OrgUnit::seen(view, caller);
+            let seen = caller.departments(view);
             seen.map(|one| (one.name.clone(), vec![department_in(one.id, pool)])).collect()
         }
         _ => {
@@ -213,7 +214,7 @@ async fn node_pool(
     Path((cluster, pool)): Path<(String, String)>,
     query: MetricsQuery<OfNodePool>,
 ) -> Result<Json<MetricsResponse>, Fault> {
-    is_own(&state, &cluster)?;
+    state.must_be_cluster(&cluster)?;
     let view = state.control.view();
     let found = view.pools.iter().find(|one| one.name == pool);
     let found = found.ok_or_else(|| Fault::no_such("node pool", &pool))?;
@@ -260,7 +261,7 @@ async fn inference(
     Path(id): Path<String>,
     query: MetricsQuery<OfInference>,
 ) -> Result<Json<MetricsResponse>, Fault> {
-    let found = typed::find(&state, WorkloadKind::Inference, &id)?;
+    let found = find_of_kind(&state.control.view(), WorkloadKind::Inference, &id)?;
     series(&state, &Subject::Inference(found.id), &query).await
 }
 
@@ -271,7 +272,7 @@ async fn replica(
     query: MetricsQuery<OfReplica>,
 ) -> Result<Json<MetricsResponse>, Fault> {
     let view = state.control.view();
-    let found = typed::find(&state, WorkloadKind::Inference, &inference)?;
+    let found = find_of_kind(&state.control.view(), WorkloadKind::Inference, &inference)?;
     let revisions = found.revisions.iter().filter_map(|id| view.revisions.get(id));
     let found = revisions.flat_map(|own| &own.pods).find(|pod| pod.id.to_string() == id);
     let pod = found.ok_or_else(|| Fault::no_such("pod", &id))?;

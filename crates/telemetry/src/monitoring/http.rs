@@ -16,7 +16,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::Server;
+use crate::Telemetry;
 
 /// Requests that take longer to answer are told as warnings.
 const SLOW: Duration = Duration::from_secs(5);
@@ -42,16 +42,17 @@ pub(super) struct Served {
 
 /// Everything that is served, sorted: a label is a word of this list, whatever is asked for.
 #[derive(Debug)]
-pub(crate) struct Routes(Vec<Served>);
+pub struct Routes(Vec<Served>);
 
 impl Routes {
-    pub(crate) fn new<S>(table: &[Route<S>]) -> Self {
+    /// Those of the table, and former ones, which answer any method.
+    pub fn new<S>(table: &[Route<S>], former: &[&'static str]) -> Self {
         let own = table.iter().filter_map(|route| {
             let method = word(&route.method)?;
             Some(Served { path: route.path, method, may_be_slow: route.patient })
         });
-        let former = gateway::FORMER_ROUTES
-            .into_iter()
+        let former = former
+            .iter()
             .flat_map(|path| METHODS.map(|method| Served { path, method, may_be_slow: false }));
         let mut all: Vec<_> = own.chain(former).collect();
         all.sort_unstable();
@@ -122,7 +123,7 @@ impl Http {
 }
 
 /// A client of the stream of events.
-pub(crate) struct Watcher(Gauge);
+pub struct Watcher(Gauge);
 
 impl Drop for Watcher {
     fn drop(&mut self) {
@@ -159,19 +160,19 @@ const fn class(status: StatusCode) -> &'static str {
 }
 
 /// Gives a request its id, measures it, and writes its line into the log.
-pub(crate) async fn trace(
-    FromState((server, routes)): FromState<(Arc<Server>, Arc<Routes>)>,
+pub async fn trace(
+    FromState((telemetry, routes)): FromState<(Arc<Telemetry>, Arc<Routes>)>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let served = served(&server, &routes, &request);
+    let served = served(&telemetry, &routes, &request);
     let id = RequestId::of(&request);
     request.extensions_mut().insert(id.clone());
     // So that a program behind this server logs the id that the client gets.
     if let Ok(id) = HeaderValue::from_str(&id) {
         request.headers_mut().insert(REQUEST_ID, id);
     }
-    let mut open = server.monitor.http.begin(served);
+    let mut open = telemetry.monitor.http.begin(served);
     let mut response = next.run(request).await;
     open.status = class(response.status());
     log(served, response.status(), open.began.elapsed(), &id);
@@ -181,12 +182,12 @@ pub(crate) async fn trace(
     response
 }
 
-fn served(server: &Server, routes: &Routes, request: &Request) -> Served {
+fn served(telemetry: &Telemetry, routes: &Routes, request: &Request) -> Served {
     let host = host_of(request);
-    if convert::is_of_an_inference(host, &server.gateway.origins.domain) {
+    if convert::is_of_an_inference(host, &telemetry.origins.domain) {
         return OF_INFERENCES;
     }
-    if convert::is_of_a_workload(host, &server.gateway.origins.domain) {
+    if convert::is_of_a_workload(host, &telemetry.origins.domain) {
         return OF_WORKLOADS;
     }
     let path = request.extensions().get::<MatchedPath>();

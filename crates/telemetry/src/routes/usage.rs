@@ -6,7 +6,7 @@ use access::{Caller, Family, Item, Route, Where};
 use api_types::{GpuPrices, GpuUsage, GpuUsageRow, Micros};
 use auth::Action::{Read, Update};
 use auth::Resource;
-use axum::extract::{FromRequestParts, State as FromState};
+use axum::extract::{FromRef, FromRequestParts, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use units::Instant;
 use utoipa::openapi::schema::Type;
 
-use crate::Shared;
+use super::Shared;
 use crate::usage::{By, rows};
 
 const HOUR_MS: u64 = 3_600_000;
@@ -28,7 +28,11 @@ const MODEL_BYTES_MAX: usize = 200;
 const CURRENCY_BYTES_MAX: usize = 16;
 
 /// The routes of the ledger.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let (all, file) = ("/elastane/v1/usage", "/elastane/v1/usage/csv");
     let prices = "/elastane/v1/usage/prices";
     let of = Resource::Consumption;

@@ -9,21 +9,24 @@ use api_types::{
 };
 use auth::Action::Read;
 use auth::Resource;
-use axum::extract::State as FromState;
+use axum::extract::{FromRef, State as FromState};
 use axum::{Extension, Json};
-use control::view::{NodeView, OrgUnit, Phase, ProjectView, Share, Standing, View, WorkloadView};
+use control::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
 use control::{Look, Subject, of};
 use convert::{self, Context};
 use http_kit::openapi::get;
 use http_kit::{Fault, unknown_word};
 use units::{GPU_MILLIS, Instant, format_millis};
 
-use super::units::Unit as _;
-use crate::Shared;
+use super::Shared;
 use crate::metrics::{TelemetryFamily, TelemetryQuery};
 
 /// The routes of values as of now.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let paths = [
         "/api/v1/nodes/telemetry",
         "/api/v1/workloads/telemetry",
@@ -346,7 +349,8 @@ async fn projects(
     let (view, context) = (state.control.view(), state.context());
     check_filters(&state, &query, &view)?;
     let department = department_filter(&query)?;
-    let counted = ProjectView::seen(&view, &caller)
+    let counted = caller
+        .projects(&view)
         .filter(|project| department.is_none_or(|id| project.department_id == id));
     let in_pools =
         counted.flat_map(|project| project.unit.pools.iter().map(move |pool| (project, pool)));
@@ -383,8 +387,8 @@ async fn departments(
     let (view, context) = (state.control.view(), state.context());
     check_filters(&state, &query, &view)?;
     let only = department_filter(&query)?;
-    let counted = OrgUnit::seen(&view, &caller)
-        .filter(|department| only.is_none_or(|id| department.id == id));
+    let counted =
+        caller.departments(&view).filter(|department| only.is_none_or(|id| department.id == id));
     let in_pools =
         counted.flat_map(|department| department.pools.iter().map(move |pool| (department, pool)));
     let in_pools = in_pools.filter(|(_, pool)| asked_for(&query, &pool.id, &pool.name));
