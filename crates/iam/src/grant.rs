@@ -1,15 +1,14 @@
 //! Tokens for credentials. Owns: the grants, and that guessing is slow.
 
-use access::{Caller, Family, Item, audit_detail};
+use access::audit_detail;
 use api_types::{TokenRequest, TokenResponse};
-use auth::{Granted, Identity, PasswordHash, Principal, fingerprint, secret_matches};
-use axum::http::StatusCode;
-use control::Scope;
+use auth::{Identity, PasswordHash, Principal, fingerprint, secret_matches};
 use http_kit::{Fault, Origin};
 
 use crate::Iam;
 use crate::limit::Who;
-use crate::subjects::{AccessKey, Login, ServiceAccount, User};
+use crate::logins::{logged_in, response, wrong, wrong_secret};
+use crate::subjects::{AccessKey, ServiceAccount};
 use crate::{provider, session};
 
 const WRONG_CLIENT: &str =
@@ -46,22 +45,6 @@ pub(crate) async fn grant(
         control.record(&units::shown(&name), "token.grant", "", &fault.message);
     }
     outcome
-}
-
-pub(super) fn wrong(why: &str) -> Fault {
-    Fault::new(StatusCode::UNAUTHORIZED, why)
-}
-
-/// The answer to a wrong secret of a program or session. A right one is never refused because of
-/// wrong ones: nobody guesses 256 random bits. What tries without end is told to slow down.
-pub(super) fn wrong_secret(iam: &Iam, name: &str, origin: &Origin, why: &str) -> Fault {
-    let who = Who { name, address: &origin.address, known: false };
-    iam.wrong_secrets.count(who, iam.now()).map_or_else(Fault::too_many, |()| wrong(why))
-}
-
-pub(super) fn response(granted: Granted, refresh_token: Option<String>) -> TokenResponse {
-    let (access_token, expires_in) = (granted.token, granted.expires_in_s);
-    TokenResponse { access_token, expires_in, refresh_token }
 }
 
 /// A program, by client id and secret.
@@ -116,56 +99,4 @@ async fn password(
     let matches = iam.matches(who, hash, password).await?;
     let user = user.filter(|_| matches).ok_or_else(|| wrong(WRONG_PASSWORD))?;
     session::begin(iam, &user, (false, password_mark), origin).await
-}
-
-/// Remembers when somebody got a token; the audit log has it with that.
-pub(super) async fn logged_in(
-    iam: &Iam,
-    principal: &Principal,
-    name: &str,
-    origin: &Origin,
-) -> Result<(), Fault> {
-    let by_program = !matches!(principal, Principal::User(_));
-    let caller = Caller { by_program, ..Caller::new(principal.clone(), name, origin.clone()) };
-    let (owner, at_ms) = (principal.to_string(), iam.now().0);
-    let address = origin.address.clone();
-    let Some(before) = iam.login_of(&owner) else {
-        let login = Login { at_ms, address, networks_before: Vec::new() };
-        let made = iam.make_owned(&caller, Scope::Tenant, &owner, name, &login).await;
-        // Somebody else may have logged in as the same at this moment.
-        return match made {
-            Err(fault) if fault.status != StatusCode::CONFLICT => Err(fault),
-            _ => Ok(()),
-        };
-    };
-    let note = move |_: &mut String, login: &mut Login| {
-        login.at_ms = login.at_ms.max(at_ms);
-        login.came_from(&address);
-        Ok(())
-    };
-    iam.change(&caller, &before.object.id, note).await.map(drop)
-}
-
-impl Iam {
-    /// The user with this name.
-    pub(crate) fn user_named(&self, name: &str) -> Result<Option<Item<User>>, Fault> {
-        let view = self.control.view();
-        let mut users = view.objects.shelf(User::KIND).into_iter().flat_map(|all| all.values());
-        let found = users.find(|user| user.name == name);
-        Ok(found.map(Item::of).transpose()?)
-    }
-
-    /// The service account with this name, which older programs have for its id.
-    fn account_named(&self, name: &str) -> Option<Item<ServiceAccount>> {
-        let view = self.control.view();
-        let mut all = view.objects.shelf(ServiceAccount::KIND)?.values();
-        Item::of(all.find(|account| account.name == name)?).ok()
-    }
-
-    /// When and where a principal, `user/<id>`, got its last token.
-    fn login_of(&self, owner: &str) -> Option<Item<Login>> {
-        let view = self.control.view();
-        let mut logins = view.objects.shelf(Login::KIND)?.values();
-        Item::of(logins.find(|login| login.owner == owner)?).ok()
-    }
 }

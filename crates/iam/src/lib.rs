@@ -10,6 +10,7 @@ mod grant;
 mod guard;
 mod hashing;
 mod limit;
+mod logins;
 mod provider;
 mod routes;
 mod rules;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use units::Instant;
 
 use crate::Iam;
-use crate::grant::{logged_in, response, wrong, wrong_secret};
+use crate::logins::{logged_in, response, wrong, wrong_secret};
 use crate::subjects::{Account, User};
 
 /// How long a session lasts after its last refresh.

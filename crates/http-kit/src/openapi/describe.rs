@@ -19,10 +19,12 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
 
-use crate::{
-    Accepted, Attachment, Binary, Body, Created, Fault, Html, JsonText, NoContent, PlainText, Row,
-    Rows, Switched,
+use crate::answer::{
+    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Rows, Switched,
 };
+use crate::body::Body;
+use crate::fault::Fault;
+use crate::row::Row;
 
 /// What is known of an operation.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use utoipa::ToSchema;
 
 use super::describe::{Described, Description};
-use crate::list::Row;
+use crate::row::Row;
 
 /// What a request needs to bring along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
