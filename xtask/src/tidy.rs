@@ -1,6 +1,7 @@
 //! The rules of the code base that no compiler knows. Owns: running them and reporting what broke.
 //! Refuses to know: how to repair anything.
 
+mod circles;
 mod codes;
 mod layers;
 mod links;
@@ -69,6 +70,7 @@ fn check(tree: &Tree, packages: &Packages) -> Vec<Fault> {
     let mut faults = layers::check(packages);
     faults.extend(purity::check(tree, packages));
     faults.extend(size::check(tree));
+    faults.extend(circles::check(tree));
     faults.extend(text::check(tree));
     faults.extend(codes::check(tree));
     faults.extend(links::check(tree));

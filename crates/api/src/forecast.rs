@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use api_types::StartEstimate;
 use control::view::{Phase, View, WorkloadKind, WorkloadView};
+use http_kit::{Fault, aside};
 use sim::Forecast;
 use sim::scenario::Scenario;
 use sim::scenario::amount::Span;
 use units::Instant;
 
 use crate::Server;
-use crate::edge::Fault;
-use crate::identity::aside;
 
 /// How long an estimate waits for its turn: an explanation is of use without it.
 const TURN_WAIT: Duration = Duration::from_secs(2);

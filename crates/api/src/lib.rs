@@ -9,53 +9,35 @@
 //! decided, stored or run. The published routes lie under `/api/v1`, our own under
 //! `/elastane/v1`.
 
-mod access;
 mod assets;
+mod bounds;
 mod changes;
-mod connections;
-mod convert;
-mod edge;
 mod forecast;
-mod gateway;
-mod identity;
-mod manifest;
-mod metrics;
-mod monitoring;
 mod mounts;
-mod objects;
-mod openapi;
 mod orders;
 mod policy;
 mod routes;
-mod scopes;
-mod serve;
 mod templates;
 #[cfg(test)]
 mod texts;
-mod tls;
-mod urls;
-mod usage;
-mod visits;
 mod what_if;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use access::RuleIndex;
-use identity::{Asking, Failures, Most, Turns};
-use monitoring::Monitor;
+use access::{Backend, Caller};
+use axum::extract::FromRef;
+use control::view::WorkloadView;
+use convert::Origins;
+use gateway::Gateway;
+use http_kit::{Hosts, Proxies, Shutdown};
+use iam::{Iam, LoginProvider};
 use orders::Orders;
+use telemetry::Telemetry;
 use tokio::sync::Semaphore;
-use units::Instant;
-use visits::Visits;
 
 pub use assets::reseal;
-pub use connections::Limits;
-pub use edge::{Hosts, Proxies};
-pub use identity::LoginProvider;
 pub use routes::router;
-pub use serve::{Shutdown, serve, serve_within};
-pub use tls::{Tls, TlsError};
 pub use what_if::{as_in_a_scenario, workload_asked_for};
 
 /// Opens what credentials keep, for the dispatcher.
@@ -66,6 +48,9 @@ pub fn unseal(vault: auth::Vault) -> control::Unseal {
         serde_json::from_slice(&text).map_err(|_| auth::Sealed::Damaged.to_string())
     })
 }
+
+/// Says that this crate says how something is listed.
+pub(crate) struct Listed;
 
 /// What the handlers work with.
 #[derive(Clone)]
@@ -99,99 +84,106 @@ pub struct State {
     pub shutdown: Shutdown,
 }
 
-/// The state with what lives as long as the server.
+/// The state, with what lives as long as the server.
 pub(crate) struct Server {
-    state: State,
-    /// What each subject was given.
-    rules: Mutex<Arc<RuleIndex>>,
-    /// Wrong passwords of people.
-    pub(crate) wrong_passwords: Failures,
-    /// Wrong secrets of programs and sessions.
-    pub(crate) wrong_secrets: Failures,
-    /// Refused logins at the provider.
-    pub(crate) wrong_logins: Failures,
-    /// Refusals written to the audit log.
-    pub(crate) refusals: Failures,
-    /// Who is at a pod now.
-    pub(crate) visits: Arc<Visits>,
-    /// Who may come to ports of workloads in a browser.
-    pub(crate) passes: urls::Passes,
+    backend: Backend,
+    /// Who may ask.
+    pub(crate) iam: Arc<Iam>,
+    /// Seals what credentials keep.
+    pub(crate) vault: auth::Vault,
+    /// The researcher's program, to be downloaded.
+    pub(crate) client_program: Option<PathBuf>,
+    /// What leads into workloads.
+    pub(crate) gateway: Arc<Gateway>,
+    /// Where this server is reached.
+    pub(crate) url: String,
+    /// Whether that is a public address.
+    pub(crate) url_is_public: bool,
+    /// Told when the server is to stop.
+    pub(crate) shutdown: Shutdown,
     /// Forecasts being made at a time.
     pub(crate) forecasting: Arc<Semaphore>,
-    /// Who may hash a password now.
-    pub(crate) turns: Turns,
-    /// Who may ask the login provider now.
-    pub(crate) asking: Asking,
-    /// What Prometheus scrapes.
-    pub(crate) monitor: Monitor,
-    /// Scrapes being answered at a time.
-    pub(crate) scraping: Arc<Semaphore>,
+    /// What is measured, and what was.
+    pub(crate) telemetry: Arc<Telemetry>,
     /// Workloads in the orders in which they are listed.
     pub(crate) orders: Orders,
 }
 
-impl From<State> for Server {
-    fn from(state: State) -> Self {
-        let monitor = Monitor::new(&state.control, state.clock.clone());
-        Self {
-            state,
-            monitor,
-            scraping: Arc::new(Semaphore::new(1)),
-            rules: Mutex::default(),
-            wrong_passwords: Failures::new(Most::PASSWORDS),
-            wrong_secrets: Failures::new(Most::SECRETS),
-            wrong_logins: Failures::new(Most::LOGINS),
-            refusals: Failures::new(Most::REFUSALS),
-            visits: Arc::default(),
-            passes: urls::Passes::default(),
-            forecasting: Arc::new(Semaphore::new(1)),
-            turns: Turns::default(),
-            asking: Asking::default(),
-            orders: Orders::default(),
-        }
+/// What the handlers get. Those of a capability get its part.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Server>);
+
+impl std::ops::Deref for Shared {
+    type Target = Arc<Server>;
+    fn deref(&self) -> &Arc<Server> {
+        &self.0
     }
 }
 
-impl Server {
-    /// What each subject was given, as of now. Made anew only when a rule has changed.
-    pub(crate) fn rules(&self) -> Arc<RuleIndex> {
-        let view = self.control.view();
-        let now = view.objects.shelf(<access::AccessRule as objects::Family>::KIND);
-        let mut index = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        if !index.is_of(now) {
-            *index = Arc::new(RuleIndex::new(now));
-        }
-        index.clone()
+impl FromRef<Shared> for Arc<Iam> {
+    fn from_ref(server: &Shared) -> Self {
+        server.iam.clone()
+    }
+}
+
+impl FromRef<Shared> for Arc<Gateway> {
+    fn from_ref(server: &Shared) -> Self {
+        server.gateway.clone()
+    }
+}
+
+impl FromRef<Shared> for Arc<Telemetry> {
+    fn from_ref(server: &Shared) -> Self {
+        server.telemetry.clone()
+    }
+}
+
+impl From<State> for Shared {
+    fn from(state: State) -> Self {
+        let backend = Backend { control: state.control, clock: state.clock };
+        let origins = Origins { server: state.url.clone(), domain: state.workloads_domain };
+        let (hosts, domain) = (state.hosts, origins.domain.clone());
+        let is_own_host =
+            move |host: &str| hosts.is_named(host) && !convert::is_of_a_workload(host, &domain);
+        let (authority, provider) = (state.authority, state.login_provider);
+        let iam = Iam::new(backend.clone(), authority, provider, Box::new(is_own_host));
+        let iam = Arc::new(iam);
+        let asked = backend.clone();
+        let may_enter = move |caller: &Caller, workload: &WorkloadView| {
+            mounts::may_enter(&asked, caller, workload)
+        };
+        let gateway = Gateway::new(
+            (backend.clone(), iam.clone()),
+            state.serving,
+            origins.clone(),
+            state.shutdown.clone(),
+            Box::new(may_enter),
+        );
+        Self(Arc::new(Server {
+            telemetry: Arc::new(Telemetry::new(backend.clone(), origins)),
+            backend,
+            iam,
+            gateway: Arc::new(gateway),
+            vault: state.vault,
+            client_program: state.client_program,
+            url: state.url,
+            url_is_public: state.url_is_public,
+            shutdown: state.shutdown,
+            forecasting: Arc::new(Semaphore::new(1)),
+            orders: Orders::default(),
+        }))
     }
 }
 
 impl std::ops::Deref for Server {
-    type Target = State;
-    fn deref(&self) -> &State {
-        &self.state
+    type Target = Backend;
+    fn deref(&self) -> &Backend {
+        &self.backend
     }
 }
 
-impl State {
-    pub(crate) fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    /// Where the addresses of ports of workloads are.
-    pub(crate) fn origins(&self) -> urls::Origins {
-        urls::Origins { server: self.url.clone(), domain: self.workloads_domain.clone() }
-    }
-
+impl Server {
     pub(crate) fn context(&self) -> convert::Context {
-        let (cluster, view) = (self.control.cluster(), self.control.view());
-        let named = view.objects.shelf(<convert::ClusterName as objects::Family>::KIND);
-        let named = named.and_then(|named| named.values().next()).map(|named| &named.name);
-        convert::Context {
-            cluster_id: cluster.uuid.to_string(),
-            origins: self.origins(),
-            cluster_name: named.unwrap_or(&cluster.name).clone(),
-            now: self.now(),
-            outage: self.control.outage(),
-        }
+        convert::Context::new(&self.backend, &self.gateway.origins)
     }
 }

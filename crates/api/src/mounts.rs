@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use std::iter;
 use std::path::PathBuf;
 
+use access::{Backend, Caller};
 use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
 use control::view::WorkloadView;
 use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec, volume_name};
+use convert::{self, Asker};
+use http_kit::Fault;
 
-use crate::State;
 use crate::assets::{AssetSpec, Stored};
-use crate::convert::{self, Asker};
-use crate::edge::{Caller, Fault};
 
 /// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod Security
 /// Standards of Kubernetes), and two that only concern the workload's own processes and memory.
@@ -35,14 +35,9 @@ const HARMLESS: [&str; 15] = [
     "SYS_PTRACE",
 ];
 
-/// The claim behind a volume of a project.
-pub(crate) fn claim_of(volume: &str) -> &str {
-    volume.split_once('-').map_or(volume, |(_, claim)| claim)
-}
-
 /// Settles what a converted workload gets: names its volumes, and refuses what is not for who asks.
 pub(crate) async fn settle(
-    state: &State,
+    state: &Backend,
     asker: &Asker,
     project: u64,
     spec: &mut WorkloadSpec,
@@ -98,7 +93,7 @@ fn unprivileged(security: &Security) -> Result<(), Fault> {
 /// Refuses a folder of the node that is not for who asks, and leaves the folder itself in place of a
 /// link to it. Who may not have it hears nothing of it, not even whether it is there.
 async fn may_see(
-    state: &State,
+    state: &Backend,
     asker: &Asker,
     uses: &[String],
     mount: &mut Mount,
@@ -120,7 +115,7 @@ async fn may_see(
 
 /// The folder of the machine itself, or why nobody gets it. A file system may be long in answering; nobody
 /// else waits for it.
-pub(crate) async fn real(state: &State, path: PathBuf) -> Result<Result<PathBuf, String>, Fault> {
+pub(crate) async fn real(state: &Backend, path: PathBuf) -> Result<Result<PathBuf, String>, Fault> {
     let control = state.control.clone();
     let real = tokio::task::spawn_blocking(move || control.node_access().real(&path));
     real.await.map_err(Fault::internal)
@@ -129,7 +124,7 @@ pub(crate) async fn real(state: &State, path: PathBuf) -> Result<Result<PathBuf,
 /// Refuses an NFS export that is not for who asks: the machine mounts it, and to the file server
 /// whoever uses it may be anybody.
 fn may_have_export(
-    state: &State,
+    state: &Backend,
     asker: &Asker,
     uses: &[String],
     mount: &Mount,
@@ -145,7 +140,7 @@ fn may_have_export(
 }
 
 /// Whether one of these assets is a data source that an administrator made of what is mounted.
-fn is_given(state: &State, uses: &[String], mount: &Mount) -> bool {
+fn is_given(state: &Backend, uses: &[String], mount: &Mount) -> bool {
     let read_only = |key: &String| match &mount.from {
         MountSource::HostPath { path, .. } => of_kind::<HostPathSpec>(state, key)
             .filter(|asset| asset.given.real_path.as_ref() == Some(path))
@@ -162,7 +157,7 @@ fn is_given(state: &State, uses: &[String], mount: &Mount) -> bool {
 }
 
 /// An asset, if it is of this kind.
-fn of_kind<S: AssetSpec>(state: &State, key: &str) -> Option<Stored<S>> {
+fn of_kind<S: AssetSpec>(state: &Backend, key: &str) -> Option<Stored<S>> {
     let (_, id) = key.split_once('/').filter(|(kind, _)| *kind == S::STORED)?;
     Some(state.one(id).ok()?.body)
 }
@@ -170,7 +165,7 @@ fn of_kind<S: AssetSpec>(state: &State, key: &str) -> Option<Stored<S>> {
 /// Refuses who comes to a workload, or changes it and keeps what it has, that has more of the machine
 /// than everyone in its project could have asked for: only who made it may, and an administrator.
 pub(crate) fn may_enter(
-    state: &State,
+    state: &Backend,
     caller: &Caller,
     workload: &WorkloadView,
 ) -> Result<(), Fault> {
@@ -186,7 +181,7 @@ pub(crate) fn may_enter(
 
 /// Whether a workload has more of the machine than everyone could have asked for. Of an inference each
 /// revision counts that has pods.
-fn is_strong(state: &State, workload: &WorkloadView) -> bool {
+fn is_strong(state: &Backend, workload: &WorkloadView) -> bool {
     let (view, node) = (state.control.view(), state.control.node_access());
     let revisions: BTreeSet<_> = workload.pods.iter().filter_map(|pod| pod.revision).collect();
     let others = revisions.iter().filter_map(|id| view.revisions.get(id)).map(|one| &one.spec);
@@ -208,7 +203,7 @@ fn is_strong(state: &State, workload: &WorkloadView) -> bool {
 }
 
 /// Refuses a volume that is to be there and is not.
-pub(crate) fn must_exist(state: &State, project: u64, request: &Wire) -> Result<(), Fault> {
+pub(crate) fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), Fault> {
     let claims = request.storage.iter().flat_map(|storage| &storage.pvc).flatten();
     let old =
         |one: &&api_types::PvcInstance| one.exclude != Some(true) && one.existing_pvc == Some(true);

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use control::view::{View, WorkloadView};
+use http_kit::{ListQuery, Row};
 use units::Instant;
-
-use crate::edge::{ListQuery, Row};
 
 /// All workloads of a moment, in one order.
 pub(crate) type Ordered = Arc<[Arc<WorkloadView>]>;

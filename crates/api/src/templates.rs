@@ -1,21 +1,19 @@
 //! Workload templates. Owns: how they are kept, checked and shown.
 
+use access::{Backend, Family, Ids, Item, scopes};
 use api_types::{
     CreationRequest, TENANT_ID, TemplateMasterSection, TemplateMetaFields, WorkloadSpec,
     WorkloadTemplate, WorkloadType, asks_for_something,
 };
 use control::Scope;
 use control::view::{View, WorkloadKind};
+use convert::{self, wire};
+use http_kit::{Fault, Row, Scalar, Type, read_part, take_part};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use units::Instant;
 
-use crate::State;
 use crate::assets;
-use crate::convert::{self, wire};
-use crate::edge::{Fault, Row, Scalar, Type, read_part, take_part};
-use crate::objects::{Family, Item};
-use crate::scopes::{self, Ids};
 
 /// A template as it is kept. Its values are kept as they were given, in the published form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -168,7 +166,7 @@ impl Template {
 }
 
 /// A template as it is shown.
-pub(crate) fn shown(state: &State, item: &Item<Template>) -> WorkloadTemplate {
+pub(crate) fn shown(state: &Backend, item: &Item<Template>) -> WorkloadTemplate {
     let (object, body) = (&item.object, &item.body);
     let ids = Ids::of(object.scope, state);
     let project = ids.project.map(|id| id.to_string());
@@ -198,7 +196,7 @@ pub(crate) fn shown(state: &State, item: &Item<Template>) -> WorkloadTemplate {
     }
 }
 
-impl Row for Item<Template> {
+impl Row<crate::Listed> for Item<Template> {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("name", Type::Text),
         ("description", Type::Text),

@@ -4,12 +4,10 @@
 use auth::TokenFault;
 use control::Error;
 use expect_test::expect_file;
+use http_kit::{Fault, TlsError};
 use oidc::{Error as ProviderError, TokenFault as IdTokenFault};
 use serving::{Error as ServingError, NoReplica};
 use testkit::{assert_plain, texts};
-
-use crate::edge::Fault;
-use crate::tls::TlsError;
 
 fn text(text: &str) -> String {
     text.to_owned()

@@ -4,14 +4,12 @@
 use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
 use control::view::WorkloadKind;
 use control::{GpuSpec, PodSet, PodSpec, WorkloadSpec};
+use http_kit::Fault;
 use sim::scenario::amount::{Count, Size};
 use sim::scenario::{self, At, GpuAsk, GpuRequest, Scenario, Step, Submit, Workload};
 use sim::{Decision, Outcome, Record, Waiting};
 use units::Instant;
 use uuid::Uuid;
-
-use crate::convert;
-use crate::edge::Fault;
 
 /// Most steps, pods and nodes of a question; a scenario of one's own may have more.
 const STEPS_MAX: usize = 100;

@@ -1,6 +1,7 @@
 //! Why a request was not carried out. Owns: the one text that API and command line both show.
 
 use thiserror::Error;
+use units::{Classify, Failure};
 
 /// Why a request was not carried out. Nothing of it was done.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -41,6 +42,18 @@ pub enum Error {
         /// What failed.
         message: String,
     },
+}
+
+impl Classify for Error {
+    fn failure(&self) -> Failure<'_> {
+        match self {
+            Self::Invalid { field, .. } => Failure::Invalid { field },
+            Self::NotFound { what, name, .. } => Failure::NotFound { what, name },
+            Self::Conflict { .. } => Failure::Conflict,
+            Self::Unavailable { .. } => Failure::Unavailable,
+            Self::Internal { .. } => Failure::Internal,
+        }
+    }
 }
 
 impl Error {

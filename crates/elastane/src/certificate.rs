@@ -13,14 +13,14 @@ use cli_kit::exit::Error;
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The certificate to begin with, if one was given.
-pub(super) fn open(config: &Config) -> Result<Option<api::Tls>, Error> {
+pub(super) fn open(config: &Config) -> Result<Option<http_kit::Tls>, Error> {
     let Some((certificate, key)) = &config.tls else { return Ok(None) };
-    let tls = api::Tls::open(certificate, key);
+    let tls = http_kit::Tls::open(certificate, key);
     tls.map(Some).map_err(|error| Error::Failed(chain(&error)))
 }
 
 /// Follows the files for as long as the server lives.
-pub(super) fn follow(tls: api::Tls) -> Result<(), Error> {
+pub(super) fn follow(tls: http_kit::Tls) -> Result<(), Error> {
     let mut hangup = super::up::hangup(!super::up::has_terminal())?;
     warn(&tls);
     tokio::spawn(async move {
@@ -44,7 +44,7 @@ pub(super) fn follow(tls: api::Tls) -> Result<(), Error> {
     Ok(())
 }
 
-fn warn(tls: &api::Tls) {
+fn warn(tls: &http_kit::Tls) {
     for text in tls.warnings(SystemClock.now()) {
         tracing::warn!("{text}");
     }

@@ -60,9 +60,9 @@ fn secret(file: &Path, find: Find<'_>) -> Result<String, Error> {
 }
 
 /// The provider. It is asked when somebody logs in, so that the server starts without it.
-pub(super) fn open(login: &Login) -> Result<Arc<api::LoginProvider>, exit::Error> {
+pub(super) fn open(login: &Login) -> Result<Arc<iam::LoginProvider>, exit::Error> {
     let provider = Provider::new(login.settings.clone())
         .map_err(|error| exit::Error::Failed(format!("cannot set up TLS: {error}")))?;
     let Login { creates_users, exchanges_tokens, .. } = *login;
-    Ok(Arc::new(api::LoginProvider { provider, creates_users, exchanges_tokens }))
+    Ok(Arc::new(iam::LoginProvider { provider, creates_users, exchanges_tokens }))
 }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use api::{Hosts, Proxies, Tls};
+use http_kit::{Hosts, Proxies, Tls};
 use rustix::process::{Resource, getrlimit};
 
 use super::config::Config;
@@ -60,10 +60,10 @@ pub(super) fn hosts(config: &Config, tls: Option<&Tls>) -> Hosts {
 }
 
 /// How many connections there may be: fewer than files may be open.
-pub(super) fn limits(config: &Config) -> api::Limits {
+pub(super) fn limits(config: &Config) -> http_kit::Limits {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let limits = api::Limits::for_files(usize::try_from(files).unwrap_or(usize::MAX));
-    api::Limits { proxies: config.settings.trusted_proxies.clone(), ..limits }
+    let limits = http_kit::Limits::for_files(usize::try_from(files).unwrap_or(usize::MAX));
+    http_kit::Limits { proxies: config.settings.trusted_proxies.clone(), ..limits }
 }
 
 /// An address that clients on this machine can use: "all of them" is none.

@@ -56,7 +56,7 @@ fn without_a_word_everything_has_a_value() {
     assert_eq!(state_dir, &PathBuf::from("/h/.local/state/elastane"));
     assert_eq!(*listen, "127.0.0.1:7070".parse::<SocketAddr>().unwrap());
     assert_eq!((*log, *runtime, *copies_max), (LevelFilter::WARN, Choice::Auto, 50 << 30));
-    assert_eq!(settings.trusted_proxies, api::Proxies::default());
+    assert_eq!(settings.trusted_proxies, http_kit::Proxies::default());
     let usual = oidc::Settings::new("", "");
     let Settings { oidc_scopes, oidc_user_claim, oidc_groups_claim, .. } = settings;
     assert_eq!(

@@ -60,7 +60,7 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<
     // The files of the server are its user's business, those of workloads theirs.
     let umask = umask(Mode::RWXG | Mode::RWXO).as_raw_mode();
     let served = runtime.block_on(async {
-        let shutdown = api::Shutdown::default();
+        let shutdown = http_kit::Shutdown::default();
         let by_signal = stop_on(signals, shutdown.clone());
         serve(&config, umask, shutdown, by_signal).await
     });
@@ -86,7 +86,7 @@ fn withdraw(state_dir: &Path) -> Result<(), Error> {
 /// A server with everything in place.
 struct Server {
     listener: TcpListener,
-    tls: Option<api::Tls>,
+    tls: Option<http_kit::Tls>,
     service: control::Service,
     state: api::State,
     /// Where it is reached on this machine.
@@ -100,7 +100,7 @@ struct Server {
 async fn serve(
     config: &Config,
     umask: u32,
-    shutdown: api::Shutdown,
+    shutdown: http_kit::Shutdown,
     by_signal: Arc<AtomicBool>,
 ) -> Result<String, Error> {
     let dir = state_dir(&config.settings.state_dir)?;
@@ -133,7 +133,7 @@ async fn serve(
     tokio::spawn(release_memory());
     let limits = reach::limits(config);
     let router = api::router(state);
-    let interface = api::serve_within(limits, listener, tls, router, shutdown.clone());
+    let interface = http_kit::serve_within(limits, listener, tls, router, shutdown.clone());
     let deciding = {
         let stop = shutdown.clone();
         service.run(async move { stop.wait().await })
@@ -201,7 +201,7 @@ async fn open(
     dir: &Path,
     nodes: Vec<NodeSpec>,
     umask: u32,
-    shutdown: api::Shutdown,
+    shutdown: http_kit::Shutdown,
 ) -> Result<Server, Error> {
     let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
     let tls = certificate::open(config)?;
@@ -389,7 +389,7 @@ impl Signals {
 }
 
 /// Ends the server at the first signal. Tells whether that is what happened.
-fn stop_on(mut signals: Signals, shutdown: api::Shutdown) -> Arc<AtomicBool> {
+fn stop_on(mut signals: Signals, shutdown: http_kit::Shutdown) -> Arc<AtomicBool> {
     let by_signal = Arc::new(AtomicBool::new(false));
     let told = by_signal.clone();
     tokio::spawn(async move {
@@ -410,7 +410,7 @@ async fn find_machines(config: &Config, dir: &Path) -> Result<machines::Found, E
 }
 
 /// Returns when a start goes on although the server is to stop.
-async fn too_late(shutdown: &api::Shutdown) {
+async fn too_late(shutdown: &http_kit::Shutdown) {
     shutdown.wait().await;
     tokio::time::sleep(STOP_WAIT).await;
 }

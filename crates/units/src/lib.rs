@@ -1,10 +1,12 @@
 //! The quantities everything else is counted in: GPU thousandths, CPU thousandths, bytes,
 //! instants, ratios and table indices.
 //!
-//! Owns: exact integer arithmetic and the parsing of what a person types (`0.5`, `16GiB`).
+//! Owns: exact integer arithmetic and the parsing of what a person types (`0.5`, `16GiB`); the kinds
+//! of failures.
 //! Refuses to know: what the quantities are for. No floats, no clock, no I/O.
 
 mod amount;
+mod failure;
 mod idx;
 mod label;
 mod name;
@@ -15,6 +17,7 @@ mod time;
 pub use amount::{
     Error, GPU_MILLIS, format_bytes, format_millis, parse_bytes, parse_cpu_millis, parse_gpu_millis,
 };
+pub use failure::{Classify, Failure};
 pub use idx::{Idx, Table};
 pub use label::{check_label, parse_labels};
 pub use name::{NAME_CHARS_MAX, NameError, check_name, shown};

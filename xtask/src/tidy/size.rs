@@ -1,15 +1,23 @@
-//! Ceilings. Owns: how long a file and a function may be. Refuses to know: what is in them.
+//! Ceilings. Owns: how long a crate, a file and a function may be. Refuses to know: what is in them.
+
+use std::collections::BTreeMap;
 
 use super::Fault;
 use crate::tree::{Tree, is_test_file, product_lines};
 
+/// Lines under `src` of a crate, folders of tests left out.
+const CRATE_LINES_MAX: usize = 12_000;
+/// Crates that are larger, and how large they may be. A ceiling is only ever lowered, and no crate is
+/// added.
+const LARGER_CRATES: [(&str, usize); 3] =
+    [("control", 14_332), ("runai", 14_516), ("sched", 13_465)];
 /// Lines of a file that are not tests.
 const FILE_LINES_MAX: usize = 600;
 /// Lines of a function, signature and closing bracket included.
 const FUNCTION_LINES_MAX: usize = 70;
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
-    let mut faults = Vec::new();
+    let mut faults = crates(tree);
     for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".rs")) {
         let lines = product_lines(text).len();
         if !is_test_file(path) && lines > FILE_LINES_MAX {
@@ -24,6 +32,25 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
         }
     }
     faults
+}
+
+/// Crates that are too large.
+fn crates(tree: &Tree) -> Vec<Fault> {
+    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".rs")) {
+        let of_crate = path.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/"));
+        if let Some((name, _)) = of_crate.filter(|(_, file)| !file.contains("tests/")) {
+            *sizes.entry(name).or_default() += text.lines().count();
+        }
+    }
+    let fault = |(name, lines): (&str, usize)| {
+        let larger = LARGER_CRATES.iter().find(|(larger, _)| *larger == name);
+        let most = larger.map_or(CRATE_LINES_MAX, |(_, most)| *most);
+        let what =
+            format!("{lines} lines; this crate has at most {most}: take a capability out of it");
+        (lines > most).then(|| Fault::new(&format!("crates/{name}/src"), 0, what))
+    };
+    sizes.into_iter().filter_map(fault).collect()
 }
 
 /// First line and length of every function with a body. The code is formatted, so a function ends

@@ -102,6 +102,63 @@ fn a_file_has_a_ceiling_and_its_tests_do_not_count() {
 }
 
 #[test]
+fn a_crate_has_a_ceiling_and_folders_of_tests_do_not_count() {
+    let with_files = |folder: &str, files: usize| {
+        let (mut tree, packages) = good();
+        let text = format!("//! Part.\n{}", "// line\n".repeat(499));
+        tree.extend((0..files).map(|n| (format!("crates/serving/{folder}/{n}.rs"), text.clone())));
+        check(&tree, &packages).iter().map(Fault::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(with_files("src", 24), [""; 0]);
+    only_fault(
+        &with_files("src", 25),
+        "crates/serving/src: 12500 lines; this crate has at most 12000",
+    );
+    assert_eq!(with_files("src/tests", 25), [""; 0]);
+    assert_eq!(with_files("tests/it", 25), [""; 0]);
+}
+
+#[test]
+fn files_do_not_import_each_other_in_a_circle() {
+    let with_files = |files: &[(&str, &str)]| {
+        let (mut tree, packages) = good();
+        let text = |code: &str| format!("//! Part.\n{code}\n");
+        tree.extend(
+            files.iter().map(|(name, code)| (format!("crates/quickstart/src/{name}"), text(code))),
+        );
+        check(&tree, &packages).iter().map(Fault::to_string).collect::<Vec<_>>()
+    };
+    let (one, circle) =
+        ("crates/quickstart/src: ", "files import each other in circles, at most 0 may: ");
+    for (files, said) in [
+        (&[("a.rs", "use crate::b::B;"), ("b.rs", "use crate::a::A;")][..], "2 *a -> b -> a"),
+        (
+            &[("a.rs", "use crate::{x, b::{C, B as D}};"), ("b.rs", "x(super::a::A);")],
+            "2 *a -> b -> a",
+        ),
+        (
+            &[
+                ("lib.rs", "pub use b::B;"),
+                ("a.rs", "use crate::B;"),
+                ("b.rs", "use super::c;"),
+                ("c/mod.rs", "use crate::a::{self};"),
+            ],
+            "3 *a -> b -> c -> a",
+        ),
+    ] {
+        only_fault(&with_files(files), &format!("{one}{}", said.replace('*', circle)));
+    }
+    for files in [
+        &[("lib.rs", "use a::A;"), ("a.rs", "use crate::B;")][..],
+        &[("a/mod.rs", "use b::B;"), ("a/b.rs", "use super::A;")],
+        &[("a.rs", "use crate::b::B;"), ("b.rs", "// crate::a::A")],
+        &[("a.rs", "use crate::b::B;"), ("b.rs", "#[cfg(test)]\nmod tests {\n use crate::a;\n}")],
+    ] {
+        assert_eq!(with_files(files), [""; 0], "{files:?}");
+    }
+}
+
+#[test]
 fn a_function_has_a_ceiling() {
     let function = |body: usize| {
         let lines = "        work();\n".repeat(body);

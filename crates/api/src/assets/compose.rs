@@ -1,6 +1,7 @@
 //! What a creation asks for, from all that it names: the request's own values first, then those of
 //! the assets it names, then the template's, then those of the assets the template names.
 
+use access::{Backend, Family, Item, scopes};
 use api_types::{
     AssetIdRef, AssetIds, Compute, ConfigMapAssetSpec, CreationRequest, EnvironmentAssetSpec,
     EnvironmentVariable, EnvironmentVariableSecret, GitAssetSpec, HostPathSpec, NfsAssetSpec,
@@ -8,19 +9,15 @@ use api_types::{
 };
 use control::view::WorkloadKind;
 use control::{Object, Scope};
+use http_kit::Fault;
 
 use super::data::DataSource as _;
 use super::{AssetSpec, Stored, restricts, tools};
-use crate::State;
-use crate::convert;
-use crate::edge::Fault;
-use crate::objects::{Family, Item};
-use crate::scopes;
 use crate::templates::{self, Template, Values};
 
 /// Fills what a creation leaves out. Answers the objects that values were taken from.
 pub(crate) fn compose(
-    state: &State,
+    state: &Backend,
     kind: WorkloadKind,
     request: &mut CreationRequest,
 ) -> Result<Vec<String>, Fault> {
@@ -30,7 +27,7 @@ pub(crate) fn compose(
         request.spec = Some(own);
         return Ok(Vec::new());
     }
-    let project = Scope::Project(convert::project_id("projectId", &request.project_id)?);
+    let project = Scope::Project(access::project_id("projectId", &request.project_id)?);
     let mut from =
         Sources { state, kind, near: scopes::around(project, &state.control.view()), uses: vec![] };
     let (own, chosen) = split(own);
@@ -54,7 +51,7 @@ pub(crate) fn compose(
 
 /// The values of the data sources that a policy of a scope imposes, and the objects they are from.
 pub(crate) fn imposed(
-    state: &State,
+    state: &Backend,
     kind: WorkloadKind,
     scope: Scope,
     field: &str,
@@ -82,7 +79,7 @@ fn split(mut spec: WorkloadSpec) -> (WorkloadSpec, AssetIds) {
 
 /// Where values are taken from.
 struct Sources<'a> {
-    state: &'a State,
+    state: &'a Backend,
     kind: WorkloadKind,
     /// The scopes whose objects the workload can use.
     near: Vec<Scope>,

@@ -1,20 +1,18 @@
 //! Config maps in use. Owns: from the names in a specification to references that the dispatcher keeps; the
 //! texts themselves are looked up when a run starts. Refuses to know: who may change one.
 
+use access::Backend;
 use api_types::{ConfigMapInstance, EnvironmentVariable};
 use axum::http::StatusCode;
 use control::{CONFIG_MAP, Scope, SecretPlace, SecretTo, SecretUse, texts_of};
+use convert::CONFIG_MAP_MODE_DEFAULT;
+use http_kit::Fault;
 
 use super::kinds::{absolute, bits};
-use crate::State;
-use crate::edge::Fault;
-
-/// Permissions of their files when it is not said; that of Kubernetes.
-pub(crate) const MODE_DEFAULT: u32 = 0o644;
 
 /// The config maps of a project.
 pub(super) struct ConfigMaps<'a> {
-    pub(super) state: &'a State,
+    pub(super) state: &'a Backend,
     pub(super) project: u64,
 }
 
@@ -57,7 +55,8 @@ impl ConfigMaps<'_> {
         let name = needed(&at("configMap"), &volume.config_map)?;
         let key = volume.sub_path.clone();
         self.check(field, &name, ("subPath", key.as_deref()))?;
-        let to = SecretPlace::File { path: path.into(), mode: mode.unwrap_or(MODE_DEFAULT) };
+        let to =
+            SecretPlace::File { path: path.into(), mode: mode.unwrap_or(CONFIG_MAP_MODE_DEFAULT) };
         Ok(Some(use_of(name, key, to)))
     }
 

@@ -3,17 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use access::Family as _;
 use api_types::{
     AccessKeySpec, AssetKind, DockerRegistrySpec, GenericSecretSpec, NgcApiKeySpec, PasswordSpec,
     SecretText,
 };
 use auth::{Resource, Vault, key_of};
+use http_kit::Fault;
 use uuid::Uuid;
 
 use super::kinds::needs;
 use super::{AssetSpec, Stored};
-use crate::edge::Fault;
-use crate::objects::Family as _;
 
 /// Most bytes of all values of a credential.
 const VALUES_BYTES_MAX: usize = 256 * 1024;

@@ -6,10 +6,10 @@ use api_types::{
 };
 
 use auth::Resource;
+use convert::{self, COMPUTE_ASSET, ENVIRONMENT_ASSET};
+use http_kit::Fault;
 
 use super::{AssetSpec, tools};
-use crate::convert;
-use crate::edge::Fault;
 
 /// Refuses what lacks one of these.
 pub(super) fn needs<const N: usize>(fields: [(&str, bool); N]) -> Result<(), Fault> {
@@ -65,7 +65,7 @@ pub(super) fn one_of(field: &str, word: Option<&str>, allowed: &[&str]) -> Resul
 impl AssetSpec for Compute {
     const KIND: AssetKind = AssetKind::Compute;
     const RESOURCE: Resource = Resource::ComputeResources;
-    const STORED: &'static str = "compute-asset";
+    const STORED: &'static str = COMPUTE_ASSET;
 
     fn check(&self) -> Result<(), Fault> {
         convert::check_compute(self)
@@ -75,7 +75,7 @@ impl AssetSpec for Compute {
 impl AssetSpec for EnvironmentAssetSpec {
     const KIND: AssetKind = AssetKind::Environment;
     const RESOURCE: Resource = Resource::Environments;
-    const STORED: &'static str = "environment-asset";
+    const STORED: &'static str = ENVIRONMENT_ASSET;
 
     fn check(&self) -> Result<(), Fault> {
         convert::words("spec.command", self.command.clone())?;

@@ -14,6 +14,7 @@ mod usage;
 
 use std::path::PathBuf;
 
+use access::{Backend, Caller, Family, Ids, Item, NamedScope, scopes};
 use api_types::{
     Asset, AssetCreationMeta, AssetKind, AssetMeta, AssetUpdateMeta, TENANT_ID,
     WorkloadSupportedTypes, asks_for_something,
@@ -22,24 +23,20 @@ use auth::Action::Create;
 use auth::Resource;
 use control::Scope;
 use control::view::View;
+use http_kit::Fault;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::State;
-use crate::edge::{Caller, Fault};
 use crate::mounts;
-use crate::objects::{Family, Item};
-use crate::scopes::{self, Ids, NamedScope};
 
 pub(crate) use compose::{compose, imposed};
-pub(crate) use config_maps::MODE_DEFAULT as CONFIG_MAP_MODE_DEFAULT;
 pub(crate) use credentials::Credential;
 pub(crate) use query::{AssetQuery, OneAssetQuery};
 pub use reseal::reseal;
-pub(crate) use secrets::{MODE_DEFAULT as SECRET_MODE_DEFAULT, take_secrets};
-pub(crate) use usage::{Usage, ids_of, keys};
+pub(crate) use secrets::take_secrets;
+pub(crate) use usage::{Usage, keys};
 
 /// Longest description.
 const DESCRIPTION_CHARS_MAX: usize = 250;
@@ -102,7 +99,7 @@ impl Given {
     /// By `caller`, now.
     pub(crate) async fn by<S: AssetSpec>(
         caller: &Caller,
-        state: &State,
+        state: &Backend,
         spec: &S,
     ) -> Result<Self, Fault> {
         let by_administrator = caller.administers();
@@ -121,7 +118,7 @@ impl<S: AssetSpec> Family for Stored<S> {
 
 /// A new asset, checked: its scope, its name, and what is kept.
 pub(crate) async fn creation<S: AssetSpec>(
-    state: &State,
+    state: &Backend,
     caller: &Caller,
     meta: AssetCreationMeta,
     spec: S,
@@ -213,7 +210,7 @@ impl<S: AssetSpec> Stored<S> {
 
 /// An asset as it is shown.
 pub(crate) fn shown<S: AssetSpec>(
-    state: &State,
+    state: &Backend,
     view: &View,
     item: Item<Stored<S>>,
     usage: Option<&Usage>,

@@ -1,17 +1,14 @@
 //! Which assets are asked for.
 
+use access::{Backend, scopes};
 use api_types::{ScopeType, WorkloadSupportedTypes};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use control::view::View;
 use control::{Object, Scope};
-
-use crate::State;
-use crate::convert;
-use crate::edge::Allowed::{Flag, Number, Text, Word};
-use crate::edge::{Fault, Parameter, flag, parameters, unknown_word};
-use crate::openapi::{Description, Input};
-use crate::scopes;
+use http_kit::Allowed::{Flag, Number, Text, Word};
+use http_kit::openapi::{Description, Input};
+use http_kit::{Fault, Parameter, flag, parameters, unknown_word};
 
 /// The kinds of scopes.
 const SCOPES: [&str; 5] = ["system", "tenant", "cluster", "department", "project"];
@@ -110,7 +107,7 @@ fn parse(pairs: &[(String, String)], known: &[&str]) -> Result<AssetQuery, Fault
         match name.as_str() {
             "name" => query.name = Some(value.clone()),
             "scope" => query.kind = Some(scopes::named(name, value)?),
-            "projectId" => query.project = Some(convert::project_id(name, value)?),
+            "projectId" => query.project = Some(access::project_id(name, value)?),
             "departmentId" => query.department = Some(value.clone()),
             "clusterId" => query.cluster = Some(value.clone()),
             "includeDescendants" => query.descendants = flag(name, value)?,
@@ -128,8 +125,8 @@ fn parse(pairs: &[(String, String)], known: &[&str]) -> Result<AssetQuery, Fault
 
 impl AssetQuery {
     /// The scope around which things are asked for, if any.
-    fn centre(&self, state: &State) -> Result<Option<Scope>, Fault> {
-        convert::check_cluster(self.cluster.as_deref(), &state.context())?;
+    fn centre(&self, state: &Backend) -> Result<Option<Scope>, Fault> {
+        state.check_cluster(self.cluster.as_deref())?;
         match (self.project, &self.department, &self.cluster) {
             (Some(id), ..) => state.project(id).map(Some),
             (None, Some(id), _) => state.department(id).map(Some),
@@ -141,7 +138,7 @@ impl AssetQuery {
     /// A test of what lies around an asset.
     pub(crate) fn test<'a>(
         &'a self,
-        state: &State,
+        state: &Backend,
         view: &'a View,
     ) -> Result<impl Fn(&Object) -> bool + 'a, Fault> {
         let centre = self.centre(state)?;

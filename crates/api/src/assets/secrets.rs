@@ -3,27 +3,24 @@
 
 use std::sync::Arc;
 
+use access::{Backend, scopes};
 use api_types::{
     DockerRegistrySpec, EnvironmentVariable, GitInstance, ImagePullPolicy, ImagePullSecret,
     NgcApiKeySpec, S3Instance, SecretVolume, WorkloadSpec,
 };
 use axum::http::StatusCode;
 use control::{Object, Scope, SecretPlace, SecretTo, SecretUse};
+use convert::SECRET_MODE_DEFAULT;
+use http_kit::Fault;
 
 use super::AssetSpec as _;
 use super::config_maps::ConfigMaps;
 use super::credentials::ALL;
 use super::kinds::{absolute, bits};
-use crate::State;
-use crate::edge::Fault;
-use crate::scopes;
-
-/// Permissions of secret files when it is not said.
-pub(crate) const MODE_DEFAULT: u32 = 0o600;
 
 /// Takes what a specification wants of credentials and config maps out of it. Answers references to the values.
 pub(crate) fn take_secrets(
-    state: &State,
+    state: &Backend,
     project: u64,
     spec: &mut WorkloadSpec,
 ) -> Result<Vec<SecretUse>, Fault> {
@@ -61,7 +58,7 @@ pub(crate) fn take_secrets(
 }
 
 struct Credentials<'a> {
-    state: &'a State,
+    state: &'a Backend,
     near: Vec<Scope>,
 }
 
@@ -109,7 +106,7 @@ impl Credentials<'_> {
         let path = path.ok_or_else(|| Fault::field(&at("mountPath"), "must be set"))?;
         absolute(&at("mountPath"), Some(path))?;
         let mode = bits(&at("defaultMode"), volume.default_mode.as_deref())?;
-        let mode = mode.unwrap_or(MODE_DEFAULT);
+        let mode = mode.unwrap_or(SECRET_MODE_DEFAULT);
         let to = SecretTo::Run(SecretPlace::File { path: path.into(), mode });
         let wanted = volume.secret.as_deref().unwrap_or_default();
         let found = self.find(&at("secret"), wanted)?;

@@ -8,10 +8,9 @@ use api_types::{
     ServingPort, WorkloadSpec,
 };
 use control::view::WorkloadKind;
+use http_kit::Fault;
 
 use super::kinds::one_of;
-use crate::convert;
-use crate::edge::Fault;
 
 const INSIDE: [&str; 9] = [
     "jupyter-notebook",

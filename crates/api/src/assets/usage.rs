@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use access::{Backend, Caller, resource_of, scopes};
 use api_types::{
     AssetIds, AssetRef, AssetUsageInfo, Compute, ConfigMapAssetSpec, EnvironmentAssetSpec,
     GitAssetSpec, HostPathSpec, NfsAssetSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
@@ -10,13 +11,9 @@ use api_types::{
 use auth::{Action, Resource};
 use control::view::{View, WorkloadKind, WorkloadView};
 use control::{Object, Scope};
+use http_kit::Fault;
 
 use super::AssetSpec;
-use crate::State;
-use crate::access::resource_of;
-use crate::convert;
-use crate::edge::{Caller, Fault};
-use crate::scopes;
 use crate::templates::Template;
 
 /// The kinds of data sources.
@@ -35,7 +32,11 @@ pub(crate) struct Usage(BTreeMap<String, AssetUsageInfo>);
 
 impl Usage {
     /// As of now, as far as somebody may see it.
-    pub(crate) fn new(state: &State, view: &View, seen_by: Option<&Caller>) -> Result<Self, Fault> {
+    pub(crate) fn new(
+        state: &Backend,
+        view: &View,
+        seen_by: Option<&Caller>,
+    ) -> Result<Self, Fault> {
         let mut all: BTreeMap<String, AssetUsageInfo> = BTreeMap::new();
         let mut users: Vec<&WorkloadView> = view.workloads.values().map(AsRef::as_ref).collect();
         users.retain(|workload| {
@@ -114,18 +115,4 @@ pub(crate) fn keys(
         .flatten()
         .map(|one| find("spec.assets.datasources: asset", &DATA_SOURCES, &one.id));
     environment.chain(compute).chain(sources).collect()
-}
-
-/// The assets among the objects that a workload took values from.
-pub(crate) fn ids_of(uses: &[String]) -> Option<AssetIds> {
-    let with = |kind: &str| {
-        let id = uses.iter().find_map(|key| key.strip_prefix(kind)?.strip_prefix('/'));
-        id.map(str::to_owned)
-    };
-    let ids = AssetIds {
-        environment: with(EnvironmentAssetSpec::STORED),
-        compute: with(Compute::STORED),
-        datasources: None,
-    };
-    Some(ids).filter(|ids| *ids != AssetIds::default())
 }

@@ -20,9 +20,11 @@ use control::{Scope, feed};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
+use access::{Authenticator as _, Caller};
+use http_kit::Fault;
+use telemetry::Watcher;
+
 use crate::Server;
-use crate::edge::{Caller, Fault};
-use crate::monitoring::Watcher;
 use sight::{Sight, resources};
 
 /// How often a silent stream says that it is there, and how far it is.
@@ -107,7 +109,7 @@ impl Reader {
         wanted.check(&caller, &sight)?;
         let changes = server.control.changes().await;
         let Position { epoch, version } = changes.position();
-        let _watcher = server.monitor.http.watcher();
+        let _watcher = server.telemetry.watcher();
         let after = wanted.after;
         let (listing, first, sent) = (None, None, 0);
         let mut reader = Self {
@@ -142,7 +144,7 @@ impl Reader {
         loop {
             // A token that was revoked meanwhile ends here; a role that was given or taken changes
             // what is to be seen.
-            self.caller = self.server.again(&self.caller)?;
+            self.caller = self.server.iam.again(&self.caller)?;
             let sight = Sight::of(&self.caller);
             if sight != self.sight {
                 self.sight = sight;

@@ -8,7 +8,7 @@ use control::Scope;
 use control::feed::{Key, Place};
 
 use super::wire::{asset_kinds, kind_of, resource_of};
-use crate::edge::Caller;
+use access::{Caller, Grant};
 
 /// A role, where it was given, and the department around that.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ impl Sight {
             Scope::Project(id) => caller.view.projects.get(&id).map(|found| found.department_id),
             _ => None,
         };
-        let given = |grant: &crate::access::Grant| Given {
+        let given = |grant: &Grant| Given {
             scope: grant.scope,
             department: department(grant.scope),
             role: grant.role,

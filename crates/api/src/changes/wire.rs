@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use access::{Family as _, Item};
 use api_types::{
     AccessKeySpec, Change, ChangeFrame, ChangeKind, Compute, ConfigMapAssetSpec,
     DockerRegistrySpec, EnvironmentAssetSpec, GenericSecretSpec, GitAssetSpec, HostPathSpec,
@@ -12,15 +13,13 @@ use auth::Resource;
 use control::Object;
 use control::feed::{Entry, Key};
 use control::view::View;
+use convert::PodRow;
+use http_kit::Fault;
+use iam::{LOGIN, USER};
 use serde::Serialize;
 
 use crate::Server;
 use crate::assets::{self, AssetSpec, Stored};
-use crate::convert::{self, PodRow};
-use crate::edge::Fault;
-use crate::identity::{Login, User};
-use crate::objects::{Family, Item};
-use crate::routes::shown_user;
 use crate::templates::{self, Template};
 
 /// A kind of assets.
@@ -73,7 +72,7 @@ pub(super) fn kind_of(key: &Key) -> Option<ChangeKind> {
         Key::Pod(..) => ChangeKind::Pod,
         Key::Object(stored, _) => match &**stored {
             // A user shows when it logged in last.
-            User::KIND | Login::KIND => ChangeKind::User,
+            USER | LOGIN => ChangeKind::User,
             Template::KIND => ChangeKind::Template,
             stored => asset_kind(stored).map(|_| ChangeKind::Asset)?,
         },
@@ -89,7 +88,7 @@ pub(super) fn resource_of(key: &Key) -> Option<Resource> {
         Key::Node(_) => Resource::Nodes,
         Key::Workload(_) | Key::Pod(..) => Resource::Workloads,
         Key::Object(stored, _) => match &**stored {
-            User::KIND | Login::KIND => Resource::Users,
+            USER | LOGIN => Resource::Users,
             Template::KIND => Resource::Templates,
             stored => asset_kind(stored)?.resource,
         },
@@ -173,8 +172,8 @@ impl Frame<'_> {
 
     fn object(&self, id: String, object: &Arc<Object>) -> Result<Option<String>, Fault> {
         let user = match &*object.kind {
-            User::KIND => Some(object.id.as_str()),
-            Login::KIND => object.owner.strip_prefix("user/"),
+            USER => Some(object.id.as_str()),
+            LOGIN => object.owner.strip_prefix("user/"),
             Template::KIND => {
                 let item = Item::<Template>::of(object)?;
                 return self.of(id, templates::shown(self.server, &item)).map(Some);
@@ -184,11 +183,8 @@ impl Frame<'_> {
                 return kind.map(|kind| (kind.shown)(self, object)).transpose();
             }
         };
-        match user.and_then(|id| self.view.objects.get(User::KIND, id)) {
-            Some(user) => {
-                let shown = shown_user(&self.server.logins_of(&user.key())?, &Item::of(user)?);
-                self.of(user.id.clone(), shown).map(Some)
-            }
+        match user.and_then(|id| self.view.objects.get(USER, id)) {
+            Some(user) => self.of(user.id.clone(), self.server.iam.shown_user(user)?).map(Some),
             None => Ok(None),
         }
     }
@@ -196,7 +192,7 @@ impl Frame<'_> {
     fn deletion(&self) -> Result<Option<String>, Fault> {
         match &self.entry.key {
             // The user is still there, or says itself that it is not.
-            Key::Object(stored, _) if **stored == *Login::KIND => Ok(None),
+            Key::Object(stored, _) if **stored == *LOGIN => Ok(None),
             _ => line(&ChangeFrame::Deleted(self.change::<()>(self.id(), None))).map(Some),
         }
     }

@@ -4,9 +4,8 @@
 use std::borrow::Cow;
 
 use control::view::WorkloadKind;
+use http_kit::Fault;
 use serde_json::Value;
-
-use crate::edge::Fault;
 
 /// Whom a part of a policy is for: a kind of workload, or one of the pods of a distributed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

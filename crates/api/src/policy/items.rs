@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use http_kit::{Fault, read_part};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::fields::{Field, Items};
 use super::rule::Rule;
-use crate::edge::{Fault, read_part};
 
 /// What is allowed of the items of a list.
 #[derive(Debug)]

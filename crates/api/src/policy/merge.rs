@@ -1,9 +1,8 @@
 //! Changes of a policy: what is added to what there was, and what is taken away.
 
 use api_types::PolicyBody;
+use http_kit::{Fault, take_part};
 use serde_json::Value;
-
-use crate::edge::{Fault, take_part};
 
 /// A policy after a change: without what is at the paths in `reset`, and with new values in the place
 /// of those there were.

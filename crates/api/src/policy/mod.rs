@@ -16,12 +16,9 @@ use control::view::WorkloadKind;
 use control::{Object, Scope};
 use serde::{Deserialize, Serialize};
 
-use crate::State;
-use crate::convert::{self, wire};
-use crate::edge::Fault;
-use crate::objects::{Family, Item};
-use crate::scopes::{self, Ids};
-
+use access::{Backend, Family, Ids, Item, scopes};
+use convert::{self, wire};
+use http_kit::Fault;
 use part::Part;
 use rules::Judged;
 
@@ -74,7 +71,7 @@ impl Held {
 }
 
 impl Policies {
-    pub(crate) fn around(state: &State, kind: WorkloadKind, scope: Scope) -> Result<Self, Fault> {
+    pub(crate) fn around(state: &Backend, kind: WorkloadKind, scope: Scope) -> Result<Self, Fault> {
         let near = scopes::around(scope, &state.control.view());
         let place = |object: &Object| near.iter().position(|outer| *outer == object.scope);
         let mut all = state.control.view().objects.all(Policy::KIND);
@@ -201,7 +198,7 @@ fn refuse(broken: Vec<String>) -> Result<(), Fault> {
 /// Refuses a policy of a scope that can never be right, or whose defaults those further out do not
 /// allow: nobody could submit anything. Answers the assets it imposes.
 pub(crate) fn check(
-    state: &State,
+    state: &Backend,
     kind: WorkloadKind,
     scope: Scope,
     body: &PolicyBody,
@@ -227,12 +224,12 @@ pub(crate) fn check(
 }
 
 /// A policy as it is shown.
-pub(crate) fn shown(state: &State, item: &Item<Policy>) -> PolicyV2 {
+pub(crate) fn shown(state: &Backend, item: &Item<Policy>) -> PolicyV2 {
     PolicyV2 { meta: Some(meta(state, item)), policy: item.body.body.clone() }
 }
 
 /// What is known of a policy beside its content.
-pub(crate) fn meta(state: &State, item: &Item<Policy>) -> PolicyMeta {
+pub(crate) fn meta(state: &Backend, item: &Item<Policy>) -> PolicyMeta {
     let (object, body) = (&item.object, &item.body);
     let ids = Ids::of(object.scope, state);
     PolicyMeta {

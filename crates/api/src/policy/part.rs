@@ -1,17 +1,17 @@
 //! What a policy says of one kind of pod, read from what is kept. Owns: the published form of defaults
 //! and imposed assets. Refuses to know: other policies.
 
+use access::Backend;
 use api_types::{CreationRequest, PolicyBody, WorkloadSpec};
 use control::Scope;
 use control::view::WorkloadKind;
+use convert::{self, wire};
+use http_kit::{Fault, read_part};
 use serde_json::{Map, Value};
 
 use super::fields::{Holds, Items, Who};
 use super::rules::{Judged, Rules, dotted};
-use crate::State;
 use crate::assets;
-use crate::convert::{self, wire};
-use crate::edge::{Fault, read_part};
 
 /// What a policy says of all pods of a workload, or of the workers or the master of one.
 pub(super) struct Part {
@@ -30,7 +30,7 @@ pub(super) struct Part {
 impl Part {
     /// All parts of a policy of a scope.
     pub(super) fn all(
-        state: &State,
+        state: &Backend,
         kind: WorkloadKind,
         scope: Scope,
         body: &PolicyBody,
@@ -40,7 +40,7 @@ impl Part {
     }
 
     fn read(
-        state: &State,
+        state: &Backend,
         (kind, who): (WorkloadKind, Who),
         scope: Scope,
         body: &PolicyBody,

@@ -1,13 +1,12 @@
 //! What may be said of the value of one field, and whether a value keeps it.
 
 use api_types::number_from_millis;
+use http_kit::{Fault, read_part};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::fields::{Field, Holds};
 use super::rules::at;
-use crate::convert;
-use crate::edge::{Fault, read_part};
 
 /// What is allowed of a value.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -1,12 +1,12 @@
 //! The rules of a policy by field, and whether a specification keeps them. Which fields they can be for
 //! is in `fields`, what they say of a value in `rule`, and of the items of a list in `items`.
 
+use http_kit::{Fault, nearest};
 use serde_json::Value;
 
 use super::fields::{Field, Holds, Items, Who};
 use super::items::ItemRules;
 use super::rule::Rule;
-use crate::edge::{Fault, nearest};
 
 /// What is allowed of a field.
 enum Allowed {

@@ -1,5 +1,6 @@
 //! Workload assets: the same routes for every kind.
 
+use access::{Caller, Item, Route, Where};
 use api_types::{
     Asset, AssetCreation, AssetList, AssetUpdate, Compute, ConfigMapAssetSpec,
     EnvironmentAssetSpec, GitAssetSpec, HistoryPage, HostPathSpec, MixedAssetList, NfsAssetSpec,
@@ -8,15 +9,12 @@ use api_types::{
 use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
+use http_kit::openapi::{delete as del, get, post, put};
+use http_kit::{Body, Created, Fault, Given, NoContent, Page};
 use serde_json::Value;
 
-use super::Shared;
-use crate::access::Where;
+use crate::Shared;
 use crate::assets::{self, AssetQuery, AssetSpec, OneAssetQuery, Stored, Usage};
-use crate::convert;
-use crate::edge::{Body, Caller, Created, Fault, Given, NoContent, Page};
-use crate::objects::Item;
-use crate::openapi::{Route, delete as del, get, post, put};
 
 /// The routes of one kind: its specification, as the description of the interface names it and as
 /// it is published; where it lies; its family; its words; its operations.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use access::{Route, Where};
 use api_types::{AuditLog, GetAuditLogs200Response, TENANT_ID, Time};
 use auth::Action::Read;
 use auth::Resource;
@@ -9,13 +10,12 @@ use axum::Json;
 use axum::extract::{FromRequestParts, State as FromState};
 use axum::http::request::Parts;
 use control::AuditFilter;
+use http_kit::openapi::{Description, Input, get};
+use http_kit::{Attachment, Fault, ListQuery, Row, Scalar, Type, csv_line, parameters};
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
 
-use super::Shared;
-use crate::access::Where;
-use crate::edge::{Attachment, Fault, ListQuery, Row, Scalar, Type, csv_line, parameters};
-use crate::openapi::{Description, Input, Route, get};
+use crate::Shared;
 
 /// Most rows that are looked at for one answer; the newest, if there are more.
 const ROWS_MAX: u32 = 50_000;
@@ -28,9 +28,9 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(log, "get_audit_logs", "Who asked for what, the newest first", list),
         get(file, "download_audit_logs", "The same as a file, CSV or JSON", download),
     ];
-    routes
-        .into_iter()
-        .map(move |route| route.of("AuditLogs").rows::<AuditLog>().needs(Read, of, Where::Tenant))
+    routes.into_iter().map(move |route| {
+        route.of("AuditLogs").rows::<AuditLog, _>().needs(Read, of, Where::Tenant)
+    })
 }
 
 /// Which rows, and as what.
@@ -80,7 +80,7 @@ impl<S: Sync> FromRequestParts<S> for AuditQuery {
     }
 }
 
-impl Row for AuditLog {
+impl Row<crate::Listed> for AuditLog {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("timestamp", Type::Time),
         ("subject", Type::Text),

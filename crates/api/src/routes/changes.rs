@@ -16,11 +16,12 @@ use futures_util::{StreamExt as _, stream};
 use utoipa::openapi::schema::Type;
 use uuid::Uuid;
 
-use super::Shared;
+use access::{Caller, Route, until_revoked, workload_id};
+use http_kit::openapi::{Description, Input, Output, get};
+use http_kit::{Fault, parameters, unknown_word};
+
+use crate::Shared;
 use crate::changes::{After, Reader, Wanted};
-use crate::convert;
-use crate::edge::{Caller, Fault, parameters, unknown_word};
-use crate::openapi::{Description, Input, Output, Route, get};
 
 /// What `after` is beside a position.
 const NOW: &str = "now";
@@ -56,8 +57,8 @@ async fn stream_changes(
     let Asked { kinds, workload, after, .. } = asked;
     let wanted = Wanted { kinds, project, workload, after };
     let shutdown = state.shutdown.clone();
-    let revoked = state.clone().until_revoked(caller.clone());
-    let reader = Reader::open(state, caller, wanted).await?;
+    let revoked = until_revoked(state.iam.clone(), caller.clone());
+    let reader = Reader::open(state.0, caller, wanted).await?;
     let events = stream::unfold(reader, |mut reader| async move {
         let text = reader.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(text)), reader))
@@ -112,7 +113,7 @@ impl<S: Sync> FromRequestParts<S> for Asked {
             match name.as_str() {
                 "kinds" => asked.kinds = value.split(',').map(kind).collect::<Result<_, _>>()?,
                 "project" => asked.project = Some(value),
-                "workload" => asked.workload = Some(convert::workload_id(&value)?),
+                "workload" => asked.workload = Some(workload_id(&value)?),
                 "after" => asked.after = value.parse()?,
                 _ => return Err(unknown_word("parameter", &name, &PARAMETERS)),
             }

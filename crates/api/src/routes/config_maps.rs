@@ -3,20 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::{Caller, Family, Route, Where};
 use api_types::{ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps};
 use auth::Action::{Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::{CONFIG_MAP, CONFIG_MAP_BYTES_MAX, Object, Scope, bytes_of, texts_of};
+use http_kit::openapi::{delete as del, get, put};
+use http_kit::{Body, Fault, NoContent};
 use serde::{Deserialize, Serialize};
 
-use super::Shared;
-use crate::access::Where;
-use crate::convert;
-use crate::edge::{Body, Caller, Fault, NoContent};
-use crate::objects::Family;
-use crate::openapi::{Route, delete as del, get, put};
+use crate::Shared;
 
 const OF: Resource = Resource::ConfigMapAssets;
 /// In a body texts are longer than they are.
@@ -53,7 +51,7 @@ impl Family for Kept {
 
 /// The project of an address.
 fn scope(state: &Shared, project: &str) -> Result<Scope, Fault> {
-    state.project(convert::project_id("projectId", project)?)
+    state.project(access::project_id("projectId", project)?)
 }
 
 fn find(state: &Shared, scope: Scope, name: &str) -> Result<Arc<Object>, Fault> {

@@ -1,5 +1,6 @@
 //! Credentials: assets whose values are sealed before they are kept, and never shown again.
 
+use access::{Caller, Route, Where};
 use api_types::{
     AccessKeySpec, Asset, AssetCreation, CredentialUpdate, DockerRegistrySpec, GenericSecretSpec,
     MixedAssetList, NgcApiKeySpec, PasswordSpec,
@@ -8,15 +9,14 @@ use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
+use http_kit::openapi::{delete as del, get, post, put};
+use http_kit::{Body, Created, Fault};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Shared;
 use super::assets::{delete, find, list, mixed, read, wanted};
-use crate::access::Where;
+use crate::Shared;
 use crate::assets::{self, AssetQuery, Credential, Stored};
-use crate::edge::{Body, Caller, Created, Fault};
-use crate::openapi::{Route, delete as del, get, post, put};
 
 /// The routes of one kind: its specification, where it lies, its words, its published names and
 /// operations.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::{Caller, Route, Where};
 use api_types::{
     DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, DepartmentsPage,
     ShareRequest,
@@ -13,13 +14,12 @@ use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{OrgUnit, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
+use convert::{self, Context};
+use http_kit::openapi::{delete as del, get, patch, post, put};
+use http_kit::{Body, Created, Fault, ListQuery};
 
-use super::Shared;
 use super::units::{self, Unit};
-use crate::access::Where;
-use crate::convert::{self, Context};
-use crate::edge::{Body, Caller, Created, Fault, ListQuery};
-use crate::openapi::{Route, delete as del, get, patch, post, put};
+use crate::Shared;
 
 /// The routes of departments.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -56,7 +56,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         patch(shares, "patch_department_resources", change, units::change_shares::<OrgUnit>)
             .needs(Update, of, here),
     ];
-    routes.into_iter().map(|route| route.of("Departments").rows::<OrgUnit>())
+    routes.into_iter().map(|route| route.of("Departments").rows::<OrgUnit, _>())
 }
 
 async fn list(
@@ -78,7 +78,7 @@ async fn create(
     Body(request): Body<DepartmentCreationRequest>,
 ) -> Result<Created<DepartmentForList>, Fault> {
     caller.must(Create, Resource::Department, Scope::Cluster)?;
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    state.check_cluster(request.cluster_id.as_deref())?;
     let spec = convert::department_creation(request)?;
     let made = state.asked_by(&caller).create_department(&caller.subject, spec).await?;
     Ok(Created(units::shown(&state, &*made)))
@@ -107,8 +107,7 @@ impl Unit for OrgUnit {
     }
 
     fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self> {
-        let seen = |id| caller.may(Read, Resource::Department, Scope::Department(id));
-        view.departments.values().map(AsRef::as_ref).filter(move |department| seen(department.id))
+        caller.departments(view)
     }
 
     /// An empty list is the way back to having been given nothing.

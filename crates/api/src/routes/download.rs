@@ -3,15 +3,16 @@
 
 use std::path::Path as File;
 
+use access::Route;
 use axum::body::Body;
 use axum::extract::{Path, State as FromState};
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::stream;
+use http_kit::openapi::get;
+use http_kit::{Binary, Fault, PlainText};
 use tokio::io::AsyncReadExt as _;
 
-use super::Shared;
-use crate::edge::{Binary, Fault, PlainText};
-use crate::openapi::{Route, get};
+use crate::Shared;
 
 /// Bytes read from the program at a time.
 const CHUNK_BYTES: usize = 1 << 16;

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::{Authenticator as _, Caller, until_revoked};
 use auth::{Action, Resource};
 use axum::Extension;
 use axum::extract::{FromRequestParts, State as FromState};
@@ -16,15 +17,14 @@ use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use control::view::Event;
 use control::{EventFilter, Scope};
 use futures_util::{Stream, StreamExt as _, stream};
+use http_kit::openapi::{Description, Input};
+use http_kit::{Fault, parameters};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
-use crate::convert;
-use crate::edge::{Caller, Fault, parameters};
-use crate::monitoring::Watcher;
-use crate::openapi::{Description, Input};
+use crate::Shared;
+use telemetry::Watcher;
 
 /// How often a silent stream says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -54,8 +54,8 @@ pub(super) async fn stream(
     let live = state.control.subscribe();
     let cursor = asked.unwrap_or_else(|| state.control.view().event_seq);
     let shutdown = state.shutdown.clone();
-    let revoked = state.clone().until_revoked(caller.clone());
-    let _watcher = state.monitor.http.watcher();
+    let revoked = until_revoked(state.iam.clone(), caller.clone());
+    let _watcher = state.telemetry.watcher();
     let ready = VecDeque::new();
     let reader = Reader { state, caller, live, cursor, ready, behind: true, _watcher };
     let events = stream::unfold(reader, |mut reader| async move {
@@ -118,7 +118,7 @@ impl Reader {
         loop {
             let event = self.next().await?;
             // A token that was revoked meanwhile, or a role that was taken, ends here.
-            self.caller = self.state.again(&self.caller)?;
+            self.caller = self.state.iam.again(&self.caller)?;
             let scope = event.project_id.map_or(Scope::Tenant, Scope::Project);
             if self.caller.may(Action::Read, Resource::Workloads, scope) {
                 return Some(event);

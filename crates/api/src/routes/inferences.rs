@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where, find_of_kind, resource_of};
 use api_types::{
     CreationRequest, EventsPage, GetInferenceWorkloadRevisions200Response,
     GetRevisionPods200Response, HistoryPage, InferenceUpdateRequest, Revision,
@@ -12,14 +13,13 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use control::view::{Event, WorkloadKind, WorkloadView};
 use control::{EventFilter, WorkloadSpec};
+use convert::{self, PodRow};
+use http_kit::openapi::{delete as del, get, patch, post};
+use http_kit::{Body, Deleted, Fault, Given, ListQuery, OrderedPage, Page};
 
-use super::Shared;
-use super::typed::{Answer, accepted, add, comes_to, create, delete, find, read, source};
-use crate::access::{Where, resource_of};
-use crate::convert::{self, PodRow};
-use crate::edge::{Body, Caller, Deleted, Fault, Given, ListQuery, OrderedPage, Page};
+use super::typed::{Answer, accepted, add, comes_to, create, delete, read, source};
+use crate::Shared;
 use crate::mounts::may_enter;
-use crate::openapi::{Route, delete as del, get, patch, post};
 
 const KIND: WorkloadKind = WorkloadKind::Inference;
 
@@ -94,7 +94,7 @@ async fn update(
     headers: HeaderMap,
     Body(request): Body<InferenceUpdateRequest>,
 ) -> Answer {
-    let view = find(&state, KIND, &id)?;
+    let view = find_of_kind(&state.control.view(), KIND, &id)?;
     let from = *view.revisions.last().ok_or_else(|| Fault::no_such("inference", &id))?;
     let spec = changed(&state, &view, request.spec, &caller, &headers).await?;
     let control = state.asked_by(&caller);
@@ -137,7 +137,7 @@ async fn changed(
 /// The revisions of an inference that are listed. Those that have served are still known, so a list
 /// of the deleted is a list of none.
 fn of_inference(state: &Shared, id: &str, deleted: bool) -> Result<Vec<Arc<WorkloadView>>, Fault> {
-    let head = find(state, KIND, id)?;
+    let head = find_of_kind(&state.control.view(), KIND, id)?;
     if deleted {
         return Ok(Vec::new());
     }

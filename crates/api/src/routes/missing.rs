@@ -1,14 +1,15 @@
 //! Published operations that are not served. Owns: that each answers 501 with what to use instead.
 //! Refuses to know: anything else about them.
 
+use access::Route;
 use api_types::Error;
 use axum::Extension;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_kit::Fault;
+use http_kit::openapi::{Description, Output, any};
 
-use super::Shared;
-use crate::edge::Fault;
-use crate::openapi::{Description, Output, Route, any};
+use crate::Shared;
 
 /// Operations of a family, and what to use instead of them.
 struct Missing {

@@ -9,68 +9,57 @@ mod departments;
 mod download;
 mod events;
 mod inferences;
-mod metrics;
 mod missing;
 mod org;
 mod own;
 mod policy;
 mod pools;
-mod programs;
 mod projects;
-mod prometheus;
 mod properties;
-mod rights;
-mod rules;
-mod telemetry;
 mod templates;
 mod tenant;
-mod tickets;
-mod token;
 mod topologies;
 mod typed;
 mod units;
-mod usage;
-mod users;
 mod v2;
-mod visits;
 mod volumes;
 mod welcome;
 mod workloads;
 
 use std::sync::{Arc, OnceLock};
 
+use access::{Access, Backend, Route, Where};
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::Router;
-use axum::http::{Method, StatusCode, Uri};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::extract::{Request, State as FromState};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
 use control::view::NodeView;
+use http_kit::openapi::{self, delete as del, get, post, put};
+use http_kit::{Fault, check_host, limit_time, name_one_host, note_origin, panicked};
+use iam::{authenticate, authorise};
+use telemetry::{Routes, trace};
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub(crate) use users::wire as shown_user;
-
-use crate::access::{Access, Where, authorise};
-use crate::edge::{
-    Fault, authenticate, check_host, limit_time, name_one_host, note_origin, panicked,
-};
-use crate::monitoring::{Routes, trace};
-use crate::openapi::{self, Route, delete as del, get, post, put};
-use crate::{Server, State, gateway, urls};
-
-type Shared = Arc<Server>;
+use crate::{Shared, State};
 
 /// Everything this server answers.
 pub fn router(state: State) -> Router {
-    let state = Arc::new(Server::from(state));
+    let (hosts, proxies) = (Arc::new(state.hosts.clone()), Arc::new(state.proxies.clone()));
+    let state = Shared::from(state);
+    let (iam, gateway) = (state.iam.clone(), state.gateway.clone());
     let table = table();
-    let traced = (Arc::clone(&state), Arc::new(Routes::new(&table)));
+    let traced = (state.telemetry.clone(), Arc::new(Routes::new(&table, &gateway::FORMER_ROUTES)));
+    let backend = state.backend.clone();
     let (mut open, mut with_token, mut patient) = (Router::new(), Router::new(), Router::new());
     for route in table {
         let (group, serve) = match (route.access, route.patient) {
             (Access::Open, _) => (&mut open, route.serve),
             (access, in_time) => {
                 let group = if in_time { &mut patient } else { &mut with_token };
-                let check = from_fn_with_state((Arc::clone(&state), access, route.path), authorise);
+                let check = from_fn_with_state((backend.clone(), access, route.path), authorise);
                 (group, route.serve.route_layer(check))
             }
         };
@@ -80,7 +69,9 @@ pub fn router(state: State) -> Router {
         .layer(from_fn(limit_time))
         .merge(patient)
         .method_not_allowed_fallback(wrong_method)
-        .route_layer(from_fn_with_state(Arc::clone(&state), authenticate));
+        .route_layer(from_fn_with_state(backend, tell_outage))
+        .route_layer(from_fn_with_state(iam, authenticate))
+        .route_layer(from_fn_with_state(gateway.clone(), gateway::admit_pages));
     let mut former = Router::new();
     for path in gateway::FORMER_ROUTES {
         former = former.route(path, axum::routing::any(gateway::gone));
@@ -91,10 +82,10 @@ pub fn router(state: State) -> Router {
         .layer(from_fn(welcome::as_json))
         .merge(former)
         .fallback(welcome::wrong_path)
-        .layer(from_fn_with_state(Arc::clone(&state), check_host))
-        .layer(from_fn_with_state(Arc::clone(&state), urls::divert))
+        .layer(from_fn_with_state(hosts, check_host))
+        .layer(from_fn_with_state(gateway, gateway::divert))
         .layer(from_fn(name_one_host))
-        .layer(from_fn_with_state(Arc::clone(&state), note_origin))
+        .layer(from_fn_with_state(proxies, note_origin))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(traced, trace))
         .with_state(state)
@@ -103,6 +94,9 @@ pub fn router(state: State) -> Router {
 /// Every route there is.
 fn table() -> Vec<Route<Shared>> {
     let mut all = Vec::new();
+    all.extend(iam::routes());
+    all.extend(gateway::routes());
+    all.extend(telemetry::routes());
     all.extend(organisation());
     all.extend(departments::routes());
     all.extend(projects::routes());
@@ -117,16 +111,9 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(templates::routes());
     all.extend(properties::routes());
     all.extend(policy::routes());
-    all.extend(metrics::routes());
-    all.extend(telemetry::routes());
-    all.extend(usage::routes());
     all.extend(own_routes());
-    all.extend(users::routes());
-    all.extend(programs::routes());
     all.extend(volumes::routes());
     all.extend(config_maps::routes());
-    all.extend(rights::routes());
-    all.extend(rules::routes());
     all.extend(audit::routes());
     all.extend(tenant::routes());
     all.extend(download::routes());
@@ -135,19 +122,6 @@ fn table() -> Vec<Route<Shared>> {
 }
 
 fn organisation() -> impl Iterator<Item = Route<Shared>> {
-    let about_v2 = "A token for credentials, in the words of OAuth 2; a form or JSON";
-    let tokens = [
-        post("/api/v1/token", "grant_token", "A token for credentials", token::grant),
-        post("/api/v2/token", "grant_token_v2", about_v2, token::grant_v2),
-    ]
-    .map(|route| route.open().of("Tokens"));
-    let about = "Begins a login at the login provider";
-    let page = "Shows the code of a login to whoever has to copy it";
-    let logins = [
-        post("/elastane/v1/login", "begin_login", about, token::begin_login),
-        get("/elastane/v1/login/code", "show_login_code", page, token::show_code),
-    ]
-    .map(|route| route.open().of("Elastane"));
     let (clusters, one) = ("/api/v1/clusters", "/api/v1/clusters/{clusterUuid}");
     let info = "/api/v1/clusters/{clusterUuid}/cluster-install-info";
     let file = "/v1/k8s/clusters/{clusterUuid}/installfile";
@@ -190,9 +164,9 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         get(of_cluster, "count_nodes", "How many nodes a cluster has", org::count_nodes_of),
     ]
     .map(|route| {
-        route.of("Nodes").rows::<NodeView>().needs(Read, Resource::Nodes, Where::Anywhere)
+        route.of("Nodes").rows::<NodeView, _>().needs(Read, Resource::Nodes, Where::Anywhere)
     });
-    tokens.into_iter().chain(logins).chain(clusters).chain(nodes)
+    clusters.into_iter().chain(nodes)
 }
 
 fn own_routes() -> impl Iterator<Item = Route<Shared>> {
@@ -255,8 +229,7 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
         .needs(Read, Resource::Workloads, Where::Workload),
     ];
     let server = [health, described, page, down, status, snapshot, asked, stream, labels];
-    let own = server.into_iter().chain(drills).chain(of_workload).chain(visits::routes());
-    let own = own.chain(tickets::routes()).chain([prometheus::route(), changes::route()]);
+    let own = server.into_iter().chain(drills).chain(of_workload).chain([changes::route()]);
     own.map(|route| route.of("Elastane"))
 }
 
@@ -274,6 +247,21 @@ fn description() -> Result<&'static Described, Fault> {
         Ok(Described { document: format!("{document:#}"), page: openapi::page(&document) })
     };
     MADE.get_or_init(make).as_ref().map_err(Fault::internal)
+}
+
+/// Says what does not answer: reads tell what was last known.
+async fn tell_outage(
+    FromState(backend): FromState<Backend>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = next.run(request).await;
+    if let Some(outage) = backend.control.outage()
+        && let Ok(notice) = HeaderValue::from_bytes(convert::notice(&outage).as_bytes())
+    {
+        response.headers_mut().insert(api_types::NOTICE_HEADER, notice);
+    }
+    response
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Fault {

@@ -1,5 +1,6 @@
 //! The cluster and its nodes.
 
+use access::Caller;
 use api_types::{
     ClusterCreationRequest, ClusterInstallationInfoResponse, ClusterUpdateRequest, CountResponse,
     DisplayedCluster, Node, NodeLabels, Nodes,
@@ -8,12 +9,12 @@ use axum::extract::{Path, State as FromState};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use control::Scope;
-
-use super::Shared;
-use crate::convert::{self, ClusterName};
-use crate::edge::{
-    Allowed, Body, Caller, Created, Fault, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
+use convert::{self, ClusterName};
+use http_kit::{
+    Allowed, Body, Created, Fault, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
 };
+
+use crate::Shared;
 
 pub(super) async fn clusters(
     FromState(state): FromState<Shared>,
@@ -24,15 +25,15 @@ pub(super) async fn clusters(
 
 takes! {
     /// How much to tell.
-    Verbosity: VERBOSITY;
+    pub(super) Verbosity: VERBOSITY;
     /// Whether at once.
-    Force: ("force", Allowed::Flag, "Changes nothing here: it is refused in any case");
+    pub(super) Force: ("force", Allowed::Flag, "Changes nothing here: it is refused in any case");
     /// Of what, and from where.
-    Installation:
+    pub(super) Installation:
         ("version", Allowed::Text, "Changes nothing here"),
         ("remoteClusterUrl", Allowed::Text, "Changes nothing here");
     /// Of what, and in which form.
-    InstallFile:
+    pub(super) InstallFile:
         ("cloud", Allowed::Text, "Changes nothing here"),
         ("clusterip", Allowed::Text, "Changes nothing here"),
         ("format", Allowed::Word(&["yaml"]), "The form");
@@ -66,7 +67,7 @@ pub(super) async fn rename_cluster(
     Path(id): Path<String>,
     Body(request): Body<ClusterUpdateRequest>,
 ) -> Result<NoContent, Fault> {
-    is_own(&state, &id)?;
+    state.must_be_cluster(&id)?;
     match state.all::<ClusterName>()?.first() {
         None => {
             state.make(&caller, Scope::Cluster, &request.name, &ClusterName {}).await?;
@@ -87,14 +88,14 @@ pub(super) async fn keep_cluster(
     Path(id): Path<String>,
     _: Given<Force>,
 ) -> Result<NoContent, Fault> {
-    is_own(&state, &id)?;
+    state.must_be_cluster(&id)?;
     let why = "the server is the cluster and cannot go on without; `elastane down` stops it";
     Err(Fault::new(StatusCode::CONFLICT, why))
 }
 
 /// What there is to do to have the cluster: nothing. It is a comment in a shell and in YAML.
 fn nothing_to_install(state: &Shared, id: &str) -> Result<String, Fault> {
-    is_own(state, id)?;
+    state.must_be_cluster(id)?;
     let name = state.context().cluster_name;
     Ok(format!("# nothing to install: this server is the cluster `{name}`\n"))
 }
@@ -115,11 +116,6 @@ pub(super) async fn install_file(
     _: Given<InstallFile>,
 ) -> Result<PlainText, Fault> {
     Ok(PlainText(nothing_to_install(&state, &id)?.into()))
-}
-
-pub(super) fn is_own(state: &Shared, id: &str) -> Result<(), Fault> {
-    let own = state.context().cluster_id == id;
-    if own { Ok(()) } else { Err(Fault::no_such("cluster", id)) }
 }
 
 pub(super) async fn nodes(
@@ -146,7 +142,7 @@ pub(super) async fn count_nodes_of(
     Path(id): Path<String>,
     query: ListQuery,
 ) -> Result<Json<CountResponse>, Fault> {
-    is_own(&state, &id)?;
+    state.must_be_cluster(&id)?;
     count_nodes(state, query).await
 }
 

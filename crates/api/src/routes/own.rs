@@ -1,5 +1,6 @@
 //! Our own routes beside the published ones.
 
+use access::{Caller, find_workload, resource_of, while_caller};
 use api_types::{
     Explanation, Health, Isolation, LimitsKept, Millis, Status, Stopped, Time, WhatIf, WouldHappen,
 };
@@ -14,17 +15,14 @@ use control::{EventFilter, Scope};
 use engine::{Enforcement, LogRange};
 use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
+use http_kit::openapi::{Description, Input};
+use http_kit::{Body as Asked, Fault, Html, JsonText, PlainText, aside, parameters};
 use sim::scenario::At;
 use units::Instant;
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
 use super::typed;
-use super::workloads::find;
-use crate::convert;
-use crate::edge::{Body as Asked, Caller, Fault, Html, JsonText, PlainText, parameters};
-use crate::identity::aside;
-use crate::openapi::{Description, Input};
+use crate::Shared;
 use crate::{as_in_a_scenario, forecast, what_if};
 
 /// Which run an output is of, and how many bytes of it are before what is told: who was cut off asks on
@@ -225,7 +223,7 @@ pub(super) async fn logs(
     Path(id): Path<String>,
     query: OutputQuery,
 ) -> Result<(HeaderMap, PlainText), Fault> {
-    let workload = find(&state.control.view(), &id)?;
+    let workload = find_workload(&state.control.view(), &id)?;
     let pod = match query.previous {
         true => Some(state.control.run_before(workload.id, query.pod.as_deref())?.to_string()),
         false => query.pod,
@@ -235,9 +233,11 @@ pub(super) async fn logs(
     let chunks = log.chunks.map(|chunk| chunk.map(Bytes::from));
     let stop = async move {
         let shutdown = state.shutdown.clone();
+        let resource = resource_of(workload.spec.kind);
+        let may = |now: &Caller| now.must_to_workload(Action::Read, resource, &workload).is_ok();
         tokio::select! {
             () = shutdown.wait() => {}
-            () = state.until_refused(caller, Action::Read, workload) => {}
+            () = while_caller(&*state.iam, &caller, may) => {}
         }
         // Not an end: who follows has to ask again, and hears then what is the matter.
         Err(std::io::Error::other("the output was cut off"))
@@ -258,7 +258,7 @@ pub(super) async fn explain(
     Path(id): Path<String>,
 ) -> Result<Json<Explanation>, Fault> {
     let view = state.control.view();
-    let workload = find(&view, &id)?;
+    let workload = find_workload(&view, &id)?;
     let filter = EventFilter {
         workload: Some(workload.id),
         limit: Some(EXPLAINED_EVENTS_MAX),

@@ -1,5 +1,6 @@
 //! Policies: the same routes for every kind of workload.
 
+use access::{Caller, Item, NamedScope, Route, Where, scopes};
 use api_types::{
     Policies, PolicyChangeRequest, PolicyCreationFields, PolicyListEntry, PolicyRequest, PolicyV2,
 };
@@ -11,16 +12,12 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
 use control::view::WorkloadKind;
+use http_kit::openapi::{Description, Input, delete as del, get, patch, put};
+use http_kit::{Body, Fault, NoContent, flag, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
-use crate::access::Where;
-use crate::convert;
-use crate::edge::{Body, Caller, Fault, NoContent, flag, parameters, unknown_word};
-use crate::objects::Item;
-use crate::openapi::{Description, Input, Route, delete as del, get, patch, put};
+use crate::Shared;
 use crate::policy::{Policy, check, merge, meta, shown, type_word};
-use crate::scopes::{self, NamedScope};
 
 /// The routes of one kind of workload, with the published word for it in their names.
 macro_rules! of_kind {
@@ -111,7 +108,7 @@ impl<S: Sync> FromRequestParts<S> for PolicyQuery {
             match name.as_str() {
                 "workloadType" => query.workload_type = Some(value.to_lowercase()),
                 "scope" => query.kind = Some(scopes::named(&name, &value)?),
-                "projectId" => query.project = Some(convert::project_id(&name, &value)?),
+                "projectId" => query.project = Some(access::project_id(&name, &value)?),
                 "departmentId" => query.department = Some(value),
                 "clusterId" => query.cluster = Some(value),
                 "validateOnly" => query.validate_only = flag(&name, &value)?,

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where};
 use api_types::{CountResponse, Nodepool, NodepoolCreateFields, NodepoolUpdateFields, Nodepools};
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::{PoolView, View};
+use http_kit::openapi::{delete as del, get, patch, post, put};
+use http_kit::{Body, Created, Fault, ListQuery, NoContent};
 
-use super::Shared;
-use crate::access::Where;
-use crate::convert;
-use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
-use crate::openapi::{Route, delete as del, get, patch, post, put};
+use crate::Shared;
 
 /// The routes of node pools.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -32,7 +31,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         patch(one, "patch_nodepool", change, changed).needs(Update, of, tenant),
         del(one, "delete_nodepool", gone, delete).needs(Delete, of, tenant),
     ];
-    routes.into_iter().map(|route| route.of("NodePools").rows::<Nodepool>())
+    routes.into_iter().map(|route| route.of("NodePools").rows::<Nodepool, _>())
 }
 
 fn all(state: &Shared) -> Vec<Nodepool> {
@@ -78,7 +77,7 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<NodepoolCreateFields>,
 ) -> Result<Created<Nodepool>, Fault> {
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    state.check_cluster(request.cluster_id.as_deref())?;
     let spec = convert::pool_creation(request)?;
     let made = state.asked_by(&caller).create_pool(&caller.subject, spec).await?;
     Ok(Created(shown(&state, &made.id)?))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::{Caller, Route, Where};
 use api_types::{
     Project, ProjectCreationRequest, ProjectUpdateRequest, ProjectsPage, ShareRequest,
 };
@@ -12,13 +13,12 @@ use axum::extract::State as FromState;
 use axum::{Extension, Json};
 use control::view::{OrgUnit, ProjectView, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
+use convert::{self, Context};
+use http_kit::openapi::{delete as del, get, patch, post, put};
+use http_kit::{Body, Created, Fault, ListQuery};
 
-use super::Shared;
 use super::units::{self, Unit};
-use crate::access::Where;
-use crate::convert::{self, Context};
-use crate::edge::{Body, Caller, Created, Fault, ListQuery};
-use crate::openapi::{Route, delete as del, get, patch, post, put};
+use crate::Shared;
 
 /// The routes of projects.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -60,7 +60,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         patch(shares, "patch_project_resources", change, units::change_shares::<ProjectView>)
             .needs(Update, of, Where::Project),
     ];
-    routes.into_iter().map(|route| route.of("Projects").rows::<ProjectView>())
+    routes.into_iter().map(|route| route.of("Projects").rows::<ProjectView, _>())
 }
 
 async fn list(
@@ -80,7 +80,7 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<ProjectCreationRequest>,
 ) -> Result<Created<Project>, Fault> {
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    state.check_cluster(request.cluster_id.as_deref())?;
     let parent = convert::parent(request.parent_id.as_deref(), &state.control.view().departments)?;
     caller.must(Create, Resource::Project, Scope::Department(parent))?;
     let spec = convert::creation(request)?;
@@ -111,8 +111,7 @@ impl Unit for ProjectView {
     }
 
     fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self> {
-        let sight = caller.sight(Resource::Project, view);
-        view.projects.values().map(AsRef::as_ref).filter(move |project| sight.has(project.unit.id))
+        caller.projects(view)
     }
 
     fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {

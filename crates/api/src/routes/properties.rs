@@ -1,6 +1,7 @@
 //! What workloads can be said to be: types, priorities, categories. The program's own are fixed;
 //! types of others' workloads can be added.
 
+use access::{Caller, Family, Item, Route, Where};
 use api_types::{
     ResourceInterfaceOfVersion, WorkloadCategories, WorkloadCategory, WorkloadPriorities,
     WorkloadPriority, WorkloadTypeConfig, WorkloadTypeCreateFields, WorkloadTypeUpdateFields,
@@ -14,18 +15,15 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
 use control::view::WorkloadKind;
+use convert::Class;
+use http_kit::openapi::{Description, Input, delete as del, get, post, put};
+use http_kit::{Body, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, flag, parameters};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Instant;
 use utoipa::openapi::schema::Type as Schema;
 
-use super::Shared;
-use crate::access::Where;
-use crate::convert::Class;
-use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent, flag, parameters};
-use crate::edge::{Row, Scalar, Type};
-use crate::objects::{Family, Item};
-use crate::openapi::{Description, Input, Route, delete as del, get, post, put};
+use crate::Shared;
 
 /// Id, name and meaning of every category.
 const CATEGORIES: [(&str, &str, &str); 3] = [
@@ -45,10 +43,10 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(categories, "list_categories", "What workloads are for", list_categories).own(),
         get(category, "get_category_by_id", "A category", read_category).own(),
         get(priorities, "get_workload_priorities", "The priority classes", list_priorities)
-            .rows::<Class>()
+            .rows::<Class, _>()
             .own(),
         get(types, "list_workload_types", "The types of workloads", list)
-            .rows::<WorkloadTypeConfig>()
+            .rows::<WorkloadTypeConfig, _>()
             .own(),
         get(one, "get_workload_type", "A type of workloads", read).own(),
         post(types, "create_workload_type", "Adds a type of others' workloads", create)
@@ -73,7 +71,7 @@ async fn read_category(Path(id): Path<String>) -> Result<Json<WorkloadCategory>,
     found.map(category).map(Json).ok_or_else(|| Fault::no_such("category", &id))
 }
 
-impl Row for Class {
+impl Row<crate::Listed> for Class {
     const FIELDS: &'static [(&'static str, Type)] =
         &[("id", Type::Text), ("name", Type::Text), ("value", Type::Number)];
     const SEARCHED: &'static [&'static str] = &["name"];
@@ -193,7 +191,7 @@ fn check_interfaces(all: &[Value]) -> Result<(), Fault> {
     Ok(())
 }
 
-impl Row for WorkloadTypeConfig {
+impl Row<crate::Listed> for WorkloadTypeConfig {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("name", Type::Text),
         ("group", Type::Text),

@@ -1,5 +1,6 @@
 //! Workload templates: the same routes for every type of workload.
 
+use access::{Caller, Item, Route, Where, scopes};
 use api_types::{
     CountResponse, NameAvailability, Pagination, TemplateCreation, TemplateList, TemplateUpdate,
     TemplateUpdateMeta, WorkloadTemplate, WorkloadType,
@@ -10,15 +11,12 @@ use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::view::WorkloadKind;
+use http_kit::openapi::{Description, Input, delete as del, get, patch, post, put};
+use http_kit::{Body, Created, Fault, ListQuery, NoContent, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
-use super::Shared;
-use crate::access::Where;
+use crate::Shared;
 use crate::assets::{check_description, description_after};
-use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent, parameters, unknown_word};
-use crate::objects::Item;
-use crate::openapi::{Description, Input, Route, delete as del, get, patch, post, put};
-use crate::scopes;
 use crate::templates::{Template, Values, shown, type_of};
 
 /// The routes that all types of workload have.
@@ -50,7 +48,7 @@ macro_rules! of_type {
             ),
         ]
         .map(|route| route.of("WorkloadTemplates").with(WorkloadKind::$type))
-        .map(|route| route.rows::<Item<Template>>())
+        .map(|route| route.rows::<Item<Template>, _>())
     }};
 }
 
@@ -80,7 +78,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(free, "template_name_availability", "Whether a name is free", availability),
         get("/api/v1/workload-templates/{templateId}", "get_template_by_id1", "A template", find),
     ]
-    .map(|route| route.rows::<Item<Template>>())
+    .map(|route| route.rows::<Item<Template>, _>())
     .map(|route| route.of("WorkloadTemplates").needs(Read, Resource::Templates, Where::Anywhere));
     let trainings = of_type!(
         Training, "trainings", "trainings", "create_training_template"
@@ -270,7 +268,7 @@ async fn save(
         if let Some(new) = &meta.name {
             name.clone_from(new);
         }
-        let values = values(body).map_err(Fault::into_refusal)?;
+        let values = values(body).map_err(convert::refusal)?;
         body.set(&control.view(), scope, &values)?;
         body.description = description_after(meta.description.clone(), body.description.take());
         Ok(())

@@ -2,6 +2,7 @@
 //!
 //! Settings are kept for the interfaces that read them; the server itself follows none of them.
 
+use access::{Caller, Family, Item, Route, Where};
 use api_types::{
     Priorities, Priority, Setting, TenantSettingCreationRequest, TenantSettingCreationResponse,
 };
@@ -10,15 +11,12 @@ use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::Scope;
+use http_kit::openapi::{get, put};
+use http_kit::{Body, Fault};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Shared;
-use crate::access::Where;
-use crate::convert;
-use crate::edge::{Body, Caller, Fault};
-use crate::objects::{Family, Item};
-use crate::openapi::{Route, get, put};
+use crate::Shared;
 
 /// The routes of settings and ranks.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

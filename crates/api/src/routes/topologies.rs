@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where};
 use api_types::{
     CountResponse, GetNetworkTopologies200Response, NetworkTopology, NetworkTopologyCreateRequest,
 };
@@ -11,12 +12,10 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::View;
 use control::{Object, TOPOLOGY};
+use http_kit::openapi::{delete as del, get, post};
+use http_kit::{Body, Created, Fault, ListQuery, NoContent};
 
-use super::Shared;
-use crate::access::Where;
-use crate::convert;
-use crate::edge::{Body, Caller, Created, Fault, ListQuery, NoContent};
-use crate::openapi::{Route, delete as del, get, post};
+use crate::Shared;
 
 /// The routes of network topologies.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
@@ -34,7 +33,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(one, "get_network_topology_by_id", "A network topology", read).needs(Read, of, here),
         del(one, "delete_network_topology", gone, delete).needs(Delete, of, tenant),
     ];
-    routes.into_iter().map(|route| route.of("NetworkTopologies").rows::<NetworkTopology>())
+    routes.into_iter().map(|route| route.of("NetworkTopologies").rows::<NetworkTopology, _>())
 }
 
 fn all(state: &Shared) -> Vec<NetworkTopology> {
@@ -78,7 +77,7 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<NetworkTopologyCreateRequest>,
 ) -> Result<Created<NetworkTopology>, Fault> {
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
+    state.check_cluster(request.cluster_id.as_deref())?;
     let new = control::new_topology(request.name, &request.levels);
     let made = state.asked_by(&caller).create_object(&caller.subject, new).await?;
     let view = state.control.view();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where, find_of_kind, resource_of};
 use api_types::{
     CreationRequest, InferenceUpdateRequest, SOURCE_HEADER, Training1, WorkloadSpec as Asked,
 };
@@ -11,15 +12,13 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use control::view::{WorkloadKind, WorkloadView};
 use control::{Scope, WorkloadSpec};
+use http_kit::openapi::{delete as del, get, patch, post};
+use http_kit::{Accepted, Body, Fault};
 
-use super::Shared;
-use crate::access::{Where, resource_of};
+use crate::Shared;
 use crate::assets::{compose, take_secrets};
-use crate::convert;
-use crate::edge::{Accepted, Body, Caller, Fault};
-use crate::openapi::{Route, delete as del, get, patch, post};
+use crate::mounts;
 use crate::policy::Policies;
-use crate::{mounts, urls};
 
 pub(super) type Answer = Result<Accepted<Training1>, Fault>;
 
@@ -125,8 +124,8 @@ pub(super) async fn asked_for(
     request: CreationRequest,
     asker: convert::Asker,
 ) -> Result<(u64, WorkloadSpec), Fault> {
-    convert::check_cluster(request.cluster_id.as_deref(), &state.context())?;
-    let project_id = convert::project_id("projectId", &request.project_id)?;
+    state.check_cluster(request.cluster_id.as_deref())?;
+    let project_id = access::project_id("projectId", &request.project_id)?;
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
     comes_to(state, kind, request, asker).await
 }
@@ -138,7 +137,7 @@ pub(super) async fn comes_to(
     mut request: CreationRequest,
     asker: convert::Asker,
 ) -> Result<(u64, WorkloadSpec), Fault> {
-    let project_id = convert::project_id("projectId", &request.project_id)?;
+    let project_id = access::project_id("projectId", &request.project_id)?;
     let mut uses = compose(state, kind, &mut request)?;
     let policies = Policies::around(state, kind, Scope::Project(project_id))?;
     add(&mut uses, policies.fill(&mut request)?);
@@ -150,7 +149,7 @@ pub(super) async fn comes_to(
     if let Some(master) = &request.master_spec {
         mounts::must_exist(state, project_id, master).map_err(convert::of_the_master)?;
     }
-    urls::check(state, project_id, &request)?;
+    convert::check_addresses(&state.gateway.origins, &state.control.view(), project_id, &request)?;
     let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;
     let master = request
         .master_spec
@@ -182,29 +181,12 @@ pub(super) fn accepted(state: &Shared, view: &WorkloadView) -> Answer {
     Ok(Accepted(convert::typed(view, &state.context())))
 }
 
-/// The workload with this id, if it is of this kind.
-pub(super) fn find(
-    state: &Shared,
-    kind: WorkloadKind,
-    id: &str,
-) -> Result<Arc<WorkloadView>, Fault> {
-    let name = match kind {
-        WorkloadKind::Training => "training",
-        WorkloadKind::Workspace => "workspace",
-        WorkloadKind::Distributed => "distributed workload",
-        WorkloadKind::Inference => "inference",
-    };
-    let parsed = id.parse().map_err(|_| Fault::no_such(name, id))?;
-    let found = state.control.view().workloads.get(&parsed).cloned();
-    found.filter(|view| view.spec.kind == kind).ok_or_else(|| Fault::no_such(name, id))
-}
-
 pub(super) async fn read(
     FromState(state): FromState<Shared>,
     Extension(kind): Extension<WorkloadKind>,
     Path(id): Path<String>,
 ) -> Result<Json<Training1>, Fault> {
-    Ok(Json(convert::typed(&*find(&state, kind, &id)?, &state.context())))
+    Ok(Json(convert::typed(&*find_of_kind(&state.control.view(), kind, &id)?, &state.context())))
 }
 
 async fn update(
@@ -214,7 +196,7 @@ async fn update(
     Path(id): Path<String>,
     Body(request): Body<InferenceUpdateRequest>,
 ) -> Answer {
-    let view = find(&state, kind, &id)?;
+    let view = find_of_kind(&state.control.view(), kind, &id)?;
     let view = changed(&state, &caller, &view, request.spec).await?;
     accepted(&state, &view)
 }
@@ -251,7 +233,7 @@ pub(super) async fn delete(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Answer {
-    let id = find(&state, kind, &id)?.id;
+    let id = find_of_kind(&state.control.view(), kind, &id)?.id;
     let view = state.asked_by(&caller).delete_workload(&caller.subject, id).await?;
     accepted(&state, &view)
 }
@@ -262,7 +244,7 @@ async fn suspend(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Answer {
-    let id = find(&state, kind, &id)?.id;
+    let id = find_of_kind(&state.control.view(), kind, &id)?.id;
     let view = state.asked_by(&caller).suspend(&caller.subject, id).await?;
     accepted(&state, &view)
 }
@@ -273,7 +255,7 @@ async fn resume(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Answer {
-    let id = find(&state, kind, &id)?.id;
+    let id = find_of_kind(&state.control.view(), kind, &id)?.id;
     let view = state.asked_by(&caller).resume(&caller.subject, id).await?;
     accepted(&state, &view)
 }

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use access::Caller;
 use api_types::{CountResponse, ShareRequest};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::{OrgUnit, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
+use convert::{Context, some_shares};
+use http_kit::{Body, Fault, ListQuery, NoContent, Row};
 
-use super::Shared;
-use crate::access::check_bounds;
-use crate::convert::{Context, some_shares};
-use crate::edge::{Body, Caller, Fault, ListQuery, NoContent, Row};
+use crate::Shared;
+use crate::bounds::check_bounds;
 
 /// Departments or projects.
 pub(super) trait Unit: Sized + Send + Sync + 'static {
@@ -72,7 +73,7 @@ pub(super) async fn read<U: Unit>(
     Ok(Json(shown(&state, &*find::<U>(&state, &id)?)))
 }
 
-pub(super) async fn count<U: Unit + Row>(
+pub(super) async fn count<U: Unit + Row<convert::Listed>>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,

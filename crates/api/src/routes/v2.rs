@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::{Caller, Route, Where, find_workload};
 use api_types::{
     DesiredPhase, Gvk, Preemptibility, TENANT_ID, WorkloadSpec, WorkloadV2,
     WorkloadV2CreateRequest, WorkloadV2GetResponse, WorkloadV2Metadata,
@@ -15,16 +16,13 @@ use axum::{Extension, Json};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use control::view::{Phase, WorkloadView};
+use convert::{self, Context, manifest};
+use http_kit::openapi::{delete as del, get, post, put};
+use http_kit::{Accepted, Body, Fault, parse_json};
 use serde_json::Value;
 
-use super::Shared;
 use super::typed::{asked_for, changed, source};
-use super::workloads::find;
-use crate::access::Where;
-use crate::convert::{self, Context};
-use crate::edge::{Accepted, Body, Caller, Fault, parse_json};
-use crate::manifest;
-use crate::openapi::{Route, delete as del, get, post, put};
+use crate::Shared;
 
 /// Longest manifest.
 const MANIFEST_BYTES_MAX: usize = 64 << 10;
@@ -96,7 +94,7 @@ async fn create(
 
 /// The workload with this id, if it was submitted as a manifest.
 fn submitted(state: &Shared, id: &str) -> Result<Arc<WorkloadView>, Fault> {
-    let found = find(&state.control.view(), id)?;
+    let found = find_workload(&state.control.view(), id)?;
     if found.spec.manifest.is_some() {
         return Ok(found);
     }

@@ -1,5 +1,6 @@
 //! Volumes of projects: which there are, and their end.
 
+use access::{Caller, Route, Where};
 use api_types::{Volume, Volumes};
 use auth::Action::{Delete, Read};
 use auth::Resource;
@@ -7,11 +8,10 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::View;
 use control::{Object, Scope, VOLUME, VOLUME_ENDING, volume_name};
+use http_kit::openapi::{delete as del, get};
+use http_kit::{Fault, NoContent};
 
-use super::Shared;
-use crate::access::Where;
-use crate::edge::{Caller, Fault, NoContent};
-use crate::openapi::{Route, delete as del, get};
+use crate::Shared;
 
 /// The routes of volumes.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {

@@ -5,10 +5,11 @@ use axum::extract::{Request, State as FromState};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use http_kit::openapi::escape;
+use http_kit::{Fault, Html, Said, wants_page};
 
-use super::{Shared, download};
-use crate::edge::{Fault, Html, Said, wants_page};
-use crate::openapi::escape;
+use super::download;
+use crate::Shared;
 
 /// Longest text of a refusal that is kept.
 const TEXT_BYTES_MAX: usize = 4096;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use access::{Caller, Route, Where, find_workload, resource_of};
 use api_types::{
     BATCH_ITEMS_MAX, BatchAction, BatchFailure, BatchResponse, CountResponse, EventsPage,
     HistoryPage, PodsPage, Workload, WorkloadBatch, WorkloadsPage,
@@ -14,15 +15,12 @@ use axum::extract::{Path, Request, State as FromState};
 use axum::{Extension, Json};
 use control::view::{Event, View, WorkloadView};
 use control::{EventFilter, SharedMap};
+use convert::{self, PodRow};
+use http_kit::openapi::{get, post};
+use http_kit::{Body, Fault, Format, Given, ListQuery, OrderedPage, Page, Rows, read_body};
 use uuid::Uuid;
 
-use super::Shared;
-use crate::access::{Where, resource_of};
-use crate::convert::{self, PodRow};
-use crate::edge::{
-    Body, Caller, Fault, Format, Given, ListQuery, OrderedPage, Page, Rows, read_body,
-};
-use crate::openapi::{Route, get, post};
+use crate::Shared;
 
 /// Largest body of a batch: as many ids as there may be, with room around them.
 const BATCH_BYTES_MAX: usize = 64 << 10;
@@ -55,7 +53,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             Where::Anywhere,
         ),
     ]
-    .map(|route| route.of("Workloads").rows::<WorkloadView>());
+    .map(|route| route.of("Workloads").rows::<WorkloadView, _>());
     let of_one = "/api/v1/workloads/{workloadId}/pods";
     let pods =
         [
@@ -72,7 +70,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
                 Where::Workload,
             ),
         ]
-        .map(|route| route.of("Pods").rows::<PodRow>());
+        .map(|route| route.of("Pods").rows::<PodRow, _>());
     let (told, changes) =
         ("/api/v1/workloads/{workloadId}/events", "/api/v1/workloads/{workloadId}/history");
     let events = [
@@ -175,18 +173,12 @@ async fn count(
     query.count(seen(&workloads, &view, &caller).map(AsRef::as_ref), state.now())
 }
 
-/// The living workload with this id.
-pub(super) fn find(view: &View, id: &str) -> Result<Arc<WorkloadView>, Fault> {
-    let parsed = convert::workload_id(id)?;
-    view.workloads.get(&parsed).cloned().ok_or_else(|| Fault::no_such("workload", id))
-}
-
 async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Workload>, Fault> {
     let view = state.control.view();
-    Ok(Json(convert::workload(&*find(&view, &id)?, &view, &state.context())))
+    Ok(Json(convert::workload(&*find_workload(&view, &id)?, &view, &state.context())))
 }
 
 /// Refuses a batch that is too long or names a workload twice. What each id costs (a command, an
@@ -233,7 +225,7 @@ async fn batch(
 }
 
 async fn act(state: &Shared, caller: &Caller, what: BatchAction, id: &str) -> Result<(), Fault> {
-    let workload = find(&state.control.view(), id)?;
+    let workload = find_workload(&state.control.view(), id)?;
     let action = if what == BatchAction::Delete { Delete } else { Update };
     caller.must_to_workload(action, resource_of(workload.spec.kind), &workload)?;
     let (control, by, id) = (state.asked_by(caller), &caller.subject, workload.id);
@@ -294,12 +286,12 @@ async fn pods(
     query: ListQuery,
 ) -> Result<Json<PodsPage>, Fault> {
     let view = state.control.view();
-    let workload = match (query.deleted, find(&view, &id)) {
+    let workload = match (query.deleted, find_workload(&view, &id)) {
         (false, living) => Some(living?),
         // A living workload has lost no pod: each of its pods is one for all its runs.
         (true, Ok(_)) => None,
         (true, Err(unknown)) => {
-            let id = convert::workload_id(&id)?;
+            let id = access::workload_id(&id)?;
             Some(state.control.deleted_one(id, state.now()).await?.ok_or(unknown)?)
         }
     };
@@ -313,7 +305,7 @@ async fn log_page(
     id: &str,
     query: &ListQuery,
 ) -> Result<(Vec<Event>, Option<u64>), Fault> {
-    let workload = convert::workload_id(id)?;
+    let workload = access::workload_id(id)?;
     let (offset, length, newest_first) = query.window();
     let filter = EventFilter {
         workload: Some(workload),
@@ -328,7 +320,7 @@ async fn log_page(
         let any =
             EventFilter { workload: Some(workload), limit: Some(1), ..EventFilter::default() };
         if offset == 0 || state.control.events(any).await?.is_empty() {
-            find(&state.control.view(), id)?;
+            find_workload(&state.control.view(), id)?;
         }
     }
     Ok(query.page_at_once(events))

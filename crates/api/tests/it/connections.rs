@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::Limits;
+use http_kit::Limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -28,7 +28,7 @@ async fn listens(server: &Server, limits: Limits) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let (router, shutdown) = (server.router.clone(), server.shutdown.clone());
-    tokio::spawn(api::serve_within(limits, listener, None, router, shutdown));
+    tokio::spawn(http_kit::serve_within(limits, listener, None, router, shutdown));
     port
 }
 

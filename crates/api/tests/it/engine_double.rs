@@ -5,7 +5,6 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex};
 
-use api::Shutdown;
 use async_trait::async_trait;
 use axum::Router;
 use engine::{
@@ -13,6 +12,7 @@ use engine::{
     IsolationKind, LimitsKept, LogRange, Measured, Observation, Output, RunKey, RunSpec, RunState,
     RunUse, Session, TerminalSize,
 };
+use http_kit::Shutdown;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Notify, mpsc};
 use units::Instant;
@@ -74,7 +74,7 @@ impl EngineDouble {
         let Some(replica) = machine.replica.clone() else { return };
         let Some(listener) = port.and_then(|port| machine.ports.remove(&port)) else { return };
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-        tokio::spawn(api::serve(listener, None, replica, Shutdown::default()));
+        tokio::spawn(http_kit::serve(listener, None, replica, Shutdown::default()));
     }
 
     fn spec(&self, key: RunKey) -> Result<RunSpec, Error> {
@@ -234,7 +234,7 @@ impl Engine for EngineDouble {
         if let Some(pages) = pages {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
-            tokio::spawn(api::serve(listener, None, pages, Shutdown::default()));
+            tokio::spawn(http_kit::serve(listener, None, pages, Shutdown::default()));
             return Ok(Box::new(tokio::net::TcpStream::connect(address).await.unwrap()));
         }
         if port == 83 {

@@ -188,7 +188,7 @@ async fn an_address_that_the_provider_did_not_verify_gets_no_account() {
 #[tokio::test]
 async fn tokens_of_other_programs_are_exchanged_only_where_that_is_switched_on() {
     let fake = FakeProvider::start().await;
-    let off = |login: &mut api::LoginProvider| login.exchanges_tokens = false;
+    let off = |login: &mut iam::LoginProvider| login.exchanges_tokens = false;
     let server = Server::with_login(&fake.issuer(), off).await;
     let (status, refused) = exchange(&server, &fake, json!({})).await;
     assert_eq!(status, 403, "{refused}");

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{LoginProvider, Shutdown, State};
+use api::State;
 use auth::Authority;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Request, Response, StatusCode};
 use control::{Clock, Handle, NodeAccess, NodeGpu, NodeSpec, Options, Service, SystemClock};
+use http_kit::Shutdown;
+use iam::LoginProvider;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -99,7 +101,7 @@ impl Server {
             login_provider: login_provider.map(Arc::new),
             vault,
             clock,
-            hosts: api::Hosts { names: vec!["gpu-box".into()], ..Default::default() },
+            hosts: http_kit::Hosts { names: vec!["gpu-box".into()], ..Default::default() },
             proxies: "10.0.0.0/8".parse().unwrap(),
             workloads_domain: "localhost".into(),
             client_program: Some(dir.path().join("runai")),
@@ -145,7 +147,7 @@ impl Server {
     pub(crate) async fn listens(&self) -> u16 {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        tokio::spawn(api::serve(listener, None, self.router.clone(), self.shutdown.clone()));
+        tokio::spawn(http_kit::serve(listener, None, self.router.clone(), self.shutdown.clone()));
         port
     }
 

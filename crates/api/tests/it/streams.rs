@@ -120,7 +120,7 @@ async fn the_listener_closes_with_readers_still_connected() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut reader = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (router, shutdown) = (server.router.clone(), server.shutdown.clone());
-    let serving = tokio::spawn(api::serve(listener, None, router, shutdown));
+    let serving = tokio::spawn(http_kit::serve(listener, None, router, shutdown));
     let request = format!(
         "GET /elastane/v1/events?after=0 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\r\n",
         server.token

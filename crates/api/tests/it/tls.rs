@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use api::Tls;
+use http_kit::Tls;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
@@ -76,7 +76,7 @@ async fn ask(trusted: &Arc<ClientConfig>, port: u16) -> std::io::Result<(String,
 async fn listen(server: &Server, tls: Option<Tls>) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    tokio::spawn(api::serve(listener, tls, server.router.clone(), server.shutdown.clone()));
+    tokio::spawn(http_kit::serve(listener, tls, server.router.clone(), server.shutdown.clone()));
     port
 }
 

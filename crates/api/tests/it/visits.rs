@@ -28,7 +28,12 @@ impl Place {
         server.phase(&id, "Running").await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(api::serve(listener, None, server.router.clone(), server.shutdown.clone()));
+        tokio::spawn(http_kit::serve(
+            listener,
+            None,
+            server.router.clone(),
+            server.shutdown.clone(),
+        ));
         Self { server, address, id }
     }
 

@@ -133,7 +133,7 @@ settings! {
     }
 
     /// Proxies whose X-Forwarded-For is believed, such as 127.0.0.1,10.0.0.0/8
-    trusted_proxies: api::Proxies = reach::proxies {
+    trusted_proxies: http_kit::Proxies = reach::proxies {
         value: Some("ADDRESSES"),
         meaning: "proxies whose `X-Forwarded-For` is believed, such as `127.0.0.1,10.0.0.0/8`",
     }

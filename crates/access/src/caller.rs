@@ -1,0 +1,324 @@
+//! Who asks, and what it may do where: the roles that it has in scopes, and how scopes lie in each
+//! other. Refuses to know: how it proved who it is (`iam`).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use auth::{Action, Claims, Principal, Resource, Role};
+use axum::http::StatusCode;
+use control::view::{OrgUnit, ProjectView, View, WorkloadKind, WorkloadView};
+use control::{AuditDetail, Object, Scope};
+use http_kit::{Fault, Origin};
+use units::Instant;
+
+/// The one route that is open to whoever has to change its password.
+pub const OWN_PASSWORD: &str = "/api/v1/me/password";
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Its name, as it is recorded.
+    pub subject: String,
+    /// Since when there is somebody of this name; what is older was made by another.
+    pub since: Instant,
+    /// Who it is; whose key it has is not told apart from the person.
+    pub principal: Principal,
+    /// Whether a program asks, not a person.
+    pub by_program: bool,
+    /// The session the token belongs to.
+    pub session: Option<String>,
+    /// The groups that the login provider says it is in; none for a token that it did not vouch for.
+    pub groups: Arc<[String]>,
+    /// The roles it has, and where.
+    pub grants: Arc<[Grant]>,
+    /// What there was when it asked: which department a project is in.
+    pub view: Arc<View>,
+    /// Whether nothing but changing the password is allowed.
+    pub must_change_password: bool,
+    /// What its token says; none before there is one.
+    pub claims: Option<Arc<Claims>>,
+    /// From where.
+    pub origin: Origin,
+}
+
+impl Caller {
+    /// A caller of whom no more is known.
+    pub fn new(principal: Principal, subject: &str, origin: Origin) -> Self {
+        Self {
+            subject: subject.to_owned(),
+            by_program: matches!(principal, Principal::Admin | Principal::ServiceAccount(_)),
+            principal,
+            since: Instant(0),
+            session: None,
+            groups: Arc::default(),
+            grants: Arc::default(),
+            view: Arc::default(),
+            must_change_password: false,
+            claims: None,
+            origin,
+        }
+    }
+}
+
+/// Where a request comes from, for the audit log.
+pub fn audit_detail(origin: &Origin, by_program: bool, status: Option<StatusCode>) -> AuditDetail {
+    AuditDetail {
+        by_program,
+        source_ip: origin.address.clone(),
+        method: origin.method.clone(),
+        path: origin.path.clone(),
+        request_id: origin.request_id.clone(),
+        target_id: String::new(),
+        status: status.map(|status| status.as_u16()),
+    }
+}
+
+/// Whether a scope lies in another. A project lies in the department that the view says.
+pub(crate) fn contains(view: &View, outer: Scope, inner: Scope) -> bool {
+    match (outer, inner) {
+        (Scope::Tenant, _) => true,
+        (Scope::Cluster, inner) => !matches!(inner, Scope::Tenant | Scope::System),
+        (Scope::Department(department), Scope::Project(project)) => {
+            view.projects.get(&project).is_some_and(|found| found.department_id == department)
+        }
+        (outer, inner) => outer == inner && outer != Scope::System,
+    }
+}
+
+/// A role that somebody has in a scope.
+#[derive(Debug, Clone, Copy)]
+pub struct Grant {
+    /// Where.
+    pub scope: Scope,
+    /// Which role.
+    pub role: &'static Role,
+}
+
+/// The projects in which somebody may see something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sight {
+    /// In all, and in those that are gone.
+    All,
+    /// In these.
+    Of(BTreeSet<u64>),
+}
+
+impl Sight {
+    /// Whether a project is one of them.
+    pub fn has(&self, project: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::Of(projects) => projects.contains(&project),
+        }
+    }
+}
+
+impl Caller {
+    /// Refuses whoever has to change its password first.
+    pub fn must_have_own_password(&self) -> Result<(), Fault> {
+        if !self.must_change_password {
+            return Ok(());
+        }
+        let why = format!("the password was given out; change it first with POST {OWN_PASSWORD}");
+        Err(Fault::forbidden(why))
+    }
+
+    /// Whether the caller may do this in a scope, to what is its own.
+    pub fn may(&self, action: Action, resource: Resource, scope: Scope) -> bool {
+        let allows = |grant: &Grant| {
+            contains(&self.view, grant.scope, scope) && grant.role.allows(action, resource)
+        };
+        self.principal.is_built_in() || self.grants.iter().any(allows)
+    }
+
+    /// Whether the caller may have anything of the machine: it is its own to protect.
+    pub fn administers(&self) -> bool {
+        self.may(Action::Update, Resource::SecuritySettings, Scope::Tenant)
+    }
+
+    /// Whether the caller may do this anywhere.
+    pub fn may_somewhere(&self, action: Action, resource: Resource) -> bool {
+        self.principal.is_built_in()
+            || self.grants.iter().any(|grant| grant.role.allows(action, resource))
+    }
+
+    /// Whether the caller made what this subject made at this moment. What is older than the caller was
+    /// made by somebody who had the same name.
+    pub fn made(&self, maker: &str, at: Instant) -> bool {
+        maker == self.subject && at >= self.since
+    }
+
+    /// Whether the caller may do this in a scope, to what was made by this subject at this moment.
+    fn may_to(
+        &self,
+        action: Action,
+        resource: Resource,
+        scope: Scope,
+        (maker, made_at): (&str, Instant),
+    ) -> bool {
+        let own = self.made(maker, made_at) || matches!(action, Action::Create | Action::Read);
+        let allows = |grant: &Grant| {
+            contains(&self.view, grant.scope, scope)
+                && grant.role.allows(action, resource)
+                && (own || !grant.role.own_only)
+        };
+        self.principal.is_built_in() || self.grants.iter().any(allows)
+    }
+
+    /// Refuses what the caller may not do.
+    pub fn must(&self, action: Action, resource: Resource, scope: Scope) -> Result<(), Fault> {
+        if self.may(action, resource, scope) {
+            return Ok(());
+        }
+        Err(self.refused(action, resource, &format!(" in {}", in_words(scope))))
+    }
+
+    /// Refuses what the caller may not do to a workload.
+    pub fn must_to_workload(
+        &self,
+        action: Action,
+        resource: Resource,
+        workload: &WorkloadView,
+    ) -> Result<(), Fault> {
+        let scope = Scope::Project(workload.project_id);
+        let made = (workload.spec.submitted_by.as_str(), workload.created_at);
+        if self.may_to(action, resource, scope, made) {
+            return Ok(());
+        }
+        let own = self.may(action, resource, scope);
+        let whose = if own { " of others" } else { "" };
+        Err(self.refused(action, resource, &format!("{whose} in {}", in_words(scope))))
+    }
+
+    /// Refuses what the caller may not do to an object.
+    pub fn must_to_object(
+        &self,
+        action: Action,
+        resource: Resource,
+        object: &Object,
+    ) -> Result<(), Fault> {
+        let made = (object.created_by.as_str(), object.created_at);
+        if self.may_to(action, resource, object.scope, made) {
+            return Ok(());
+        }
+        let own = self.may(action, resource, object.scope);
+        let whose = if own { " of others" } else { "" };
+        let place = format!("{whose} in {}", in_words(object.scope));
+        Err(self.refused(action, resource, &place))
+    }
+
+    /// Whether the caller may see an object: where it is, or where it can be used.
+    pub fn sees(&self, resource: Resource, object: &Object) -> bool {
+        self.sees_in(resource, object.scope)
+    }
+
+    fn sees_in(&self, resource: Resource, here: Scope) -> bool {
+        let shows = |grant: &Grant| {
+            let given = grant.scope;
+            grant.role.allows(Action::Read, resource)
+                && (contains(&self.view, given, here) || contains(&self.view, here, given))
+        };
+        self.principal.is_built_in() || self.grants.iter().any(shows)
+    }
+
+    /// Refuses to show an object that the caller may not see.
+    pub fn must_see(&self, resource: Resource, object: &Object) -> Result<(), Fault> {
+        self.must_see_in(resource, object.scope)
+    }
+
+    /// Refuses to show what is in a scope where the caller may see nothing of the kind.
+    pub fn must_see_in(&self, resource: Resource, scope: Scope) -> Result<(), Fault> {
+        if self.sees_in(resource, scope) {
+            return Ok(());
+        }
+        let place = format!(" in {}", in_words(scope));
+        Err(self.refused(Action::Read, resource, &place))
+    }
+
+    /// What somebody is told who may not do this in a place, which begins with a space.
+    pub fn refused(&self, action: Action, resource: Resource, place: &str) -> Fault {
+        let (action, resource) = (action.word(), resource.shown().to_lowercase());
+        Fault::forbidden(format!(
+            "{} may not {action} {resource}{place}; ask an administrator for a role that allows it",
+            self.subject
+        ))
+    }
+
+    /// The projects in which the caller may read this.
+    pub fn sight(&self, resource: Resource, view: &View) -> Sight {
+        // The cluster is everything there is, also what was in projects that are gone.
+        if self.may(Action::Read, resource, Scope::Cluster) {
+            return Sight::All;
+        }
+        let seen = |id: &&u64| self.may(Action::Read, resource, Scope::Project(**id));
+        Sight::Of(view.projects.keys().filter(seen).copied().collect())
+    }
+
+    /// The departments that the caller may see.
+    pub fn departments<'a>(&self, view: &'a View) -> impl Iterator<Item = &'a OrgUnit> {
+        let seen = |id| self.may(Action::Read, Resource::Department, Scope::Department(id));
+        view.departments.values().map(AsRef::as_ref).filter(move |department| seen(department.id))
+    }
+
+    /// The projects that the caller may see.
+    pub fn projects<'a>(&self, view: &'a View) -> impl Iterator<Item = &'a ProjectView> + use<'a> {
+        let sight = self.sight(Resource::Project, view);
+        view.projects.values().map(AsRef::as_ref).filter(move |project| sight.has(project.unit.id))
+    }
+
+    /// Whether the caller may give somebody a role in a scope: nobody gives what it does not have.
+    pub fn may_give(&self, role: &Role, scope: Scope) -> bool {
+        let covers =
+            |grant: &Grant| contains(&self.view, grant.scope, scope) && grant.role.covers(role);
+        self.principal.is_built_in() || self.grants.iter().any(covers)
+    }
+}
+
+/// The resource that workloads of a kind are.
+pub const fn resource_of(kind: WorkloadKind) -> Resource {
+    match kind {
+        // There is no published resource for distributed workloads alone.
+        WorkloadKind::Training | WorkloadKind::Distributed => Resource::Trainings,
+        WorkloadKind::Workspace => Resource::Workspaces,
+        WorkloadKind::Inference => Resource::Inferences,
+    }
+}
+
+/// A scope in words.
+pub fn in_words(scope: Scope) -> String {
+    match scope {
+        Scope::System | Scope::Tenant => "the whole installation".to_owned(),
+        Scope::Cluster => "the cluster".to_owned(),
+        Scope::Department(id) => format!("department {id}"),
+        Scope::Project(id) => format!("project {id}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_department(project: u64, department_id: u64) -> (u64, Arc<ProjectView>) {
+        let view = ProjectView { department_id, ..ProjectView::default() };
+        (project, Arc::new(view))
+    }
+
+    #[test]
+    fn scopes_lie_in_each_other_and_never_the_other_way_round() {
+        use Scope::{Cluster, Department, Project, System, Tenant};
+        let projects = [in_department(1, 1), in_department(2, 2)].into_iter().collect();
+        let view = View { projects, ..View::default() };
+        let contains = |outer, inner| contains(&view, outer, inner);
+        let nested = [Tenant, Cluster, Department(1), Project(1)];
+        for (outer_at, outer) in nested.into_iter().enumerate() {
+            for (inner_at, inner) in nested.into_iter().enumerate() {
+                assert_eq!(contains(outer, inner), outer_at <= inner_at, "{outer} {inner}");
+            }
+        }
+        assert!(!contains(Project(1), Project(2)) && !contains(Department(2), Project(1)));
+        assert!(contains(Department(2), Project(2)) && !contains(Department(1), Project(2)));
+        assert!(!contains(Department(1), Project(3)), "nobody knows where it is");
+        assert!(!contains(System, Tenant) && !contains(System, System));
+        assert!(!contains(Cluster, System));
+    }
+}

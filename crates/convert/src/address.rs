@@ -1,0 +1,272 @@
+//! Which host leads where, both ways: `<workload>--<project>--<port>.<domain>` to a port of a
+//! workload, `<inference>--<project>.<domain>` to an inference. Owns: that no two have one host,
+//! and that no host of a workload is one of the server's. Does not know about: who is admitted.
+
+use api_types::{CreationRequest, ExposedUrl};
+use control::ExposedUrl as Url;
+use control::view::{View, WorkloadView};
+use http_kit::Fault;
+use uuid::Uuid;
+
+/// Stands between the parts of a label. No part has it inside.
+const BETWEEN: &str = "--";
+/// Longest label of a name (RFC 1035).
+const LABEL_CHARS_MAX: usize = 63;
+/// How labels begin that stand for other letters (RFC 5890): a browser would read them.
+const FOREIGN: &str = "xn";
+
+/// The first and last part of the label of an inference whose name makes none: its id is between
+/// them. The last part of every other label of three is a number.
+const BY_ID: (&str, &str) = ("inference", "id");
+
+/// Whose a host is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whose {
+    /// The server's, as far as that is known here.
+    Server,
+    /// Of a port of a workload, if there is one of these names.
+    Workload {
+        /// Name of its project.
+        project: String,
+        /// Its name.
+        name: String,
+        /// The port.
+        port: u16,
+    },
+    /// Of an inference, if there is one of these names.
+    Inference {
+        /// Name of its project.
+        project: String,
+        /// Its name.
+        name: String,
+    },
+    /// Of the inference of this id, if there is one.
+    InferenceById(Uuid),
+    /// Of no workload, among the hosts of workloads.
+    NoWorkload,
+}
+
+/// Whose this host is, without its port, below the domain of workloads.
+pub fn whose(host: &str, domain: &str) -> Whose {
+    let host = host.to_ascii_lowercase();
+    let host = host.strip_suffix('.').unwrap_or(&host);
+    let below = host.strip_suffix(domain).and_then(|below| below.strip_suffix('.'));
+    let Some(label) = below.filter(|label| label.contains(BETWEEN)) else { return Whose::Server };
+    let parts: Vec<&str> = label.split(BETWEEN).collect();
+    let (name, project, port) = match parts[..] {
+        [name, project] => {
+            return Whose::Inference { project: project.into(), name: name.into() };
+        }
+        [first, id, last] if (first, last) == BY_ID => {
+            return id.parse().map_or(Whose::NoWorkload, Whose::InferenceById);
+        }
+        [name, project, port] => (name, project, port),
+        _ => return Whose::NoWorkload,
+    };
+    let written_so = |number: &u16| number.to_string() == port;
+    match port.parse().ok().filter(written_so) {
+        Some(port) => Whose::Workload { project: project.into(), name: name.into(), port },
+        None => Whose::NoWorkload,
+    }
+}
+
+/// Whether a host, without its port, is below the domain of workloads, and so none of the server.
+pub fn is_of_a_workload(host: &str, domain: &str) -> bool {
+    whose(host, domain) != Whose::Server
+}
+
+/// Whether a host, without its port, is that of an inference, if there is one of that name.
+pub fn is_of_an_inference(host: &str, domain: &str) -> bool {
+    matches!(whose(host, domain), Whose::Inference { .. } | Whose::InferenceById(_))
+}
+
+/// The label of a port; why there can be none, by the field.
+fn label(project: &str, name: &str, port: u16) -> Result<String, Fault> {
+    label_of(&[name, project, &port.to_string()])
+}
+
+/// A label of these parts: a name, a project, and what else there is.
+fn label_of(parts: &[&str]) -> Result<String, Fault> {
+    for (field, of) in ["name", "projectId"].into_iter().zip(parts) {
+        if of.contains(BETWEEN) {
+            let why = format!("`{of}` has `{BETWEEN}` in it, which no host of exposedUrls may");
+            return Err(Fault::field(field, format!("{why}; choose another name")));
+        }
+    }
+    let label = parts.join(BETWEEN);
+    let (chars, most) = (label.len(), LABEL_CHARS_MAX);
+    if chars > most {
+        let why =
+            format!("the host {label} of exposedUrls has {chars} characters, of {most} allowed");
+        return Err(Fault::field("name", format!("{why}; choose a shorter name")));
+    }
+    if parts.first() == Some(&FOREIGN) {
+        let why = format!("no host may begin with {FOREIGN}{BETWEEN}; choose another name");
+        return Err(Fault::field("name", why));
+    }
+    Ok(label)
+}
+
+/// Where all addresses are: what the server is reached by, and the domain.
+#[derive(Debug, Clone)]
+pub struct Origins {
+    /// Where the server is reached, such as `http://127.0.0.1:7171`.
+    pub server: String,
+    /// The domain of workloads.
+    pub domain: String,
+}
+
+impl Origins {
+    /// The address of a port, without a path.
+    fn of(&self, project: &str, name: &str, port: u16) -> Result<String, Fault> {
+        Ok(self.at(&label(project, name, port)?))
+    }
+
+    /// The address of a label, without a path.
+    fn at(&self, label: &str) -> String {
+        let (scheme, place) = self.server.split_once("://").unwrap_or(("http", &self.server));
+        // The port of an address such as `[::1]:7070` is behind the last colon.
+        let own_port = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+        let own_port = own_port.map(|(_, port)| format!(":{port}")).unwrap_or_default();
+        format!("{scheme}://{label}.{}{own_port}", self.domain)
+    }
+
+    /// The address of an inference, without a path. A name that makes no label, because of its
+    /// length or `--` in it, is replaced by the id.
+    pub fn of_inference(&self, workload: &WorkloadView) -> String {
+        let named = self.of_inference_named(&workload.project_name, &workload.spec.name);
+        named.unwrap_or_else(|| {
+            let id = workload.id.to_string();
+            self.at(&[BY_ID.0, &id, BY_ID.1].join(BETWEEN))
+        })
+    }
+
+    /// The address of an inference of these names, without a path; none if they make no label.
+    pub fn of_inference_named(&self, project: &str, name: &str) -> Option<String> {
+        Some(self.at(&label_of(&[name, project]).ok()?))
+    }
+
+    /// The address of a port that is the machine's own.
+    fn at_machine(&self, port: u16) -> String {
+        let place = self.server.split_once("://").map_or(self.server.as_str(), |(_, place)| place);
+        let host = place.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+        format!("http://{}:{port}/", host.map_or(place, |(host, _)| host))
+    }
+
+    /// The address of a port of a workload, if it has one: a project may have been renamed since.
+    pub fn of_port(&self, workload: &WorkloadView, port: u16) -> Option<String> {
+        self.of(&workload.project_name, &workload.spec.name, port).ok()
+    }
+}
+
+/// The addresses of a workload: of ports that are opened in a browser, then of those that were asked for by
+/// their number on the machine.
+pub fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<String> {
+    let address = |url: &Url| Some(format!("{}/", origins.of_port(workload, url.port)?));
+    let hosts = workload.spec.pods.pod.container.ports.iter().filter_map(|port| port.host);
+    let opened = workload.spec.urls.iter().filter_map(address);
+    opened.chain(hosts.map(|port| origins.at_machine(port))).collect()
+}
+
+/// Refuses addresses that there cannot be. Ports that are none are refused with the rest of the workload.
+pub fn check(
+    origins: &Origins,
+    view: &View,
+    project: u64,
+    request: &CreationRequest,
+) -> Result<(), Fault> {
+    let urls = request.spec.iter().flat_map(|spec| spec.exposed_urls.iter().flatten());
+    let kept = urls.enumerate().filter(|(_, url)| url.exclude != Some(true));
+    let Some(project) = view.projects.get(&project) else { return Ok(()) };
+    for (at, ExposedUrl { container, url, .. }) in kept {
+        let Some(port) = container.and_then(|port| u16::try_from(port).ok()) else { continue };
+        let own = origins.of(&project.unit.name, &request.name, port)?;
+        let same = |given: &String| given.trim_end_matches('/').eq_ignore_ascii_case(&own);
+        if let Some(other) = url.as_ref().filter(|given| !given.is_empty() && !same(given)) {
+            let why = format!("`{}` is not its address, which is {own}/", units::shown(other));
+            return Err(Fault::field(
+                &format!("spec.exposedUrls[{at}].url"),
+                format!("{why}; leave it out"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whose_of(host: &str) -> String {
+        match whose(host, "apps.example.org") {
+            Whose::Workload { project, name, port } => format!("{project}/{name}:{port}"),
+            Whose::Inference { project, name } => format!("{project}/{name}"),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_host_is_one_ports_or_nobodys_or_the_servers() {
+        for (host, whose) in [
+            ("a--p--80.apps.example.org", "p/a:80"),
+            ("A--P--80.Apps.Example.org.", "p/a:80"),
+            ("a-b--p-1--65535.apps.example.org", "p-1/a-b:65535"),
+            ("a--p--0800.apps.example.org", "NoWorkload"),
+            ("a--p--+80.apps.example.org", "NoWorkload"),
+            ("a--p--65536.apps.example.org", "NoWorkload"),
+            ("a--p.apps.example.org", "p/a"),
+            ("A-b--80.apps.example.org", "80/a-b"),
+            (
+                "inference--00000000-0000-0000-0000-000000000000--id.apps.example.org",
+                "InferenceById(00000000-0000-0000-0000-000000000000)",
+            ),
+            ("inference--x--id.apps.example.org", "NoWorkload"),
+            ("a--p--q--80.apps.example.org", "NoWorkload"),
+            ("x.a--p--80.apps.example.org", "p/x.a:80"),
+            ("gpu.apps.example.org", "Server"),
+            ("apps.example.org", "Server"),
+            ("a--p--80.example.org", "Server"),
+            ("a--p--80apps.example.org", "Server"),
+            ("127.0.0.1", "Server"),
+            ("", "Server"),
+        ] {
+            assert_eq!(whose_of(host), whose, "{host}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_host_of_its_own_is_refused_by_its_field() {
+        let long = "a".repeat(50);
+        for (project, name, why) in [
+            ("p", "a--b", "name: `a--b` has `--` in it"),
+            ("p--q", "a", "projectId: `p--q` has `--` in it"),
+            ("p-234567", long.as_str(), "name: the host aaa"),
+            ("p", "xn", "name: no host may begin with xn--"),
+        ] {
+            let fault = label(project, name, 80).expect_err(name);
+            assert!(fault.message.starts_with(why), "{}", fault.message);
+        }
+        assert_eq!(label("p-23456", &long, 80).expect("fits").len(), 63);
+    }
+
+    #[test]
+    fn a_port_of_the_machine_is_where_the_server_is() {
+        let at = |server: &str| {
+            Origins { server: server.to_owned(), domain: String::new() }.at_machine(8888)
+        };
+        assert_eq!(at("https://gpu-box:7070"), "http://gpu-box:8888/");
+        assert_eq!(at("http://[::1]:7070"), "http://[::1]:8888/");
+        assert_eq!(at("https://gpu-box"), "http://gpu-box:8888/");
+    }
+
+    #[test]
+    fn addresses_have_the_scheme_and_the_port_of_the_server() {
+        let of = |server: &str| {
+            let (server, domain) = (server.to_owned(), "localhost".to_owned());
+            Origins { server, domain }.of("p", "a", 80).expect("right")
+        };
+        assert_eq!(of("http://127.0.0.1:7171"), "http://a--p--80.localhost:7171");
+        assert_eq!(of("https://[::1]:443"), "https://a--p--80.localhost:443");
+        assert_eq!(of("http://elastane.test"), "http://a--p--80.localhost");
+    }
+}

@@ -1,0 +1,149 @@
+//! The cluster and its nodes, to the wire.
+
+use access::Family;
+use api_types::{
+    ClusterDisplayedStatus, DisplayedCluster, GpuInfo, GpuTrouble, Millis, Node, NodePlatform,
+    NodeStatus, NodeStatusConditionDetails, Outage, TENANT_ID,
+};
+use control::ClusterInfo;
+use control::view::NodeView;
+use http_kit::{Row, Scalar, Type};
+use serde::{Deserialize, Serialize};
+use units::Instant;
+
+use super::Context;
+
+/// The name that the cluster was given while it ran: that of the one object there is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClusterName {}
+
+impl Family for ClusterName {
+    const KIND: &'static str = "cluster";
+}
+
+/// The cluster.
+pub fn cluster(info: &ClusterInfo, context: &Context) -> DisplayedCluster {
+    DisplayedCluster {
+        uuid: context.cluster_id.clone(),
+        tenant_id: TENANT_ID,
+        name: context.cluster_name.clone(),
+        created_at: info.created_at.into(),
+        last_liveness: context.now.into(),
+        version: info.version.clone(),
+        status: ClusterDisplayedStatus {
+            state: "Connected".to_owned(),
+            platform: NodePlatform::default(),
+        },
+    }
+}
+
+/// A node.
+pub fn node(view: &NodeView, context: &Context) -> Node {
+    let gpus = view.gpu_memory_bytes.len() as u64;
+    let info = GpuInfo { gpu_type: view.gpu_type.clone(), gpu_count: gpus };
+    Node {
+        id: view.name.clone(),
+        name: view.name.clone(),
+        status: if context.outage.is_none() { "Ready" } else { "NotReady" }.to_owned(),
+        conditions: conditions(view, context),
+        node_pool: view.pool.clone(),
+        cluster_uuid: context.cluster_id.clone(),
+        created_at: view.created_at.into(),
+        updated_at: context.now.into(),
+        gpu_info: (gpus > 0).then_some(info),
+        simulated: view.simulated,
+        gpu_memory_bytes: view.gpu_memory_bytes.clone(),
+        gpu_used: used(view),
+        labels: view.labels.clone(),
+    }
+}
+
+/// What does not answer, on the wire.
+pub fn outage(outage: &engine::Outage) -> Outage {
+    let engine::Outage { who, why, since } = outage;
+    Outage { message: format!("{who} does not answer: {why}"), since: (*since).into() }
+}
+
+/// The same as a line for people.
+pub fn notice(outage: &engine::Outage) -> String {
+    let Outage { message, since } = self::outage(outage);
+    format!("{message}. States of workloads are those of {since}; they go on when it is back")
+}
+
+fn conditions(view: &NodeView, context: &Context) -> Vec<NodeStatusConditionDetails> {
+    let condition = |kind: &str, reason: &str, message: String| NodeStatusConditionDetails {
+        kind: kind.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        status: "True".to_owned(),
+    };
+    let ready = match &context.outage {
+        None => condition("Ready", "Ready", "the server is here".to_owned()),
+        // As Kubernetes says it of a node whose kubelet is silent.
+        Some(outage) => NodeStatusConditionDetails {
+            status: "Unknown".to_owned(),
+            ..condition("Ready", "RuntimeDown", notice(outage))
+        },
+    };
+    let trouble = |trouble: GpuTrouble| {
+        let message = format!("GPU {} is {}", trouble.gpu, trouble.message);
+        condition(&trouble.name, &trouble.code, message)
+    };
+    [ready].into_iter().chain(troubles(view).map(trouble)).collect()
+}
+
+/// The GPUs that are out of service.
+fn troubles(view: &NodeView) -> impl Iterator<Item = GpuTrouble> {
+    view.troubles.iter().map(|(gpu, trouble)| GpuTrouble {
+        gpu: *gpu,
+        code: trouble.code().code.to_owned(),
+        name: trouble.code().name.to_owned(),
+        message: trouble.to_string(),
+    })
+}
+
+fn used(view: &NodeView) -> Vec<Millis> {
+    view.gpu_used_millis.iter().map(|millis| Millis(*millis)).collect()
+}
+
+/// A node in short.
+pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
+    NodeStatus {
+        ready: context.outage.is_none(),
+        name: view.name.clone(),
+        pool: view.pool.clone(),
+        gpu_type: view.gpu_type.clone(),
+        simulated: view.simulated,
+        gpu_memory_bytes: view.gpu_memory_bytes.clone(),
+        gpu_used: used(view),
+        gpu_troubles: troubles(view).collect(),
+        cpu_millis: view.capacity.cpu_millis,
+        cpu_used_millis: view.used.cpu_millis,
+        memory_bytes: view.capacity.memory_bytes,
+        memory_used_bytes: view.used.memory_bytes,
+    }
+}
+
+impl Row<crate::Listed> for NodeView {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("name", Type::Text),
+        ("status", Type::Text),
+        ("nodePool", Type::Text),
+        ("gpuType", Type::Text),
+        ("gpuCount", Type::Number),
+        ("createdAt", Type::Time),
+    ];
+    const SEARCHED: &'static [&'static str] = &["name", "gpuType"];
+
+    fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
+        match name {
+            "name" => Scalar::text(self.name.as_str()),
+            "status" => Scalar::text("Ready"),
+            "nodePool" => Scalar::text(self.pool.as_str()),
+            "gpuType" => Scalar::text(self.gpu_type.as_str()),
+            "gpuCount" => Scalar::count(self.gpu_memory_bytes.len() as u64),
+            "createdAt" => Scalar::time(self.created_at),
+            _ => Scalar::Absent,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The answer to "why is it where it is".
+
+use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search, StartEstimate};
+use control::view::{Phase, PodView, ProjectView, WorkloadView};
+use units::Instant;
+
+use super::workload::{failure, nodes, phase_name, reason, reasons};
+
+/// Why a workload is where it is.
+pub fn explanation(
+    view: &WorkloadView,
+    project: Option<&ProjectView>,
+    events: Vec<LiveEvent>,
+    diagnosis: Option<Diagnosis>,
+    start_estimate: Option<StartEstimate>,
+    now: Instant,
+) -> Explanation {
+    let gpus = |of: fn(&ProjectView) -> u64| Millis(project.map_or(0, of));
+    Explanation {
+        workload_id: view.id.to_string(),
+        workload_name: view.spec.name.clone(),
+        project_name: view.project_name.clone(),
+        phase: phase_name(view.phase).to_owned(),
+        summary: summary(view, now),
+        pending_reasons: reasons(view),
+        last_eviction: view.last_eviction.as_ref().map(reason),
+        project_quota: gpus(|project| project.unit.share().gpu_quota_millis),
+        project_fair_share: gpus(|project| project.unit.standing.fair_share.gpu_millis),
+        project_allocated: gpus(|project| project.unit.standing.allocated.gpu_millis),
+        events,
+        diagnosis,
+        start_estimate,
+    }
+}
+
+/// Why it waits, at length.
+pub fn diagnosis(found: &sched::Diagnosis, now: Instant) -> Diagnosis {
+    let searches = found
+        .searches
+        .iter()
+        .map(|search| Search { code: search.code().code.to_owned(), message: search.text(now) });
+    let advice = found.advice.iter().map(|advice| Advice {
+        kind: advice.change.name().to_owned(),
+        disturbs: advice.disturbs,
+        message: advice.text(now),
+    });
+    Diagnosis {
+        nodes: found.parts.iter().flat_map(sched::Part::lines).collect(),
+        holders: found.holders.lines(now),
+        searches: searches.collect(),
+        advice: advice.collect(),
+        complete: found.complete,
+        lines: found.details(now),
+    }
+}
+
+fn summary(view: &WorkloadView, now: Instant) -> String {
+    let name = &view.spec.name;
+    let gpus = match view.allocated.gpu_millis {
+        units::GPU_MILLIS => "1 GPU".to_owned(),
+        millis => format!("{} GPUs", units::format_millis(millis)),
+    };
+    let nodes = || nodes(view).join(", ");
+    match (view.phase, view.pending.first()) {
+        (Phase::Pending | Phase::Resuming, Some(why)) => match next_start(view) {
+            None => format!("{name} waits: {} ({})", why.message, why.code),
+            Some((at, pod)) => format!(
+                "{name} has failed ({}) and is started again in {} s at the earliest \
+                 (retry {} of {}): {} ({})",
+                last_exit(pod),
+                at.since_ms(now).div_ceil(1000),
+                view.restarts,
+                view.spec.backoff_limit,
+                why.message,
+                why.code
+            ),
+        },
+        (Phase::Pending | Phase::Resuming, None) => format!("{name} is about to be looked at"),
+        (Phase::Initializing, Some(why)) => {
+            format!("{name} is being started on {}: {} ({})", nodes(), why.message, why.code)
+        }
+        (Phase::Initializing, None) => match next_start(view) {
+            None => format!("{name} is being started on {}", nodes()),
+            Some((at, pod)) => format!(
+                "{name} has ended ({}) and keeps its place on {}, where it starts again in {} s",
+                last_exit(pod),
+                nodes(),
+                at.since_ms(now).div_ceil(1000)
+            ),
+        },
+        (Phase::Running, _) if view.spec.serving.is_some() && view.pods.is_empty() => {
+            format!(
+                "{name} has no replicas, because no request comes; the next one starts a replica"
+            )
+        }
+        (Phase::Updating, Some(why)) => format!(
+            "{name} serves on {} while its newest revision waits: {} ({})",
+            nodes(),
+            why.message,
+            why.code
+        ),
+        (Phase::Updating, None) => {
+            format!("{name} serves on {} while its newest revision is being started", nodes())
+        }
+        (Phase::Running, _) if view.over_quota => {
+            format!("{name} runs on {} with {gpus}, above its project's quota", nodes())
+        }
+        (Phase::Running, _) => format!("{name} runs on {} with {gpus}", nodes()),
+        (Phase::Degraded, _) => {
+            format!("{name} runs on {} with {gpus} and fewer pods than it asks for", nodes())
+        }
+        (Phase::Stopping, _) => format!("{name} is being suspended"),
+        (Phase::Stopped, _) => format!("{name} is suspended; resume it to queue it again"),
+        (Phase::Deleting, _) => format!("{name} is being deleted"),
+        (Phase::Completed, _) => format!("{name} has completed"),
+        (Phase::Failed, _) => format!("{name} has {}", failure(view)),
+    }
+}
+
+/// How a pod ended last.
+fn last_exit(pod: &PodView) -> &str {
+    pod.last_exit.as_deref().unwrap_or("no trace")
+}
+
+/// The pod that is the next to start again, and when.
+fn next_start(view: &WorkloadView) -> Option<(Instant, &PodView)> {
+    let again = view.pods.iter().filter_map(|pod| Some((pod.restart_at?, pod)));
+    again.min_by_key(|(at, _)| *at)
+}

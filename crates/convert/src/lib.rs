@@ -1,0 +1,154 @@
+//! Between the wire and the core, explicitly, in both directions.
+
+mod address;
+mod cluster;
+mod container;
+mod container_told;
+mod defaults;
+mod department;
+mod event;
+mod explain;
+pub mod manifest;
+mod place;
+mod pod;
+mod pods;
+mod pool;
+mod priority;
+mod project;
+mod revision;
+mod rules;
+mod serving;
+mod share;
+mod submit;
+mod topology;
+mod typed;
+mod update;
+mod urls;
+mod workload;
+
+use access::{Backend, Family as _};
+use http_kit::Fault;
+use units::Instant;
+
+pub use address::{
+    Origins, Whose, addresses, check as check_addresses, is_of_a_workload, is_of_an_inference,
+    whose,
+};
+pub use cluster::{ClusterName, cluster, node, node_status, notice, outage};
+pub use defaults::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT, as_taken};
+pub use department::{department, department_creation, department_update};
+pub use event::{asset_history, history, kubernetes_event, live_event};
+pub use explain::{diagnosis, explanation};
+pub use pod::{PodRow, pod};
+pub use pods::{check_kind, fill_master, of_the_master};
+pub use pool::{node_pool, pool_change, pool_creation};
+pub use priority::Class;
+pub use project::{creation, namespace, parent, project, update};
+pub use revision::revision;
+pub use share::{ranks, shares, some_shares};
+pub use submit::{Asker, check_compute, check_spec, command, words};
+pub use topology::network_topology;
+pub use typed::{COMPUTE_ASSET, ENVIRONMENT_ASSET, asked_for, typed};
+pub use update::{change, check_changeable};
+pub use urls::page;
+pub use workload::{category, kind_name, kind_plural, phase_name, workload};
+
+/// Says that this crate says how something is listed.
+pub struct Listed;
+
+/// What a conversion to the wire needs beside the thing itself.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Id of the cluster.
+    pub cluster_id: String,
+    /// Name of the cluster.
+    pub cluster_name: String,
+    /// Where the server and workloads are reached.
+    pub origins: Origins,
+    /// The server's clock.
+    pub now: Instant,
+    /// What does not answer of what runs the pods.
+    pub outage: Option<engine::Outage>,
+}
+
+/// What is wrong with a specification, as a change says it.
+pub fn refusal(fault: Fault) -> control::Error {
+    control::Error::Invalid { field: "spec", message: fault.message }
+}
+
+impl Context {
+    /// As of now, for a server that is reached there.
+    #[must_use]
+    pub fn new(backend: &Backend, origins: &Origins) -> Self {
+        let (cluster, view) = (backend.control.cluster(), backend.control.view());
+        let named = view.objects.shelf(ClusterName::KIND);
+        let named = named.and_then(|named| named.values().next()).map(|named| &named.name);
+        Self {
+            cluster_id: cluster.uuid.to_string(),
+            origins: origins.clone(),
+            cluster_name: named.unwrap_or(&cluster.name).clone(),
+            now: backend.now(),
+            outage: backend.control.outage(),
+        }
+    }
+}
+
+/// A count that is not 0.
+fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, Fault> {
+    match count {
+        Some(0) => Err(Fault::field(field, "0 is too few; use 1 or more, or leave it out")),
+        count => Ok(count),
+    }
+}
+
+/// A number as a person writes it, without an exponent, so that what is wrong with it is told in
+/// the same words as on a command line.
+fn decimal(number: &serde_json::Number) -> String {
+    let text = number.to_string();
+    match number.as_f64() {
+        Some(float) if text.contains(['e', 'E']) => float.to_string(),
+        _ => text,
+    }
+}
+
+/// A specification as it would be sent. Its own type has been read from JSON, or could be.
+pub fn wire(spec: &api_types::WorkloadSpec) -> serde_json::Value {
+    serde_json::to_value(spec).unwrap_or_default()
+}
+
+/// A size in the largest unit in which it is whole: `500M`, `1Gi`.
+pub fn quantity(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 8] = [
+        ("Ti", 1 << 40),
+        ("T", 1_000_000_000_000),
+        ("Gi", 1 << 30),
+        ("G", 1_000_000_000),
+        ("Mi", 1 << 20),
+        ("M", 1_000_000),
+        ("Ki", 1 << 10),
+        ("k", 1000),
+    ];
+    let whole = UNITS.iter().find(|(_, size)| bytes > 0 && bytes.is_multiple_of(*size));
+    whole.map_or(bytes.to_string(), |(unit, size)| format!("{}{unit}", bytes / size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_exact() {
+        for (bytes, text) in [
+            (0, "0"),
+            (1, "1"),
+            (500_000_000, "500M"),
+            (1 << 30, "1Gi"),
+            (16 << 30, "16Gi"),
+            (1536, "1536"),
+            (8_000_000_000, "8G"),
+        ] {
+            assert_eq!(quantity(bytes), text);
+            assert_eq!(units::parse_bytes(text), Ok(bytes));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Pods to the wire.
+
+use std::sync::Arc;
+
+use api_types::{Container1, Pod1, TENANT_ID};
+use control::view::{PodState, PodView, View, WorkloadView};
+use http_kit::{Row, Scalar, Type};
+use units::{Instant, Resources};
+use uuid::Uuid;
+
+use super::Context;
+use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};
+
+/// The code of an image that cannot be pulled now.
+const IMAGE_PULL: &str = "E209";
+
+/// A pod together with its workload.
+#[derive(Debug, Clone)]
+pub struct PodRow {
+    /// Its workload.
+    pub workload: Arc<WorkloadView>,
+    /// Its place among the pods of that.
+    pub index: usize,
+}
+
+impl PodRow {
+    /// The pods of a workload. One whose turn has not come is not there yet.
+    pub fn of(workload: &Arc<WorkloadView>) -> impl Iterator<Item = Self> + use<'_> {
+        let pods = workload.pods.iter().enumerate();
+        let there = pods.filter(|(_, pod)| pod.state != PodState::Later);
+        there.map(|(index, _)| Self { workload: Arc::clone(workload), index })
+    }
+
+    /// Whether it is, or is to be: a replica that is neither is not there.
+    pub fn is_shown(&self) -> bool {
+        self.pod().wanted || self.pod().node_name.is_some()
+    }
+
+    /// The id of the pod.
+    #[must_use]
+    pub fn id(&self) -> Uuid {
+        self.pod().id
+    }
+
+    fn pod(&self) -> &PodView {
+        &self.workload.pods[self.index]
+    }
+}
+
+fn state_name(pod: &PodView) -> &'static str {
+    let image = || pod.condition.as_ref().is_some_and(|why| why.code == IMAGE_PULL);
+    match pod.state {
+        PodState::Starting if image() => "ImagePullBackOff",
+        PodState::Starting | PodState::Pending if pod.restart_at.is_some() => "CrashLoopBackOff",
+        PodState::Pending | PodState::Later => "Pending",
+        PodState::Reserved => "Reserved",
+        PodState::Starting => "Starting",
+        PodState::Running => "Running",
+        PodState::Terminating => "Terminating",
+        PodState::Succeeded => "Succeeded",
+        PodState::Failed => "Failed",
+        PodState::Suspended => "Suspended",
+        PodState::Gone => "Gone",
+    }
+}
+
+const fn kubernetes_phase(state: PodState) -> &'static str {
+    match state {
+        PodState::Pending
+        | PodState::Later
+        | PodState::Reserved
+        | PodState::Starting
+        | PodState::Suspended => "Pending",
+        PodState::Running => "Running",
+        PodState::Terminating | PodState::Gone => "Terminating",
+        PodState::Succeeded => "Succeeded",
+        PodState::Failed => "Failed",
+    }
+}
+
+/// A pod as the wire shows it.
+pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
+    let (workload, pod) = (&row.workload, row.pod());
+    let revision = pod.revision.and_then(|id| all.revisions.get(&id));
+    let spec = revision.map_or(&workload.spec, |revision| &revision.spec);
+    // What one pod holds: its own GPUs, and what every pod asks of the rest.
+    let gpu_millis = pod.gpus.iter().map(|(_, millis)| millis).sum();
+    let (set, _) = spec.set_of(row.index);
+    let asked = requested_of(workload, set);
+    let held = if holds(pod.state) { Resources { gpu_millis, ..asked } } else { Resources::ZERO };
+    let changed = pod.started_at.or(pod.placed_at).unwrap_or(pod.created_at);
+    Pod1 {
+        id: pod.id.to_string(),
+        name: pod.name.clone(),
+        workload_id: workload.id.to_string(),
+        workload_name: workload.spec.name.clone(),
+        revision_id: pod.revision.map(|id| id.to_string()),
+        project_id: workload.project_id.to_string(),
+        project_name: workload.project_name.clone(),
+        cluster_id: context.cluster_id.clone(),
+        tenant_id: TENANT_ID,
+        priority_class_name: spec.priority_class.clone(),
+        node_name: pod.node_name.clone(),
+        current_node_pool: workload.pool.clone().filter(|_| pod.node_name.is_some()),
+        created_at: pod.created_at.into(),
+        updated_at: changed.max(workload.phase_since).into(),
+        completed_at: workload.completed_at.map(Into::into),
+        k8s_phase: kubernetes_phase(pod.state).to_owned(),
+        k8s_phase_updated_at: changed.into(),
+        containers: vec![Container1 {
+            name: spec.name.clone(),
+            image: set.pod.image.clone(),
+            started_at: pod.started_at.map(Into::into),
+        }],
+        requested_resources: requested_by(&set.pod, asked),
+        allocated_resources: allocated(held, gpu_memory([pod], &all.nodes)),
+        generation: pod.generation,
+        gpus: pod.gpus.clone(),
+        state: state_name(pod).to_owned(),
+        last_exit: pod.last_exit.clone(),
+    }
+}
+
+impl Row for PodRow {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("id", Type::Text),
+        ("name", Type::Text),
+        ("workloadId", Type::Text),
+        ("workloadName", Type::Text),
+        ("projectId", Type::Text),
+        ("projectName", Type::Text),
+        ("nodeName", Type::Text),
+        ("k8sPhase", Type::Text),
+        ("createdAt", Type::Time),
+    ];
+    const SEARCHED: &'static [&'static str] = &["name", "workloadName", "projectName", "nodeName"];
+
+    fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
+        let (workload, pod) = (&self.workload, self.pod());
+        match name {
+            "id" => Scalar::text(pod.id.to_string()),
+            "name" => Scalar::text(pod.name.as_str()),
+            "workloadId" => Scalar::text(workload.id.to_string()),
+            "workloadName" => Scalar::text(workload.spec.name.as_str()),
+            "projectId" => Scalar::text(workload.project_id.to_string()),
+            "projectName" => Scalar::text(workload.project_name.as_str()),
+            "nodeName" => pod.node_name.as_deref().map_or(Scalar::Absent, Scalar::text),
+            "k8sPhase" => Scalar::text(kubernetes_phase(pod.state)),
+            "createdAt" => Scalar::time(pod.created_at),
+            _ => Scalar::Absent,
+        }
+    }
+}

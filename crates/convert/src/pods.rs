@@ -1,0 +1,292 @@
+//! The pods a creation asks for. Owns: which fields go with which kind of workload, what a master
+//! takes over from the workers, and how many pods there are. A field that would have no effect is
+//! refused.
+
+use api_types::{
+    CleanPodPolicy, Compute, CreationRequest, DistributedFramework, MpiLauncherCreationPolicy,
+    WorkloadSpec as Wire,
+};
+use control::view::WorkloadKind;
+use control::{CleanPods, Framework, MASTER, PodSet, Together, WORKER};
+use http_kit::Fault;
+
+use super::positive;
+use super::submit::pod;
+
+/// What the published clients send as `sshAuthMountPath`, also where nobody asked for it. Nothing is
+/// mounted here.
+const SSH_PATH_DEFAULT: &str = concat!("/root", "/.ssh");
+
+/// The first set of pods, the others, and how they work together.
+type Pods = (PodSet, Vec<PodSet>, Option<Together>);
+
+/// Refuses fields of other kinds of workload.
+pub fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), Fault> {
+    let distributed = [
+        ("masterSpec", request.master_spec.is_some()),
+        ("masterSpecSameAsWorker", request.master_spec_same_as_worker.is_some()),
+    ];
+    if kind != WorkloadKind::Distributed {
+        refuse("", &distributed, "distributed workloads")?;
+    }
+    for (at, spec) in [("spec.", &request.spec), ("masterSpec.", &request.master_spec)] {
+        spec.as_ref().map_or(Ok(()), |spec| check_fields(kind, at, spec))?;
+    }
+    Ok(())
+}
+
+fn refuse(at: &str, fields: &[(&str, bool)], whose: &str) -> Result<(), Fault> {
+    fields.iter().find(|(_, given)| *given).map_or(Ok(()), |(field, _)| {
+        Err(Fault::field(&format!("{at}{field}"), format!("goes with {whose} only; leave it out")))
+    })
+}
+
+fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), Fault> {
+    let training =
+        [("completions", spec.completions.is_some()), ("parallelism", spec.parallelism.is_some())];
+    let distributed = [
+        ("distributedFramework", spec.distributed_framework.is_some()),
+        ("numWorkers", spec.num_workers.is_some()),
+        ("minReplicas", spec.min_replicas.is_some()),
+        ("maxReplicas", spec.max_replicas.is_some()),
+        ("cleanPodPolicy", spec.clean_pod_policy.is_some()),
+        ("slotsPerWorker", spec.slots_per_worker.is_some()),
+        ("mpiLauncherCreationPolicy", spec.mpi_launcher_creation_policy.is_some()),
+        ("sshAuthMountPath", spec.ssh_auth_mount_path.is_some()),
+    ];
+    let inference = [
+        ("autoscaling", spec.autoscaling.is_some()),
+        ("servingPort", spec.serving_port.is_some()),
+        ("servingConfiguration", spec.serving_configuration.is_some()),
+        ("probes", spec.probes.as_ref().is_some_and(|probes| probes.readiness.is_some())),
+    ];
+    let others = [
+        ("backoffLimit", spec.backoff_limit.is_some()),
+        ("restartPolicy", spec.restart_policy.is_some()),
+        ("elastic", spec.elastic == Some(true)),
+        ("exposedUrls", spec.exposed_urls.is_some()),
+        (
+            "autoDeletionTimeAfterCompletionSeconds",
+            spec.auto_deletion_time_after_completion_seconds.is_some(),
+        ),
+        ("stdin", spec.stdin == Some(true)),
+        ("terminateAfterPreemption", spec.terminate_after_preemption == Some(true)),
+        ("tty", spec.tty == Some(true)),
+    ];
+    if kind != WorkloadKind::Training {
+        refuse(at, &training, "trainings")?;
+    }
+    if kind != WorkloadKind::Distributed {
+        refuse(at, &distributed, "distributed workloads")?;
+    }
+    if kind == WorkloadKind::Inference {
+        refuse(at, &others, "workloads that end")
+    } else {
+        refuse(at, &inference, "inferences")
+    }
+}
+
+pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods, Fault> {
+    let spec = request.spec.clone().unwrap_or_default();
+    match kind {
+        WorkloadKind::Workspace => Ok((PodSet::one(pod(kind, &spec)?), Vec::new(), None)),
+        WorkloadKind::Training => Ok((runs(kind, &spec)?, Vec::new(), None)),
+        WorkloadKind::Distributed => distributed(request, &spec),
+        WorkloadKind::Inference => Ok((replica(kind, &spec)?, Vec::new(), None)),
+    }
+}
+
+/// One replica, which begins anew whenever it ends.
+fn replica(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, Fault> {
+    let one = PodSet::one(pod(kind, spec)?);
+    Ok(PodSet { pod: control::PodSpec { restart: control::Restart::Always, ..one.pod }, ..one })
+}
+
+/// The pods of a training, which know nothing of each other.
+fn runs(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, Fault> {
+    let one = PodSet::one(pod(kind, spec)?);
+    if spec.completions.is_none() && spec.parallelism.is_none() {
+        return Ok(one);
+    }
+    let at_once = positive("spec.parallelism", spec.parallelism)?.unwrap_or(1);
+    let pods = positive("spec.completions", spec.completions)?.unwrap_or(at_once);
+    if pods < at_once {
+        let why = format!("{pods} is less than the parallelism of {at_once}");
+        return Err(Fault::field("spec.completions", why));
+    }
+    Ok(PodSet { pods, at_once: Some(at_once), ..one })
+}
+
+fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, Fault> {
+    let kind = WorkloadKind::Distributed;
+    let framework = match spec.distributed_framework {
+        Some(framework) => self::framework(framework),
+        None => {
+            let why = "must be set: MPI, PyTorch, TF, XGBoost or JAX";
+            return Err(Fault::field("spec.distributedFramework", why));
+        }
+    };
+    let together = together(framework, spec)?;
+    if spec.ssh_auth_mount_path.as_ref().is_some_and(|path| path != SSH_PATH_DEFAULT) {
+        return Err(Fault::not_yet("spec.sshAuthMountPath"));
+    }
+    let (pods_min, pods) = workers(framework, spec)?;
+    let worker =
+        PodSet { role: WORKER.to_owned(), pods, pods_min, ..PodSet::one(pod(kind, spec)?) };
+    let master = match (&request.master_spec, request.master_spec_same_as_worker) {
+        (Some(_), Some(true)) => {
+            let why = "goes without masterSpecSameAsWorker; leave out one of them";
+            return Err(Fault::field("masterSpec", why));
+        }
+        (Some(_), _) => Some(pod_of_master(request)?),
+        (None, Some(false)) => None,
+        (None, _) => Some(worker.pod.clone()),
+    };
+    let Some(master) = master else {
+        if framework == Framework::Mpi {
+            let why = "an MPI workload needs a launcher: give masterSpec, or set it to true";
+            return Err(Fault::field("masterSpecSameAsWorker", why));
+        }
+        return Ok((worker, Vec::new(), Some(together)));
+    };
+    let master = PodSet { role: MASTER.to_owned(), ..PodSet::one(master) };
+    Ok((master, vec![worker], Some(together)))
+}
+
+const fn framework(wire: DistributedFramework) -> Framework {
+    match wire {
+        DistributedFramework::MPI => Framework::Mpi,
+        DistributedFramework::PyTorch => Framework::PyTorch,
+        DistributedFramework::TF => Framework::Tf,
+        DistributedFramework::XGBoost => Framework::XgBoost,
+        DistributedFramework::JAX => Framework::Jax,
+    }
+}
+
+fn together(framework: Framework, spec: &Wire) -> Result<Together, Fault> {
+    let mpi = framework == Framework::Mpi;
+    let slots = positive("spec.slotsPerWorker", spec.slots_per_worker)?;
+    let launcher = spec.mpi_launcher_creation_policy;
+    for (field, given) in [
+        // The published clients send the defaults of both with every framework.
+        ("spec.slotsPerWorker", slots.is_some_and(|slots| slots != 1)),
+        (
+            "spec.mpiLauncherCreationPolicy",
+            launcher == Some(MpiLauncherCreationPolicy::WaitForWorkersReady),
+        ),
+    ] {
+        if given && !mpi {
+            return Err(Fault::field(field, "goes with the framework MPI only; leave it out"));
+        }
+    }
+    Ok(Together {
+        framework,
+        slots_per_worker: slots.unwrap_or(1),
+        first_waits: launcher == Some(MpiLauncherCreationPolicy::WaitForWorkersReady),
+        clean: match spec.clean_pod_policy {
+            None | Some(CleanPodPolicy::Running) => CleanPods::Running,
+            Some(CleanPodPolicy::All) => CleanPods::All,
+            Some(CleanPodPolicy::None) => CleanPods::None,
+        },
+    })
+}
+
+/// Fewest workers and most.
+fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), Fault> {
+    let number = positive("spec.numWorkers", spec.num_workers)?;
+    let (min, max) = (
+        positive("spec.minReplicas", spec.min_replicas)?,
+        positive("spec.maxReplicas", spec.max_replicas)?,
+    );
+    if framework != Framework::PyTorch && (min.is_some() || max.is_some()) {
+        let field = if min.is_some() { "spec.minReplicas" } else { "spec.maxReplicas" };
+        return Err(Fault::field(field, "goes with the framework PyTorch only; leave it out"));
+    }
+    let (least, most) = range(spec);
+    if least > most {
+        let why = format!("{least} workers at least are more than the {most} at most");
+        return Err(Fault::field("spec.minReplicas", why));
+    }
+    if let Some(number) = number.filter(|number| !(least..=most).contains(number)) {
+        let why = format!("{number} is not within minReplicas and maxReplicas, {least} to {most}");
+        return Err(Fault::field("spec.numWorkers", why));
+    }
+    Ok((least, most))
+}
+
+/// The same, right or wrong.
+pub(super) fn range(spec: &Wire) -> (u32, u32) {
+    let (number, min, max) = (spec.num_workers, spec.min_replicas, spec.max_replicas);
+    let most = max.or(number).or(min).unwrap_or(1);
+    let least = min.unwrap_or(if max.is_some() { number.unwrap_or(1) } else { most });
+    (least, most)
+}
+
+fn pod_of_master(request: &CreationRequest) -> Result<control::PodSpec, Fault> {
+    let mut request = request.clone();
+    fill_master(&mut request)?;
+    let own = request.master_spec.unwrap_or_default();
+    pod(WorkloadKind::Distributed, &own).map_err(of_the_master)
+}
+
+/// A fault of the master's specification, by its name.
+pub fn of_the_master(fault: Fault) -> Fault {
+    Fault { message: fault.message.replacen("spec.", "masterSpec.", 1), ..fault }
+}
+
+/// What the master leaves out is as with the workers. What holds for the whole workload is said in
+/// `spec`.
+pub fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
+    let (Some(master), Some(spec)) = (&mut request.master_spec, &request.spec) else {
+        return Ok(());
+    };
+    macro_rules! of_the_whole {
+        ($($field:ident $name:literal),*) => {
+            [$((concat!("masterSpec.", $name),
+                master.$field.is_some() && master.$field != spec.$field)),*]
+        };
+    }
+    let whole = of_the_whole!(
+        priority_class "priorityClass", preemptibility "preemptibility",
+        backoff_limit "backoffLimit", exposed_urls "exposedUrls", related_urls "relatedUrls",
+        labels "labels", annotations "annotations",
+        category "category", elastic "elastic", command_line "commandLine", assets "assets",
+        completions "completions", parallelism "parallelism",
+        distributed_framework "distributedFramework", num_workers "numWorkers",
+        min_replicas "minReplicas", max_replicas "maxReplicas",
+        clean_pod_policy "cleanPodPolicy", slots_per_worker "slotsPerWorker",
+        mpi_launcher_creation_policy "mpiLauncherCreationPolicy",
+        ssh_auth_mount_path "sshAuthMountPath",
+        auto_deletion_time_after_completion_seconds "autoDeletionTimeAfterCompletionSeconds",
+        terminate_after_preemption "terminateAfterPreemption"
+    );
+    if let Some((field, _)) = whole.iter().find(|(_, other)| *other) {
+        let why = "is one for the whole workload; set it with the workers and leave it out here";
+        return Err(Fault::field(field, why));
+    }
+    let mut below = spec.clone();
+    if let (Some(own), Some(inherited)) = (&master.compute, &mut below.compute)
+        && asks_for_gpus(own)
+    {
+        // What it says of GPUs is all of it: a launcher of workers with shares may have none.
+        *inherited = Compute {
+            cpu_core_request: inherited.cpu_core_request.take(),
+            cpu_memory_request: inherited.cpu_memory_request.take(),
+            cpu_core_limit: inherited.cpu_core_limit.take(),
+            cpu_memory_limit: inherited.cpu_memory_limit.take(),
+            large_shm_request: inherited.large_shm_request,
+            ..Compute::default()
+        };
+    }
+    *master = std::mem::take(master).over(below);
+    Ok(())
+}
+
+/// Whether anything is said of GPUs, be it that there are none.
+fn asks_for_gpus(compute: &Compute) -> bool {
+    compute.gpu_devices_request.is_some()
+        || compute.gpu_request_type.is_some()
+        || compute.gpu_portion_request.is_some()
+        || compute.gpu_memory_request.is_some()
+        || compute.extended_resources.is_some()
+}

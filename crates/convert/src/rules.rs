@@ -1,0 +1,55 @@
+//! Scheduling rules in both directions.
+
+use api_types::SchedulingRules;
+use control::view::Rules;
+use http_kit::Fault;
+
+/// Longest limit: a hundred years.
+const SECONDS_MAX: u64 = 100 * 366 * 86_400;
+
+/// What a request asks for.
+pub(super) fn rules(asked: &SchedulingRules) -> Result<Rules, Fault> {
+    let ms = |name: &str, seconds: Option<u64>| match seconds {
+        Some(seconds) if !(1..=SECONDS_MAX).contains(&seconds) => {
+            let why = format!("`{seconds}` is not allowed; 1 to {SECONDS_MAX}, or leave it out");
+            Err(Fault::field(&format!("schedulingRules.{name}"), why))
+        }
+        seconds => Ok(seconds.map(|seconds| seconds * 1000)),
+    };
+    Ok(Rules {
+        training_run_ms_max: ms(
+            "trainingJobTimeLimitSeconds",
+            asked.training_job_time_limit_seconds,
+        )?,
+        workspace_run_ms_max: ms(
+            "interactiveJobTimeLimitSeconds",
+            asked.interactive_job_time_limit_seconds,
+        )?,
+        training_idle_ms_max: ms(
+            "trainingJobMaxIdleDurationSeconds",
+            asked.training_job_max_idle_duration_seconds,
+        )?,
+        workspace_idle_ms_max: ms(
+            "interactiveJobMaxIdleDurationSeconds",
+            asked.interactive_job_max_idle_duration_seconds,
+        )?,
+        preemptible_workspace_idle_ms_max: ms(
+            "interactiveJobPreemptIdleDurationSeconds",
+            asked.interactive_job_preempt_idle_duration_seconds,
+        )?,
+    })
+}
+
+/// Rules as the wire shows them.
+pub(super) fn rules_wire(rules: Rules) -> SchedulingRules {
+    let seconds = |ms: Option<u64>| ms.map(|ms| ms / 1000);
+    SchedulingRules {
+        interactive_job_time_limit_seconds: seconds(rules.workspace_run_ms_max),
+        training_job_time_limit_seconds: seconds(rules.training_run_ms_max),
+        interactive_job_max_idle_duration_seconds: seconds(rules.workspace_idle_ms_max),
+        interactive_job_preempt_idle_duration_seconds: seconds(
+            rules.preemptible_workspace_idle_ms_max,
+        ),
+        training_job_max_idle_duration_seconds: seconds(rules.training_idle_ms_max),
+    }
+}

@@ -1,0 +1,270 @@
+//! Quotas, limits and weights in both directions.
+
+use std::collections::BTreeMap;
+
+use api_types::{
+    self as wire, Millis, NodePoolQuota, QuotaResource, QuotaStatus, ResourceShare, Resources,
+    ResourcesMemory, ResourcesNodePool, ShareRequest, TotalResources, Units, number_from_millis,
+};
+use control::view::{PoolShare, Rank, Share, Standing};
+use control::{POOL_DEFAULT_ID, ShareChange};
+use http_kit::Fault;
+use serde_json::{Number, Value, json};
+
+/// What resources say, by the id of their node pool. What they leave out is left out.
+pub fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+    let mut asked = BTreeMap::new();
+    for (at, resource) in resources.iter().enumerate() {
+        let pool = resource.node_pool.as_ref().map_or(POOL_DEFAULT_ID, |pool| &pool.id);
+        if asked.insert(pool.to_owned(), Entry(at).change(resource)?).is_some() {
+            let why = format!("node pool `{}` is there twice", units::shown(pool));
+            return Err(Fault::field(&format!("resources[{at}].nodePool"), why));
+        }
+    }
+    Ok(asked)
+}
+
+/// The same where there have to be some.
+pub fn some_shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+    if resources.is_empty() {
+        return Err(Fault::field(
+            "resources",
+            "has no entry; send one at least, as [{\"gpu\": {\"deserved\": 2}}]",
+        ));
+    }
+    shares(resources)
+}
+
+/// An entry of `resources`, by its number.
+struct Entry(usize);
+
+impl Entry {
+    fn field(&self, name: &str) -> String {
+        format!("resources[{}].{name}", self.0)
+    }
+
+    fn change(&self, resource: &ShareRequest) -> Result<ShareChange, Fault> {
+        let mut change = ShareChange { rank: self.rank(resource)?, ..ShareChange::default() };
+        if let Some(gpu) = &resource.gpu {
+            change.gpu_quota_millis = match self.quota("gpu.deserved", gpu.deserved.as_ref())? {
+                Bound::Kept => None,
+                Bound::At(millis) => Some(millis),
+                Bound::Unlimited => {
+                    let why = "`-1` is negative; the smallest amount is 0";
+                    return Err(Fault::field(&self.field("gpu.deserved"), why));
+                }
+            };
+            change.gpu_limit_millis = self.scaled("gpu.limit", gpu.limit.as_ref(), 1000)?;
+            let weight = gpu.over_quota_weight.as_ref();
+            change.over_quota_weight = self.whole("gpu.overQuotaWeight", weight)?;
+        }
+        if let Some(cpu) = &resource.cpu {
+            change.cpu_quota_millis = self.scaled("cpu.deserved", cpu.deserved.as_ref(), 1)?;
+            change.cpu_limit_millis = self.scaled("cpu.limit", cpu.limit.as_ref(), 1)?;
+            let weight = self.whole("cpu.overQuotaWeight", cpu.over_quota_weight.as_ref())?;
+            change.cpu_weight = weight.map(Some);
+        }
+        if let Some(memory) = &resource.memory {
+            let unit = memory.units.bytes();
+            let (deserved, limit) = (memory.deserved.as_ref(), memory.limit.as_ref());
+            change.memory_quota_bytes = self.scaled("memory.deserved", deserved, unit)?;
+            change.memory_limit_bytes = self.scaled("memory.limit", limit, unit)?;
+            let weight = self.whole("memory.overQuotaWeight", memory.over_quota_weight.as_ref())?;
+            change.memory_weight = weight.map(Some);
+        }
+        Ok(change)
+    }
+
+    /// The rank by either of its names.
+    fn rank(&self, resource: &ShareRequest) -> Result<Option<Rank>, Fault> {
+        let rank = resource.rank.and_then(|asked| RANKS.iter().find(|row| row.1 == asked));
+        let rank = rank.map(|row| row.2);
+        let Some(name) = resource.priority.as_deref() else { return Ok(rank) };
+        let usual = (name == PRIORITY_NORMAL).then_some(Rank::MediumLow);
+        let named = usual.or_else(|| RANKS.iter().find(|row| row.0 == name).map(|row| row.2));
+        let refused = |why: &str| {
+            let why = format!("`{}` {why}", units::shown(name));
+            Err(Fault::field(&self.field("priority"), why))
+        };
+        match named {
+            None => {
+                let names = RANKS.map(|row| row.0).join(", ");
+                refused(&format!("is not allowed; {names} or {PRIORITY_NORMAL}"))
+            }
+            Some(named) if rank.is_some_and(|rank| rank != named) => {
+                refused("is another than that of `rank`; send one of them")
+            }
+            named => Ok(named),
+        }
+    }
+
+    /// A bound in thousandths.
+    fn quota(&self, field: &str, number: Option<&Number>) -> Result<Bound, Fault> {
+        let Some(number) = number else { return Ok(Bound::Kept) };
+        let text = super::decimal(number);
+        if text == "-1" || text == "-1.0" {
+            return Ok(Bound::Unlimited);
+        }
+        let millis = units::parse_cpu_millis(&text);
+        millis.map(Bound::At).map_err(|why| Fault::field(&self.field(field), why))
+    }
+
+    fn whole(&self, field: &str, number: Option<&Number>) -> Result<Option<u64>, Fault> {
+        let Some(number) = number else { return Ok(None) };
+        let field = self.field(field);
+        let text = super::decimal(number);
+        let millis = units::parse_cpu_millis(&text).map_err(|why| Fault::field(&field, why))?;
+        if !millis.is_multiple_of(1000) {
+            return Err(Fault::field(&field, format!("`{text}` is not whole; use 0, 1, 2, …")));
+        }
+        Ok(Some(millis / 1000))
+    }
+
+    /// A bound in units of which each is so many of ours.
+    fn scaled(
+        &self,
+        field: &str,
+        number: Option<&Number>,
+        unit: u64,
+    ) -> Result<Option<Option<u64>>, Fault> {
+        match self.quota(field, number)? {
+            Bound::Kept => Ok(None),
+            Bound::Unlimited => Ok(Some(None)),
+            Bound::At(millis) => {
+                let amount = u128::from(millis) * u128::from(unit) / 1000;
+                let too_large = |_| Fault::field(&self.field(field), "is too large");
+                u64::try_from(amount).map(|amount| Some(Some(amount))).map_err(too_large)
+            }
+        }
+    }
+}
+
+/// What older clients call the usual rank.
+const PRIORITY_NORMAL: &str = "Normal";
+
+const RANKS: [(&str, wire::Rank, Rank); 7] = [
+    ("VeryLow", wire::Rank::VeryLow, Rank::VeryLow),
+    ("Low", wire::Rank::Low, Rank::Low),
+    ("MediumLow", wire::Rank::MediumLow, Rank::MediumLow),
+    ("Medium", wire::Rank::Medium, Rank::Medium),
+    ("MediumHigh", wire::Rank::MediumHigh, Rank::MediumHigh),
+    ("High", wire::Rank::High, Rank::High),
+    ("VeryHigh", wire::Rank::VeryHigh, Rank::VeryHigh),
+];
+
+/// Name and value of every rank, in rising order, and whether it is the usual one.
+pub fn ranks() -> impl Iterator<Item = (&'static str, u32, bool)> {
+    RANKS.iter().map(|(name, _, rank)| (*name, rank.value(), *rank == Rank::default()))
+}
+
+/// What a number says about a bound.
+enum Bound {
+    Kept,
+    At(u64),
+    Unlimited,
+}
+
+/// What is held and asked for.
+pub(super) fn quota_status(standing: &Standing) -> QuotaStatus {
+    QuotaStatus {
+        allocated: amounts(standing.allocated),
+        allocated_non_preemptible: amounts(standing.allocated_non_preemptible),
+        requested: amounts(standing.requested),
+    }
+}
+
+/// The same per node pool.
+pub(super) fn pool_quotas(pools: &[PoolShare]) -> Vec<NodePoolQuota> {
+    let quota = |pool: &PoolShare| NodePoolQuota {
+        node_pool_name: pool.name.clone(),
+        node_pool_id: pool.id.clone(),
+        quota: quota_status(&pool.standing),
+    };
+    pools.iter().map(quota).collect()
+}
+
+/// Our own numbers: what it is entitled to, and what it used of late.
+pub(super) fn own_numbers(standing: &Standing) -> BTreeMap<String, Value> {
+    let fair_share = ("fairShare".to_owned(), json!(amounts(standing.fair_share)));
+    let mut own = BTreeMap::from([fair_share]);
+    own.extend(standing.usage.map(|usage| {
+        let ppm = json!({"gpu": usage.gpu_ppm, "cpu": usage.cpu_ppm, "memory": usage.memory_ppm});
+        ("usagePpm".to_owned(), ppm)
+    }));
+    own
+}
+
+fn amounts(of: units::Resources) -> QuotaResource {
+    QuotaResource { gpu: Millis(of.gpu_millis), cpu: of.cpu_millis, memory: of.memory_bytes }
+}
+
+/// Quotas over all pools; what is unlimited in one is unlimited.
+pub(super) fn totals(pools: &[PoolShare]) -> TotalResources {
+    let sum = |of: fn(&Share) -> Option<u64>| {
+        pools
+            .iter()
+            .map(|pool| of(&pool.share))
+            .try_fold(0_u64, |sum, next| next.map(|next| sum.saturating_add(next)))
+    };
+    TotalResources {
+        gpu_quota: Millis(gpu_quota_millis(pools)),
+        cpu_quota: sum(|share| share.cpu_quota_millis),
+        memory_quota: sum(|share| share.memory_quota_bytes).map(|n| n / Units::Mib.bytes()),
+    }
+}
+
+/// Deserved GPUs over all pools, in thousandths.
+pub(super) fn gpu_quota_millis(pools: &[PoolShare]) -> u64 {
+    pools.iter().fold(0, |sum, pool| sum.saturating_add(pool.share.gpu_quota_millis))
+}
+
+/// Shares in a node pool. What is unlimited is -1, so that a reader sees it said.
+pub(super) fn resources(pool: &PoolShare) -> Resources {
+    let share = &pool.share;
+    let gpu = share.over_quota_weight;
+    let unlimited = || Number::from(-1);
+    let bytes = [share.memory_quota_bytes, share.memory_limit_bytes];
+    let unit = memory_unit(bytes);
+    let memory = bytes.map(|bytes| {
+        Some(bytes.map_or_else(unlimited, |n| number_from_millis(millis_of(n, unit.bytes()))))
+    });
+    let [memory_quota, memory_limit] = memory;
+    let rank =
+        RANKS.iter().find(|row| row.2 == share.rank).map_or(wire::Rank::MediumLow, |row| row.1);
+    Resources {
+        node_pool: ResourcesNodePool { id: pool.id.clone(), name: Some(pool.name.clone()) },
+        gpu: ResourceShare {
+            deserved: Some(number_from_millis(share.gpu_quota_millis)),
+            limit: Some(share.gpu_limit_millis.map_or_else(unlimited, number_from_millis)),
+            over_quota_weight: Some(gpu.into()),
+        },
+        cpu: ResourceShare {
+            deserved: Some(share.cpu_quota_millis.map_or_else(unlimited, Number::from)),
+            limit: Some(share.cpu_limit_millis.map_or_else(unlimited, Number::from)),
+            over_quota_weight: Some(share.cpu_weight.unwrap_or(gpu).into()),
+        },
+        memory: ResourcesMemory {
+            deserved: memory_quota,
+            limit: memory_limit,
+            over_quota_weight: Some(share.memory_weight.unwrap_or(gpu).into()),
+            units: unit,
+        },
+        priority: rank,
+        rank,
+    }
+}
+
+/// The unit in which amounts of memory are whole.
+fn memory_unit(amounts: [Option<u64>; 2]) -> Units {
+    let whole = |bytes: u64| bytes.is_multiple_of(Units::Mib.bytes());
+    if amounts.into_iter().flatten().all(whole) { Units::Mib } else { Units::MB }
+}
+
+/// `bytes / unit` in thousandths, rounded down.
+fn millis_of(bytes: u64, unit: u64) -> u64 {
+    u64::try_from(u128::from(bytes) * 1000 / u128::from(unit)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "share_tests.rs"]
+mod tests;

@@ -1,0 +1,384 @@
+//! Wire to command: what a creation of a workload asks for. Owns: the texts for values whose type is
+//! right and sense is not.
+//! Names, images, ranges and what needs the state are checked by `control`.
+
+use std::collections::BTreeMap;
+
+use access::Caller;
+use api_types::{
+    Compute, CreationRequest, EnvironmentVariable, GpuRequestType, NameValue, Preemptibility,
+    RestartPolicy,
+};
+use axum::http::StatusCode;
+use control::view::WorkloadKind;
+use control::{GpuSpec, HOME_FOLDER, Mount, PodSpec, Restart, WorkloadSpec};
+use http_kit::Fault;
+use units::GPU_MILLIS;
+
+use super::container::{container, limits};
+use super::defaults::with_defaults;
+use super::place::{mig, place};
+use super::pods::{check_kind, pods};
+use super::priority::Class;
+use super::urls::{related, urls};
+
+/// Who asks, and from where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker {
+    /// Its name.
+    pub subject: String,
+    /// Which principal that is.
+    pub principal: String,
+    /// By what it asks, such as `CLI`.
+    pub source: String,
+    /// Whether it may have anything of the machine.
+    pub administrator: bool,
+    /// What the workload has mounted already, of one that is changed.
+    pub has: Vec<Mount>,
+}
+
+impl Asker {
+    /// A caller, and by what it asks.
+    pub fn of(caller: &Caller, source: String) -> Self {
+        let (subject, administrator) = (caller.subject.clone(), caller.administers());
+        let principal = caller.principal.to_string();
+        Self { subject, principal, source, administrator, has: Vec::new() }
+    }
+
+    /// Nobody in particular.
+    pub fn nobody(source: &str) -> Self {
+        let (subject, principal) = (String::new(), String::new());
+        let source = source.to_owned();
+        Self { subject, principal, source, administrator: false, has: Vec::new() }
+    }
+
+    /// Whether the workload has this mounted already, and not with fewer rights.
+    pub fn had(&self, mount: &Mount) -> bool {
+        self.has.iter().any(|had| had.from == mount.from && had.read_only <= mount.read_only)
+    }
+}
+
+/// The project and the specification a creation asks for.
+pub fn command(
+    kind: WorkloadKind,
+    request: CreationRequest,
+    asker: Asker,
+) -> Result<(u64, WorkloadSpec), Fault> {
+    if let Some(field) = request.not_yet().into_iter().next() {
+        let what = field.rsplit('.').next().unwrap_or_default();
+        return Err(not_here(&field, what));
+    }
+    let project_id = access::project_id("projectId", &request.project_id)?;
+    check_kind(kind, &request)?;
+    let spec = with_defaults(kind, request.spec.clone().unwrap_or_default());
+    check_spec(&spec)?;
+    let category = super::workload::category(kind);
+    if let Some(other) = spec.category.as_deref().filter(|said| *said != category) {
+        let why = format!("`{}` is not {category}, which is that of its kind", units::shown(other));
+        return Err(Fault::field("spec.category", why));
+    }
+    let class = match spec.priority_class.as_deref() {
+        None => Class::default_of(kind),
+        Some(name) => Class::named(name).map_err(|why| Fault::field("spec.priorityClass", why))?,
+    };
+    let (pods, more, together) = pods(kind, &request)?;
+    let serving = match kind {
+        WorkloadKind::Inference => Some(super::serving::serving(&spec)?),
+        _ => None,
+    };
+    let spec = WorkloadSpec {
+        name: request.name,
+        kind,
+        submitted_by: asker.subject,
+        submitter_id: asker.principal,
+        source: asker.source,
+        pods,
+        more,
+        together,
+        serving,
+        urls: urls(&spec)?,
+        related_urls: related(&spec)?,
+        revision: None,
+        elastic: spec.elastic.unwrap_or(false),
+        priority: class.value,
+        priority_class: class.name.to_owned(),
+        preemptible: spec.preemptibility == Some(Preemptibility::Preemptible),
+        backoff_limit: spec.backoff_limit.unwrap_or_default(),
+        delete_after_ms: spec
+            .auto_deletion_time_after_completion_seconds
+            .map(|seconds| seconds.saturating_mul(1000)),
+        delete_when_preempted: spec.terminate_after_preemption == Some(true),
+        command_line: spec.command_line,
+        uses: Vec::new(),
+        labels: labels(spec.labels)?,
+        annotations: pairs("spec.annotations", spec.annotations.unwrap_or_default())?,
+        node_pools: spec.node_pools.unwrap_or_default(),
+        node_types: not_empty("spec.nodeType", spec.node_type)?.into_iter().collect(),
+        topology: None,
+        manifest: None,
+    };
+    Ok((project_id, spec))
+}
+
+/// Refuses what is known and not done, by the field that asks for it, with what to do instead where
+/// something can be done.
+fn not_here(field: &str, what: &str) -> Fault {
+    let instead = match what {
+        "dataVolume" => "there are no data volumes here; pvc keeps a volume in the project",
+        "userCredential" => "credentials belong to scopes; use secret",
+        _ => return Fault::not_yet(field),
+    };
+    Fault::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{field}: {instead}"))
+}
+
+/// What one pod is.
+pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<PodSpec, Fault> {
+    if let Some(storage) = &spec.storage {
+        // Those of a submission were taken out before.
+        for (field, there) in [
+            ("secretVolume", storage.secret_volume.is_some()),
+            ("configMapVolume", storage.config_map_volume.is_some()),
+        ] {
+            if there {
+                return Err(Fault::not_yet(format!("spec.storage.{field}")));
+            }
+        }
+    }
+    let place = place(spec)?;
+    let container = container(spec)?;
+    let spec = with_defaults(kind, spec.clone());
+    let compute = spec.compute.unwrap_or_default();
+    let mut env = environment(spec.environment_variables.unwrap_or_default())?;
+    if spec.create_home_dir == Some(true) {
+        env.entry("HOME".to_owned()).or_insert_with(|| HOME_FOLDER.to_owned());
+    }
+    let grace_s = spec.termination_grace_period_seconds.unwrap_or_default();
+    let pod = PodSpec {
+        image: not_empty("spec.image", spec.image)?.unwrap_or_default(),
+        command: words("spec.command", spec.command)?,
+        args: words("spec.args", spec.args)?.unwrap_or_default(),
+        env,
+        secrets: Vec::new(),
+        working_dir: not_empty("spec.workingDir", spec.working_dir)?,
+        place,
+        gpu: gpu(&compute)?,
+        cpu_millis: cpu_millis(&compute)?,
+        memory_bytes: memory_bytes(&compute)?,
+        restart: match spec.restart_policy {
+            Some(RestartPolicy::Always) => Restart::Always,
+            Some(RestartPolicy::OnFailure) => Restart::OnFailure,
+            Some(RestartPolicy::Never) | None => Restart::Never,
+        },
+        grace_ms: grace_s.saturating_mul(1000),
+        stdin: spec.stdin == Some(true),
+        tty: spec.tty == Some(true),
+        container,
+    };
+    if pod.image.is_empty() && pod.command.is_none() {
+        let why = "must be set; only with a command it may be left out";
+        return Err(Fault::field("spec.image", why));
+    }
+    Ok(pod)
+}
+
+fn not_empty(field: &str, text: Option<String>) -> Result<Option<String>, Fault> {
+    match text {
+        Some(text) if text.is_empty() => Err(Fault::field(field, "is empty; leave it out instead")),
+        other => Ok(other),
+    }
+}
+
+/// Splits a string by the rules of the shell.
+pub fn words(field: &str, text: Option<String>) -> Result<Option<Vec<String>>, Fault> {
+    let Some(text) = not_empty(field, text)? else { return Ok(None) };
+    let words = shell_words::split(&text)
+        .map_err(|_| Fault::field(field, format!("`{text}` has a quote that is not closed")))?;
+    if words.is_empty() {
+        return Err(Fault::field(field, "is blank; leave it out instead"));
+    }
+    Ok(Some(words))
+}
+
+/// The plain variables. Those with values of credentials and config maps were taken out before.
+fn environment(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, String>, Fault> {
+    let kept = |one: &EnvironmentVariable| one.secret.is_some() || one.config_map.is_some();
+    if let Some(at) = variables.iter().position(kept) {
+        let what = format!("spec.environmentVariables[{at}]: a value that is kept elsewhere");
+        return Err(Fault::not_yet(what));
+    }
+    let pair = |variable: EnvironmentVariable| {
+        let name = variable.name.unwrap_or_default();
+        check_variable(&name)?;
+        Ok((name, variable.value.unwrap_or_default()))
+    };
+    variables.into_iter().filter(|v| v.exclude != Some(true)).map(pair).collect()
+}
+
+/// As in Kubernetes, so that a workload runs there too.
+fn check_variable(name: &str) -> Result<(), Fault> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    if name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(plain) {
+        return Ok(());
+    }
+    let why = format!(
+        "`{}` is no name of a variable; letters, digits, `-`, `.` and `_`, not a digit first",
+        units::shown(name)
+    );
+    Err(Fault::field("spec.environmentVariables", why))
+}
+
+pub(super) fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>, Fault> {
+    let kept = pairs.into_iter().filter(|pair| pair.exclude != Some(true));
+    kept.map(|pair| match pair.name.chars().count() {
+        1..=63 => Ok((pair.name, pair.value)),
+        _ => Err(Fault::field(field, format!("name `{}` is not 1 to 63 characters", pair.name))),
+    })
+    .collect()
+}
+
+pub(super) fn labels(given: Option<Vec<NameValue>>) -> Result<BTreeMap<String, String>, Fault> {
+    const FIELD: &str = "spec.labels";
+    let labels = pairs(FIELD, given.unwrap_or_default())?;
+    for (key, value) in &labels {
+        units::check_label(key, value).map_err(|why| Fault::field(FIELD, why))?;
+    }
+    Ok(labels)
+}
+
+/// Refuses what can never be right in a specification that is not complete.
+pub fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
+    let compute = spec.compute.clone().unwrap_or_default();
+    gpu(&compute)?;
+    container(spec)?;
+    urls(spec)?;
+    related(spec)?;
+    place(spec)?;
+    cpu_millis(&compute)?;
+    memory_bytes(&compute)?;
+    words("spec.command", spec.command.clone())?;
+    words("spec.args", spec.args.clone())?;
+    labels(spec.labels.clone())?;
+    pairs("spec.annotations", spec.annotations.clone().unwrap_or_default())?;
+    match spec.priority_class.as_deref().map(Class::named) {
+        Some(Err(why)) => Err(Fault::field("spec.priorityClass", why)),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses resources that can never be right, where they are all of a specification.
+pub fn check_compute(compute: &Compute) -> Result<(), Fault> {
+    let checked = gpu(compute)
+        .and_then(|_| cpu_millis(compute))
+        .and_then(|_| memory_bytes(compute))
+        .and_then(|_| limits(Some(compute)));
+    checked.map(|_| ()).map_err(|fault| Fault {
+        message: fault.message.replacen("spec.compute.", "spec.", 1),
+        ..fault
+    })
+}
+
+fn cpu_millis(compute: &Compute) -> Result<u64, Fault> {
+    let Some(cores) = &compute.cpu_core_request else { return Ok(0) };
+    units::parse_cpu_millis(&super::decimal(cores))
+        .map_err(|why| Fault::field("spec.compute.cpuCoreRequest", why))
+}
+
+fn memory_bytes(compute: &Compute) -> Result<u64, Fault> {
+    let Some(size) = &compute.cpu_memory_request else { return Ok(0) };
+    units::parse_bytes(size).map_err(|why| Fault::field("spec.compute.cpuMemoryRequest", why))
+}
+
+/// The devices asked for; none if it is not said.
+fn devices(compute: &Compute) -> Result<Option<u32>, Fault> {
+    const FIELD: &str = "spec.compute.gpuDevicesRequest";
+    let Some(number) = &compute.gpu_devices_request else { return Ok(None) };
+    let text = super::decimal(number);
+    let millis = units::parse_gpu_millis(&text).map_err(|why| Fault::field(FIELD, why))?;
+    if !millis.is_multiple_of(GPU_MILLIS) {
+        let why = format!(
+            "`{text}` is not a whole number; for a share of a GPU use 1 with gpuRequestType \
+             portion and gpuPortionRequest {text}"
+        );
+        return Err(Fault::field(FIELD, why));
+    }
+    let devices = u32::try_from(millis / GPU_MILLIS);
+    devices.map(Some).map_err(|_| Fault::field(FIELD, format!("`{text}` is too large")))
+}
+
+fn gpu(compute: &Compute) -> Result<GpuSpec, Fault> {
+    let whole = devices(compute)?;
+    let (portion, memory) = (&compute.gpu_portion_request, &compute.gpu_memory_request);
+    if let Some(instances) = mig(compute.extended_resources.as_deref().unwrap_or_default())? {
+        let others = whole.is_some_and(|devices| devices > 0) || compute.gpu_request_type.is_some();
+        if others || portion.is_some() || memory.is_some() {
+            let why = "MIG instances go without other GPUs; leave out gpuDevicesRequest and the \
+                       like";
+            return Err(Fault::field("spec.compute.extendedResources", why));
+        }
+        return Ok(GpuSpec::Mig(instances));
+    }
+    match compute.gpu_request_type {
+        None => match (portion, memory) {
+            (None, None) => Ok(GpuSpec::Whole(whole.unwrap_or(0))),
+            (Some(_), _) => Err(needs("gpuPortionRequest", "portion")),
+            (None, Some(_)) => Err(needs("gpuMemoryRequest", "memory")),
+        },
+        Some(GpuRequestType::Portion) => match (portion, memory) {
+            (Some(portion), None) => share(shared(whole)?, &super::decimal(portion)),
+            (None, _) => Err(missing("portion", "gpuPortionRequest")),
+            (_, Some(_)) => Err(needs("gpuMemoryRequest", "memory")),
+        },
+        Some(GpuRequestType::Memory) => match (portion, memory) {
+            (None, Some(memory)) => of_memory(shared(whole)?, memory),
+            (_, None) => Err(missing("memory", "gpuMemoryRequest")),
+            (Some(_), _) => Err(needs("gpuPortionRequest", "portion")),
+        },
+    }
+}
+
+fn needs(field: &str, kind: &str) -> Fault {
+    Fault::field(&format!("spec.compute.{field}"), format!("goes with gpuRequestType {kind} only"))
+}
+
+fn missing(kind: &str, field: &str) -> Fault {
+    Fault::field("spec.compute.gpuRequestType", format!("{kind} needs {field}"))
+}
+
+/// The devices of which a share is asked: one unless it is said.
+fn shared(devices: Option<u32>) -> Result<u32, Fault> {
+    match devices.unwrap_or(1) {
+        0 => Err(Fault::field(
+            "spec.compute.gpuDevicesRequest",
+            "a share of 0 GPUs is nothing; use 1 or more, or leave gpuRequestType out",
+        )),
+        devices => Ok(devices),
+    }
+}
+
+fn share(devices: u32, portion: &str) -> Result<GpuSpec, Fault> {
+    const FIELD: &str = "spec.compute.gpuPortionRequest";
+    let millis = units::parse_gpu_millis(portion).map_err(|why| Fault::field(FIELD, why))?;
+    match millis {
+        GPU_MILLIS => Ok(GpuSpec::Whole(devices)),
+        1..GPU_MILLIS => Ok(GpuSpec::Share { devices, millis }),
+        _ => Err(Fault::field(FIELD, format!("`{portion}` is not a share; use 0.001 to 1"))),
+    }
+}
+
+/// Least memory of a GPU that is asked for (reference A.3).
+const GPU_MEMORY_BYTES_MIN: u64 = 100_000_000;
+
+fn of_memory(devices: u32, size: &str) -> Result<GpuSpec, Fault> {
+    const FIELD: &str = "spec.compute.gpuMemoryRequest";
+    match units::parse_bytes(size).map_err(|why| Fault::field(FIELD, why))? {
+        0..GPU_MEMORY_BYTES_MIN => {
+            let why = format!("`{size}` is too little; use 100M or more, such as 8G");
+            Err(Fault::field(FIELD, why))
+        }
+        bytes => Ok(GpuSpec::Memory { devices, bytes }),
+    }
+}
+
+#[cfg(test)]
+#[path = "submit_tests.rs"]
+mod tests;

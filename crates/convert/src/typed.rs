@@ -1,0 +1,233 @@
+//! Workloads in the typed form: what was asked for, in the fields it could have
+//! been asked with.
+
+use std::collections::BTreeMap;
+
+use api_types::{
+    AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, DesiredPhase, DistributedFramework,
+    EnvironmentVariable, EnvironmentVariableConfigMap, EnvironmentVariableSecret, GpuRequestType,
+    MpiLauncherCreationPolicy, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
+    Training1, number_from_millis,
+};
+use control::view::{Phase, WorkloadView};
+use control::{
+    CleanPods, Framework, GpuSpec, HOME_FOLDER, MASTER, PodSet, PodSpec, Restart, SecretPlace,
+    SecretUse, WorkloadSpec,
+};
+
+use super::workload::{category, phase_name, shown};
+use super::{Context, quantity};
+
+/// How assets of computes are kept.
+pub const COMPUTE_ASSET: &str = "compute-asset";
+/// How assets of environments are kept.
+pub const ENVIRONMENT_ASSET: &str = "environment-asset";
+
+/// A training or workspace in the typed form.
+pub fn typed(view: &WorkloadView, context: &Context) -> Training1 {
+    let master = view.spec.set_named(MASTER);
+    let is_same = |set: &PodSet| set.pod == shown(&view.spec).pod;
+    Training1 {
+        name: view.spec.name.clone(),
+        requested_name: view.spec.name.clone(),
+        workload_id: view.id.to_string(),
+        project_id: view.project_id.to_string(),
+        department_id: view.department_id.to_string(),
+        cluster_id: context.cluster_id.clone(),
+        created_by: view.spec.submitted_by.clone(),
+        created_at: view.created_at.into(),
+        deleted_at: view.deleted_at.map(Into::into),
+        desired_phase: match view.phase {
+            Phase::Stopping | Phase::Stopped => DesiredPhase::Stopped,
+            Phase::Deleting => DesiredPhase::Deleted,
+            _ => DesiredPhase::Running,
+        },
+        actual_phase: phase_name(view.phase).to_owned(),
+        spec: asked_for(&view.spec),
+        master_spec_same_as_worker: view.spec.together.map(|_| master.is_some_and(is_same)),
+        master_spec: master.filter(|set| !is_same(set)).map(|set| of_pod(&set.pod)),
+    }
+}
+
+/// What was asked for, in the fields it could have been asked with.
+pub fn asked_for(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
+    super::serving::shown(spec, specification(spec, shown(spec)))
+}
+
+fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
+    let range = spec.together.filter(|_| set.pods_min < set.pods);
+    api_types::WorkloadSpec {
+        priority_class: Some(spec.priority_class.clone()),
+        preemptibility: Some(if spec.preemptible {
+            Preemptibility::Preemptible
+        } else {
+            Preemptibility::NonPreemptible
+        }),
+        backoff_limit: Some(spec.backoff_limit),
+        labels: Some(pairs(&spec.labels)),
+        annotations: Some(pairs(&spec.annotations)),
+        category: Some(category(spec.kind).to_owned()),
+        elastic: Some(spec.elastic),
+        auto_deletion_time_after_completion_seconds: spec.delete_after_ms.map(|ms| ms / 1000),
+        terminate_after_preemption: spec.delete_when_preempted.then_some(true),
+        command_line: spec.command_line.clone(),
+        exposed_urls: super::urls::told(&spec.urls),
+        related_urls: super::urls::told_related(&spec.related_urls),
+        assets: ids_of(&spec.uses),
+        completions: set.at_once.map(|_| set.pods),
+        parallelism: set.at_once,
+        distributed_framework: spec.together.map(|one| framework(one.framework)),
+        num_workers: spec.together.map(|_| set.pods),
+        min_replicas: range.map(|_| set.pods_min),
+        max_replicas: range.map(|_| set.pods),
+        clean_pod_policy: spec.together.map(|one| match one.clean {
+            CleanPods::Running => CleanPodPolicy::Running,
+            CleanPods::All => CleanPodPolicy::All,
+            CleanPods::None => CleanPodPolicy::None,
+        }),
+        slots_per_worker: spec.together.map(|one| one.slots_per_worker),
+        mpi_launcher_creation_policy: spec
+            .together
+            .filter(|one| one.first_waits)
+            .map(|_| MpiLauncherCreationPolicy::WaitForWorkersReady),
+        ..of_pod(&set.pod)
+    }
+}
+
+const fn framework(framework: Framework) -> DistributedFramework {
+    match framework {
+        Framework::PyTorch => DistributedFramework::PyTorch,
+        Framework::Mpi => DistributedFramework::MPI,
+        Framework::Tf => DistributedFramework::TF,
+        Framework::XgBoost => DistributedFramework::XGBoost,
+        Framework::Jax => DistributedFramework::JAX,
+    }
+}
+
+/// What is asked of one pod.
+pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
+    // That of a home directory comes with it.
+    let has_home = spec.container.mounts.iter().any(|mount| mount.to.as_os_str() == HOME_FOLDER);
+    let asked =
+        |(name, value): &(&String, &String)| !has_home || *name != "HOME" || *value != HOME_FOLDER;
+    let variables = spec.env.iter().filter(asked).map(|(name, value)| EnvironmentVariable {
+        name: Some(name.clone()),
+        value: Some(value.clone()),
+        ..EnvironmentVariable::default()
+    });
+    let secrets = spec.secrets.iter().filter_map(|secret| match secret.to.place()? {
+        SecretPlace::File { .. } => None,
+        SecretPlace::Variable(name) => {
+            let (from, key) = (Some(secret.named.clone()), secret.key.clone());
+            let mut told =
+                EnvironmentVariable { name: Some(name.clone()), ..EnvironmentVariable::default() };
+            match secret.config_map() {
+                Some(_) => {
+                    told.config_map = Some(EnvironmentVariableConfigMap { name: from, key });
+                }
+                None => told.secret = Some(EnvironmentVariableSecret { name: from, key }),
+            }
+            Some(told)
+        }
+    });
+    let some = |words: &Vec<String>| (!words.is_empty()).then(|| shell_words::join(words));
+    let mut told = api_types::WorkloadSpec {
+        image: Some(spec.image.clone()).filter(|image| !image.is_empty()),
+        command: spec.command.as_ref().and_then(some),
+        args: some(&spec.args),
+        compute: Some(compute(spec)),
+        environment_variables: Some(variables.chain(secrets).collect()),
+        working_dir: spec.working_dir.clone(),
+        restart_policy: Some(match spec.restart {
+            Restart::Never => RestartPolicy::Never,
+            Restart::OnFailure => RestartPolicy::OnFailure,
+            Restart::Always => RestartPolicy::Always,
+        }),
+        termination_grace_period_seconds: Some(spec.grace_ms / 1000),
+        stdin: spec.stdin.then_some(true),
+        tty: spec.tty.then_some(true),
+        storage: storage(&spec.secrets),
+        ..api_types::WorkloadSpec::default()
+    };
+    super::place::told(&spec.place, &mut told);
+    super::container_told::told(spec, &mut told);
+    told
+}
+
+/// The credentials and config maps that are files.
+fn storage(secrets: &[SecretUse]) -> Option<Storage> {
+    let mut storage = Storage::default();
+    for secret in secrets {
+        let Some(SecretPlace::File { path, mode }) = secret.to.place() else { continue };
+        let (from, mount_path) = (Some(secret.named.clone()), Some(path.display().to_string()));
+        let default_mode = Some(format!("{mode:04o}"));
+        match secret.config_map() {
+            Some(_) => {
+                storage.config_map_volume.get_or_insert_default().push(ConfigMapInstance {
+                    config_map: from,
+                    mount_path,
+                    sub_path: secret.key.clone(),
+                    default_mode,
+                    ..ConfigMapInstance::default()
+                });
+            }
+            None => storage.secret_volume.get_or_insert_default().push(SecretVolume {
+                secret: from,
+                mount_path,
+                default_mode,
+                ..SecretVolume::default()
+            }),
+        }
+    }
+    Some(storage).filter(|storage| *storage != Storage::default())
+}
+
+fn compute(spec: &PodSpec) -> Compute {
+    let mut compute = Compute {
+        cpu_core_request: Some(number_from_millis(spec.cpu_millis)),
+        cpu_memory_request: Some(quantity(spec.memory_bytes)),
+        ..Compute::default()
+    };
+    let devices = match spec.gpu {
+        GpuSpec::Whole(devices) => devices,
+        GpuSpec::Share { devices, millis } => {
+            compute.gpu_request_type = Some(GpuRequestType::Portion);
+            compute.gpu_portion_request = Some(number_from_millis(millis));
+            devices
+        }
+        GpuSpec::Memory { devices, bytes } => {
+            compute.gpu_request_type = Some(GpuRequestType::Memory);
+            compute.gpu_memory_request = Some(quantity(bytes));
+            devices
+        }
+        GpuSpec::Mig(instances) => {
+            compute.extended_resources = Some(super::place::resources(&instances));
+            return compute;
+        }
+    };
+    compute.gpu_devices_request = Some(devices.into());
+    compute
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> Vec<NameValue> {
+    let pair = |(name, value): (&String, &String)| NameValue {
+        name: name.clone(),
+        value: value.clone(),
+        exclude: None,
+    };
+    map.iter().map(pair).collect()
+}
+
+/// The assets among the objects that a workload took values from.
+fn ids_of(uses: &[String]) -> Option<AssetIds> {
+    let with = |kind: &str| {
+        let id = uses.iter().find_map(|key| key.strip_prefix(kind)?.strip_prefix('/'));
+        id.map(str::to_owned)
+    };
+    let ids = AssetIds {
+        environment: with(ENVIRONMENT_ASSET),
+        compute: with(COMPUTE_ASSET),
+        datasources: None,
+    };
+    Some(ids).filter(|ids| *ids != AssetIds::default())
+}

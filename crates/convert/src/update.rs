@@ -1,0 +1,75 @@
+//! Wire to command: what a change of an existing workload asks for. Owns: which fields can change,
+//! and the text for one that cannot. When they can change is decided by `control`.
+
+use std::collections::BTreeMap;
+
+use api_types::{NameValue, Preemptibility, WorkloadSpec};
+use axum::http::StatusCode;
+use control::WorkloadChange;
+use http_kit::Fault;
+use serde_json::Value;
+
+use super::priority::Class;
+use super::submit::{labels, pairs};
+use super::wire;
+
+/// The fields of a workload that can change while it exists. The first does so also where a manifest
+/// says the others.
+const CHANGEABLE: [&str; 7] = [
+    "priorityClass",
+    "preemptibility",
+    "backoffLimit",
+    "labels",
+    "annotations",
+    "autoDeletionTimeAfterCompletionSeconds",
+    "terminateAfterPreemption",
+];
+
+/// Refuses a change of a workload of this name from one specification to another if it concerns a
+/// field that cannot change. To give such a field the value it has is no change.
+pub fn check_changeable(
+    name: &str,
+    of_manifest: bool,
+    now: &WorkloadSpec,
+    after: &WorkloadSpec,
+) -> Result<(), Fault> {
+    let (now, after) = (wire(now), wire(after));
+    let changeable = if of_manifest { &CHANGEABLE[..1] } else { &CHANGEABLE[..] };
+    let fields = after.as_object().into_iter().flatten();
+    let differs = |field: &String, value: &Value| now.get(field).unwrap_or(&Value::Null) != value;
+    let mut fixed = fields
+        .filter(|(field, value)| !changeable.contains(&field.as_str()) && differs(field, value));
+    let Some((field, _)) = fixed.next() else { return Ok(()) };
+    let why = format!(
+        "spec.{field}: cannot change while `{name}` exists; {} can. Delete `{name}` and submit it \
+         again with another value",
+        changeable.join(", ")
+    );
+    Err(Fault::new(StatusCode::CONFLICT, why))
+}
+
+/// What to change, from the fields that can.
+pub fn change(asked: WorkloadSpec) -> Result<WorkloadChange, Fault> {
+    let class = asked.priority_class.as_deref().map(Class::named).transpose();
+    let class = class.map_err(|why| Fault::field("spec.priorityClass", why))?;
+    let given = asked.labels.unwrap_or_default();
+    labels(Some(given.clone()))?;
+    let annotations = asked.annotations.unwrap_or_default();
+    pairs("spec.annotations", annotations.clone())?;
+    Ok(WorkloadChange {
+        priority: class.map(|class| (class.value, class.name.to_owned())),
+        preemptible: asked.preemptibility.map(|one| one == Preemptibility::Preemptible),
+        backoff_limit: asked.backoff_limit,
+        delete_after_ms: asked
+            .auto_deletion_time_after_completion_seconds
+            .map(|seconds| seconds.saturating_mul(1000)),
+        delete_when_preempted: asked.terminate_after_preemption,
+        labels: set_or_taken_away(given),
+        annotations: set_or_taken_away(annotations),
+    })
+}
+
+fn set_or_taken_away(pairs: Vec<NameValue>) -> BTreeMap<String, Option<String>> {
+    let one = |pair: NameValue| (pair.name, (pair.exclude != Some(true)).then_some(pair.value));
+    pairs.into_iter().map(one).collect()
+}

@@ -1,0 +1,172 @@
+//! Wire to command and back: ports that are opened in a browser, and pages elsewhere. Refuses to
+//! know: the addresses of ports (`urls`).
+
+use std::collections::BTreeSet;
+
+use crate::Origins;
+use api_types::{
+    Connection1, ExposedUrl as Wire, RelatedUrl as WireRelated,
+    ServingPortAccessAuthorizationTypeEnum as Authorization, WorkloadSpec,
+};
+use axum::http::Uri;
+use control::view::WorkloadView;
+use control::{ExposedUrl, RelatedUrl};
+use http_kit::Fault;
+
+use super::container::port;
+use super::serving::{audience, told_audience};
+use super::workload::shown;
+
+/// Most of a workload, of either kind.
+const URLS_MAX: usize = 64;
+/// Longest address of a page elsewhere.
+const URL_BYTES_MAX: usize = 2048;
+/// The tool of what nobody named.
+const TOOL: &str = "custom";
+
+/// The ports that a specification opens.
+pub(super) fn urls(spec: &WorkloadSpec) -> Result<Vec<ExposedUrl>, Fault> {
+    let wire = spec.exposed_urls.as_deref().unwrap_or_default();
+    not_too_many("spec.exposedUrls", wire.len())?;
+    let (mut ports, mut names) = (BTreeSet::new(), BTreeSet::new());
+    let mut urls = Vec::new();
+    for (at, wire) in wire.iter().enumerate().filter(|(_, url)| url.exclude != Some(true)) {
+        let url = url(&format!("spec.exposedUrls[{at}]"), wire)?;
+        let field = |name: &str| format!("spec.exposedUrls[{at}].{name}");
+        if !ports.insert(url.port) {
+            let why = format!("port {} is there twice; give each once", url.port);
+            return Err(Fault::field(&field("container"), why));
+        }
+        if let Some(name) = url.name.as_ref().filter(|name| !names.insert((*name).clone())) {
+            let why = format!("`{}` is there twice; give each another", units::shown(name));
+            return Err(Fault::field(&field("name"), why));
+        }
+        urls.push(url);
+    }
+    Ok(urls)
+}
+
+fn lists(names: Option<&Vec<String>>) -> bool {
+    names.is_some_and(|names| !names.is_empty())
+}
+
+/// Who may open it. Where nothing is said: the users listed, else every user of this server. It is
+/// open to everyone only where that is said.
+pub(super) fn authorization(wire: &Wire) -> Authorization {
+    let listed = lists(wire.authorized_users.as_ref()) || lists(wire.authorized_groups.as_ref());
+    let usual = if listed {
+        Authorization::AuthorizedUsersOrGroups
+    } else {
+        Authorization::AuthenticatedUsers
+    };
+    wire.authorization_type.unwrap_or(usual)
+}
+
+fn url(at: &str, wire: &Wire) -> Result<ExposedUrl, Fault> {
+    let field = format!("{at}.container");
+    let port = port(&field, wire.container)?.ok_or_else(|| Fault::field(&field, "must be set"))?;
+    let users = wire.authorized_users.clone().unwrap_or_default();
+    let groups = lists(wire.authorized_groups.as_ref());
+    let kind = authorization(wire);
+    Ok(ExposedUrl {
+        port,
+        audience: audience(at, kind, users, groups)?,
+        name: wire.name.clone().filter(|name| !name.is_empty()),
+        tool: (wire.tool_type.clone(), wire.tool_name.clone()),
+    })
+}
+
+fn not_too_many(field: &str, count: usize) -> Result<(), Fault> {
+    if count <= URLS_MAX {
+        return Ok(());
+    }
+    Err(Fault::field(field, format!("{count} are too many; at most {URLS_MAX} are allowed")))
+}
+
+/// The pages elsewhere that a specification names.
+pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, Fault> {
+    let wire = spec.related_urls.as_deref().unwrap_or_default();
+    not_too_many("spec.relatedUrls", wire.len())?;
+    let kept = wire.iter().enumerate().filter(|(_, one)| one.exclude != Some(true));
+    let one = |(at, wire): (usize, &WireRelated)| {
+        let url = wire.url.clone().unwrap_or_default();
+        page(&format!("spec.relatedUrls[{at}].url"), &url)?;
+        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        Ok(RelatedUrl { url, name: said(&wire.name), tool_type: said(&wire.r#type) })
+    };
+    kept.map(one).collect()
+}
+
+/// Refuses what is no address of a page. Whoever looks at the workload may follow it, so it is of
+/// the web and not, for instance, a script.
+pub fn page(field: &str, url: &str) -> Result<(), Fault> {
+    let web = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https"));
+    if url.len() <= URL_BYTES_MAX && url.parse().is_ok_and(|uri: Uri| web(&uri)) {
+        return Ok(());
+    }
+    let shown = units::shown(url);
+    let what = "an http:// or https:// address";
+    let why = format!("`{shown}` is not {what} of at most {URL_BYTES_MAX} bytes");
+    Err(Fault::field(field, why))
+}
+
+/// As they could have been asked for.
+pub(super) fn told(urls: &[ExposedUrl]) -> Option<Vec<Wire>> {
+    let one = |url: &ExposedUrl| {
+        let (authorization, users) = told_audience(&url.audience);
+        let (tool_type, tool_name) = url.tool.clone();
+        Wire {
+            container: Some(url.port.into()),
+            authorization_type: Some(authorization),
+            authorized_users: users,
+            tool_type,
+            tool_name,
+            name: url.name.clone(),
+            ..Wire::default()
+        }
+    };
+    Some(urls.iter().map(one).collect()).filter(|urls: &Vec<_>| !urls.is_empty())
+}
+
+/// As they could have been asked for.
+pub(super) fn told_related(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
+    let one = |of: &RelatedUrl| WireRelated {
+        url: Some(of.url.clone()),
+        r#type: of.tool_type.clone(),
+        name: of.name.clone(),
+        exclude: None,
+    };
+    Some(urls.iter().map(one).collect()).filter(|urls: &Vec<_>| !urls.is_empty())
+}
+
+/// The ways to a workload. The address of a port that the engine gives is not known here.
+pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<Connection1> {
+    let opened = view.spec.urls.iter().map(|url| {
+        let (authorization, users) = told_audience(&url.audience);
+        let (tool_type, tool_name) = url.tool.clone();
+        Connection1 {
+            name: url.name.clone().or(tool_name).unwrap_or_else(|| url.port.to_string()),
+            tool_type: tool_type.unwrap_or_else(|| TOOL.to_owned()),
+            connection_type: "ExternalUrl".to_owned(),
+            url: origins.of_port(view, url.port).map(|url| format!("{url}/")),
+            authorization_type: Some(authorization),
+            authorized_users: users,
+            container_port: Some(url.port),
+        }
+    });
+    let ports = shown(&view.spec).pod.container.ports.iter().map(|port| Connection1 {
+        name: port.container.to_string(),
+        tool_type: TOOL.to_owned(),
+        connection_type: "NodePort".to_owned(),
+        container_port: Some(port.container),
+        ..Connection1::default()
+    });
+    let elsewhere = view.spec.related_urls.iter().map(|of| Connection1 {
+        name: of.name.clone().unwrap_or_else(|| of.url.clone()),
+        tool_type: of.tool_type.clone().unwrap_or_else(|| TOOL.to_owned()),
+        connection_type: "RelatedUrl".to_owned(),
+        url: Some(of.url.clone()),
+        ..Connection1::default()
+    });
+    opened.chain(ports).chain(elsewhere).collect()
+}

@@ -1,0 +1,502 @@
+//! Workloads of every type to the wire, in the general form.
+
+use api_types::{
+    ActionsSupport, AllocatedResources, Condition1, GpuRequestType, Millis, PodStates, Reason,
+    RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload,
+    WorkloadExtras, WorkloadTopology,
+};
+use control::view::{
+    NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
+};
+use control::{Framework, GpuSpec, PodSet, PodSpec, TOPOLOGY, TopologyUse, WORKER, WorkloadSpec};
+use http_kit::{Row, Scalar, Type};
+use units::{Instant, Resources};
+
+use super::{Context, namespace, quantity};
+
+/// A phase in the words of the interface.
+pub const fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Pending => "Pending",
+        Phase::Initializing => "Initializing",
+        Phase::Running => "Running",
+        Phase::Degraded => "Degraded",
+        Phase::Updating => "Updating",
+        Phase::Stopping => "Stopping",
+        Phase::Stopped => "Stopped",
+        Phase::Resuming => "Resuming",
+        Phase::Deleting => "Deleting",
+        Phase::Completed => "Completed",
+        Phase::Failed => "Failed",
+    }
+}
+
+/// The nearest phase of Kubernetes.
+const fn kubernetes_phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Pending | Phase::Initializing | Phase::Resuming => "Pending",
+        Phase::Running | Phase::Degraded | Phase::Updating => "Running",
+        Phase::Stopping | Phase::Deleting => "Terminating",
+        Phase::Stopped => "Suspended",
+        Phase::Completed => "Succeeded",
+        Phase::Failed => "Failed",
+    }
+}
+
+/// The name of a kind.
+pub const fn kind_name(kind: WorkloadKind) -> &'static str {
+    match kind {
+        WorkloadKind::Training => "Training",
+        WorkloadKind::Workspace => "Workspace",
+        WorkloadKind::Distributed => "Distributed",
+        WorkloadKind::Inference => "Inference",
+    }
+}
+
+/// Workloads of a kind, for people.
+pub const fn kind_plural(kind: WorkloadKind) -> &'static str {
+    match kind {
+        WorkloadKind::Training => "trainings",
+        WorkloadKind::Workspace => "workspaces",
+        WorkloadKind::Distributed => "distributed workloads",
+        WorkloadKind::Inference => "inferences",
+    }
+}
+
+/// What a kind is for.
+pub const fn category(kind: WorkloadKind) -> &'static str {
+    match kind {
+        WorkloadKind::Training | WorkloadKind::Distributed => "Train",
+        WorkloadKind::Inference => "Deploy",
+        WorkloadKind::Workspace => "Build",
+    }
+}
+
+/// Seconds waited and run, the current phase included.
+fn times_s(view: &WorkloadView, now: Instant) -> (u64, u64) {
+    let since_ms = now.since_ms(view.phase_since);
+    let (waiting_ms, running_ms) = match view.phase {
+        Phase::Pending | Phase::Resuming | Phase::Initializing => (since_ms, 0),
+        Phase::Running | Phase::Degraded => (0, since_ms),
+        _ => (0, 0),
+    };
+    ((view.waited_ms + waiting_ms) / 1000, (view.ran_ms + running_ms) / 1000)
+}
+
+/// A workload in the general form.
+pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload {
+    let spec = &*view.spec;
+    let (waited_s, ran_s) = times_s(view, context.now);
+    let running = view.pods.iter().filter(|pod| pod.state == PodState::Running).count() as u64;
+    let shown = shown(spec);
+    // What each pod asks for differs where there are several sets; shown is the workers'.
+    let requested = requested_by(&shown.pod, view.requested);
+    let of_each = requested_by(&shown.pod, requested_of(view, shown));
+    let ended = matches!(view.phase, Phase::Completed | Phase::Failed | Phase::Deleting);
+    Workload {
+        id: view.id.to_string(),
+        name: spec.name.clone(),
+        kind: kind_name(spec.kind).to_owned(),
+        tenant_id: TENANT_ID,
+        cluster_id: context.cluster_id.clone(),
+        project_id: view.project_id.to_string(),
+        project_name: view.project_name.clone(),
+        department_id: view.department_id.to_string(),
+        department_name: view.department_name.clone(),
+        namespace: namespace(&view.project_name),
+        source: spec.source.clone(),
+        category: category(spec.kind).to_owned(),
+        priority: Some(spec.priority),
+        priority_class_name: spec.priority_class.clone(),
+        preemptible: spec.preemptible,
+        submitted_by: spec.submitted_by.clone(),
+        created_at: view.created_at.into(),
+        updated_at: view.phase_since.into(),
+        deleted_at: view.deleted_at.map(Into::into),
+        completed_at: view.completed_at.map(Into::into),
+        phase: phase_name(view.phase).to_owned(),
+        phase_updated_at: view.phase_since.into(),
+        phase_message: phase_message(view),
+        phase_reason: phase_reason(view),
+        k8s_phase: kubernetes_phase(view.phase).to_owned(),
+        k8s_phase_updated_at: view.phase_since.into(),
+        conditions: conditions(view),
+        running_pods: running,
+        requested_pods: requested_pods(view),
+        workload_requested_resources: requested,
+        pods_requested_resources: of_each,
+        allocated_resources: allocated(view.allocated, gpu_memory(&view.pods, &all.nodes)),
+        actions_support: ActionsSupport {
+            delete: view.phase != Phase::Deleting && view.deleted_at.is_none(),
+            suspend: !ended && spec.serving.is_none(),
+        },
+        requested_node_pools: if spec.node_pools.is_empty() {
+            all.pools.iter().map(|pool| pool.name.clone()).collect()
+        } else {
+            spec.node_pools.clone()
+        },
+        current_node_pools: view.pool.iter().cloned().collect(),
+        urls: match serving_url(view, context) {
+            Some(url) => vec![url],
+            None => crate::addresses(view, &context.origins),
+        },
+        external_connections: super::urls::connections(view, &context.origins),
+        images: images(spec),
+        distributed_framework: spec.together.map(|one| framework_name(one.framework).to_owned()),
+        environment_variables: shown.pod.env.clone(),
+        command: shown.pod.command.as_ref().map(shell_words::join),
+        arguments: Some(&shown.pod.args).filter(|args| !args.is_empty()).map(shell_words::join),
+        topology: spec.topology.as_ref().and_then(|of| topology_of(of, all)),
+        total_pending_time_seconds: waited_s,
+        total_running_time_seconds: ran_s,
+        additional_fields: extras(view),
+    }
+}
+
+fn topology_of(of: &TopologyUse, all: &View) -> Option<WorkloadTopology> {
+    Some(WorkloadTopology {
+        name: all.objects.get(TOPOLOGY, &of.id)?.name.clone(),
+        preferred_placement: of.preferred.clone(),
+        required_placement: of.required.clone(),
+    })
+}
+
+/// The pods that a workload is about: the workers, where others lead them.
+pub(super) fn shown(spec: &WorkloadSpec) -> &PodSet {
+    spec.set_named(WORKER).unwrap_or(&spec.pods)
+}
+
+/// What one pod of a set asks for. A request for GPU memory is valued by the largest GPUs.
+pub(super) fn requested_of(view: &WorkloadView, set: &PodSet) -> Resources {
+    let pod = &set.pod;
+    let gpu_millis = match pod.gpu {
+        GpuSpec::Whole(devices) => u64::from(devices) * units::GPU_MILLIS,
+        GpuSpec::Share { devices, millis } => u64::from(devices) * millis,
+        GpuSpec::Mig(instances) => instances.millis(),
+        // In thousandths it depends on the device; the workload's own number is of all its pods.
+        GpuSpec::Memory { .. } => view.requested.gpu_millis / wanted(view).max(1),
+    };
+    Resources { gpu_millis, cpu_millis: pod.cpu_millis, memory_bytes: pod.memory_bytes }
+}
+
+/// How many pods are to run: of an inference as many as there are to be replicas now.
+fn wanted(view: &WorkloadView) -> u64 {
+    match &view.spec.serving {
+        Some(_) => view.pods.iter().filter(|pod| pod.wanted).count() as u64,
+        None => view.spec.sets().map(|set| u64::from(set.wanted())).sum(),
+    }
+}
+
+fn requested_pods(view: &WorkloadView) -> RequestedPods {
+    let spec = &*view.spec;
+    if let Some(serving) = &spec.serving {
+        return RequestedPods {
+            number: wanted(view),
+            min: Some(serving.scaling.replicas_min.into()),
+            max: Some(serving.scaling.replicas_max.into()),
+            ..RequestedPods::default()
+        };
+    }
+    let range = range(spec);
+    let at_once = spec.pods.at_once;
+    RequestedPods {
+        number: sum(spec, PodSet::wanted),
+        min: range.map(|(min, _)| min),
+        max: range.map(|(_, max)| max),
+        parallelism: at_once.map(u64::from),
+        completions: at_once.map(|_| spec.pods.pods.into()),
+    }
+}
+
+/// A number of each set, over all of them.
+fn sum(spec: &WorkloadSpec, of: fn(&PodSet) -> u32) -> u64 {
+    spec.sets().map(|set| u64::from(of(set))).sum()
+}
+
+/// From how many pods to how many, where they work together and their number may change.
+fn range(spec: &WorkloadSpec) -> Option<(u64, u64)> {
+    spec.together?;
+    let (min, max) = (sum(spec, |set| set.pods_min), sum(spec, |set| set.pods));
+    (min < max).then_some((min, max))
+}
+
+fn images(spec: &WorkloadSpec) -> Vec<String> {
+    let mut images: Vec<String> = Vec::new();
+    for image in spec.sets().map(|set| &set.pod.image) {
+        if !image.is_empty() && !images.contains(image) {
+            images.push(image.clone());
+        }
+    }
+    images
+}
+
+/// A framework in the words of the interface.
+pub(crate) const fn framework_name(framework: Framework) -> &'static str {
+    match framework {
+        Framework::PyTorch => "PyTorch",
+        Framework::Mpi => "MPI",
+        Framework::Tf => "TF",
+        Framework::XgBoost => "XGBoost",
+        Framework::Jax => "JAX",
+    }
+}
+
+/// Where an inference is reached.
+pub(crate) fn serving_url(view: &WorkloadView, context: &Context) -> Option<String> {
+    view.spec.serving.as_ref()?;
+    Some(format!("{}/", context.origins.of_inference(view)))
+}
+
+/// Why it is in its phase, in words: what it waits for, or how it ended.
+fn phase_message(view: &WorkloadView) -> Option<String> {
+    match view.phase {
+        Phase::Failed => view.failure.clone(),
+        _ => view.pending.first().map(|reason| reason.message.clone()),
+    }
+}
+
+/// The published reason, when it is one of those the interface knows.
+fn phase_reason(view: &WorkloadView) -> Option<String> {
+    view.pending.iter().find_map(|reason| {
+        let published = match reason.code.as_str() {
+            "P201" => "OverLimit",
+            "P202" => "NonPreemptibleOverQuota",
+            _ => return None,
+        };
+        Some(published.to_owned())
+    })
+}
+
+fn conditions(view: &WorkloadView) -> Vec<Condition1> {
+    let waits = view.pending.iter().map(|reason| Condition1 {
+        // What is not about a place is about a pod that has one.
+        kind: match reason.code.starts_with('P') {
+            true => "PodScheduled".to_owned(),
+            false => "ContainersReady".to_owned(),
+        },
+        status: "False".to_owned(),
+        message: reason.message.clone(),
+        reason: reason.code.clone(),
+        last_transition_time: reason.at.into(),
+    });
+    waits.collect()
+}
+
+/// What is held, on the wire.
+pub(super) fn allocated(held: Resources, gpu_memory_bytes: u64) -> AllocatedResources {
+    AllocatedResources {
+        gpu: Millis(held.gpu_millis),
+        gpu_memory: (gpu_memory_bytes > 0).then(|| quantity(gpu_memory_bytes)),
+        cpu: Millis(held.cpu_millis),
+        cpu_memory: quantity(held.memory_bytes),
+    }
+}
+
+/// GPU memory that goes with the shares some pods hold.
+pub(super) fn gpu_memory<'a>(
+    pods: impl IntoIterator<Item = &'a PodView>,
+    nodes: &[std::sync::Arc<NodeView>],
+) -> u64 {
+    let shares = pods.into_iter().filter(|pod| holds(pod.state)).filter_map(|pod| {
+        let node = nodes.iter().find(|node| Some(&node.name) == pod.node_name.as_ref())?;
+        let bytes = pod.gpus.iter().filter_map(|&(index, millis)| {
+            let whole = *node.gpu_memory_bytes.get(index as usize)?;
+            u64::try_from(u128::from(whole) * u128::from(millis) / 1000).ok()
+        });
+        Some(bytes.sum::<u64>())
+    });
+    shares.sum()
+}
+
+/// Whether a pod in this state holds its place.
+pub(super) const fn holds(state: PodState) -> bool {
+    matches!(state, PodState::Starting | PodState::Running | PodState::Terminating)
+}
+
+/// What was asked for, on the wire.
+pub(super) fn requested_by(spec: &PodSpec, amounts: Resources) -> RequestResources {
+    let (kind, memory) = match spec.gpu {
+        GpuSpec::Whole(_) | GpuSpec::Mig(_) => (None, None),
+        GpuSpec::Share { .. } => (Some(GpuRequestType::Portion), None),
+        GpuSpec::Memory { bytes, .. } => (Some(GpuRequestType::Memory), Some(quantity(bytes))),
+    };
+    RequestResources {
+        gpu_request_type: kind,
+        gpu: Some(RequestCores { request: Millis(amounts.gpu_millis) }),
+        gpu_memory: memory.map(|request| RequestQuantity { request }),
+        cpu: Some(RequestCores { request: Millis(amounts.cpu_millis) }),
+        cpu_memory: Some(RequestQuantity { request: quantity(amounts.memory_bytes) }),
+    }
+}
+
+/// The nodes its pods are on, each once.
+pub(super) fn nodes(view: &WorkloadView) -> Vec<String> {
+    let mut nodes: Vec<String> = Vec::new();
+    for node in view.pods.iter().filter_map(|pod| pod.node_name.as_ref()) {
+        if !nodes.contains(node) {
+            nodes.push(node.clone());
+        }
+    }
+    nodes
+}
+
+/// Our own additions.
+fn extras(view: &WorkloadView) -> WorkloadExtras {
+    let holding = || view.pods.iter().filter(|pod| holds(pod.state));
+    let running = view.pods.iter().filter(|pod| pod.state == PodState::Running);
+    let labels = &view.spec.labels;
+    let annotations = &view.spec.annotations;
+    WorkloadExtras {
+        nodes: nodes(view),
+        gpus: holding().flat_map(|pod| pod.gpus.iter().copied()).collect(),
+        requested_gpus: Millis(view.requested.gpu_millis),
+        pending_reasons: reasons(view),
+        last_eviction: view.last_eviction.as_ref().map(reason),
+        over_quota: view.over_quota,
+        reserved: view.pods.iter().any(|pod| pod.state == PodState::Reserved),
+        restarts: view.pods.iter().map(|pod| pod.generation.saturating_sub(1)).sum(),
+        elastic: view.spec.elastic || range(&view.spec).is_some(),
+        command_line: view.spec.command_line.clone(),
+        last_exit: view
+            .failure
+            .clone()
+            .or_else(|| view.pods.iter().find_map(|pod| pod.last_exit.clone())),
+        started_at: running.filter_map(|pod| pod.started_at).min().map(Into::into),
+        pods: states(&view.pods),
+        labels: labels.clone(),
+        annotations: annotations.clone(),
+    }
+}
+
+/// Why it waits, or why it failed for good.
+pub(super) fn reasons(view: &WorkloadView) -> Vec<Reason> {
+    let failed = (view.phase == Phase::Failed).then(|| Reason {
+        code: control::FAILED.code.to_owned(),
+        message: failure(view),
+        at: view.completed_at.unwrap_or(view.phase_since).into(),
+    });
+    view.pending.iter().map(reason).chain(failed).collect()
+}
+
+/// How it failed for good.
+pub(super) fn failure(view: &WorkloadView) -> String {
+    let after = match view.restarts {
+        0 => String::new(),
+        1 => " after 1 retry".to_owned(),
+        many => format!(" after {many} retries"),
+    };
+    format!("failed{after}: {}", view.failure.as_deref().unwrap_or("no trace"))
+}
+
+/// A coded reason.
+pub(super) fn reason(view: &ReasonView) -> Reason {
+    Reason { code: view.code.clone(), message: view.message.clone(), at: view.at.into() }
+}
+
+fn states(pods: &[PodView]) -> PodStates {
+    let mut states = PodStates::default();
+    for pod in pods {
+        states.crash_looping += u32::from(pod.restart_at.is_some());
+        let slot = match pod.state {
+            PodState::Pending => &mut states.pending,
+            PodState::Reserved => &mut states.reserved,
+            PodState::Starting => &mut states.starting,
+            PodState::Running => &mut states.running,
+            PodState::Terminating => &mut states.terminating,
+            PodState::Succeeded => &mut states.succeeded,
+            PodState::Failed => &mut states.failed,
+            PodState::Suspended => &mut states.suspended,
+            PodState::Later | PodState::Gone => continue,
+        };
+        *slot += 1;
+    }
+    states
+}
+
+/// The order of the published list of workloads, as a text: those that run first, then those that
+/// hold more GPUs, those within the quota, the older ones.
+fn activity(view: &WorkloadView) -> String {
+    let rank = match view.phase {
+        Phase::Running | Phase::Degraded => 0,
+        Phase::Initializing | Phase::Updating | Phase::Stopping | Phase::Deleting => 1,
+        Phase::Pending | Phase::Resuming => 2,
+        Phase::Stopped => 3,
+        Phase::Completed | Phase::Failed => 4,
+    };
+    let held_last = u64::MAX - view.allocated.gpu_millis;
+    let (over, created, name) = (u8::from(view.over_quota), view.created_at.0, &view.spec.name);
+    format!("{rank} {held_last:020} {over} {created:020} {name}")
+}
+
+impl Row<crate::Listed> for WorkloadView {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("id", Type::Text),
+        ("type", Type::Text),
+        ("name", Type::Text),
+        ("projectId", Type::Text),
+        ("projectName", Type::Text),
+        ("departmentId", Type::Text),
+        ("departmentName", Type::Text),
+        ("createdAt", Type::Time),
+        ("completedAt", Type::Time),
+        ("deletedAt", Type::Time),
+        ("submittedBy", Type::Text),
+        ("source", Type::Text),
+        ("phase", Type::Text),
+        ("phaseUpdatedAt", Type::Time),
+        ("nodepool", Type::Text),
+        ("distributedFramework", Type::Text),
+        ("allocatedGPU", Type::Number),
+        ("category", Type::Text),
+        ("priority", Type::Number),
+        ("priorityClassName", Type::Text),
+        ("preemptible", Type::Flag),
+        ("totalPendingTimeSeconds", Type::Number),
+        ("totalRunningTimeSeconds", Type::Number),
+        ("nodes", Type::Text),
+        ("labels", Type::Text),
+        ("qualifiedName", Type::Text),
+        ("activity", Type::Text),
+    ];
+    const SEARCHED: &'static [&'static str] =
+        &["name", "type", "projectName", "phase", "submittedBy"];
+
+    fn field(&self, name: &str, now: Instant) -> Scalar<'_> {
+        match name {
+            "id" => Scalar::text(self.id.to_string()),
+            "type" => Scalar::text(kind_name(self.spec.kind)),
+            "name" => Scalar::text(self.spec.name.as_str()),
+            "projectId" => Scalar::text(self.project_id.to_string()),
+            "projectName" => Scalar::text(self.project_name.as_str()),
+            "departmentId" => Scalar::text(self.department_id.to_string()),
+            "departmentName" => Scalar::text(self.department_name.as_str()),
+            "createdAt" => Scalar::time(self.created_at),
+            "completedAt" => self.completed_at.map_or(Scalar::Absent, Scalar::time),
+            "deletedAt" => self.deleted_at.map_or(Scalar::Absent, Scalar::time),
+            "submittedBy" => Scalar::text(self.spec.submitted_by.as_str()),
+            "source" => Scalar::text(self.spec.source.as_str()),
+            "phase" => Scalar::text(phase_name(self.phase)),
+            "phaseUpdatedAt" => Scalar::time(self.phase_since),
+            "distributedFramework" => self
+                .spec
+                .together
+                .map_or(Scalar::Absent, |one| Scalar::text(framework_name(one.framework))),
+            "nodepool" => self.pool.as_deref().map_or(Scalar::Absent, Scalar::text),
+            "allocatedGPU" => Scalar::Number(self.allocated.gpu_millis),
+            "category" => Scalar::text(category(self.spec.kind)),
+            "priority" => Scalar::count(self.spec.priority.into()),
+            "priorityClassName" => Scalar::text(self.spec.priority_class.as_str()),
+            "preemptible" => Scalar::Flag(self.spec.preemptible),
+            "totalPendingTimeSeconds" => Scalar::count(times_s(self, now).0),
+            "totalRunningTimeSeconds" => Scalar::count(times_s(self, now).1),
+            "nodes" => Scalar::Texts(nodes(self).into_iter().map(Into::into).collect()),
+            "labels" => {
+                let pair = |(name, value): (&String, &String)| format!("{name}={value}").into();
+                Scalar::Texts(self.spec.labels.iter().map(pair).collect())
+            }
+            "qualifiedName" => Scalar::text(format!("{} {}", self.project_name, self.spec.name)),
+            "activity" => Scalar::text(activity(self)),
+            _ => Scalar::Absent,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Ways into running workloads: ports and inferences in a browser, commands, terminals and ports over
+//! WebSockets. Each port has an address, and so a host, of its own: pages are programs of users, and a
+//! host of its own keeps their cookies, storage and scripts away from each other and from the interface
+//! of this server.
+//!
+//! Owns: which host leads where, who is admitted, tickets, sessions in pods, and their routes. Refuses to
+//! know: whose a token is (`iam`), and which replica answers (`serving`).
+
+mod admission;
+mod browser;
+mod exec_sessions;
+mod front;
+mod issue;
+mod page;
+mod routes;
+mod socket;
+mod tickets;
+
+use std::sync::Arc;
+
+use access::{Authenticator, Backend, Caller};
+use control::view::WorkloadView;
+use convert::Origins;
+use http_kit::{Fault, Shutdown};
+
+use exec_sessions::Sessions;
+use tickets::Tickets;
+
+pub use admission::{FORMER_ROUTES, gone};
+pub use front::divert;
+pub use routes::routes;
+pub use socket::admit_pages;
+
+/// Refuses who comes to a pod that has more of the machine than everyone may have.
+pub type MayEnter = Box<dyn Fn(&Caller, &WorkloadView) -> Result<(), Fault> + Send + Sync>;
+
+/// What leads into workloads, and who is there now.
+pub struct Gateway {
+    backend: Backend,
+    authenticator: Arc<dyn Authenticator>,
+    /// Serves the inferences.
+    serving: Arc<serving::Service>,
+    /// Where the server and the workloads are reached.
+    pub origins: Origins,
+    shutdown: Shutdown,
+    may_enter: MayEnter,
+    /// Who may come to ports of workloads in a browser.
+    tickets: Tickets,
+    /// Who is at a pod now.
+    sessions: Arc<Sessions>,
+}
+
+impl Gateway {
+    /// With whom to ask, and what serves inferences.
+    #[must_use]
+    pub fn new(
+        (backend, authenticator): (Backend, Arc<dyn Authenticator>),
+        serving: Arc<serving::Service>,
+        origins: Origins,
+        shutdown: Shutdown,
+        may_enter: MayEnter,
+    ) -> Self {
+        let (tickets, sessions) = (Tickets::default(), Arc::default());
+        Self { backend, authenticator, serving, origins, shutdown, may_enter, tickets, sessions }
+    }
+}
+
+impl std::ops::Deref for Gateway {
+    type Target = Backend;
+    fn deref(&self) -> &Backend {
+        &self.backend
+    }
+}

@@ -1,0 +1,135 @@
+//! Answers whose type says their status or format.
+
+use std::borrow::Cow;
+
+use axum::Json;
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::fault::Fault;
+
+/// 201: it exists now.
+pub struct Created<T>(pub T);
+/// 202: it will be done.
+pub struct Accepted<T>(pub T);
+/// 204: done, and nothing to say.
+pub struct NoContent;
+/// Text that may still be growing.
+pub struct PlainText(pub Body);
+/// The connection goes over to a WebSocket.
+pub struct Switched(pub Response);
+/// A page.
+pub struct Html(pub Cow<'static, str>);
+/// JSON that is text already.
+pub struct JsonText(pub Cow<'static, str>);
+
+/// JSON of many rows: written at once, not in the pieces in which a short answer grows.
+pub struct Rows<T> {
+    /// What is answered.
+    pub page: T,
+    /// Number of rows in it.
+    pub count: usize,
+}
+
+/// About so long is a row.
+const ROW_BYTES: usize = 4096;
+
+/// A program to keep.
+pub struct Binary {
+    /// Name of the file.
+    pub name: &'static str,
+    /// Its length in bytes.
+    pub length: u64,
+    /// Its content.
+    pub body: Body,
+}
+
+/// A file to keep.
+pub struct Attachment {
+    /// Name of the file.
+    pub name: &'static str,
+    /// Its format.
+    pub media_type: &'static str,
+    /// Its content.
+    pub text: String,
+}
+
+impl<T: Serialize> IntoResponse for Created<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::CREATED, Json(self.0)).into_response()
+    }
+}
+
+impl<T: Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::ACCEPTED, Json(self.0)).into_response()
+    }
+}
+
+impl IntoResponse for NoContent {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+impl IntoResponse for Switched {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl IntoResponse for PlainText {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], self.0).into_response()
+    }
+}
+
+impl IntoResponse for Html {
+    fn into_response(self) -> Response {
+        // The page is text and styles of our own; nothing in it may run or be loaded.
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+        let headers = [
+            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+            (header::CONTENT_SECURITY_POLICY, policy),
+        ];
+        (headers, self.0).into_response()
+    }
+}
+
+impl IntoResponse for JsonText {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
+    }
+}
+
+impl<T: Serialize> IntoResponse for Rows<T> {
+    fn into_response(self) -> Response {
+        let mut text = Vec::with_capacity((self.count + 1).saturating_mul(ROW_BYTES));
+        match serde_json::to_writer(&mut text, &self.page) {
+            Ok(()) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+            Err(error) => Fault::internal(error).into_response(),
+        }
+    }
+}
+
+impl IntoResponse for Binary {
+    fn into_response(self) -> Response {
+        let headers = [
+            (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+            (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", self.name)),
+            (header::CONTENT_LENGTH, self.length.to_string()),
+        ];
+        (headers, self.body).into_response()
+    }
+}
+
+impl IntoResponse for Attachment {
+    fn into_response(self) -> Response {
+        let name = format!("attachment; filename=\"{}\"", self.name);
+        let kind = self.media_type.to_owned();
+        ([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)], self.text)
+            .into_response()
+    }
+}

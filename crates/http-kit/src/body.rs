@@ -1,0 +1,406 @@
+//! Reading request bodies. Owns: their size limit, and texts that name the field at fault.
+
+use std::time::Duration;
+
+use axum::body::{Bytes, to_bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::fault::Fault;
+use super::{decode, shape, tree};
+
+/// Largest request body, unless its route takes a larger one.
+pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// How long a body may take to come; shorter than an answer may, so that it is the one to be told.
+const BODY_WAIT: Duration = Duration::from_secs(20);
+
+/// A format in which a body may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// JSON.
+    Json,
+    /// A form, written like the query of an address.
+    Form,
+}
+
+impl Format {
+    const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Form => "application/x-www-form-urlencoded",
+        }
+    }
+
+    fn is(self, media_type: &str) -> bool {
+        let is_json = |rest: &str| rest.ends_with("+json");
+        media_type == self.media_type()
+            || self == Self::Json && media_type.strip_prefix("application/").is_some_and(is_json)
+    }
+}
+
+/// A JSON body of at most so many bytes.
+pub struct Body<T, const BYTES_MAX: usize = BODY_BYTES_MAX>(pub T);
+
+impl<T: DeserializeOwned, S: Sync, const BYTES_MAX: usize> FromRequest<S> for Body<T, BYTES_MAX> {
+    type Rejection = Fault;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Fault> {
+        let (bytes, _) = typed(request, &[Format::Json], BYTES_MAX).await?;
+        parse(&bytes).map(Self)
+    }
+}
+
+/// The whole body, in one of these formats; that of an empty body is the first.
+pub async fn read(request: Request, formats: &[Format]) -> Result<(Bytes, Format), Fault> {
+    typed(request, formats, BODY_BYTES_MAX).await
+}
+
+/// A body whose content type names its format. A page of another site can have a browser send
+/// `text/plain` without asking this server first; it cannot do that with JSON.
+async fn typed(
+    request: Request,
+    formats: &[Format],
+    bytes_max: usize,
+) -> Result<(Bytes, Format), Fault> {
+    let format = format_of(request.headers(), formats);
+    let bytes = up_to(request, bytes_max).await?;
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok((bytes, formats.first().copied().unwrap_or(Format::Json)));
+    }
+    format.map(|format| (bytes, format))
+}
+
+fn format_of(headers: &HeaderMap, formats: &[Format]) -> Result<Format, Fault> {
+    let mut given = headers.get_all(header::CONTENT_TYPE).iter();
+    let (first, second) = (given.next(), given.next());
+    let text = first.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let known = formats.iter().find(|format| format.is(&media_type));
+    if let (Some(format), None) = (known, second) {
+        return Ok(*format);
+    }
+    let wrong = match (first, second) {
+        (None, _) => "the body has no content type".to_owned(),
+        (_, Some(_)) => "the request has several content types".to_owned(),
+        _ => format!("a body of the content type `{}` is not read here", units::shown(text)),
+    };
+    let allowed: Vec<_> = formats.iter().map(|format| format.media_type()).collect();
+    let why = format!("{wrong}; send `Content-Type: {}`", allowed.join("` or `"));
+    Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
+}
+
+async fn up_to(request: Request, bytes_max: usize) -> Result<Bytes, Fault> {
+    let body = to_bytes(request.into_body(), bytes_max);
+    let body = tokio::time::timeout(BODY_WAIT, body).await.map_err(|_| {
+        let message = format!("the body did not come within {} s", BODY_WAIT.as_secs());
+        Fault::new(StatusCode::REQUEST_TIMEOUT, message)
+    })?;
+    body.map_err(|fault| {
+        // The limit is wrapped, the connection's own faults are not.
+        let text = fault.to_string();
+        if text.contains("length limit exceeded") {
+            let message = format!("the body is larger than {bytes_max} bytes");
+            Fault::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+        } else {
+            Fault::bad(format!("the body could not be read: {text}"))
+        }
+    })
+}
+
+/// Parses JSON; the error names the field.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Fault::bad("the body is empty; send a JSON object"));
+    }
+    // The published asynchronous client (runapy 1.224.0) encodes its bodies twice. No body is a
+    // text, so what is one can only be that.
+    if bytes.trim_ascii_start().first() == Some(&b'"') {
+        let inner: String =
+            serde_json::from_slice(bytes).map_err(|fault| Fault::bad(explain(&fault)))?;
+        return read_object(inner.as_bytes());
+    }
+    read_object(bytes)
+}
+
+fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    let value = tree(bytes)?;
+    shape::check_text(&value)?;
+    decode::decode(value).map_err(|fault| at(&fault.path, explain(&fault.error)))
+}
+
+/// The text as a tree. Not generic: the types of bodies are read from the tree only, so each is
+/// compiled for one deserializer.
+fn tree(bytes: &[u8]) -> Result<Value, Fault> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = tree::read(&mut json).map_err(|fault| {
+        // Where the text stops being JSON, the path is that of the innocent field before it.
+        let path = if fault.error.is_data() { fault.path.as_str() } else { "" };
+        at(path, explain(&fault.error))
+    })?;
+    json.end().map_err(|fault| Fault::bad(explain(&fault)))?;
+    Ok(value)
+}
+
+/// Reads a part of a body that was taken as it came; the error names the field, which is at or below
+/// `at`.
+pub fn read_part<T: DeserializeOwned>(at: &str, part: Value) -> Result<T, Fault> {
+    decode::decode(part).map_err(|fault| {
+        let path =
+            if fault.path.is_empty() { at.to_owned() } else { format!("{at}.{}", fault.path) };
+        Fault::field(&path, explain(&fault.error))
+    })
+}
+
+/// Takes the field with this path, such as `spec.image`, out of such a part.
+pub fn take_part(from: &mut Value, path: &str) -> Option<Value> {
+    let (outer, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let mut outer = outer.split('.').filter(|name| !name.is_empty());
+    outer.try_fold(from, |value, name| value.get_mut(name))?.as_object_mut()?.remove(name)
+}
+
+fn at(path: &str, why: String) -> Fault {
+    if path.is_empty() { Fault::bad(why) } else { Fault::field(path, why) }
+}
+
+/// Longest unknown name for which the nearest one is looked for.
+const NAME_BYTES_MAX: usize = 128;
+/// How many names are listed where none is near.
+const NAMES_MAX: usize = 12;
+
+/// The text of a JSON error; for an unknown field the nearest known one instead of all of them.
+fn explain(fault: &serde_json::Error) -> String {
+    if !fault.is_data() {
+        return format!("the body is not valid JSON: {fault}");
+    }
+    let text = fault.to_string();
+    // Positions in a body that a program wrote help nobody; the path names the field.
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
+    // serde's own text: unknown field `x`, expected one of `a`, `b`
+    let mut quoted = text.split('`').skip(1).step_by(2);
+    match quoted.next() {
+        Some(unknown) if text.starts_with("unknown field ") => {
+            let known: Vec<_> = quoted.collect();
+            let hint = match nearest(unknown, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if (1..=NAMES_MAX).contains(&known.len()) => {
+                    format!("there are {}", known.join(", "))
+                }
+                None => "/elastane/v1/docs on this server lists those there are".to_owned(),
+            };
+            format!("unknown field `{unknown}`; {hint}")
+        }
+        _ => plainly(text),
+    }
+}
+
+/// What serde says of values, in the words of JSON, with what to write.
+fn plainly(text: &str) -> String {
+    // What was sent stands before what was expected, and may hold anything.
+    let Some((got, want)) = text.rsplit_once(", expected ") else {
+        let named = |kind: &str| text.strip_prefix(kind)?.strip_suffix('`');
+        return match (named("missing field `"), named("duplicate field `")) {
+            (Some(name), _) => format!("`{name}` is missing"),
+            (_, Some(name)) => format!("`{name}` is given twice"),
+            _ => text.to_owned(),
+        };
+    };
+    if let Some(word) = got.strip_prefix("unknown variant ") {
+        let words: Vec<&str> = want.split('`').skip(1).step_by(2).collect();
+        return format!("{word} is not allowed; write {}", one_of(&words));
+    }
+    let kinds = ["invalid type: ", "invalid value: "];
+    match kinds.iter().find_map(|kind| got.strip_prefix(kind)) {
+        Some(got) => format!("{} is needed, not {}", wanted(want), sent(got)),
+        None => format!("{got}, expected {}", wanted(want)),
+    }
+}
+
+fn wanted(want: &str) -> &str {
+    match want {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" => "a whole number from 0",
+        "i32" | "i64" => "a whole number",
+        "a JSON number" | "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        want if want.starts_with("struct ") => "an object",
+        want => want,
+    }
+}
+
+fn sent(got: &str) -> &str {
+    let kinds = ["integer ", "floating point ", "boolean ", "string "];
+    match got {
+        "map" => "an object",
+        "sequence" => "a list",
+        "unit value" | "null" => "null",
+        got => kinds.iter().find_map(|kind| got.strip_prefix(kind)).unwrap_or(got),
+    }
+}
+
+/// `A`, `A or B`, `A, B or C`.
+fn one_of(words: &[&str]) -> String {
+    match words {
+        [] => "another word".to_owned(),
+        [one] => (*one).to_owned(),
+        [others @ .., last] => format!("{} or {last}", others.join(", ")),
+    }
+}
+
+/// The known word that is near enough to be what was meant.
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // The comparison takes time and memory by the product of both lengths.
+    if word.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    let lower = word.to_lowercase();
+    known
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .min()
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(body: &str) -> String {
+        parse::<api_types::CreationRequest>(body.as_bytes()).unwrap_err().message
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_not_waited_for() {
+        let never = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        let request = Request::new(axum::body::Body::from_stream(never));
+        let refused = read(request, &[Format::Json]).await.unwrap_err();
+        assert_eq!(refused.status, StatusCode::REQUEST_TIMEOUT);
+    }
+
+    #[test]
+    fn a_body_has_one_content_type_that_its_route_takes() {
+        let of = |types: &[&str], formats: &[Format]| {
+            let mut headers = HeaderMap::new();
+            for text in types {
+                headers.append(header::CONTENT_TYPE, text.parse().unwrap());
+            }
+            format_of(&headers, formats).map_err(|fault| fault.message)
+        };
+        let (json, form) = (Format::Json, Format::Form);
+        for media_type in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/merge-patch+json",
+            "application/json-patch+json;v=1",
+        ] {
+            assert_eq!(of(&[media_type], &[json]), Ok(json), "{media_type}");
+        }
+        assert_eq!(of(&["application/x-www-form-urlencoded"], &[json, form]), Ok(form));
+        for (types, said) in [
+            (&[][..], "the body has no content type; send `Content-Type: application/json`"),
+            (&["text/plain"], "a body of the content type `text/plain` is not read here; send"),
+            (&["text/plain; application/json"], "a body of"),
+            (&["text/x+json"], "a body of"),
+            (&["application/jsonx"], "a body of"),
+            (&["application/x-www-form-urlencoded"], "a body of"),
+            (&["multipart/form-data; boundary=x"], "a body of"),
+            (&["application/json", "application/json"], "the request has several content types"),
+        ] {
+            let refused = of(types, &[json]).unwrap_err();
+            assert!(refused.starts_with(said), "{types:?}: {refused}");
+        }
+        let refused = of(&["text/plain"], &[json, form]).unwrap_err();
+        assert!(refused.ends_with("json` or `application/x-www-form-urlencoded`"), "{refused}");
+    }
+
+    #[test]
+    fn a_body_that_was_encoded_twice_is_read() {
+        let once = r#"{"name":"a","projectId":"1"}"#;
+        let twice = serde_json::to_string(once).unwrap();
+        let read = parse::<api_types::CreationRequest>(twice.as_bytes()).unwrap();
+        assert_eq!(read, parse(once.as_bytes()).unwrap());
+        assert!(fault("\"x\"").starts_with("the body is not valid JSON"));
+        assert!(fault("\"\\\"x\\\"\"").starts_with("an object is needed, not \"x\""));
+    }
+
+    #[test]
+    fn a_body_that_is_too_deep_is_refused() {
+        let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+        assert!(fault(&deep).contains("recursion limit exceeded"), "{}", fault(&deep));
+    }
+
+    #[test]
+    fn faults_name_the_field() {
+        let spec = |spec: &str| format!(r#"{{"name":"a","projectId":"1","spec":{spec}}}"#);
+        let cases = [
+            ("", "the body is empty; send a JSON object"),
+            ("{\"name\":", "the body is not valid JSON: EOF while parsing"),
+            ("[]", "an object is needed, not a list"),
+            ("{}", "`name` is missing"),
+            (r#"{"name":1,"projectId":"1"}"#, "name: a string is needed, not `1`"),
+            (r#"{"name":"a","projectId":7}"#, "projectId: a string is needed, not `7`"),
+            (&spec(r#"{"imgae":"x"}"#), "spec.imgae: unknown field `imgae`; did you mean `image`?"),
+            (
+                &spec(r#"{"compute":{"gpuDeviceRequest":1}}"#),
+                "spec.compute.gpuDeviceRequest: unknown field `gpuDeviceRequest`; \
+                 did you mean `gpuDevicesRequest`?",
+            ),
+            (&spec(r#"{"compute":{"gpuDevicesRequest":"1"}}"#), "spec.compute.gpuDevicesRequest: "),
+            (
+                &spec(r#"{"preemptibility":"no"}"#),
+                "spec.preemptibility: `no` is not allowed; write ",
+            ),
+            (
+                &spec(r#"{"zzzzzzz":1}"#),
+                "spec.zzzzzzz: unknown field `zzzzzzz`; /elastane/v1/docs on this server",
+            ),
+            (&spec(r#"{"command":{}}"#), "spec.command: a string is needed, not an object"),
+            (&spec(r#"{"tolerations":{}}"#), "spec.tolerations: a list is needed, not an object"),
+            (
+                &spec(r#"{"backoffLimit":-1}"#),
+                "spec.backoffLimit: a whole number from 0 to 4294967295 is needed, not `-1`",
+            ),
+            (
+                &spec(r#"{"environmentVariables":[{"name":", expected u32"},7]}"#),
+                "spec.environmentVariables[1]: an object is needed, not `7`",
+            ),
+            (r#"{"name":"a","projectId":"1"} x"#, "the body is not valid JSON: trailing char"),
+            (r#"{"name":"a","projectId":"1","name":"b"}"#, "`name` is given twice"),
+            (&spec(r#"{"image":"a","image":"a"}"#), "spec: `image` is given twice"),
+            (
+                &spec(r#"{"environmentVariables":[{"name":"A","name":"B"}]}"#),
+                "spec.environmentVariables[0]: `name` is given twice",
+            ),
+            (
+                &spec(r#"{"labels":[{"name":"a","value":{"b":1,"b":1}}]}"#),
+                "spec.labels[0].value: `b` is given twice",
+            ),
+            (
+                &spec(r#"{"backoffLimit":1e400}"#),
+                "the body is not valid JSON: number out of range at line 1 column",
+            ),
+            (
+                &spec(r#"{"backoffLimit":1.0}"#),
+                "spec.backoffLimit: a whole number from 0 to 4294967295 is needed, not `1.0`",
+            ),
+            (
+                &spec(r#"{"backoffLimit":4294967296}"#),
+                "spec.backoffLimit: a whole number from 0 to 4294967295 is needed, not `4294967296`",
+            ),
+            (
+                &spec(r#"{"backoffLimit":18446744073709551616}"#),
+                "spec.backoffLimit: a whole number from 0 to 4294967295 is needed, not `1.844674407",
+            ),
+        ];
+        for (body, want) in cases {
+            let got = fault(body);
+            assert!(got.starts_with(want), "{body}\n got: {got}\nwant: {want}");
+        }
+    }
+}

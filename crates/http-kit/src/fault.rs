@@ -1,0 +1,117 @@
+//! Refusals. Owns: how every fault becomes a status and the published error body.
+
+use axum::Json;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use units::{Classify, Failure};
+
+/// Longest text of a refusal.
+const MESSAGE_CHARS_MAX: usize = 4000;
+
+/// A refused request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Status of the answer.
+    pub status: StatusCode,
+    /// What is wrong, and what to do.
+    pub message: String,
+    /// The field that is wrong, where it is known.
+    pub details: Option<String>,
+    /// Seconds after which it is worth asking again.
+    pub retry_after_s: Option<u64>,
+}
+
+/// What a refusal says, for whoever writes it down on its way out.
+#[derive(Debug, Clone)]
+pub struct Said(pub String);
+
+impl Fault {
+    /// A refusal with this status.
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), details: None, retry_after_s: None }
+    }
+
+    /// Something in the request is wrong.
+    pub fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// The value of one field is wrong.
+    pub fn field(field: &str, why: impl std::fmt::Display) -> Self {
+        Self::bad(format!("{field}: {why}"))
+    }
+
+    /// The request is well-formed and asks for what this server does not do yet.
+    pub fn not_yet(what: impl std::fmt::Display) -> Self {
+        let message = format!("{what} is not supported yet; leave it out");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+    }
+
+    /// Who asks may not do this.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, message)
+    }
+
+    /// It was asked too often.
+    pub fn too_many(wait_s: u64) -> Self {
+        let why = format!("too many attempts; try again in {wait_s} s");
+        let fault = Self::new(StatusCode::TOO_MANY_REQUESTS, why);
+        Self { retry_after_s: Some(wait_s), ..fault }
+    }
+
+    /// This program or its surroundings failed. What failed is told to the log, not to the asker.
+    pub fn internal(error: impl std::fmt::Display) -> Self {
+        tracing::error!(%error, "request failed");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed on this request")
+    }
+
+    /// There is no such thing.
+    pub fn no_such(kind: &str, id: &str) -> Self {
+        let id = units::shown(id);
+        // In the words of the command line.
+        let hint = match kind {
+            "project" => "; run `runai list projects` to see those there are",
+            "workload" => "; run `runai list -A` to see those there are",
+            _ => "",
+        };
+        Self::new(StatusCode::NOT_FOUND, format!("{kind} {id} was not found{hint}"))
+    }
+}
+
+impl<E: Classify> From<E> for Fault {
+    fn from(error: E) -> Self {
+        let status = match error.failure() {
+            Failure::Invalid { field } => {
+                let details = Some(format!("field: {field}"));
+                return Self { details, ..Self::bad(error.to_string()) };
+            }
+            Failure::NotFound { what, name } => return Self::no_such(what, name),
+            Failure::Conflict => StatusCode::CONFLICT,
+            Failure::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        if status.is_server_error() {
+            tracing::error!(%error, "request failed");
+        }
+        Self::new(status, error.to_string())
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let mut message = self.message;
+        if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
+            // What was sent may be part of it, and as long as a body.
+            message.truncate(end);
+            message.push('…');
+        }
+        let body = api_types::Error { code: self.status.as_u16(), message, details: self.details };
+        let said = Said(body.message.clone());
+        let mut response = (self.status, Json(body)).into_response();
+        response.extensions_mut().insert(said);
+        if let Some(seconds) = self.retry_after_s {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}

@@ -1,0 +1,79 @@
+//! Requests that take a few parameters. Owns: that they are checked and described from one table, and
+//! that any other is told, not left out.
+
+use std::marker::PhantomData;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use super::fault::Fault;
+use super::list::{ListQuery, parameters, unknown_word};
+use super::parameters::Parameter;
+use crate::openapi::{Description, Input};
+
+/// What an operation takes.
+pub trait Takes: Send + 'static {
+    /// Its parameters.
+    const PARAMETERS: &'static [Parameter];
+}
+
+/// The parameters of a request, checked.
+pub struct Given<T>(Vec<(String, String)>, PhantomData<T>);
+
+impl<T> Given<T> {
+    /// The list that is asked for, where they are parameters of lists.
+    pub fn list(&self) -> Result<ListQuery, Fault> {
+        ListQuery::parse(&self.0)
+    }
+}
+
+impl<T: Takes> Input for Given<T> {
+    fn describe(to: &mut Description) {
+        for (name, allowed, about) in T::PARAMETERS {
+            to.parameter_of(name, allowed.schema(), about);
+        }
+    }
+}
+
+impl<S: Sync, T: Takes> FromRequestParts<S> for Given<T> {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        let given = parameters(&parts.uri)?;
+        for (name, value) in &given {
+            let known = T::PARAMETERS.iter().find(|(known, ..)| known == name);
+            let Some((_, allowed, _)) = known else {
+                let known: Vec<&str> = T::PARAMETERS.iter().map(|row| row.0).collect();
+                return Err(unknown_word("parameter", name, &known));
+            };
+            allowed.check(name, value)?;
+        }
+        Ok(Self(given, PhantomData))
+    }
+}
+
+/// Declares what operations take.
+#[macro_export]
+macro_rules! takes {
+    ($($(#[$about:meta])* $visible:vis $name:ident: $($parameter:expr),+;)+) => {
+        $(
+            $(#[$about])*
+            $visible struct $name;
+
+            impl $crate::Takes for $name {
+                const PARAMETERS: &'static [$crate::Parameter] = &[$($parameter),+];
+            }
+        )+
+    };
+}
+
+use super::parameters::{DELETED, LIMIT, OFFSET, SORT_ORDER};
+
+takes! {
+    /// Whether the living or the deleted are meant.
+    pub Deleted: DELETED;
+    /// A page.
+    pub Page: OFFSET, LIMIT;
+    /// A page, and which end comes first.
+    pub OrderedPage: OFFSET, LIMIT, SORT_ORDER;
+}

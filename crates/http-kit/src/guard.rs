@@ -1,0 +1,66 @@
+//! What every request passes, whoever asks: a limit of time, and an answer where the handler panics.
+//! Owns also: what the headers of a request say of its token and of what it wants to be answered.
+
+use std::any::Any;
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::fault::Fault;
+
+/// How long a handler may take until its answer begins. Streams may go on after that.
+const ANSWER_WAIT: Duration = Duration::from_secs(30);
+
+/// The token of a request.
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = text.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Whether a browser asks for a page to show.
+pub fn wants_page(headers: &HeaderMap) -> bool {
+    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accepts.is_some_and(|accept| accept.contains("text/html"))
+}
+
+/// Ends a handler that takes too long.
+pub async fn limit_time(request: Request, next: Next) -> Result<Response, Fault> {
+    tokio::time::timeout(ANSWER_WAIT, next.run(request)).await.map_err(|_| {
+        let why = "the server took too long; whether it was done is seen in the lists";
+        Fault::new(StatusCode::SERVICE_UNAVAILABLE, why)
+    })
+}
+
+/// The answer of a request whose handler panicked. The panic itself is on stderr.
+pub fn panicked(_: Box<dyn Any + Send>) -> Response {
+    let why = "the server failed on this request; its log says more, please report it";
+    Fault::new(StatusCode::INTERNAL_SERVER_ERROR, why).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_answered_without_its_text() {
+        let body = panicked(Box::new("boom")).into_body();
+        let body = axum::body::to_bytes(body, 1000).await.unwrap();
+        let fault: api_types::Error = serde_json::from_slice(&body).unwrap();
+        assert_eq!(fault.code, 500);
+        assert!(!fault.message.contains("boom"), "what a panic says may be secret");
+    }
+
+    #[test]
+    fn the_scheme_is_bearer_in_any_case() {
+        for (text, token) in
+            [("Bearer x", Some("x")), ("bearer  x ", Some("x")), ("Basic x", None), ("x", None)]
+        {
+            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, text.parse().unwrap())]);
+            assert_eq!(bearer(&headers), token, "{text}");
+        }
+    }
+}

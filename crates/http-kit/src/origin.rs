@@ -1,0 +1,60 @@
+//! Where a request comes from, for the audit log, for limits, and for what only this machine may
+//! ask.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Request, State as FromState};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::proxies::{Proxies, is_forwarded};
+use crate::request_id::RequestId;
+
+/// Where a request comes from and what it was.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// Address it comes from; empty if that is not known.
+    pub address: String,
+    /// Address of the connection it came over: that of the client, or of a proxy.
+    pub peer: String,
+    /// Whether that is a listed proxy.
+    pub by_proxy: bool,
+    /// Whether the client is on this machine. A proxy on this machine that is not listed may ask
+    /// for anybody.
+    pub is_local: bool,
+    /// Its method.
+    pub method: String,
+    /// Its path, without the query.
+    pub path: String,
+    /// The id under which it is in the log.
+    pub request_id: String,
+}
+
+/// Notes where a request comes from. Headers that name another address are believed of listed
+/// proxies only.
+pub async fn note_origin(
+    FromState(proxies): FromState<Arc<Proxies>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let peer = peer.map(|peer| peer.0.ip().to_canonical());
+    let by_proxy = peer.is_some_and(|peer| proxies.contain(peer));
+    let client = peer.map(|peer| proxies.client(peer, request.headers()));
+    let shown = |address: Option<IpAddr>| address.map(|of| of.to_string()).unwrap_or_default();
+    let request_id = request.extensions().get::<RequestId>();
+    let origin = Origin {
+        address: shown(client),
+        peer: shown(peer),
+        by_proxy,
+        // What a proxy asks for is never of this machine.
+        is_local: peer.is_some_and(|peer| peer.is_loopback()) && !is_forwarded(request.headers()),
+        method: request.method().to_string(),
+        // Without the query, which may hold what is nobody's business.
+        path: request.uri().path().chars().filter(|c| !c.is_control()).take(300).collect(),
+        request_id: request_id.map(|id| id.to_string()).unwrap_or_default(),
+    };
+    request.extensions_mut().insert(origin);
+    next.run(request).await
+}

@@ -1,0 +1,143 @@
+//! The checks that every request passes before its handler: whose its token is, and what the route
+//! needs.
+
+use std::sync::Arc;
+
+use access::{
+    Access, Authenticator as _, Backend, Caller, OWN_PASSWORD, Refusal, Where, resource_of,
+};
+use auth::{Action, Resource};
+use axum::Extension;
+use axum::extract::{RawPathParams, Request, State as FromState};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use control::Scope;
+use control::view::WorkloadView;
+use http_kit::{Fault, Origin, Said, bearer};
+use uuid::Uuid;
+
+use crate::Iam;
+
+/// Lets only requests with a valid token pass, and those of which the caller is known already.
+///
+/// # Errors
+/// The token is missing, or worth nothing.
+pub async fn authenticate(
+    FromState(iam): FromState<Arc<Iam>>,
+    Extension(origin): Extension<Origin>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Response> {
+    let known = request.extensions_mut().remove::<Caller>();
+    let token = bearer(request.headers());
+    let missing = || Refusal {
+        why: "a token is missing; send `Authorization: Bearer <token>`".to_owned(),
+        who: String::new(),
+    };
+    let of_token = |token: &str| iam.check(token, origin.clone());
+    let caller = known.map_or_else(|| token.ok_or_else(missing).and_then(of_token), Ok);
+    match caller {
+        Ok(caller) => {
+            let (who, by_program) = (caller.subject.clone(), caller.by_program);
+            request.extensions_mut().insert(caller);
+            let response = next.run(request).await;
+            if response.status() == StatusCode::FORBIDDEN {
+                let said = response.extensions().get::<Said>();
+                let why = said.map_or("refused", |said| said.0.as_str());
+                iam.note_refusal(&origin, (&who, by_program), response.status(), why);
+            }
+            Ok(response)
+        }
+        Err(Refusal { why, who }) => {
+            let status = StatusCode::UNAUTHORIZED;
+            iam.note_refusal(&origin, (&who, false), status, &why);
+            let fault = Fault::new(status, why);
+            Err(([(header::WWW_AUTHENTICATE, "Bearer")], fault).into_response())
+        }
+    }
+}
+
+/// Lets only callers pass that may do what the route does.
+///
+/// # Errors
+/// The caller may not.
+pub async fn authorise(
+    FromState((backend, access, path)): FromState<(Backend, Access, &'static str)>,
+    Extension(caller): Extension<Caller>,
+    parameters: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Result<Response, Fault> {
+    if path != OWN_PASSWORD {
+        caller.must_have_own_password()?;
+    }
+    check(&backend, access, &caller, &parameters).await?;
+    Ok(next.run(request).await)
+}
+
+async fn check(
+    backend: &Backend,
+    access: Access,
+    caller: &Caller,
+    parameters: &RawPathParams,
+) -> Result<(), Fault> {
+    let (action, resource, place) = match access {
+        Access::Open | Access::Token => return Ok(()),
+        Access::Undeclared => return Err(Fault::forbidden("this route says not who may use it")),
+        Access::Role((action, resource, place)) => (action, resource, place),
+    };
+    let named = |name: &str| parameters.iter().find(|(own, _)| *own == name).map(|(_, id)| id);
+    match place {
+        Where::Tenant => caller.must(action, resource, Scope::Tenant),
+        Where::Anywhere => somewhere(caller, action, resource),
+        Where::Department => match named("departmentId").and_then(|id| id.parse().ok()) {
+            Some(id) => caller.must(action, resource, Scope::Department(id)),
+            None => somewhere(caller, action, resource),
+        },
+        Where::Project => match named("projectId").and_then(|id| id.parse().ok()) {
+            Some(id) => caller.must(action, resource, Scope::Project(id)),
+            // No project: the handler says so, to whoever may know about any.
+            None => somewhere(caller, action, resource),
+        },
+        Where::Workload => {
+            let id = named("workloadId").and_then(|id| id.parse().ok());
+            match workload(backend, caller, (action, resource), id).await? {
+                Some(workload) => {
+                    // What may be done to a workload depends on what it is.
+                    let kind = resource_of(workload.spec.kind);
+                    let resource = if resource == Resource::Workloads { kind } else { resource };
+                    caller.must_to_workload(action, resource, &workload)
+                }
+                // It is unknown, or has been forgotten, and then nobody's but the installation's.
+                None if caller.may(action, resource, Scope::Tenant) => Ok(()),
+                None => {
+                    somewhere(caller, action, resource)?;
+                    Err(Fault::no_such("workload", named("workloadId").unwrap_or_default()))
+                }
+            }
+        }
+    }
+}
+
+/// The workload, living or deleted. Whoever may do this everywhere needs no look into the past.
+async fn workload(
+    backend: &Backend,
+    caller: &Caller,
+    (action, resource): (Action, Resource),
+    id: Option<Uuid>,
+) -> Result<Option<Arc<WorkloadView>>, Fault> {
+    let Some(id) = id else { return Ok(None) };
+    let living = backend.control.view().workloads.get(&id).cloned();
+    if living.is_some() || caller.may(action, resource, Scope::Tenant) {
+        return Ok(living);
+    }
+    Ok(backend.control.deleted_one(id, backend.now()).await?)
+}
+
+fn somewhere(caller: &Caller, action: Action, resource: Resource) -> Result<(), Fault> {
+    if caller.may_somewhere(action, resource) {
+        return Ok(());
+    }
+    Err(caller.refused(action, resource, " anywhere"))
+}

@@ -1,0 +1,86 @@
+//! Passwords, compared and hashed. Owns: that it is done a few at a time and in fair turns, that
+//! wrong ones are counted, and that strangers do not keep out known users. Refuses to know:
+//! whose they are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use auth::PasswordHash;
+use http_kit::{Fault, aside};
+
+use crate::Iam;
+use crate::limit::{Who, network};
+use crate::turns::{Lane, Turn};
+
+/// Passwords of strangers compared at a time; each takes a core and 19 MiB.
+const STRANGERS_MAX: usize = 2;
+/// Those of whoever is logged in or was at this address before.
+const KNOWN_MAX: usize = 1;
+/// How long a password may wait for its turn.
+const TURN_WAIT: Duration = Duration::from_secs(10);
+
+/// Turns to hash a password. Strangers take turns by address, those who are known by name.
+pub(crate) struct Turns {
+    strangers: Arc<Lane>,
+    known: Arc<Lane>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { strangers: Lane::new(STRANGERS_MAX), known: Lane::new(KNOWN_MAX) }
+    }
+}
+
+impl Turns {
+    async fn next(&self, who: Who<'_>) -> Result<Turn, Fault> {
+        let turn = if who.known {
+            self.known.turn(who.name, TURN_WAIT).await
+        } else {
+            self.strangers.turn(&network(who.address), TURN_WAIT).await
+        };
+        turn.ok_or_else(|| Fault::too_many(1))
+    }
+}
+
+impl Iam {
+    /// Whether a password is the one that was hashed; takes equally long where there is none.
+    ///
+    /// Only wrong ones count. They are looked at before, so that a flood does not take turns it
+    /// has lost already, and when it is their turn: many right ones at once pass, and many wrong
+    /// ones at once are not more guesses than one after another.
+    pub(crate) async fn matches(
+        &self,
+        who: Who<'_>,
+        hash: Option<PasswordHash>,
+        password: String,
+    ) -> Result<bool, Fault> {
+        self.wrong_passwords.check(who, self.now()).map_err(Fault::too_many)?;
+        if !auth::may_be_password(&password) {
+            // Whether there is such a user does not show: it is the same for all of them.
+            self.wrong_passwords.count(who, self.now()).map_err(Fault::too_many)?;
+            return Ok(false);
+        }
+        let turn = self.turns.next(who).await?;
+        self.wrong_passwords.check(who, self.now()).map_err(Fault::too_many)?;
+        let compare = move || match hash {
+            Some(hash) => hash.matches(&password),
+            None => {
+                PasswordHash::waste_time(&password);
+                false
+            }
+        };
+        let (matches, _turn) = aside(turn, compare).await?;
+        if !matches {
+            // Those who were wrong at the same moment may have used up what was left.
+            let _ = self.wrong_passwords.count(who, self.now());
+        }
+        Ok(matches)
+    }
+
+    /// Hashes a new password, set by a logged-in user.
+    pub(crate) async fn hash(&self, by: &str, password: String) -> Result<PasswordHash, Fault> {
+        let turn = self.turns.next(Who { name: by, address: "", known: true }).await?;
+        let (hash, _turn) = aside(turn, move || PasswordHash::new(&password)).await?;
+        hash.map_err(Fault::internal)
+    }
+}

@@ -1,0 +1,107 @@
+//! Who asks: what is kept of principals, how they get tokens, what a token is worth now, and what they
+//! may do.
+//!
+//! Owns: users, service accounts, access keys, sessions, access rules, their routes, and the checks
+//! that every request passes. Refuses to know: what the other routes do.
+
+mod check;
+mod email;
+mod grant;
+mod guard;
+mod hashing;
+mod limit;
+mod logins;
+mod provider;
+mod routes;
+mod rules;
+mod session;
+mod subjects;
+mod turns;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use access::{Backend, Family};
+use auth::Authority;
+
+use hashing::Turns;
+use limit::{Failures, Most};
+use provider::Asking;
+use rules::{AccessRule, RuleIndex};
+
+pub use guard::{authenticate, authorise};
+pub use provider::LoginProvider;
+pub use routes::routes;
+
+/// The kind of the objects that users are.
+pub const USER: &str = subjects::User::KIND;
+/// The kind of the objects that keep when a principal got its last token; each is owned by its principal.
+pub const LOGIN: &str = subjects::Login::KIND;
+
+/// Says whether a host is one of the server's own names.
+pub type IsOwnHost = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Who may ask, and what was seen of those who may not.
+pub struct Iam {
+    backend: Backend,
+    authority: Arc<Authority>,
+    /// Who else vouches for people; none if only passwords do.
+    login_provider: Option<Arc<LoginProvider>>,
+    is_own_host: IsOwnHost,
+    /// What each subject was given.
+    rules: Mutex<Arc<RuleIndex>>,
+    /// Wrong passwords of people.
+    wrong_passwords: Failures,
+    /// Wrong secrets of programs and sessions.
+    wrong_secrets: Failures,
+    /// Refused logins at the provider.
+    wrong_logins: Failures,
+    /// Refusals written to the audit log.
+    refusals: Failures,
+    /// Who may hash a password now.
+    turns: Turns,
+    /// Who may ask the login provider now.
+    asking: Asking,
+}
+
+impl Iam {
+    /// With whom to ask, and the hosts at which a login may end.
+    #[must_use]
+    pub fn new(
+        backend: Backend,
+        authority: Arc<Authority>,
+        login_provider: Option<Arc<LoginProvider>>,
+        is_own_host: IsOwnHost,
+    ) -> Self {
+        Self {
+            backend,
+            authority,
+            login_provider,
+            is_own_host,
+            rules: Mutex::default(),
+            wrong_passwords: Failures::new(Most::PASSWORDS),
+            wrong_secrets: Failures::new(Most::SECRETS),
+            wrong_logins: Failures::new(Most::LOGINS),
+            refusals: Failures::new(Most::REFUSALS),
+            turns: Turns::default(),
+            asking: Asking::default(),
+        }
+    }
+
+    /// What each subject was given, as of now. Recomputed only when a rule has changed.
+    fn rules(&self) -> Arc<RuleIndex> {
+        let view = self.control.view();
+        let now = view.objects.shelf(AccessRule::KIND);
+        let mut index = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        if !index.is_of(now) {
+            *index = Arc::new(RuleIndex::new(now));
+        }
+        index.clone()
+    }
+}
+
+impl std::ops::Deref for Iam {
+    type Target = Backend;
+    fn deref(&self) -> &Backend {
+        &self.backend
+    }
+}

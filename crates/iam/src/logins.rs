@@ -1,0 +1,80 @@
+//! What the ways to a token have in common: who is named, how it is refused, and that it is noted.
+
+use access::{Caller, Family, Item};
+use api_types::TokenResponse;
+use auth::{Granted, Principal};
+use axum::http::StatusCode;
+use control::Scope;
+use http_kit::{Fault, Origin};
+
+use crate::Iam;
+use crate::limit::Who;
+use crate::subjects::{Login, ServiceAccount, User};
+
+pub(super) fn wrong(why: &str) -> Fault {
+    Fault::new(StatusCode::UNAUTHORIZED, why)
+}
+
+/// The answer to a wrong secret of a program or session. A right one is never refused because of
+/// wrong ones: nobody guesses 256 random bits. What tries without end is told to slow down.
+pub(super) fn wrong_secret(iam: &Iam, name: &str, origin: &Origin, why: &str) -> Fault {
+    let who = Who { name, address: &origin.address, known: false };
+    iam.wrong_secrets.count(who, iam.now()).map_or_else(Fault::too_many, |()| wrong(why))
+}
+
+pub(super) fn response(granted: Granted, refresh_token: Option<String>) -> TokenResponse {
+    let (access_token, expires_in) = (granted.token, granted.expires_in_s);
+    TokenResponse { access_token, expires_in, refresh_token }
+}
+
+/// Remembers when somebody got a token; the audit log has it with that.
+pub(super) async fn logged_in(
+    iam: &Iam,
+    principal: &Principal,
+    name: &str,
+    origin: &Origin,
+) -> Result<(), Fault> {
+    let by_program = !matches!(principal, Principal::User(_));
+    let caller = Caller { by_program, ..Caller::new(principal.clone(), name, origin.clone()) };
+    let (owner, at_ms) = (principal.to_string(), iam.now().0);
+    let address = origin.address.clone();
+    let Some(before) = iam.login_of(&owner) else {
+        let login = Login { at_ms, address, networks_before: Vec::new() };
+        let made = iam.make_owned(&caller, Scope::Tenant, &owner, name, &login).await;
+        // Somebody else may have logged in as the same at this moment.
+        return match made {
+            Err(fault) if fault.status != StatusCode::CONFLICT => Err(fault),
+            _ => Ok(()),
+        };
+    };
+    let note = move |_: &mut String, login: &mut Login| {
+        login.at_ms = login.at_ms.max(at_ms);
+        login.came_from(&address);
+        Ok(())
+    };
+    iam.change(&caller, &before.object.id, note).await.map(drop)
+}
+
+impl Iam {
+    /// The user with this name.
+    pub(crate) fn user_named(&self, name: &str) -> Result<Option<Item<User>>, Fault> {
+        let view = self.control.view();
+        let mut users = view.objects.shelf(User::KIND).into_iter().flat_map(|all| all.values());
+        let found = users.find(|user| user.name == name);
+        Ok(found.map(Item::of).transpose()?)
+    }
+
+    /// The service account with this name, which older programs have for its id.
+    pub(super) fn account_named(&self, name: &str) -> Option<Item<ServiceAccount>> {
+        let view = self.control.view();
+        let mut all = view.objects.shelf(ServiceAccount::KIND)?.values();
+        Item::of(all.find(|account| account.name == name)?).ok()
+    }
+
+    /// When and where a principal, `user/<id>`, got its last token.
+    pub(super) fn login_of(&self, owner: &str) -> Option<Item<Login>> {
+        let view = self.control.view();
+        let mut logins = view.objects.shelf(Login::KIND)?.values();
+        Item::of(logins.find(|login| login.owner == owner)?).ok()
+    }
+}

@@ -1,0 +1,31 @@
+//! The routes of users, service accounts, access keys, roles, access rules and tokens.
+
+mod access_rules;
+mod roles;
+mod service_accounts;
+mod token;
+mod users;
+
+pub(crate) use users::wire as user;
+
+use std::sync::Arc;
+
+use access::Route;
+use axum::extract::FromRef;
+
+use crate::Iam;
+
+type Shared = Arc<Iam>;
+
+/// Says that this crate says how something is listed.
+struct Listed;
+
+/// The routes of this crate, for a server that has its state.
+pub fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
+    let all = token::routes().chain(users::routes()).chain(service_accounts::routes());
+    all.chain(roles::routes()).chain(access_rules::routes())
+}

@@ -1,0 +1,209 @@
+//! Who asks: what is kept of principals, how they get tokens, and what a token is worth now.
+//!
+//! Owns: users, service accounts, access keys, sessions. Refuses to know: what they may do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use access::{Caller, Family, Item};
+use api_types::Time;
+use auth::{PasswordHash, Principal};
+use axum::http::StatusCode;
+use http_kit::{Fault, Origin};
+use serde::{Deserialize, Serialize};
+use units::Instant;
+
+use crate::Iam;
+use crate::limit::{self, Who};
+
+/// A person; the name is the e-mail address in small letters.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct User {
+    /// Whether the password was given out and has to be changed first.
+    pub(crate) must_change: bool,
+    #[serde(default)]
+    pub(crate) secrets: UserSecrets,
+    /// The account at the login provider, once it was used.
+    #[serde(default)]
+    pub(crate) account: Option<Account>,
+}
+
+/// An account at a login provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Account {
+    pub(crate) issuer: String,
+    /// What the provider calls it; never given to another person.
+    pub(crate) subject: String,
+    /// The groups of the last login.
+    #[serde(default)]
+    pub(crate) groups: Arc<[String]>,
+}
+
+impl User {
+    /// Whether this server checks a password of it.
+    pub(crate) fn is_local(&self) -> bool {
+        self.secrets.password.is_some()
+    }
+}
+
+impl Account {
+    /// A short word that stands for it, whatever its groups.
+    pub(crate) fn mark(&self) -> String {
+        auth::fingerprint(&format!("{} {}", self.issuer, self.subject))
+    }
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct UserSecrets {
+    pub(crate) password: Option<PasswordHash>,
+}
+
+impl Family for User {
+    const KIND: &'static str = "user";
+}
+
+/// A program. Its id is what it asks for tokens as.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ServiceAccount {
+    pub(crate) enabled: bool,
+    /// How often it was switched off; tokens of before stay worthless.
+    #[serde(default)]
+    pub(crate) switched_off: u64,
+    #[serde(default)]
+    pub(crate) secrets: ClientSecret,
+}
+
+impl ServiceAccount {
+    /// What its tokens carry: they end with the secret, and when it is switched off.
+    pub(crate) fn proof(&self) -> String {
+        auth::fingerprint(&format!("{} {}", self.secrets.sha256, self.switched_off))
+    }
+}
+
+impl Family for ServiceAccount {
+    const KIND: &'static str = "service-account";
+}
+
+/// A key by which a program speaks for a person, its owner.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct AccessKey {
+    #[serde(default)]
+    pub(crate) secrets: ClientSecret,
+}
+
+impl Family for AccessKey {
+    const KIND: &'static str = "access-key";
+}
+
+/// The hash of the secret of a program; an empty one matches nothing.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct ClientSecret {
+    pub(crate) sha256: String,
+}
+
+impl std::fmt::Debug for ClientSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ClientSecret(..)")
+    }
+}
+
+impl ClientSecret {
+    /// A new secret, and what is kept of it.
+    pub(crate) fn generate() -> Result<(String, Self), Fault> {
+        let secret = auth::new_secret().map_err(Fault::internal)?;
+        let sha256 = auth::hash_secret(&secret);
+        Ok((secret, Self { sha256 }))
+    }
+}
+
+/// When and where a principal got its last token. Apart from the principal, so that a login is no change
+/// of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Login {
+    pub(crate) at_ms: u64,
+    #[serde(default)]
+    pub(crate) address: String,
+    /// Other networks it came from before, the last one first.
+    #[serde(default)]
+    pub(crate) networks_before: Vec<String>,
+}
+
+/// Most networks remembered besides the last one.
+const NETWORKS_BEFORE_MAX: usize = 7;
+
+impl Login {
+    /// Whether it came from the network of this address before.
+    pub(crate) fn is_known_at(&self, address: &str) -> bool {
+        let network = limit::network(address);
+        limit::network(&self.address) == network || self.networks_before.contains(&network)
+    }
+
+    /// Notes that it came from this address.
+    pub(crate) fn came_from(&mut self, address: &str) {
+        let (last, network) = (limit::network(&self.address), limit::network(address));
+        self.address = address.to_owned();
+        if last != network {
+            self.networks_before.retain(|before| *before != network && *before != last);
+            self.networks_before.insert(0, last);
+            self.networks_before.truncate(NETWORKS_BEFORE_MAX);
+        }
+    }
+}
+
+/// Whose a login is, and when it was.
+fn login(item: &Item<Login>) -> (String, Time) {
+    (item.object.owner.clone(), Time(Instant(item.body.at_ms)))
+}
+
+impl Family for Login {
+    const KIND: &'static str = "login";
+}
+
+impl Iam {
+    /// Whether another refusal is written to the audit log. Whoever is refused all the time does
+    /// not fill the disk with that: what is too much is left out.
+    pub(crate) fn notes_refusal(&self, name: &str, origin: &Origin) -> bool {
+        let who = Who { name, address: &origin.address, known: false };
+        self.refusals.count(who, self.now()).is_ok()
+    }
+
+    /// When each principal, `user/<id>`, got its last token.
+    pub(crate) fn logins(&self) -> Result<BTreeMap<String, Time>, Fault> {
+        Ok(self.all::<Login>()?.iter().map(login).collect())
+    }
+
+    /// A user as it is shown, with when it got its last token.
+    ///
+    /// # Errors
+    /// What is kept of it cannot be read.
+    pub fn shown_user(&self, user: &Arc<control::Object>) -> Result<api_types::User2, Fault> {
+        let view = self.control.view();
+        let all = view.objects.shelf(Login::KIND).into_iter().flat_map(|all| all.values());
+        let own = all.filter(|object| object.owner == user.key());
+        let logins = own.map(|object| Ok(login(&Item::of(object)?))).collect::<Result<_, Fault>>();
+        Ok(crate::routes::user(&logins?, &Item::of(user)?))
+    }
+
+    /// Ends what a user has of a family: sessions, keys.
+    pub(crate) async fn end_all<F: Family>(
+        &self,
+        caller: &Caller,
+        user: &str,
+    ) -> Result<(), Fault> {
+        let owner = Principal::User(user.to_owned()).to_string();
+        for own in self.all::<F>()? {
+            if own.object.owner == owner {
+                self.end::<F>(caller, &own.object.id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes one, if it is still there.
+    pub(crate) async fn end<F: Family>(&self, caller: &Caller, id: &str) -> Result<(), Fault> {
+        match self.remove::<F>(caller, id).await {
+            Err(fault) if fault.status != StatusCode::NOT_FOUND => Err(fault),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The parameters of series and of values as of now. Owns: what each may be, and how that is told.
+
+use std::marker::PhantomData;
+
+use api_types::Time;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use http_kit::openapi::{Description, Input};
+use http_kit::{Allowed, Fault, parameters, unknown_word};
+use units::Instant;
+
+use super::formula::{Measured, Metric};
+
+/// Values in a series when none are asked for.
+const SAMPLES_DEFAULT: u64 = 20;
+/// Most values in a series.
+const SAMPLES_MAX: u64 = 1000;
+
+/// Which series, of what time, in how many values.
+pub(crate) struct MetricsQuery<F> {
+    pub(crate) metrics: Vec<Metric>,
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+    pub(crate) samples: u64,
+    pub(crate) group: Option<&'static str>,
+    /// Name of the node pool it is cut to.
+    pub(crate) pool: Option<String>,
+    family: PhantomData<F>,
+}
+
+impl<F> MetricsQuery<F> {
+    /// Milliseconds between two values.
+    pub(crate) fn spacing_ms(&self) -> u64 {
+        self.end.since_ms(self.start) / self.samples
+    }
+}
+
+#[cfg(test)]
+impl<F: Measured> MetricsQuery<F> {
+    /// Every series of a time.
+    pub(super) fn every(start: Instant, end: Instant, samples: u64) -> Self {
+        let metrics = F::METRICS.to_vec();
+        Self { metrics, start, end, samples, group: None, pool: None, family: PhantomData }
+    }
+}
+
+impl<F: Measured> Input for MetricsQuery<F> {
+    fn describe(to: &mut Description) {
+        let types = F::METRICS.iter().map(|(name, _)| *name);
+        to.words("metricType", types, true, "What was measured; several, separated by commas");
+        to.time("start", "Not before this time");
+        to.time("end", "Not after this time");
+        let samples = Allowed::Number(1, SAMPLES_MAX);
+        to.parameter_of(
+            "numberOfSamples",
+            samples.schema(),
+            "Most values in a series; 20 unless told",
+        );
+        if F::BY_POOL {
+            to.parameter_of("nodepoolName", Allowed::Text.schema(), "Only of this node pool");
+        }
+        if !F::GROUPS.is_empty() {
+            to.parameter_of("groupBy", Allowed::Word(F::GROUPS).schema(), "A series for each");
+        }
+    }
+}
+
+impl<S: Sync, F: Measured> FromRequestParts<S> for MetricsQuery<F> {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        let (mut metrics, mut start, mut end) = (Vec::new(), None, None);
+        let (mut samples, mut group, mut pool) = (SAMPLES_DEFAULT, None, None);
+        for (name, value) in parameters(&parts.uri)? {
+            let time = || {
+                let at = value.parse::<Time>().map_err(|why| Fault::field(&name, why))?;
+                Ok::<_, Fault>(Some(at.0))
+            };
+            match name.as_str() {
+                "metricType" => metrics.extend(types::<F>(&value)?),
+                "start" => start = time()?,
+                "end" => end = time()?,
+                "numberOfSamples" => {
+                    Allowed::Number(1, SAMPLES_MAX).check(&name, &value)?;
+                    // Checked.
+                    samples = value.parse().unwrap_or(SAMPLES_DEFAULT);
+                }
+                "nodepoolName" if F::BY_POOL => pool = Some(value),
+                "groupBy" if !F::GROUPS.is_empty() => {
+                    group = Some(word("groupBy", &value, F::GROUPS)?);
+                }
+                _ => return Err(unknown_word("parameter", &name, &known::<F>())),
+            }
+        }
+        let missing =
+            |name, example: &str| Fault::field(name, format!("is required, such as {example}"));
+        let (start, end) = (
+            start.ok_or_else(|| missing("start", "2026-01-31T12:00:00Z"))?,
+            end.ok_or_else(|| missing("end", "2026-01-31T13:00:00Z"))?,
+        );
+        if end <= start {
+            return Err(Fault::field("end", "is not after start"));
+        }
+        if metrics.is_empty() {
+            return Err(missing("metricType", F::METRICS[0].0));
+        }
+        Ok(Self { metrics, start, end, samples, group, pool, family: PhantomData })
+    }
+}
+
+fn known<F: Measured>() -> Vec<&'static str> {
+    let mut known = vec!["metricType", "start", "end", "numberOfSamples"];
+    known.extend(F::BY_POOL.then_some("nodepoolName"));
+    known.extend((!F::GROUPS.is_empty()).then_some("groupBy"));
+    known
+}
+
+fn types<F: Measured>(value: &str) -> Result<Vec<Metric>, Fault> {
+    let one = |word: &str| {
+        let found = F::METRICS.iter().find(|(name, _)| *name == word).copied();
+        let known = || F::METRICS.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        found.ok_or_else(|| unknown_word("metricType", word, &known()))
+    };
+    value.split(',').filter(|word| !word.is_empty()).map(one).collect()
+}
+
+/// One of these words, however it is capitalised.
+fn word(name: &str, value: &str, known: &[&'static str]) -> Result<&'static str, Fault> {
+    let found = known.iter().find(|word| word.eq_ignore_ascii_case(value)).copied();
+    found.ok_or_else(|| unknown_word(name, value, known))
+}
+
+/// Values as of now that a family has.
+pub(crate) trait TelemetryFamily: Send + 'static {
+    /// What is served, by its published name.
+    type Kind: Copy + Send + 'static;
+    /// All of them.
+    const KINDS: &'static [(&'static str, Self::Kind)];
+    /// What they may be grouped by.
+    const GROUPS: &'static [&'static str];
+    /// What they may be cut to: the names of parameters.
+    const FILTERS: &'static [&'static str];
+}
+
+/// Which value, of what, by what.
+pub(crate) struct TelemetryQuery<F: TelemetryFamily> {
+    pub(crate) kind: (&'static str, F::Kind),
+    pub(crate) groups: Vec<&'static str>,
+    filters: Vec<(String, String)>,
+}
+
+impl<F: TelemetryFamily> TelemetryQuery<F> {
+    /// What a filter is to be, if it was given.
+    pub(crate) fn filter(&self, name: &str) -> Option<&str> {
+        self.filters.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Most things to group by; what the published answer has room for.
+const GROUPS_MAX: usize = 2;
+
+impl<F: TelemetryFamily> Input for TelemetryQuery<F> {
+    fn describe(to: &mut Description) {
+        let kinds = F::KINDS.iter().map(|(name, _)| *name);
+        to.word("telemetryType", kinds, "What is asked for");
+        to.words("groupBy", F::GROUPS.iter().copied(), false, "A value for each; at most two");
+        for name in F::FILTERS {
+            to.parameter_of(name, Allowed::Text.schema(), "Only of this");
+        }
+    }
+}
+
+impl<S: Sync, F: TelemetryFamily> FromRequestParts<S> for TelemetryQuery<F> {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+        let (mut kind, mut groups, mut filters) = (None, Vec::new(), Vec::new());
+        let names: Vec<&str> = F::KINDS.iter().map(|(name, _)| *name).collect();
+        for (name, value) in parameters(&parts.uri)? {
+            match name.as_str() {
+                "telemetryType" => {
+                    let found = F::KINDS.iter().find(|(known, _)| *known == value).copied();
+                    kind = Some(found.ok_or_else(|| unknown_word(&name, &value, &names))?);
+                }
+                "groupBy" => {
+                    for one in value.split(',').filter(|one| !one.is_empty()) {
+                        groups.push(word(&name, one, F::GROUPS)?);
+                    }
+                }
+                known if F::FILTERS.contains(&known) => filters.push((name, value)),
+                _ => {
+                    let known = ["telemetryType", "groupBy"].iter().chain(F::FILTERS);
+                    let known: Vec<&str> = known.copied().collect();
+                    return Err(unknown_word("parameter", &name, &known));
+                }
+            }
+        }
+        groups.dedup();
+        if groups.len() > GROUPS_MAX {
+            return Err(Fault::field("groupBy", "is more than two; use fewer"));
+        }
+        let missing =
+            || Fault::field("telemetryType", format!("is required: {}", names.join(", ")));
+        Ok(Self { kind: kind.ok_or_else(missing)?, groups, filters })
+    }
+}

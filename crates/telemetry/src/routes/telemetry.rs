@@ -1,0 +1,403 @@
+//! Values as of now: of nodes, workloads, projects and departments.
+
+use std::collections::BTreeMap;
+
+use access::{Backend, Caller, Route, Where};
+use api_types::{
+    TelemetryResponse, TelemetryResponseValuesInner,
+    TelemetryResponseValuesInnerGroupsInner as WireGroup,
+};
+use auth::Action::Read;
+use auth::Resource;
+use axum::extract::{FromRef, State as FromState};
+use axum::{Extension, Json};
+use control::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
+use control::{Look, Subject, of};
+use convert::{self, Context};
+use http_kit::openapi::get;
+use http_kit::{Fault, unknown_word};
+use units::{GPU_MILLIS, Instant, format_millis};
+
+use super::Shared;
+use crate::metrics::{TelemetryFamily, TelemetryQuery};
+
+/// The routes of values as of now.
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
+    let paths = [
+        "/api/v1/nodes/telemetry",
+        "/api/v1/workloads/telemetry",
+        "/api/v1/org-unit/projects/telemetry",
+        "/api/v1/org-unit/departments/telemetry",
+    ];
+    let about = "Values of nodes as of now";
+    let of_nodes = get(paths[0], "get_node_telemetry", about, nodes).of("Nodes");
+    let about = "Values of workloads as of now";
+    let of_workloads = get(paths[1], "get_workloads_telemetry", about, workloads).of("Workloads");
+    let about = "Values of projects as of now";
+    let of_projects = get(paths[2], "get_projects_telemetry", about, projects).of("Projects");
+    let about = "Values of departments as of now";
+    let of_departments = get(paths[3], "get_departments_telemetry", about, departments);
+    let routes = [
+        of_nodes.needs(Read, Resource::Nodes, Where::Anywhere),
+        of_workloads.needs(Read, Resource::Workloads, Where::Anywhere),
+        of_projects.needs(Read, Resource::Project, Where::Anywhere),
+        of_departments.of("Departments").needs(Read, Resource::Department, Where::Anywhere),
+    ];
+    routes.into_iter()
+}
+
+/// Which group something is in: its id, and its name if that is another.
+type Group = (String, Option<String>);
+
+/// Something that counts: its value in thousandths, if that is known, and its groups.
+struct Item {
+    value: Option<u64>,
+    groups: Vec<Group>,
+}
+
+/// The sum of each group. Of a group with something that is not known there is none.
+fn answer<F: TelemetryFamily>(
+    query: &TelemetryQuery<F>,
+    items: impl Iterator<Item = Item>,
+    keys: &[&str],
+    now: Instant,
+) -> Json<TelemetryResponse> {
+    let mut sums: BTreeMap<Vec<Group>, Option<u64>> = BTreeMap::new();
+    if keys.is_empty() {
+        sums.insert(Vec::new(), Some(0));
+    }
+    for item in items {
+        let sum = sums.entry(item.groups).or_insert(Some(0));
+        *sum = sum.zip(item.value).map(|(sum, value)| sum.saturating_add(value));
+    }
+    let value = |(groups, sum): (Vec<Group>, Option<u64>)| {
+        let groups = groups.into_iter().zip(keys).map(|((value, name), key)| WireGroup {
+            key: (*key).to_owned(),
+            value,
+            name,
+        });
+        let groups = Some(groups.collect()).filter(|groups: &Vec<_>| !groups.is_empty());
+        Some(TelemetryResponseValuesInner { value: format_millis(sum?), groups })
+    };
+    let values = sums.into_iter().filter_map(value).collect();
+    Json(TelemetryResponse { kind: query.kind.0.to_owned(), timestamp: now.into(), values })
+}
+
+/// The group of what is in a node pool, by id and name: there is one cluster.
+fn surroundings(key: &str, context: &Context, (id, name): (&str, &str)) -> Option<Group> {
+    match key {
+        "ClusterId" => Some((context.cluster_id.clone(), Some(context.cluster_name.clone()))),
+        "Nodepool" => Some((name.to_owned(), None)),
+        "NodepoolId" => Some((id.to_owned(), Some(name.to_owned()))),
+        _ => None,
+    }
+}
+
+fn check_filters<F: TelemetryFamily>(
+    state: &Backend,
+    query: &TelemetryQuery<F>,
+    view: &View,
+) -> Result<(), Fault> {
+    state.check_cluster(query.filter("clusterId"))?;
+    if view.pools.iter().any(|pool| asked_for(query, &pool.id, &pool.name)) {
+        return Ok(());
+    }
+    let asked = query.filter("nodepoolId").or_else(|| query.filter("nodepoolName"));
+    Err(Fault::no_such("node pool", asked.unwrap_or_default()))
+}
+
+/// Whether a node pool is asked for, or none is.
+fn asked_for<F: TelemetryFamily>(query: &TelemetryQuery<F>, id: &str, name: &str) -> bool {
+    query.filter("nodepoolId").is_none_or(|asked| asked == id)
+        && query.filter("nodepoolName").is_none_or(|asked| asked == name)
+}
+
+/// The department that is asked for, if one is.
+fn department_filter<F: TelemetryFamily>(query: &TelemetryQuery<F>) -> Result<Option<u64>, Fault> {
+    let number = |id: &str| id.parse().map_err(|_| Fault::no_such("department", id));
+    query.filter("departmentId").map(number).transpose()
+}
+
+struct OfNodes;
+
+impl TelemetryFamily for OfNodes {
+    type Kind = fn(&NodeView, &Look) -> Option<u64>;
+    const KINDS: &'static [(&'static str, Self::Kind)] = &[
+        ("READY_GPU_NODES", |node, _| Some(one(node.capacity.gpu_millis > 0))),
+        ("READY_GPUS", |node, _| Some(node.capacity.gpu_millis)),
+        ("TOTAL_GPU_NODES", |node, _| Some(one(gpus(node) > 0))),
+        ("TOTAL_GPUS", |node, _| Some(gpus(node))),
+        ("IDLE_ALLOCATED_GPUS", idle_gpus),
+        ("FREE_GPUS", |node, _| Some(free_gpus(node))),
+        ("ALLOCATED_GPUS", |node, _| Some(node.used.gpu_millis)),
+        ("TOTAL_CPU_CORES", |node, _| Some(node.capacity.cpu_millis)),
+        ("USED_CPU_CORES", |node, look| seen(look, node, of::CPU)),
+        ("ALLOCATED_CPU_CORES", |node, _| Some(node.used.cpu_millis)),
+        ("TOTAL_GPU_MEMORY_BYTES", |node, _| Some(whole(node.gpu_memory_bytes.iter().sum()))),
+        ("USED_GPU_MEMORY_BYTES", used_gpu_memory),
+        ("TOTAL_CPU_MEMORY_BYTES", |node, _| Some(whole(node.capacity.memory_bytes))),
+        ("USED_CPU_MEMORY_BYTES", |node, look| seen(look, node, of::MEMORY).map(whole)),
+        ("ALLOCATED_CPU_MEMORY_BYTES", |node, _| Some(whole(node.used.memory_bytes))),
+        ("FULLY_FREE_GPU_NODES", |node, _| Some(one(gpus(node) > 0 && node.used.gpu_millis == 0))),
+    ];
+    const GROUPS: &'static [&'static str] = &["ClusterId", "Nodepool", "Node"];
+    const FILTERS: &'static [&'static str] = &["clusterId", "nodepoolName"];
+}
+
+const fn one(yes: bool) -> u64 {
+    if yes { 1000 } else { 0 }
+}
+
+const fn whole(value: u64) -> u64 {
+    value.saturating_mul(1000)
+}
+
+fn gpus(node: &NodeView) -> u64 {
+    node.gpu_memory_bytes.len() as u64 * GPU_MILLIS
+}
+
+/// Of those that are in service.
+fn free_gpus(node: &NodeView) -> u64 {
+    let each = (0..).zip(&node.gpu_used_millis);
+    let in_service = each.filter(|(at, _)| !node.troubles.contains_key(at));
+    in_service.map(|(_, used)| GPU_MILLIS.saturating_sub(*used)).sum()
+}
+
+fn seen(look: &Look, node: &NodeView, name: &str) -> Option<u64> {
+    look.value(&Subject::Node(node.name.clone()), name)
+}
+
+fn used_gpu_memory(node: &NodeView, look: &Look) -> Option<u64> {
+    if gpus(node) == 0 { Some(0) } else { seen(look, node, of::GPU_MEMORY).map(whole) }
+}
+
+/// The GPUs that somebody holds and that do not compute, if that is known of each that is held.
+fn idle_gpus(node: &NodeView, look: &Look) -> Option<u64> {
+    let held = (0..).zip(&node.gpu_used_millis).filter(|(_, millis)| **millis > 0);
+    held.map(|(index, _)| Some(one(seen(look, node, &of::gpu(of::BUSY, index))? == 0))).sum()
+}
+
+async fn nodes(
+    FromState(state): FromState<Shared>,
+    query: TelemetryQuery<OfNodes>,
+) -> Result<Json<TelemetryResponse>, Fault> {
+    let (view, look, context) = (state.control.view(), state.control.look(), state.context());
+    check_filters(&state, &query, &view)?;
+    let nodes = view.nodes.iter().filter(|node| asked_for(&query, "", &node.pool));
+    let items = nodes.map(|node| {
+        let group = |key: &&str| {
+            let own = || (convert::node(node, &context).id, Some(node.name.clone()));
+            surroundings(key, &context, ("", &node.pool)).unwrap_or_else(own)
+        };
+        let value = (query.kind.1)(node, &look);
+        Item { value, groups: query.groups.iter().map(group).collect() }
+    });
+    Ok(answer(&query, items, &query.groups, context.now))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkloadKind {
+    Count,
+    Gpus,
+    Pending,
+}
+
+struct OfWorkloads;
+
+impl TelemetryFamily for OfWorkloads {
+    type Kind = WorkloadKind;
+    const KINDS: &'static [(&'static str, Self::Kind)] = &[
+        ("WORKLOADS_COUNT", WorkloadKind::Count),
+        ("GPU_ALLOCATION", WorkloadKind::Gpus),
+        ("PENDING_TIME_DISTRIBUTION", WorkloadKind::Pending),
+    ];
+    const GROUPS: &'static [&'static str] =
+        &["ClusterId", "DepartmentId", "ProjectId", "Nodepool", "Phase", "Type", "Category"];
+    const FILTERS: &'static [&'static str] =
+        &["clusterId", "nodepoolName", "departmentId", "filterByPhases"];
+}
+
+/// What pending workloads are told apart by: up to how many seconds they have waited.
+const WAITS: [(u64, &str); 4] =
+    [(60, "0-60"), (600, "60-600"), (3600, "600-3600"), (86_400, "3600-86400")];
+const WAITS_LONGEST: &str = "86400-";
+const WAIT: &str = "PendingTimeSeconds";
+
+fn wait(workload: &WorkloadView, now: Instant) -> Group {
+    let waited_s = (workload.waited_ms + now.since_ms(workload.phase_since)) / 1000;
+    let found = WAITS.iter().find(|(until, _)| waited_s < *until);
+    (found.map_or(WAITS_LONGEST, |(_, name)| name).to_owned(), None)
+}
+
+async fn workloads(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: TelemetryQuery<OfWorkloads>,
+) -> Result<Json<TelemetryResponse>, Fault> {
+    let (view, context) = (state.control.view(), state.context());
+    check_filters(&state, &query, &view)?;
+    let department = department_filter(&query)?;
+    let phases = phases(query.filter("filterByPhases"))?;
+    let by_wait = query.kind.1 == WorkloadKind::Pending;
+    let mut keys = query.groups.clone();
+    if by_wait {
+        if keys.len() > 1 {
+            let why = "is more than one; how long they have waited is a group of its own";
+            return Err(Fault::field("groupBy", why));
+        }
+        keys.push(WAIT);
+    }
+    let sight = caller.sight(Resource::Workloads, &view);
+    let counted = view.workloads.values().filter(|workload| {
+        sight.has(workload.project_id)
+            && (query.filter("nodepoolName").is_none()
+                || asked_for(&query, "", workload.pool.as_deref().unwrap_or_default()))
+            && department.is_none_or(|id| workload.department_id == id)
+            && phases
+                .as_ref()
+                .is_none_or(|phases| phases.contains(&convert::phase_name(workload.phase)))
+            && (!by_wait || workload.phase == Phase::Pending)
+    });
+    let items = counted.map(|workload| {
+        let group = |key: &&str| match *key {
+            WAIT => wait(workload, context.now),
+            key => {
+                let pool = workload.pool.as_deref().unwrap_or_default();
+                surroundings(key, &context, ("", pool)).unwrap_or_else(|| group_of(workload, key))
+            }
+        };
+        let value = match query.kind.1 {
+            WorkloadKind::Gpus => workload.allocated.gpu_millis,
+            WorkloadKind::Count | WorkloadKind::Pending => 1000,
+        };
+        Item { value: Some(value), groups: keys.iter().map(group).collect() }
+    });
+    Ok(answer(&query, items, &keys, context.now))
+}
+
+fn group_of(workload: &WorkloadView, key: &str) -> Group {
+    let named = |id: u64, name: &str| (id.to_string(), Some(name.to_owned()));
+    match key {
+        "DepartmentId" => named(workload.department_id, &workload.department_name),
+        "ProjectId" => named(workload.project_id, &workload.project_name),
+        "Phase" => (convert::phase_name(workload.phase).to_owned(), None),
+        "Type" => (convert::kind_name(workload.spec.kind).to_owned(), None),
+        _ => (convert::category(workload.spec.kind).to_owned(), None),
+    }
+}
+
+/// The published phases; nothing is ever in some of them here.
+const PHASES: [&str; 14] = [
+    "Creating",
+    "Initializing",
+    "Resuming",
+    "Pending",
+    "Deleting",
+    "Running",
+    "Updating",
+    "Stopped",
+    "Stopping",
+    "Degraded",
+    "Failed",
+    "Completed",
+    "Terminating",
+    "Unknown",
+];
+
+/// The phases to cut to; none = all.
+fn phases(text: Option<&str>) -> Result<Option<Vec<&str>>, Fault> {
+    let known = |word| PHASES.contains(&word).then_some(word);
+    let check = |word| known(word).ok_or_else(|| unknown_word("phase", word, &PHASES));
+    text.map(|text| text.split(',').map(check).collect()).transpose()
+}
+
+/// A value of a project or department.
+type OrgValue = fn(&Standing, &Share) -> Option<u64>;
+
+const ORG_KINDS: &[(&str, OrgValue)] = &[
+    ("GPU_QUOTA", |_, share| Some(share.gpu_quota_millis)),
+    ("CPU_QUOTA", |_, share| share.cpu_quota_millis),
+    ("MEMORY_QUOTA", |_, share| share.memory_quota_bytes.map(whole)),
+    ("GPU_ALLOCATION", |now, _| Some(now.allocated.gpu_millis)),
+    ("CPU_ALLOCATION", |now, _| Some(now.allocated.cpu_millis)),
+    ("MEMORY_ALLOCATION", |now, _| Some(whole(now.allocated.memory_bytes))),
+    ("GPU_ALLOCATION_NON_PREEMPTIBLE", |now, _| Some(now.allocated_non_preemptible.gpu_millis)),
+    ("CPU_ALLOCATION_NON_PREEMPTIBLE", |now, _| Some(now.allocated_non_preemptible.cpu_millis)),
+    ("MEMORY_ALLOCATION_NON_PREEMPTIBLE", |now, _| {
+        Some(whole(now.allocated_non_preemptible.memory_bytes))
+    }),
+];
+
+struct OfProjects;
+
+impl TelemetryFamily for OfProjects {
+    type Kind = OrgValue;
+    const KINDS: &'static [(&'static str, Self::Kind)] = ORG_KINDS;
+    const GROUPS: &'static [&'static str] = &["ClusterId", "NodepoolId", "ParentId", "ProjectId"];
+    const FILTERS: &'static [&'static str] = &["clusterId", "nodepoolId", "departmentId"];
+}
+
+async fn projects(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: TelemetryQuery<OfProjects>,
+) -> Result<Json<TelemetryResponse>, Fault> {
+    let (view, context) = (state.control.view(), state.context());
+    check_filters(&state, &query, &view)?;
+    let department = department_filter(&query)?;
+    let counted = caller
+        .projects(&view)
+        .filter(|project| department.is_none_or(|id| project.department_id == id));
+    let in_pools =
+        counted.flat_map(|project| project.unit.pools.iter().map(move |pool| (project, pool)));
+    let in_pools = in_pools.filter(|(_, pool)| asked_for(&query, &pool.id, &pool.name));
+    let items = in_pools.map(|(project, pool)| {
+        let group = |key: &&str| {
+            surroundings(key, &context, (&pool.id, &pool.name)).unwrap_or_else(|| match *key {
+                "ParentId" => {
+                    (project.department_id.to_string(), Some(project.department_name.clone()))
+                }
+                _ => (project.unit.id.to_string(), Some(project.unit.name.clone())),
+            })
+        };
+        let value = (query.kind.1)(&pool.standing, &pool.share);
+        Item { value, groups: query.groups.iter().map(group).collect() }
+    });
+    Ok(answer(&query, items, &query.groups, context.now))
+}
+
+struct OfDepartments;
+
+impl TelemetryFamily for OfDepartments {
+    type Kind = OrgValue;
+    const KINDS: &'static [(&'static str, Self::Kind)] = ORG_KINDS;
+    const GROUPS: &'static [&'static str] = &["ClusterId", "Nodepool", "DepartmentId"];
+    const FILTERS: &'static [&'static str] = &["clusterId", "nodepoolName", "departmentId"];
+}
+
+async fn departments(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: TelemetryQuery<OfDepartments>,
+) -> Result<Json<TelemetryResponse>, Fault> {
+    let (view, context) = (state.control.view(), state.context());
+    check_filters(&state, &query, &view)?;
+    let only = department_filter(&query)?;
+    let counted =
+        caller.departments(&view).filter(|department| only.is_none_or(|id| department.id == id));
+    let in_pools =
+        counted.flat_map(|department| department.pools.iter().map(move |pool| (department, pool)));
+    let in_pools = in_pools.filter(|(_, pool)| asked_for(&query, &pool.id, &pool.name));
+    let items = in_pools.map(|(department, pool)| {
+        let own = || (department.id.to_string(), Some(department.name.clone()));
+        let group =
+            |key: &&str| surroundings(key, &context, (&pool.id, &pool.name)).unwrap_or_else(own);
+        let value = (query.kind.1)(&pool.standing, &pool.share);
+        Item { value, groups: query.groups.iter().map(group).collect() }
+    });
+    Ok(answer(&query, items, &query.groups, context.now))
+}
