@@ -8,15 +8,15 @@
 mod check;
 mod container;
 mod gang;
+mod invalid;
 mod org;
 mod pods;
 mod run;
 mod serving;
-mod wire;
 mod workload;
 
 pub use check::{
-    CPU_MILLIS_MAX, DEVICES_MAX, Invalid, MEMORY_BYTES_MAX, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
+    CPU_MILLIS_MAX, DEVICES_MAX, MEMORY_BYTES_MAX, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
     check_backoff_limit, check_share, check_workload,
 };
 pub use container::{
@@ -24,6 +24,7 @@ pub use container::{
     PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
 };
 pub use gang::{Gang, Member};
+pub use invalid::Invalid;
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use pods::{
     CONFIG_MAP, CleanPods, Framework, GpuSpec, MASTER, Near, Place, PodSet, PodSpec, Restart,

@@ -1,13 +1,15 @@
 //! The pods of a workload: sets of pods that are alike, and what one pod runs and asks for.
 
+mod wire;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use model::{MigRequest, Term, Toleration};
 use serde::{Deserialize, Serialize};
 
-use crate::Container;
-use crate::wire::{GpuWire, PlaceWire, SecretWire};
+use crate::container::Container;
+use wire::{GpuWire, PlaceWire, SecretWire};
 
 /// Pods that are alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,12 +1,14 @@
 //! What a workload that serves requests asks for.
 
+mod wire;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::Invalid;
-use crate::wire::{AudienceWire, target, tool};
+use crate::invalid::Invalid;
+use wire::{AudienceWire, target, tool};
 
 /// Most replicas of one revision: each is kept in the books, running or not.
 pub const REPLICAS_MAX: u32 = 100;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use super::Invalid;
+use crate::invalid::Invalid;
 use crate::{Container, Limits, Mount, MountSource, PodSpec, SecretPlace};
 
 /// Most mounts, ports, capabilities and further groups of a pod.

@@ -4,25 +4,8 @@
 
 mod container;
 
-use thiserror::Error;
-
+use crate::invalid::Invalid;
 use crate::{GpuSpec, PodSpec, SecretPlace, Share, WorkloadKind, WorkloadSpec};
-
-/// A value that is not allowed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{message}")]
-pub struct Invalid {
-    /// Which field.
-    pub field: &'static str,
-    /// What is wrong and what is allowed.
-    pub message: String,
-}
-
-impl Invalid {
-    pub(crate) fn new(field: &'static str, message: impl Into<String>) -> Self {
-        Self { field, message: message.into() }
-    }
-}
 
 /// Longest time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
 const GRACE_MS_MAX: u64 = 300_000;
