@@ -1,19 +1,18 @@
 //! The scheduler beside the dispatcher: a thread with a replica of the cluster. Owns: that a decision
 //! holds up nobody, and that a fault of the scheduler costs the replica and no more.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant as Moment};
 
-use model::{Cluster, QueueId};
-use sched::{Memory, Plan, Policy};
+use model::Cluster;
+use sched::{Memory, Policy};
 use tokio::sync::{mpsc as channel, oneshot};
-use units::{Instant, Resources};
+use units::Instant;
 
-use crate::primary::Op;
-use crate::set_aside::{self, Culprits};
-use crate::{DecisionFault, SchedulingState};
+use crate::{DecisionFault, SchedulingState, culprits};
+use orchestrator::Op;
+use orchestrator::{Culprits, Decision};
 
 /// What the thread is asked, in order.
 pub(crate) enum Order {
@@ -47,16 +46,6 @@ pub(crate) enum Outcome {
     /// The scheduler failed; the replica is gone.
     Failed,
     Culprits(Culprits),
-}
-
-/// A plan, and what is different from the one before.
-#[derive(Debug, Default)]
-pub(crate) struct Decision {
-    /// The time that it is of.
-    pub(crate) now: Instant,
-    pub(crate) plan: Plan,
-    /// Queues that are entitled to more or less than before, and to how much.
-    pub(crate) shares: BTreeMap<QueueId, Resources>,
 }
 
 /// Starts the thread. It ends with the sender of its orders.
@@ -109,7 +98,7 @@ impl Decider {
             Order::Forget => *memory = Memory::default(),
             Order::Decide(Question { now, policy }) => {
                 let began = Moment::now();
-                set_aside::fail_if_wanted(self.fault.as_ref(), cluster, now);
+                culprits::fail_if_wanted(self.fault.as_ref(), cluster, now);
                 let plan = memory.propose(cluster, now, &policy);
                 let moved = memory.take_moved_shares().into_iter();
                 let share = |queue| Some((queue, *memory.shares().get(&queue)?));
@@ -118,7 +107,7 @@ impl Decider {
                 return Some(Outcome::Decided(decision, began.elapsed()));
             }
             Order::FindCulprits(Question { now, policy }) => {
-                let culprits = set_aside::culprits(cluster, now, &policy, self.fault.as_ref());
+                let culprits = culprits::culprits(cluster, now, &policy, self.fault.as_ref());
                 return Some(Outcome::Culprits(culprits));
             }
             Order::Show(Question { now, policy }, to) => {

@@ -13,22 +13,22 @@ use tokio::sync::{mpsc, oneshot, watch};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::Subject;
 use crate::decider::{Order, Outcome, Question, Verdict};
 use crate::executor::Executor;
 use crate::handle::{Answer, Request, Shared};
-use crate::health::Troubles;
 use crate::looking::Look;
-use crate::meter::IdleSince;
 use crate::metrics::{Purpose, Verb};
-use crate::options::NodeSpec;
-use crate::primary::Op;
-use crate::publish::Batch;
 use crate::secrets::Completion;
-use crate::state::{Input, State};
 use crate::time::Line;
-use crate::view::{View, WorkloadView};
-use crate::{DecisionFault, Error, Options, decider};
+use crate::{DecisionFault, Error, Options, decider, stored};
+use orchestrator::Batch;
+use orchestrator::IdleSince;
+use orchestrator::Op;
+use orchestrator::Subject;
+use orchestrator::Troubles;
+use orchestrator::view::{View, WorkloadView};
+use orchestrator::{Input, State};
+use orchestrator::{NodeSpec, Note};
 
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;
@@ -145,11 +145,11 @@ impl Dispatcher {
         let listed = listed.map_err(|error| Error::Unavailable {
             message: format!("the engine cannot say what runs: {error}"),
         })?;
-        self.state.keeps = self.engine.capabilities().keeps_limits;
         let (idle, gpus) = (self.inbox.idle.borrow().clone(), self.inbox.gpus.borrow().clone());
         self.state.apply(Input::Idle(idle));
         self.state.apply(Input::Gpus(gpus));
-        self.state.reconcile(&listed);
+        let keeps = self.engine.capabilities().keeps_limits;
+        self.state.apply(Input::Engine(listed, keeps));
         self.scheduler.renew();
         self.commit(Vec::new()).await
     }
@@ -247,7 +247,7 @@ impl Dispatcher {
         self.state.begin(self.line.moment());
         // A look that has no news wakes nobody, and yet it is the last one.
         let idle = self.inbox.idle.borrow().clone();
-        if idle != self.state.idle {
+        if idle != *self.state.idle() {
             self.state.apply(Input::Idle(idle));
         }
         let mut answers = Vec::new();
@@ -283,7 +283,7 @@ impl Dispatcher {
             Outcome::Failed => {
                 tracing::error!("the scheduler failed; finding out on what");
                 self.failures += 1;
-                self.scheduler.replace(self.state.cluster.replica());
+                self.scheduler.replace(self.state.replica());
                 let question = self.question();
                 self.scheduler.ask(Order::FindCulprits(question));
             }
@@ -301,14 +301,14 @@ impl Dispatcher {
         let pools = self.state.placements(self.policy.placement);
         if self.policy.pools != pools {
             Arc::make_mut(&mut self.policy).pools = pools;
-            self.state.cluster.renew();
+            self.state.decide_again();
         }
         let before = self.shared.view.load_full();
         let batch = self.state.finish(&before);
         if !batch.changes.is_empty()
             && let Err(error) = self.write(&batch.changes).await
         {
-            let error = Error::from(error);
+            let error = stored(error);
             refuse(answers, &error);
             return Err(error);
         }
@@ -321,9 +321,10 @@ impl Dispatcher {
     }
 
     fn show(&mut self, batch: Batch, answers: Vec<Pending>) {
+        batch.notes.into_iter().for_each(log);
         self.shared.metrics.count(batch.tally);
-        self.halted = self.state.halted;
-        self.gpus_told = self.state.gpus_seen.clone();
+        self.halted = self.state.is_halted();
+        self.gpus_told = self.state.gpus_seen().clone();
         let view = Arc::new(batch.view);
         self.shared.view.store(view.clone());
         self.shared.feed.view_published();
@@ -358,7 +359,7 @@ impl Dispatcher {
                 answer_to(reply, Ok(answer(&subject, &view, &deleted).unwrap_or(before)));
             }
         }
-        if self.state.halted && !self.state.anything_held() {
+        if self.state.is_halted() && !self.state.anything_held() {
             for reply in self.draining.drain(..) {
                 answer_to(reply, Ok(Answer::Done));
             }
@@ -368,12 +369,12 @@ impl Dispatcher {
     /// Has the scheduler follow what changed, and decide if it is to.
     fn ask_scheduler(&mut self, ops: Vec<Op>, decides: bool) {
         if self.scheduler.is_renewed {
-            self.scheduler.replace(self.state.cluster.replica());
+            self.scheduler.replace(self.state.replica());
         } else if !ops.is_empty() {
             self.scheduler.ask(Order::Follow(ops));
         }
         if decides {
-            if std::mem::take(&mut self.state.retells) {
+            if self.state.take_retells() {
                 self.scheduler.ask(Order::Forget);
             }
             let question = self.question();
@@ -411,14 +412,21 @@ impl Dispatcher {
         let (executor, told) = Executor::new(engine, line, completion, metrics);
         self.executor = executor;
         self.told = told;
-        let snapshot = self.store.load().await?;
+        let snapshot = self.store.load().await.map_err(stored)?;
         let (nodes, gpus) = (&self.nodes, &self.gpus_told);
         let dated = self.line.settle(snapshot.clock);
         let mut state = State::recover(snapshot, nodes, gpus, self.policy.usage, dated)?;
-        state.keep_aside(std::mem::take(&mut self.state.aside));
+        state.take_over(&mut self.state, self.halted);
         self.state = state;
-        self.state.halted = self.halted;
         self.reconcile().await
+    }
+}
+
+fn log(note: Note) {
+    match note {
+        Note::Error(text) => tracing::error!("{text}"),
+        Note::Warning(text) => tracing::warn!("{text}"),
+        Note::Debug(text) => tracing::debug!("{text}"),
     }
 }
 

@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::gang::PortsWanted;
 use crate::metrics::{Metrics, Verb};
 use crate::secrets::Completion;
-use crate::state::{Action, Input};
 use crate::time::Line;
+use orchestrator::PortsWanted;
+use orchestrator::{Action, Input};
 
 /// Longest wait between two tries to stop a run.
 const STOP_RETRY_MS_MAX: u64 = 60_000;

@@ -11,18 +11,19 @@ use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::Readiness;
-use crate::command::{Command, Record, Wanted};
 use crate::feed::Feed;
 use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
 use crate::metrics::Metrics;
 use crate::node_access::NodeAccess;
-use crate::objects::{Edit, NewObject, Object};
-use crate::update::WorkloadChange;
-use crate::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
+use crate::wanted::wanted;
 use crate::{
-    ClusterInfo, Error, EventFilter, OrgChange, PoolChange, PoolSpec, WorkloadSpec, persist,
+    ClusterInfo, Error, EventFilter, OrgChange, PoolChange, PoolSpec, WorkloadSpec, stored,
 };
+use orchestrator::WorkloadChange;
+use orchestrator::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
+use orchestrator::{Command, Record};
+use orchestrator::{Edit, NewObject, Object};
 
 /// What a request came to.
 #[derive(Debug, Clone)]
@@ -239,7 +240,7 @@ impl Handle {
         project_id: u64,
         spec: WorkloadSpec,
     ) -> Result<Arc<WorkloadView>, Error> {
-        let wanted = Wanted::on(&*self.shared.engine, spec);
+        let wanted = wanted(&*self.shared.engine, spec);
         self.workload(Command::Submit { project_id, wanted }).await
     }
 
@@ -293,7 +294,7 @@ impl Handle {
         from: Uuid,
         spec: WorkloadSpec,
     ) -> Result<Arc<WorkloadView>, Error> {
-        let (by, wanted) = (by.to_owned(), Wanted::on(&*self.shared.engine, spec));
+        let (by, wanted) = (by.to_owned(), wanted(&*self.shared.engine, spec));
         self.workload(Command::UpdateInference { by, id, from, wanted }).await
     }
 
@@ -456,8 +457,8 @@ impl Handle {
     /// # Errors
     /// The state cannot be read.
     pub async fn events(&self, filter: EventFilter) -> Result<Vec<Event>, Error> {
-        let rows = self.shared.store.events(&filter).await?;
-        Ok(rows.into_iter().map(persist::event_from_row).collect())
+        let rows = self.shared.store.events(&filter).await.map_err(stored)?;
+        Ok(rows.into_iter().map(orchestrator::event_from_row).collect())
     }
 
     /// Reads the audit log, the newest rows first, with their numbers.
@@ -465,7 +466,7 @@ impl Handle {
     /// # Errors
     /// The state cannot be read.
     pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<(u64, AuditRow)>, Error> {
-        Ok(self.shared.store.audit_log(filter).await?)
+        self.shared.store.audit_log(filter).await.map_err(stored)
     }
 
     /// How many rows of the audit log there are, whichever page of them is asked for.
@@ -473,7 +474,7 @@ impl Handle {
     /// # Errors
     /// The state cannot be read.
     pub async fn audit_count(&self, filter: &AuditFilter) -> Result<u64, Error> {
-        Ok(self.shared.store.audit_count(filter).await?)
+        self.shared.store.audit_count(filter).await.map_err(stored)
     }
 
     /// What was held of GPUs from `from` until `until`, exactly, and what was measured and used in the
@@ -486,7 +487,7 @@ impl Handle {
         from: units::Instant,
         until: units::Instant,
     ) -> Result<Vec<records::LedgerRow>, Error> {
-        Ok(self.shared.store.ledger(from, until).await?)
+        self.shared.store.ledger(from, until).await.map_err(stored)
     }
 
     /// What was held and used when it was last measured.
@@ -512,7 +513,7 @@ impl Handle {
         spacing_ms: u64,
         now: units::Instant,
     ) -> Result<Vec<(units::Instant, Values)>, Error> {
-        Ok(meter::read(&self.shared.store, subject, span, spacing_ms, now).await?)
+        meter::read(&self.shared.store, subject, span, spacing_ms, now).await.map_err(stored)
     }
 
     /// Every event from now on, after it is on disk. A receiver that falls behind is told so and

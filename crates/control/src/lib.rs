@@ -11,66 +11,29 @@
 //! workloads, restart and recovery. Refuses to know: how scheduling is decided (`sched`), how a
 //! pod is run (`engine`), who may ask (`auth`), and the shapes on the wire (`api`).
 
-mod admission;
-mod command;
-mod commands;
-mod config_maps;
+mod culprits;
 mod decider;
 mod dispatcher;
-mod ending;
-mod error;
 mod executor;
-mod expiry;
 pub mod feed;
-mod gang;
+mod gpu_watch;
 mod handle;
-mod health;
-mod ledger;
-mod lifecycle;
-mod limits;
 mod looking;
 mod meter;
 mod metrics;
 mod node_access;
-mod node_constraints;
-mod objects;
-mod observe;
 mod options;
-mod org;
 mod past;
-mod persist;
-mod phases;
-mod places;
-mod planned;
-mod pools;
-mod primary;
-mod publish;
-mod reasons;
-mod recover;
-mod redate;
 mod retention;
-mod revisions;
 mod runs;
 mod secrets;
 mod service;
-mod set_aside;
-mod shared_map;
-mod state;
-#[cfg(test)]
-mod texts;
 mod time;
-mod topologies;
-mod update;
-mod usage;
-pub mod view;
-mod volumes;
+mod wanted;
 
-pub use command::{OrgChange, Readiness};
-pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
+pub use culprits::DecisionFault;
 pub use engine::RunKey;
-pub use error::Error;
 pub use handle::Handle;
-pub use health::Trouble;
 pub use looking::SchedulingState;
 pub use meter::{Look, Requests, Subject, Traffic, Values, of};
 pub use metrics::Metrics;
@@ -79,20 +42,18 @@ pub use model::{
     is_host,
 };
 pub use node_access::NodeAccess;
-pub use node_constraints::node_constraints;
-pub use objects::{
-    Edit, NAMES, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf, check_name,
+pub use options::{ClusterInfo, Options, Unseal};
+pub use orchestrator::{
+    CONFIG_MAP_BYTES_MAX, DEPARTMENT_DEFAULT, Edit, Error, FAILED, NAMES, NOT_READY, NewId,
+    NewObject, NodeGpu, NodeSpec, Object, Objects, OrgChange, POOL_DEFAULT_ID, PoolChange,
+    PoolSettings, PoolSpec, Readiness, SECRETS, Scope, SharedMap, Shelf, TOPOLOGY, Trouble, VOLUME,
+    VOLUME_ENDING, WorkloadChange, bytes_of, check_config_map, check_label, check_name, levels_of,
+    new_topology, node_constraints, texts_of, view, volume_name,
 };
-pub use options::{ClusterInfo, NodeGpu, NodeSpec, Options, Unseal};
-pub use org::DEPARTMENT_DEFAULT;
-pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
-pub use reasons::{FAILED, NOT_READY};
 pub use records::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};
 pub use retention::Kept;
 pub use runs::Log;
 pub use service::Service;
-pub use set_aside::DecisionFault;
-pub use shared_map::SharedMap;
 pub use spec::{
     Audience, Bucket, CONFIG_MAP, CleanPods, Container, ExposedUrl, Framework, GpuSpec,
     HOME_FOLDER, Limits, MASTER, Metric, Mount, MountSource, Near, Place, PodSet, PodSpec, Port,
@@ -101,6 +62,11 @@ pub use spec::{
     Together, TopologyUse, User, WORKER, WorkloadSpec,
 };
 pub use time::{Clock, SystemClock};
-pub use topologies::{TOPOLOGY, levels_of, new_topology};
-pub use update::WorkloadChange;
-pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};
+
+/// What a failure of the database is to whoever asked for something.
+pub(crate) fn stored(error: store::Error) -> Error {
+    match error {
+        store::Error::Row { .. } => Error::Internal { message: error.to_string() },
+        _ => Error::Unavailable { message: error.to_string() },
+    }
+}

@@ -4,8 +4,9 @@
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::command::Wanted;
+use crate::wanted::wanted;
 use crate::{Error, Handle, WorkloadSpec};
+use orchestrator::Wanted;
 
 /// What the scheduler sees at one moment, between two decisions.
 #[derive(Debug, Clone)]
@@ -54,7 +55,7 @@ impl Handle {
         spec: WorkloadSpec,
     ) -> Result<WorkloadSpec, Error> {
         let (to, settled) = oneshot::channel();
-        let wanted = Wanted::on(&*self.shared.engine, spec);
+        let wanted = wanted(&*self.shared.engine, spec);
         let look = Look::Submission { project_id, wanted, to };
         self.looks.send(look).await.map_err(|_| Error::stopping())?;
         settled.await.map_err(|_| Error::stopping())?

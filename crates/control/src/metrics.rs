@@ -2,7 +2,6 @@
 //! buckets. What happened to workloads is counted when it has been committed. Labels hold words of
 //! fixed lists only, so the number of series is bounded. Refuses to know: who reads them.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::time::Instant;
 
@@ -11,10 +10,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
-use uuid::Uuid;
 
-use crate::state::Workload;
-use crate::view::{Phase, WorkloadKind};
+use orchestrator::Tally;
+use spec::WorkloadKind;
 
 /// Upper bounds of the time of a decision or a transaction, in seconds.
 const SHORT_SECONDS: [f64; 11] =
@@ -112,40 +110,6 @@ struct ByResult {
 struct ByCause {
     cause: &'static str,
     kind: &'static str,
-}
-
-/// What happened to workloads in a batch. It counts once the batch is committed.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    /// The kinds of those that were accepted.
-    pub(crate) submitted: Vec<WorkloadKind>,
-    /// Those that run for the first time: their kinds, and for how long they waited.
-    pub(crate) started: Vec<(WorkloadKind, u64)>,
-    /// Those that ended: their kinds, and whether they failed.
-    pub(crate) ended: Vec<(WorkloadKind, bool)>,
-    /// Those that were evicted, with their kinds and the codes of the causes. However many of its
-    /// pods were, a workload is evicted once.
-    pub(crate) evicted: BTreeSet<(Uuid, WorkloadKind, &'static str)>,
-}
-
-impl Tally {
-    /// A workload came from one phase into another. Revisions are parts of their inference.
-    pub(crate) fn note_phase(&mut self, workload: &Workload, before: Phase) {
-        let kind = workload.spec.kind;
-        match workload.phase {
-            _ if workload.spec.revision.is_some() => {}
-            Phase::Completed => self.ended.push((kind, false)),
-            Phase::Failed => self.ended.push((kind, true)),
-            Phase::Running | Phase::Degraded
-                if matches!(before, Phase::Pending | Phase::Initializing | Phase::Resuming)
-                    && workload.ran_ms == 0
-                    && workload.restarts == 0 =>
-            {
-                self.started.push((kind, workload.waited_ms));
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Counters and histograms. Clones share them.

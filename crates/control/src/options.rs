@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::HOST_LABEL;
+use orchestrator::NodeSpec;
 use units::Instant;
 use uuid::Uuid;
 
@@ -41,46 +41,6 @@ pub struct Options {
 
 /// Opens the sealed values of an object, `<kind>/<id>`: each by its name, or why it cannot be done.
 pub type Unseal = Arc<dyn Fn(&str, &str) -> Result<BTreeMap<String, String>, String> + Send + Sync>;
-
-/// A machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeSpec {
-    /// Name, unique.
-    pub name: String,
-    /// Product name of its GPUs, or `simulated`.
-    pub gpu_type: String,
-    /// Whether its GPUs exist only in the books.
-    pub simulated: bool,
-    /// Its GPUs, in their order.
-    pub gpus: Vec<NodeGpu>,
-    /// Allocatable thousandths of cores.
-    pub cpu_millis: u64,
-    /// Allocatable bytes of main memory.
-    pub memory_bytes: u64,
-    /// Labels.
-    pub labels: BTreeMap<String, String>,
-}
-
-impl NodeSpec {
-    /// Its labels, those that were given to it, and the one that every node has in Kubernetes: its name.
-    pub(crate) fn labels_with(&self, given: BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let mut labels = self.labels.clone();
-        labels.extend(given);
-        labels.insert(HOST_LABEL.to_owned(), self.name.clone());
-        labels
-    }
-}
-
-/// A GPU of a machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeGpu {
-    /// What the driver calls it.
-    pub uuid: String,
-    /// Its memory in bytes.
-    pub memory_bytes: u64,
-    /// Why it does not work, if that was so when the server began. It is not looked at again.
-    pub fault: Option<String>,
-}
 
 /// The cluster, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]

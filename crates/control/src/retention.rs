@@ -5,7 +5,7 @@ use records::{AuditDetail, AuditRow, Change, Log};
 use store::Store;
 use units::Instant;
 
-use crate::org::SYSTEM;
+use orchestrator::SYSTEM;
 
 /// Rows that are forgotten in one transaction.
 const AT_ONCE: u32 = 1000;

@@ -8,8 +8,8 @@ use futures_util::stream::BoxStream;
 use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
 
-use crate::view::{PodState, PodView};
 use crate::{Error, Handle};
+use orchestrator::view::{PodState, PodView};
 
 /// Output of a run, or a part of it.
 pub struct Log {

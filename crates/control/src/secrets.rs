@@ -9,10 +9,10 @@ use std::sync::Arc;
 use engine::{Bucket, Login, MountSource, RegistryLogin, Repository, RunSpec, Secret, SecretPlace};
 
 use crate::NodeAccess;
-use crate::config_maps::texts_of;
-use crate::objects::{Object, SECRETS};
 use crate::options::Unseal;
-use crate::state::{Sealed, Start};
+use orchestrator::texts_of;
+use orchestrator::{Object, SECRETS};
+use orchestrator::{Sealed, Start};
 use spec::{SecretTo, SecretUse};
 
 /// The user of a registry whose credential is a key alone.

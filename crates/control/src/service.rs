@@ -9,13 +9,14 @@ use tokio::task::JoinSet;
 
 use crate::dispatcher::{Dispatcher, Inbox};
 use crate::feed::Feed;
+use crate::gpu_watch::Watch;
 use crate::handle::Shared;
-use crate::health::{Troubles, Watch};
-use crate::meter::{IdleSince, Look, Meter, Traffic};
+use crate::meter::{Look, Meter, Traffic};
 use crate::metrics::Metrics;
 use crate::time::Line;
-use crate::view::View;
-use crate::{ClusterInfo, Error, Handle, Options, recover};
+use crate::{ClusterInfo, Error, Handle, Options, stored};
+use orchestrator::view::View;
+use orchestrator::{IdleSince, Troubles, check_nodes};
 
 /// Requests that may wait for the dispatcher; more wait with their senders.
 const REQUESTS_WAITING_MAX: usize = 1024;
@@ -45,9 +46,9 @@ impl Service {
     /// # Errors
     /// The state cannot be read or written, or the engine cannot say what exists.
     pub async fn open(options: Options) -> Result<(Self, Handle), Error> {
-        let snapshot = options.store.load().await?;
+        let snapshot = options.store.load().await.map_err(stored)?;
         if !options.replaces_nodes {
-            recover::check_nodes(&snapshot, &options.nodes)?;
+            check_nodes(&snapshot, &options.nodes)?;
         }
         let cluster = ClusterInfo {
             uuid: snapshot.cluster.uuid,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
+use orchestrator::{Moment, Settled, Step};
 use records::ClockRow;
 use units::Instant;
 use uuid::Uuid;
@@ -72,47 +73,6 @@ pub(crate) struct Line {
     ahead_ms: AtomicI64,
     /// All steps that it followed, together.
     stepped_ms: AtomicI64,
-}
-
-/// The wall clock was set: what was `before` until then is later, or earlier, by `ms` from then on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
-    pub(crate) before: Instant,
-    pub(crate) ms: i64,
-}
-
-impl Step {
-    /// What a moment that is counted from is called since. One that had not come before the step was
-    /// written when the clock was wrong in another way, and stays.
-    pub(crate) fn since(self, at: Instant) -> Instant {
-        if at <= self.before { self.due(at) } else { at }
-    }
-
-    /// What a moment that is waited for is called since.
-    pub(crate) const fn due(self, at: Instant) -> Instant {
-        Instant(at.0.saturating_add_signed(self.ms))
-    }
-}
-
-/// What the state gets of the world with each batch: it reads no clock and draws no ids itself.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
-    /// Now, on the line of time.
-    pub(crate) now: Instant,
-    /// What the wall clock says.
-    pub(crate) clock: Instant,
-    /// The first of the ids for what is made; a UUID of version 7.
-    pub(crate) seed: Uuid,
-}
-
-/// The line of time as it is set when the state is built.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Settled {
-    /// What is to be kept of it with the state.
-    pub(crate) clock: ClockRow,
-    /// The step that what was kept has to be dated anew for.
-    pub(crate) step: Option<Step>,
-    pub(crate) at: Moment,
 }
 
 impl Line {

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 32] = [
+const MAY_USE: [(&str, &[&str]); 33] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -28,7 +28,11 @@ const MAY_USE: [(&str, &[&str]); 32] = [
     ("engine-local", &["units", "model", "gpu", "engine"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
-    ("control", &["units", "spec", "records", "model", "sched", "gpu", "store", "engine"]),
+    ("orchestrator", &["units", "spec", "records", "model", "sched"]),
+    (
+        "control",
+        &["units", "spec", "records", "model", "sched", "orchestrator", "gpu", "store", "engine"],
+    ),
     ("auth", &["units", "records", "store"]),
     ("oidc", &["units"]),
     ("http-kit", &["units", "api-types"]),

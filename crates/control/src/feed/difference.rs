@@ -8,12 +8,12 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::key::{Key, Place};
-use crate::objects::{Object, Scope};
-use crate::shared_map::SharedMap;
-use crate::topologies::TOPOLOGY;
-use crate::view::{
+use orchestrator::SharedMap;
+use orchestrator::TOPOLOGY;
+use orchestrator::view::{
     NodeView, OrgUnit, PodState, PodView, PoolView, ProjectView, View, WorkloadView,
 };
+use orchestrator::{Object, Scope};
 
 /// The stored kind of the name of the cluster.
 const CLUSTER: &str = "cluster";

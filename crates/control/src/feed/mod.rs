@@ -25,8 +25,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
 use crate::handle::{Handle, Shared};
-use crate::view::View;
 use index::{Index, Texts};
+use orchestrator::view::View;
 
 pub use index::{Entry, Read};
 pub use key::{Key, Place};

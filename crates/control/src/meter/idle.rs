@@ -13,17 +13,8 @@ use units::Instant;
 use uuid::Uuid;
 
 use super::look::{Look, Subject, of, placed};
-use crate::time::Step;
-use crate::view::{PodState, PodView, View};
-
-/// Since when workloads have been idle, as of the last look.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct IdleSince {
-    /// When that look was.
-    pub(crate) looked_at: Instant,
-    /// Since when, by workload; those that have no limit are left out.
-    pub(crate) since: Arc<BTreeMap<Uuid, Instant>>,
-}
+use orchestrator::view::{PodState, PodView, View};
+use orchestrator::{IdleSince, Step};
 
 pub(super) struct Idle {
     since: BTreeMap<Uuid, Instant>,

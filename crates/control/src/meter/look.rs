@@ -10,8 +10,8 @@ use units::{GPU_MILLIS, Instant, Resources};
 use uuid::Uuid;
 
 use super::Rates;
-use crate::options::NodeSpec;
-use crate::view::{
+use orchestrator::NodeSpec;
+use orchestrator::view::{
     OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, Share, View, WorkloadKind, WorkloadView,
 };
 use spec::WorkloadSpec;

@@ -17,25 +17,23 @@ use records::{Change, SampleRow};
 use tokio::sync::watch;
 use units::Instant;
 
-pub(crate) use idle::IdleSince;
 pub use look::{Look, Subject, Values, of};
 pub(crate) use tiers::read;
 pub use traffic::{Requests, Traffic};
 
+use crate::gpu_watch::ANSWER_WAIT_MS;
 use crate::handle::Shared;
-use crate::health::ANSWER_WAIT_MS;
 use crate::metrics::{Purpose, Verb};
-use crate::options::NodeSpec;
 use crate::past;
 use crate::retention::{Kept, Retention};
-use crate::time::{Line, Step};
-use crate::view::View;
+use crate::time::Line;
 use idle::Idle;
+use orchestrator::NodeSpec;
+use orchestrator::view::View;
+use orchestrator::{IdleSince, LOOK_EVERY_MS, Step};
 use tiers::Tiers;
 use traffic::Flow;
 
-/// Time between two looks.
-pub(crate) const LOOK_EVERY_MS: u64 = 15_000;
 /// Samples in a transaction, so that decisions do not wait for long.
 const WRITTEN_AT_ONCE: usize = 500;
 /// How long nothing is forgotten after the clock was set: time to set it right.

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use records::GpuUseRow;
 use units::Instant;
 
-use super::LOOK_EVERY_MS;
 use super::look::{Look, Subject, by_name, of};
-use crate::options::NodeSpec;
-use crate::view::View;
+use orchestrator::LOOK_EVERY_MS;
+use orchestrator::NodeSpec;
+use orchestrator::view::View;
 
 /// How long the ledger is kept: 400 days, a year and a month.
 pub(super) const KEPT_MS: u64 = 400 * 86_400_000;

@@ -1,0 +1,20 @@
+//! What the engine says of a submission, asked before it is queued: the engine may look at the machine.
+
+use engine::Engine;
+use orchestrator::{Error, Wanted, without_place};
+use spec::WorkloadSpec;
+
+/// A specification, and whether the engine could run it.
+pub(crate) fn wanted(engine: &dyn Engine, spec: WorkloadSpec) -> Box<Wanted> {
+    let runs = runs_on(engine, &spec);
+    Box::new(Wanted { spec, runs })
+}
+
+fn runs_on(engine: &dyn Engine, spec: &WorkloadSpec) -> Result<(), Error> {
+    spec.sets().try_for_each(|set| {
+        engine.check(&without_place(spec, set)).map_err(|error| match error {
+            engine::Error::NotHere { field, .. } => Error::invalid(field, error.to_string()),
+            _ => Error::invalid("image", error.to_string()),
+        })
+    })
+}

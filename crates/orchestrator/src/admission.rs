@@ -1,0 +1,160 @@
+//! What may be asked for. Owns: the check of every value, with the one text that names the field
+//! and says what is allowed. What is well-formed but does not fit any machine is accepted: it
+//! waits, and says why.
+
+use std::collections::BTreeMap;
+
+use spec::{RunKey, RunSpec};
+use units::{Kind, Resources};
+use uuid::Uuid;
+
+use crate::Error;
+use spec::WorkloadSpec;
+use spec::{
+    CPU_MILLIS_MAX, DEVICES_MAX, MEMORY_BYTES_MAX, PodSet, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX, Share,
+};
+
+/// Most departments or projects.
+const ORG_UNITS_MAX: usize = 10_000;
+/// The accounts are sums over all workloads and all projects. A sum at the end of 64 bits would
+/// stop there, and go below zero when its parts are taken out again: the workloads of a department
+/// ask for no more than this.
+const ASKED_MAX: u64 = u64::MAX / 2;
+const _: () = {
+    assert!(MEMORY_BYTES_MAX < ASKED_MAX);
+    assert!(CPU_MILLIS_MAX < ASKED_MAX);
+    assert!(DEVICES_MAX as u64 * units::GPU_MILLIS < ASKED_MAX);
+    assert!(QUOTA_MILLIS_MAX.checked_mul(ORG_UNITS_MAX as u64).is_some());
+    assert!(QUOTA_BYTES_MAX.checked_mul(ORG_UNITS_MAX as u64).is_some());
+};
+/// Longest description, in bytes.
+const DESCRIPTION_BYTES_MAX: usize = 4096;
+
+/// Checks that one more department or project may come beside so many.
+pub(crate) fn one_more(what: &str, count: usize) -> Result<(), Error> {
+    if count < ORG_UNITS_MAX {
+        return Ok(());
+    }
+    Err(Error::conflict(format!(
+        "there are {count} {what}, and no more than {ORG_UNITS_MAX} are allowed; delete some that \
+         are not used"
+    )))
+}
+
+/// The first name that comes twice.
+pub(crate) fn twice(names: &[String]) -> Option<&String> {
+    let again = (1..).zip(names).find(|(next, name)| names[*next..].contains(name));
+    again.map(|(_, name)| name)
+}
+
+/// The first few of some names, for a message.
+pub(crate) fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 3;
+    let mut some: Vec<_> = names.take(SHOWN + 1).collect();
+    if let Some(more) = some.get_mut(SHOWN) {
+        *more = "…";
+    }
+    some.join(", ")
+}
+
+/// Checks that one more workload can be counted beside those that ask for so much together.
+pub(crate) fn countable(asked: Resources) -> Result<(), Error> {
+    match Kind::ALL.into_iter().find(|&kind| asked[kind] >= ASKED_MAX) {
+        None => Ok(()),
+        Some(kind) => Err(Error::conflict(format!(
+            "the workloads of the department ask for {} together, which is as much as can be \
+             counted; delete some, or submit to a project of another department",
+            match kind {
+                Kind::Gpu => format!("{} GPUs", units::format_millis(asked[kind])),
+                Kind::Cpu => format!("{} cores", units::format_millis(asked[kind])),
+                Kind::Memory => format!("{} of memory", units::format_bytes(asked[kind])),
+            }
+        ))),
+    }
+}
+
+/// Checks the values of a project or a department.
+pub(crate) fn org_unit(
+    name: &str,
+    description: &str,
+    mut shares: impl Iterator<Item = Share>,
+) -> Result<(), Error> {
+    units::check_name(name).map_err(|error| Error::invalid("name", error.to_string()))?;
+    let ensure = |ok: bool, field, text: String| {
+        if ok { Ok(()) } else { Err(Error::invalid(field, text)) }
+    };
+    ensure(
+        description.len() <= DESCRIPTION_BYTES_MAX,
+        "description",
+        format!("the description is longer than the {DESCRIPTION_BYTES_MAX} bytes allowed"),
+    )?;
+    Ok(shares.try_for_each(|given| spec::check_share(&given))?)
+}
+
+/// The specification as the engine would get it, without a place.
+pub fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
+    let pod = &set.pod;
+    RunSpec {
+        key: RunKey { pod: Uuid::nil(), generation: 1 },
+        pod_name: spec.name.clone(),
+        workload_name: spec.name.clone(),
+        workload_id: Uuid::nil(),
+        project_name: String::new(),
+        submitted_by: spec.submitted_by.clone(),
+        submitter_id: spec.submitter_id.clone(),
+        pod_index: 0,
+        node_name: String::new(),
+        devices: Vec::new(),
+        image: pod.image.clone(),
+        command: pod.command.clone(),
+        args: pod.args.clone(),
+        env: pod.env.clone(),
+        secrets: Vec::new(),
+        working_dir: pod.working_dir.clone().map(Into::into),
+        grace_ms: pod.grace_ms,
+        cpu_millis: pod.cpu_millis,
+        memory_bytes: pod.memory_bytes,
+        gang: None,
+        stdin: pod.stdin,
+        tty: pod.tty,
+        container: pod.container.clone(),
+        registry: None,
+    }
+}
+
+/// Checks that a name is free among the living workloads of a project.
+pub(crate) fn name_is_free(
+    names: &BTreeMap<String, Uuid>,
+    name: &str,
+    project: &str,
+    being_deleted: impl Fn(Uuid) -> bool,
+) -> Result<(), Error> {
+    let Some(&id) = names.get(name) else { return Ok(()) };
+    Err(Error::conflict(if being_deleted(id) {
+        format!(
+            "workload `{name}` of project `{project}` is still being deleted; \
+             try again when `runai list` no longer shows it, or choose another name"
+        )
+    } else {
+        format!(
+            "workload `{name}` already exists in project `{project}`; \
+             delete it first with `runai delete {name} -p {project}`, or choose another name"
+        )
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_an_end_to_how_many_there_can_be() {
+        let asked = |memory_bytes| Resources { memory_bytes, ..Resources::ZERO };
+        assert!(countable(asked(ASKED_MAX - 1)).is_ok());
+        let full = countable(asked(ASKED_MAX)).unwrap_err().to_string();
+        assert!(full.contains("delete some"), "{full}");
+        assert!(one_more("projects", ORG_UNITS_MAX - 1).is_ok());
+        let full = one_more("projects", ORG_UNITS_MAX).unwrap_err().to_string();
+        assert!(full.contains("10000") && full.contains("delete"), "{full}");
+    }
+}

@@ -1,0 +1,165 @@
+//! What can be asked of the dispatcher. Owns: the shape of requests after authentication and
+//! conversion from the wire. Validation of values happens in `admission`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::Error;
+use crate::objects::{Edited, NewObject, Object};
+use crate::pools::{PoolChange, PoolSpec};
+use crate::update::WorkloadChange;
+use spec::{NodeTypes, Rules, ShareChange, WorkloadSpec};
+
+/// What to change of a project or a department, or how one begins. What is left out keeps the value it
+/// has when the change is made, so that two changes of different values at once both count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OrgChange {
+    /// Name.
+    pub name: Option<String>,
+    /// Free text.
+    pub description: Option<String>,
+    /// Quota, limit, weight in node pools, by their ids.
+    pub shares: BTreeMap<String, ShareChange>,
+    /// Whether nothing is kept of the shares it was given before.
+    pub shares_anew: bool,
+    /// How long workloads may run: all rules anew.
+    pub rules: Option<Rules>,
+    /// Names of the node pools of workloads that name none, the best first: all anew.
+    pub default_pools: Option<Vec<String>>,
+    /// Which nodes workloads may go to: all anew.
+    pub node_types: Option<NodeTypes>,
+}
+
+/// A specification, and whether the engine could run it.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// What is asked for.
+    pub spec: WorkloadSpec,
+    /// What the engine says of it.
+    pub runs: Result<(), Error>,
+}
+
+/// Whether a run of a replica is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readiness {
+    /// The pod.
+    pub pod: Uuid,
+    /// Which run of it.
+    pub generation: u32,
+    /// Why it is not ready; none: it is.
+    pub fault: Option<String>,
+}
+
+/// Something that is asked for, by whom.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each is documented where it is asked for, in the handle")]
+pub enum Command {
+    CreateDepartment { by: String, spec: OrgChange },
+    UpdateDepartment { by: String, id: u64, change: OrgChange },
+    DeleteDepartment { by: String, id: u64 },
+    CreateProject { by: String, department_id: u64, spec: OrgChange },
+    UpdateProject { by: String, id: u64, change: OrgChange },
+    DeleteProject { by: String, id: u64 },
+    Submit { project_id: u64, wanted: Box<Wanted> },
+    Delete { by: String, id: Uuid },
+    Suspend { by: String, id: Uuid },
+    Resume { by: String, id: Uuid },
+    UpdateWorkload { by: String, id: Uuid, change: Box<WorkloadChange> },
+    UpdateInference { by: String, id: Uuid, from: Uuid, wanted: Box<Wanted> },
+    Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
+    Retire { revision: Uuid },
+    GiveUp { revision: Uuid, why: String },
+    NoteReady(Vec<Readiness>),
+    CreatePool { by: String, spec: PoolSpec },
+    UpdatePool { by: String, id: String, change: PoolChange },
+    DeletePool { by: String, id: String },
+    LabelNode { by: String, node: String, labels: BTreeMap<String, String> },
+    FailGpu { by: String, node: String, gpu: u32 },
+    HealGpu { by: String, node: String, gpu: u32 },
+    StopEverything { by: String },
+    CreateObject { by: String, new: NewObject },
+    UpdateObject { by: String, kind: &'static str, id: String, edited: Box<Edited> },
+    DeleteObject { by: String, kind: &'static str, id: String },
+    Record(Record),
+}
+
+impl Command {
+    /// Id of what is changed, if it is there already.
+    pub(crate) fn target_id(&self) -> Option<String> {
+        match self {
+            Self::UpdateDepartment { id, .. }
+            | Self::DeleteDepartment { id, .. }
+            | Self::UpdateProject { id, .. }
+            | Self::DeleteProject { id, .. } => Some(id.to_string()),
+            Self::Delete { id, .. }
+            | Self::Suspend { id, .. }
+            | Self::Resume { id, .. }
+            | Self::UpdateWorkload { id, .. }
+            | Self::UpdateInference { id, .. } => Some(id.to_string()),
+            Self::UpdatePool { id, .. }
+            | Self::DeletePool { id, .. }
+            | Self::UpdateObject { id, .. }
+            | Self::DeleteObject { id, .. } => Some(id.clone()),
+            Self::LabelNode { node, .. }
+            | Self::FailGpu { node, .. }
+            | Self::HealGpu { node, .. } => Some(node.clone()),
+            Self::CreateDepartment { .. }
+            | Self::CreateProject { .. }
+            | Self::Submit { .. }
+            | Self::CreatePool { .. }
+            | Self::CreateObject { .. }
+            | Self::Scale { .. }
+            | Self::Retire { .. }
+            | Self::GiveUp { .. }
+            | Self::NoteReady(_)
+            | Self::StopEverything { .. }
+            | Self::Record(_) => None,
+        }
+    }
+}
+
+impl Subject {
+    /// Its id, if it has one.
+    pub(crate) fn id(&self) -> Option<String> {
+        match self {
+            Self::Department(id) | Self::Project(id) => Some(id.to_string()),
+            Self::Workload(id) => Some(id.to_string()),
+            Self::Object(object) => Some(object.id.clone()),
+            Self::Nothing | Self::Outdated | Self::Drain => None,
+        }
+    }
+}
+
+/// Something that was refused before it became a command.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Who asked.
+    pub who: String,
+    /// For what.
+    pub what: String,
+    /// About what.
+    pub target: String,
+    /// Why it was refused.
+    pub result: String,
+}
+
+/// What a request was about, so that its newest view can be handed back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A department.
+    Department(u64),
+    /// A project.
+    Project(u64),
+    /// A workload.
+    Workload(Uuid),
+    /// An object, as it is now.
+    Object(Arc<Object>),
+    /// Nothing that has a view.
+    Nothing,
+    /// The change of an object was made to what it no longer is.
+    Outdated,
+    /// Everything is being stopped; answered when it is.
+    Drain,
+}

@@ -1,0 +1,106 @@
+//! What comes of inputs: rows to write, events to tell, actions for the engine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::QueueId;
+use records::Change;
+use spec::{RunKey, RunSpec, SecretUse};
+use uuid::Uuid;
+
+use crate::gang::PortsWanted;
+use crate::objects::Object;
+use crate::pools;
+use crate::state::Workload;
+use crate::tally::Tally;
+use crate::view::Event;
+
+/// A run to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// What to run, without its secrets.
+    pub spec: RunSpec,
+    /// The secrets, still sealed.
+    pub sealed: Vec<Sealed>,
+}
+
+/// A value that is still sealed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    /// Who gets it, and what it is called.
+    pub of: SecretUse,
+    /// What keeps it, as it is now; none if that is gone.
+    pub keeper: Option<Arc<Object>>,
+}
+
+/// Something to ask of the engine once the batch is on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// A run begins.
+    Start(Box<Start>),
+    /// A run ends, after so many milliseconds at most.
+    Stop(RunKey, u64),
+    /// What a run has left is removed.
+    Remove(RunKey),
+    /// The pod will not run again.
+    Forget(Uuid),
+    /// A volume ends with all that is in it.
+    RemoveVolume(String),
+    /// Free ports are looked for.
+    FindPorts(PortsWanted),
+}
+
+/// What the present batch has to write, say and do.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// Changes whose order matters: they are written first, as they came.
+    pub(crate) changes: Vec<Change>,
+    /// Workloads to write and to show anew.
+    pub(crate) workloads: BTreeSet<Uuid>,
+    /// Workloads to show anew; nothing of them that is stored has changed.
+    pub(crate) shown: BTreeSet<Uuid>,
+    /// The state is a new one: nothing shown before counts.
+    pub(crate) everything: bool,
+    /// Projects whose accounts may have changed.
+    pub(crate) projects: BTreeSet<u64>,
+    /// Queues that are entitled to more or less than before; of a project or department the one of
+    /// the pool `default`.
+    pub(crate) queues: BTreeSet<QueueId>,
+    /// Something of nodes has changed that is not in the model's revision of them, or the nodes of
+    /// a pool have.
+    pub(crate) machines: bool,
+    /// Workloads deleted in this batch, as they were last.
+    pub(crate) deleted: BTreeMap<Uuid, Workload>,
+    /// Events with the project each is about.
+    pub(crate) events: Vec<(Arc<Event>, Option<u64>)>,
+    /// What to ask of the engine, in order.
+    pub(crate) actions: Vec<Action>,
+    /// What happened to workloads, for the counters.
+    pub(crate) tally: Tally,
+    /// What belongs into the log of the server.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// A line for the log of the server.
+#[derive(Debug)]
+pub enum Note {
+    /// A fault of the server.
+    Error(String),
+    /// Something unusual.
+    Warning(String),
+    /// For who looks closely.
+    Debug(String),
+}
+
+impl Outbox {
+    /// Whether anything else is said of departments, projects or node pools than before; what they
+    /// hold is not said.
+    pub(crate) fn says_other_of_org(&self) -> bool {
+        let says = |change: &Change| match change {
+            Change::Project(_) | Change::Department(_) => true,
+            Change::Object(object) => object.kind == pools::KIND,
+            _ => false,
+        };
+        self.everything || self.changes.iter().any(says)
+    }
+}

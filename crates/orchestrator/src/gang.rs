@@ -1,0 +1,339 @@
+//! Pods that work together. Owns: that they begin together, each on a port of its own; that they
+//! are started anew together where one alone would find nobody; and whose end is the end of all.
+//! Refuses to know: what a framework is told of this (`spec::Gang`).
+
+use std::collections::BTreeSet;
+
+use model::Occupancy;
+use spec::{Framework, Gang, MASTER, Member};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::effect::Action;
+use crate::state::{Ended, News, Pod, State, Workload};
+use spec::{CleanPods, Restart};
+
+/// The ports that are given out: below those that systems give to outgoing connections.
+const PORT_FIRST: u16 = 20_000;
+const PORT_COUNT: u16 = 10_000;
+/// After so long the engine is asked for ports again, where there were too few.
+const PORTS_AGAIN_MS: u64 = 5_000;
+
+/// How far the search for the ports of a workload has come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PortSearch {
+    /// The engine is looking for them.
+    is_asked: bool,
+    /// These were free when it looked.
+    found: Vec<u16>,
+    /// Too few were free: it is asked again then.
+    pub(crate) again_at: Option<Instant>,
+    /// There is an event that says so.
+    is_told: bool,
+}
+
+/// Ports to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortsWanted {
+    /// Of which workload they will be.
+    pub workload: Uuid,
+    /// How many are needed.
+    pub count: usize,
+    /// Where the search begins, so that different workloads find different ones.
+    first: u16,
+    /// Not these, whether they are free or not.
+    taken: BTreeSet<u16>,
+}
+
+impl PortsWanted {
+    /// Those that may be given out, in the order in which they are to be tried.
+    pub fn candidates(&self) -> impl Iterator<Item = u16> {
+        let port = |at| PORT_FIRST + (self.first % PORT_COUNT + at) % PORT_COUNT;
+        (0..PORT_COUNT).map(port).filter(|port| !self.taken.contains(port))
+    }
+}
+
+impl Workload {
+    /// The numbers of its pods, set by set, that are to run unless somebody wants otherwise: those
+    /// that have not ended, as far as it is their turn.
+    pub(crate) fn turns(&self) -> Vec<bool> {
+        let mut pods = self.pods.iter();
+        let mut turns = Vec::with_capacity(self.pods.len());
+        for set in self.spec.sets() {
+            let mut left = set.wanted();
+            for pod in pods.by_ref().take(set.pods as usize) {
+                let turn = pod.ended.is_none() && !pod.parked && left > 0;
+                left -= u32::from(turn);
+                turns.push(turn);
+            }
+        }
+        turns
+    }
+
+    /// Whether so many of every set are as described that they make sense.
+    pub(crate) fn is_enough(&self, is: impl Fn(&Pod) -> bool) -> bool {
+        let mut pods = self.pods.iter();
+        self.spec.sets().all(|set| {
+            let good = pods.by_ref().take(set.pods as usize).filter(|pod| is(pod)).count();
+            good >= set.pods_min as usize
+        })
+    }
+
+    /// Whether all has ended well now that this pod has: with the master, where there is one, and
+    /// TensorFlow's first worker stands in for it; else with the last of them.
+    pub(crate) fn is_complete_with(&self, number: usize) -> bool {
+        let led = self.spec.together.is_some_and(|together| {
+            self.spec.pods.role == MASTER || together.framework == Framework::Tf
+        });
+        (led && number == 0) || self.pods.iter().all(|pod| pod.ended == Some(Ended::Succeeded))
+    }
+
+    /// Whether its pods are started anew together when this one has to be: those that work
+    /// together are, unless it keeps its place or they can do with fewer.
+    fn is_lost_without(&self, number: usize) -> bool {
+        let (set, _) = self.spec.set_of(number);
+        let spare = set.pods_min < set.pods;
+        self.spec.together.is_some() && set.pod.restart == Restart::Never && !spare
+    }
+
+    /// Whether a pod that has its place may begin, as far as the others matter.
+    fn may_begin(&self, number: usize) -> bool {
+        let others = self.pods.iter().skip(1);
+        let first_waits = self.spec.together.is_some_and(|together| together.first_waits);
+        let too_soon = || others.clone().any(|pod| pod.started_at.is_none() && pod.ended.is_none());
+        self.pods[number].waits_for_others && !(number == 0 && first_waits && too_soon())
+    }
+
+    /// Whether its pods are told ports of their own.
+    fn needs_ports(&self) -> bool {
+        self.spec.together.is_some() || self.spec.serving.is_some()
+    }
+
+    /// What happens to those that still run when it has ended.
+    pub(crate) fn clean(&self) -> CleanPods {
+        self.spec.together.map(|together| together.clean).unwrap_or_default()
+    }
+}
+
+impl State {
+    /// A pod has got its place: it begins, or waits there for those it works together with.
+    pub(crate) fn placed(&mut self, id: Uuid, number: usize) {
+        let now = self.now;
+        if self.workloads.get(&id).is_none_or(|workload| !workload.needs_ports()) {
+            self.start(id, number);
+            return;
+        }
+        let Some(pod) = self.pod_mut(id, number) else { return };
+        pod.waits_for_others = true;
+        pod.started_at = None;
+        pod.restart_at = None;
+        pod.placed_at = Some(now);
+        self.assembling.insert(id);
+        self.touch(id);
+    }
+
+    /// A pod that kept its place is to begin there again.
+    pub(crate) fn again_in_place(&mut self, id: Uuid, number: usize) {
+        if self.workloads.get(&id).is_some_and(|workload| workload.spec.serving.is_some()) {
+            // At another port: somebody else may have taken its own.
+            self.placed(id, number);
+        } else {
+            self.start(id, number);
+        }
+    }
+
+    /// Begins what waited for others that have their places now.
+    pub(crate) fn assemble(&mut self) {
+        for id in std::mem::take(&mut self.assembling) {
+            let Some(workload) = self.workloads.get(&id) else { continue };
+            if workload.spec.serving.is_some() {
+                self.begin_replicas(id);
+                continue;
+            }
+            let is_there = |pod: &Pod| {
+                let place = self.occupancy(pod);
+                pod.ended.is_some() || (place.current.is_some() && !place.releasing)
+            };
+            if !workload.is_enough(is_there) {
+                continue;
+            }
+            let runs = |pod: &Pod| !pod.is_idle() && self.occupancy(pod).current.is_some();
+            if !workload.pods.iter().any(runs) {
+                let all: Vec<_> = (0..self.workloads[&id].pods.len()).collect();
+                if !self.give_ports(id, &all) {
+                    continue;
+                }
+            }
+            for number in 0..self.workloads[&id].pods.len() {
+                if self.workloads[&id].may_begin(number) {
+                    self.start(id, number);
+                }
+            }
+        }
+    }
+
+    /// Begins the replicas that have their places. Each is on its own.
+    fn begin_replicas(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let waiting = workload.pods.iter().enumerate().filter(|(_, pod)| pod.waits_for_others);
+        let waiting: Vec<_> = waiting.map(|(number, _)| number).collect();
+        if waiting.is_empty() {
+            return;
+        }
+        if self.give_ports(id, &waiting) {
+            for number in waiting {
+                self.start(id, number);
+            }
+        }
+    }
+
+    /// Gives some pods ports that no pod in a place has and no program listens on. Each time others, so
+    /// that the next runs do not meet what may be left of the last. Which are free the engine is asked
+    /// first; where there are too few, no pod gets one and it is asked again a little later.
+    fn give_ports(&mut self, id: Uuid, numbers: &[usize]) -> bool {
+        let taken = self.ports_in_use(id, numbers);
+        let Some(workload) = self.workloads.get_mut(&id) else { return false };
+        let search = self.ports.entry(id).or_default();
+        search.found.retain(|port| !taken.contains(port));
+        if search.found.len() < numbers.len() {
+            if !search.is_asked && search.again_at.is_none() {
+                search.is_asked = true;
+                let before = workload.pods.iter().filter_map(|pod| pod.port).max();
+                let [.., high, low] = id.into_bytes();
+                let first =
+                    before.map_or(u16::from_be_bytes([high, low]), |port| port - PORT_FIRST + 1);
+                let wanted = PortsWanted { workload: id, count: numbers.len(), first, taken };
+                self.outbox.actions.push(Action::FindPorts(wanted));
+            }
+            return false;
+        }
+        for (&number, &port) in numbers.iter().zip(&search.found) {
+            if let Some(pod) = workload.pods.get_mut(number) {
+                pod.port = Some(port);
+            }
+        }
+        self.ports.remove(&id);
+        self.touch(id);
+        true
+    }
+
+    /// The engine has looked for ports: these are free, and as many as it was asked for unless there
+    /// are too few.
+    pub(crate) fn ports_found(&mut self, wanted: &PortsWanted, found: Vec<u16>) {
+        let id = wanted.workload;
+        // It may have given up its places meanwhile, or be gone.
+        let Some(search) = self.ports.get_mut(&id) else { return };
+        search.is_asked = false;
+        self.assembling.insert(id);
+        if found.len() < wanted.count {
+            search.again_at = Some(self.now.plus_ms(PORTS_AGAIN_MS));
+            if !std::mem::replace(&mut search.is_told, true) {
+                let message = "too few ports are free on this machine for its pods, which wait";
+                self.say(id, News::new("TooFewPorts", message.to_owned()).warning());
+            }
+        } else {
+            search.found = found;
+        }
+    }
+
+    /// Searches for ports again where there were too few and the time has come.
+    pub(crate) fn search_ports_due(&mut self) {
+        for (id, search) in &mut self.ports {
+            if search.again_at.is_some_and(|at| at <= self.now) {
+                search.again_at = None;
+                self.assembling.insert(*id);
+            }
+        }
+    }
+
+    /// The ports of all pods in a place but those of a workload that get others.
+    fn ports_in_use(&self, id: Uuid, numbers: &[usize]) -> BTreeSet<u16> {
+        let there = self.cluster.nodes().iter().flat_map(|(_, node)| &node.pods);
+        let there = there.filter(|pod| self.cluster.pods()[**pod].occupancy.current.is_some());
+        let homes = there.filter_map(|&pod| self.home_of(pod));
+        let keep = homes.filter(|(home, number)| *home != id || !numbers.contains(number));
+        let pods = keep.filter_map(|(home, number)| self.workloads.get(&home)?.pods.get(number));
+        pods.filter_map(|pod| pod.port).collect()
+    }
+
+    /// The pods that a pod works together with.
+    pub(crate) fn gang_of(&self, workload: &Workload, number: usize) -> Option<Gang> {
+        let together = workload.spec.together?;
+        let member = |(at, pod): (usize, &Pod)| {
+            let (set, index) = workload.spec.set_of(at);
+            let place = self.occupancy(pod);
+            Member {
+                role: set.role.clone(),
+                index: u32::try_from(index).unwrap_or(u32::MAX),
+                node: place.current.map(|at| self.node_name(at.node)).unwrap_or_default(),
+                port: pod.port.unwrap_or_default(),
+            }
+        };
+        Some(Gang {
+            framework: together.framework,
+            members: workload.pods.iter().enumerate().map(member).collect(),
+            rank: number,
+            members_min: workload.spec.sets().map(|set| set.pods_min).sum(),
+            slots_per_worker: together.slots_per_worker,
+        })
+    }
+
+    /// A pod gives up its place and is to be started again: so are all that would be lost without.
+    pub(crate) fn restart_with(&mut self, id: Uuid, number: usize) {
+        if self.workloads.get(&id).is_some_and(|workload| workload.is_lost_without(number)) {
+            self.release_all(id);
+            self.rewind(id);
+        }
+    }
+
+    /// A pod is moved: all that would be lost without begin anew with it, where they are.
+    pub(crate) fn move_with(&mut self, id: Uuid, number: usize) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        if !workload.is_lost_without(number) {
+            return;
+        }
+        let stays = |pod: &Pod| {
+            let place = self.occupancy(pod);
+            Some((pod.model?, place.current.filter(|_| !place.releasing)?))
+        };
+        let others: Vec<_> = workload
+            .pods
+            .iter()
+            .enumerate()
+            .filter_map(|(at, pod)| Some((at, stays(pod)?)))
+            .collect();
+        for (other, (model, place)) in others {
+            let Some(pod) = self.pod_mut(id, other) else { continue };
+            if pod.is_idle() {
+                pod.waits_for_others = true;
+                let pod_id = pod.id;
+                pod.restart_at = None;
+                self.restarting.remove(&pod_id);
+                continue;
+            }
+            let next = Some(place.clone());
+            let again = Occupancy { current: Some(place), releasing: true, next };
+            self.cluster.set_occupancy(model, again);
+            self.stop_run(id, other);
+        }
+        self.rewind(id);
+    }
+
+    /// Once nothing of a gang runs, those of it that had done their part begin anew with the
+    /// others.
+    pub(crate) fn rewind_if_stopped(&mut self, id: Uuid) {
+        let stopped = |w: &Workload| w.completed_at.is_none() && !self.holds_any(w);
+        if self.workloads.get(&id).is_some_and(stopped) {
+            self.rewind(id);
+        }
+    }
+
+    fn rewind(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        if workload.spec.together.is_none() {
+            return;
+        }
+        workload.pods.iter_mut().for_each(|pod| pod.ended = None);
+        self.update_wants(id);
+    }
+}

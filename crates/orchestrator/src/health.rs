@@ -1,0 +1,202 @@
+//! What is the matter with GPUs. Owns: that nothing new comes to one that is lost or taken by strangers, and
+//! that what ran on a lost one goes elsewhere; simulated ones that are made to fail. Refuses to know:
+//! how it is found out (`watch`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use model::{NodeId, Placement};
+use sched::Code;
+use serde_json::json;
+use spec::Stranger;
+use units::format_bytes;
+
+use crate::Error;
+use crate::command::Subject;
+use crate::objects::{NewId, NewObject, Object, Scope};
+use crate::reasons::{GPU_LOST, GPU_TAKEN};
+use crate::state::{News, Node, State};
+
+/// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
+const FAILURE: &str = "gpu-failure";
+
+/// What is the matter with a GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// It does not work, and why.
+    Lost(String),
+    /// Processes of no run hold memory of it, by process id.
+    Taken(BTreeMap<u32, Stranger>),
+}
+
+/// What is the matter with real GPUs, by what the driver calls them.
+pub type Troubles = Arc<BTreeMap<String, Trouble>>;
+
+impl Trouble {
+    /// Its code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::Lost(_) => GPU_LOST,
+            Self::Taken(_) => GPU_TAKEN,
+        }
+    }
+
+    const fn is_loss(&self) -> bool {
+        matches!(self, Self::Lost(_))
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost(why) => write!(f, "lost: {why}"),
+            Self::Taken(strangers) => {
+                let one = |(pid, stranger): (&u32, &Stranger)| {
+                    let Stranger { name, user, memory_bytes } = stranger;
+                    format!("{name} of {user} (process {pid}, {})", format_bytes(*memory_bytes))
+                };
+                let all: Vec<_> = strangers.iter().map(one).collect();
+                write!(f, "used by strangers: {}", all.join(", "))
+            }
+        }
+    }
+}
+
+impl State {
+    /// Takes over what is the matter with real GPUs.
+    pub(crate) fn see_gpus(&mut self, seen: Troubles) {
+        if self.gpus_seen != seen {
+            self.gpus_seen = seen;
+            self.settle_gpus();
+        }
+    }
+
+    /// Takes GPUs out of service, and back, as what is the matter with them has changed.
+    fn settle_gpus(&mut self) {
+        for id in self.nodes.keys().copied().collect::<Vec<_>>() {
+            let Some(node) = self.nodes.get(&id) else { continue };
+            let fresh = self.troubles_of(&node.spec);
+            let Some(node) = self.nodes.get_mut(&id) else { continue };
+            let before = std::mem::replace(&mut node.troubles, fresh.clone());
+            self.outbox.machines |= before != fresh;
+            let gpus: BTreeSet<u32> = before.keys().chain(fresh.keys()).copied().collect();
+            for gpu in gpus {
+                self.gpu_changed((id, gpu), before.get(&gpu), fresh.get(&gpu));
+            }
+        }
+    }
+
+    /// What is the matter with the GPUs of a node, by their numbers.
+    pub(crate) fn troubles_of(&self, node: &crate::NodeSpec) -> BTreeMap<u32, Trouble> {
+        let trouble = |(at, gpu): (u32, &crate::NodeGpu)| {
+            let made = node.simulated && self.failure(&node.name, at).is_some();
+            let made = made.then(|| Trouble::Lost("it was made to fail (simulated)".to_owned()));
+            Some((at, made.or_else(|| self.gpus_seen.get(&gpu.uuid).cloned())?))
+        };
+        (0..).zip(&node.gpus).filter_map(trouble).collect()
+    }
+
+    fn gpu_changed(&mut self, gpu: (NodeId, u32), before: Option<&Trouble>, now: Option<&Trouble>) {
+        let name = format!("GPU {} of {}", gpu.1, self.node_name(gpu.0));
+        let code = |trouble: Option<&Trouble>| trouble.map(Trouble::code);
+        // Strangers come and go; one that is taken stays so.
+        if code(before) == code(now) {
+            return;
+        }
+        let unplaced = self.cluster.set_in_service(gpu.0, gpu.1, now.is_none());
+        for (id, _) in unplaced.into_iter().filter_map(|pod| self.home_of(pod)).collect::<Vec<_>>()
+        {
+            self.touch(id);
+        }
+        match (before, now) {
+            (_, Some(trouble)) => {
+                let news = News::new(trouble.code().name, format!("{name} is {trouble}"));
+                self.say_of_cluster(news.warning().code(trouble.code().code));
+                if trouble.is_loss() {
+                    self.fail_over(gpu, &format!("{name}, which it used, is {trouble}"));
+                }
+            }
+            (Some(trouble), None) => {
+                let news = News::new("GpuBack", format!("{name} is in service again"));
+                self.say_of_cluster(news.code(trouble.code().code));
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Stops what runs on a GPU that does not work, and what would be lost without it. It is placed anew.
+    fn fail_over(&mut self, (node, gpu): (NodeId, u32), why: &str) {
+        let lost = |place: &Placement| place.node == node && place.uses(gpu);
+        for pod in self.cluster.nodes()[node].pods.clone() {
+            let place = &self.cluster.pods()[pod].occupancy;
+            if place.releasing || !place.current.as_ref().is_some_and(lost) {
+                continue;
+            }
+            let Some((id, number)) = self.home_of(pod) else { continue };
+            self.evicted(id, GPU_LOST.code, why.to_owned());
+            let news = News::new("Evicted", why).warning().pod(number).code(GPU_LOST.code);
+            self.say(id, news);
+            self.release_those(id, |pod| pod.index as usize == number);
+            self.restart_with(id, number);
+            self.rewind_if_stopped(id);
+        }
+    }
+}
+
+/// Failures for trials and drills.
+impl State {
+    /// Makes a simulated GPU fail; one that has failed stays so.
+    pub(crate) fn fail_gpu(&mut self, by: String, node: &str, gpu: u32) -> Result<Subject, Error> {
+        let name = self.simulated_gpu(node, gpu)?;
+        if self.failure(node, gpu).is_none() {
+            let (owner, scope, body) = (String::new(), Scope::Cluster, json!({}));
+            let (kind, id) = (FAILURE, NewId::Any);
+            self.create_object(by, NewObject { kind, id, scope, owner, name, body, newest: None })?;
+            self.settle_gpus();
+        }
+        Ok(Subject::Nothing)
+    }
+
+    /// Makes it work again.
+    pub(crate) fn heal_gpu(&mut self, by: &str, node: &str, gpu: u32) -> Result<Subject, Error> {
+        // Also of a node that is gone, or has fewer now.
+        match self.failure(node, gpu).cloned() {
+            Some(failure) => {
+                self.delete_object(by, FAILURE, &failure.id)?;
+                self.settle_gpus();
+            }
+            None => drop(self.simulated_gpu(node, gpu)?),
+        }
+        Ok(Subject::Nothing)
+    }
+
+    /// The name of a GPU, if it is a simulated one.
+    fn simulated_gpu(&self, node: &str, gpu: u32) -> Result<String, Error> {
+        let found = self.nodes.values().find(|found| found.spec.name == node);
+        let Node { spec, .. } = found.ok_or_else(|| Error::no_node(node))?;
+        if !spec.simulated && !spec.gpus.is_empty() {
+            let why =
+                format!("the GPUs of {node} are real; only simulated ones can be made to fail");
+            return Err(Error::conflict(why));
+        }
+        match spec.gpus.len() {
+            0 => Err(Error::conflict(format!("{node} has no GPUs"))),
+            count if gpu as usize >= count => {
+                let why = format!("{node} has no GPU {gpu}; its {count} are counted from 0");
+                Err(Error::invalid("gpu", why))
+            }
+            _ => Ok(gpu_name(node, gpu)),
+        }
+    }
+
+    /// What says that a GPU was made to fail.
+    fn failure(&self, node: &str, gpu: u32) -> Option<&Arc<Object>> {
+        self.objects.named(FAILURE, Scope::Cluster, &gpu_name(node, gpu))
+    }
+}
+
+fn gpu_name(node: &str, gpu: u32) -> String {
+    format!("{node}/{gpu}")
+}

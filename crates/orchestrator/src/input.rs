@@ -1,0 +1,59 @@
+//! What the state is told, and ids for what it makes.
+
+use std::sync::Arc;
+
+use records::AuditDetail;
+use spec::{LimitsKept, Observation};
+use uuid::Uuid;
+
+use crate::command::Command;
+use crate::decision::Decision;
+use crate::gang::PortsWanted;
+use crate::health::Troubles;
+use crate::idle::IdleSince;
+use crate::set_aside::Culprits;
+
+/// What the state is told. It changes by nothing else, but for time and decisions.
+#[derive(Debug)]
+pub enum Input {
+    /// A person or a part of the server asks for something; with where that came from.
+    Command(Box<Command>, Arc<AuditDetail>),
+    /// What the engine sees of a run.
+    Run(Observation),
+    /// A volume is gone, or why it is not.
+    Volume(String, Option<String>),
+    /// Ports that are free, of those wanted.
+    Ports(PortsWanted, Vec<u16>),
+    /// Since when workloads have been idle.
+    Idle(IdleSince),
+    /// What is the matter with real GPUs.
+    Gpus(Troubles),
+    /// All runs that the engine has, and which limits it keeps them to: the first thing that a state is
+    /// told.
+    Engine(Vec<Observation>, LimitsKept),
+    /// What the scheduler decided.
+    Decided(Box<Decision>),
+    /// On what decisions fail.
+    Culprits(Culprits),
+}
+
+/// Ids that follow from a seed, so that the same inputs make the same things.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ids(u128);
+
+impl Ids {
+    /// The bits that are random in a UUID of version 7, and not only there to keep an order.
+    const RANDOM: u128 = (1 << 62) - 1;
+
+    /// Those that follow a UUID of version 7, which is the first.
+    pub(crate) const fn from_seed(seed: Uuid) -> Self {
+        Self(seed.as_u128())
+    }
+
+    /// The next; the ids of a seed are in the order in which they were made.
+    pub(crate) fn next(&mut self) -> Uuid {
+        let next = Uuid::from_u128(self.0);
+        self.0 = (self.0 & !Self::RANDOM) | (self.0.wrapping_add(1) & Self::RANDOM);
+        next
+    }
+}

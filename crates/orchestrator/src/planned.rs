@@ -1,0 +1,261 @@
+//! What the scheduler decided, taken into the records: runs to start and stop, events, reasons.
+//! Owns: carrying a plan over; the model already is as the plan leaves it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::WorkloadId;
+use records::Desired;
+use sched::{Cause, Pending, Plan, Step};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::decision::Decision;
+use crate::reasons::{CLEARING_UP, NOT_CONSIDERED};
+use crate::state::{News, State, Workload};
+use crate::view::ReasonView;
+
+/// Most plans in a row that are dropped because something happened meanwhile. Then the next decision is
+/// waited for.
+const PLANS_DROPPED_MAX: u32 = 3;
+
+const NOT_CONSIDERED_YET: &str = "the scheduler has not looked at it yet";
+
+/// When to decide again if the scheduler has more to do at once: its bound on work was reached.
+const LOOK_AGAIN_MS: u64 = 10;
+
+impl State {
+    /// Whether decisions are made at all now.
+    fn may_decide(&self) -> bool {
+        !self.halted && self.strays.is_empty() && !self.aside.all
+    }
+
+    /// Whether the scheduler is to decide now. One decision is asked for at a time; what happens
+    /// meanwhile is for the next.
+    pub(crate) fn asks_for_decision(&mut self) -> bool {
+        let is_due = self.wake_at.is_some_and(|at| at <= self.now);
+        if self.is_deciding || !self.may_decide() || !(is_due || self.cluster.has_news()) {
+            return false;
+        }
+        self.cluster.take_news();
+        self.wake_at = None;
+        self.is_deciding = true;
+        true
+    }
+
+    /// Whether nothing is left to decide about.
+    pub fn is_decided(&self) -> bool {
+        !(self.is_deciding || self.may_decide() && self.cluster.has_news())
+    }
+
+    /// Whether plans were dropped so often that nothing may happen before the next is carried out.
+    pub const fn waits_for_decision(&self) -> bool {
+        self.is_deciding && self.plans_dropped >= PLANS_DROPPED_MAX
+    }
+
+    /// Takes over what the scheduler decided. Where something has changed meanwhile that the plan depends
+    /// on, nothing of it is done, and the scheduler is asked again.
+    pub(crate) fn decided(&mut self, decision: Decision) {
+        let Decision { now, mut plan, shares } = decision;
+        self.is_deciding = false;
+        let shares = shares.into_iter();
+        for (queue, share) in
+            shares.filter(|(queue, _)| self.cluster.queues().get(*queue).is_some())
+        {
+            self.outbox.queues.insert(self.cluster.project_of(queue));
+            self.fair_shares.insert(queue, share);
+        }
+        if self.may_decide() && self.cluster.admits(&plan) {
+            self.plans_dropped = 0;
+        } else {
+            plan.drop_steps(&self.cluster);
+            self.plans_dropped += 1;
+            self.cluster.renew();
+        }
+        if self.may_decide() {
+            self.carry_over(plan, now);
+            self.explain_aside();
+        }
+    }
+
+    /// Says why nothing is decided, where that is so.
+    pub(crate) fn explain_undecided(&mut self) {
+        if !self.strays.is_empty() && !self.halted {
+            self.explain_clearing_up();
+        }
+    }
+
+    fn carry_over(&mut self, mut plan: Plan, decided_at: Instant) {
+        let pending = std::mem::take(&mut plan.pending);
+        let plan = Arc::new(plan);
+        if !plan.steps.is_empty() || !plan.stale.is_empty() {
+            self.cluster.carry(self.now, &plan);
+        }
+        let mut going = BTreeSet::new();
+        for step in &plan.steps {
+            going.extend(self.goes_with(step));
+            self.carry_step(step);
+        }
+        // One that only gives back what it had beyond its least goes on.
+        for id in going {
+            if self.workloads.get(&id).is_some_and(|workload| !self.runs_on(workload)) {
+                self.delete_preempted(id);
+            }
+        }
+        // A scheduler that wants to look again at once must not starve the rest.
+        let soon = self.now.plus_ms(LOOK_AGAIN_MS);
+        self.wake_at = plan.wake_at.map(|at| if at > decided_at { at } else { soon });
+        self.explain(pending);
+    }
+
+    /// The workload that an eviction is the end of.
+    fn goes_with(&self, step: &Step) -> Option<Uuid> {
+        let Step::Evict { pod, .. } = step else { return None };
+        let (id, _) = self.home_of(*pod)?;
+        self.workloads.get(&id).filter(|workload| workload.spec.delete_when_preempted).map(|_| id)
+    }
+
+    fn carry_step(&mut self, step: &Step) {
+        let pod = step.pod();
+        let Some((id, number)) = self.home_of(pod) else { return };
+        match step {
+            Step::Bind { to, .. } => {
+                self.placed(id, number);
+                let message = format!("placed on {}", self.place_in_words(to));
+                self.say(id, News::new("Scheduled", message).pod(number));
+            }
+            Step::Reserve { to, .. } => {
+                self.touch(id);
+                let place = self.place_in_words(to);
+                let message = format!("{place} is being freed for it");
+                self.say(id, News::new("Reserved", message).pod(number));
+            }
+            Step::Unreserve { .. } => self.touch(id),
+            Step::Evict { cause, .. } => {
+                let kind = match cause {
+                    Cause::Preempted { .. } => "Preempted",
+                    _ => "Evicted",
+                };
+                self.carry_stop((id, number), kind, cause, "");
+            }
+            Step::Move { to, cause, .. } => {
+                let to = format!("; goes on at {}", self.place_in_words(to));
+                self.carry_stop((id, number), "Moved", cause, &to);
+                self.move_with(id, number);
+            }
+            Step::Resize { cause, .. } => {
+                let now = self.now;
+                if let Some(pod) = self.pod_mut(id, number) {
+                    pod.resized_at = Some(now);
+                }
+                self.carry_stop((id, number), "Resized", cause, "");
+            }
+        }
+    }
+
+    fn carry_stop(
+        &mut self,
+        (id, number): (Uuid, usize),
+        kind: &'static str,
+        cause: &Cause,
+        then: &str,
+    ) {
+        let code = cause.code().code;
+        let message = format!("{cause}{then}");
+        self.evicted(id, code, message.clone());
+        let news = News::new(kind, message).pod(number).code(code);
+        self.say(id, if kind == "Resized" { news } else { news.warning() });
+        self.stop_run(id, number);
+        self.rewind_if_stopped(id);
+    }
+
+    /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
+    fn explain(&mut self, pending: BTreeMap<WorkloadId, Vec<Pending>>) {
+        let (no_more, waiting): (Vec<_>, Vec<_>) = pending
+            .iter()
+            .filter_map(|(model, reasons)| Some((*self.by_model.get(model)?, reasons)))
+            .filter(|(id, reasons)| reasons.is_empty() || self.is_to_be_explained(*id))
+            .partition(|(_, reasons)| reasons.is_empty());
+        for (id, _) in no_more {
+            if self.explained.contains(&id) {
+                self.explain_one(id, &[]);
+            }
+        }
+        let waiting: BTreeMap<Uuid, &Vec<Pending>> = waiting.into_iter().collect();
+        for (id, reasons) in waiting {
+            let reasons = reasons.iter().map(|reason| (reason.code().code, reason.to_string()));
+            self.explain_one(id, &reasons.collect::<Vec<_>>());
+        }
+    }
+
+    /// Whether a reason to wait is one of a workload: not if it was suspended meanwhile, or is set aside.
+    fn is_to_be_explained(&self, id: Uuid) -> bool {
+        let waits = |workload: &Workload| {
+            workload.desired == Desired::Run && workload.completed_at.is_none()
+        };
+        self.workloads.get(&id).is_some_and(waits) && !self.aside.ids.contains(&id)
+    }
+
+    /// Says of a workload that waits without a reason that it was not looked at yet, as long as that is
+    /// so.
+    pub(crate) fn explain_unconsidered(&mut self, id: Uuid) {
+        let now = self.now;
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model));
+        let is_told = workload.pending.iter().any(|reason| reason.code == NOT_CONSIDERED.code);
+        if waits && workload.pending.is_empty() {
+            let (code, message) = (NOT_CONSIDERED.code.to_owned(), NOT_CONSIDERED_YET.to_owned());
+            workload.pending = vec![ReasonView { code, message, at: now }];
+            self.explained.insert(id);
+        } else if !waits && is_told {
+            workload.pending.clear();
+            self.explained.remove(&id);
+        }
+    }
+
+    /// What strays hold is not in the books, so nothing is given out before they are gone.
+    fn explain_clearing_up(&mut self) {
+        self.wake_at = None;
+        self.retells = true;
+        let count = self.strays.len();
+        let message =
+            format!("waits until {count} run(s) that should no longer exist have been stopped");
+        for model in self.cluster.waiting().collect::<Vec<_>>() {
+            if let Some(&id) = self.by_model.get(&model) {
+                self.explain_one(id, &[(CLEARING_UP.code, message.clone())]);
+            }
+        }
+    }
+
+    pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[(&'static str, String)]) {
+        let now = self.now;
+        if reasons.is_empty() {
+            self.explained.remove(&id);
+        } else {
+            self.explained.insert(id);
+        }
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        let since = |code: &str| {
+            workload.pending.iter().find(|reason| reason.code == code).map_or(now, |r| r.at)
+        };
+        let fresh: Vec<_> = reasons
+            .iter()
+            .map(|(code, message)| {
+                let (at, message) = (since(code), message.clone());
+                ReasonView { code: (*code).to_owned(), message, at }
+            })
+            .collect();
+        if fresh == workload.pending {
+            return;
+        }
+        // Numbers change with every decision; what is worth an event is another kind of reason.
+        let codes = |list: &[ReasonView]| list.iter().map(|r| r.code.clone()).collect::<Vec<_>>();
+        let news = codes(&fresh) != codes(&workload.pending);
+        workload.pending = fresh;
+        self.outbox.shown.insert(id);
+        if let Some((first, _)) = reasons.first().filter(|_| news) {
+            let text: Vec<_> = reasons.iter().map(|(_, message)| message.as_str()).collect();
+            self.say(id, News::new("Pending", text.join("; ")).code(first));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The cluster as the dispatcher has it. Owns: that the scheduler's replica sees every change in the same
+//! order, and what a plan must not have missed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use model::{
+    Cluster, Error, NodeId, NodeSpec, Occupancy, PodId, PoolId, QueueId, QueueSpec, Share, Taint,
+    TopologyId, Usage, WorkloadId, WorkloadSpec,
+};
+use sched::Plan;
+use units::Instant;
+
+/// A change, to be made to a replica.
+pub type Op = Box<dyn FnOnce(&mut Cluster) + Send + Sync>;
+
+/// What a change is about.
+enum About {
+    /// Something that every plan depends on: nodes, pools, queues and what they are entitled to.
+    Structure,
+    Workload(WorkloadId),
+    /// Nothing that a plan made before could be about.
+    New,
+}
+
+/// A cluster that is read as one, and changed by the methods here.
+#[derive(Default)]
+pub(crate) struct Primary {
+    cluster: Cluster,
+    /// What replicas have not been sent.
+    ops: Vec<Op>,
+    /// Whether anything changed since a decision was last asked for, but by its plan.
+    has_news: bool,
+    /// Whether something changed since then that every plan depends on.
+    is_restructured: bool,
+    /// Workloads that changed since then.
+    touched: BTreeSet<WorkloadId>,
+}
+
+impl Deref for Primary {
+    type Target = Cluster;
+    fn deref(&self) -> &Cluster {
+        &self.cluster
+    }
+}
+
+impl fmt::Debug for Primary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Primary").field("cluster", &self.cluster).finish_non_exhaustive()
+    }
+}
+
+/// What decisions need.
+impl Primary {
+    /// Whether there is something to decide about that was not there when this was last called. Plans
+    /// that are asked for now have to fit what changes from now on.
+    pub(crate) fn take_news(&mut self) -> bool {
+        self.touched.clear();
+        self.is_restructured = false;
+        std::mem::take(&mut self.has_news)
+    }
+
+    /// Whether there is, and it has not been taken.
+    pub(crate) const fn has_news(&self) -> bool {
+        self.has_news
+    }
+
+    /// What replicas have to be sent.
+    pub(crate) fn take_ops(&mut self) -> Vec<Op> {
+        std::mem::take(&mut self.ops)
+    }
+
+    /// There is something to decide about, though nothing has changed.
+    pub(crate) const fn renew(&mut self) {
+        self.has_news = true;
+    }
+
+    /// A new replica, which needs nothing of what happened before.
+    pub(crate) fn replica(&mut self) -> Cluster {
+        self.ops.clear();
+        self.has_news = true;
+        self.cluster.clone()
+    }
+
+    /// Whether a plan that was made of the cluster as it was when [`Primary::take_news`] was last called
+    /// holds still: nothing that it depends on has changed.
+    pub(crate) fn admits(&self, plan: &Plan) -> bool {
+        let pods = plan.steps.iter().map(|step| self.cluster.pods().get(step.pod()));
+        let mut workloads = pods.map(|pod| pod.map(|pod| pod.workload));
+        plan.steps.is_empty() && plan.stale.is_empty()
+            || !self.is_restructured
+                && workloads.all(|id| id.is_some_and(|id| !self.touched.contains(&id)))
+                && plan.stale.keys().all(|id| !self.touched.contains(id))
+    }
+
+    pub(crate) fn carry(&mut self, now: Instant, plan: &Arc<Plan>) {
+        sched::carry(&mut self.cluster, now, plan);
+        let plan = plan.clone();
+        self.ops.push(Box::new(move |cluster| sched::carry(cluster, now, &plan)));
+    }
+}
+
+/// Changes, each as the cluster's method of that name says.
+impl Primary {
+    fn change<R>(
+        &mut self,
+        about: About,
+        op: impl Fn(&mut Cluster) -> R + Send + Sync + 'static,
+    ) -> R {
+        self.has_news = true;
+        match about {
+            About::Structure => self.is_restructured = true,
+            About::Workload(id) => drop(self.touched.insert(id)),
+            About::New => {}
+        }
+        let result = op(&mut self.cluster);
+        self.ops.push(Box::new(move |cluster| drop(op(cluster))));
+        result
+    }
+
+    fn change_pod<R>(
+        &mut self,
+        pod: PodId,
+        op: impl Fn(&mut Cluster) -> R + Send + Sync + 'static,
+    ) -> R {
+        self.change(About::Workload(self.cluster.pods()[pod].workload), op)
+    }
+
+    pub(crate) fn add_node(&mut self, spec: NodeSpec) -> NodeId {
+        self.change(About::Structure, move |cluster| cluster.add_node(spec.clone()))
+    }
+
+    pub(crate) fn set_labels(
+        &mut self,
+        node: NodeId,
+        labels: BTreeMap<String, String>,
+        taints: Vec<Taint>,
+    ) {
+        let op =
+            move |cluster: &mut Cluster| cluster.set_labels(node, labels.clone(), taints.clone());
+        self.change(About::Structure, op);
+    }
+
+    pub(crate) fn set_in_service(&mut self, node: NodeId, gpu: u32, is: bool) -> Vec<PodId> {
+        self.change(About::Structure, move |cluster| cluster.set_in_service(node, gpu, is))
+    }
+
+    pub(crate) fn divide_by_pool(&mut self) {
+        self.change(About::Structure, Cluster::divide_by_pool);
+    }
+
+    pub(crate) fn add_pool(&mut self, name: &str) -> PoolId {
+        let name = name.to_owned();
+        self.change(About::Structure, move |cluster| cluster.add_pool(&name))
+    }
+
+    pub(crate) fn remove_pool(&mut self, name: &str) -> Result<(), Error> {
+        let name = name.to_owned();
+        self.change(About::Structure, move |cluster| cluster.remove_pool(&name))
+    }
+
+    pub(crate) fn add_topology(
+        &mut self,
+        name: &str,
+        levels: Vec<String>,
+    ) -> Result<TopologyId, Error> {
+        let name = name.to_owned();
+        self.change(About::Structure, move |cluster| cluster.add_topology(&name, levels.clone()))
+    }
+
+    pub(crate) fn retire_topology(&mut self, name: &str) {
+        let name = name.to_owned();
+        self.change(About::Structure, move |cluster| cluster.retire_topology(&name));
+    }
+
+    pub(crate) fn add_queue(&mut self, spec: QueueSpec) -> Result<QueueId, Error> {
+        self.change(About::Structure, move |cluster| cluster.add_queue(spec.clone()))
+    }
+
+    pub(crate) fn rename_queue(&mut self, queue: QueueId, name: String) -> Result<(), Error> {
+        self.change(About::Structure, move |cluster| cluster.rename_queue(queue, name.clone()))
+    }
+
+    pub(crate) fn remove_queue(&mut self, queue: QueueId) -> Result<(), Error> {
+        self.change(About::Structure, move |cluster| cluster.remove_queue(queue))
+    }
+
+    pub(crate) fn set_share_in(
+        &mut self,
+        project: QueueId,
+        pool: PoolId,
+        share: Share,
+    ) -> Result<(), Error> {
+        let queue = self.cluster.queue_in(project, pool);
+        if self.cluster.queues().get(queue).is_some_and(|queue| queue.share == share) {
+            return Ok(());
+        }
+        let op = move |cluster: &mut Cluster| cluster.set_share_in(project, pool, share);
+        self.change(About::Structure, op)
+    }
+
+    /// Says what queues used; plans made without it are as good.
+    pub(crate) fn set_usages(&mut self, usages: Vec<(QueueId, Usage)>) {
+        self.change(About::New, move |cluster| {
+            usages.iter().for_each(|&(queue, usage)| cluster.set_usage(queue, usage));
+        });
+    }
+
+    pub(crate) fn add_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
+        self.change(About::New, move |cluster| cluster.add_workload(spec.clone()))
+    }
+
+    pub(crate) fn remove_workload(&mut self, id: WorkloadId) -> Result<(), Error> {
+        self.change(About::Workload(id), move |cluster| cluster.remove_workload(id))
+    }
+
+    pub(crate) fn set_precedence(&mut self, id: WorkloadId, priority: u32, preemptible: bool) {
+        self.change(About::Structure, move |cluster| {
+            cluster.set_precedence(id, priority, preemptible);
+        });
+    }
+
+    pub(crate) fn set_not_before(&mut self, id: WorkloadId, at: Instant) {
+        if self.cluster.workloads()[id].not_before != at {
+            self.change(About::Workload(id), move |cluster| cluster.set_not_before(id, at));
+        }
+    }
+
+    pub(crate) fn set_starts(
+        &mut self,
+        id: WorkloadId,
+        last_start: Option<Instant>,
+        last_resize: Option<Instant>,
+    ) {
+        self.change(About::Workload(id), move |cluster| {
+            cluster.set_starts(id, last_start, last_resize);
+        });
+    }
+
+    pub(crate) fn set_restarts(&mut self, id: WorkloadId, restarts: u32) {
+        self.change(About::Workload(id), move |cluster| cluster.set_restarts(id, restarts));
+    }
+
+    pub(crate) fn set_wants(&mut self, pod: PodId, wants: bool) {
+        let now = &self.cluster.pods()[pod];
+        if now.wants != wants || (wants && now.succeeded) {
+            self.change_pod(pod, move |cluster| cluster.set_wants(pod, wants));
+        }
+    }
+
+    pub(crate) fn set_succeeded(&mut self, pod: PodId, succeeded: bool) {
+        if self.cluster.pods()[pod].succeeded != succeeded {
+            self.change_pod(pod, move |cluster| cluster.set_succeeded(pod, succeeded));
+        }
+    }
+
+    pub(crate) fn vacate(&mut self, pod: PodId) {
+        self.change_pod(pod, move |cluster| cluster.vacate(pod));
+    }
+
+    pub(crate) fn release(&mut self, pod: PodId) {
+        self.change_pod(pod, move |cluster| cluster.release(pod));
+    }
+
+    pub(crate) fn set_occupancy(&mut self, pod: PodId, occupancy: Occupancy) {
+        self.change_pod(pod, move |cluster| cluster.set_occupancy(pod, occupancy.clone()));
+    }
+}
