@@ -11,8 +11,7 @@ use tokio::sync::{mpsc as channel, oneshot};
 use units::Instant;
 
 use crate::{DecisionFault, SchedulingState, culprits};
-use orchestrator::Op;
-use orchestrator::{Culprits, Decision};
+use orchestrator::{Culprits, Decision, Op};
 
 /// What the thread is asked, in order.
 pub(crate) enum Order {

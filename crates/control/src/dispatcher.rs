@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,14 +22,10 @@ use crate::metrics::{Purpose, Verb};
 use crate::secrets::Completion;
 use crate::time::Line;
 use crate::{DecisionFault, Error, Options, decider, stored};
-use orchestrator::Batch;
-use orchestrator::IdleSince;
-use orchestrator::Op;
-use orchestrator::Subject;
-use orchestrator::Troubles;
 use orchestrator::view::{View, WorkloadView};
-use orchestrator::{Input, State};
-use orchestrator::{NodeSpec, Note};
+use orchestrator::{
+    Batch, Culprits, IdleSince, Input, NodeSpec, Note, Op, State, Subject, Troubles,
+};
 
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;
@@ -250,35 +247,56 @@ impl Dispatcher {
         if idle != *self.state.idle() {
             self.state.apply(Input::Idle(idle));
         }
-        let mut answers = Vec::new();
+        let (mut inputs, mut replies) = (Vec::new(), Vec::new());
         for happening in batch {
             match happening {
                 Happening::Due => {}
-                Happening::Input(input) => drop(self.state.apply(input)),
-                Happening::Verdict(verdict) => self.take_verdict(verdict),
-                Happening::Request(request) => {
-                    let Request { command, origin, waits, reply } = request;
-                    let outcome = self.state.apply(Input::Command(command, origin));
-                    answers.extend(outcome.map(|outcome| Pending { outcome, waits, reply }));
+                Happening::Input(input) => inputs.push(input),
+                Happening::Verdict(verdict) => inputs.extend(self.input_of(verdict)),
+                Happening::Request(Request { command, origin, waits, reply }) => {
+                    inputs.push(Input::Command(command, origin));
+                    replies.push((waits, reply));
                 }
             }
         }
-        if let Err(error) = self.commit(answers).await {
+        let has_plan = inputs.iter().any(|input| matches!(input, Input::Decided(_)));
+        if let Err(error) = self.take(inputs, replies).await {
             tracing::error!(%error, "nothing of this batch counts; the state is built again");
+            self.failures += u32::from(has_plan);
             self.stale = true;
             self.rebuild(Vec::new()).await;
+        } else if has_plan {
+            self.failures = 0;
         }
     }
 
-    fn take_verdict(&mut self, verdict: Verdict) {
+    /// Applies inputs and commits what comes of them. The commands among them have replies, in order.
+    async fn take(&mut self, inputs: Vec<Input>, replies: Vec<(bool, Reply)>) -> Result<(), Error> {
+        let state = &mut self.state;
+        // Only commands have an outcome.
+        let outcomes =
+            guarded(|| inputs.into_iter().filter_map(|input| state.apply(input)).collect());
+        let outcomes: Vec<_> = match outcomes {
+            Ok(outcomes) => outcomes,
+            Err(error) => {
+                replies.into_iter().for_each(|(_, reply)| answer_to(reply, Err(error.clone())));
+                return Err(error);
+            }
+        };
+        let answers = outcomes.into_iter().zip(replies);
+        let answers = answers.map(|(outcome, (waits, reply))| Pending { outcome, waits, reply });
+        self.commit(answers.collect()).await
+    }
+
+    /// What the state is told of what came of a question to the scheduler.
+    fn input_of(&mut self, verdict: Verdict) -> Option<Input> {
         if verdict.replica != self.scheduler.replica {
-            return;
+            return None;
         }
         match verdict.outcome {
             Outcome::Decided(decision, took) => {
                 self.shared.metrics.decided(took);
-                self.failures = 0;
-                self.state.apply(Input::Decided(decision));
+                Some(Input::Decided(decision))
             }
             Outcome::Failed => {
                 tracing::error!("the scheduler failed; finding out on what");
@@ -286,25 +304,36 @@ impl Dispatcher {
                 self.scheduler.replace(self.state.replica());
                 let question = self.question();
                 self.scheduler.ask(Order::FindCulprits(question));
+                None
             }
             Outcome::Culprits(mut culprits) => {
                 // What fails again without a culprit will fail for ever.
                 culprits.all |= culprits.ids.is_empty() && self.failures > 1;
-                self.state.apply(Input::Culprits(culprits));
+                Some(Input::Culprits(culprits))
             }
         }
     }
 
     /// Writes, shows, answers, acts, and asks the scheduler.
     async fn commit(&mut self, answers: Vec<Pending>) -> Result<(), Error> {
-        self.state.elapse();
-        let pools = self.state.placements(self.policy.placement);
-        if self.policy.pools != pools {
-            Arc::make_mut(&mut self.policy).pools = pools;
-            self.state.decide_again();
-        }
         let before = self.shared.view.load_full();
-        let batch = self.state.finish(&before);
+        let (state, policy) = (&mut self.state, &mut self.policy);
+        let finished = guarded(|| {
+            state.elapse();
+            let pools = state.placements(policy.placement);
+            if policy.pools != pools {
+                Arc::make_mut(policy).pools = pools;
+                state.decide_again();
+            }
+            state.finish(&before)
+        });
+        let batch = match finished {
+            Ok(batch) => batch,
+            Err(error) => {
+                refuse(answers, &error);
+                return Err(error);
+            }
+        };
         if !batch.changes.is_empty()
             && let Err(error) = self.write(&batch.changes).await
         {
@@ -418,8 +447,20 @@ impl Dispatcher {
         let mut state = State::recover(snapshot, nodes, gpus, self.policy.usage, dated)?;
         state.take_over(&mut self.state, self.halted);
         self.state = state;
+        if self.failures > 1 {
+            // It is the plans that cannot be taken over.
+            self.state.apply(Input::Culprits(Culprits { ids: Vec::new(), all: true }));
+        }
         self.reconcile().await
     }
+}
+
+/// Does something to the state. After a fault of the server in it nothing of the state counts.
+fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
+    let message = "the server failed, which is a fault of it: nothing of the request was done. Try it \
+                   again, and report it with the log of the server";
+    let failed = |_| Error::Internal { message: message.to_owned() };
+    catch_unwind(AssertUnwindSafe(work)).map_err(failed)
 }
 
 fn log(note: Note) {

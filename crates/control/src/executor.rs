@@ -14,8 +14,7 @@ use uuid::Uuid;
 use crate::metrics::{Metrics, Verb};
 use crate::secrets::Completion;
 use crate::time::Line;
-use orchestrator::PortsWanted;
-use orchestrator::{Action, Input};
+use orchestrator::{Action, Input, PortsWanted};
 
 /// Longest wait between two tries to stop a run.
 const STOP_RETRY_MS_MAX: u64 = 60_000;

@@ -11,8 +11,7 @@ use units::Instant;
 
 use crate::metrics::{Metrics, Verb};
 use crate::time::Line;
-use orchestrator::NodeSpec;
-use orchestrator::{Trouble, Troubles};
+use orchestrator::{NodeSpec, Trouble, Troubles};
 
 /// Time between two looks.
 const LOOK_EVERY_MS: u64 = 5_000;

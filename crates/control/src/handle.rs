@@ -20,10 +20,8 @@ use crate::wanted::wanted;
 use crate::{
     ClusterInfo, Error, EventFilter, OrgChange, PoolChange, PoolSpec, WorkloadSpec, stored,
 };
-use orchestrator::WorkloadChange;
 use orchestrator::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
-use orchestrator::{Command, Record};
-use orchestrator::{Edit, NewObject, Object};
+use orchestrator::{Command, Edit, NewObject, Object, Record, WorkloadChange};
 
 /// What a request came to.
 #[derive(Debug, Clone)]

@@ -10,9 +10,7 @@ use engine::{Bucket, Login, MountSource, RegistryLogin, Repository, RunSpec, Sec
 
 use crate::NodeAccess;
 use crate::options::Unseal;
-use orchestrator::texts_of;
-use orchestrator::{Object, SECRETS};
-use orchestrator::{Sealed, Start};
+use orchestrator::{Object, SECRETS, Sealed, Start, texts_of};
 use spec::{SecretTo, SecretUse};
 
 /// The user of a registry whose credential is a key alone.

@@ -4,15 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use spec::{RunKey, RunSpec};
+use spec::{
+    CPU_MILLIS_MAX, DEVICES_MAX, MEMORY_BYTES_MAX, PodSet, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
+    RunKey, RunSpec, Share, WorkloadSpec,
+};
 use units::{Kind, Resources};
 use uuid::Uuid;
 
 use crate::Error;
-use spec::WorkloadSpec;
-use spec::{
-    CPU_MILLIS_MAX, DEVICES_MAX, MEMORY_BYTES_MAX, PodSet, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX, Share,
-};
 
 /// Most departments or projects.
 const ORG_UNITS_MAX: usize = 10_000;

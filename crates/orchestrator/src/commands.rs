@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use records::{AuditDetail, AuditRow, Change, Desired};
-use spec::RunKey;
+use spec::{RunKey, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -15,7 +15,6 @@ use crate::state::{News, Project, State, Workload};
 use crate::topologies::TOPOLOGY;
 use crate::view::ReasonView;
 use crate::{Error, admission};
-use spec::WorkloadSpec;
 
 impl State {
     /// Carries out a command and writes it to the audit log.

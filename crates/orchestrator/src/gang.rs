@@ -5,13 +5,12 @@
 use std::collections::BTreeSet;
 
 use model::Occupancy;
-use spec::{Framework, Gang, MASTER, Member};
+use spec::{CleanPods, Framework, Gang, MASTER, Member, Restart};
 use units::Instant;
 use uuid::Uuid;
 
 use crate::effect::Action;
 use crate::state::{Ended, News, Pod, State, Workload};
-use spec::{CleanPods, Restart};
 
 /// The ports that are given out: below those that systems give to outgoing connections.
 const PORT_FIRST: u16 = 20_000;

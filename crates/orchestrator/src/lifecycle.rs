@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use records::Desired;
-use spec::{Device, RunSpec};
+use spec::{Device, PodSet, RunSpec, SecretUse, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
 
@@ -14,8 +14,6 @@ use crate::reasons::SERVER_STOPPED;
 use crate::state::{Ended, News, Pod, State, Workload, model_request, pod_name};
 use crate::view::ReasonView;
 use crate::{Error, admission, revisions};
-use spec::WorkloadSpec;
-use spec::{PodSet, SecretUse};
 
 /// Runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;

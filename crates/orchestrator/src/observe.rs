@@ -2,7 +2,7 @@
 //! comes late, twice or about runs long gone.
 
 use records::Desired;
-use spec::{Exit, Limits, LimitsKept, Observation, PullFailure, RunKey, RunState};
+use spec::{Exit, Limits, LimitsKept, Observation, PullFailure, Restart, RunKey, RunState};
 use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 
@@ -10,7 +10,6 @@ use crate::effect::{Action, Note};
 use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
 use crate::state::{Ended, News, State};
 use crate::view::ReasonView;
-use spec::Restart;
 
 /// How a run ended that the machine ended, not its command.
 pub(crate) const LOST: &str =

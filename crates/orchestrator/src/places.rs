@@ -6,8 +6,7 @@ use crate::node_constraints::NODE_TYPE_LABEL;
 use crate::pools::check_label;
 use crate::state::{Project, State};
 use crate::{Error, admission};
-use spec::NodeTypes;
-use spec::WorkloadSpec;
+use spec::{NodeTypes, WorkloadSpec};
 
 /// Most types of a list.
 const TYPES_MAX: usize = 100;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use records::{Change, Desired};
-use spec::{RunKey, RunSpec};
+use spec::{Revision, RunKey, RunSpec, WorkloadSpec};
 use units::Resources;
 use uuid::Uuid;
 
@@ -19,8 +19,6 @@ use crate::reasons::NOT_READY;
 use crate::state::{Ended, News, Pod, State, Workload};
 use crate::view::Phase;
 use crate::{Error, persist};
-use spec::Revision;
-use spec::WorkloadSpec;
 
 /// Most revisions of an inference that are remembered; the oldest of those that are over go first.
 const REVISIONS_KEPT: usize = 10;

@@ -12,8 +12,7 @@ use crate::objects::{NewId, NewObject, Object, Scope};
 use crate::state::State;
 use crate::view::WorkloadKind;
 use crate::{Error, admission};
-use spec::TopologyUse;
-use spec::WorkloadSpec;
+use spec::{TopologyUse, WorkloadSpec};
 
 /// What they are called in the database and the audit log.
 pub const TOPOLOGY: &str = "network-topology";

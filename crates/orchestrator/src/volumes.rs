@@ -8,14 +8,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
-use spec::MountSource;
+use spec::{MountSource, WorkloadSpec};
 
 use crate::Error;
 use crate::effect::Action;
 use crate::objects::{NewId, NewObject, Object, Scope, check_name};
 use crate::org::SYSTEM;
 use crate::state::{News, State, Workload};
-use spec::WorkloadSpec;
 
 /// What they are called among the objects; the name of one is that of its claim.
 pub const VOLUME: &str = "volume";

@@ -8,12 +8,10 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::key::{Key, Place};
-use orchestrator::SharedMap;
-use orchestrator::TOPOLOGY;
 use orchestrator::view::{
     NodeView, OrgUnit, PodState, PodView, PoolView, ProjectView, View, WorkloadView,
 };
-use orchestrator::{Object, Scope};
+use orchestrator::{Object, Scope, SharedMap, TOPOLOGY};
 
 /// The stored kind of the name of the cluster.
 const CLUSTER: &str = "cluster";

@@ -28,9 +28,8 @@ use crate::past;
 use crate::retention::{Kept, Retention};
 use crate::time::Line;
 use idle::Idle;
-use orchestrator::NodeSpec;
 use orchestrator::view::View;
-use orchestrator::{IdleSince, LOOK_EVERY_MS, Step};
+use orchestrator::{IdleSince, LOOK_EVERY_MS, NodeSpec, Step};
 use tiers::Tiers;
 use traffic::Flow;
 

@@ -7,9 +7,8 @@ use records::GpuUseRow;
 use units::Instant;
 
 use super::look::{Look, Subject, by_name, of};
-use orchestrator::LOOK_EVERY_MS;
-use orchestrator::NodeSpec;
 use orchestrator::view::View;
+use orchestrator::{LOOK_EVERY_MS, NodeSpec};
 
 /// How long the ledger is kept: 400 days, a year and a month.
 pub(super) const KEPT_MS: u64 = 400 * 86_400_000;
