@@ -1,5 +1,5 @@
-//! The scheduler beside the dispatcher: a thread with a replica of the cluster. Owns: that a decision
-//! holds up nobody, and that a fault of the scheduler costs the replica and no more.
+//! The scheduler beside the dispatcher: a thread with a replica of the cluster. Owns: that no request
+//! waits for a decision, and that a fault of the scheduler costs only the replica.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
@@ -111,7 +111,7 @@ impl Decider {
             }
             Order::Show(Question { now, policy }, to) => {
                 let policy = Policy::clone(&policy);
-                // Whoever asked may have gone.
+                // The receiver may have gone.
                 let _ = to.send(Box::new(SchedulingState {
                     cluster: (**cluster).clone(),
                     policy,

@@ -43,7 +43,7 @@ enum Happening {
 
 type Reply = oneshot::Sender<Result<Answer, Error>>;
 
-/// What a request came to, and who is told; at once, or once nothing is left to decide about.
+/// The outcome of a request, and where it goes; at once, or once nothing is left to decide about.
 struct Pending {
     outcome: Result<Subject, Error>,
     waits: bool,
@@ -199,8 +199,8 @@ impl Dispatcher {
         Question { now: self.line.now(), policy: self.policy.clone() }
     }
 
-    /// Shows what the scheduler sees. Whoever asks while the state is not the one on disk gets no answer:
-    /// the sender is dropped.
+    /// Shows what the scheduler sees. While the state is not the one on disk there is no answer: the sender
+    /// is dropped.
     fn answer_look(&mut self, look: Look) {
         if self.stale {
             return;
@@ -242,7 +242,7 @@ impl Dispatcher {
         }
         self.shared.metrics.batch(batch.len());
         self.state.begin(self.line.moment());
-        // A look that has no news wakes nobody, and yet it is the last one.
+        // A measurement without news does not wake the dispatcher, and yet it is the last one.
         let idle = self.inbox.idle.borrow().clone();
         if idle != *self.state.idle() {
             self.state.apply(Input::Idle(idle));
@@ -288,7 +288,7 @@ impl Dispatcher {
         self.commit(answers.collect()).await
     }
 
-    /// What the state is told of what came of a question to the scheduler.
+    /// The input that the scheduler's answer is.
     fn input_of(&mut self, verdict: Verdict) -> Option<Input> {
         if verdict.replica != self.scheduler.replica {
             return None;
@@ -448,7 +448,7 @@ impl Dispatcher {
         state.take_over(&mut self.state, self.halted);
         self.state = state;
         if self.failures > 1 {
-            // It is the plans that cannot be taken over.
+            // The plans are at fault.
             self.state.apply(Input::Culprits(Culprits { ids: Vec::new(), all: true }));
         }
         self.reconcile().await

@@ -139,7 +139,7 @@ impl Executor {
                 }
                 Action::FindPorts(wanted) => {
                     let found = find_ports(&engine, &wanted).await;
-                    // Nobody listens only when the dispatcher is gone; the next one asks again.
+                    // There is no receiver only when the dispatcher is gone; the next one asks again.
                     let _ = told.send(Input::Ports(wanted, found));
                 }
                 Action::RemoveVolume(name) => remove_volume(&engine, &name, &open, &told).await,

@@ -63,7 +63,7 @@ pub use spec::{
 };
 pub use time::{Clock, SystemClock};
 
-/// What a failure of the database is to whoever asked for something.
+/// A failure of the database, as the error of a request.
 pub(crate) fn stored(error: store::Error) -> Error {
     match error {
         store::Error::Row { .. } => Error::Internal { message: error.to_string() },

@@ -1,4 +1,4 @@
-//! Since when workloads have been idle, as the state is told.
+//! Since when workloads have been idle: an input of the state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

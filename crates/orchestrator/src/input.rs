@@ -1,4 +1,4 @@
-//! What the state is told, and ids for what it makes.
+//! The inputs of the state, and ids for what it makes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::health::Troubles;
 use crate::idle::IdleSince;
 use crate::set_aside::Culprits;
 
-/// What the state is told. It changes by nothing else, but for time and decisions.
+/// An input of the state, which changes by nothing else but time.
 #[derive(Debug)]
 pub enum Input {
     /// A person or a part of the server asks for something; with where that came from.

@@ -1,4 +1,4 @@
-//! Time, as the state is told of it.
+//! Time: an input of the state.
 
 use records::ClockRow;
 use units::Instant;

@@ -47,7 +47,7 @@ impl Pulse {
     /// that what happened before is looked at.
     pub(super) async fn beat(&mut self, otherwise: Duration) {
         if let Err(error) = self.stream.next().await {
-            tracing::debug!("no changes are to be had: {error}");
+            tracing::debug!("no changes can be read: {error}");
             return sleep(otherwise).await;
         }
         let now = Instant::now();
