@@ -31,7 +31,7 @@ pub(crate) fn culprits(
         if !trial.fails_on(&waiting, waiting.len()) {
             return Culprits { ids, all: false };
         }
-        if ids.len() == CULPRITS_MAX || trial.fails_on(&waiting, 0) {
+        if ids.len() == CULPRITS_MAX || waiting.is_empty() || trial.fails_on(&waiting, 0) {
             return Culprits { ids, all: true };
         }
         let culprit = trial.culprit_of(&waiting);

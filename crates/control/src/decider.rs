@@ -1,11 +1,12 @@
 //! The scheduler beside the dispatcher: a thread with a replica of the cluster. Owns: that no request
 //! waits for a decision, and that a fault of the scheduler costs only the replica.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant as Moment};
 
-use model::Cluster;
+use model::{Cluster, WorkloadId};
 use sched::{Memory, Policy};
 use tokio::sync::{mpsc as channel, oneshot};
 use units::Instant;
@@ -20,6 +21,8 @@ pub(crate) enum Order {
     Follow(Vec<Op>),
     /// To find out everything about the replica again, and to give all reasons again.
     Forget,
+    /// To give these workloads their reasons again.
+    TellAgain(BTreeSet<WorkloadId>),
     Decide(Question),
     /// To find what decisions fail on.
     FindCulprits(Question),
@@ -95,6 +98,7 @@ impl Decider {
             Order::Replace(..) => {}
             Order::Follow(ops) => ops.into_iter().for_each(|op| op(cluster)),
             Order::Forget => *memory = Memory::default(),
+            Order::TellAgain(ids) => memory.tell_again(ids),
             Order::Decide(Question { now, policy }) => {
                 let began = Moment::now();
                 culprits::fail_if_wanted(self.fault.as_ref(), cluster, now);

@@ -159,7 +159,7 @@ impl Dispatcher {
         loop {
             let due = if self.stale { None } else { self.state.due() };
             let timer = timer(&self.line, due, self.stale);
-            let takes = !self.state.waits_for_decision();
+            let takes = self.stale || !self.state.waits_for_decision();
             let first = tokio::select! {
                 () = &mut shutdown => {
                     self.executor.retire().await;
@@ -304,7 +304,7 @@ impl Dispatcher {
                 self.scheduler.replace(self.state.replica());
                 let question = self.question();
                 self.scheduler.ask(Order::FindCulprits(question));
-                None
+                Some(Input::DecisionFailed)
             }
             Outcome::Culprits(mut culprits) => {
                 // What fails again without a culprit will fail for ever.
@@ -405,6 +405,10 @@ impl Dispatcher {
         if decides {
             if self.state.take_retells() {
                 self.scheduler.ask(Order::Forget);
+            }
+            let unexplained = self.state.take_unexplained();
+            if !unexplained.is_empty() {
+                self.scheduler.ask(Order::TellAgain(unexplained));
             }
             let question = self.question();
             self.scheduler.ask(Order::Decide(question));

@@ -8,7 +8,7 @@ use crate::{Cluster, QueueId, WorkloadId};
 /// What has changed since [`Cluster::take_changes`] was last called.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// Workloads that came, went, or are different in any way. An id may have been given to another.
+    /// Workloads that came, went, or are different in any way.
     pub workloads: BTreeSet<WorkloadId>,
     /// Queues that ask for more or less.
     pub asks: BTreeSet<QueueId>,

@@ -221,6 +221,10 @@ impl State {
     pub(crate) fn ports_found(&mut self, wanted: &PortsWanted, found: Vec<u16>) {
         let id = wanted.workload;
         // It may have given up its places meanwhile, or be gone.
+        let waits = |workload: &Workload| workload.pods.iter().any(|pod| pod.waits_for_others);
+        if !self.workloads.get(&id).is_some_and(waits) {
+            self.ports.remove(&id);
+        }
         let Some(search) = self.ports.get_mut(&id) else { return };
         search.is_asked = false;
         self.assembling.insert(id);

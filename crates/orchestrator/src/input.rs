@@ -33,6 +33,8 @@ pub enum Input {
     Engine(Vec<Observation>, LimitsKept),
     /// What the scheduler decided.
     Decided(Box<Decision>),
+    /// The scheduler failed; it will be found out on what.
+    DecisionFailed,
     /// On what decisions fail.
     Culprits(Culprits),
 }

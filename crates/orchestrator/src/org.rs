@@ -304,6 +304,7 @@ impl State {
             )));
         }
         self.cluster.remove_queue(department.queue).map_err(internal)?;
+        self.fair_shares.retain(|&queue, _| self.cluster.queues().get(queue).is_some());
         let row = persist::department_row(department, Some(self.now));
         self.outbox.changes.push(Change::Department(row));
         self.departments.remove(&id);
@@ -387,6 +388,7 @@ impl State {
             )));
         }
         self.cluster.remove_queue(project.queue).map_err(internal)?;
+        self.fair_shares.retain(|&queue, _| self.cluster.queues().get(queue).is_some());
         let department_id = project.department_id;
         let row = persist::project_row(project, Some(self.now));
         self.outbox.changes.push(Change::Project(row));

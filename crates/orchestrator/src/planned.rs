@@ -82,6 +82,8 @@ impl State {
     pub(crate) fn explain_undecided(&mut self) {
         if !self.strays.is_empty() && !self.halted {
             self.explain_clearing_up();
+        } else if self.aside.all && !self.halted {
+            self.explain_aside();
         }
     }
 
@@ -171,29 +173,35 @@ impl State {
 
     /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
     fn explain(&mut self, pending: BTreeMap<WorkloadId, Vec<Pending>>) {
-        let (no_more, waiting): (Vec<_>, Vec<_>) = pending
-            .iter()
-            .filter_map(|(model, reasons)| Some((*self.by_model.get(model)?, reasons)))
-            .filter(|(id, reasons)| reasons.is_empty() || self.is_to_be_explained(*id))
-            .partition(|(_, reasons)| reasons.is_empty());
-        for (id, _) in no_more {
-            if self.explained.contains(&id) {
+        let mut waiting = BTreeMap::new();
+        for (model, reasons) in &pending {
+            let Some(&id) = self.by_model.get(model) else { continue };
+            if !reasons.is_empty() {
+                waiting.insert(id, (*model, reasons));
+            } else if self.explained.contains(&id) {
                 self.explain_one(id, &[]);
             }
         }
-        let waiting: BTreeMap<Uuid, &Vec<Pending>> = waiting.into_iter().collect();
-        for (id, reasons) in waiting {
+        for (id, (model, reasons)) in waiting {
+            if self.aside.ids.contains(&id) {
+                continue;
+            }
+            if !self.wants_to_run(id) {
+                // It was suspended meanwhile. If it is resumed before the scheduler sees that, nothing
+                // is different for the scheduler, and it would not say it again.
+                self.unexplained.insert(model);
+                continue;
+            }
             let reasons = reasons.iter().map(|reason| (reason.code().code, reason.to_string()));
             self.explain_one(id, &reasons.collect::<Vec<_>>());
         }
     }
 
-    /// Whether a reason to wait is one of a workload: not if it was suspended meanwhile, or is set aside.
-    fn is_to_be_explained(&self, id: Uuid) -> bool {
+    fn wants_to_run(&self, id: Uuid) -> bool {
         let waits = |workload: &Workload| {
             workload.desired == Desired::Run && workload.completed_at.is_none()
         };
-        self.workloads.get(&id).is_some_and(waits) && !self.aside.ids.contains(&id)
+        self.workloads.get(&id).is_some_and(waits)
     }
 
     /// Says of a workload that waits without a reason that it was not looked at yet, as long as that is
@@ -203,11 +211,12 @@ impl State {
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model));
         let is_told = workload.pending.iter().any(|reason| reason.code == NOT_CONSIDERED.code);
-        if waits && workload.pending.is_empty() {
+        if waits && workload.pending.is_empty() && !self.halted {
+            self.unexplained.extend(workload.model);
             let (code, message) = (NOT_CONSIDERED.code.to_owned(), NOT_CONSIDERED_YET.to_owned());
             workload.pending = vec![ReasonView { code, message, at: now }];
             self.explained.insert(id);
-        } else if !waits && is_told {
+        } else if !waits && (is_told || workload.desired != Desired::Run) {
             workload.pending.clear();
             self.explained.remove(&id);
         }

@@ -124,6 +124,7 @@ impl State {
             is_deciding: false,
             plans_dropped: 0,
             retells: false,
+            unexplained: BTreeSet::new(),
             aside: Aside::default(),
             assembling: BTreeSet::new(),
             ports: BTreeMap::new(),

@@ -217,6 +217,8 @@ pub struct State {
     pub(crate) plans_dropped: u32,
     /// The next decision has to give all reasons again.
     pub(crate) retells: bool,
+    /// Workloads that the next decision has to give their reasons again.
+    pub(crate) unexplained: BTreeSet<WorkloadId>,
     pub(crate) aside: Aside,
     /// Gangs of which somebody got a place in this decision.
     pub(crate) assembling: BTreeSet<Uuid>,
@@ -278,6 +280,11 @@ impl State {
                 self.reconcile(&listed);
             }
             Input::Decided(decision) => self.decided(*decision),
+            Input::DecisionFailed => {
+                // Until it is known on what.
+                self.is_deciding = true;
+                self.plans_dropped = 0;
+            }
             Input::Culprits(culprits) => self.set_culprits_aside(culprits),
         }
         None
@@ -330,6 +337,11 @@ impl State {
     /// Whether the next decision has to give all reasons again.
     pub fn take_retells(&mut self) -> bool {
         std::mem::take(&mut self.retells)
+    }
+
+    /// The workloads that the next decision has to give their reasons again.
+    pub fn take_unexplained(&mut self) -> BTreeSet<WorkloadId> {
+        std::mem::take(&mut self.unexplained)
     }
 
     /// Decisions depend on something else that is different now.

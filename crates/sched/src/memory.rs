@@ -90,6 +90,11 @@ impl Memory {
         &self.entitlements.fair
     }
 
+    /// Has the next plan give these workloads their reasons to wait again, though they may be the same.
+    pub fn tell_again(&mut self, ids: impl IntoIterator<Item = WorkloadId>) {
+        self.fresh.extend(ids);
+    }
+
     /// The queues that are entitled to more or less than when this was last asked for.
     pub fn take_moved_shares(&mut self) -> BTreeSet<QueueId> {
         std::mem::take(&mut self.entitlements.moved)

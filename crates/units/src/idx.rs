@@ -1,20 +1,21 @@
-//! Dense typed indices and the tables they index. Owns: ids that cost four bytes and cannot be
-//! mixed up. Refuses to know what a row is.
+//! Dense typed indices and the tables they index. Owns: ids that cost eight bytes and cannot be
+//! mixed up, neither with those of another table nor with that of a row that was there before. Refuses
+//! to know what a row is.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-/// An index into a [`Table`] of `T`.
-pub struct Idx<T>(u32, PhantomData<fn() -> T>);
+/// An index into a [`Table`] of `T`: a place, and how many rows were there before.
+pub struct Idx<T>(u32, u32, PhantomData<fn() -> T>);
 
 impl<T> Idx<T> {
-    /// The index of row `raw`.
+    /// The index of the first row at place `raw`.
     #[must_use]
     pub const fn new(raw: u32) -> Self {
-        Self(raw, PhantomData)
+        Self(raw, 0, PhantomData)
     }
 
-    /// The row number.
+    /// The place, which is that of one living row.
     #[must_use]
     pub const fn raw(self) -> u32 {
         self.0
@@ -33,7 +34,7 @@ impl<T> Clone for Idx<T> {
 impl<T> Copy for Idx<T> {}
 impl<T> PartialEq for Idx<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
+        (self.0, self.1) == (other.0, other.1)
     }
 }
 impl<T> Eq for Idx<T> {}
@@ -44,12 +45,12 @@ impl<T> PartialOrd for Idx<T> {
 }
 impl<T> Ord for Idx<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.cmp(&other.0)
+        (self.0, self.1).cmp(&(other.0, other.1))
     }
 }
 impl<T> std::hash::Hash for Idx<T> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
+        (self.0, self.1).hash(state);
     }
 }
 impl<T> fmt::Debug for Idx<T> {
@@ -58,17 +59,24 @@ impl<T> fmt::Debug for Idx<T> {
     }
 }
 
-/// A table with dense ids. A removed row's id is given out again, lowest first, so that the same
-/// history always yields the same ids.
+/// A table with dense ids. The place of a removed row is given out again, lowest first, so that the same
+/// history always yields the same ids; its id is not.
 #[derive(Debug, Clone)]
 pub struct Table<T> {
-    rows: Vec<Option<T>>,
+    places: Vec<Place<T>>,
     free: std::collections::BTreeSet<u32>,
+}
+
+#[derive(Debug, Clone)]
+struct Place<T> {
+    row: Option<T>,
+    /// How many rows were here before.
+    generation: u32,
 }
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self { rows: Vec::new(), free: std::collections::BTreeSet::new() }
+        Self { places: Vec::new(), free: std::collections::BTreeSet::new() }
     }
 }
 
@@ -79,18 +87,21 @@ impl<T> Table<T> {
     /// When more than `u32::MAX` rows are alive.
     pub fn insert(&mut self, row: T) -> Idx<T> {
         if let Some(raw) = self.free.pop_first() {
-            self.rows[raw as usize] = Some(row);
-            return Idx::new(raw);
+            let place = &mut self.places[raw as usize];
+            place.row = Some(row);
+            return Idx(raw, place.generation, PhantomData);
         }
-        assert!(self.rows.len() < u32::MAX as usize, "table is full");
-        self.rows.push(Some(row));
+        assert!(self.places.len() < u32::MAX as usize, "table is full");
+        self.places.push(Place { row: Some(row), generation: 0 });
         #[expect(clippy::cast_possible_truncation, reason = "checked above")]
-        Idx::new((self.rows.len() - 1) as u32)
+        Idx::new((self.places.len() - 1) as u32)
     }
 
     /// Removes a row.
     pub fn remove(&mut self, id: Idx<T>) -> Option<T> {
-        let row = self.rows.get_mut(id.at())?.take()?;
+        let place = self.places.get_mut(id.at()).filter(|place| place.generation == id.1)?;
+        let row = place.row.take()?;
+        place.generation = place.generation.wrapping_add(1);
         self.free.insert(id.raw());
         Some(row)
     }
@@ -98,28 +109,31 @@ impl<T> Table<T> {
     /// The row, if it is alive.
     #[must_use]
     pub fn get(&self, id: Idx<T>) -> Option<&T> {
-        self.rows.get(id.at())?.as_ref()
+        self.places.get(id.at()).filter(|place| place.generation == id.1)?.row.as_ref()
     }
 
     /// The row for change, if it is alive.
     pub fn get_mut(&mut self, id: Idx<T>) -> Option<&mut T> {
-        self.rows.get_mut(id.at())?.as_mut()
+        self.places.get_mut(id.at()).filter(|place| place.generation == id.1)?.row.as_mut()
     }
 
     /// Living rows in id order.
     pub fn iter(&self) -> impl Iterator<Item = (Idx<T>, &T)> {
-        (0..).zip(&self.rows).filter_map(|(i, row)| row.as_ref().map(|row| (Idx::new(i), row)))
+        (0..).zip(&self.places).filter_map(|(raw, place)| {
+            place.row.as_ref().map(|row| (Idx(raw, place.generation, PhantomData), row))
+        })
     }
 
     /// Ids of living rows, in order.
     pub fn ids(&self) -> impl Iterator<Item = Idx<T>> + use<'_, T> {
-        (0..).zip(&self.rows).filter(|(_, row)| row.is_some()).map(|(i, _)| Idx::new(i))
+        let places = (0..).zip(&self.places).filter(|(_, place)| place.row.is_some());
+        places.map(|(raw, place)| Idx(raw, place.generation, PhantomData))
     }
 
     /// How many rows are alive.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.rows.len() - self.free.len()
+        self.places.len() - self.free.len()
     }
 
     /// Whether no row is alive.
@@ -148,13 +162,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lowest_free_id_comes_back_first() {
+    fn the_lowest_free_place_is_used_first_and_no_id_twice() {
         let mut table = Table::default();
         let ids: Vec<_> = "abc".chars().map(|c| table.insert(c)).collect();
         table.remove(ids[2]);
         table.remove(ids[0]);
-        assert_eq!(table.insert('d'), ids[0]);
+        let again = table.insert('d');
+        assert_eq!((again.raw(), table.remove(ids[0])), (0, None));
+        assert!(again != ids[0] && table.get(ids[0]).is_none());
         assert_eq!(table.iter().map(|(_, c)| *c).collect::<String>(), "db");
-        assert_eq!(table.len(), 2);
+        assert_eq!((table.len(), table[again]), (2, 'd'));
     }
 }

@@ -1,7 +1,11 @@
 //! Decisions are made beside everything else: what happens meanwhile, and what becomes of a plan.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use control::view::{Phase, WorkloadView};
 
+use crate::inference::inference;
 use crate::world::{World, given, gpus, nodes, training, workspace};
 
 /// A world in which a decision about a submission is held up.
@@ -157,4 +161,78 @@ async fn a_time_that_comes_during_a_decision_is_not_missed() {
     w.clock.advance_ms(1000);
     w.gate.open();
     w.phase("a", Phase::Running).await;
+}
+
+#[tokio::test]
+async fn reasons_of_what_was_deleted_meanwhile_are_told_of_nothing_else() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let a = deciding_about(&w, "a", 2).await;
+    w.prompt.delete_workload("alice", a.id).await.unwrap();
+    let b = w.prompt.submit(1, training("b", 1)).await.unwrap();
+    w.gate.open();
+    w.phase("b", Phase::Running).await;
+    assert!(!w.story(b.id).await.contains(&"Pending".to_owned()));
+}
+
+#[tokio::test]
+async fn a_plan_for_what_was_deleted_is_carried_out_on_nothing_else() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("first", 1)).await;
+    w.phase("first", Phase::Running).await;
+    w.submit(1, training("a", 1)).await;
+    w.gate.shut();
+    w.engine.end(w.engine.run_of("first").key, engine::Exit::Code(0));
+    w.phase("first", Phase::Completed).await;
+    w.gate.is_holding().await;
+    w.prompt.delete_workload("alice", w.id("a")).await.unwrap();
+    // Two replicas that are not wanted.
+    w.prompt.submit(1, inference("resting", 1, 0, 2)).await.unwrap();
+    w.gate.open();
+    w.decided().await;
+    assert_eq!(runs(&w), ["start first.1"]);
+}
+
+#[tokio::test]
+async fn what_comes_while_a_culprit_is_looked_for_is_not_set_aside_for_it() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    let poison = deciding_about(&w, "poison", 1).await;
+    w.gate.let_one_pass();
+    w.gate.is_holding().await;
+    w.prompt.delete_workload("alice", poison.id).await.unwrap();
+    w.prompt.submit(1, training("good", 1)).await.unwrap();
+    w.gate.open();
+    w.becomes("good Running 1/1").await;
+}
+
+#[tokio::test]
+async fn what_is_suspended_while_the_scheduler_fails_waits_for_nothing() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("a", 2)).await;
+    assert_ne!(w.get("a").unwrap().pending, []);
+    deciding_about(&w, "poison", 1).await;
+    w.prompt.suspend("alice", w.id("a")).await.unwrap();
+    w.gate.open();
+    w.decided().await;
+    assert_eq!((w.get("a").unwrap().phase, w.get("a").unwrap().pending.len()), (Phase::Stopped, 0));
+}
+
+/// The resumption is taken together with the plan: the scheduler sees no difference.
+#[tokio::test]
+async fn what_is_resumed_as_the_plan_comes_has_a_reason() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    for round in 0..20 {
+        let name = format!("a{round}");
+        let id = deciding_about(&w, &name, 2).await.id;
+        w.prompt.suspend("alice", id).await.unwrap();
+        let mut resumed = Box::pin(w.prompt.resume("alice", id));
+        let polled = poll_fn(|cx| Poll::Ready(resumed.as_mut().poll(cx).is_pending())).await;
+        assert!(polled, "it is queued");
+        w.gate.open();
+        // The plan is there before the dispatcher goes on.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        resumed.await.unwrap();
+        w.decided().await;
+        let pending = w.get(&name).unwrap().pending.clone();
+        assert!(pending.iter().all(|why| why.code != "P308"), "{round}: {pending:?}");
+    }
 }
