@@ -11,7 +11,7 @@ use sched::{Memory, Policy};
 use tokio::sync::{mpsc as channel, oneshot};
 use units::Instant;
 
-use crate::{DecisionFault, SchedulingState, culprits};
+use crate::{DecisionFault, Error, SchedulingState, culprits};
 use orchestrator::{Culprits, Decision, Op};
 
 /// What the thread is asked, in order.
@@ -50,34 +50,49 @@ pub(crate) enum Outcome {
     Culprits(Culprits),
 }
 
-/// Starts the thread. It ends with the sender of its orders.
-///
-/// # Errors
-/// There is no room for another thread.
-pub(crate) fn start(
-    fault: Option<DecisionFault>,
-) -> std::io::Result<(mpsc::Sender<Order>, channel::UnboundedReceiver<Verdict>)> {
-    let (orders, incoming) = mpsc::channel();
-    let (verdicts, outgoing) = channel::unbounded_channel();
-    let work = move || {
-        let mut decider = Decider { number: 0, replica: None, fault };
-        for order in incoming {
-            let taken = catch_unwind(AssertUnwindSafe(|| decider.take(order)));
-            let outcome = taken.unwrap_or_else(|_| {
-                // It was left in the middle of something.
-                decider.replica = None;
-                Some(Outcome::Failed)
-            });
-            let replica = decider.number;
-            if let Some(outcome) = outcome
-                && verdicts.send(Verdict { replica, outcome }).is_err()
-            {
-                break;
-            }
+/// The scheduler's thread, as the dispatcher sees it.
+pub(crate) struct Scheduler {
+    orders: mpsc::Sender<Order>,
+    pub(crate) verdicts: channel::UnboundedReceiver<Verdict>,
+    /// The number of its replica: what it says of earlier ones no longer matters.
+    pub(crate) replica: u64,
+    /// It has to get another replica.
+    pub(crate) is_renewed: bool,
+}
+
+impl Scheduler {
+    /// Starts the thread, which ends with this.
+    pub(crate) fn start(fault: Option<DecisionFault>) -> Result<Self, Error> {
+        let (orders, incoming) = mpsc::channel();
+        let (outgoing, verdicts) = channel::unbounded_channel();
+        let work = move || Decider { number: 0, replica: None, fault }.run(incoming, &outgoing);
+        let started = std::thread::Builder::new().name("scheduler".to_owned()).spawn(work);
+        started.map_err(|error| Error::Internal {
+            message: format!("the scheduler cannot begin: {error}"),
+        })?;
+        Ok(Self { orders, verdicts, replica: 0, is_renewed: true })
+    }
+
+    /// What it knows is of no use any more.
+    pub(crate) fn renew(&mut self) {
+        self.is_renewed = true;
+        self.replica += 1;
+    }
+
+    pub(crate) fn replace(&mut self, cluster: Cluster) {
+        self.is_renewed = false;
+        self.replica += 1;
+        self.ask(Order::Replace(self.replica, Box::new(cluster)));
+    }
+
+    pub(crate) fn ask(&self, order: Order) {
+        // It lives as long as its orders can be sent; a fault costs it the replica only.
+        if self.orders.send(order).is_err() {
+            tracing::error!(
+                "the thread of the scheduler has ended, which is a fault of the server"
+            );
         }
-    };
-    std::thread::Builder::new().name("scheduler".to_owned()).spawn(work)?;
-    Ok((orders, outgoing))
+    }
 }
 
 struct Decider {
@@ -88,6 +103,24 @@ struct Decider {
 }
 
 impl Decider {
+    /// Takes orders until there are no more.
+    fn run(mut self, orders: mpsc::Receiver<Order>, verdicts: &channel::UnboundedSender<Verdict>) {
+        for order in orders {
+            let taken = catch_unwind(AssertUnwindSafe(|| self.take(order)));
+            let outcome = taken.unwrap_or_else(|_| {
+                // It was left in the middle of something.
+                self.replica = None;
+                Some(Outcome::Failed)
+            });
+            let replica = self.number;
+            if let Some(outcome) = outcome
+                && verdicts.send(Verdict { replica, outcome }).is_err()
+            {
+                break;
+            }
+        }
+    }
+
     fn take(&mut self, order: Order) -> Option<Outcome> {
         if let Order::Replace(number, cluster) = order {
             (self.number, self.replica) = (number, Some((cluster, Memory::default())));

@@ -9,19 +9,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Engine, Observation};
-use model::Cluster;
 use tokio::sync::{mpsc, oneshot, watch};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::decider::{Order, Outcome, Question, Verdict};
+use crate::decider::{Order, Outcome, Question, Scheduler, Verdict};
 use crate::executor::Executor;
 use crate::handle::{Answer, Request, Shared};
 use crate::looking::Look;
 use crate::metrics::{Purpose, Verb};
 use crate::secrets::Completion;
 use crate::time::Line;
-use crate::{DecisionFault, Error, Options, decider, stored};
+use crate::{Error, Options, stored};
 use orchestrator::view::{View, WorkloadView};
 use orchestrator::{
     Batch, Culprits, IdleSince, Input, NodeSpec, Note, Op, State, Subject, Troubles,
@@ -472,46 +471,6 @@ fn log(note: Note) {
         Note::Error(text) => tracing::error!("{text}"),
         Note::Warning(text) => tracing::warn!("{text}"),
         Note::Debug(text) => tracing::debug!("{text}"),
-    }
-}
-
-/// The scheduler's thread, as the dispatcher sees it.
-struct Scheduler {
-    orders: std::sync::mpsc::Sender<Order>,
-    verdicts: mpsc::UnboundedReceiver<Verdict>,
-    /// The number of its replica: what it says of earlier ones no longer matters.
-    replica: u64,
-    /// It has to get another replica.
-    is_renewed: bool,
-}
-
-impl Scheduler {
-    fn start(fault: Option<DecisionFault>) -> Result<Self, Error> {
-        let (orders, verdicts) = decider::start(fault).map_err(|error| Error::Internal {
-            message: format!("the scheduler cannot begin: {error}"),
-        })?;
-        Ok(Self { orders, verdicts, replica: 0, is_renewed: true })
-    }
-
-    /// What it knows is of no use any more.
-    fn renew(&mut self) {
-        self.is_renewed = true;
-        self.replica += 1;
-    }
-
-    fn replace(&mut self, cluster: Cluster) {
-        self.is_renewed = false;
-        self.replica += 1;
-        self.ask(Order::Replace(self.replica, Box::new(cluster)));
-    }
-
-    fn ask(&self, order: Order) {
-        // It lives as long as its orders can be sent; a fault costs it the replica only.
-        if self.orders.send(order).is_err() {
-            tracing::error!(
-                "the thread of the scheduler has ended, which is a fault of the server"
-            );
-        }
     }
 }
 

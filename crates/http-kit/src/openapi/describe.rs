@@ -140,13 +140,19 @@ impl Description {
         self.success = (status, response.content("application/json", content).build());
     }
 
-    /// Answers server-sent events.
+    /// Answers server-sent events; each has these fields.
     pub fn answers_events(&mut self) {
-        self.answers_text("text/event-stream", "Server-sent events, without end");
+        let text = || ObjectBuilder::new().schema_type(Type::String);
+        let event = ["id", "event", "data"].into_iter();
+        let event = event.fold(ObjectBuilder::new(), |event, name| event.property(name, text()));
+        self.answers_as("text/event-stream", "Server-sent events, without end", event);
     }
 
     fn answers_text(&mut self, media_type: &str, about: &str) {
-        let schema = ObjectBuilder::new().schema_type(Type::String);
+        self.answers_as(media_type, about, ObjectBuilder::new().schema_type(Type::String));
+    }
+
+    fn answers_as(&mut self, media_type: &str, about: &str, schema: ObjectBuilder) {
         let content = ContentBuilder::new().schema(Some(schema)).build();
         self.success =
             (200, ResponseBuilder::new().description(about).content(media_type, content).build());
