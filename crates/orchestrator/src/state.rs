@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::{Cluster, NodeId, PodId, QueueId, UsageLedger, WorkloadId};
 use records::Desired;
-use spec::{GpuSpec, LimitsKept, PodSpec, RunKey, ShareChange, WorkloadSpec};
+use spec::{LimitsKept, PodSpec, RunKey, ShareChange, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -211,7 +211,7 @@ pub struct State {
     pub(crate) holders: BTreeMap<u64, BTreeSet<Uuid>>,
     /// What each queue is entitled to.
     pub(crate) fair_shares: BTreeMap<QueueId, Resources>,
-    /// The scheduler was asked for a decision, and has not answered.
+    /// A decision is under way.
     pub(crate) is_deciding: bool,
     /// Plans in a row that were dropped because something happened meanwhile.
     pub(crate) plans_dropped: u32,
@@ -526,12 +526,7 @@ pub(crate) fn model_share(share: &Share) -> model::Share {
 /// A pod's request in the scheduler's terms.
 pub(crate) const fn model_request(spec: &PodSpec) -> model::PodRequest {
     model::PodRequest {
-        gpu: match spec.gpu {
-            GpuSpec::Whole(devices) => model::GpuRequest::Whole(devices),
-            GpuSpec::Share { devices, millis } => model::GpuRequest::Share { devices, millis },
-            GpuSpec::Memory { devices, bytes } => model::GpuRequest::Memory { devices, bytes },
-            GpuSpec::Mig(instances) => model::GpuRequest::Mig(instances),
-        },
+        gpu: spec.gpu,
         cpu_millis: spec.cpu_millis,
         memory_bytes: spec.memory_bytes,
     }

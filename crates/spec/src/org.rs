@@ -33,7 +33,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// What a project has in a node pool of which nobody said anything.
+    /// What a project has in a node pool without a share of its own there.
     pub const USUAL: Self = Self::none(2);
 
     /// Nothing deserved, nothing limited.
@@ -54,7 +54,7 @@ impl Share {
     }
 }
 
-/// Rank of a project or department among its siblings: what nobody's quota claims goes to higher
+/// Rank of a project or department among its siblings: what no quota claims goes to higher
 /// ranks first, by weight among equals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -253,7 +253,7 @@ impl NodeTypes {
         match kind {
             WorkloadKind::Training | WorkloadKind::Distributed => &self.training,
             WorkloadKind::Workspace => &self.workspace,
-            // Nobody restricts where models are served.
+            // Where models are served is not restricted.
             WorkloadKind::Inference => &[],
         }
     }

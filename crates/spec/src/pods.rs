@@ -5,11 +5,12 @@ mod wire;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use model::{MigRequest, Term, Toleration};
+pub use model::GpuRequest as GpuSpec;
+use model::{Term, Toleration};
 use serde::{Deserialize, Serialize};
 
 use crate::container::Container;
-use wire::{GpuWire, PlaceWire, SecretWire};
+use wire::{PlaceWire, SecretWire};
 
 /// Pods that are alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +66,7 @@ pub struct PodSpec {
     #[serde(default, skip_serializing_if = "Place::is_anywhere")]
     pub place: Place,
     /// GPUs.
+    #[serde(with = "wire::gpu")]
     pub gpu: GpuSpec,
     /// CPU request, thousandths of a core.
     pub cpu_millis: u64,
@@ -177,43 +179,6 @@ impl SecretTo {
         match self {
             Self::Run(place) => Some(place),
             Self::Registry(_) | Self::Copy { .. } => None,
-        }
-    }
-}
-
-/// GPUs of a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "GpuWire", into = "GpuWire")]
-pub enum GpuSpec {
-    /// So many whole devices; 0 for CPU-only work.
-    Whole(u32),
-    /// The same share of each of so many devices.
-    Share {
-        /// Devices.
-        devices: u32,
-        /// Thousandths of each, 1–999.
-        millis: u64,
-    },
-    /// So much memory on each of so many devices.
-    Memory {
-        /// Devices.
-        devices: u32,
-        /// Bytes on each.
-        bytes: u64,
-    },
-    /// MIG instances.
-    Mig(MigRequest),
-}
-
-impl GpuSpec {
-    /// Devices, whole or in part.
-    #[must_use]
-    pub fn devices(self) -> u32 {
-        match self {
-            Self::Whole(devices) | Self::Share { devices, .. } | Self::Memory { devices, .. } => {
-                devices
-            }
-            Self::Mig(instances) => instances.instances(),
         }
     }
 }

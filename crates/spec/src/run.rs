@@ -88,7 +88,7 @@ pub struct RunSpec {
     pub args: Vec<String>,
     /// The user's environment variables; the engine adds the platform's own.
     pub env: BTreeMap<String, String>,
-    /// Values that are nobody else's business. An engine keeps them no longer than the run needs.
+    /// Secret values. An engine keeps them no longer than the run needs.
     pub secrets: Vec<Secret>,
     /// Working directory; none means the engine's choice.
     pub working_dir: Option<PathBuf>,
@@ -100,13 +100,13 @@ pub struct RunSpec {
     pub memory_bytes: u64,
     /// The pods it works together with; none where it is on its own.
     pub gang: Option<Gang>,
-    /// Whether the main process reads what somebody who attaches types; else it finds no input.
+    /// Whether the main process reads what an attached terminal sends; else it finds no input.
     pub stdin: bool,
     /// Whether the main process has a terminal.
     pub tty: bool,
     /// What it needs around it.
     pub container: Container,
-    /// Who pulls its image; none = nobody in particular.
+    /// Who pulls its image; none = without a login.
     pub registry: Option<RegistryLogin>,
 }
 
@@ -200,7 +200,7 @@ pub struct Observation {
 }
 
 /// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason to
-/// refuse the run: it starts, and whoever asked is told.
+/// refuse the run: it starts, with a warning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LimitsKept {
     /// CPU time.
@@ -240,7 +240,7 @@ pub struct GpuHealth {
 /// A process that is none of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranger {
-    /// The name of its program. Its arguments are nobody's business.
+    /// The name of its program. Its arguments may hold secrets and are left out.
     pub name: String,
     /// Its user.
     pub user: String,

@@ -173,7 +173,7 @@ impl WorkloadSpec {
     }
 
     /// Whether so many failures as its back-off limit end it. A workspace that is to be started again
-    /// where it is holds its place for whoever works in it (reference A.5), and what always restarts
+    /// where it is holds its place for its user (reference A.5), and what always restarts
     /// knows no failure.
     #[must_use]
     pub fn gives_up(&self, restart: Restart) -> bool {

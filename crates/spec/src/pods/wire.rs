@@ -16,40 +16,46 @@ pub(crate) enum Wrong {
     Secret,
 }
 
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum GpuWire {
-    Whole { devices: u32 },
-    Share { devices: u32, millis: u64 },
-    Memory { devices: u32, bytes: u64 },
-    Mig { instances: Vec<(String, u16)> },
-}
+/// GPUs of a pod.
+pub(crate) mod gpu {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-impl From<GpuSpec> for GpuWire {
-    fn from(gpu: GpuSpec) -> Self {
-        match gpu {
-            GpuSpec::Whole(devices) => Self::Whole { devices },
-            GpuSpec::Share { devices, millis } => Self::Share { devices, millis },
-            GpuSpec::Memory { devices, bytes } => Self::Memory { devices, bytes },
-            GpuSpec::Mig(instances) => Self::Mig {
+    use super::{GpuSpec, MigError, MigRequest, Wrong};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Wire {
+        Whole { devices: u32 },
+        Share { devices: u32, millis: u64 },
+        Memory { devices: u32, bytes: u64 },
+        Mig { instances: Vec<(String, u16)> },
+    }
+
+    pub(crate) fn serialize<S: Serializer>(gpu: &GpuSpec, to: S) -> Result<S::Ok, S::Error> {
+        let wire = match *gpu {
+            GpuSpec::Whole(devices) => Wire::Whole { devices },
+            GpuSpec::Share { devices, millis } => Wire::Share { devices, millis },
+            GpuSpec::Memory { devices, bytes } => Wire::Memory { devices, bytes },
+            GpuSpec::Mig(instances) => Wire::Mig {
                 instances: instances.iter().map(|(profile, n)| (profile.to_string(), n)).collect(),
             },
-        }
+        };
+        wire.serialize(to)
     }
-}
 
-impl TryFrom<GpuWire> for GpuSpec {
-    type Error = Wrong;
-    fn try_from(wire: GpuWire) -> Result<Self, Wrong> {
-        Ok(match wire {
-            GpuWire::Whole { devices } => Self::Whole(devices),
-            GpuWire::Share { devices, millis } => Self::Share { devices, millis },
-            GpuWire::Memory { devices, bytes } => Self::Memory { devices, bytes },
-            GpuWire::Mig { instances } => {
-                let each = instances.into_iter().map(|(profile, n)| Ok((profile.parse()?, n)));
-                Self::Mig(MigRequest::new(each.collect::<Result<Vec<_>, MigError>>()?)?)
-            }
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<GpuSpec, D::Error> {
+        Ok(match Wire::deserialize(from)? {
+            Wire::Whole { devices } => GpuSpec::Whole(devices),
+            Wire::Share { devices, millis } => GpuSpec::Share { devices, millis },
+            Wire::Memory { devices, bytes } => GpuSpec::Memory { devices, bytes },
+            Wire::Mig { instances } => GpuSpec::Mig(mig(instances).map_err(D::Error::custom)?),
         })
+    }
+
+    fn mig(instances: Vec<(String, u16)>) -> Result<MigRequest, Wrong> {
+        let each = instances.into_iter().map(|(profile, n)| Ok((profile.parse()?, n)));
+        Ok(MigRequest::new(each.collect::<Result<Vec<_>, MigError>>()?)?)
     }
 }
 
