@@ -11,7 +11,7 @@ use control::{AuditDetail, Object, Scope};
 use http_kit::{Fault, Origin};
 use units::Instant;
 
-/// The one route that is open to whoever has to change its password.
+/// The one route that is open to a caller that has to change its password.
 pub const OWN_PASSWORD: &str = "/api/v1/me/password";
 
 /// Who asks.
@@ -114,7 +114,7 @@ impl Sight {
 }
 
 impl Caller {
-    /// Refuses whoever has to change its password first.
+    /// Refuses a caller that has to change its password first.
     pub fn must_have_own_password(&self) -> Result<(), Fault> {
         if !self.must_change_password {
             return Ok(());

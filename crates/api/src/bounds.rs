@@ -16,13 +16,13 @@ fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {
         name: _,
         description: _,
         shares,
-        shares_anew,
+        replaces_shares,
         rules,
         default_pools: _,
         node_types,
     } = change;
     let kept = now.pools.iter().all(|pool| {
-        let before = if *shares_anew { pool.usual } else { pool.share };
+        let before = if *replaces_shares { pool.usual } else { pool.share };
         shares.get(&pool.id).copied().unwrap_or_default().made_to(before) == pool.share
     });
     kept && rules.is_none_or(|new| new == now.rules)

@@ -96,7 +96,7 @@ pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods
     }
 }
 
-/// One replica, which begins anew whenever it ends.
+/// One replica, which is restarted whenever it ends.
 fn replica(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, Fault> {
     let one = PodSet::one(pod(kind, spec)?);
     Ok(PodSet { pod: control::PodSpec { restart: control::Restart::Always, ..one.pod }, ..one })

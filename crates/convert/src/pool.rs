@@ -105,8 +105,8 @@ pub fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, Fault> {
     Ok(PoolSpec { name, settings: PoolSettings::new(Some(label)).changed(&change) })
 }
 
-/// What an update asks for. With `anew`, what is left out gets its default; the label stays.
-pub fn pool_change(request: NodepoolUpdateFields, anew: bool) -> Result<PoolChange, Fault> {
+/// What an update asks for. With `replaces_all`, what is left out gets its default; the label stays.
+pub fn pool_change(request: NodepoolUpdateFields, replaces_all: bool) -> Result<PoolChange, Fault> {
     check(&request)?;
     let gpu = fill(&request, "gpu", |asked| asked.gpu)?;
     let cpu = fill(&request, "cpu", |asked| asked.cpu)?;
@@ -114,7 +114,7 @@ pub fn pool_change(request: NodepoolUpdateFields, anew: bool) -> Result<PoolChan
     let runtime = scheduling.and_then(|asked| asked.min_guaranteed_runtime);
     let min_runtime_ms = runtime.as_deref().map(span).transpose()?;
     let topology = request.network_topology_id.map(|id| Some(id).filter(|id| !id.is_empty()));
-    let usual = anew.then_some(PoolSettings::new(None));
+    let usual = replaces_all.then_some(PoolSettings::new(None));
     let usual = usual.as_ref();
     Ok(PoolChange {
         label_key: request.label_key,

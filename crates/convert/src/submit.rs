@@ -45,8 +45,8 @@ impl Asker {
         Self { subject, principal, source, administrator, has: Vec::new() }
     }
 
-    /// Nobody in particular.
-    pub fn nobody(source: &str) -> Self {
+    /// A request without a caller.
+    pub fn anonymous(source: &str) -> Self {
         let (subject, principal) = (String::new(), String::new());
         let source = source.to_owned();
         Self { subject, principal, source, administrator: false, has: Vec::new() }

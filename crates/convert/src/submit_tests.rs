@@ -7,7 +7,7 @@ use super::*;
 fn asked(kind: WorkloadKind, spec: &serde_json::Value) -> Result<WorkloadSpec, Fault> {
     let body = json!({"name": "a1", "projectId": "7", "clusterId": "c", "spec": spec});
     let request = http_kit::parse_json(body.to_string().as_bytes())?;
-    let asker = Asker { subject: "ann".into(), ..Asker::nobody("CLI") };
+    let asker = Asker { subject: "ann".into(), ..Asker::anonymous("CLI") };
     command(kind, request, asker).map(|(project, spec)| {
         assert_eq!(project, 7);
         spec

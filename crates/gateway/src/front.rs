@@ -171,13 +171,13 @@ impl Door {
         visits: &[String],
         headers: &mut HeaderMap,
     ) -> Result<Guest, Fault> {
-        let nobody = Guest { caller: None, elsewhere: false, lasts_ms: u64::MAX };
+        let anonymous = Guest { caller: None, elsewhere: false, lasts_ms: u64::MAX };
         if let Some(caller) = take_caller(gateway, origin, headers)? {
-            return Ok(Guest { caller: Some(caller), ..nobody });
+            return Ok(Guest { caller: Some(caller), ..anonymous });
         }
         let now = gateway.now();
         let Some(pass) = gateway.tickets.visit(visits, self.place(), now) else {
-            return Ok(nobody);
+            return Ok(anonymous);
         };
         let caller = gateway.authenticator.again(&Caller { origin: origin.clone(), ..pass.caller });
         let elsewhere = caller.is_some() && is_from_elsewhere(headers);

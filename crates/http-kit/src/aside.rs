@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 
-/// Works away from what answers requests. The turn is held to the end, also if nobody waits for it
+/// Works away from what answers requests. The turn is held to the end, also if no caller waits for it
 /// any more.
 ///
 /// # Errors

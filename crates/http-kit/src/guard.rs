@@ -1,4 +1,4 @@
-//! What every request passes, whoever asks: a limit of time, and an answer where the handler panics.
+//! What every request passes: a limit of time, and an answer where the handler panics.
 //! Owns also: what the headers of a request say of its token and of what it wants to be answered.
 
 use std::any::Any;

@@ -16,7 +16,7 @@ pub(super) fn wrong(why: &str) -> Fault {
 }
 
 /// The answer to a wrong secret of a program or session. A right one is never refused because of
-/// wrong ones: nobody guesses 256 random bits. What tries without end is told to slow down.
+/// wrong ones: 256 random bits cannot be guessed. A client that tries without end has to slow down.
 pub(super) fn wrong_secret(iam: &Iam, name: &str, origin: &Origin, why: &str) -> Fault {
     let who = Who { name, address: &origin.address, known: false };
     iam.wrong_secrets.count(who, iam.now()).map_or_else(Fault::too_many, |()| wrong(why))

@@ -23,12 +23,12 @@ pub struct OrgChange {
     /// Quota, limit, weight in node pools, by their ids.
     pub shares: BTreeMap<String, ShareChange>,
     /// Whether nothing is kept of the shares it was given before.
-    pub shares_anew: bool,
-    /// How long workloads may run: all rules anew.
+    pub replaces_shares: bool,
+    /// How long workloads may run: replaces all rules.
     pub rules: Option<Rules>,
-    /// Names of the node pools of workloads that name none, the best first: all anew.
+    /// Names of the node pools of workloads that name none, the best first: replaces all.
     pub default_pools: Option<Vec<String>>,
-    /// Which nodes workloads may go to: all anew.
+    /// Which nodes workloads may go to: replaces all.
     pub node_types: Option<NodeTypes>,
 }
 

@@ -55,9 +55,9 @@ pub enum Action {
 pub(crate) struct Outbox {
     /// Changes whose order matters: they are written first, as they came.
     pub(crate) changes: Vec<Change>,
-    /// Workloads to write and to show anew.
+    /// Workloads to write and to show again.
     pub(crate) workloads: BTreeSet<Uuid>,
-    /// Workloads to show anew; nothing of them that is stored has changed.
+    /// Workloads to show again; nothing of them that is stored has changed.
     pub(crate) shown: BTreeSet<Uuid>,
     /// The state is a new one: nothing shown before counts.
     pub(crate) everything: bool,

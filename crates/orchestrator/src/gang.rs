@@ -1,6 +1,6 @@
 //! Pods that work together. Owns: that they begin together, each on a port of its own; that they
-//! are started anew together where one alone would find nobody; and whose end is the end of all.
-//! Refuses to know: what a framework is told of this (`spec::Gang`).
+//! are restarted together where one alone would not find the others; and whose end is the end of all.
+//! Does not know what a framework needs of this (`spec::Gang`).
 
 use std::collections::BTreeSet;
 
@@ -216,7 +216,7 @@ impl State {
         true
     }
 
-    /// The engine has looked for ports: these are free, and as many as it was asked for unless there
+    /// The engine has looked for ports: these are free, and as many as were wanted unless there
     /// are too few.
     pub(crate) fn ports_found(&mut self, wanted: &PortsWanted, found: Vec<u16>) {
         let id = wanted.workload;

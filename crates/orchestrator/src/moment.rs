@@ -42,7 +42,7 @@ pub struct Moment {
 pub struct Settled {
     /// What is to be kept of it with the state.
     pub clock: ClockRow,
-    /// The step that what was kept has to be dated anew for.
+    /// The step by which stored dates have to be shifted.
     pub step: Option<Step>,
     /// Now.
     pub at: Moment,

@@ -98,7 +98,7 @@ impl Unit {
 
     /// With that change made to it.
     fn changed(&self, change: OrgChange, by: String, at: Instant) -> Self {
-        let mut shares = if change.shares_anew { BTreeMap::new() } else { self.shares.clone() };
+        let mut shares = if change.replaces_shares { BTreeMap::new() } else { self.shares.clone() };
         for (pool, change) in change.shares {
             let share: &mut ShareChange = shares.entry(pool).or_default();
             *share = share.and(change);

@@ -47,7 +47,7 @@ impl Context {
     }
 
     /// The same as things are now: the server may have moved, and the session been renewed.
-    pub(super) async fn anew(&self) -> Result<Self, Error> {
+    pub(super) async fn renewed(&self) -> Result<Self, Error> {
         let mut context = Self::open(&self.global, &|name| std::env::var(name).ok())?;
         session::renew(&mut context).await?;
         Ok(context)

@@ -70,7 +70,7 @@ pub(super) async fn carry_all(
     pod: Option<String>,
     context: &Context,
 ) -> Result<(), Error> {
-    let place = Rc::new(Place { id, pod, context: context.anew().await? });
+    let place = Rc::new(Place { id, pod, context: context.renewed().await? });
     let mut ends = JoinSet::new();
     let served = tokio::task::LocalSet::new();
     let all = async {
@@ -138,7 +138,7 @@ async fn accept(listener: &TcpListener, port: u16, place: &Rc<Place>) -> Infalli
             }
         };
         // The server may have been started anew since the last one, or the token renewed.
-        let now = place.context.anew().await;
+        let now = place.context.renewed().await;
         let place = place.clone();
         tokio::task::spawn_local(async move {
             let carried = match now {

@@ -84,7 +84,7 @@ async fn next_run(
         let asked = match lost {
             None => begun_since(id, run, which.timestamps, context).await,
             // As things are now: it may have waited for longer than a login lasts.
-            Some(_) => match context.anew().await {
+            Some(_) => match context.renewed().await {
                 Ok(now) => begun_since(id, run, which.timestamps, &now).await,
                 Err(error) => Err(error),
             },
@@ -166,7 +166,7 @@ async fn again(
     let until = Instant::now() + AWAY_MAX;
     loop {
         sleep(ASK_EVERY).await;
-        let asked = match context.anew().await {
+        let asked = match context.renewed().await {
             Ok(now) => now.client.logs_from(id, at).await.map_err(Error::from),
             Err(error) => Err(error),
         };

@@ -101,7 +101,7 @@ async fn one(
 }
 
 async fn look_anew(id: &str, context: &Context) -> Result<Workload, Error> {
-    Ok(context.anew().await?.client.workload(id).await?)
+    Ok(context.renewed().await?.client.workload(id).await?)
 }
 
 /// Whether it is worth asking again: the server is away, not for too long, or the login has run out.

@@ -100,7 +100,7 @@ pub(super) async fn replace_shares<U: Unit>(
 ) -> Result<Json<U::Shown>, Fault> {
     let now = find::<U>(&state, &id)?;
     let change =
-        OrgChange { shares: U::anew(&request)?, shares_anew: true, ..OrgChange::default() };
+        OrgChange { shares: U::anew(&request)?, replaces_shares: true, ..OrgChange::default() };
     save(&state, &caller, &*now, change).await
 }
 

@@ -128,7 +128,7 @@ async fn what_a_department_was_not_given_it_has_from_its_projects() {
     w.handle.update_department("admin", 1, given(gpus(1))).await.unwrap();
     w.restart().await;
     assert_eq!(quota_and_limit(&w), (1000, Some(4000)));
-    let nothing = OrgChange { shares_anew: true, ..OrgChange::default() };
+    let nothing = OrgChange { replaces_shares: true, ..OrgChange::default() };
     w.handle.update_department("admin", 1, nothing).await.unwrap();
     assert_eq!(quota_and_limit(&w), (5000, None), "the way back");
 }

@@ -152,7 +152,7 @@ pub(crate) fn workspace(name: &str, gpus: u32) -> WorkloadSpec {
 
 /// A project, or all anew of one, with that many GPUs as its quota.
 pub(crate) fn project(name: &str, quota: u64) -> OrgChange {
-    OrgChange { name: Some(name.to_owned()), shares_anew: true, ..given(gpus(quota)) }
+    OrgChange { name: Some(name.to_owned()), replaces_shares: true, ..given(gpus(quota)) }
 }
 
 /// A quota of that many GPUs.

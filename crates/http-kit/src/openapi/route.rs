@@ -12,11 +12,11 @@ use crate::row::Row;
 /// What a request needs to bring along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access<N> {
-    /// Nothing was said: nobody may.
+    /// Nothing was declared: every caller is refused.
     Undeclared,
     /// Nothing.
     Open,
-    /// A token: it is about the caller, or nobody's secret.
+    /// A token: it is about the caller, or is no secret.
     Token,
     /// A role that allows this.
     Role(N),

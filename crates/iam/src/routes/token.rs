@@ -30,7 +30,7 @@ where
     ]
     .map(|route| route.open().of("Tokens"));
     let about = "Begins a login at the login provider";
-    let page = "Shows the code of a login to whoever has to copy it";
+    let page = "Shows the code of a login, to be copied";
     let logins = [
         post("/elastane/v1/login", "begin_login", about, begin_login),
         get("/elastane/v1/login/code", "show_login_code", page, show_code),

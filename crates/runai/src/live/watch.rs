@@ -126,7 +126,7 @@ impl Watch {
     /// # Errors
     /// Whatever keeps it from being the first of many.
     pub(super) async fn open(context: &Context, news: Sender<News>) -> Result<Self, Error> {
-        let context = context.anew().await?;
+        let context = context.renewed().await?;
         let stream = changes(&context);
         let (there, status, ticked, lists, used) = (There::default(), None, None, None, None);
         let mut watch = Self { context, news, stream, there, status, ticked, lists, used };
@@ -143,7 +143,7 @@ impl Watch {
         while is_away(&error) {
             self.tell(News::Away(error.to_string())).await;
             sleep(TICK).await;
-            error = match self.context.anew().await {
+            error = match self.context.renewed().await {
                 Ok(context) => {
                     // It may come back elsewhere, and with other things than before.
                     self.begin(context);
@@ -173,7 +173,7 @@ impl Watch {
                 Ok(()) => {}
                 // The login may have been renewed by another command; the next refusal counts.
                 Err(Error::Server(client::Error::NotLoggedIn { .. })) => {
-                    match self.context.anew().await {
+                    match self.context.renewed().await {
                         Ok(context) => self.begin(context),
                         Err(error) => return error,
                     }
