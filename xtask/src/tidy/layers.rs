@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 34] = [
+const MAY_USE: [(&str, &[&str]); 35] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -76,7 +76,8 @@ const MAY_USE: [(&str, &[&str]); 34] = [
     ),
     ("client", &["units", "api-types"]),
     ("cli-kit", &["units", "client"]),
-    ("runai", &["units", "api-types", "client", "cli-kit"]),
+    ("dialects", &["units", "api-types", "client", "cli-kit"]),
+    ("runai", &["units", "api-types", "client", "cli-kit", "dialects"]),
     (
         "elastane",
         &[
@@ -100,6 +101,7 @@ const MAY_USE: [(&str, &[&str]); 34] = [
             "api-types",
             "client",
             "cli-kit",
+            "dialects",
             "runai",
         ],
     ),
