@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::Error;
 use crate::objects::{Edited, NewObject, Object};
 use crate::pools::{PoolChange, PoolSpec};
-use crate::update::WorkloadChange;
+use crate::workloads::WorkloadChange;
 use spec::{NodeTypes, Rules, ShareChange, WorkloadSpec};
 
 /// What to change of a project or a department, or how one begins. What is left out keeps the value it

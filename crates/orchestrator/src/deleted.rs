@@ -7,8 +7,8 @@ use records::{DepartmentRow, Past, PodRow, ProjectRow};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::state::{Ended, Pod, Workload, model_request, pod_name};
 use crate::view::{NodeView, Phase, PodState, PodView, WorkloadView};
+use crate::workloads::{Ended, Pod, Workload, model_request, pod_name};
 use crate::{Error, SharedMap, persist};
 
 /// Workloads that were deleted, from their rows.

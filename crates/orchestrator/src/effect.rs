@@ -8,12 +8,11 @@ use records::Change;
 use spec::{RunKey, RunSpec, SecretUse};
 use uuid::Uuid;
 
-use crate::gang::PortsWanted;
 use crate::objects::Object;
 use crate::pools;
-use crate::state::Workload;
 use crate::tally::Tally;
 use crate::view::Event;
+use crate::workloads::{PortsWanted, Workload};
 
 /// A run to start.
 #[derive(Debug, Clone, PartialEq, Eq)]

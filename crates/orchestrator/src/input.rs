@@ -8,10 +8,10 @@ use uuid::Uuid;
 
 use crate::command::Command;
 use crate::decision::Decision;
-use crate::gang::PortsWanted;
 use crate::health::Troubles;
 use crate::idle::IdleSince;
 use crate::set_aside::Culprits;
+use crate::workloads::PortsWanted;
 
 /// An input of the state, which changes by nothing else but time.
 #[derive(Debug)]

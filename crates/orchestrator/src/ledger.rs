@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use records::{AllocationRow, Change};
 use uuid::Uuid;
 
-use crate::state::{Pod, State, Workload};
+use crate::state::State;
+use crate::workloads::{Pod, Workload};
 
 impl State {
     /// Brings the entries in line with what the pods of this batch hold.
@@ -16,9 +17,9 @@ impl State {
         let mut ids: BTreeSet<Uuid> = self.outbox.workloads.clone();
         let mut over: Vec<Uuid> = Vec::new();
         if self.outbox.everything {
-            ids.extend(self.workloads.keys());
+            ids.extend(self.workloads.ids());
             // Whose pod is gone holds nothing.
-            over.extend(self.allocations.keys().filter(|pod| !self.homes.contains_key(pod)));
+            over.extend(self.allocations.keys().filter(|pod| self.workloads.home(**pod).is_none()));
         }
         let deleted = self.outbox.deleted.values().flat_map(|workload| &workload.pods);
         over.extend(deleted.map(|pod| pod.id));
@@ -40,13 +41,12 @@ impl State {
         let place = self.occupancy(pod).current?;
         let node = self.nodes.get(&place.node)?;
         let gpu_millis = self.cluster.amounts(pod.model?, &place).gpu_millis;
-        let project = self.projects.get(&workload.project_id);
         let row = AllocationRow {
             pod_id: pod.id,
             started_at: self.now,
             ended_at: None,
             project_id: workload.project_id,
-            project_name: project.map(|project| project.unit.name.clone()).unwrap_or_default(),
+            project_name: self.org.project_name(workload.project_id),
             owner: workload.spec.submitted_by.clone(),
             gpu_model: node.spec.gpu_type.clone(),
             gpu_millis,

@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use crate::idle::{IdleSince, LOOK_EVERY_MS};
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
-use crate::state::{News, Project, State, Workload};
-use crate::view::Rules;
+use crate::state::{News, State};
+use crate::workloads::Workload;
 
 /// Longest time between the announcement and the end; a tenth of a shorter limit.
 const NOTICE_MS_MAX: u64 = 300_000;
@@ -111,12 +111,6 @@ impl Planned {
 }
 
 impl State {
-    /// The rules of a project and of its department.
-    pub(crate) fn effective_rules(&self, project: &Project) -> Rules {
-        let department = self.departments.get(&project.department_id);
-        project.unit.rules.and(department.map(|found| found.unit.rules).unwrap_or_default())
-    }
-
     /// The limits of a workload that holds places.
     fn limits_of(&self, id: Uuid) -> impl Iterator<Item = Limited> {
         self.both_limits_of(id).into_iter().flatten().flatten()
@@ -125,7 +119,7 @@ impl State {
     fn both_limits_of(&self, id: Uuid) -> Option<[Option<Limited>; 2]> {
         let holds = |workload: &&Workload| workload.model.is_some() && workload.phase.holds();
         let workload = self.workloads.get(&id).filter(holds)?;
-        let rules = self.effective_rules(self.projects.get(&workload.project_id)?);
+        let rules = self.org.effective_rules(self.org.project(workload.project_id).ok()?);
         let (kind, preemptible) = (workload.spec.kind, workload.spec.preemptible);
         // What has not been measured for long is not known to be idle still.
         let is_stale = self.now.since_ms(self.idle.looked_at) > STALE_MS;
@@ -154,8 +148,8 @@ impl State {
             || was_stale && self.limits.idle != self.idle
             || self.limits.idle.since != self.idle.since;
         let ids: BTreeSet<Uuid> = if anew {
-            let running = self.has_rules().then(|| self.by_model.values());
-            running.into_iter().flatten().chain(self.limits.at.keys()).copied().collect()
+            let running = self.org.has_rules().then(|| self.workloads.in_model());
+            running.into_iter().flatten().chain(self.limits.at.keys().copied()).collect()
         } else {
             let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys());
             let told = self.warned.keys().map(|(id, _)| id);
@@ -173,13 +167,7 @@ impl State {
         for key in over {
             self.warned.remove(&key);
         }
-        debug_assert!(self.by_model.values().all(|id| self.is_planned(*id)));
-    }
-
-    /// Whether anybody's workloads have limits.
-    fn has_rules(&self) -> bool {
-        self.projects.values().any(|one| one.unit.rules != Rules::default())
-            || self.departments.values().any(|one| one.unit.rules != Rules::default())
+        debug_assert!(self.workloads.in_model().all(|id| self.is_planned(id)));
     }
 
     /// Whether nothing is to be done to a workload before it is planned.

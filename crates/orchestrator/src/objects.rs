@@ -16,8 +16,9 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::shared_map::SharedMap;
-use crate::state::{State, Workload};
+use crate::state::State;
 use crate::view::Phase;
+use crate::workloads::Workload;
 
 /// Most living objects of a kind.
 const OBJECTS_MAX: usize = 50_000;
@@ -358,15 +359,11 @@ impl State {
 
     /// What an object belongs to and cannot outlive must be there.
     fn belongings_exist(&self, new: &NewObject) -> Result<(), Error> {
-        if let Scope::Project(id) = new.scope
-            && !self.projects.contains_key(&id)
-        {
-            return Err(Error::no_project(id));
+        if let Scope::Project(id) = new.scope {
+            self.org.project(id)?;
         }
-        if let Scope::Department(id) = new.scope
-            && !self.departments.contains_key(&id)
-        {
-            return Err(Error::no_department(id));
+        if let Scope::Department(id) = new.scope {
+            self.org.department(id)?;
         }
         if let Some((kind, id)) = new.owner.split_once('/')
             && self.objects.get(kind, id).is_none()
@@ -386,7 +383,7 @@ impl State {
             (Scope::System | Scope::Tenant, _) => true,
             (Scope::Cluster, inner) => !matches!(inner, Scope::Tenant | Scope::System),
             (Scope::Department(department), Scope::Project(project)) => {
-                self.projects.get(&project).is_some_and(|found| found.department_id == department)
+                self.org.project(project).is_ok_and(|found| found.department_id == department)
             }
             (outer, inner) => outer == inner,
         }

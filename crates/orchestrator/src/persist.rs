@@ -11,9 +11,10 @@ use spec::ShareChange;
 use units::Instant;
 
 use crate::Error;
+use crate::org::{Department, Project, Unit};
 use crate::pools::POOL_DEFAULT_ID;
-use crate::state::{Department, Ended, Pod, Project, Unit, Workload};
 use crate::view::{Event, Phase, ReasonView};
+use crate::workloads::{Ended, Pod, Workload};
 
 /// Words for the values of an enum, both ways: adding a value without a word does not compile.
 macro_rules! words {
@@ -130,7 +131,7 @@ pub(crate) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Resul
         default_pools: body.default_pools.clone(),
         node_types: body.node_types.clone(),
     };
-    Ok(Project { unit, department_id: body.department_id, queue, names: BTreeMap::new() })
+    Ok(Project { unit, department_id: body.department_id, queue })
 }
 
 /// Shares by the ids of their pools: that of the pool `default`, and the others.

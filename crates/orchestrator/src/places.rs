@@ -3,8 +3,9 @@
 //! tightens what its department allows. It is settled once, when a workload is submitted.
 
 use crate::node_constraints::NODE_TYPE_LABEL;
+use crate::org::Project;
 use crate::pools::check_label;
-use crate::state::{Project, State};
+use crate::state::State;
 use crate::{Error, admission};
 use spec::{NodeTypes, WorkloadSpec};
 
@@ -25,7 +26,7 @@ fn both(outer: &[String], inner: &[String]) -> Option<Vec<String>> {
 impl State {
     /// Node pools of workloads of a project that name none; empty = all.
     pub(crate) fn effective_pools<'a>(&'a self, project: &'a Project) -> &'a [String] {
-        let department = self.departments.get(&project.department_id);
+        let department = self.org.department(project.department_id).ok();
         let above = department.map_or(&[][..], |department| &department.unit.default_pools);
         if project.unit.default_pools.is_empty() { above } else { &project.unit.default_pools }
     }
@@ -33,7 +34,7 @@ impl State {
     /// Types of nodes that a project and its department leave to workloads.
     pub(crate) fn effective_types(&self, project: &Project) -> NodeTypes {
         let own = project.unit.node_types.clone();
-        let Some(department) = self.departments.get(&project.department_id) else { return own };
+        let Ok(department) = self.org.department(project.department_id) else { return own };
         let above = &department.unit.node_types;
         let mut names = above.names.clone();
         names.extend(own.names);
@@ -55,7 +56,7 @@ impl State {
         if spec.node_pools.is_empty() {
             spec.node_pools = self.effective_pools(project).to_vec();
         }
-        let department = self.departments.get(&project.department_id);
+        let department = self.org.department(project.department_id).ok();
         let above = department.map_or(&[][..], |found| found.unit.node_types.of(spec.kind));
         let own = project.unit.node_types.of(spec.kind);
         let left = both(above, own).ok_or_else(|| {

@@ -5,21 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::WorkloadId;
-use records::Desired;
 use sched::{Cause, Pending, Plan, Step};
 use units::Instant;
 use uuid::Uuid;
 
 use crate::decision::Decision;
-use crate::reasons::{CLEARING_UP, NOT_CONSIDERED};
-use crate::state::{News, State, Workload};
-use crate::view::ReasonView;
+use crate::reasons::CLEARING_UP;
+use crate::state::{News, State};
+use crate::workloads::Workload;
 
 /// Most plans in a row that are dropped because something happened meanwhile. Then the next decision is
 /// waited for.
 const PLANS_DROPPED_MAX: u32 = 3;
-
-const NOT_CONSIDERED_YET: &str = "the scheduler has not looked at it yet";
 
 /// When to decide again if the scheduler has more to do at once: its bound on work was reached.
 const LOOK_AGAIN_MS: u64 = 10;
@@ -27,7 +24,7 @@ const LOOK_AGAIN_MS: u64 = 10;
 impl State {
     /// Whether decisions are made at all now.
     fn may_decide(&self) -> bool {
-        !self.halted && self.strays.is_empty() && !self.aside.all
+        !self.halted && self.runs.orphans() == 0 && !self.aside.all
     }
 
     /// Whether the scheduler is to decide now. One decision is asked for at a time; what happens
@@ -63,7 +60,7 @@ impl State {
             shares.filter(|(queue, _)| self.cluster.queues().get(*queue).is_some())
         {
             self.outbox.queues.insert(self.cluster.project_of(queue));
-            self.fair_shares.insert(queue, share);
+            self.org.set_fair_share(queue, share);
         }
         if self.may_decide() && self.cluster.admits(&plan) {
             self.plans_dropped = 0;
@@ -80,7 +77,7 @@ impl State {
 
     /// Says why nothing is decided, where that is so.
     pub(crate) fn explain_undecided(&mut self) {
-        if !self.strays.is_empty() && !self.halted {
+        if self.runs.orphans() > 0 && !self.halted {
             self.explain_clearing_up();
         } else if self.aside.all && !self.halted {
             self.explain_aside();
@@ -146,10 +143,7 @@ impl State {
                 self.move_with(id, number);
             }
             Step::Resize { cause, .. } => {
-                let now = self.now;
-                if let Some(pod) = self.pod_mut(id, number) {
-                    pod.resized_at = Some(now);
-                }
+                self.note_resize(id, number);
                 self.carry_stop((id, number), "Resized", cause, "");
             }
         }
@@ -175,10 +169,10 @@ impl State {
     fn explain(&mut self, pending: BTreeMap<WorkloadId, Vec<Pending>>) {
         let mut waiting = BTreeMap::new();
         for (model, reasons) in &pending {
-            let Some(&id) = self.by_model.get(model) else { continue };
+            let Some(id) = self.workloads.of_model(*model) else { continue };
             if !reasons.is_empty() {
                 waiting.insert(id, (*model, reasons));
-            } else if self.explained.contains(&id) {
+            } else {
                 self.explain_one(id, &[]);
             }
         }
@@ -186,7 +180,7 @@ impl State {
             if self.aside.ids.contains(&id) {
                 continue;
             }
-            if !self.wants_to_run(id) {
+            if !self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
                 // It was suspended meanwhile. If it is resumed before the scheduler sees that, nothing
                 // is different for the scheduler, and it would not say it again.
                 self.unexplained.insert(model);
@@ -197,74 +191,17 @@ impl State {
         }
     }
 
-    fn wants_to_run(&self, id: Uuid) -> bool {
-        let waits = |workload: &Workload| {
-            workload.desired == Desired::Run && workload.completed_at.is_none()
-        };
-        self.workloads.get(&id).is_some_and(waits)
-    }
-
-    /// Says of a workload that waits without a reason that it was not looked at yet, as long as that is
-    /// so.
-    pub(crate) fn explain_unconsidered(&mut self, id: Uuid) {
-        let now = self.now;
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model));
-        let is_told = workload.pending.iter().any(|reason| reason.code == NOT_CONSIDERED.code);
-        if waits && workload.pending.is_empty() && !self.halted {
-            self.unexplained.extend(workload.model);
-            let (code, message) = (NOT_CONSIDERED.code.to_owned(), NOT_CONSIDERED_YET.to_owned());
-            workload.pending = vec![ReasonView { code, message, at: now }];
-            self.explained.insert(id);
-        } else if !waits && (is_told || workload.desired != Desired::Run) {
-            workload.pending.clear();
-            self.explained.remove(&id);
-        }
-    }
-
     /// What strays hold is not in the books, so nothing is given out before they are gone.
     fn explain_clearing_up(&mut self) {
         self.wake_at = None;
         self.retells = true;
-        let count = self.strays.len();
+        let count = self.runs.orphans();
         let message =
             format!("waits until {count} run(s) that should no longer exist have been stopped");
         for model in self.cluster.waiting().collect::<Vec<_>>() {
-            if let Some(&id) = self.by_model.get(&model) {
+            if let Some(id) = self.workloads.of_model(model) {
                 self.explain_one(id, &[(CLEARING_UP.code, message.clone())]);
             }
-        }
-    }
-
-    pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[(&'static str, String)]) {
-        let now = self.now;
-        if reasons.is_empty() {
-            self.explained.remove(&id);
-        } else {
-            self.explained.insert(id);
-        }
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let since = |code: &str| {
-            workload.pending.iter().find(|reason| reason.code == code).map_or(now, |r| r.at)
-        };
-        let fresh: Vec<_> = reasons
-            .iter()
-            .map(|(code, message)| {
-                let (at, message) = (since(code), message.clone());
-                ReasonView { code: (*code).to_owned(), message, at }
-            })
-            .collect();
-        if fresh == workload.pending {
-            return;
-        }
-        // Numbers change with every decision; what is worth an event is another kind of reason.
-        let codes = |list: &[ReasonView]| list.iter().map(|r| r.code.clone()).collect::<Vec<_>>();
-        let news = codes(&fresh) != codes(&workload.pending);
-        workload.pending = fresh;
-        self.outbox.shown.insert(id);
-        if let Some((first, _)) = reasons.first().filter(|_| news) {
-            let text: Vec<_> = reasons.iter().map(|(_, message)| message.as_str()).collect();
-            self.say(id, News::new("Pending", text.join("; ")).code(first));
         }
     }
 }

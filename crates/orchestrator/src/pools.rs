@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{HOST_LABEL, POOL_DEFAULT, POOL_LABEL, PoolId};
-use records::{Change, NodeBody, PoolBody};
+use records::{NodeBody, PoolBody};
 use sched::{Fill, Placement};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use crate::objects::{NewId, NewObject, Object, Scope};
 use crate::state::State;
 use crate::topologies::TOPOLOGY;
 use crate::view::PoolView;
-use crate::{Error, admission, persist};
+use crate::{Error, admission};
 
 /// What pools are called in the database and the audit log.
 pub(crate) const KIND: &str = "node-pool";
@@ -312,10 +312,10 @@ impl State {
             }
         }
         self.outbox.machines = true;
-        self.settle_shares()?;
+        self.org.settle_shares(&mut self.cluster, &self.pools)?;
         // Workloads show the pool they are in, and whether they are above the quota there.
-        self.outbox.shown.extend(self.by_model.values());
-        self.outbox.projects.extend(self.projects.keys());
+        self.outbox.shown.extend(self.workloads.in_model());
+        self.outbox.projects.extend(self.org.project_ids());
         Ok(())
     }
 
@@ -406,17 +406,7 @@ impl State {
         self.pool_is_unnamed(&name)?;
         let object = self.delete_object(by, KIND, id)?;
         self.pools.retain(|pool| pool.id() != id);
-        for project in self.projects.values_mut() {
-            if project.unit.shares.remove(id).is_some() {
-                self.outbox.changes.push(Change::Project(persist::project_row(project, None)));
-            }
-        }
-        for department in self.departments.values_mut() {
-            if department.unit.shares.remove(id).is_some() {
-                let row = persist::department_row(department, None);
-                self.outbox.changes.push(Change::Department(row));
-            }
-        }
+        self.org.forget_pool(id, &mut self.outbox);
         self.settle_pools()?;
         self.cluster.remove_pool(&name).map_err(unreadable)?;
         Ok(Subject::Object(object))
@@ -428,9 +418,9 @@ impl State {
         let living = self.workloads.values().filter(|w| !w.is_over() || w.model.is_some());
         let workloads: Vec<_> =
             living.filter(|w| names(&w.spec.node_pools)).map(|w| self.known_name(w)).collect();
-        let projects = self.projects.values().filter(|project| names(&project.unit.default_pools));
+        let projects = self.org.projects().filter(|project| names(&project.unit.default_pools));
         let projects: Vec<_> = projects.map(|project| project.unit.name.as_str()).collect();
-        let departments = self.departments.values().filter(|one| names(&one.unit.default_pools));
+        let departments = self.org.departments().filter(|one| names(&one.unit.default_pools));
         let departments: Vec<_> = departments.map(|one| one.unit.name.as_str()).collect();
         for (what, who, cure) in [
             ("workload", workloads, "delete them"),

@@ -7,23 +7,23 @@ use std::sync::Arc;
 
 use model::{NodeId, QueueId};
 use records::{Change, Desired};
-use units::{Instant, Kind, Resources};
+use units::Instant;
 use uuid::Uuid;
 
 use crate::effect::{Action, Note, Outbox};
-use crate::observe::{LOST, NOT_NOW};
-use crate::org::by_department;
+use crate::org::{Department, Project, Unit};
 use crate::persist;
 use crate::pools::Pool;
 use crate::primary::Op;
 use crate::reasons::NOT_STARTED;
 use crate::shared_map::SharedMap;
-use crate::state::{Department, Ended, Node, Pod, Project, State, Unit, Workload, pod_name};
+use crate::state::{Node, State};
 use crate::tally::Tally;
 use crate::view::{
     Event, NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share,
     Standing, View, WorkloadView,
 };
+use crate::workloads::{Ended, LOST, NOT_NOW, Pod, Workload, pod_name};
 
 /// Code of the reason of those that failed and wait before the next try.
 const BACKING_OFF: &str = "P302";
@@ -83,7 +83,10 @@ impl State {
             (workload.id, Arc::new(WorkloadView { deleted_at, ..self.workload_view(workload) }))
         };
         let deleted = deleted.map(last_view).collect();
-        let changes = self.changes(&outbox);
+        let mut changes = outbox.changes;
+        changes.extend(self.changed_rows(&outbox.workloads));
+        let rows = outbox.events.iter().map(|(event, project)| persist::event_row(event, *project));
+        changes.extend(rows.map(Change::Event));
         let events = outbox.events.into_iter().map(|(event, _)| event).collect();
         let (actions, tally, notes) = (outbox.actions, outbox.tally, outbox.notes);
         let decides = self.asks_for_decision();
@@ -94,90 +97,6 @@ impl State {
     /// Computes every account anew, for tests; too slow for large clusters.
     fn books_are_right(&self) -> bool {
         self.cluster.pods().len() > CHECKED_MAX || self.cluster.verify() == Ok(())
-    }
-
-    /// What has changed, as rows. A pod that stands as it was written is not written again: a revision
-    /// may have many that are not wanted.
-    fn changes(&mut self, outbox: &Outbox) -> Vec<Change> {
-        let mut changes = outbox.changes.clone();
-        for id in &outbox.workloads {
-            let Some(workload) = self.workloads.get(id) else { continue };
-            changes.push(Change::WorkloadState(*id, persist::workload_state(workload, None)));
-            let row = |pod| {
-                let place = self.occupancy(pod);
-                persist::pod_row(workload, pod, &place, |node| self.node_name(node))
-            };
-            let rows: Vec<_> = workload.pods.iter().map(row).collect();
-            let pods = self.workloads.get_mut(id).into_iter().flat_map(|w| &mut w.pods);
-            for (pod, row) in pods.zip(rows) {
-                if pod.written.as_deref() != Some(&row) {
-                    pod.written = Some(Box::new(row.clone()));
-                    changes.push(Change::Pod(row));
-                }
-            }
-        }
-        let rows = outbox.events.iter().map(|(event, project)| persist::event_row(event, *project));
-        changes.extend(rows.map(Change::Event));
-        changes
-    }
-
-    /// Of the projects that changed, marks the workloads whose places, in the order they are
-    /// protected, pass the quota.
-    fn flag_over_quota(&mut self) {
-        let mut of_project: BTreeMap<u64, BTreeSet<Uuid>> =
-            self.outbox.projects.iter().map(|id| (*id, BTreeSet::new())).collect();
-        for id in &self.outbox.workloads {
-            let Some(workload) = self.workloads.get(id) else { continue };
-            let holds = self.allocated(workload) != Resources::ZERO;
-            if holds {
-                self.holders.entry(workload.project_id).or_default().insert(*id);
-            } else if let Some(holders) = self.holders.get_mut(&workload.project_id) {
-                holders.remove(id);
-            }
-            // What holds nothing any more was touched when it gave it back.
-            of_project.entry(workload.project_id).or_default().insert(*id);
-        }
-        for (project, mut ids) in of_project {
-            ids.extend(self.holders.get(&project).into_iter().flatten());
-            let over = self.over_quota(project, &ids);
-            for id in ids {
-                let Some(workload) = self.workloads.get_mut(&id) else { continue };
-                let now_over = over.contains(&id);
-                if workload.over_quota != now_over {
-                    workload.over_quota = now_over;
-                    self.outbox.shown.insert(id);
-                }
-            }
-        }
-    }
-
-    /// Those of these workloads of a project that pass its quota.
-    fn over_quota(&self, project_id: u64, ids: &BTreeSet<Uuid>) -> BTreeSet<Uuid> {
-        let mut over = BTreeSet::new();
-        let Some(project) = self.projects.get(&project_id).map(|project| project.queue) else {
-            return over;
-        };
-        let mut holders: Vec<_> = ids
-            .iter()
-            .filter_map(|id| self.workloads.get(id))
-            .map(|w| (w, self.allocated(w)))
-            .filter(|(_, holds)| *holds != Resources::ZERO)
-            .collect();
-        holders.sort_by_key(|(w, _)| {
-            (w.spec.preemptible, w.pods.iter().filter_map(|pod| pod.placed_at).min(), w.seq)
-        });
-        // Each pool is one account.
-        let mut sums = BTreeMap::new();
-        for (workload, holds) in holders {
-            let pool = workload.model.and_then(|id| self.cluster.pool_of(id)).unwrap_or_default();
-            let quota = self.cluster.queues()[self.cluster.queue_in(project, pool)].share.quota;
-            let sum = sums.entry(pool).or_insert(Resources::ZERO);
-            *sum += holds;
-            if Kind::ALL.iter().any(|&kind| holds[kind] > 0 && sum[kind] > quota[kind]) {
-                over.insert(workload.id);
-            }
-        }
-        over
     }
 
     fn view(&self, before: &View, outbox: &Outbox) -> View {
@@ -235,7 +154,7 @@ impl State {
         }
         let is_changed = |id: u64, queue| outbox.projects.contains(&id) || queues.contains(&queue);
         let mut above: BTreeSet<u64> = BTreeSet::new();
-        for project in self.projects.values() {
+        for project in self.org.projects() {
             let id = project.unit.id;
             if rebuild_all || is_changed(id, project.queue) {
                 above.insert(project.department_id);
@@ -243,8 +162,8 @@ impl State {
                 projects.insert(id, fresh);
             }
         }
-        let of_department = LazyCell::new(|| by_department(&self.projects));
-        for own in self.departments.values() {
+        let of_department = LazyCell::new(|| self.org.by_department());
+        for own in self.org.departments() {
             let id = own.unit.id;
             if rebuild_all || above.contains(&id) || queues.contains(&own.queue) {
                 let mine = of_department.get(&id).map_or(&[][..], Vec::as_slice);
@@ -270,8 +189,8 @@ impl State {
             let shown = projects.get(&own.unit.id);
             shown.is_some_and(|shown| self.stands_as(&shown.unit, own.queue))
         };
-        self.projects.len() > CHECKED_MAX
-            || (self.departments.values().all(department) && self.projects.values().all(project))
+        self.org.project_ids().nth(CHECKED_MAX).is_some()
+            || (self.org.departments().all(department) && self.org.projects().all(project))
     }
 
     /// Whether what a queue holds and may hold is what is shown.
@@ -298,8 +217,8 @@ impl State {
         ProjectView {
             unit: self.unit_view(&project.unit, project.queue, |_| Share::USUAL),
             department_id: project.department_id,
-            department_name: self.department_name(project.department_id),
-            effective_rules: self.effective_rules(project),
+            department_name: self.org.department_name(project.department_id),
+            effective_rules: self.org.effective_rules(project),
             effective_pools: self.effective_pools(project).to_vec(),
             effective_types: self.effective_types(project),
         }
@@ -332,10 +251,6 @@ impl State {
         }
     }
 
-    fn department_name(&self, id: u64) -> String {
-        self.departments.get(&id).map(|found| found.unit.name.clone()).unwrap_or_default()
-    }
-
     /// How it stands in all pools together.
     fn standing(&self, queue: QueueId) -> Standing {
         if !self.cluster.is_divided() {
@@ -361,7 +276,7 @@ impl State {
             allocated: queue.allocated,
             allocated_non_preemptible: queue.allocated_non_preemptible,
             requested: queue.requested,
-            fair_share: self.fair_shares.get(&id).copied().unwrap_or_default(),
+            fair_share: self.org.fair_share(id),
             usage: self.usage.as_ref().map(|_| queue.usage),
         }
     }
@@ -448,7 +363,7 @@ impl State {
 
     /// A workload without what its revisions have.
     fn view_of_one(&self, workload: &Workload) -> WorkloadView {
-        let project = self.projects.get(&workload.project_id);
+        let project = self.org.project(workload.project_id);
         let department_id = project.map_or(0, |project| project.department_id);
         let pods = workload.pods.iter().zip(workload.turns());
         let pods: Vec<_> = pods.map(|(pod, turn)| self.pod_view(workload, pod, turn)).collect();
@@ -464,9 +379,9 @@ impl State {
             seq: workload.seq,
             model: workload.model,
             project_id: workload.project_id,
-            project_name: project.map(|project| project.unit.name.clone()).unwrap_or_default(),
+            project_name: self.org.project_name(workload.project_id),
             department_id,
-            department_name: self.department_name(department_id),
+            department_name: self.org.department_name(department_id),
             spec: workload.spec.clone(),
             created_at: workload.created_at,
             phase: workload.phase,

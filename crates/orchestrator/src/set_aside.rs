@@ -55,7 +55,7 @@ impl State {
     pub(crate) fn set_culprits_aside(&mut self, culprits: Culprits) {
         let Culprits { ids, all } = culprits;
         self.is_deciding = false;
-        let ids = ids.iter().filter_map(|id| self.by_model.get(id).copied());
+        let ids = ids.iter().filter_map(|id| self.workloads.of_model(*id));
         ids.collect::<Vec<_>>().into_iter().for_each(|id| self.set_aside(id));
         self.aside.all = all;
         if all || !self.aside.ids.is_empty() {
@@ -100,7 +100,7 @@ impl State {
     /// Says why those that are set aside wait, or all that wait if nothing is decided.
     pub(crate) fn explain_aside(&mut self) {
         let waiting = self.cluster.waiting().filter(|_| self.aside.all);
-        let all = waiting.filter_map(|model| self.by_model.get(&model).copied());
+        let all = waiting.filter_map(|model| self.workloads.of_model(model));
         let all: Vec<_> = all.map(|id| (id, WHY_ALL)).collect();
         let some: Vec<_> = self.aside.ids.iter().map(|&id| (id, WHY)).collect();
         for (id, why) in all.into_iter().chain(some) {

@@ -4,171 +4,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{Cluster, NodeId, PodId, QueueId, UsageLedger, WorkloadId};
-use records::Desired;
-use spec::{LimitsKept, PodSpec, RunKey, ShareChange, WorkloadSpec};
-use units::{Instant, Resources};
+use model::{Cluster, NodeId, PodId, UsageLedger, WorkloadId};
+use units::Instant;
 use uuid::Uuid;
 
 use crate::Error;
 use crate::command::Subject;
 use crate::effect::Outbox;
-use crate::gang::PortSearch;
 use crate::health::{Trouble, Troubles};
 use crate::idle::IdleSince;
 use crate::input::{Ids, Input};
 use crate::limits::{Limit, Planned};
 use crate::moment::Moment;
 use crate::node::NodeSpec;
+use crate::org::Org;
 use crate::pools::Pool;
 use crate::primary::Primary;
 use crate::set_aside::Aside;
-use crate::view::{Event, NodeTypes, Phase, ReasonView, Rules, Share};
-
-/// What departments and projects have in common, beside their place in the model.
-#[derive(Debug, Clone)]
-pub(crate) struct Unit {
-    pub(crate) id: u64,
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) created_by: String,
-    pub(crate) created_at: Instant,
-    pub(crate) updated_by: String,
-    pub(crate) updated_at: Instant,
-    /// What it was given in node pools, by their ids.
-    pub(crate) shares: BTreeMap<String, ShareChange>,
-    pub(crate) rules: Rules,
-    pub(crate) default_pools: Vec<String>,
-    pub(crate) node_types: NodeTypes,
-}
-
-/// A department.
-#[derive(Debug, Clone)]
-pub(crate) struct Department {
-    pub(crate) unit: Unit,
-    /// Its place in the model.
-    pub(crate) queue: QueueId,
-}
-
-/// A project.
-#[derive(Debug, Clone)]
-pub(crate) struct Project {
-    pub(crate) unit: Unit,
-    pub(crate) department_id: u64,
-    /// Its place in the model.
-    pub(crate) queue: QueueId,
-    /// Its workloads that are not deleted, by name.
-    pub(crate) names: BTreeMap<String, Uuid>,
-}
-
-/// A workload.
-#[derive(Debug, Clone)]
-pub(crate) struct Workload {
-    pub(crate) id: Uuid,
-    pub(crate) seq: u64,
-    pub(crate) project_id: u64,
-    pub(crate) spec: Arc<WorkloadSpec>,
-    pub(crate) created_at: Instant,
-    /// Its place in the model; none once it has ended.
-    pub(crate) model: Option<WorkloadId>,
-    pub(crate) phase: Phase,
-    pub(crate) phase_since: Instant,
-    pub(crate) desired: Desired,
-    pub(crate) restarts: u32,
-    pub(crate) not_before: Option<Instant>,
-    pub(crate) completed_at: Option<Instant>,
-    pub(crate) waited_ms: u64,
-    pub(crate) ran_ms: u64,
-    pub(crate) pending: Vec<ReasonView>,
-    pub(crate) last_eviction: Option<ReasonView>,
-    pub(crate) over_quota: bool,
-    /// What all its pods ask for together.
-    pub(crate) requested: Resources,
-    pub(crate) pods: Vec<Pod>,
-    /// Its revisions, the oldest first, if it is an inference.
-    pub(crate) revisions: Vec<Uuid>,
-}
-
-/// How a pod ended for good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Succeeded,
-    Failed,
-}
-
-/// A pod. Where it is, the model knows.
-#[derive(Debug, Clone)]
-pub(crate) struct Pod {
-    pub(crate) id: Uuid,
-    pub(crate) index: u32,
-    pub(crate) generation: u32,
-    /// Its place in the model; none once the workload has ended.
-    pub(crate) model: Option<PodId>,
-    pub(crate) placed_at: Option<Instant>,
-    /// Since when its workload has held places without a break.
-    pub(crate) held_since: Option<Instant>,
-    pub(crate) started_at: Option<Instant>,
-    pub(crate) resized_at: Option<Instant>,
-    /// The run has ended and is to be started again in its place at this time. While this is
-    /// set the pod holds its place without a process.
-    pub(crate) restart_at: Option<Instant>,
-    /// It has its place, and begins when the others of its gang have theirs. Until then it holds
-    /// the place without a process, too.
-    pub(crate) waits_for_others: bool,
-    /// It is a replica that is not wanted.
-    pub(crate) parked: bool,
-    /// Its own port, where the pods of its workload work together or serve.
-    pub(crate) port: Option<u16>,
-    pub(crate) ended: Option<Ended>,
-    pub(crate) last_exit: Option<String>,
-    /// What keeps its run from starting, or from serving; not stored, because it is found again.
-    pub(crate) condition: Option<ReasonView>,
-    /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of its own accord from
-    /// one that was asked for, and after a restart of the server the latter is assumed.
-    pub(crate) released_at: Option<Instant>,
-    /// Runs lost in a row, and failures in its place in a row: only delays follow from them, so
-    /// they are not stored.
-    pub(crate) setbacks: u32,
-    pub(crate) failures: u32,
-    /// As it was written last.
-    pub(crate) written: Option<Box<records::PodRow>>,
-}
-
-impl Pod {
-    /// A pod that has not run yet.
-    pub(crate) fn new(id: Uuid, index: u32) -> Self {
-        Self {
-            id,
-            index,
-            generation: 0,
-            model: None,
-            placed_at: None,
-            held_since: None,
-            started_at: None,
-            resized_at: None,
-            restart_at: None,
-            waits_for_others: false,
-            parked: false,
-            port: None,
-            ended: None,
-            last_exit: None,
-            condition: None,
-            released_at: None,
-            setbacks: 0,
-            failures: 0,
-            written: None,
-        }
-    }
-
-    /// Whether it holds its place without a process.
-    pub(crate) const fn is_idle(&self) -> bool {
-        self.restart_at.is_some() || self.waits_for_others
-    }
-
-    pub(crate) const fn run(&self) -> RunKey {
-        RunKey { pod: self.id, generation: self.generation }
-    }
-}
+use crate::view::Event;
+use crate::workloads::{Pod, Runs, Workloads, pod_name};
 
 /// A node and its place in the model.
 #[derive(Debug, Clone)]
@@ -199,18 +53,11 @@ pub struct State {
     pub(crate) nodes: BTreeMap<NodeId, Node>,
     /// Node pools, `default` first, then in order of creation.
     pub(crate) pools: Vec<Pool>,
-    pub(crate) departments: BTreeMap<u64, Department>,
-    pub(crate) projects: BTreeMap<u64, Project>,
-    pub(crate) workloads: BTreeMap<Uuid, Workload>,
+    pub(crate) org: Org,
+    pub(crate) workloads: Workloads,
+    pub(crate) runs: Runs,
     /// What the scheduler does not need.
     pub(crate) objects: crate::Objects,
-    /// Which workload a pod belongs to, and its number there.
-    pub(crate) homes: BTreeMap<Uuid, (Uuid, usize)>,
-    pub(crate) by_model: BTreeMap<WorkloadId, Uuid>,
-    /// Workloads that hold something, by project.
-    pub(crate) holders: BTreeMap<u64, BTreeSet<Uuid>>,
-    /// What each queue is entitled to.
-    pub(crate) fair_shares: BTreeMap<QueueId, Resources>,
     /// A decision is under way.
     pub(crate) is_deciding: bool,
     /// Plans in a row that were dropped because something happened meanwhile.
@@ -220,17 +67,6 @@ pub struct State {
     /// Workloads that the next decision has to give their reasons again.
     pub(crate) unexplained: BTreeSet<WorkloadId>,
     pub(crate) aside: Aside,
-    /// Gangs of which somebody got a place in this decision.
-    pub(crate) assembling: BTreeSet<Uuid>,
-    /// Those of them that need ports, until they have them.
-    pub(crate) ports: BTreeMap<Uuid, PortSearch>,
-    /// Pods that wait in their place to be started again.
-    pub(crate) restarting: BTreeMap<Uuid, Instant>,
-    /// Runs that exist and should not. They are being stopped, and their pods start nothing
-    /// before they are gone. Found anew at each start, so they are not stored.
-    pub(crate) strays: BTreeSet<RunKey>,
-    /// Workloads that are shown with a reason to wait.
-    pub(crate) explained: BTreeSet<Uuid>,
     /// What the projects used of late, if that matters.
     pub(crate) usage: Option<UsageLedger>,
     /// The GPUs that each pod holds, as the ledger has them.
@@ -250,11 +86,6 @@ pub struct State {
     pub(crate) wake_at: Option<Instant>,
     /// Everything is being stopped; nothing is started.
     pub(crate) halted: bool,
-    /// Which limits of a run the engine keeps it to.
-    pub(crate) keeps: LimitsKept,
-    pub(crate) last_department_id: u64,
-    pub(crate) last_project_id: u64,
-    pub(crate) last_workload_seq: u64,
     pub(crate) last_object_seq: u64,
     pub(crate) last_event_seq: u64,
     pub(crate) outbox: Outbox,
@@ -275,10 +106,7 @@ impl State {
             Input::Ports(wanted, found) => self.ports_found(&wanted, found),
             Input::Idle(idle) => self.idle = idle,
             Input::Gpus(seen) => self.see_gpus(seen),
-            Input::Engine(listed, keeps) => {
-                self.keeps = keeps;
-                self.reconcile(&listed);
-            }
+            Input::Engine(listed, limits_kept) => self.reconcile(&listed, limits_kept),
             Input::Decided(decision) => self.decided(*decision),
             Input::DecisionFailed => {
                 // Until it is known on what.
@@ -297,7 +125,7 @@ impl State {
         self.enforce_limits();
         self.expire_due();
         self.retry_aside_due();
-        if !self.halted && self.strays.is_empty() {
+        if !self.halted && self.runs.orphans() == 0 {
             self.assemble();
         }
         self.observe_usage();
@@ -353,8 +181,7 @@ impl State {
     pub fn due(&self) -> Option<Instant> {
         let timers = self.wake_at.into_iter().chain(self.limits.first()).chain(self.aside.again_at);
         let timers = timers.chain(self.expiring.first().map(|(at, _)| *at));
-        let ports = self.ports.values().filter_map(|search| search.again_at);
-        timers.chain(self.restarting.values().copied()).chain(ports).min()
+        timers.chain(self.workloads.first_restart()).chain(self.runs.due()).min()
     }
 
     /// Marks a workload as changed.
@@ -377,7 +204,7 @@ impl State {
     /// The workload and number of the pod that the model knows by this id.
     pub(crate) fn home_of(&self, pod: PodId) -> Option<(Uuid, usize)> {
         let pod = self.cluster.pods().get(pod)?;
-        let id = *self.by_model.get(&pod.workload)?;
+        let id = self.workloads.of_model(pod.workload)?;
         Some((id, pod.index as usize))
     }
 
@@ -417,11 +244,7 @@ impl State {
             workload_name: workload.spec.name.clone(),
             pod_name,
             project_id: Some(project_id),
-            project_name: self
-                .projects
-                .get(&project_id)
-                .map(|p| p.unit.name.clone())
-                .unwrap_or_default(),
+            project_name: self.org.project_name(project_id),
             code: news.code.map(ToOwned::to_owned),
             message: news.message,
         };
@@ -431,7 +254,7 @@ impl State {
 
     /// Records an event about a project.
     pub(crate) fn say_of_project(&mut self, id: u64, news: News) {
-        self.say_apart(Some(id), news);
+        self.say_apart(Some((id, self.org.project_name(id))), news);
     }
 
     /// Records an event about the machines.
@@ -439,8 +262,9 @@ impl State {
         self.say_apart(None, news);
     }
 
-    fn say_apart(&mut self, project_id: Option<u64>, news: News) {
-        let project = project_id.and_then(|id| self.projects.get(&id));
+    /// Records an event about a project, with its name, or about none.
+    pub(crate) fn say_apart(&mut self, project: Option<(u64, String)>, news: News) {
+        let (project_id, project_name) = project.unzip();
         let event = Event {
             seq: self.last_event_seq + 1,
             at: self.now,
@@ -450,7 +274,7 @@ impl State {
             workload_name: String::new(),
             pod_name: None,
             project_id,
-            project_name: project.map(|project| project.unit.name.clone()).unwrap_or_default(),
+            project_name: project_name.unwrap_or_default(),
             code: news.code.map(ToOwned::to_owned),
             message: news.message,
         };
@@ -484,50 +308,5 @@ impl News {
 
     pub(crate) fn code(self, code: &'static str) -> Self {
         Self { code: Some(code), ..self }
-    }
-}
-
-/// Name of a pod: of its run, or of the one that begins as soon as the pod need not wait in its
-/// place. One with a role has the same name in all its runs, as published.
-pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
-    let (workload, (set, number)) = (&spec.name, spec.set_of(pod.index as usize));
-    let generation = pod.generation + u32::from(pod.waits_for_others);
-    match set.role.as_str() {
-        "" => format!("{workload}-{}-{generation}", pod.index),
-        role => format!("{workload}-{role}-{number}"),
-    }
-}
-
-/// A share in the scheduler's terms.
-pub(crate) fn model_share(share: &Share) -> model::Share {
-    let or_max = |value: Option<u64>| value.unwrap_or(u64::MAX);
-    let quota = Resources {
-        gpu_millis: share.gpu_quota_millis,
-        cpu_millis: or_max(share.cpu_quota_millis),
-        memory_bytes: or_max(share.memory_quota_bytes),
-    };
-    let limit = Resources {
-        gpu_millis: or_max(share.gpu_limit_millis),
-        cpu_millis: or_max(share.cpu_limit_millis),
-        memory_bytes: or_max(share.memory_limit_bytes),
-    };
-    let gpu = share.over_quota_weight;
-    model::Share {
-        over_quota_weight: model::Weights {
-            gpu,
-            cpu: share.cpu_weight.unwrap_or(gpu),
-            memory: share.memory_weight.unwrap_or(gpu),
-        },
-        priority: share.rank.value(),
-        ..model::Share::new(quota, limit)
-    }
-}
-
-/// A pod's request in the scheduler's terms.
-pub(crate) const fn model_request(spec: &PodSpec) -> model::PodRequest {
-    model::PodRequest {
-        gpu: spec.gpu,
-        cpu_millis: spec.cpu_millis,
-        memory_bytes: spec.memory_bytes,
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use spec::WorkloadKind;
 use uuid::Uuid;
 
-use crate::state::Workload;
 use crate::view::Phase;
+use crate::workloads::Workload;
 
 /// What happened to workloads in a batch. It counts once the batch is committed.
 #[derive(Debug, Default)]

@@ -28,8 +28,8 @@ impl State {
         let mut ledger = UsageLedger::new(window);
         // What a department held is what its projects held.
         let lineage = |id: &u64| {
-            let project = self.projects.get(id)?;
-            let department = self.departments.get(&project.department_id)?;
+            let project = self.org.project(*id).ok()?;
+            let department = self.org.department(project.department_id).ok()?;
             Some([project.queue, department.queue])
         };
         // What the clock has not reached yet was written before it was set back.
@@ -69,7 +69,7 @@ impl State {
         let mut by_queue: BTreeMap<QueueId, (u64, &str)> = BTreeMap::new();
         let pools: BTreeMap<PoolId, &str> =
             self.pools.iter().map(|pool| (pool.model, pool.kept_as())).collect();
-        for project in self.projects.values() {
+        for project in self.org.projects() {
             for (&pool, &kept) in &pools {
                 by_queue
                     .insert(self.cluster.queue_in(project.queue, pool), (project.unit.id, kept));
@@ -92,6 +92,6 @@ impl State {
         }
         let oldest = self.now.0.saturating_sub(ledger.window().length_ms());
         self.outbox.changes.push(Change::UsageGone(units::Instant(oldest)));
-        self.outbox.projects.extend(self.projects.keys().copied());
+        self.outbox.projects.extend(self.org.project_ids());
     }
 }

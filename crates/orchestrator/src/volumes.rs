@@ -14,7 +14,8 @@ use crate::Error;
 use crate::effect::Action;
 use crate::objects::{NewId, NewObject, Object, Scope, check_name};
 use crate::org::SYSTEM;
-use crate::state::{News, State, Workload};
+use crate::state::{News, State};
+use crate::workloads::Workload;
 
 /// What they are called among the objects; the name of one is that of its claim.
 pub const VOLUME: &str = "volume";

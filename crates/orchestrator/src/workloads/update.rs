@@ -10,7 +10,8 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::command::Subject;
-use crate::state::{News, State, Workload};
+use crate::state::{News, State};
+use crate::workloads::Workload;
 use crate::{Error, topologies};
 use spec::WorkloadSpec;
 

@@ -8,8 +8,9 @@ use uuid::Uuid;
 
 use crate::effect::{Action, Note};
 use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
-use crate::state::{Ended, News, State};
+use crate::state::{News, State};
 use crate::view::ReasonView;
+use crate::workloads::Ended;
 
 /// How a run ended that the machine ended, not its command.
 pub(crate) const LOST: &str =
@@ -22,18 +23,19 @@ impl State {
     /// Takes in what the engine saw.
     pub(crate) fn observe(&mut self, seen: &Observation) {
         let key = seen.key;
-        let stray_gone = matches!(seen.state, RunState::Exited { .. }) && self.strays.remove(&key);
-        let Some(&(id, number)) = self.homes.get(&key.pod) else {
-            if matches!(seen.state, RunState::Exited { .. }) {
+        let is_exit = matches!(seen.state, RunState::Exited { .. });
+        let orphan_gone = is_exit && self.runs.orphans.remove(&key);
+        let Some((id, number)) = self.workloads.home(key.pod) else {
+            if is_exit {
                 self.outbox.actions.push(Action::Remove(key));
             }
             return;
         };
-        if stray_gone {
-            self.stray_gone(id, number);
+        if orphan_gone {
+            self.orphan_gone(id, number);
             return;
         }
-        let Some(pod) = self.workloads.get(&id).and_then(|w| w.pods.get(number)) else { return };
+        let Some(pod) = self.workloads.pod(id, number) else { return };
         let holds = self.occupancy(pod).current.is_some();
         // Older runs were dealt with when they ended; a pod without a place, or waiting in it
         // for its restart, has no process.
@@ -77,7 +79,7 @@ impl State {
         condition: Option<(sched::Code, String)>,
     ) {
         let now = self.now;
-        let Some(pod) = self.pod_mut(id, number) else { return };
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         let before = pod.condition.take();
         pod.condition = condition.map(|(code, message)| {
             let same = before.as_ref().filter(|before| before.code == code.code);
@@ -89,15 +91,15 @@ impl State {
         }
     }
 
-    fn stray_gone(&mut self, id: Uuid, number: usize) {
+    fn orphan_gone(&mut self, id: Uuid, number: usize) {
         self.update_wants(id);
         self.touch(id);
-        let Some(pod) = self.workloads.get(&id).and_then(|w| w.pods.get(number)) else { return };
+        let Some(pod) = self.workloads.pod(id, number) else { return };
         let place = self.occupancy(pod);
         let held = place.current.is_some() && !place.releasing;
         let due = held && pod.started_at.is_none() && !pod.is_idle();
         if due
-            && !self.has_stray(pod.id)
+            && !self.runs.has_orphan(pod.id)
             && let Some(spec) = self.run_spec(id, number)
         {
             self.outbox.actions.push(Action::Start(Box::new(spec)));
@@ -107,14 +109,14 @@ impl State {
 
     fn running(&mut self, id: Uuid, number: usize, started_at: Instant) {
         let now = self.now;
-        let Some(pod) = self.pod_mut(id, number) else { return };
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         if pod.started_at.is_some() {
             return;
         }
         pod.started_at = Some(started_at.min(now));
         pod.condition = None;
         let model = pod.model;
-        self.assembling.insert(id);
+        self.runs.assembling.insert(id);
         self.touch(id);
         // A start that crossed with the request to stop: the events already tell of its end.
         if model.is_some_and(|model| self.cluster.pods()[model].occupancy.releasing) {
@@ -127,7 +129,7 @@ impl State {
     /// Tells of limits that were asked for and are not kept.
     fn say_limits(&mut self, id: Uuid, number: usize) {
         let Limits { cpu_millis_max, memory_bytes_max } = self.limits_given(id, number);
-        let LimitsKept { cpu, memory, why } = &self.keeps;
+        let LimitsKept { cpu, memory, why } = &self.runs.limits_kept;
         let cpu =
             cpu_millis_max.filter(|_| !cpu).map(|most| format!("{} cores", format_millis(most)));
         let memory = memory_bytes_max
@@ -176,7 +178,7 @@ impl State {
         let releasing = self.cluster.pods()[model].occupancy.releasing;
         // Of a pod that was given up it is known why; one that was stopped ended because of that.
         let is_known = given_up || (releasing && stopped);
-        if !is_known && let Some(pod) = self.pod_mut(id, number) {
+        if !is_known && let Some(pod) = self.workloads.pod_mut(id, number) {
             pod.last_exit = Some(text.clone());
         }
         self.touch(id);
@@ -223,20 +225,20 @@ impl State {
 
     /// Compares what the engine has with what it should have, after a start: the truth is the
     /// engine's, the wish is the state's.
-    pub(crate) fn reconcile(&mut self, listed: &[Observation]) {
+    pub(crate) fn reconcile(&mut self, listed: &[Observation], limits_kept: LimitsKept) {
+        self.runs.limits_kept = limits_kept;
         for seen in listed {
             self.reconcile_run(seen);
         }
         let known: std::collections::BTreeSet<RunKey> = listed.iter().map(|o| o.key).collect();
-        let homes: Vec<_> = self.homes.values().copied().collect();
-        for (id, number) in homes {
+        for (id, number) in self.workloads.homes() {
             self.reconcile_pod(id, number, &known);
         }
         for seen in listed {
             self.observe(seen);
         }
         for model in self.cluster.waiting().collect::<Vec<_>>() {
-            if let Some(&id) = self.by_model.get(&model) {
+            if let Some(id) = self.workloads.of_model(model) {
                 self.explain_unconsidered(id);
                 self.outbox.shown.insert(id);
             }
@@ -246,9 +248,9 @@ impl State {
     fn reconcile_run(&mut self, seen: &Observation) {
         let key = seen.key;
         let alive = !matches!(seen.state, RunState::Exited { .. });
-        let wanted = self.homes.get(&key.pod).copied().is_some_and(|(id, number)| {
+        let wanted = self.workloads.home(key.pod).is_some_and(|(id, number)| {
             self.keep_generations_ahead(id, number, key.generation);
-            let found = self.workloads.get(&id).and_then(|w| w.pods.get(number));
+            let found = self.workloads.pod(id, number);
             found.is_some_and(|pod| {
                 pod.generation == key.generation && self.occupancy(pod).current.is_some()
             })
@@ -258,9 +260,9 @@ impl State {
             const GRACE_MS: u64 = 10_000;
             let note = format!("the engine has run {key}, which should not be; stopping it");
             self.outbox.notes.push(Note::Warning(note));
-            self.strays.insert(key);
+            self.runs.orphans.insert(key);
             self.outbox.actions.push(Action::Stop(key, GRACE_MS));
-            if let Some(&(id, _)) = self.homes.get(&key.pod) {
+            if let Some((id, _)) = self.workloads.home(key.pod) {
                 self.update_wants(id);
             }
         }
@@ -269,15 +271,14 @@ impl State {
     /// The engine may know a later run than the state does, when an older copy of the state was
     /// restored: its number must not be used again.
     fn keep_generations_ahead(&mut self, id: Uuid, number: usize, generation: u32) {
-        let Some(pod) = self.pod_mut(id, number) else { return };
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         if generation <= pod.generation {
             return;
         }
         pod.generation = generation;
-        pod.restart_at = None;
         pod.waits_for_others = false;
-        let (pod, model) = (pod.id, pod.model);
-        self.restarting.remove(&pod);
+        let model = pod.model;
+        self.workloads.set_restart((id, number), None);
         if let Some(model) = model {
             self.cluster.vacate(model);
         }
@@ -312,11 +313,11 @@ impl State {
                 self.finish_deletion(id);
             }
             (false, _) => {
-                if let Some(pod) = self.pod_mut(id, number) {
+                if let Some(pod) = self.workloads.pod_mut(id, number) {
                     pod.started_at = None;
                 }
                 self.touch(id);
-                if !self.has_stray(pod_id)
+                if !self.runs.has_orphan(pod_id)
                     && let Some(spec) = self.run_spec(id, number)
                 {
                     self.outbox.actions.push(Action::Start(Box::new(spec)));

@@ -11,9 +11,10 @@ use uuid::Uuid;
 use crate::effect::{Action, Sealed, Start};
 use crate::node_constraints::node_constraints;
 use crate::reasons::SERVER_STOPPED;
-use crate::state::{Ended, News, Pod, State, Workload, model_request, pod_name};
+use crate::state::{News, State};
 use crate::view::ReasonView;
-use crate::{Error, admission, revisions};
+use crate::workloads::{Ended, Pod, Workload, model_request, pod_name, revisions};
+use crate::{Error, admission};
 
 /// Runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;
@@ -25,12 +26,10 @@ impl State {
         let internal = |error: model::Error| Error::Internal { message: error.to_string() };
         let project_id = workload.project_id;
         let topology = workload.spec.topology.as_ref().and_then(|of| self.constraint(of));
-        let project =
-            self.projects.get_mut(&project_id).ok_or_else(|| Error::no_project(project_id))?;
+        let queue = self.org.project(project_id)?.queue;
         let spec = &workload.spec;
         if spec.has_revisions() {
-            project.names.insert(spec.name.clone(), workload.id);
-            self.workloads.insert(workload.id, workload);
+            self.workloads.insert(workload);
             return Ok(());
         }
         let over = workload.is_over();
@@ -52,7 +51,7 @@ impl State {
             created_at: workload.created_at,
             pod_sets: spec.sets().map(set).collect(),
             topology,
-            ..model::WorkloadSpec::new(&spec.name, project.queue, workload.seq, set(&spec.pods))
+            ..model::WorkloadSpec::new(&spec.name, queue, workload.seq, set(&spec.pods))
         });
         let model = model.map_err(internal)?;
         let row = &self.cluster.workloads()[model];
@@ -68,17 +67,10 @@ impl State {
             for (pod, &id) in workload.pods.iter_mut().zip(&row.pods) {
                 pod.model = Some(id);
             }
-            self.by_model.insert(model, workload.id);
-        }
-        for (number, pod) in workload.pods.iter().enumerate() {
-            self.homes.insert(pod.id, (workload.id, number));
-        }
-        if workload.spec.revision.is_none() {
-            project.names.insert(workload.spec.name.clone(), workload.id);
         }
         let (id, not_before) = (workload.id, workload.not_before);
         let listed = workload.model.is_some();
-        self.workloads.insert(id, workload);
+        self.workloads.insert(workload);
         if listed {
             self.cluster.set_not_before(model, not_before.unwrap_or(Instant(0)));
         }
@@ -95,25 +87,13 @@ impl State {
             let wants = workload.desired == Desired::Run
                 && workload.completed_at.is_none()
                 && turn
-                && !self.has_stray(pod.id);
+                && !self.runs.has_orphan(pod.id);
             if let Some(model) = pod.model {
                 self.cluster.set_wants(model, wants);
                 let succeeded = pod.ended == Some(Ended::Succeeded);
                 self.cluster.set_succeeded(model, succeeded);
             }
         }
-    }
-
-    /// Whether a run that should not exist still does.
-    pub(crate) fn has_stray(&self, pod: Uuid) -> bool {
-        let first = spec::RunKey { pod, generation: 0 };
-        let last = spec::RunKey { pod, generation: u32::MAX };
-        self.strays.range(first..=last).next().is_some()
-    }
-
-    /// A pod for change.
-    pub(crate) fn pod_mut(&mut self, id: Uuid, number: usize) -> Option<&mut Pod> {
-        self.workloads.get_mut(&id)?.pods.get_mut(number)
     }
 
     /// Whether the ports of the machine that a workload of a project asks for by their numbers are free:
@@ -142,16 +122,15 @@ impl State {
     /// Begins a new run of a pod at the place the model has it at.
     pub(crate) fn start(&mut self, id: Uuid, number: usize) {
         let now = self.now;
-        let Some(pod) = self.pod_mut(id, number) else { return };
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         pod.generation += 1;
         pod.started_at = None;
         pod.condition = None;
-        pod.restart_at = None;
         pod.released_at = None;
         pod.waits_for_others = false;
-        let (pod_id, run) = (pod.id, pod.run());
         pod.placed_at = Some(now);
-        self.restarting.remove(&pod_id);
+        let run = pod.run();
+        self.workloads.set_restart((id, number), None);
         self.touch(id);
         if let Some(generation) = run.generation.checked_sub(RUNS_KEPT).filter(|&g| g > 0) {
             self.outbox.actions.push(Action::Remove(spec::RunKey { generation, ..run }));
@@ -185,7 +164,7 @@ impl State {
             pod_name: pod_name(spec, pod),
             workload_id: head.id,
             workload_name: head.spec.name.clone(),
-            project_name: self.projects.get(&workload.project_id)?.unit.name.clone(),
+            project_name: self.org.project(workload.project_id).ok()?.unit.name.clone(),
             pod_index: pod.index,
             node_name: node.name.clone(),
             devices: place.devices.iter().filter_map(device).collect(),
@@ -214,11 +193,10 @@ impl State {
         pod.released_at = Some(now);
         let run = pod.run();
         let idle = pod.is_idle();
-        pod.restart_at = None;
         pod.waits_for_others = false;
-        let (pod_id, model) = (pod.id, pod.model);
+        let model = pod.model;
+        self.workloads.set_restart((id, number), None);
         if idle {
-            self.restarting.remove(&pod_id);
             if let Some(model) = model {
                 self.cluster.vacate(model);
             }
@@ -231,7 +209,7 @@ impl State {
     /// Stops every run of a workload.
     pub(crate) fn release_all(&mut self, id: Uuid) {
         // Being short of them is told again if it is so again.
-        self.ports.remove(&id);
+        self.runs.ports.forget(id);
         self.release_those(id, |_| true);
     }
 
@@ -264,6 +242,13 @@ impl State {
             self.evicted(id, SERVER_STOPPED.code, message.to_owned());
             self.say(id, News::new("Evicted", message).warning().code(SERVER_STOPPED.code));
             self.release_all(id);
+        }
+    }
+
+    /// A pod has another share of its GPUs.
+    pub(crate) fn note_resize(&mut self, id: Uuid, number: usize) {
+        if let Some(pod) = self.workloads.pod_mut(id, number) {
+            pod.resized_at = Some(self.now);
         }
     }
 

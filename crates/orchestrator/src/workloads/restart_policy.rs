@@ -5,9 +5,10 @@ use records::{Change, Desired};
 use uuid::Uuid;
 
 use crate::effect::{Action, Note};
-use crate::lifecycle::RUNS_KEPT;
 use crate::persist;
-use crate::state::{Ended, News, Pod, State, Workload};
+use crate::state::{News, State};
+use crate::workloads::lifecycle::RUNS_KEPT;
+use crate::workloads::{Ended, Pod, Workload};
 use spec::{CleanPods, Restart};
 
 /// First delay after a failure; doubles with each.
@@ -40,7 +41,7 @@ impl State {
             // Nothing the workload did: a reboot, a supervisor that was killed, a machine that
             // cannot start processes at the moment. It uses up no retry.
             (_, Exit::Lost | Exit::NotStarted(_)) => {
-                let Some(pod) = self.pod_mut(id, number) else { return };
+                let Some(pod) = self.workloads.pod_mut(id, number) else { return };
                 // A start alone proves nothing: it may be lost after each.
                 if ran_ms >= WELL_MS {
                     pod.setbacks = 0;
@@ -92,10 +93,8 @@ impl State {
         let delay_ms = back_off_ms(pod.failures);
         pod.failures += 1;
         let at = now.plus_ms(delay_ms);
-        pod.restart_at = Some(at);
         pod.started_at = None;
-        let pod_id = pod.id;
-        self.restarting.insert(pod_id, at);
+        self.workloads.set_restart((id, number), Some(at));
         self.touch(id);
         let message = format!("starts again in its place in {} s", units::format_millis(delay_ms));
         self.say(id, News::new("BackOff", message).warning().pod(number));
@@ -106,24 +105,15 @@ impl State {
         if self.halted {
             return;
         }
-        let due: Vec<_> = self
-            .restarting
-            .iter()
-            .filter(|(_, at)| **at <= self.now)
-            .map(|(pod, _)| *pod)
-            .collect();
-        for pod in due {
-            self.restarting.remove(&pod);
-            if let Some(&(id, number)) = self.homes.get(&pod) {
-                self.again_in_place(id, number);
-            }
+        for (id, number) in self.workloads.take_restarts_due(self.now) {
+            self.again_in_place(id, number);
         }
     }
 
     /// The pod is done; when all are, so is the workload.
     pub(crate) fn end(&mut self, id: Uuid, number: usize, ended: Ended) {
         let now = self.now;
-        let Some(pod) = self.pod_mut(id, number) else { return };
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         pod.ended = Some(ended);
         let model = pod.model;
         self.touch(id);
@@ -135,7 +125,7 @@ impl State {
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         if ended == Ended::Succeeded && !workload.is_complete_with(number) {
             // Others may have waited for it to begin, and it was never seen to run.
-            self.assembling.insert(id);
+            self.runs.assembling.insert(id);
             self.update_wants(id);
             return;
         }
@@ -178,20 +168,12 @@ impl State {
     }
 
     fn leave_model(&mut self, id: Uuid) {
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
-        for pod in &mut workload.pods {
-            if let Some(pod) = pod.model.take() {
-                self.cluster.set_wants(pod, false);
-            }
-        }
-        let Some(model) = workload.model.take() else { return };
-        self.by_model.remove(&model);
+        let Some((model, pods)) = self.workloads.leave_model(id) else { return };
+        pods.into_iter().for_each(|pod| self.cluster.set_wants(pod, false));
         self.aside.ids.remove(&id);
         // Others may have been set aside because it was there.
         self.aside.again_at = self.aside.again_at.map(|_| self.now);
-        if self.explained.contains(&id) {
-            self.explain_one(id, &[]);
-        }
+        self.explain_one(id, &[]);
         if let Err(error) = self.cluster.remove_workload(model) {
             // Only reached with a pod in a place, which the callers have ruled out.
             let note = format!("workload {id} ended and is still in the model: {error}");
@@ -205,7 +187,7 @@ impl State {
         let held = workload
             .pods
             .iter()
-            .any(|pod| self.occupancy(pod).current.is_some() || self.has_stray(pod.id));
+            .any(|pod| self.occupancy(pod).current.is_some() || self.runs.has_orphan(pod.id));
         if workload.desired != Desired::Delete || held || !workload.revisions.is_empty() {
             return;
         }
@@ -215,7 +197,7 @@ impl State {
             self.say(id, News::new("Deleted", "deleted"));
         }
         self.leave_model(id);
-        let Some(mut workload) = self.workloads.remove(&id) else { return };
+        let Some(mut workload) = self.workloads.remove(id) else { return };
         workload.pending.clear();
         let state = persist::workload_state(&workload, Some(self.now));
         self.outbox.changes.push(Change::WorkloadState(id, state));
@@ -224,18 +206,9 @@ impl State {
         let pods = pods.map(|pod| persist::pod_row(&workload, pod, &nowhere, nameless));
         self.outbox.changes.extend(pods.map(Change::Pod));
         self.outbox.workloads.remove(&id);
-        self.ports.remove(&id);
+        self.runs.ports.forget(id);
         self.outbox.projects.insert(workload.project_id);
-        if let Some(holders) = self.holders.get_mut(&workload.project_id) {
-            holders.remove(&id);
-        }
-        let project = self.projects.get_mut(&workload.project_id);
-        if let Some(project) = project.filter(|_| workload.spec.revision.is_none()) {
-            project.names.remove(&workload.spec.name);
-        }
         for pod in &workload.pods {
-            self.homes.remove(&pod.id);
-            self.restarting.remove(&pod.id);
             self.remove_runs(std::slice::from_ref(pod));
             self.outbox.actions.push(Action::Forget(pod.id));
         }

@@ -6,8 +6,9 @@ use records::Desired;
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::state::{Ended, Pod, State, Workload};
+use crate::state::State;
 use crate::view::Phase;
+use crate::workloads::{Ended, Pod, Workload};
 
 impl State {
     pub(crate) fn holds_any(&self, workload: &Workload) -> bool {

@@ -16,8 +16,9 @@ use uuid::Uuid;
 
 use crate::command::{Subject, Wanted};
 use crate::reasons::NOT_READY;
-use crate::state::{Ended, News, Pod, State, Workload};
+use crate::state::{News, State};
 use crate::view::Phase;
+use crate::workloads::{Ended, Pod, Workload};
 use crate::{Error, persist};
 
 /// Most revisions of an inference that are remembered; the oldest of those that are over go first.
@@ -141,8 +142,7 @@ impl State {
                 "inference `{name}` was changed by somebody else meanwhile; look at it and try again"
             )));
         }
-        let project = self.projects.get(&head.project_id);
-        let project = project.ok_or_else(|| Error::no_project(head.project_id))?;
+        let project = self.org.project(head.project_id)?;
         let project_id = head.project_id;
         let mut spec = self.check(project, wanted)?;
         // It is the work of who submitted it, whoever changes it; the audit log tells who that was.
@@ -228,8 +228,8 @@ impl State {
     /// Shows whether a run of a replica is ready. One that is not the present run any more is
     /// ignored.
     pub(crate) fn note_ready(&mut self, run: RunKey, fault: Option<String>) {
-        let Some(&(id, number)) = self.homes.get(&run.pod) else { return };
-        let found = self.workloads.get(&id).and_then(|workload| workload.pods.get(number));
+        let Some((id, number)) = self.workloads.home(run.pod) else { return };
+        let found = self.workloads.pod(id, number);
         if !found.is_some_and(|pod| pod.run() == run && pod.started_at.is_some()) {
             return;
         }
@@ -289,7 +289,7 @@ impl State {
         let pods = if spec.has_revisions() { 0 } else { spec.pod_count() };
         Workload {
             id: self.ids.next(),
-            seq: self.last_workload_seq + 1,
+            seq: self.workloads.last_seq + 1,
             project_id,
             pods: (0..pods).map(|index| Pod::new(self.ids.next(), index)).collect(),
             spec: Arc::new(spec),
@@ -315,7 +315,7 @@ impl State {
     pub(crate) fn take_in(&mut self, workload: Workload) -> Result<(), Error> {
         let id = workload.id;
         self.add(workload, false)?;
-        self.last_workload_seq += 1;
+        self.workloads.last_seq += 1;
         let row = persist::workload_row(&self.workloads[&id]);
         self.outbox.changes.push(Change::Workload(Box::new(row)));
         self.touch(id);

@@ -6,51 +6,11 @@ use std::collections::BTreeSet;
 
 use model::Occupancy;
 use spec::{CleanPods, Framework, Gang, MASTER, Member, Restart};
-use units::Instant;
 use uuid::Uuid;
 
 use crate::effect::Action;
-use crate::state::{Ended, News, Pod, State, Workload};
-
-/// The ports that are given out: below those that systems give to outgoing connections.
-const PORT_FIRST: u16 = 20_000;
-const PORT_COUNT: u16 = 10_000;
-/// After so long the engine is asked for ports again, where there were too few.
-const PORTS_AGAIN_MS: u64 = 5_000;
-
-/// How far the search for the ports of a workload has come.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PortSearch {
-    /// The engine is looking for them.
-    is_asked: bool,
-    /// These were free when it looked.
-    found: Vec<u16>,
-    /// Too few were free: it is asked again then.
-    pub(crate) again_at: Option<Instant>,
-    /// There is an event that says so.
-    is_told: bool,
-}
-
-/// Ports to look for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortsWanted {
-    /// Of which workload they will be.
-    pub workload: Uuid,
-    /// How many are needed.
-    pub count: usize,
-    /// Where the search begins, so that different workloads find different ones.
-    first: u16,
-    /// Not these, whether they are free or not.
-    taken: BTreeSet<u16>,
-}
-
-impl PortsWanted {
-    /// Those that may be given out, in the order in which they are to be tried.
-    pub fn candidates(&self) -> impl Iterator<Item = u16> {
-        let port = |at| PORT_FIRST + (self.first % PORT_COUNT + at) % PORT_COUNT;
-        (0..PORT_COUNT).map(port).filter(|port| !self.taken.contains(port))
-    }
-}
+use crate::state::{News, State};
+use crate::workloads::{Ended, Pod, PortsWanted, Workload};
 
 impl Workload {
     /// The numbers of its pods, set by set, that are to run unless somebody wants otherwise: those
@@ -122,12 +82,12 @@ impl State {
             self.start(id, number);
             return;
         }
-        let Some(pod) = self.pod_mut(id, number) else { return };
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         pod.waits_for_others = true;
         pod.started_at = None;
-        pod.restart_at = None;
         pod.placed_at = Some(now);
-        self.assembling.insert(id);
+        self.workloads.set_restart((id, number), None);
+        self.runs.assembling.insert(id);
         self.touch(id);
     }
 
@@ -143,7 +103,7 @@ impl State {
 
     /// Begins what waited for others that have their places now.
     pub(crate) fn assemble(&mut self) {
-        for id in std::mem::take(&mut self.assembling) {
+        for id in std::mem::take(&mut self.runs.assembling) {
             let Some(workload) = self.workloads.get(&id) else { continue };
             if workload.spec.serving.is_some() {
                 self.begin_replicas(id);
@@ -192,28 +152,22 @@ impl State {
     fn give_ports(&mut self, id: Uuid, numbers: &[usize]) -> bool {
         let taken = self.ports_in_use(id, numbers);
         let Some(workload) = self.workloads.get_mut(&id) else { return false };
-        let search = self.ports.entry(id).or_default();
-        search.found.retain(|port| !taken.contains(port));
-        if search.found.len() < numbers.len() {
-            if !search.is_asked && search.again_at.is_none() {
-                search.is_asked = true;
-                let before = workload.pods.iter().filter_map(|pod| pod.port).max();
-                let [.., high, low] = id.into_bytes();
-                let first =
-                    before.map_or(u16::from_be_bytes([high, low]), |port| port - PORT_FIRST + 1);
-                let wanted = PortsWanted { workload: id, count: numbers.len(), first, taken };
-                self.outbox.actions.push(Action::FindPorts(wanted));
+        let before = workload.pods.iter().filter_map(|pod| pod.port).max();
+        match self.runs.ports.take(id, numbers.len(), taken, before) {
+            Ok(ports) => {
+                for (&number, port) in numbers.iter().zip(ports) {
+                    if let Some(pod) = workload.pods.get_mut(number) {
+                        pod.port = Some(port);
+                    }
+                }
+                self.touch(id);
+                true
             }
-            return false;
-        }
-        for (&number, &port) in numbers.iter().zip(&search.found) {
-            if let Some(pod) = workload.pods.get_mut(number) {
-                pod.port = Some(port);
+            Err(wanted) => {
+                self.outbox.actions.extend(wanted.map(Action::FindPorts));
+                false
             }
         }
-        self.ports.remove(&id);
-        self.touch(id);
-        true
     }
 
     /// The engine has looked for ports: these are free, and as many as were wanted unless there
@@ -223,30 +177,21 @@ impl State {
         // It may have given up its places meanwhile, or be gone.
         let waits = |workload: &Workload| workload.pods.iter().any(|pod| pod.waits_for_others);
         if !self.workloads.get(&id).is_some_and(waits) {
-            self.ports.remove(&id);
+            self.runs.ports.forget(id);
         }
-        let Some(search) = self.ports.get_mut(&id) else { return };
-        search.is_asked = false;
-        self.assembling.insert(id);
-        if found.len() < wanted.count {
-            search.again_at = Some(self.now.plus_ms(PORTS_AGAIN_MS));
-            if !std::mem::replace(&mut search.is_told, true) {
-                let message = "too few ports are free on this machine for its pods, which wait";
-                self.say(id, News::new("TooFewPorts", message.to_owned()).warning());
-            }
-        } else {
-            search.found = found;
+        if !self.runs.ports.is_searching(id) {
+            return;
+        }
+        self.runs.assembling.insert(id);
+        if self.runs.ports.found(wanted, found, self.now) {
+            let message = "too few ports are free on this machine for its pods, which wait";
+            self.say(id, News::new("TooFewPorts", message.to_owned()).warning());
         }
     }
 
     /// Searches for ports again where there were too few and the time has come.
     pub(crate) fn search_ports_due(&mut self) {
-        for (id, search) in &mut self.ports {
-            if search.again_at.is_some_and(|at| at <= self.now) {
-                search.again_at = None;
-                self.assembling.insert(*id);
-            }
-        }
+        self.runs.assembling.extend(self.runs.ports.take_due(self.now));
     }
 
     /// The ports of all pods in a place but those of a workload that get others.
@@ -306,12 +251,10 @@ impl State {
             .filter_map(|(at, pod)| Some((at, stays(pod)?)))
             .collect();
         for (other, (model, place)) in others {
-            let Some(pod) = self.pod_mut(id, other) else { continue };
+            let Some(pod) = self.workloads.pod_mut(id, other) else { continue };
             if pod.is_idle() {
                 pod.waits_for_others = true;
-                let pod_id = pod.id;
-                pod.restart_at = None;
-                self.restarting.remove(&pod_id);
+                self.workloads.set_restart((id, other), None);
                 continue;
             }
             let next = Some(place.clone());
