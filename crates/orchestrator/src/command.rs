@@ -7,7 +7,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::Error;
-use crate::objects::{Edited, NewObject, Object};
+use crate::documents::{Edited, NewObject, Object};
 use crate::pools::{PoolChange, PoolSpec};
 use crate::workloads::WorkloadChange;
 use spec::{NodeTypes, Rules, ShareChange, WorkloadSpec};

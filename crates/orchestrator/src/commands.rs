@@ -61,7 +61,7 @@ impl State {
         };
         let pool = |id: &str| self.pool(id).map_or_else(|_| id.to_owned(), |p| p.name().to_owned());
         let object = |kind: &'static str, id: &str| {
-            self.objects.get(kind, id).map_or_else(|| id.to_owned(), |o| o.name.clone())
+            self.documents.get(kind, id).map_or_else(|| id.to_owned(), |o| o.name.clone())
         };
         let (who, what, target) = match command {
             Command::CreateDepartment { by, spec } => {
@@ -143,7 +143,7 @@ impl State {
             Command::DeleteObject { by, kind: TOPOLOGY, id } => self.delete_topology(&by, &id),
             Command::CreateObject { by, new } => self.create_object(by, new).map(Subject::Object),
             Command::UpdateObject { by, kind, id, edited } => {
-                let before = self.object(kind, &id)?;
+                let before = self.documents.known(kind, &id)?;
                 if before.updated_at != edited.updated_at {
                     return Ok(Subject::Outdated);
                 }

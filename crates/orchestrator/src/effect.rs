@@ -8,7 +8,7 @@ use records::Change;
 use spec::{RunKey, RunSpec, SecretUse};
 use uuid::Uuid;
 
-use crate::objects::Object;
+use crate::documents::Object;
 use crate::pools;
 use crate::tally::Tally;
 use crate::view::Event;

@@ -14,7 +14,7 @@ use units::format_bytes;
 
 use crate::Error;
 use crate::command::Subject;
-use crate::objects::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject, Object, Scope};
 use crate::reasons::{GPU_LOST, GPU_TAKEN};
 use crate::state::{News, Node, State};
 
@@ -193,7 +193,7 @@ impl State {
 
     /// What says that a GPU was made to fail.
     fn failure(&self, node: &str, gpu: u32) -> Option<&Arc<Object>> {
-        self.objects.named(FAILURE, Scope::Cluster, &gpu_name(node, gpu))
+        self.documents.named(FAILURE, Scope::Cluster, &gpu_name(node, gpu))
     }
 }
 

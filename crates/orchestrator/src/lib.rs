@@ -14,9 +14,9 @@
 mod admission;
 mod command;
 mod commands;
-mod config_maps;
 mod decision;
 mod deleted;
+mod documents;
 mod effect;
 mod error;
 mod expiry;
@@ -28,7 +28,6 @@ mod limits;
 mod moment;
 mod node;
 mod node_constraints;
-mod objects;
 mod org;
 mod persist;
 mod places;
@@ -48,14 +47,16 @@ mod texts;
 mod topologies;
 mod usage;
 pub mod view;
-mod volumes;
 mod workloads;
 
 pub use admission::without_place;
 pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted};
-pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
 pub use decision::Decision;
 pub use deleted::deleted_views;
+pub use documents::{
+    CONFIG_MAP_BYTES_MAX, Edit, NAMES, NewId, NewObject, Object, Objects, ObjectsById, SECRETS,
+    Scope, VOLUME, VOLUME_ENDING, bytes_of, check_config_map, check_name, texts_of, volume_name,
+};
 pub use effect::{Action, Note, Sealed, Start};
 pub use error::Error;
 pub use health::{Trouble, Troubles};
@@ -64,9 +65,6 @@ pub use input::Input;
 pub use moment::{Moment, Settled, Step};
 pub use node::{NodeGpu, NodeSpec};
 pub use node_constraints::node_constraints;
-pub use objects::{
-    Edit, NAMES, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf, check_name,
-};
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
 pub use persist::event_from_row;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
@@ -79,5 +77,4 @@ pub use shared_map::SharedMap;
 pub use state::State;
 pub use tally::Tally;
 pub use topologies::{TOPOLOGY, levels_of, new_topology};
-pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};
 pub use workloads::{PortsWanted, WorkloadChange};

@@ -14,7 +14,7 @@ use sched::{Fill, Placement};
 use serde_json::Value;
 
 use crate::command::Subject;
-use crate::objects::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject, Object, Scope};
 use crate::state::State;
 use crate::topologies::TOPOLOGY;
 use crate::view::PoolView;
@@ -196,9 +196,9 @@ pub fn check_label(key: &str, value: &str) -> Result<(), Error> {
 impl State {
     /// Takes over the pools that are stored, and the one that is always there. Nodes come later.
     pub(crate) fn add_pools(&mut self) -> Result<(), Error> {
-        if self.objects.get(KIND, POOL_DEFAULT_ID).is_none() {
+        if self.documents.get(KIND, POOL_DEFAULT_ID).is_none() {
             let at = self.cluster_created_at;
-            self.objects.put(Arc::new(Object {
+            self.documents.add_built_in(Object {
                 seq: 0,
                 kind: KIND.into(),
                 id: POOL_DEFAULT_ID.to_owned(),
@@ -210,9 +210,9 @@ impl State {
                 created_by: crate::org::SYSTEM.to_owned(),
                 updated_at: at,
                 updated_by: crate::org::SYSTEM.to_owned(),
-            }));
+            });
         }
-        for object in self.objects.all(KIND) {
+        for object in self.documents.all(KIND) {
             self.add_pool(object)?;
         }
         Ok(())
@@ -241,7 +241,7 @@ impl State {
 
     /// What keeps the labels that were given to a node.
     fn labelled(&self, node: &str) -> Option<&Arc<Object>> {
-        self.objects.shelf(LABELS)?.values().find(|object| object.name == node)
+        self.documents.shelf(LABELS)?.values().find(|object| object.name == node)
     }
 }
 
@@ -385,7 +385,7 @@ impl State {
         settings.topology.iter().try_for_each(|id| self.topology(id).map(|_| ()))?;
         self.label_is_free(&settings, Some(id))?;
         let body = body(&settings)?;
-        let before = self.object(KIND, id)?;
+        let before = self.documents.known(KIND, id)?;
         let object = self.update_object(by, &before, (before.name.clone(), body))?;
         if let Some(pool) = self.pools.iter_mut().find(|pool| pool.id() == id) {
             (pool.object, pool.settings) = (object.clone(), settings);
@@ -460,7 +460,7 @@ impl State {
         let given = self.labelled(name).map(|given| given.id.clone());
         let object = match given {
             Some(given) => {
-                let before = self.object(LABELS, &given)?;
+                let before = self.documents.known(LABELS, &given)?;
                 self.update_object(by, &before, (name.to_owned(), body))?
             }
             None => {

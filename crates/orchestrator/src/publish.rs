@@ -10,6 +10,7 @@ use records::{Change, Desired};
 use units::Instant;
 use uuid::Uuid;
 
+use crate::documents::Objects;
 use crate::effect::{Action, Note, Outbox};
 use crate::org::{Department, Project, Unit};
 use crate::persist;
@@ -134,7 +135,7 @@ impl State {
             workloads,
             revisions,
             by_name,
-            objects: self.objects.clone(),
+            objects: Objects::clone(&self.documents),
             nodes: self.node_views(before, outbox.machines),
             pools: self.pool_views(before, outbox),
             capacity: self.cluster.capacity(),

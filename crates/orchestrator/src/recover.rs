@@ -7,6 +7,7 @@ use model::UsageWindow;
 use records::{Change, PlacementBody, PodRow, Snapshot};
 
 use crate::Error;
+use crate::documents::Documents;
 use crate::effect::Outbox;
 use crate::health::Troubles;
 use crate::idle::IdleSince;
@@ -83,7 +84,7 @@ impl State {
         if step.is_some() {
             state.outbox.workloads.extend(state.workloads.ids());
         }
-        state.drop_volumes_again();
+        state.documents.drop_volumes_again(&mut state.outbox);
         Ok(state)
     }
 
@@ -105,7 +106,10 @@ impl State {
             org: Org::new(snapshot.last_department_id, snapshot.last_project_id),
             workloads: Workloads::new(snapshot.last_workload_seq),
             runs: Runs::default(),
-            objects: crate::Objects::from_rows(std::mem::take(&mut snapshot.objects))?,
+            documents: Documents::new(
+                std::mem::take(&mut snapshot.objects),
+                snapshot.last_object_seq,
+            )?,
             is_deciding: false,
             plans_dropped: 0,
             retells: false,
@@ -120,7 +124,6 @@ impl State {
             expiring: BTreeSet::new(),
             wake_at: None,
             halted: false,
-            last_object_seq: snapshot.last_object_seq,
             last_event_seq: snapshot.last_event_seq,
             outbox: Outbox::default(),
         };

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::command::Subject;
+use crate::documents::Documents;
 use crate::effect::Outbox;
 use crate::health::{Trouble, Troubles};
 use crate::idle::IdleSince;
@@ -57,7 +58,7 @@ pub struct State {
     pub(crate) workloads: Workloads,
     pub(crate) runs: Runs,
     /// What the scheduler does not need.
-    pub(crate) objects: crate::Objects,
+    pub(crate) documents: Documents,
     /// A decision is under way.
     pub(crate) is_deciding: bool,
     /// Plans in a row that were dropped because something happened meanwhile.
@@ -86,7 +87,6 @@ pub struct State {
     pub(crate) wake_at: Option<Instant>,
     /// Everything is being stopped; nothing is started.
     pub(crate) halted: bool,
-    pub(crate) last_object_seq: u64,
     pub(crate) last_event_seq: u64,
     pub(crate) outbox: Outbox,
 }

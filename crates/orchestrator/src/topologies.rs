@@ -8,7 +8,7 @@ use model::TopologyConstraint;
 use serde_json::{Value, json};
 
 use crate::command::Subject;
-use crate::objects::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject, Object, Scope};
 use crate::state::State;
 use crate::view::WorkloadKind;
 use crate::{Error, admission};
@@ -79,7 +79,7 @@ fn check(name: &str, levels: &[String]) -> Result<(), Error> {
 impl State {
     /// Takes over the topologies that are stored.
     pub(crate) fn add_topologies(&mut self) -> Result<(), Error> {
-        self.objects.all(TOPOLOGY).iter().try_for_each(|topology| self.add_topology(topology))
+        self.documents.all(TOPOLOGY).iter().try_for_each(|topology| self.add_topology(topology))
     }
 
     fn add_topology(&mut self, topology: &Object) -> Result<(), Error> {
@@ -90,7 +90,7 @@ impl State {
 
     pub(crate) fn create_topology(&mut self, by: String, new: NewObject) -> Result<Subject, Error> {
         check(&new.name, &levels_in(&new.body))?;
-        if self.objects.all(TOPOLOGY).len() >= TOPOLOGIES_MAX {
+        if self.documents.all(TOPOLOGY).len() >= TOPOLOGIES_MAX {
             let why = format!(
                 "there are {TOPOLOGIES_MAX} network topologies, which is the most; delete some"
             );
@@ -124,7 +124,7 @@ impl State {
 
     /// The topology with this id.
     pub(crate) fn topology(&self, id: &str) -> Result<&Arc<Object>, Error> {
-        self.objects.get(TOPOLOGY, id).ok_or_else(|| Error::NotFound {
+        self.documents.get(TOPOLOGY, id).ok_or_else(|| Error::NotFound {
             what: "network topology",
             name: id.to_owned(),
             hint: "see GET /api/v1/network-topologies".to_owned(),
@@ -146,7 +146,7 @@ impl State {
         }
         let topology = match &named {
             Some(name) => {
-                let all = self.objects.all(TOPOLOGY);
+                let all = self.documents.all(TOPOLOGY);
                 let Some(found) = all.iter().find(|one| one.name == *name) else {
                     let known = admission::some_of(all.iter().map(|one| one.name.as_str()));
                     let name = units::shown(name);
@@ -185,7 +185,7 @@ impl State {
     fn topology_of_pools(&self, names: &[String]) -> Option<Arc<Object>> {
         let of = |name: &str| {
             let pool = self.pools.iter().find(|pool| pool.name() == name)?;
-            self.objects.get(TOPOLOGY, pool.settings.topology.as_ref()?).cloned()
+            self.documents.get(TOPOLOGY, pool.settings.topology.as_ref()?).cloned()
         };
         match names {
             [] => self.pools.iter().find_map(|pool| of(pool.name())),
@@ -195,7 +195,7 @@ impl State {
 
     /// The same in the scheduler's terms.
     pub(crate) fn constraint(&self, of: &TopologyUse) -> Option<TopologyConstraint> {
-        let topology = self.objects.get(TOPOLOGY, &of.id)?;
+        let topology = self.documents.get(TOPOLOGY, &of.id)?;
         let id = self.cluster.topology_named(&topology.name)?;
         let level = |label: &String| self.cluster.topology(id).level(label);
         Some(TopologyConstraint {

@@ -1,7 +1,7 @@
 //! What people ask of departments and projects.
 
 use crate::command::{OrgChange, Subject};
-use crate::objects::Scope;
+use crate::documents::Scope;
 use crate::org::{Around, Org, Unit};
 use crate::pools::POOL_DEFAULT_ID;
 use crate::state::{News, State};

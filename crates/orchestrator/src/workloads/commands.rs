@@ -42,7 +42,8 @@ impl State {
 
     pub(crate) fn submit(&mut self, project_id: u64, wanted: Wanted) -> Result<Subject, Error> {
         let spec = self.settled(project_id, wanted)?;
-        self.note_volumes(project_id, &spec)?;
+        let (documents, mut around) = self.documents();
+        documents.note_volumes(project_id, &spec, &mut around)?;
         let message = format!("accepted from {}", spec.submitted_by);
         let workload = self.new_workload(project_id, spec);
         let (id, spec) = (workload.id, workload.spec.clone());
@@ -58,7 +59,7 @@ impl State {
     /// The credentials of a workload are still there; nobody deletes them from now on. So are its config
     /// maps.
     fn secrets_exist(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
-        match spec.secrets().find(|secret| self.keeper(project_id, secret).is_none()) {
+        match spec.secrets().find(|secret| self.documents.keeper(project_id, secret).is_none()) {
             Some(secret) => Err(Error::NotFound {
                 what: if secret.config_map().is_some() { "config map" } else { "credential" },
                 name: secret.named.clone(),

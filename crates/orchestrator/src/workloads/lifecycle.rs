@@ -171,12 +171,12 @@ impl State {
             gang: self.gang_of(workload, number),
             ..admission::without_place(spec, set)
         };
-        self.name_volumes(&mut run.container.mounts);
+        self.documents.name_volumes(&mut run.container.mounts);
         if let Some(port) = pod.port.filter(|_| spec.serving.is_some()) {
             revisions::tell_port(&mut run, port);
         }
         let sealed = |of: &SecretUse| {
-            let keeper = self.keeper(workload.project_id, of).cloned();
+            let keeper = self.documents.keeper(workload.project_id, of).cloned();
             Sealed { of: of.clone(), keeper }
         };
         let sealed = set.pod.secrets.iter().map(sealed).collect();

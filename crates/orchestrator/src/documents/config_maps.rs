@@ -8,8 +8,7 @@ use std::sync::Arc;
 use spec::{CONFIG_MAP, SecretUse};
 
 use crate::Error;
-use crate::objects::{Object, SECRETS, Scope};
-use crate::state::State;
+use crate::documents::{Documents, Object, SECRETS, Scope};
 
 /// Most that one holds, keys and texts, in bytes; that of Kubernetes.
 pub const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;
@@ -71,9 +70,9 @@ pub fn bytes_of<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
     texts.map(|(key, text)| key.len() + text.len()).sum()
 }
 
-impl State {
+impl Documents {
     /// An object that is no config map, or is not too much for its project.
-    pub(crate) fn config_maps_fit(&self, object: &Object) -> Result<(), Error> {
+    pub(super) fn config_maps_fit(&self, object: &Object) -> Result<(), Error> {
         if *object.kind != *CONFIG_MAP {
             return Ok(());
         }

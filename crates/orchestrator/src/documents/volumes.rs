@@ -11,11 +11,8 @@ use serde_json::json;
 use spec::{MountSource, WorkloadSpec};
 
 use crate::Error;
-use crate::effect::Action;
-use crate::objects::{NewId, NewObject, Object, Scope, check_name};
-use crate::org::SYSTEM;
-use crate::state::{News, State};
-use crate::workloads::Workload;
+use crate::documents::{Around, Documents, NewId, NewObject, Object, Scope, check_name};
+use crate::effect::{Action, Outbox};
 
 /// What they are called among the objects; the name of one is that of its claim.
 pub const VOLUME: &str = "volume";
@@ -32,7 +29,7 @@ pub fn volume_name(project: u64, claim: &str) -> String {
 }
 
 /// What workloads call an object that is a volume.
-fn volume_of(object: &Object) -> Option<String> {
+pub(crate) fn volume_of(object: &Object) -> Option<String> {
     match object.scope {
         Scope::Project(id) if &*object.kind == VOLUME => Some(volume_name(id, &object.name)),
         _ => None,
@@ -45,7 +42,7 @@ fn at_engine(object: &Object) -> Option<String> {
     Some(object.body[AT_ENGINE].as_str().map_or(name, str::to_owned))
 }
 
-impl State {
+impl Documents {
     /// The volume that workloads call so.
     fn volume(&self, name: &str) -> Option<&Arc<Object>> {
         let mut all = self.objects.shelf(VOLUME).into_iter().flat_map(|shelf| shelf.values());
@@ -57,9 +54,10 @@ impl State {
         &mut self,
         project_id: u64,
         spec: &WorkloadSpec,
+        around: &mut Around<'_>,
     ) -> Result<(), Error> {
         let asked: BTreeSet<&str> = spec.volumes().collect();
-        let first = self.last_object_seq + 1;
+        let first = self.last_seq + 1;
         let new = (first..).zip(asked.into_iter().filter(|name| self.volume(name).is_none()));
         let new: Vec<_> = new
             .map(|(number, name)| NewObject {
@@ -79,7 +77,7 @@ impl State {
             self.may_be_more(one, new.len())?;
         }
         for new in new {
-            self.create_object(spec.submitted_by.clone(), new)?;
+            self.create(spec.submitted_by.clone(), new, around)?;
         }
         Ok(())
     }
@@ -95,68 +93,30 @@ impl State {
         }
     }
 
-    /// No workload has it: the engine keeps what is left of those that have ended, and their volumes
-    /// with it.
-    pub(crate) fn volume_is_not_used(&self, object: &Object) -> Result<(), Error> {
-        let Some(name) = volume_of(object) else { return Ok(()) };
-        let uses = |workload: &&Workload| workload.spec.volumes().any(|used| used == name);
-        match self.workloads.values().find(uses) {
-            Some(user) => Err(Error::conflict(format!(
-                "workload `{}` uses volume `{}`; delete the workload first",
-                user.spec.name, object.name
-            ))),
-            None => Ok(()),
-        }
-    }
-
     /// Has the engine delete what is in a volume that ends.
-    pub(crate) fn drop_volume(&mut self, object: &Object) {
+    pub(super) fn drop_volume(&mut self, object: &Object, around: &mut Around<'_>) {
         let (Some(name), Scope::Project(project)) = (at_engine(object), object.scope) else {
             return;
         };
-        self.last_object_seq += 1;
-        self.put_object(Object {
-            seq: self.last_object_seq,
+        self.last_seq += 1;
+        let ending = Object {
+            seq: self.last_seq,
             kind: VOLUME_ENDING.into(),
             id: name.clone(),
             scope: Scope::Tenant,
             name: name.clone(),
             body: json!({ "project": project, "claim": object.name }),
-            updated_at: self.now,
+            updated_at: around.now,
             ..object.clone()
-        });
-        self.outbox.actions.push(Action::RemoveVolume(name));
+        };
+        self.put(ending, around);
+        around.outbox.actions.push(Action::RemoveVolume(name));
     }
 
-    /// Has the engine go on deleting, after a start.
-    pub(crate) fn drop_volumes_again(&mut self) {
+    /// Resumes the deletion of volumes, after a start.
+    pub(crate) fn drop_volumes_again(&self, outbox: &mut Outbox) {
         let ending = self.objects.all(VOLUME_ENDING);
         let again = ending.iter().map(|object| Action::RemoveVolume(object.name.clone()));
-        self.outbox.actions.extend(again);
-    }
-
-    /// The engine has deleted a volume, or says why it cannot.
-    pub(crate) fn volume_ends(&mut self, name: &str, error: Option<String>) {
-        let Some(object) = self.objects.get(VOLUME_ENDING, name).cloned() else { return };
-        let (project, claim) = (object.body["project"].as_u64(), object.body["claim"].as_str());
-        let (project, claim) = (project.unwrap_or_default(), claim.unwrap_or_default());
-        let had_failed = object.body.get("error").is_some();
-        let Some(error) = error else {
-            self.end_object(SYSTEM, &object);
-            if had_failed {
-                let text = format!("volume `{claim}` is deleted now");
-                self.say_of_project(project, News::new("VolumeDeleted", text));
-            }
-            return;
-        };
-        let text = format!(
-            "volume `{claim}` was deleted and is still on the disk, as `{name}`: {error}; it is tried \
-             again and again"
-        );
-        self.say_of_project(project, News::new("VolumeStays", text).warning());
-        let mut object = Object::clone(&object);
-        object.body["error"] = error.into();
-        object.updated_at = self.now;
-        self.put_object(object);
+        outbox.actions.extend(again);
     }
 }

@@ -1,0 +1,118 @@
+//! What people and other parts ask of documents, and what the engine says of volumes.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::Error;
+use crate::documents::{Around, Documents, NewObject, Object, Scope, VOLUME_ENDING, volume_of};
+use crate::org::SYSTEM;
+use crate::state::{News, State};
+use crate::view::Phase;
+use crate::workloads::Workload;
+
+impl State {
+    /// Documents, for a change.
+    pub(crate) fn documents(&mut self) -> (&mut Documents, Around<'_>) {
+        let Self { documents, now, ids, org, outbox, .. } = self;
+        (documents, Around { now: *now, ids, org, outbox })
+    }
+
+    pub(crate) fn create_object(
+        &mut self,
+        by: String,
+        new: NewObject,
+    ) -> Result<Arc<Object>, Error> {
+        let (documents, mut around) = self.documents();
+        documents.create(by, new, &mut around)
+    }
+
+    pub(crate) fn update_object(
+        &mut self,
+        by: String,
+        before: &Object,
+        to: (String, Value),
+    ) -> Result<Arc<Object>, Error> {
+        let (documents, mut around) = self.documents();
+        documents.update(by, before, to, &mut around)
+    }
+
+    /// Deletes an object and what ends with it.
+    pub(crate) fn delete_object(
+        &mut self,
+        by: &str,
+        kind: &'static str,
+        id: &str,
+    ) -> Result<Arc<Object>, Error> {
+        let object = self.documents.known(kind, id)?;
+        self.documents.is_not_named(&object)?;
+        self.object_is_not_needed(&object)?;
+        self.volume_is_not_used(&object)?;
+        let (documents, mut around) = self.documents();
+        documents.end(by, &object, &mut around);
+        Ok(object)
+    }
+
+    /// Deletes what is a project's or a department's, when that is deleted.
+    pub(crate) fn delete_objects_of(&mut self, by: &str, scope: Scope) {
+        let (documents, mut around) = self.documents();
+        documents.end_scope(by, scope, &mut around);
+    }
+
+    /// No workload that runs, or may run again, gets its secrets.
+    fn object_is_not_needed(&self, object: &Object) -> Result<(), Error> {
+        let key = object.key();
+        let needs = |workload: &&Workload| {
+            !matches!(workload.phase, Phase::Completed | Phase::Failed)
+                && workload.spec.secrets().any(|secret| secret.object == key)
+        };
+        match self.workloads.values().find(needs) {
+            Some(user) => Err(Error::conflict(format!(
+                "workload `{}` uses it; delete the workload first",
+                user.spec.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// No workload has it: the engine keeps what is left of those that have ended, and their volumes
+    /// with it.
+    fn volume_is_not_used(&self, object: &Object) -> Result<(), Error> {
+        let Some(name) = volume_of(object) else { return Ok(()) };
+        let uses = |workload: &&Workload| workload.spec.volumes().any(|used| used == name);
+        match self.workloads.values().find(uses) {
+            Some(user) => Err(Error::conflict(format!(
+                "workload `{}` uses volume `{}`; delete the workload first",
+                user.spec.name, object.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The engine has deleted a volume, or says why it cannot.
+    pub(crate) fn volume_ends(&mut self, name: &str, error: Option<String>) {
+        let Some(object) = self.documents.get(VOLUME_ENDING, name).cloned() else { return };
+        let (project, claim) = (object.body["project"].as_u64(), object.body["claim"].as_str());
+        let (project, claim) = (project.unwrap_or_default(), claim.unwrap_or_default());
+        let had_failed = object.body.get("error").is_some();
+        let Some(error) = error else {
+            let (documents, mut around) = self.documents();
+            documents.end(SYSTEM, &object, &mut around);
+            if had_failed {
+                let text = format!("volume `{claim}` is deleted now");
+                self.say_of_project(project, News::new("VolumeDeleted", text));
+            }
+            return;
+        };
+        let text = format!(
+            "volume `{claim}` was deleted and is still on the disk, as `{name}`: {error}; it is tried \
+             again and again"
+        );
+        self.say_of_project(project, News::new("VolumeStays", text).warning());
+        let mut object = Object::clone(&object);
+        object.body["error"] = error.into();
+        object.updated_at = self.now;
+        let (documents, mut around) = self.documents();
+        documents.put(object, &mut around);
+    }
+}
