@@ -7,10 +7,9 @@ use spec::{LimitsKept, Observation};
 use uuid::Uuid;
 
 use crate::command::Command;
-use crate::decision::Decision;
+use crate::decisions::{Culprits, Decision};
 use crate::health::Troubles;
-use crate::idle::IdleSince;
-use crate::set_aside::Culprits;
+use crate::limits::IdleSince;
 use crate::workloads::PortsWanted;
 
 /// An input of the state, which changes by nothing else but time.

@@ -14,14 +14,12 @@
 mod admission;
 mod command;
 mod commands;
-mod decision;
+mod decisions;
 mod deleted;
 mod documents;
 mod effect;
 mod error;
-mod expiry;
 mod health;
-mod idle;
 mod input;
 mod ledger;
 mod limits;
@@ -31,27 +29,24 @@ mod node_constraints;
 mod org;
 mod persist;
 mod places;
-mod planned;
 mod pools;
 mod primary;
 mod publish;
 mod reasons;
 mod recover;
 mod redate;
-mod set_aside;
 mod shared_map;
 mod state;
 mod tally;
 #[cfg(test)]
 mod texts;
 mod topologies;
-mod usage;
 pub mod view;
 mod workloads;
 
 pub use admission::without_place;
 pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted};
-pub use decision::Decision;
+pub use decisions::{Culprits, Decision, NEVER};
 pub use deleted::deleted_views;
 pub use documents::{
     CONFIG_MAP_BYTES_MAX, Edit, NAMES, NewId, NewObject, Object, Objects, ObjectsById, SECRETS,
@@ -60,8 +55,8 @@ pub use documents::{
 pub use effect::{Action, Note, Sealed, Start};
 pub use error::Error;
 pub use health::{Trouble, Troubles};
-pub use idle::{IdleSince, LOOK_EVERY_MS};
 pub use input::Input;
+pub use limits::{IdleSince, LOOK_EVERY_MS};
 pub use moment::{Moment, Settled, Step};
 pub use node::{NodeGpu, NodeSpec};
 pub use node_constraints::node_constraints;
@@ -72,7 +67,6 @@ pub use primary::Op;
 pub use publish::Batch;
 pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;
-pub use set_aside::{Culprits, NEVER};
 pub use shared_map::SharedMap;
 pub use state::State;
 pub use tally::Tally;

@@ -278,7 +278,7 @@ impl State {
             allocated_non_preemptible: queue.allocated_non_preemptible,
             requested: queue.requested,
             fair_share: self.org.fair_share(id),
-            usage: self.usage.as_ref().map(|_| queue.usage),
+            usage: self.ledger.counts_usage().then_some(queue.usage),
         }
     }
 

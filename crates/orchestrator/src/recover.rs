@@ -7,17 +7,17 @@ use model::UsageWindow;
 use records::{Change, PlacementBody, PodRow, Snapshot};
 
 use crate::Error;
+use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
 use crate::health::Troubles;
-use crate::idle::IdleSince;
 use crate::input::Ids;
-use crate::limits::Planned;
+use crate::ledger::Ledger;
+use crate::limits::Limits;
 use crate::moment::{Moment, Settled};
 use crate::node::NodeSpec;
 use crate::org::Org;
 use crate::primary::Primary;
-use crate::set_aside::Aside;
 use crate::state::{Node, State};
 use crate::workloads::{Runs, Workloads};
 
@@ -110,19 +110,10 @@ impl State {
                 std::mem::take(&mut snapshot.objects),
                 snapshot.last_object_seq,
             )?,
-            is_deciding: false,
-            plans_dropped: 0,
-            retells: false,
-            unexplained: BTreeSet::new(),
-            aside: Aside::default(),
-            usage: None,
-            allocations: BTreeMap::new(),
-            warned: BTreeMap::new(),
-            idle: IdleSince::default(),
+            decisions: Decisions::default(),
+            ledger: Ledger::new(std::mem::take(&mut snapshot.allocations)),
             gpus_seen: gpus.clone(),
-            limits: Planned::default(),
-            expiring: BTreeSet::new(),
-            wake_at: None,
+            limits: Limits::default(),
             halted: false,
             last_event_seq: snapshot.last_event_seq,
             outbox: Outbox::default(),
@@ -133,7 +124,6 @@ impl State {
         let (org, mut around) = state.org();
         let created_at = snapshot.cluster.created_at;
         org.restore(&snapshot.departments, &snapshot.projects, created_at, &mut around)?;
-        state.allocations = snapshot.allocations.into_iter().map(|row| (row.pod_id, row)).collect();
         let placed = state.restore_workloads(snapshot.workloads, snapshot.pods)?;
         state.restore_places(&placed);
         state.restore_usage(usage, &snapshot.usage);

@@ -4,24 +4,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{Cluster, NodeId, PodId, UsageLedger, WorkloadId};
+use model::{Cluster, NodeId, PodId, WorkloadId};
 use units::Instant;
 use uuid::Uuid;
 
 use crate::Error;
 use crate::command::Subject;
+use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
 use crate::health::{Trouble, Troubles};
-use crate::idle::IdleSince;
 use crate::input::{Ids, Input};
-use crate::limits::{Limit, Planned};
+use crate::ledger::Ledger;
+use crate::limits::{IdleSince, Limits};
 use crate::moment::Moment;
 use crate::node::NodeSpec;
 use crate::org::Org;
 use crate::pools::Pool;
 use crate::primary::Primary;
-use crate::set_aside::Aside;
 use crate::view::Event;
 use crate::workloads::{Pod, Runs, Workloads, pod_name};
 
@@ -59,32 +59,11 @@ pub struct State {
     pub(crate) runs: Runs,
     /// What the scheduler does not need.
     pub(crate) documents: Documents,
-    /// A decision is under way.
-    pub(crate) is_deciding: bool,
-    /// Plans in a row that were dropped because something happened meanwhile.
-    pub(crate) plans_dropped: u32,
-    /// The next decision has to give all reasons again.
-    pub(crate) retells: bool,
-    /// Workloads that the next decision has to give their reasons again.
-    pub(crate) unexplained: BTreeSet<WorkloadId>,
-    pub(crate) aside: Aside,
-    /// What the projects used of late, if that matters.
-    pub(crate) usage: Option<UsageLedger>,
-    /// The GPUs that each pod holds, as the ledger has them.
-    pub(crate) allocations: BTreeMap<Uuid, records::AllocationRow>,
-    /// Workloads that were told when they will be stopped, and by which limit: since when that
-    /// counts, and when they were told. Not stored: after a restart they are told again.
-    pub(crate) warned: BTreeMap<(Uuid, Limit), (Instant, Instant)>,
-    /// Since when workloads that may not be idle for ever have been, as far as it is measured.
-    pub(crate) idle: IdleSince,
+    pub(crate) decisions: Decisions,
+    pub(crate) ledger: Ledger,
+    pub(crate) limits: Limits,
     /// What is the matter with real GPUs. Not stored: it is looked at anew at each start.
     pub(crate) gpus_seen: Troubles,
-    /// When limits in time have something to do.
-    pub(crate) limits: Planned,
-    /// Workloads that have ended, by when they are to be deleted.
-    pub(crate) expiring: BTreeSet<(Instant, Uuid)>,
-    /// When the scheduler wants to look again.
-    pub(crate) wake_at: Option<Instant>,
     /// Everything is being stopped; nothing is started.
     pub(crate) halted: bool,
     pub(crate) last_event_seq: u64,
@@ -104,15 +83,11 @@ impl State {
             Input::Run(seen) => self.observe(&seen),
             Input::Volume(name, error) => self.volume_ends(&name, error),
             Input::Ports(wanted, found) => self.ports_found(&wanted, found),
-            Input::Idle(idle) => self.idle = idle,
+            Input::Idle(idle) => self.limits.see_idle(idle),
             Input::Gpus(seen) => self.see_gpus(seen),
             Input::Engine(listed, limits_kept) => self.reconcile(&listed, limits_kept),
             Input::Decided(decision) => self.decided(*decision),
-            Input::DecisionFailed => {
-                // Until it is known on what.
-                self.is_deciding = true;
-                self.plans_dropped = 0;
-            }
+            Input::DecisionFailed => self.decisions.fail(),
             Input::Culprits(culprits) => self.set_culprits_aside(culprits),
         }
         None
@@ -135,7 +110,7 @@ impl State {
     /// Since when workloads have been idle, as it was told last.
     #[must_use]
     pub const fn idle(&self) -> &IdleSince {
-        &self.idle
+        self.limits.idle()
     }
 
     /// What is the matter with real GPUs, as it was told last.
@@ -153,7 +128,7 @@ impl State {
     /// Goes on in place of another state that was of the same server: with what is not stored, and ends
     /// with it.
     pub fn take_over(&mut self, before: &mut Self, is_halted: bool) {
-        self.keep_aside(std::mem::take(&mut before.aside));
+        self.keep_aside(&mut before.decisions);
         self.halted = is_halted;
     }
 
@@ -164,12 +139,12 @@ impl State {
 
     /// Whether the next decision has to give all reasons again.
     pub fn take_retells(&mut self) -> bool {
-        std::mem::take(&mut self.retells)
+        self.decisions.take_retells()
     }
 
     /// The workloads that the next decision has to give their reasons again.
     pub fn take_unexplained(&mut self) -> BTreeSet<WorkloadId> {
-        std::mem::take(&mut self.unexplained)
+        self.decisions.take_unexplained()
     }
 
     /// Decisions depend on something else that is different now.
@@ -179,9 +154,8 @@ impl State {
 
     /// The next time anything is to be done without being asked.
     pub fn due(&self) -> Option<Instant> {
-        let timers = self.wake_at.into_iter().chain(self.limits.first()).chain(self.aside.again_at);
-        let timers = timers.chain(self.expiring.first().map(|(at, _)| *at));
-        timers.chain(self.workloads.first_restart()).chain(self.runs.due()).min()
+        let waits = [self.workloads.first_restart(), self.runs.due()];
+        waits.into_iter().chain([self.limits.due(), self.decisions.due()]).flatten().min()
     }
 
     /// Marks a workload as changed.

@@ -140,8 +140,7 @@ impl State {
             if let Some(model) = workload.model {
                 let not_before = workload.not_before.unwrap_or(Instant(0));
                 self.cluster.set_not_before(model, not_before);
-                // One that was set aside gets another look.
-                self.aside.ids.remove(&id);
+                self.decisions.take_back(id);
             }
         }
         self.update_wants(id);

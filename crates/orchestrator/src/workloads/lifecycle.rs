@@ -233,7 +233,7 @@ impl State {
     /// Stops everything and starts nothing more.
     pub(crate) fn halt(&mut self) {
         self.halted = true;
-        self.wake_at = None;
+        self.decisions.stop();
         let runs = self.workloads.values().filter(|workload| self.runs_on(workload));
         let ids: Vec<_> = runs.map(|workload| workload.id).collect();
         let message = "stopped with the server by `elastane down`; it goes on after the next \

@@ -25,7 +25,7 @@ impl State {
         let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model));
         let is_told = workload.pending.iter().any(|reason| reason.code == NOT_CONSIDERED.code);
         if waits && workload.pending.is_empty() && !self.halted {
-            self.unexplained.extend(workload.model);
+            self.decisions.ask_why(workload.model);
             let (code, message) = (NOT_CONSIDERED.code.to_owned(), NOT_CONSIDERED_YET.to_owned());
             workload.pending = vec![ReasonView { code, message, at: now }];
         } else if !waits && (is_told || workload.desired != Desired::Run) {

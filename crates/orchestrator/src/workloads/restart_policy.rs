@@ -170,9 +170,7 @@ impl State {
     fn leave_model(&mut self, id: Uuid) {
         let Some((model, pods)) = self.workloads.leave_model(id) else { return };
         pods.into_iter().for_each(|pod| self.cluster.set_wants(pod, false));
-        self.aside.ids.remove(&id);
-        // Others may have been set aside because it was there.
-        self.aside.again_at = self.aside.again_at.map(|_| self.now);
+        self.decisions.forget(id, self.now);
         self.explain_one(id, &[]);
         if let Err(error) = self.cluster.remove_workload(model) {
             // Only reached with a pod in a place, which the callers have ruled out.

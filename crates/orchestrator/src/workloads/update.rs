@@ -119,10 +119,11 @@ impl State {
             return Ok(Subject::Workload(id));
         }
         self.may_change(workload, &spec, &changed)?;
-        let (model, expiry) = (workload.model, expiry(workload));
+        let model = workload.model;
+        self.forget_expiry(id);
         if let Some(model) = model {
             self.cluster.set_precedence(model, spec.priority, spec.preemptible);
-            if self.aside.ids.remove(&id) {
+            if self.decisions.take_back(id) {
                 self.cluster.set_not_before(model, Instant(0));
             }
         }
@@ -130,9 +131,6 @@ impl State {
             workload.spec = Arc::new(spec);
             let body = workload.spec.clone();
             self.outbox.changes.push(Change::WorkloadSpec(id, body));
-        }
-        if let Some(at) = expiry {
-            self.expiring.remove(&(at, id));
         }
         self.note_expiry(id);
         let what: Vec<String> = changed.into_iter().map(|(what, _)| what).collect();
@@ -174,10 +172,4 @@ impl State {
         }
         Ok(())
     }
-}
-
-/// When a workload that has ended is to be deleted.
-fn expiry(workload: &Workload) -> Option<Instant> {
-    let after_ms = workload.spec.delete_after_ms?;
-    Some(Instant(workload.completed_at?.0.saturating_add(after_ms)))
 }

@@ -11,17 +11,26 @@ use crate::state::{News, State};
 impl State {
     /// Notes when a workload that has ended is to be deleted, if it is.
     pub(crate) fn note_expiry(&mut self, id: Uuid) {
-        let Some(workload) = self.workloads.get(&id) else { return };
-        let (ended, after_ms) = (workload.completed_at, workload.spec.delete_after_ms);
-        if let (Some(ended), Some(after_ms)) = (ended, after_ms) {
-            self.expiring.insert((Instant(ended.0.saturating_add(after_ms)), id));
+        self.limits.expiring.extend(self.expiry(id));
+    }
+
+    /// The time at which it is to be deleted changes.
+    pub(crate) fn forget_expiry(&mut self, id: Uuid) {
+        if let Some(expiry) = self.expiry(id) {
+            self.limits.expiring.remove(&expiry);
         }
+    }
+
+    fn expiry(&self, id: Uuid) -> Option<(Instant, Uuid)> {
+        let workload = self.workloads.get(&id)?;
+        let after_ms = workload.spec.delete_after_ms?;
+        Some((Instant(workload.completed_at?.0.saturating_add(after_ms)), id))
     }
 
     /// Deletes what has ended for as long as it was to be kept.
     pub(crate) fn expire_due(&mut self) {
-        while let Some(&(at, id)) = self.expiring.first().filter(|(at, _)| *at <= self.now) {
-            self.expiring.remove(&(at, id));
+        while let Some(&(at, id)) = self.limits.expiring.first().filter(|(at, _)| *at <= self.now) {
+            self.limits.expiring.remove(&(at, id));
             let after = self.workloads.get(&id).and_then(|workload| workload.spec.delete_after_ms);
             let seconds = units::format_millis(after.unwrap_or_default());
             self.delete_itself(

@@ -9,14 +9,10 @@ use sched::{Cause, Pending, Plan, Step};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::decision::Decision;
+use crate::decisions::{Decision, PLANS_DROPPED_MAX};
 use crate::reasons::CLEARING_UP;
 use crate::state::{News, State};
 use crate::workloads::Workload;
-
-/// Most plans in a row that are dropped because something happened meanwhile. Then the next decision is
-/// waited for.
-const PLANS_DROPPED_MAX: u32 = 3;
 
 /// When to decide again if the scheduler has more to do at once: its bound on work was reached.
 const LOOK_AGAIN_MS: u64 = 10;
@@ -24,37 +20,38 @@ const LOOK_AGAIN_MS: u64 = 10;
 impl State {
     /// Whether decisions are made at all now.
     fn may_decide(&self) -> bool {
-        !self.halted && self.runs.orphans() == 0 && !self.aside.all
+        !self.halted && self.runs.orphans() == 0 && !self.decisions.aside.all
     }
 
     /// Whether the scheduler is to decide now. One decision is asked for at a time; what happens
     /// meanwhile is for the next.
     pub(crate) fn asks_for_decision(&mut self) -> bool {
-        let is_due = self.wake_at.is_some_and(|at| at <= self.now);
-        if self.is_deciding || !self.may_decide() || !(is_due || self.cluster.has_news()) {
+        let is_due = self.decisions.wake_at.is_some_and(|at| at <= self.now);
+        if self.decisions.is_deciding || !self.may_decide() || !(is_due || self.cluster.has_news())
+        {
             return false;
         }
         self.cluster.take_news();
-        self.wake_at = None;
-        self.is_deciding = true;
+        self.decisions.wake_at = None;
+        self.decisions.is_deciding = true;
         true
     }
 
     /// Whether nothing is left to decide about.
     pub fn is_decided(&self) -> bool {
-        !(self.is_deciding || self.may_decide() && self.cluster.has_news())
+        !(self.decisions.is_deciding || self.may_decide() && self.cluster.has_news())
     }
 
     /// Whether plans were dropped so often that nothing may happen before the next is carried out.
     pub const fn waits_for_decision(&self) -> bool {
-        self.is_deciding && self.plans_dropped >= PLANS_DROPPED_MAX
+        self.decisions.is_deciding && self.decisions.plans_dropped >= PLANS_DROPPED_MAX
     }
 
     /// Takes over what the scheduler decided. Where something has changed meanwhile that the plan depends
     /// on, nothing of it is done, and the scheduler is asked again.
     pub(crate) fn decided(&mut self, decision: Decision) {
         let Decision { now, mut plan, shares } = decision;
-        self.is_deciding = false;
+        self.decisions.is_deciding = false;
         let shares = shares.into_iter();
         for (queue, share) in
             shares.filter(|(queue, _)| self.cluster.queues().get(*queue).is_some())
@@ -63,10 +60,10 @@ impl State {
             self.org.set_fair_share(queue, share);
         }
         if self.may_decide() && self.cluster.admits(&plan) {
-            self.plans_dropped = 0;
+            self.decisions.plans_dropped = 0;
         } else {
             plan.drop_steps(&self.cluster);
-            self.plans_dropped += 1;
+            self.decisions.plans_dropped += 1;
             self.cluster.renew();
         }
         if self.may_decide() {
@@ -79,7 +76,7 @@ impl State {
     pub(crate) fn explain_undecided(&mut self) {
         if self.runs.orphans() > 0 && !self.halted {
             self.explain_clearing_up();
-        } else if self.aside.all && !self.halted {
+        } else if self.decisions.aside.all && !self.halted {
             self.explain_aside();
         }
     }
@@ -103,7 +100,7 @@ impl State {
         }
         // A scheduler that wants to look again at once must not starve the rest.
         let soon = self.now.plus_ms(LOOK_AGAIN_MS);
-        self.wake_at = plan.wake_at.map(|at| if at > decided_at { at } else { soon });
+        self.decisions.wake_at = plan.wake_at.map(|at| if at > decided_at { at } else { soon });
         self.explain(pending);
     }
 
@@ -177,13 +174,13 @@ impl State {
             }
         }
         for (id, (model, reasons)) in waiting {
-            if self.aside.ids.contains(&id) {
+            if self.decisions.aside.ids.contains(&id) {
                 continue;
             }
             if !self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
                 // It was suspended meanwhile. If it is resumed before the scheduler sees that, nothing
                 // is different for the scheduler, and it would not say it again.
-                self.unexplained.insert(model);
+                self.decisions.unexplained.insert(model);
                 continue;
             }
             let reasons = reasons.iter().map(|reason| (reason.code().code, reason.to_string()));
@@ -193,8 +190,8 @@ impl State {
 
     /// What strays hold is not in the books, so nothing is given out before they are gone.
     fn explain_clearing_up(&mut self) {
-        self.wake_at = None;
-        self.retells = true;
+        self.decisions.wake_at = None;
+        self.decisions.retells = true;
         let count = self.runs.orphans();
         let message =
             format!("waits until {count} run(s) that should no longer exist have been stopped");

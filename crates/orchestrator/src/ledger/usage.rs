@@ -17,10 +17,6 @@ impl Pool {
 }
 
 impl State {
-    fn pool_kept_as(&self, name: &str) -> Option<PoolId> {
-        self.pools.iter().find(|pool| pool.kept_as() == name).map(|pool| pool.model)
-    }
-
     /// Goes on with a ledger where it ended, or begins one. What is held now counts from the end of
     /// the last step that was written.
     pub(crate) fn restore_usage(&mut self, window: Option<UsageWindow>, rows: &[UsageRow]) {
@@ -38,7 +34,9 @@ impl State {
             let (mut capacity, mut held) = (Vec::new(), BTreeMap::new());
             for row in rows {
                 // What was in a pool that is gone counts no more.
-                let Some(pool) = self.pool_kept_as(&row.pool) else { continue };
+                let mut pools = self.pools.iter();
+                let Some(pool) = pools.find(|pool| pool.kept_as() == row.pool) else { continue };
+                let pool = pool.model;
                 match &row.project_id {
                     None => capacity.push((pool, row.held)),
                     Some(id) => {
@@ -55,12 +53,12 @@ impl State {
         }
         ledger.book(&self.cluster, self.now);
         self.cluster.set_usages(ledger.usages(&self.cluster));
-        self.usage = Some(ledger);
+        self.ledger.usage = Some(ledger);
     }
 
     /// Books what was held until now, and writes down the steps that have ended.
     pub(crate) fn observe_usage(&mut self) {
-        let Some(ledger) = &mut self.usage else { return };
+        let Some(ledger) = &mut self.ledger.usage else { return };
         let ended = ledger.book(&self.cluster, self.now);
         if ended == 0 {
             return;

@@ -5,13 +5,13 @@
 //! begin it anew, being evicted or suspended does. Idle time counts from the first look at which none
 //! of its GPUs computed, and any use begins it anew (`meter/idle`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use records::Desired;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::idle::{IdleSince, LOOK_EVERY_MS};
+use crate::limits::{LOOK_EVERY_MS, Limit};
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::{News, State};
 use crate::workloads::Workload;
@@ -21,15 +21,6 @@ const NOTICE_MS_MAX: u64 = 300_000;
 
 /// After so long without a look at the GPUs nobody is told, or stopped, for being idle.
 const STALE_MS: u64 = 3 * LOOK_EVERY_MS;
-
-/// What is limited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Limit {
-    /// The time it runs.
-    Run,
-    /// The time its GPUs are idle.
-    Idle,
-}
 
 impl Limit {
     const fn code(self) -> &'static str {
@@ -79,37 +70,6 @@ impl Limited {
     }
 }
 
-/// When limits have something to do, by workload. It is kept from one batch to the next: few
-/// workloads change in one.
-#[derive(Debug, Default)]
-pub(crate) struct Planned {
-    at: BTreeMap<Uuid, Instant>,
-    order: BTreeSet<(Instant, Uuid)>,
-    /// The look at the GPUs that it was made with.
-    idle: IdleSince,
-}
-
-impl Planned {
-    /// The first time of all.
-    pub(crate) fn first(&self) -> Option<Instant> {
-        self.order.first().map(|(at, _)| *at)
-    }
-
-    fn due(&self, now: Instant) -> impl Iterator<Item = Uuid> {
-        self.order.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| *id)
-    }
-
-    fn set(&mut self, id: Uuid, next: Option<Instant>) {
-        if let Some(at) = self.at.remove(&id) {
-            self.order.remove(&(at, id));
-        }
-        if let Some(at) = next {
-            self.at.insert(id, at);
-            self.order.insert((at, id));
-        }
-    }
-}
-
 impl State {
     /// The limits of a workload that holds places.
     fn limits_of(&self, id: Uuid) -> impl Iterator<Item = Limited> {
@@ -122,17 +82,17 @@ impl State {
         let rules = self.org.effective_rules(self.org.project(workload.project_id).ok()?);
         let (kind, preemptible) = (workload.spec.kind, workload.spec.preemptible);
         // What has not been measured for long is not known to be idle still.
-        let is_stale = self.now.since_ms(self.idle.looked_at) > STALE_MS;
+        let is_stale = self.now.since_ms(self.limits.idle.looked_at) > STALE_MS;
         let next_look = if is_stale { self.now.plus_ms(LOOK_EVERY_MS) } else { Instant(0) };
         let limited = |by, since, limit_ms: Option<u64>| {
-            let told = self.warned.get(&(id, by)).filter(|(counts, _)| *counts == since);
+            let told = self.limits.warned.get(&(id, by)).filter(|(counts, _)| *counts == since);
             let not_before = if by == Limit::Idle { next_look } else { Instant(0) };
             let told_at = told.map(|(_, at)| *at);
             Some(Limited { id, by, since, limit_ms: limit_ms?, told_at, not_before })
         };
         let since = workload.held_since().unwrap_or(workload.phase_since);
         // The last look may be of the time before it was suspended and began again.
-        let idle = self.idle.since.get(&id).copied().filter(|at| *at >= since);
+        let idle = self.limits.idle.since.get(&id).copied().filter(|at| *at >= since);
         Some([
             limited(Limit::Run, since, rules.run_ms_max(kind)),
             idle.and_then(|since| {
@@ -143,29 +103,29 @@ impl State {
 
     /// Says when the next limit has something to do; phases have been settled.
     pub(crate) fn plan_limits(&mut self) {
-        let was_stale = self.now.since_ms(self.limits.idle.looked_at) > STALE_MS;
+        let was_stale = self.now.since_ms(self.limits.planned.idle.looked_at) > STALE_MS;
         let anew = self.outbox.says_other_of_org()
-            || was_stale && self.limits.idle != self.idle
-            || self.limits.idle.since != self.idle.since;
+            || was_stale && self.limits.planned.idle != self.limits.idle
+            || self.limits.planned.idle.since != self.limits.idle.since;
         let ids: BTreeSet<Uuid> = if anew {
             let running = self.org.has_rules().then(|| self.workloads.in_model());
-            running.into_iter().flatten().chain(self.limits.at.keys().copied()).collect()
+            running.into_iter().flatten().chain(self.limits.planned.at.keys().copied()).collect()
         } else {
             let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys());
-            let told = self.warned.keys().map(|(id, _)| id);
-            changed.chain(told).copied().chain(self.limits.due(self.now)).collect()
+            let told = self.limits.warned.keys().map(|(id, _)| id);
+            changed.chain(told).copied().chain(self.limits.planned.due(self.now)).collect()
         };
         for id in ids {
             let next = self.limits_of(id).map(|one| one.next()).min();
-            self.limits.set(id, next);
+            self.limits.planned.set(id, next);
         }
-        self.limits.idle = self.idle.clone();
+        self.limits.planned.idle = self.limits.idle.clone();
         let is_told = |(id, by): &(Uuid, Limit)| {
             self.limits_of(*id).any(|one| one.by == *by && one.told_at.is_some())
         };
-        let over: Vec<_> = self.warned.keys().filter(|key| !is_told(key)).copied().collect();
+        let over: Vec<_> = self.limits.warned.keys().filter(|key| !is_told(key)).copied().collect();
         for key in over {
-            self.warned.remove(&key);
+            self.limits.warned.remove(&key);
         }
         debug_assert!(self.workloads.in_model().all(|id| self.is_planned(id)));
     }
@@ -173,7 +133,7 @@ impl State {
     /// Whether nothing is to be done to a workload before it is planned.
     fn is_planned(&self, id: Uuid) -> bool {
         let next = self.limits_of(id).map(|one| one.next()).min();
-        match (self.limits.at.get(&id), next) {
+        match (self.limits.planned.at.get(&id), next) {
             (Some(planned), Some(next)) => *planned <= next,
             (planned, next) => planned.is_none() && next.is_none(),
         }
@@ -183,13 +143,13 @@ impl State {
     pub(crate) fn enforce_limits(&mut self) {
         self.take_back_notices();
         let now = self.now;
-        let due = self.limits.due(now).flat_map(|id| self.limits_of(id));
+        let due = self.limits.planned.due(now).flat_map(|id| self.limits_of(id));
         let due: Vec<Limited> = due.filter(|one| one.next() <= now).collect();
         for mut one in due {
             let (limit, code) = (seconds(one.limit_ms), one.by.code());
             let (near, over, what) = one.by.words();
             if one.told_at.is_none() {
-                self.warned.insert((one.id, one.by), (one.since, now));
+                self.limits.warned.insert((one.id, one.by), (one.since, now));
                 one.told_at = Some(now);
                 let left = seconds(one.next().since_ms(now));
                 let text = format!("{what} {limit} at a time; it is suspended in {left}");
@@ -215,15 +175,15 @@ impl State {
 
     /// Says that what was announced will not happen, because it computes again.
     fn take_back_notices(&mut self) {
-        let idle = self.idle.since.clone();
+        let idle = self.limits.idle.since.clone();
         let back = |((id, by), (since, _)): (&(Uuid, Limit), &(Instant, Instant))| {
             let computes = *by == Limit::Idle && idle.get(id) != Some(since);
             let runs = |workload: &&Workload| workload.phase.holds();
             (computes && self.workloads.get(id).filter(runs).is_some()).then_some(*id)
         };
-        let back: Vec<Uuid> = self.warned.iter().filter_map(back).collect();
+        let back: Vec<Uuid> = self.limits.warned.iter().filter_map(back).collect();
         for id in back {
-            self.warned.remove(&(id, Limit::Idle));
+            self.limits.warned.remove(&(id, Limit::Idle));
             let text = "its GPUs compute again, or may be idle again; it is not suspended";
             self.say(id, News::new("IdleLimitOff", text).code(IDLE_LIMIT.code));
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use records::{AllocationRow, Change};
+use records::AllocationRow;
 use uuid::Uuid;
 
 use crate::state::State;
@@ -19,7 +19,9 @@ impl State {
         if self.outbox.everything {
             ids.extend(self.workloads.ids());
             // Whose pod is gone holds nothing.
-            over.extend(self.allocations.keys().filter(|pod| self.workloads.home(**pod).is_none()));
+            over.extend(
+                self.ledger.allocations.keys().filter(|pod| self.workloads.home(**pod).is_none()),
+            );
         }
         let deleted = self.outbox.deleted.values().flat_map(|workload| &workload.pods);
         over.extend(deleted.map(|pod| pod.id));
@@ -28,10 +30,10 @@ impl State {
             held.extend(workload.pods.iter().map(|pod| (pod.id, self.allocation(workload, pod))));
         }
         for pod in over {
-            self.book(pod, None);
+            self.ledger.book(pod, None, self.now, &mut self.outbox);
         }
         for (pod, now) in held {
-            self.book(pod, now);
+            self.ledger.book(pod, now, self.now, &mut self.outbox);
         }
         debug_assert!(self.ledger_is_right());
     }
@@ -54,29 +56,9 @@ impl State {
         Some(row).filter(|row| row.gpu_millis > 0)
     }
 
-    fn book(&mut self, pod: Uuid, now: Option<AllocationRow>) {
-        let same = |known: &AllocationRow| {
-            now.as_ref().is_some_and(|now| {
-                (&known.gpu_model, known.gpu_millis) == (&now.gpu_model, now.gpu_millis)
-            })
-        };
-        if self.allocations.get(&pod).is_some_and(same) {
-            return;
-        }
-        if let Some(known) = self.allocations.remove(&pod) {
-            // Time may have been set back while the server was away.
-            let ended_at = Some(self.now.max(known.started_at));
-            self.outbox.changes.push(Change::Allocation(AllocationRow { ended_at, ..known }));
-        }
-        if let Some(row) = now {
-            self.outbox.changes.push(Change::Allocation(row.clone()));
-            self.allocations.insert(pod, row);
-        }
-    }
-
     /// Whether what the ledger says is held is what the nodes say is in use.
     fn ledger_is_right(&self) -> bool {
-        let held: u64 = self.allocations.values().map(|row| row.gpu_millis).sum();
+        let held: u64 = self.ledger.allocations.values().map(|row| row.gpu_millis).sum();
         let used: u64 = self.cluster.nodes().iter().map(|(_, node)| node.used.gpu_millis).sum();
         held == used
     }
