@@ -312,7 +312,7 @@ impl State {
             }
         }
         self.outbox.machines = true;
-        self.org.settle_shares(&mut self.cluster, &self.pools)?;
+        self.settle_shares()?;
         // Workloads show the pool they are in, and whether they are above the quota there.
         self.outbox.shown.extend(self.workloads.in_model());
         self.outbox.projects.extend(self.org.project_ids());

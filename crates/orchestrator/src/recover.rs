@@ -121,9 +121,7 @@ impl State {
         state.add_pools()?;
         state.add_topologies()?;
         state.add_nodes(nodes)?;
-        let (org, mut around) = state.org();
-        let created_at = snapshot.cluster.created_at;
-        org.restore(&snapshot.departments, &snapshot.projects, created_at, &mut around)?;
+        state.restore_org(&snapshot.departments, &snapshot.projects)?;
         let placed = state.restore_workloads(snapshot.workloads, snapshot.pods)?;
         state.restore_places(&placed);
         state.restore_usage(usage, &snapshot.usage);

@@ -14,7 +14,7 @@ const IN_CIRCLES: [(&str, usize); 17] = [
     ("api", 7),
     ("client", 2),
     ("control", 5),
-    ("orchestrator", 16),
+    ("orchestrator", 0),
     ("convert", 4),
     ("elastane", 12),
     ("engine-docker", 8),

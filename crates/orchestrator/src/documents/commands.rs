@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use spec::WorkloadSpec;
 
 use crate::Error;
-use crate::documents::{Around, Documents, NewObject, Object, Scope, VOLUME_ENDING, volume_of};
+use crate::documents::{DocumentsMut, NewObject, Object, Scope, VOLUME_ENDING, volume_of};
 use crate::org::SYSTEM;
 use crate::state::{News, State};
 use crate::view::Phase;
 use crate::workloads::Workload;
 
 impl State {
-    /// Documents, for a change.
-    pub(crate) fn documents(&mut self) -> (&mut Documents, Around<'_>) {
+    fn documents_mut(&mut self) -> DocumentsMut<'_> {
         let Self { documents, now, ids, org, outbox, .. } = self;
-        (documents, Around { now: *now, ids, org, outbox })
+        DocumentsMut { documents, now: *now, ids, org, outbox }
     }
 
     pub(crate) fn create_object(
@@ -23,8 +23,7 @@ impl State {
         by: String,
         new: NewObject,
     ) -> Result<Arc<Object>, Error> {
-        let (documents, mut around) = self.documents();
-        documents.create(by, new, &mut around)
+        self.documents_mut().create(by, new)
     }
 
     pub(crate) fn update_object(
@@ -33,8 +32,16 @@ impl State {
         before: &Object,
         to: (String, Value),
     ) -> Result<Arc<Object>, Error> {
-        let (documents, mut around) = self.documents();
-        documents.update(by, before, to, &mut around)
+        self.documents_mut().update(by, before, to)
+    }
+
+    /// Writes down the volumes that a workload is the first to ask for.
+    pub(crate) fn note_volumes(
+        &mut self,
+        project_id: u64,
+        spec: &WorkloadSpec,
+    ) -> Result<(), Error> {
+        self.documents_mut().note_volumes(project_id, spec)
     }
 
     /// Deletes an object and what ends with it.
@@ -48,15 +55,13 @@ impl State {
         self.documents.is_not_named(&object)?;
         self.object_is_not_needed(&object)?;
         self.volume_is_not_used(&object)?;
-        let (documents, mut around) = self.documents();
-        documents.end(by, &object, &mut around);
+        self.documents_mut().end(by, &object);
         Ok(object)
     }
 
     /// Deletes what is a project's or a department's, when that is deleted.
     pub(crate) fn delete_objects_of(&mut self, by: &str, scope: Scope) {
-        let (documents, mut around) = self.documents();
-        documents.end_scope(by, scope, &mut around);
+        self.documents_mut().end_scope(by, scope);
     }
 
     /// No workload that runs, or may run again, gets its secrets.
@@ -96,8 +101,7 @@ impl State {
         let (project, claim) = (project.unwrap_or_default(), claim.unwrap_or_default());
         let had_failed = object.body.get("error").is_some();
         let Some(error) = error else {
-            let (documents, mut around) = self.documents();
-            documents.end(SYSTEM, &object, &mut around);
+            self.documents_mut().end(SYSTEM, &object);
             if had_failed {
                 let text = format!("volume `{claim}` is deleted now");
                 self.say_of_project(project, News::new("VolumeDeleted", text));
@@ -112,7 +116,6 @@ impl State {
         let mut object = Object::clone(&object);
         object.body["error"] = error.into();
         object.updated_at = self.now;
-        let (documents, mut around) = self.documents();
-        documents.put(object, &mut around);
+        self.documents_mut().put(object);
     }
 }

@@ -42,12 +42,13 @@ pub(crate) struct Documents {
     last_seq: u64,
 }
 
-/// What a change of objects depends on, and what changes with them.
-pub(crate) struct Around<'a> {
-    pub(crate) now: Instant,
-    pub(crate) ids: &'a mut Ids,
-    pub(crate) org: &'a Org,
-    pub(crate) outbox: &'a mut Outbox,
+/// The living objects for a change, with what it depends on and what changes with them.
+struct DocumentsMut<'a> {
+    documents: &'a mut Documents,
+    now: Instant,
+    ids: &'a mut Ids,
+    org: &'a Org,
+    outbox: &'a mut Outbox,
 }
 
 impl Deref for Documents {
@@ -146,7 +147,7 @@ impl Documents {
     }
 
     /// Nothing names what is deleted.
-    pub(crate) fn is_not_named(&self, object: &Object) -> Result<(), Error> {
+    fn is_not_named(&self, object: &Object) -> Result<(), Error> {
         let key = object.key();
         match self.objects.iter().find(|other| other.names().any(|name| name == key)) {
             Some(other) => Err(Error::conflict(format!(
@@ -159,7 +160,7 @@ impl Documents {
     }
 
     /// So many more are not too many.
-    pub(crate) fn may_be_more(&self, new: &NewObject, more: usize) -> Result<(), Error> {
+    fn may_be_more(&self, new: &NewObject, more: usize) -> Result<(), Error> {
         let all = || self.objects.shelf(new.kind).into_iter().flat_map(|shelf| shelf.values());
         let of_one =
             !new.owner.is_empty() || matches!(new.scope, Scope::Project(_) | Scope::Department(_));
@@ -178,24 +179,21 @@ impl Documents {
         }
         Ok(())
     }
+}
 
-    pub(crate) fn create(
-        &mut self,
-        by: String,
-        new: NewObject,
-        around: &mut Around<'_>,
-    ) -> Result<Arc<Object>, Error> {
+impl DocumentsMut<'_> {
+    fn create(&mut self, by: String, new: NewObject) -> Result<Arc<Object>, Error> {
         check_name(&new.name)?;
-        self.belongings_exist(&new, around.org)?;
-        self.may_be_more(&new, 1)?;
+        self.documents.belongings_exist(&new, self.org)?;
+        self.documents.may_be_more(&new, 1)?;
         check_body(new.kind, &new.body)?;
-        let seq = self.last_seq + 1;
+        let seq = self.documents.last_seq + 1;
         let id = match new.id {
-            NewId::Any => around.ids.next().to_string(),
+            NewId::Any => self.ids.next().to_string(),
             NewId::Number => seq.to_string(),
             NewId::Given(id) => id.to_string(),
         };
-        if self.objects.get(new.kind, &id).is_some() {
+        if self.documents.objects.get(new.kind, &id).is_some() {
             return Err(Error::conflict(format!("there is a {} with id {id} already", new.kind)));
         }
         let object = Object {
@@ -206,81 +204,80 @@ impl Documents {
             owner: new.owner,
             name: new.name,
             body: new.body,
-            created_at: around.now,
+            created_at: self.now,
             created_by: by.clone(),
-            updated_at: around.now,
+            updated_at: self.now,
             updated_by: by,
         };
-        self.name_is_free(&object)?;
-        self.named_exist(&object, around.org)?;
-        self.config_maps_fit(&object)?;
-        self.last_seq = seq;
-        let made = self.put(object, around);
+        self.documents.name_is_free(&object)?;
+        self.documents.named_exist(&object, self.org)?;
+        self.documents.config_maps_fit(&object)?;
+        self.documents.last_seq = seq;
+        let made = self.put(object);
         if let Some(most) = new.newest {
-            self.end_oldest(&made, most, around);
+            self.end_oldest(&made, most);
         }
         Ok(made)
     }
 
     /// Ends the oldest of the kind that belong to the same owner, until there are no more than that.
-    fn end_oldest(&mut self, made: &Object, most: usize, around: &mut Around<'_>) {
-        let mut all = self.objects.all(&made.kind);
+    fn end_oldest(&mut self, made: &Object, most: usize) {
+        let mut all = self.documents.objects.all(&made.kind);
         all.retain(|other| other.owner == made.owner);
         let many = all.len().saturating_sub(most);
         for object in &all[..many] {
-            self.end(&made.created_by, object, around);
+            self.end(&made.created_by, object);
         }
     }
 
-    pub(crate) fn update(
+    fn update(
         &mut self,
         by: String,
         before: &Object,
         (name, body): (String, Value),
-        around: &mut Around<'_>,
     ) -> Result<Arc<Object>, Error> {
         check_name(&name)?;
         check_body(&before.kind, &body)?;
         // Never the same twice: it tells one state of an object from the next.
-        let updated_at = around.now.max(before.updated_at.plus_ms(1));
+        let updated_at = self.now.max(before.updated_at.plus_ms(1));
         let object = Object { name, body, updated_at, updated_by: by, ..before.clone() };
-        self.name_is_free(&object)?;
-        self.named_exist(&object, around.org)?;
-        self.config_maps_fit(&object)?;
-        Ok(self.put(object, around))
+        self.documents.name_is_free(&object)?;
+        self.documents.named_exist(&object, self.org)?;
+        self.documents.config_maps_fit(&object)?;
+        Ok(self.put(object))
     }
 
-    fn put(&mut self, object: Object, around: &mut Around<'_>) -> Arc<Object> {
+    fn put(&mut self, object: Object) -> Arc<Object> {
         let object = Arc::new(object);
-        around.outbox.changes.push(object.row(None));
-        self.objects.put(object.clone());
+        self.outbox.changes.push(object.row(None));
+        self.documents.objects.put(object.clone());
         object
     }
 
     /// Ends an object, and what ends with it.
-    pub(crate) fn end(&mut self, by: &str, object: &Object, around: &mut Around<'_>) {
-        self.objects.remove(object);
-        self.drop_volume(object, around);
+    fn end(&mut self, by: &str, object: &Object) {
+        self.documents.objects.remove(object);
+        self.drop_volume(object);
         let mut last = object.clone();
         if let Some(body) = last.body.as_object_mut() {
             body.remove(SECRETS);
         }
         by.clone_into(&mut last.updated_by);
-        last.updated_at = around.now;
-        around.outbox.changes.push(last.row(Some(around.now)));
+        last.updated_at = self.now;
+        self.outbox.changes.push(last.row(Some(self.now)));
         let key = object.key();
-        self.end_those(by, |other| other.owner == key, around);
+        self.end_those(by, |other| other.owner == key);
     }
 
     /// Ends what is a project's or a department's, when that is deleted.
-    pub(crate) fn end_scope(&mut self, by: &str, scope: Scope, around: &mut Around<'_>) {
-        self.end_those(by, |object| object.scope == scope, around);
+    fn end_scope(&mut self, by: &str, scope: Scope) {
+        self.end_those(by, |object| object.scope == scope);
     }
 
-    fn end_those(&mut self, by: &str, ends: impl Fn(&Object) -> bool, around: &mut Around<'_>) {
-        let ending: Vec<_> = self.objects.iter().filter(|o| ends(o)).cloned().collect();
+    fn end_those(&mut self, by: &str, ends: impl Fn(&Object) -> bool) {
+        let ending: Vec<_> = self.documents.objects.iter().filter(|o| ends(o)).cloned().collect();
         for object in ending {
-            self.end(by, &object, around);
+            self.end(by, &object);
         }
     }
 }

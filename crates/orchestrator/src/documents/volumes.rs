@@ -11,7 +11,7 @@ use serde_json::json;
 use spec::{MountSource, WorkloadSpec};
 
 use crate::Error;
-use crate::documents::{Around, Documents, NewId, NewObject, Object, Scope, check_name};
+use crate::documents::{Documents, DocumentsMut, NewId, NewObject, Object, Scope, check_name};
 use crate::effect::{Action, Outbox};
 
 /// What they are called among the objects; the name of one is that of its claim.
@@ -49,16 +49,36 @@ impl Documents {
         all.find(|object| volume_of(object).is_some_and(|known| known == name))
     }
 
+    /// Calls the volumes of a run what the engine calls them.
+    pub(crate) fn name_volumes(&self, mounts: &mut [spec::Mount]) {
+        for mount in mounts {
+            if let MountSource::Volume { name, ephemeral: false } = &mut mount.from
+                && let Some(known) = self.volume(name).and_then(|object| at_engine(object))
+            {
+                *name = known;
+            }
+        }
+    }
+
+    /// Resumes the deletion of volumes, after a start.
+    pub(crate) fn drop_volumes_again(&self, outbox: &mut Outbox) {
+        let ending = self.objects.all(VOLUME_ENDING);
+        let again = ending.iter().map(|object| Action::RemoveVolume(object.name.clone()));
+        outbox.actions.extend(again);
+    }
+}
+
+impl DocumentsMut<'_> {
     /// Writes down the volumes that a workload is the first to ask for.
-    pub(crate) fn note_volumes(
+    pub(super) fn note_volumes(
         &mut self,
         project_id: u64,
         spec: &WorkloadSpec,
-        around: &mut Around<'_>,
     ) -> Result<(), Error> {
         let asked: BTreeSet<&str> = spec.volumes().collect();
-        let first = self.last_seq + 1;
-        let new = (first..).zip(asked.into_iter().filter(|name| self.volume(name).is_none()));
+        let first = self.documents.last_seq + 1;
+        let new =
+            (first..).zip(asked.into_iter().filter(|name| self.documents.volume(name).is_none()));
         let new: Vec<_> = new
             .map(|(number, name)| NewObject {
                 kind: VOLUME,
@@ -74,49 +94,31 @@ impl Documents {
         // All of them before the first: a refused command leaves no trace.
         new.iter().try_for_each(|new| check_name(&new.name))?;
         if let Some(one) = new.first() {
-            self.may_be_more(one, new.len())?;
+            self.documents.may_be_more(one, new.len())?;
         }
         for new in new {
-            self.create(spec.submitted_by.clone(), new, around)?;
+            self.create(spec.submitted_by.clone(), new)?;
         }
         Ok(())
     }
 
-    /// Calls the volumes of a run what the engine calls them.
-    pub(crate) fn name_volumes(&self, mounts: &mut [spec::Mount]) {
-        for mount in mounts {
-            if let MountSource::Volume { name, ephemeral: false } = &mut mount.from
-                && let Some(known) = self.volume(name).and_then(|object| at_engine(object))
-            {
-                *name = known;
-            }
-        }
-    }
-
     /// Has the engine delete what is in a volume that ends.
-    pub(super) fn drop_volume(&mut self, object: &Object, around: &mut Around<'_>) {
+    pub(super) fn drop_volume(&mut self, object: &Object) {
         let (Some(name), Scope::Project(project)) = (at_engine(object), object.scope) else {
             return;
         };
-        self.last_seq += 1;
+        self.documents.last_seq += 1;
         let ending = Object {
-            seq: self.last_seq,
+            seq: self.documents.last_seq,
             kind: VOLUME_ENDING.into(),
             id: name.clone(),
             scope: Scope::Tenant,
             name: name.clone(),
             body: json!({ "project": project, "claim": object.name }),
-            updated_at: around.now,
+            updated_at: self.now,
             ..object.clone()
         };
-        self.put(ending, around);
-        around.outbox.actions.push(Action::RemoveVolume(name));
-    }
-
-    /// Resumes the deletion of volumes, after a start.
-    pub(crate) fn drop_volumes_again(&self, outbox: &mut Outbox) {
-        let ending = self.objects.all(VOLUME_ENDING);
-        let again = ending.iter().map(|object| Action::RemoveVolume(object.name.clone()));
-        outbox.actions.extend(again);
+        self.put(ending);
+        self.outbox.actions.push(Action::RemoveVolume(name));
     }
 }

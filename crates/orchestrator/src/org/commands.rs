@@ -1,18 +1,34 @@
 //! What people ask of departments and projects.
 
+use records::{DepartmentRow, ProjectRow};
+
 use crate::command::{OrgChange, Subject};
 use crate::documents::Scope;
-use crate::org::{Around, Org, Unit};
+use crate::org::{OrgMut, Unit};
 use crate::pools::POOL_DEFAULT_ID;
 use crate::state::{News, State};
 use crate::view::Share;
 use crate::{Error, admission};
 
 impl State {
-    /// Departments and projects, for a change.
-    pub(crate) fn org(&mut self) -> (&mut Org, Around<'_>) {
-        let Self { org, cluster, pools, outbox, .. } = self;
-        (org, Around { cluster, pools, outbox })
+    fn org_mut(&mut self) -> OrgMut<'_> {
+        let Self { org, now, cluster, pools, outbox, .. } = self;
+        OrgMut { org, now: *now, cluster, pools, outbox }
+    }
+
+    /// Takes over the departments and projects that are stored.
+    pub(crate) fn restore_org(
+        &mut self,
+        departments: &[DepartmentRow],
+        projects: &[ProjectRow],
+    ) -> Result<(), Error> {
+        let created_at = self.cluster_created_at;
+        self.org_mut().restore(departments, projects, created_at)
+    }
+
+    /// Tells the model what all departments and projects are entitled to.
+    pub(crate) fn settle_shares(&mut self) -> Result<(), Error> {
+        self.org_mut().settle_shares()
     }
 
     /// Whether a department or a project may be as it is asked to be.
@@ -30,8 +46,7 @@ impl State {
         let unit = self.org.new_department(by, spec, self.now);
         let id = unit.id;
         self.check_unit(&unit)?;
-        let (org, mut around) = self.org();
-        org.add_department(unit, &mut around)?;
+        self.org_mut().add_department(unit)?;
         Ok(Subject::Department(id))
     }
 
@@ -45,8 +60,7 @@ impl State {
         let unit = before.changed(change, by, self.now);
         let is_renamed = unit.name != before.name;
         self.check_unit(&unit)?;
-        let (org, mut around) = self.org();
-        org.change_department(unit, &mut around)?;
+        self.org_mut().change_department(unit)?;
         if is_renamed {
             // Workloads show the name of their department.
             for project in self.org.projects_in(id) {
@@ -57,9 +71,7 @@ impl State {
     }
 
     pub(crate) fn delete_department(&mut self, by: &str, id: u64) -> Result<Subject, Error> {
-        let now = self.now;
-        let (org, mut around) = self.org();
-        org.remove_department(id, now, &mut around)?;
+        self.org_mut().remove_department(id)?;
         self.delete_objects_of(by, Scope::Department(id));
         Ok(Subject::Nothing)
     }
@@ -73,8 +85,7 @@ impl State {
         let unit = self.org.new_project(by, spec, self.now);
         let id = unit.id;
         self.check_unit(&unit)?;
-        let (org, mut around) = self.org();
-        org.add_project(unit, department_id, &mut around)?;
+        self.org_mut().add_project(unit, department_id)?;
         self.say_quota(id, "ProjectCreated", "created with a quota of");
         Ok(Subject::Project(id))
     }
@@ -89,8 +100,7 @@ impl State {
         let unit = before.changed(change, by, self.now);
         let is_renamed = unit.name != before.name;
         self.check_unit(&unit)?;
-        let (org, mut around) = self.org();
-        org.change_project(unit, &mut around)?;
+        self.org_mut().change_project(unit)?;
         if is_renamed {
             // Workloads show the name of their project.
             self.outbox.shown.extend(self.workloads.ids_in(id));
@@ -123,9 +133,7 @@ impl State {
                 names.len()
             )));
         }
-        let now = self.now;
-        let (org, mut around) = self.org();
-        org.remove_project(id, now, &mut around)?;
+        self.org_mut().remove_project(id)?;
         self.say_apart(Some((id, name)), News::new("ProjectDeleted", "deleted"));
         self.delete_objects_of(by, Scope::Project(id));
         Ok(Subject::Nothing)

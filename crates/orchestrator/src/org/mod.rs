@@ -38,11 +38,13 @@ pub(crate) struct Org {
     last_project_id: u64,
 }
 
-/// What changes with departments and projects.
-pub(crate) struct Around<'a> {
-    pub(crate) cluster: &'a mut Primary,
-    pub(crate) pools: &'a [Pool],
-    pub(crate) outbox: &'a mut Outbox,
+/// Departments and projects for a change, with what it depends on and what changes with them.
+struct OrgMut<'a> {
+    org: &'a mut Org,
+    now: Instant,
+    cluster: &'a mut Primary,
+    pools: &'a [Pool],
+    outbox: &'a mut Outbox,
 }
 
 fn internal(error: model::Error) -> Error {
@@ -143,71 +145,15 @@ impl Org {
         units.any(|unit| unit.rules != Rules::default())
             || self.departments.values().any(|one| one.unit.rules != Rules::default())
     }
-}
 
-/// What the model knows of them.
-impl Org {
-    /// Takes over what is stored, and makes the department that is always there, if it is not there yet.
-    pub(crate) fn restore(
-        &mut self,
-        departments: &[DepartmentRow],
-        projects: &[ProjectRow],
-        created_at: Instant,
-        around: &mut Around<'_>,
-    ) -> Result<(), Error> {
-        for row in departments {
-            let queue = department_queue(row.id, &row.name, around.cluster)?;
-            self.departments.insert(row.id, persist::department_from_row(row, queue)?);
-        }
-        if !self.departments.contains_key(&DEPARTMENT_DEFAULT) {
-            let name = DEPARTMENT_DEFAULT_NAME.to_owned();
-            let queue = department_queue(DEPARTMENT_DEFAULT, &name, around.cluster)?;
-            let new = Unit::new(DEPARTMENT_DEFAULT, SYSTEM.to_owned(), created_at);
-            self.last_department_id = self.last_department_id.max(DEPARTMENT_DEFAULT);
-            self.put_department(Department { unit: Unit { name, ..new }, queue }, around.outbox);
-        }
-        for row in projects {
-            let queue =
-                self.project_queue(row.id, &row.name, row.body.department_id, around.cluster)?;
-            self.projects.insert(row.id, persist::project_from_row(row, queue)?);
-        }
-        self.settle_shares(around.cluster, around.pools)
+    /// A department to make, as it is asked for.
+    pub(crate) fn new_department(&self, by: String, spec: OrgChange, now: Instant) -> Unit {
+        Unit::new(self.last_department_id + 1, by.clone(), now).changed(spec, by, now)
     }
 
-    /// A queue for a project; [`Self::settle_project`] gives it its share.
-    fn project_queue(
-        &self,
-        id: u64,
-        name: &str,
-        department_id: u64,
-        cluster: &mut Primary,
-    ) -> Result<QueueId, Error> {
-        let queue = model::QueueSpec {
-            name: name.to_owned(),
-            parent: Some(self.department(department_id)?.queue),
-            share: model_share(&Share::USUAL),
-            seq: project_seq(id),
-        };
-        cluster.add_queue(queue).map_err(internal)
-    }
-
-    /// Tells the model what a department is entitled to, after something of it has changed.
-    fn settle_department(&self, id: u64, around: &mut Around<'_>) -> Result<(), Error> {
-        let Some(department) = self.departments.get(&id) else { return Ok(()) };
-        let projects: Vec<_> = self.projects_in(id).collect();
-        department.settle(around.cluster, around.pools, &projects)
-    }
-
-    /// Tells the model what all departments and projects are entitled to.
-    pub(crate) fn settle_shares(&self, cluster: &mut Primary, pools: &[Pool]) -> Result<(), Error> {
-        for project in self.projects.values() {
-            project.settle(cluster, pools)?;
-        }
-        let by_department = self.by_department();
-        self.departments.values().try_for_each(|department| {
-            let mine = by_department.get(&department.unit.id).map_or(&[][..], Vec::as_slice);
-            department.settle(cluster, pools, mine)
-        })
+    /// A project to make, as it is asked for.
+    pub(crate) fn new_project(&self, by: String, spec: OrgChange, now: Instant) -> Unit {
+        Unit::new(self.last_project_id + 1, by.clone(), now).changed(spec, by, now)
     }
 
     /// A pool is gone, and what was given in it.
@@ -223,68 +169,108 @@ impl Org {
             }
         }
     }
+}
 
-    fn remove_queue(&mut self, queue: QueueId, cluster: &mut Primary) -> Result<(), Error> {
-        cluster.remove_queue(queue).map_err(internal)?;
-        self.fair_shares.retain(|&queue, _| cluster.queues().get(queue).is_some());
+/// What the model knows of them.
+impl OrgMut<'_> {
+    /// Takes over what is stored, and makes the department that is always there, if it is not there yet.
+    fn restore(
+        &mut self,
+        departments: &[DepartmentRow],
+        projects: &[ProjectRow],
+        created_at: Instant,
+    ) -> Result<(), Error> {
+        for row in departments {
+            let queue = self.department_queue(row.id, &row.name)?;
+            self.org.departments.insert(row.id, persist::department_from_row(row, queue)?);
+        }
+        if !self.org.departments.contains_key(&DEPARTMENT_DEFAULT) {
+            let name = DEPARTMENT_DEFAULT_NAME.to_owned();
+            let queue = self.department_queue(DEPARTMENT_DEFAULT, &name)?;
+            let new = Unit::new(DEPARTMENT_DEFAULT, SYSTEM.to_owned(), created_at);
+            self.org.last_department_id = self.org.last_department_id.max(DEPARTMENT_DEFAULT);
+            self.put_department(Department { unit: Unit { name, ..new }, queue });
+        }
+        for row in projects {
+            let queue = self.project_queue(row.id, &row.name, row.body.department_id)?;
+            self.org.projects.insert(row.id, persist::project_from_row(row, queue)?);
+        }
+        self.settle_shares()
+    }
+
+    /// A queue for a department; [`Self::settle_department`] gives it its share.
+    fn department_queue(&mut self, id: u64, name: &str) -> Result<QueueId, Error> {
+        let share = model_share(&together(std::iter::empty()));
+        let queue = model::QueueSpec { name: queue_name(name), parent: None, share, seq: id };
+        self.cluster.add_queue(queue).map_err(internal)
+    }
+
+    /// A queue for a project; [`Self::put_project`] gives it its share.
+    fn project_queue(&mut self, id: u64, name: &str, department_id: u64) -> Result<QueueId, Error> {
+        let queue = model::QueueSpec {
+            name: name.to_owned(),
+            parent: Some(self.org.department(department_id)?.queue),
+            share: model_share(&Share::USUAL),
+            seq: project_seq(id),
+        };
+        self.cluster.add_queue(queue).map_err(internal)
+    }
+
+    /// Tells the model what a department is entitled to, after something of it has changed.
+    fn settle_department(&mut self, id: u64) -> Result<(), Error> {
+        let Some(department) = self.org.departments.get(&id) else { return Ok(()) };
+        let projects: Vec<_> = self.org.projects_in(id).collect();
+        department.settle(self.cluster, self.pools, &projects)
+    }
+
+    /// Tells the model what all departments and projects are entitled to.
+    pub(super) fn settle_shares(&mut self) -> Result<(), Error> {
+        for project in self.org.projects.values() {
+            project.settle(self.cluster, self.pools)?;
+        }
+        let by_department = self.org.by_department();
+        self.org.departments.values().try_for_each(|department| {
+            let mine = by_department.get(&department.unit.id).map_or(&[][..], Vec::as_slice);
+            department.settle(self.cluster, self.pools, mine)
+        })
+    }
+
+    fn remove_queue(&mut self, queue: QueueId) -> Result<(), Error> {
+        self.cluster.remove_queue(queue).map_err(internal)?;
+        self.org.fair_shares.retain(|&queue, _| self.cluster.queues().get(queue).is_some());
         Ok(())
     }
 }
 
-/// A queue for a department; [`Org::settle_department`] gives it its share.
-fn department_queue(id: u64, name: &str, cluster: &mut Primary) -> Result<QueueId, Error> {
-    let share = model_share(&together(std::iter::empty()));
-    let queue = model::QueueSpec { name: queue_name(name), parent: None, share, seq: id };
-    cluster.add_queue(queue).map_err(internal)
-}
-
 /// Departments.
-impl Org {
-    /// One to make, as it is asked for.
-    pub(crate) fn new_department(&self, by: String, spec: OrgChange, now: Instant) -> Unit {
-        Unit::new(self.last_department_id + 1, by.clone(), now).changed(spec, by, now)
-    }
-
-    pub(crate) fn add_department(
-        &mut self,
-        unit: Unit,
-        around: &mut Around<'_>,
-    ) -> Result<(), Error> {
+impl OrgMut<'_> {
+    fn add_department(&mut self, unit: Unit) -> Result<(), Error> {
         let id = unit.id;
-        admission::one_more("departments", self.departments.len())?;
-        name_is_free("department", self.departments.values().map(|one| &one.unit), &unit)?;
-        let queue = department_queue(id, &unit.name, around.cluster)?;
-        self.last_department_id = id;
-        self.put_department(Department { unit, queue }, around.outbox);
-        self.settle_department(id, around)
+        admission::one_more("departments", self.org.departments.len())?;
+        name_is_free("department", self.org.departments.values().map(|one| &one.unit), &unit)?;
+        let queue = self.department_queue(id, &unit.name)?;
+        self.org.last_department_id = id;
+        self.put_department(Department { unit, queue });
+        self.settle_department(id)
     }
 
-    pub(crate) fn change_department(
-        &mut self,
-        unit: Unit,
-        around: &mut Around<'_>,
-    ) -> Result<(), Error> {
-        let (id, queue) = (unit.id, self.department(unit.id)?.queue);
-        name_is_free("department", self.departments.values().map(|one| &one.unit), &unit)?;
-        around.cluster.rename_queue(queue, queue_name(&unit.name)).map_err(internal)?;
-        self.put_department(Department { unit, queue }, around.outbox);
-        self.settle_department(id, around)
+    fn change_department(&mut self, unit: Unit) -> Result<(), Error> {
+        let (id, queue) = (unit.id, self.org.department(unit.id)?.queue);
+        name_is_free("department", self.org.departments.values().map(|one| &one.unit), &unit)?;
+        self.cluster.rename_queue(queue, queue_name(&unit.name)).map_err(internal)?;
+        self.put_department(Department { unit, queue });
+        self.settle_department(id)
     }
 
-    fn put_department(&mut self, department: Department, outbox: &mut Outbox) {
-        outbox.changes.push(Change::Department(persist::department_row(&department, None)));
-        self.departments.insert(department.unit.id, department);
+    fn put_department(&mut self, department: Department) {
+        self.outbox.changes.push(Change::Department(persist::department_row(&department, None)));
+        self.org.departments.insert(department.unit.id, department);
     }
 
-    pub(crate) fn remove_department(
-        &mut self,
-        id: u64,
-        now: Instant,
-        around: &mut Around<'_>,
-    ) -> Result<(), Error> {
-        let department = self.department(id)?;
+    fn remove_department(&mut self, id: u64) -> Result<(), Error> {
+        let department = self.org.department(id)?;
         let (name, queue) = (&department.unit.name, department.queue);
-        let projects: Vec<_> = self.projects_in(id).map(|one| one.unit.name.as_str()).collect();
+        let projects: Vec<_> = self.org.projects_in(id).map(|one| one.unit.name.as_str()).collect();
         if !projects.is_empty() {
             let some = admission::some_of(projects.iter().copied());
             let count = projects.len();
@@ -297,67 +283,48 @@ impl Org {
                 "department `{name}` is where projects go that name none; it cannot be deleted"
             )));
         }
-        self.remove_queue(queue, around.cluster)?;
-        if let Some(department) = self.departments.remove(&id) {
-            let row = persist::department_row(&department, Some(now));
-            around.outbox.changes.push(Change::Department(row));
+        self.remove_queue(queue)?;
+        if let Some(department) = self.org.departments.remove(&id) {
+            let row = persist::department_row(&department, Some(self.now));
+            self.outbox.changes.push(Change::Department(row));
         }
         Ok(())
     }
 }
 
 /// Projects.
-impl Org {
-    /// One to make, as it is asked for.
-    pub(crate) fn new_project(&self, by: String, spec: OrgChange, now: Instant) -> Unit {
-        Unit::new(self.last_project_id + 1, by.clone(), now).changed(spec, by, now)
-    }
-
-    pub(crate) fn add_project(
-        &mut self,
-        unit: Unit,
-        department_id: u64,
-        around: &mut Around<'_>,
-    ) -> Result<(), Error> {
+impl OrgMut<'_> {
+    fn add_project(&mut self, unit: Unit, department_id: u64) -> Result<(), Error> {
         let id = unit.id;
-        admission::one_more("projects", self.projects.len())?;
-        name_is_free("project", self.projects.values().map(|one| &one.unit), &unit)?;
-        let queue = self.project_queue(id, &unit.name, department_id, around.cluster)?;
-        self.last_project_id = id;
-        self.put_project(Project { unit, department_id, queue }, around)
+        admission::one_more("projects", self.org.projects.len())?;
+        name_is_free("project", self.org.projects.values().map(|one| &one.unit), &unit)?;
+        let queue = self.project_queue(id, &unit.name, department_id)?;
+        self.org.last_project_id = id;
+        self.put_project(Project { unit, department_id, queue })
     }
 
-    pub(crate) fn change_project(
-        &mut self,
-        unit: Unit,
-        around: &mut Around<'_>,
-    ) -> Result<(), Error> {
-        let Project { department_id, queue, .. } = *self.project(unit.id)?;
-        name_is_free("project", self.projects.values().map(|one| &one.unit), &unit)?;
-        around.cluster.rename_queue(queue, unit.name.clone()).map_err(internal)?;
-        self.put_project(Project { unit, department_id, queue }, around)
+    fn change_project(&mut self, unit: Unit) -> Result<(), Error> {
+        let Project { department_id, queue, .. } = *self.org.project(unit.id)?;
+        name_is_free("project", self.org.projects.values().map(|one| &one.unit), &unit)?;
+        self.cluster.rename_queue(queue, unit.name.clone()).map_err(internal)?;
+        self.put_project(Project { unit, department_id, queue })
     }
 
-    fn put_project(&mut self, project: Project, around: &mut Around<'_>) -> Result<(), Error> {
+    fn put_project(&mut self, project: Project) -> Result<(), Error> {
         let (id, department_id) = (project.unit.id, project.department_id);
-        around.outbox.changes.push(Change::Project(persist::project_row(&project, None)));
-        around.outbox.projects.insert(id);
-        project.settle(around.cluster, around.pools)?;
-        self.projects.insert(id, project);
-        self.settle_department(department_id, around)
+        self.outbox.changes.push(Change::Project(persist::project_row(&project, None)));
+        self.outbox.projects.insert(id);
+        project.settle(self.cluster, self.pools)?;
+        self.org.projects.insert(id, project);
+        self.settle_department(department_id)
     }
 
     /// Takes away a project that has no workloads.
-    pub(crate) fn remove_project(
-        &mut self,
-        id: u64,
-        now: Instant,
-        around: &mut Around<'_>,
-    ) -> Result<(), Error> {
-        self.remove_queue(self.project(id)?.queue, around.cluster)?;
-        let Some(project) = self.projects.remove(&id) else { return Ok(()) };
-        let row = persist::project_row(&project, Some(now));
-        around.outbox.changes.push(Change::Project(row));
-        self.settle_department(project.department_id, around)
+    fn remove_project(&mut self, id: u64) -> Result<(), Error> {
+        self.remove_queue(self.org.project(id)?.queue)?;
+        let Some(project) = self.org.projects.remove(&id) else { return Ok(()) };
+        let row = persist::project_row(&project, Some(self.now));
+        self.outbox.changes.push(Change::Project(row));
+        self.settle_department(project.department_id)
     }
 }

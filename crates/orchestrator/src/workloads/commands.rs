@@ -42,8 +42,7 @@ impl State {
 
     pub(crate) fn submit(&mut self, project_id: u64, wanted: Wanted) -> Result<Subject, Error> {
         let spec = self.settled(project_id, wanted)?;
-        let (documents, mut around) = self.documents();
-        documents.note_volumes(project_id, &spec, &mut around)?;
+        self.note_volumes(project_id, &spec)?;
         let message = format!("accepted from {}", spec.submitted_by);
         let workload = self.new_workload(project_id, spec);
         let (id, spec) = (workload.id, workload.spec.clone());

@@ -156,8 +156,7 @@ impl State {
         })?;
         let newest = self.revisions_of(head).rev().find(|w| w.is_live_revision());
         let replicas = serving.begin_with(newest.map_or(0, Workload::wanted));
-        let (documents, mut around) = self.documents();
-        documents.note_volumes(project_id, &spec, &mut around)?;
+        self.note_volumes(project_id, &spec)?;
         let message = format!("{by} changed it");
         self.say(id, News::new("Updated", message));
         self.begin_revision(id, spec, replicas)?;
