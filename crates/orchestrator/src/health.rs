@@ -15,8 +15,9 @@ use units::format_bytes;
 use crate::Error;
 use crate::command::Subject;
 use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::emit::EventBuilder;
 use crate::reasons::{GPU_LOST, GPU_TAKEN};
-use crate::state::{News, Node, State};
+use crate::state::{Node, State};
 
 /// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
 const FAILURE: &str = "gpu-failure";
@@ -112,15 +113,15 @@ impl State {
         }
         match (before, now) {
             (_, Some(trouble)) => {
-                let news = News::new(trouble.code().name, format!("{name} is {trouble}"));
-                self.say_of_cluster(news.warning().code(trouble.code().code));
+                let event = EventBuilder::new(trouble.code().name, format!("{name} is {trouble}"));
+                self.emit_of_cluster(event.warning().code(trouble.code().code));
                 if trouble.is_loss() {
                     self.fail_over(gpu, &format!("{name}, which it used, is {trouble}"));
                 }
             }
             (Some(trouble), None) => {
-                let news = News::new("GpuBack", format!("{name} is in service again"));
-                self.say_of_cluster(news.code(trouble.code().code));
+                let event = EventBuilder::new("GpuBack", format!("{name} is in service again"));
+                self.emit_of_cluster(event.code(trouble.code().code));
             }
             (None, None) => {}
         }
@@ -136,8 +137,8 @@ impl State {
             }
             let Some((id, number)) = self.home_of(pod) else { continue };
             self.evicted(id, GPU_LOST.code, why.to_owned());
-            let news = News::new("Evicted", why).warning().pod(number).code(GPU_LOST.code);
-            self.say(id, news);
+            let event = EventBuilder::new("Evicted", why).warning().pod(number).code(GPU_LOST.code);
+            self.emit(id, event);
             self.release_those(id, |pod| pod.index as usize == number);
             self.restart_with(id, number);
             self.rewind_if_stopped(id);

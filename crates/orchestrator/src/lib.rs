@@ -12,12 +12,14 @@
 //! same effects.
 
 mod admission;
+mod clock_shift;
 mod command;
 mod commands;
 mod decisions;
 mod deleted;
 mod documents;
 mod effect;
+mod emit;
 mod error;
 mod health;
 mod input;
@@ -31,10 +33,8 @@ mod persist;
 mod places;
 mod pools;
 mod primary;
-mod publish;
 mod reasons;
 mod recover;
-mod redate;
 mod shared_map;
 mod state;
 mod tally;
@@ -42,6 +42,7 @@ mod tally;
 mod texts;
 mod topologies;
 pub mod view;
+mod view_builder;
 mod workloads;
 
 pub use admission::without_place;
@@ -64,11 +65,11 @@ pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
 pub use persist::event_from_row;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
 pub use primary::Op;
-pub use publish::Batch;
 pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;
 pub use shared_map::SharedMap;
 pub use state::State;
 pub use tally::Tally;
 pub use topologies::{TOPOLOGY, levels_of, new_topology};
+pub use view_builder::Batch;
 pub use workloads::{PortsWanted, WorkloadChange};

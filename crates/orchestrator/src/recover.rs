@@ -11,10 +11,9 @@ use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
 use crate::health::Troubles;
-use crate::input::Ids;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
-use crate::moment::{Moment, Settled};
+use crate::moment::{Ids, Moment, Settled};
 use crate::node::NodeSpec;
 use crate::org::Org;
 use crate::primary::Primary;
@@ -75,7 +74,7 @@ impl State {
         usage: Option<UsageWindow>,
         Settled { clock, step, at }: Settled,
     ) -> Result<Self, Error> {
-        let mut changes = step.map(|step| step.redate(&mut snapshot, usage)).unwrap_or_default();
+        let mut changes = step.map(|step| step.shift(&mut snapshot, usage)).unwrap_or_default();
         if snapshot.clock != Some(clock) {
             changes.push(Change::Clock(clock));
         }

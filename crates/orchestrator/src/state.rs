@@ -1,8 +1,6 @@
-//! Everything the dispatcher knows. Owns: the records, their places in the model, and what has to be
-//! written, told and done because of the present batch.
+//! The state: its parts, and which of them takes an input. Each part alone changes what it keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use model::{Cluster, NodeId, PodId, WorkloadId};
 use units::Instant;
@@ -14,16 +12,15 @@ use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
 use crate::health::{Trouble, Troubles};
-use crate::input::{Ids, Input};
+use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::limits::{IdleSince, Limits};
-use crate::moment::Moment;
+use crate::moment::{Ids, Moment};
 use crate::node::NodeSpec;
 use crate::org::Org;
 use crate::pools::Pool;
 use crate::primary::Primary;
-use crate::view::Event;
-use crate::workloads::{Pod, Runs, Workloads, pod_name};
+use crate::workloads::{Pod, Runs, Workloads};
 
 /// A node and its place in the model.
 #[derive(Debug, Clone)]
@@ -199,88 +196,5 @@ impl State {
             })
             .collect();
         if shares.is_empty() { node } else { format!("{node}, {}", shares.join(" and ")) }
-    }
-
-    /// Records an event about a workload.
-    pub(crate) fn say(&mut self, id: Uuid, news: News) {
-        let Some(workload) = self.workloads.get(&id) else { return };
-        let project_id = workload.project_id;
-        let pod_name = news
-            .pod
-            .and_then(|index| workload.pods.get(index))
-            .map(|pod| pod_name(&workload.spec, pod));
-        let event = Event {
-            seq: self.last_event_seq + 1,
-            at: self.now,
-            kind: news.kind.to_owned(),
-            warning: news.warning,
-            workload_id: Some(self.head_of(id)),
-            workload_name: workload.spec.name.clone(),
-            pod_name,
-            project_id: Some(project_id),
-            project_name: self.org.project_name(project_id),
-            code: news.code.map(ToOwned::to_owned),
-            message: news.message,
-        };
-        self.last_event_seq += 1;
-        self.outbox.events.push((Arc::new(event), Some(project_id)));
-    }
-
-    /// Records an event about a project.
-    pub(crate) fn say_of_project(&mut self, id: u64, news: News) {
-        self.say_apart(Some((id, self.org.project_name(id))), news);
-    }
-
-    /// Records an event about the machines.
-    pub(crate) fn say_of_cluster(&mut self, news: News) {
-        self.say_apart(None, news);
-    }
-
-    /// Records an event about a project, with its name, or about none.
-    pub(crate) fn say_apart(&mut self, project: Option<(u64, String)>, news: News) {
-        let (project_id, project_name) = project.unzip();
-        let event = Event {
-            seq: self.last_event_seq + 1,
-            at: self.now,
-            kind: news.kind.to_owned(),
-            warning: news.warning,
-            workload_id: None,
-            workload_name: String::new(),
-            pod_name: None,
-            project_id,
-            project_name: project_name.unwrap_or_default(),
-            code: news.code.map(ToOwned::to_owned),
-            message: news.message,
-        };
-        self.last_event_seq += 1;
-        self.outbox.events.push((Arc::new(event), project_id));
-    }
-}
-
-/// An event about a workload in the making.
-#[derive(Debug, Clone)]
-pub(crate) struct News {
-    kind: &'static str,
-    warning: bool,
-    pod: Option<usize>,
-    code: Option<&'static str>,
-    message: String,
-}
-
-impl News {
-    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, warning: false, pod: None, code: None, message: message.into() }
-    }
-
-    pub(crate) fn warning(self) -> Self {
-        Self { warning: true, ..self }
-    }
-
-    pub(crate) fn pod(self, index: usize) -> Self {
-        Self { pod: Some(index), ..self }
-    }
-
-    pub(crate) fn code(self, code: &'static str) -> Self {
-        Self { code: Some(code), ..self }
     }
 }

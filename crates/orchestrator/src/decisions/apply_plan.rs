@@ -10,8 +10,9 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::decisions::{Decision, PLANS_DROPPED_MAX};
+use crate::emit::EventBuilder;
 use crate::reasons::CLEARING_UP;
-use crate::state::{News, State};
+use crate::state::State;
 use crate::workloads::Workload;
 
 /// When to decide again if the scheduler has more to do at once: its bound on work was reached.
@@ -118,13 +119,13 @@ impl State {
             Step::Bind { to, .. } => {
                 self.placed(id, number);
                 let message = format!("placed on {}", self.place_in_words(to));
-                self.say(id, News::new("Scheduled", message).pod(number));
+                self.emit(id, EventBuilder::new("Scheduled", message).pod(number));
             }
             Step::Reserve { to, .. } => {
                 self.touch(id);
                 let place = self.place_in_words(to);
                 let message = format!("{place} is being freed for it");
-                self.say(id, News::new("Reserved", message).pod(number));
+                self.emit(id, EventBuilder::new("Reserved", message).pod(number));
             }
             Step::Unreserve { .. } => self.touch(id),
             Step::Evict { cause, .. } => {
@@ -156,8 +157,8 @@ impl State {
         let code = cause.code().code;
         let message = format!("{cause}{then}");
         self.evicted(id, code, message.clone());
-        let news = News::new(kind, message).pod(number).code(code);
-        self.say(id, if kind == "Resized" { news } else { news.warning() });
+        let event = EventBuilder::new(kind, message).pod(number).code(code);
+        self.emit(id, if kind == "Resized" { event } else { event.warning() });
         self.stop_run(id, number);
         self.rewind_if_stopped(id);
     }

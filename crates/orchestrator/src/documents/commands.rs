@@ -7,8 +7,9 @@ use spec::WorkloadSpec;
 
 use crate::Error;
 use crate::documents::{DocumentsMut, NewObject, Object, Scope, VOLUME_ENDING, volume_of};
+use crate::emit::EventBuilder;
 use crate::org::SYSTEM;
-use crate::state::{News, State};
+use crate::state::State;
 use crate::view::Phase;
 use crate::workloads::Workload;
 
@@ -104,7 +105,7 @@ impl State {
             self.documents_mut().end(SYSTEM, &object);
             if had_failed {
                 let text = format!("volume `{claim}` is deleted now");
-                self.say_of_project(project, News::new("VolumeDeleted", text));
+                self.emit_of_project(project, EventBuilder::new("VolumeDeleted", text));
             }
             return;
         };
@@ -112,7 +113,7 @@ impl State {
             "volume `{claim}` was deleted and is still on the disk, as `{name}`: {error}; it is tried \
              again and again"
         );
-        self.say_of_project(project, News::new("VolumeStays", text).warning());
+        self.emit_of_project(project, EventBuilder::new("VolumeStays", text).warning());
         let mut object = Object::clone(&object);
         object.body["error"] = error.into();
         object.updated_at = self.now;

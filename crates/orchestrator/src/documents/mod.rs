@@ -17,7 +17,7 @@ use units::Instant;
 
 use crate::Error;
 use crate::effect::Outbox;
-use crate::input::Ids;
+use crate::moment::Ids;
 use crate::org::Org;
 
 pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};

@@ -11,9 +11,10 @@ use records::Desired;
 use units::Instant;
 use uuid::Uuid;
 
+use crate::emit::EventBuilder;
 use crate::limits::{LOOK_EVERY_MS, Limit};
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
-use crate::state::{News, State};
+use crate::state::State;
 use crate::workloads::Workload;
 
 /// Longest time between the announcement and the end; a tenth of a shorter limit.
@@ -153,7 +154,7 @@ impl State {
                 one.told_at = Some(now);
                 let left = seconds(one.next().since_ms(now));
                 let text = format!("{what} {limit} at a time; it is suspended in {left}");
-                self.say(one.id, News::new(near, text).warning().code(code));
+                self.emit(one.id, EventBuilder::new(near, text).warning().code(code));
                 continue;
             }
             let message = match one.by {
@@ -168,7 +169,7 @@ impl State {
             };
             self.evicted(one.id, code, message.clone());
             self.set_desired(one.id, Desired::Suspend);
-            self.say(one.id, News::new(over, message).warning().code(code));
+            self.emit(one.id, EventBuilder::new(over, message).warning().code(code));
             self.release_all(one.id);
         }
     }
@@ -185,7 +186,7 @@ impl State {
         for id in back {
             self.limits.warned.remove(&(id, Limit::Idle));
             let text = "its GPUs compute again, or may be idle again; it is not suspended";
-            self.say(id, News::new("IdleLimitOff", text).code(IDLE_LIMIT.code));
+            self.emit(id, EventBuilder::new("IdleLimitOff", text).code(IDLE_LIMIT.code));
         }
     }
 }

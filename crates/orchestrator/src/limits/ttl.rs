@@ -6,7 +6,8 @@ use records::Desired;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::state::{News, State};
+use crate::emit::EventBuilder;
+use crate::state::State;
 
 impl State {
     /// Notes when a workload that has ended is to be deleted, if it is.
@@ -51,7 +52,7 @@ impl State {
             return;
         }
         self.set_desired(id, Desired::Delete);
-        self.say(id, News::new("Deleting", why));
+        self.emit(id, EventBuilder::new("Deleting", why));
         self.release_all(id);
         self.finish_deletion(id);
     }

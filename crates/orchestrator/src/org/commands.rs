@@ -4,9 +4,10 @@ use records::{DepartmentRow, ProjectRow};
 
 use crate::command::{OrgChange, Subject};
 use crate::documents::Scope;
+use crate::emit::EventBuilder;
 use crate::org::{OrgMut, Unit};
 use crate::pools::POOL_DEFAULT_ID;
-use crate::state::{News, State};
+use crate::state::State;
 use crate::view::Share;
 use crate::{Error, admission};
 
@@ -117,11 +118,11 @@ impl State {
         let above = self.project_view(project).above(&self.department_view(department, &projects));
         let gpus = units::format_millis(project.share_in(POOL_DEFAULT_ID).gpu_quota_millis);
         let text = format!("{what} {gpus} GPU(s)");
-        let news = match above {
-            None => News::new(kind, text),
-            Some(above) => News::new(kind, format!("{text}; {above}")).warning(),
+        let event = match above {
+            None => EventBuilder::new(kind, text),
+            Some(above) => EventBuilder::new(kind, format!("{text}; {above}")).warning(),
         };
-        self.say_of_project(id, news);
+        self.emit_of_project(id, event);
     }
 
     pub(crate) fn delete_project(&mut self, by: &str, id: u64) -> Result<Subject, Error> {
@@ -134,7 +135,7 @@ impl State {
             )));
         }
         self.org_mut().remove_project(id)?;
-        self.say_apart(Some((id, name)), News::new("ProjectDeleted", "deleted"));
+        self.emit_apart(Some((id, name)), EventBuilder::new("ProjectDeleted", "deleted"));
         self.delete_objects_of(by, Scope::Project(id));
         Ok(Subject::Nothing)
     }

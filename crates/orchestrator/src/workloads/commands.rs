@@ -6,9 +6,10 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::command::{Subject, Wanted};
+use crate::emit::EventBuilder;
 use crate::org::Project;
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
-use crate::state::{News, State};
+use crate::state::State;
 use crate::view::ReasonView;
 use crate::workloads::Workload;
 use crate::{Error, admission};
@@ -47,7 +48,7 @@ impl State {
         let workload = self.new_workload(project_id, spec);
         let (id, spec) = (workload.id, workload.spec.clone());
         self.take_in(workload)?;
-        self.say(id, News::new("Submitted", message));
+        self.emit(id, EventBuilder::new("Submitted", message));
         self.outbox.tally.submitted.push(spec.kind);
         if let Some(serving) = &spec.serving {
             self.begin_revision(id, (*spec).clone(), serving.begin_with(0))?;
@@ -77,7 +78,7 @@ impl State {
     pub(crate) fn delete(&mut self, by: &str, id: Uuid) -> Result<Subject, Error> {
         if self.known(id)?.desired != Desired::Delete {
             self.set_desired(id, Desired::Delete);
-            self.say(id, News::new("Deleting", format!("{by} asked for its deletion")));
+            self.emit(id, EventBuilder::new("Deleting", format!("{by} asked for its deletion")));
             let mut all = self.workloads.get(&id).map(|w| w.revisions.clone()).unwrap_or_default();
             all.push(id);
             for id in all {
@@ -102,7 +103,7 @@ impl State {
         if workload.desired == Desired::Run {
             self.forget_limit(id);
             self.set_desired(id, Desired::Suspend);
-            self.say(id, News::new("Suspended", format!("{by} asked to suspend it")));
+            self.emit(id, EventBuilder::new("Suspended", format!("{by} asked to suspend it")));
             self.release_all(id);
         }
         Ok(Subject::Workload(id))
@@ -119,7 +120,7 @@ impl State {
             }
             self.forget_limit(id);
             self.set_desired(id, Desired::Run);
-            self.say(id, News::new("Resumed", format!("{by} asked to resume it")));
+            self.emit(id, EventBuilder::new("Resumed", format!("{by} asked to resume it")));
         }
         Ok(Subject::Workload(id))
     }

@@ -9,7 +9,8 @@ use spec::{CleanPods, Framework, Gang, MASTER, Member, Restart};
 use uuid::Uuid;
 
 use crate::effect::Action;
-use crate::state::{News, State};
+use crate::emit::EventBuilder;
+use crate::state::State;
 use crate::workloads::{Ended, Pod, PortsWanted, Workload};
 
 impl Workload {
@@ -21,7 +22,7 @@ impl Workload {
         for set in self.spec.sets() {
             let mut left = set.wanted();
             for pod in pods.by_ref().take(set.pods as usize) {
-                let turn = pod.ended.is_none() && !pod.parked && left > 0;
+                let turn = pod.ended.is_none() && !pod.scaled_down && left > 0;
                 left -= u32::from(turn);
                 turns.push(turn);
             }
@@ -185,7 +186,7 @@ impl State {
         self.runs.assembling.insert(id);
         if self.runs.ports.found(wanted, found, self.now) {
             let message = "too few ports are free on this machine for its pods, which wait";
-            self.say(id, News::new("TooFewPorts", message.to_owned()).warning());
+            self.emit(id, EventBuilder::new("TooFewPorts", message.to_owned()).warning());
         }
     }
 

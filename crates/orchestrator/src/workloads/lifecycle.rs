@@ -9,9 +9,10 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::effect::{Action, Sealed, Start};
+use crate::emit::EventBuilder;
 use crate::node_constraints::node_constraints;
 use crate::reasons::SERVER_STOPPED;
-use crate::state::{News, State};
+use crate::state::State;
 use crate::view::ReasonView;
 use crate::workloads::{Ended, Pod, Workload, model_request, pod_name, revisions};
 use crate::{Error, admission};
@@ -240,7 +241,10 @@ impl State {
                        `elastane up`";
         for id in ids {
             self.evicted(id, SERVER_STOPPED.code, message.to_owned());
-            self.say(id, News::new("Evicted", message).warning().code(SERVER_STOPPED.code));
+            self.emit(
+                id,
+                EventBuilder::new("Evicted", message).warning().code(SERVER_STOPPED.code),
+            );
             self.release_all(id);
         }
     }

@@ -3,8 +3,9 @@
 use records::Desired;
 use uuid::Uuid;
 
+use crate::emit::EventBuilder;
 use crate::reasons::NOT_CONSIDERED;
-use crate::state::{News, State};
+use crate::state::State;
 use crate::view::ReasonView;
 use crate::workloads::Workload;
 
@@ -52,12 +53,12 @@ impl State {
         }
         // Numbers change with every decision; what is worth an event is another kind of reason.
         let codes = |list: &[ReasonView]| list.iter().map(|r| r.code.clone()).collect::<Vec<_>>();
-        let news = codes(&fresh) != codes(&workload.pending);
+        let is_new = codes(&fresh) != codes(&workload.pending);
         workload.pending = fresh;
         self.outbox.shown.insert(id);
-        if let Some((first, _)) = reasons.first().filter(|_| news) {
+        if let Some((first, _)) = reasons.first().filter(|_| is_new) {
             let text: Vec<_> = reasons.iter().map(|(_, message)| message.as_str()).collect();
-            self.say(id, News::new("Pending", text.join("; ")).code(first));
+            self.emit(id, EventBuilder::new("Pending", text.join("; ")).code(first));
         }
     }
 }

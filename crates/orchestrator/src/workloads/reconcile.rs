@@ -1,4 +1,4 @@
-//! What the engine reports, taken into the state. Owns: telling the news that matters from what
+//! What the engine reports, taken into the state. Owns: telling what matters from what
 //! comes late, twice or about runs long gone.
 
 use records::Desired;
@@ -7,8 +7,9 @@ use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 
 use crate::effect::{Action, Note};
+use crate::emit::EventBuilder;
 use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
-use crate::state::{News, State};
+use crate::state::State;
 use crate::view::ReasonView;
 use crate::workloads::Ended;
 
@@ -46,8 +47,8 @@ impl State {
             RunState::Starting => {}
             RunState::Preparing(what) => {
                 self.set_condition(id, number, None);
-                let news = News::new("Preparing", what.clone()).pod(number);
-                self.say(id, news);
+                let event = EventBuilder::new("Preparing", what.clone()).pod(number);
+                self.emit(id, event);
             }
             RunState::PullFailed(failure) => self.pull_failed(id, number, failure),
             RunState::Struck(kills) => self.struck(id, number, *kills),
@@ -64,8 +65,8 @@ impl State {
         let message = format!("{why}; pulled again in {seconds} s (failed {failed})");
         // The words of a kubelet: the fault itself, then the pause after it.
         let kind = if *tries == 1 { "ErrImagePull" } else { IMAGE_PULL.name };
-        let news = News::new(kind, message).code(IMAGE_PULL.code).warning().pod(number);
-        self.say(id, news);
+        let event = EventBuilder::new(kind, message).code(IMAGE_PULL.code).warning().pod(number);
+        self.emit(id, event);
         // An event has a time; a span from now on would be wrong a moment later.
         let state = format!("{why}; the pull is retried (failed {failed})");
         self.set_condition(id, number, Some((IMAGE_PULL, state)));
@@ -122,7 +123,7 @@ impl State {
         if model.is_some_and(|model| self.cluster.pods()[model].occupancy.releasing) {
             return;
         }
-        self.say(id, News::new("Started", "its process runs").pod(number));
+        self.emit(id, EventBuilder::new("Started", "its process runs").pod(number));
         self.say_limits(id, number);
     }
 
@@ -138,8 +139,8 @@ impl State {
         let lost: Vec<String> = cpu.into_iter().chain(memory).collect();
         if !lost.is_empty() {
             let text = format!("it may use more than its limit of {}: {why}", lost.join(" and "));
-            let news = News::new(LIMIT_NOT_KEPT.name, text).code(LIMIT_NOT_KEPT.code);
-            self.say(id, news.warning().pod(number));
+            let event = EventBuilder::new(LIMIT_NOT_KEPT.name, text).code(LIMIT_NOT_KEPT.code);
+            self.emit(id, event.warning().pod(number));
         }
     }
 
@@ -152,8 +153,8 @@ impl State {
              main one goes on",
             most.unwrap_or_default()
         );
-        let news = News::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code);
-        self.say(id, news.warning().pod(number));
+        let event = EventBuilder::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code);
+        self.emit(id, event.warning().pod(number));
     }
 
     fn limits_given(&self, id: Uuid, number: usize) -> Limits {
@@ -214,13 +215,15 @@ impl State {
     }
 
     fn say_exit(&mut self, id: Uuid, number: usize, exit: &Exit, text: String) {
-        let news = match exit {
-            Exit::OutOfMemory => News::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code),
-            Exit::NotStarted(_) => News::new(NOT_STARTED.name, text).code(NOT_STARTED.code),
-            _ => News::new("Exited", text),
+        let event = match exit {
+            Exit::OutOfMemory => {
+                EventBuilder::new(OUT_OF_MEMORY.name, text).code(OUT_OF_MEMORY.code)
+            }
+            Exit::NotStarted(_) => EventBuilder::new(NOT_STARTED.name, text).code(NOT_STARTED.code),
+            _ => EventBuilder::new("Exited", text),
         };
-        let news = news.pod(number);
-        self.say(id, if exit.success() { news } else { news.warning() });
+        let event = event.pod(number);
+        self.emit(id, if exit.success() { event } else { event.warning() });
     }
 
     /// Compares what the engine has with what it should have, after a start: the truth is the

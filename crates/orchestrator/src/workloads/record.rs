@@ -65,7 +65,7 @@ pub(crate) struct Pod {
     /// the place without a process, too.
     pub(crate) waits_for_others: bool,
     /// It is a replica that is not wanted.
-    pub(crate) parked: bool,
+    pub(crate) scaled_down: bool,
     /// Its own port, where the pods of its workload work together or serve.
     pub(crate) port: Option<u16>,
     pub(crate) ended: Option<Ended>,
@@ -97,7 +97,7 @@ impl Pod {
             resized_at: None,
             restart_at: None,
             waits_for_others: false,
-            parked: false,
+            scaled_down: false,
             port: None,
             ended: None,
             last_exit: None,

@@ -5,8 +5,9 @@ use records::{Change, Desired};
 use uuid::Uuid;
 
 use crate::effect::{Action, Note};
+use crate::emit::EventBuilder;
 use crate::persist;
-use crate::state::{News, State};
+use crate::state::State;
 use crate::workloads::lifecycle::RUNS_KEPT;
 use crate::workloads::{Ended, Pod, Workload};
 use spec::{CleanPods, Restart};
@@ -78,7 +79,7 @@ impl State {
         self.restart_with(id, number);
         let seconds = units::format_millis(delay_ms);
         let message = format!("starts again in {seconds} s (retry {restarts} of {limit})");
-        self.say(id, News::new("BackOff", message).warning().pod(number));
+        self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
     }
 
     /// The pod keeps its place and is started there again after a delay.
@@ -97,7 +98,7 @@ impl State {
         self.workloads.set_restart((id, number), Some(at));
         self.touch(id);
         let message = format!("starts again in its place in {} s", units::format_millis(delay_ms));
-        self.say(id, News::new("BackOff", message).warning().pod(number));
+        self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
     }
 
     /// Starts what has waited long enough in its place.
@@ -132,10 +133,13 @@ impl State {
         workload.completed_at = Some(now);
         workload.not_before = None;
         if ended == Ended::Succeeded {
-            self.say(id, News::new("Completed", "ended well"));
+            self.emit(id, EventBuilder::new("Completed", "ended well"));
         } else {
             let last = workload.pods[number].last_exit.clone().unwrap_or_default();
-            self.say(id, News::new("Failed", format!("failed for good: {last}")).warning());
+            self.emit(
+                id,
+                EventBuilder::new("Failed", format!("failed for good: {last}")).warning(),
+            );
         }
         match self.workloads[&id].clean() {
             CleanPods::None => self.release_those(id, Pod::is_idle),
@@ -192,7 +196,7 @@ impl State {
         let is_known = workload.spec.revision.is_none();
         self.settle(id);
         if is_known {
-            self.say(id, News::new("Deleted", "deleted"));
+            self.emit(id, EventBuilder::new("Deleted", "deleted"));
         }
         self.leave_model(id);
         let Some(mut workload) = self.workloads.remove(id) else { return };

@@ -3,7 +3,7 @@
 //! of that is to be done (`serving`).
 //!
 //! A revision never changes. Its pods are as many as it may ever have replicas; those that are not
-//! wanted are parked, which to the scheduler is a pod that does not want to run. A retired revision
+//! wanted are scaled down, which to the scheduler is a pod that does not want to run. A retired revision
 //! stays, stopped, until there are too many.
 
 use std::collections::BTreeSet;
@@ -15,8 +15,9 @@ use units::Resources;
 use uuid::Uuid;
 
 use crate::command::{Subject, Wanted};
+use crate::emit::EventBuilder;
 use crate::reasons::NOT_READY;
-use crate::state::{News, State};
+use crate::state::State;
 use crate::view::Phase;
 use crate::workloads::{Ended, Pod, Workload};
 use crate::{Error, persist};
@@ -36,7 +37,7 @@ impl Workload {
     }
 
     fn wanted(&self) -> u32 {
-        u32::try_from(self.pods.iter().filter(|pod| !pod.parked).count()).unwrap_or(u32::MAX)
+        u32::try_from(self.pods.iter().filter(|pod| !pod.scaled_down).count()).unwrap_or(u32::MAX)
     }
 }
 
@@ -77,7 +78,7 @@ impl State {
     /// What the pods of a revision that are wanted ask for.
     fn count_requested(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
-        let wanted = workload.pods.iter().filter(|pod| !pod.parked);
+        let wanted = workload.pods.iter().filter(|pod| !pod.scaled_down);
         let demand = |pod: &Pod| {
             let model = pod.model?;
             self.cluster.pods().get(model)?;
@@ -111,12 +112,12 @@ impl State {
         spec.pods.pods_min = 1;
         let mut workload = self.new_workload(project_id, spec);
         for pod in &mut workload.pods {
-            pod.parked = pod.index >= replicas;
+            pod.scaled_down = pod.index >= replicas;
         }
         let id = workload.id;
         self.take_in(workload)?;
         let message = format!("revision {number} begins with {}", in_words(replicas));
-        self.say(id, News::new("RevisionCreated", message));
+        self.emit(id, EventBuilder::new("RevisionCreated", message));
         self.forget_old_revisions(head);
         Ok(())
     }
@@ -158,7 +159,7 @@ impl State {
         let replicas = serving.begin_with(newest.map_or(0, Workload::wanted));
         self.note_volumes(project_id, &spec)?;
         let message = format!("{by} changed it");
-        self.say(id, News::new("Updated", message));
+        self.emit(id, EventBuilder::new("Updated", message));
         self.begin_revision(id, spec, replicas)?;
         Ok(Subject::Workload(id))
     }
@@ -179,16 +180,16 @@ impl State {
         let after = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
         if let Some(workload) = self.workloads.get_mut(&id) {
             for pod in &mut workload.pods {
-                pod.parked = !wanted.contains(&pod.index);
+                pod.scaled_down = !wanted.contains(&pod.index);
             }
         }
         self.update_wants(id);
-        self.release_those(id, |pod| pod.parked);
+        self.release_those(id, |pod| pod.scaled_down);
         self.count_requested(id);
         self.touch(id);
         if before != after {
             let message = format!("from {before} to {}: {why}", in_words(after));
-            self.say(id, News::new("Scaled", message));
+            self.emit(id, EventBuilder::new("Scaled", message));
         }
         Ok(Subject::Nothing)
     }
@@ -201,7 +202,7 @@ impl State {
         self.release_all(id);
         self.leave_if_over(id);
         let message = format!("revision {number} has served; a newer one answers now");
-        self.say(id, News::new("RevisionRetired", message));
+        self.emit(id, EventBuilder::new("RevisionRetired", message));
         Ok(Subject::Nothing)
     }
 
@@ -212,12 +213,12 @@ impl State {
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.completed_at = Some(now);
             workload.not_before = None;
-            for pod in workload.pods.iter_mut().filter(|pod| !pod.parked) {
+            for pod in workload.pods.iter_mut().filter(|pod| !pod.scaled_down) {
                 pod.ended = Some(Ended::Failed);
                 pod.last_exit = Some(why.to_owned());
             }
         }
-        self.say(id, News::new("Failed", why).warning());
+        self.emit(id, EventBuilder::new("Failed", why).warning());
         self.update_wants(id);
         self.release_all(id);
         self.leave_if_over(id);
@@ -234,8 +235,8 @@ impl State {
             return;
         }
         if let Some(fault) = &fault {
-            let news = News::new(NOT_READY.name, fault.clone()).code(NOT_READY.code);
-            self.say(id, news.warning().pod(number));
+            let event = EventBuilder::new(NOT_READY.name, fault.clone()).code(NOT_READY.code);
+            self.emit(id, event.warning().pod(number));
         }
         self.set_condition(id, number, fault.map(|fault| (NOT_READY, fault)));
     }

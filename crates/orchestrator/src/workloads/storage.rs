@@ -8,8 +8,9 @@ use records::{Change, Desired, PlacementBody, PodRow};
 use units::GPU_MILLIS;
 use uuid::Uuid;
 
+use crate::emit::EventBuilder;
 use crate::reasons::NODE_GONE;
-use crate::state::{News, State};
+use crate::state::State;
 use crate::workloads::restart_policy::BACK_OFF_MS_MAX;
 use crate::{Error, persist};
 
@@ -153,7 +154,10 @@ impl State {
                  it waits for another"
             );
             self.evicted(id, NODE_GONE.code, message.clone());
-            self.say(id, News::new("Evicted", message).warning().pod(number).code(NODE_GONE.code));
+            self.emit(
+                id,
+                EventBuilder::new("Evicted", message).warning().pod(number).code(NODE_GONE.code),
+            );
         }
     }
 }

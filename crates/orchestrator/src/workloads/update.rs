@@ -10,7 +10,8 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::command::Subject;
-use crate::state::{News, State};
+use crate::emit::EventBuilder;
+use crate::state::State;
 use crate::workloads::Workload;
 use crate::{Error, topologies};
 use spec::WorkloadSpec;
@@ -134,7 +135,7 @@ impl State {
         }
         self.note_expiry(id);
         let what: Vec<String> = changed.into_iter().map(|(what, _)| what).collect();
-        self.say(id, News::new("Updated", format!("{by} changed {}", what.join(", "))));
+        self.emit(id, EventBuilder::new("Updated", format!("{by} changed {}", what.join(", "))));
         self.touch(id);
         Ok(Subject::Workload(id))
     }

@@ -10,7 +10,7 @@ use crate::moment::Step;
 
 impl Step {
     /// Dates the state anew; the changes are those that no row of it will make by itself.
-    pub(crate) fn redate(self, snapshot: &mut Snapshot, usage: Option<UsageWindow>) -> Vec<Change> {
+    pub(crate) fn shift(self, snapshot: &mut Snapshot, usage: Option<UsageWindow>) -> Vec<Change> {
         for workload in &mut snapshot.workloads {
             let WorkloadState { phase_since, not_before, completed_at, .. } = &mut workload.state;
             *phase_since = self.since(*phase_since);
@@ -18,7 +18,7 @@ impl Step {
             *completed_at = completed_at.map(|at| self.since(at));
         }
         for pod in &mut snapshot.pods {
-            self.redate_pod(&mut pod.body);
+            self.shift_pod(&mut pod.body);
         }
         let mut changes = Vec::new();
         // What is held is one entry until the step and another from now on: no time is in both, except what
@@ -38,7 +38,7 @@ impl Step {
         changes
     }
 
-    fn redate_pod(self, body: &mut PodBody) {
+    fn shift_pod(self, body: &mut PodBody) {
         let since = [
             &mut body.placed_at_ms,
             &mut body.held_since_ms,

@@ -430,7 +430,7 @@ impl State {
                 Some(Ended::Succeeded) => PodState::Succeeded,
                 Some(Ended::Failed) => PodState::Failed,
                 // A replica that is not wanted has no turn either; that is told by `wanted`.
-                None if !turn && !pod.parked => PodState::Later,
+                None if !turn && !pod.scaled_down => PodState::Later,
                 // Stopped because its workload had ended.
                 None if workload.phase == Phase::Completed => PodState::Succeeded,
                 None if workload.phase == Phase::Failed => PodState::Failed,
@@ -452,7 +452,7 @@ impl State {
             name: pod_name(&workload.spec, pod),
             revision: workload.spec.revision.map(|_| workload.id),
             port: pod.port,
-            wanted: !pod.parked && workload.desired == Desired::Run,
+            wanted: !pod.scaled_down && workload.desired == Desired::Run,
             state,
             node_name: place.map(|place| self.node_name(place.node)),
             gpus: gpus.unwrap_or_default(),
