@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use records::EventRow;
 use uuid::Uuid;
 
 use crate::state::State;
@@ -95,5 +96,39 @@ impl State {
             message,
         };
         self.outbox.events.push((Arc::new(event), project_id));
+    }
+}
+
+pub(crate) fn event_row(event: &Event, project_id: Option<u64>) -> EventRow {
+    EventRow {
+        seq: event.seq,
+        at: event.at,
+        kind: event.kind.clone(),
+        warning: event.warning,
+        project_id,
+        project_name: event.project_name.clone(),
+        workload_id: event.workload_id,
+        workload_name: event.workload_name.clone(),
+        pod_name: event.pod_name.clone(),
+        code: event.code.clone(),
+        message: event.message.clone(),
+    }
+}
+
+/// An event from its row.
+#[must_use]
+pub fn event_from_row(row: EventRow) -> Event {
+    Event {
+        seq: row.seq,
+        at: row.at,
+        kind: row.kind,
+        warning: row.warning,
+        workload_id: row.workload_id,
+        workload_name: row.workload_name,
+        pod_name: row.pod_name,
+        project_id: row.project_id,
+        project_name: row.project_name,
+        code: row.code,
+        message: row.message,
     }
 }

@@ -29,7 +29,6 @@ mod moment;
 mod node;
 mod node_constraints;
 mod org;
-mod persist;
 mod places;
 mod pools;
 mod primary;
@@ -37,7 +36,6 @@ mod reasons;
 mod recover;
 mod shared_map;
 mod state;
-mod tally;
 #[cfg(test)]
 mod texts;
 mod topologies;
@@ -46,14 +44,15 @@ mod view_builder;
 mod workloads;
 
 pub use admission::without_place;
-pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted};
+pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, WorkloadChange};
 pub use decisions::{Culprits, Decision, NEVER};
 pub use deleted::deleted_views;
 pub use documents::{
     CONFIG_MAP_BYTES_MAX, Edit, NAMES, NewId, NewObject, Object, Objects, ObjectsById, SECRETS,
     Scope, VOLUME, VOLUME_ENDING, bytes_of, check_config_map, check_name, texts_of, volume_name,
 };
-pub use effect::{Action, Note, Sealed, Start};
+pub use effect::{Action, Note, Sealed, Start, Tally};
+pub use emit::event_from_row;
 pub use error::Error;
 pub use health::{Trouble, Troubles};
 pub use input::Input;
@@ -62,14 +61,12 @@ pub use moment::{Moment, Settled, Step};
 pub use node::{NodeGpu, NodeSpec};
 pub use node_constraints::node_constraints;
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
-pub use persist::event_from_row;
 pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
 pub use primary::Op;
 pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;
 pub use shared_map::SharedMap;
 pub use state::State;
-pub use tally::Tally;
 pub use topologies::{TOPOLOGY, levels_of, new_topology};
 pub use view_builder::Batch;
-pub use workloads::{PortsWanted, WorkloadChange};
+pub use workloads::PortsWanted;

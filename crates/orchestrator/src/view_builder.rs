@@ -7,19 +7,18 @@ use std::sync::Arc;
 
 use model::{NodeId, QueueId};
 use records::{Change, Desired};
-use units::Instant;
+use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::documents::Objects;
-use crate::effect::{Action, Note, Outbox};
+use crate::effect::{Action, Note, Outbox, Tally};
+use crate::emit::event_row;
 use crate::org::{Department, Project, Unit};
-use crate::persist;
 use crate::pools::Pool;
 use crate::primary::Op;
 use crate::reasons::NOT_STARTED;
 use crate::shared_map::SharedMap;
 use crate::state::{Node, State};
-use crate::tally::Tally;
 use crate::view::{
     Event, NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share,
     Standing, View, WorkloadView,
@@ -86,7 +85,7 @@ impl State {
         let deleted = deleted.map(last_view).collect();
         let mut changes = outbox.changes;
         changes.extend(self.changed_rows(&outbox.workloads));
-        let rows = outbox.events.iter().map(|(event, project)| persist::event_row(event, *project));
+        let rows = outbox.events.iter().map(|(event, project)| event_row(event, *project));
         changes.extend(rows.map(Change::Event));
         let events = outbox.events.into_iter().map(|(event, _)| event).collect();
         let (actions, tally, notes) = (outbox.actions, outbox.tally, outbox.notes);
@@ -375,32 +374,13 @@ impl State {
                 reasons.push(condition.clone());
             }
         }
+        let department = (department_id, self.org.department_name(department_id));
         WorkloadView {
-            id: workload.id,
-            seq: workload.seq,
-            model: workload.model,
-            project_id: workload.project_id,
-            project_name: self.org.project_name(workload.project_id),
-            department_id,
-            department_name: self.org.department_name(department_id),
-            spec: workload.spec.clone(),
-            created_at: workload.created_at,
-            phase: workload.phase,
-            phase_since: workload.phase_since,
-            completed_at: workload.completed_at,
-            deleted_at: None,
             allocated: self.allocated(workload),
-            requested: workload.requested,
-            over_quota: workload.over_quota,
             pods,
-            revisions: workload.revisions.clone(),
             pending: reasons,
-            last_eviction: workload.last_eviction.clone(),
-            restarts: workload.restarts,
-            failure: workload.failure().map(str::to_owned),
             pool: self.pool_in_use(workload),
-            waited_ms: workload.waited_ms,
-            ran_ms: workload.ran_ms,
+            ..without_places(workload, self.org.project_name(workload.project_id), department)
         }
     }
 
@@ -445,28 +425,77 @@ impl State {
         let place = occupancy.current.as_ref().or(occupancy.next.as_ref());
         let gpus = place.map(|p| p.devices.iter().map(|share| (share.gpu, share.millis)).collect());
         PodView {
-            id: pod.id,
-            created_at: workload.pod_since(pod),
-            index: pod.index,
-            generation: pod.generation,
-            name: pod_name(&workload.spec, pod),
             revision: workload.spec.revision.map(|_| workload.id),
             port: pod.port,
             wanted: !pod.scaled_down && workload.desired == Desired::Run,
-            state,
             node_name: place.map(|place| self.node_name(place.node)),
             gpus: gpus.unwrap_or_default(),
-            placed_at: pod.placed_at,
-            held_since: pod.held_since,
-            started_at: pod.started_at,
-            last_exit: pod.last_exit.clone(),
             restart_at,
             condition: pod.condition.clone().filter(|why| {
                 // What kept the machine from starting it is why it waits.
                 let waits = why.code == NOT_STARTED.code && !workload.pending.is_empty();
                 state.is_starting_or_running() || waits
             }),
+            ..pod_without_place(workload, pod, state)
         }
+    }
+}
+
+/// A workload of a project and department, as its record says.
+pub(crate) fn without_places(
+    workload: &Workload,
+    project_name: String,
+    (department_id, department_name): (u64, String),
+) -> WorkloadView {
+    WorkloadView {
+        id: workload.id,
+        seq: workload.seq,
+        model: workload.model,
+        project_id: workload.project_id,
+        project_name,
+        department_id,
+        department_name,
+        spec: workload.spec.clone(),
+        created_at: workload.created_at,
+        phase: workload.phase,
+        phase_since: workload.phase_since,
+        completed_at: workload.completed_at,
+        deleted_at: None,
+        allocated: Resources::ZERO,
+        requested: workload.requested,
+        over_quota: workload.over_quota,
+        pods: Vec::new(),
+        revisions: workload.revisions.clone(),
+        pending: workload.pending.clone(),
+        last_eviction: workload.last_eviction.clone(),
+        restarts: workload.restarts,
+        failure: workload.failure().map(str::to_owned),
+        pool: None,
+        waited_ms: workload.waited_ms,
+        ran_ms: workload.ran_ms,
+    }
+}
+
+/// A pod in this state, as its record says.
+pub(crate) fn pod_without_place(workload: &Workload, pod: &Pod, state: PodState) -> PodView {
+    PodView {
+        id: pod.id,
+        created_at: workload.pod_since(pod),
+        index: pod.index,
+        generation: pod.generation,
+        name: pod_name(&workload.spec, pod),
+        revision: None,
+        port: None,
+        wanted: false,
+        state,
+        node_name: None,
+        gpus: Vec::new(),
+        placed_at: pod.placed_at,
+        held_since: pod.held_since,
+        started_at: pod.started_at,
+        last_exit: pod.last_exit.clone(),
+        restart_at: None,
+        condition: None,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::effect::Outbox;
 use crate::pools::Pool;
 use crate::primary::Primary;
 use crate::view::{Rules, Share};
-use crate::{Error, admission, persist};
+use crate::{Error, admission};
 
 pub(crate) use unit::{Department, Project, Unit};
 use unit::{model_share, together};
@@ -160,12 +160,12 @@ impl Org {
     pub(crate) fn forget_pool(&mut self, id: &str, outbox: &mut Outbox) {
         for project in self.projects.values_mut() {
             if project.unit.shares.remove(id).is_some() {
-                outbox.changes.push(Change::Project(persist::project_row(project, None)));
+                outbox.changes.push(Change::Project(unit::project_row(project, None)));
             }
         }
         for department in self.departments.values_mut() {
             if department.unit.shares.remove(id).is_some() {
-                outbox.changes.push(Change::Department(persist::department_row(department, None)));
+                outbox.changes.push(Change::Department(unit::department_row(department, None)));
             }
         }
     }
@@ -182,7 +182,7 @@ impl OrgMut<'_> {
     ) -> Result<(), Error> {
         for row in departments {
             let queue = self.department_queue(row.id, &row.name)?;
-            self.org.departments.insert(row.id, persist::department_from_row(row, queue)?);
+            self.org.departments.insert(row.id, unit::department_from_row(row, queue)?);
         }
         if !self.org.departments.contains_key(&DEPARTMENT_DEFAULT) {
             let name = DEPARTMENT_DEFAULT_NAME.to_owned();
@@ -193,7 +193,7 @@ impl OrgMut<'_> {
         }
         for row in projects {
             let queue = self.project_queue(row.id, &row.name, row.body.department_id)?;
-            self.org.projects.insert(row.id, persist::project_from_row(row, queue)?);
+            self.org.projects.insert(row.id, unit::project_from_row(row, queue)?);
         }
         self.settle_shares()
     }
@@ -263,7 +263,7 @@ impl OrgMut<'_> {
     }
 
     fn put_department(&mut self, department: Department) {
-        self.outbox.changes.push(Change::Department(persist::department_row(&department, None)));
+        self.outbox.changes.push(Change::Department(unit::department_row(&department, None)));
         self.org.departments.insert(department.unit.id, department);
     }
 
@@ -285,7 +285,7 @@ impl OrgMut<'_> {
         }
         self.remove_queue(queue)?;
         if let Some(department) = self.org.departments.remove(&id) {
-            let row = persist::department_row(&department, Some(self.now));
+            let row = unit::department_row(&department, Some(self.now));
             self.outbox.changes.push(Change::Department(row));
         }
         Ok(())
@@ -312,7 +312,7 @@ impl OrgMut<'_> {
 
     fn put_project(&mut self, project: Project) -> Result<(), Error> {
         let (id, department_id) = (project.unit.id, project.department_id);
-        self.outbox.changes.push(Change::Project(persist::project_row(&project, None)));
+        self.outbox.changes.push(Change::Project(unit::project_row(&project, None)));
         self.outbox.projects.insert(id);
         project.settle(self.cluster, self.pools)?;
         self.org.projects.insert(id, project);
@@ -323,7 +323,7 @@ impl OrgMut<'_> {
     fn remove_project(&mut self, id: u64) -> Result<(), Error> {
         self.remove_queue(self.org.project(id)?.queue)?;
         let Some(project) = self.org.projects.remove(&id) else { return Ok(()) };
-        let row = persist::project_row(&project, Some(self.now));
+        let row = unit::project_row(&project, Some(self.now));
         self.outbox.changes.push(Change::Project(row));
         self.settle_department(project.department_id)
     }

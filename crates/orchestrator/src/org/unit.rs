@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use model::QueueId;
+use records::{DepartmentBody, DepartmentRow, ProjectBody, ProjectRow};
 use units::{Instant, Resources};
 
 use super::internal;
 use crate::Error;
 use crate::command::OrgChange;
-use crate::pools::Pool;
+use crate::pools::{POOL_DEFAULT_ID, Pool};
 use crate::primary::Primary;
 use crate::view::{NodeTypes, Rules, Share};
 use spec::ShareChange;
@@ -189,4 +190,111 @@ pub(super) fn model_share(share: &Share) -> model::Share {
         priority: share.rank.value(),
         ..model::Share::new(quota, limit)
     }
+}
+
+pub(super) fn department_row(
+    Department { unit, .. }: &Department,
+    deleted_at: Option<Instant>,
+) -> DepartmentRow {
+    let (share, pool_shares) = shares_body(&unit.shares);
+    DepartmentRow {
+        id: unit.id,
+        name: unit.name.clone(),
+        body: DepartmentBody {
+            description: unit.description.clone(),
+            created_by: unit.created_by.clone(),
+            created_at_ms: unit.created_at.0,
+            updated_by: unit.updated_by.clone(),
+            updated_at_ms: unit.updated_at.0,
+            share,
+            rules: unit.rules,
+            pool_shares,
+            default_pools: unit.default_pools.clone(),
+            node_types: unit.node_types.clone(),
+        },
+        deleted_at,
+    }
+}
+
+/// A department, with its place in the model.
+pub(super) fn department_from_row(
+    row: &DepartmentRow,
+    queue: model::QueueId,
+) -> Result<Department, Error> {
+    let body = &row.body;
+    let unit = Unit {
+        id: row.id,
+        name: row.name.clone(),
+        description: body.description.clone(),
+        created_by: body.created_by.clone(),
+        created_at: Instant(body.created_at_ms),
+        updated_by: body.updated_by.clone(),
+        updated_at: Instant(body.updated_at_ms),
+        shares: shares_from_body(body.share.as_ref(), &body.pool_shares),
+        rules: body.rules,
+        default_pools: body.default_pools.clone(),
+        node_types: body.node_types.clone(),
+    };
+    Ok(Department { unit, queue })
+}
+
+pub(super) fn project_row(project: &Project, deleted_at: Option<Instant>) -> ProjectRow {
+    let unit = &project.unit;
+    let (share, pool_shares) = shares_body(&unit.shares);
+    ProjectRow {
+        id: unit.id,
+        name: unit.name.clone(),
+        body: ProjectBody {
+            description: unit.description.clone(),
+            created_by: unit.created_by.clone(),
+            created_at_ms: unit.created_at.0,
+            updated_by: Some(unit.updated_by.clone()),
+            updated_at_ms: unit.updated_at.0,
+            department_id: project.department_id,
+            share: share.unwrap_or_default(),
+            rules: unit.rules,
+            pool_shares,
+            default_pools: unit.default_pools.clone(),
+            node_types: unit.node_types.clone(),
+        },
+        deleted_at,
+    }
+}
+
+/// A project without workloads, with its place in the model.
+pub(super) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Result<Project, Error> {
+    let body = &row.body;
+    let unit = Unit {
+        id: row.id,
+        name: row.name.clone(),
+        description: body.description.clone(),
+        created_by: body.created_by.clone(),
+        created_at: Instant(body.created_at_ms),
+        updated_by: body.updated_by.as_ref().unwrap_or(&body.created_by).clone(),
+        updated_at: Instant(body.updated_at_ms),
+        shares: shares_from_body(Some(&body.share), &body.pool_shares),
+        rules: body.rules,
+        default_pools: body.default_pools.clone(),
+        node_types: body.node_types.clone(),
+    };
+    Ok(Project { unit, department_id: body.department_id, queue })
+}
+
+/// Shares by the ids of their pools: that of the pool `default`, and the others.
+fn shares_body(
+    shares: &BTreeMap<String, ShareChange>,
+) -> (Option<ShareChange>, BTreeMap<String, ShareChange>) {
+    let mut all: BTreeMap<_, _> =
+        shares.iter().map(|(pool, share)| (pool.clone(), *share)).collect();
+    (all.remove(POOL_DEFAULT_ID), all)
+}
+
+fn shares_from_body(
+    default: Option<&ShareChange>,
+    others: &BTreeMap<String, ShareChange>,
+) -> BTreeMap<String, ShareChange> {
+    let default = default.map(|body| (POOL_DEFAULT_ID, body));
+    let others = others.iter().map(|(pool, body)| (pool.as_str(), body));
+    let all = default.into_iter().chain(others);
+    all.map(|(pool, body)| (pool.to_owned(), *body)).collect()
 }

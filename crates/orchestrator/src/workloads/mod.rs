@@ -13,7 +13,6 @@ mod reconcile;
 mod record;
 mod restart_policy;
 mod revisions;
-mod runs;
 mod storage;
 mod update;
 
@@ -21,16 +20,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
 use model::{PodId, WorkloadId};
+use spec::{LimitsKept, RunKey};
 use units::Instant;
 use uuid::Uuid;
 
+use ports::Ports;
 pub use ports::PortsWanted;
 #[cfg(test)]
 pub(crate) use reconcile::in_words;
 pub(crate) use reconcile::{LOST, NOT_NOW};
-pub(crate) use record::{Ended, Pod, Workload, model_request, pod_name};
-pub(crate) use runs::Runs;
-pub use update::WorkloadChange;
+pub(crate) use record::{
+    Ended, Pod, Workload, model_request, pod_from_row, pod_name, workload_from_row,
+};
 
 /// A pod: its workload, and its number there.
 pub(crate) type Home = (Uuid, usize);
@@ -204,5 +205,47 @@ impl Workloads {
         let due: Vec<Uuid> =
             self.restarting.extract_if(.., |_, at| *at <= now).map(|(pod, _)| pod).collect();
         due.into_iter().filter_map(|pod| self.home(pod)).collect()
+    }
+}
+
+/// What is known of runs beside the records of their pods. Not stored: it is found again at each start.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    /// Runs that exist and should not. They are being stopped, and their pods start nothing
+    /// before they are gone.
+    orphans: BTreeSet<RunKey>,
+    /// Gangs of which a pod got its place, or its process, in this batch.
+    assembling: BTreeSet<Uuid>,
+    ports: Ports,
+    /// Which limits of a run the engine keeps it to.
+    limits_kept: LimitsKept,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self {
+            orphans: BTreeSet::new(),
+            assembling: BTreeSet::new(),
+            ports: Ports::default(),
+            limits_kept: LimitsKept::ALL,
+        }
+    }
+}
+
+impl Runs {
+    /// How many runs exist that should not.
+    pub(crate) fn orphans(&self) -> usize {
+        self.orphans.len()
+    }
+
+    /// Whether a pod has a run that should not exist.
+    pub(crate) fn has_orphan(&self, pod: Uuid) -> bool {
+        let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
+        self.orphans.range(of_pod).next().is_some()
+    }
+
+    /// When ports are to be searched for again.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.ports.due()
     }
 }

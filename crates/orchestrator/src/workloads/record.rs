@@ -1,13 +1,14 @@
-//! Workloads and their pods as the state keeps them.
+//! Workloads and their pods as the state keeps them, and as they are stored.
 
 use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
-use records::Desired;
+use records::{Desired, PlacementBody, PodBody, PodRow, ReasonBody, WorkloadRow, WorkloadState};
 use spec::{PodSpec, RunKey, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
+use crate::Error;
 use crate::view::{Phase, ReasonView};
 
 /// A workload.
@@ -137,4 +138,156 @@ pub(crate) const fn model_request(spec: &PodSpec) -> model::PodRequest {
         cpu_millis: spec.cpu_millis,
         memory_bytes: spec.memory_bytes,
     }
+}
+
+/// Words for the values of an enum, both ways: adding a value without a word does not compile.
+macro_rules! words {
+    ($of:ident, $to:ident, $from:ident, $what:literal: $($value:ident = $word:literal),+) => {
+        const fn $to(value: $of) -> &'static str {
+            match value {
+                $($of::$value => $word,)+
+            }
+        }
+
+        fn $from(word: &str) -> Result<$of, Error> {
+            match word {
+                $($word => Ok($of::$value),)+
+                _ => Err(Error::Internal {
+                    message: format!(
+                        "the database holds `{word}` as {}, which this program does not know",
+                        $what
+                    ),
+                }),
+            }
+        }
+    };
+}
+
+words!(Phase, phase_word, phase, "phase":
+    Updating = "updating", Pending = "pending", Initializing = "initializing", Running = "running",
+    Degraded = "degraded",
+    Stopping = "stopping", Stopped = "stopped", Resuming = "resuming", Deleting = "deleting",
+    Completed = "completed", Failed = "failed");
+words!(Ended, ended_word, ended, "end of a pod": Succeeded = "succeeded", Failed = "failed");
+
+pub(super) fn workload_row(workload: &Workload) -> WorkloadRow {
+    WorkloadRow {
+        id: workload.id,
+        seq: workload.seq,
+        project_id: workload.project_id,
+        created_at: workload.created_at,
+        spec: workload.spec.clone(),
+        state: workload_state(workload, None),
+    }
+}
+
+pub(super) fn workload_state(workload: &Workload, deleted_at: Option<Instant>) -> WorkloadState {
+    WorkloadState {
+        phase: phase_word(workload.phase).to_owned(),
+        phase_since: workload.phase_since,
+        desired: workload.desired,
+        restarts: workload.restarts,
+        not_before: workload.not_before,
+        completed_at: workload.completed_at,
+        waited_ms: workload.waited_ms,
+        ran_ms: workload.ran_ms,
+        eviction: workload.last_eviction.as_ref().map(|reason| ReasonBody {
+            code: reason.code.clone(),
+            message: reason.message.clone(),
+            at_ms: reason.at.0,
+        }),
+        deleted_at,
+    }
+}
+
+pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
+    let state = row.state;
+    Ok(Workload {
+        id: row.id,
+        seq: row.seq,
+        project_id: row.project_id,
+        spec: row.spec,
+        created_at: row.created_at,
+        model: None,
+        phase: phase(&state.phase)?,
+        phase_since: state.phase_since,
+        desired: state.desired,
+        restarts: state.restarts,
+        not_before: state.not_before,
+        completed_at: state.completed_at,
+        waited_ms: state.waited_ms,
+        ran_ms: state.ran_ms,
+        pending: Vec::new(),
+        last_eviction: state.eviction.map(|reason| ReasonView {
+            code: reason.code,
+            message: reason.message,
+            at: Instant(reason.at_ms),
+        }),
+        over_quota: false,
+        requested: units::Resources::ZERO,
+        pods: Vec::new(),
+        revisions: Vec::new(),
+    })
+}
+
+/// A pod with its places; the model knows nodes by number, the disk by name.
+pub(super) fn pod_row(
+    workload: &Workload,
+    pod: &Pod,
+    occupancy: &model::Occupancy,
+    node_name: impl Fn(model::NodeId) -> String,
+) -> PodRow {
+    let place = |placement: &model::Placement| PlacementBody {
+        node: node_name(placement.node),
+        devices: placement.devices.iter().map(|share| (share.gpu, share.millis)).collect(),
+    };
+    let ms = |at: Option<Instant>| at.map(|at| at.0);
+    PodRow {
+        id: pod.id,
+        workload_id: workload.id,
+        index: pod.index,
+        generation: pod.generation,
+        body: PodBody {
+            current: occupancy.current.as_ref().map(place),
+            releasing: occupancy.releasing,
+            next: occupancy.next.as_ref().map(place),
+            placed_at_ms: ms(pod.placed_at),
+            held_since_ms: ms(pod.held_since),
+            started_at_ms: ms(pod.started_at),
+            resized_at_ms: ms(pod.resized_at),
+            restart_at_ms: ms(pod.restart_at),
+            waits_for_others: pod.waits_for_others,
+            parked: pod.scaled_down,
+            port: pod.port,
+            ended: pod.ended.map(|ended| ended_word(ended).to_owned()),
+            last_exit: pod.last_exit.clone(),
+        },
+    }
+}
+
+/// A pod without its places.
+pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
+    let at = |ms: Option<u64>| ms.map(Instant);
+    let body = &row.body;
+    Ok(Pod {
+        id: row.id,
+        index: row.index,
+        generation: row.generation,
+        model: None,
+        placed_at: at(body.placed_at_ms),
+        held_since: at(body.held_since_ms),
+        started_at: at(body.started_at_ms),
+        resized_at: at(body.resized_at_ms),
+        restart_at: at(body.restart_at_ms),
+        waits_for_others: body.waits_for_others,
+        scaled_down: body.parked,
+        port: body.port,
+        ended: body.ended.as_deref().map(ended).transpose()?,
+        last_exit: body.last_exit.clone(),
+        condition: None,
+        released_at: None,
+        setbacks: 0,
+        failures: 0,
+        written: Some(Box::new(row.clone())),
+    })
 }

@@ -6,10 +6,9 @@ use uuid::Uuid;
 
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
-use crate::persist;
 use crate::state::State;
 use crate::workloads::lifecycle::RUNS_KEPT;
-use crate::workloads::{Ended, Pod, Workload};
+use crate::workloads::{Ended, Pod, Workload, record};
 use spec::{CleanPods, Restart};
 
 /// First delay after a failure; doubles with each.
@@ -201,11 +200,11 @@ impl State {
         self.leave_model(id);
         let Some(mut workload) = self.workloads.remove(id) else { return };
         workload.pending.clear();
-        let state = persist::workload_state(&workload, Some(self.now));
+        let state = record::workload_state(&workload, Some(self.now));
         self.outbox.changes.push(Change::WorkloadState(id, state));
         let (nowhere, nameless) = (model::Occupancy::default(), |_| String::new());
         let pods = workload.pods.iter();
-        let pods = pods.map(|pod| persist::pod_row(&workload, pod, &nowhere, nameless));
+        let pods = pods.map(|pod| record::pod_row(&workload, pod, &nowhere, nameless));
         self.outbox.changes.extend(pods.map(Change::Pod));
         self.outbox.workloads.remove(&id);
         self.runs.ports.forget(id);

@@ -14,13 +14,13 @@ use spec::{Revision, RunKey, RunSpec, WorkloadSpec};
 use units::Resources;
 use uuid::Uuid;
 
+use crate::Error;
 use crate::command::{Subject, Wanted};
 use crate::emit::EventBuilder;
 use crate::reasons::NOT_READY;
 use crate::state::State;
 use crate::view::Phase;
-use crate::workloads::{Ended, Pod, Workload};
-use crate::{Error, persist};
+use crate::workloads::{Ended, Pod, Workload, record};
 
 /// Most revisions of an inference that are remembered; the oldest of those that are over go first.
 const REVISIONS_KEPT: usize = 10;
@@ -317,7 +317,7 @@ impl State {
         let id = workload.id;
         self.add(workload, false)?;
         self.workloads.last_seq += 1;
-        let row = persist::workload_row(&self.workloads[&id]);
+        let row = record::workload_row(&self.workloads[&id]);
         self.outbox.changes.push(Change::Workload(Box::new(row)));
         self.touch(id);
         Ok(())

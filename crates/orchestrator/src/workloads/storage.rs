@@ -8,11 +8,12 @@ use records::{Change, Desired, PlacementBody, PodRow};
 use units::GPU_MILLIS;
 use uuid::Uuid;
 
+use crate::Error;
 use crate::emit::EventBuilder;
 use crate::reasons::NODE_GONE;
 use crate::state::State;
+use crate::workloads::record;
 use crate::workloads::restart_policy::BACK_OFF_MS_MAX;
-use crate::{Error, persist};
 
 fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
     let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
@@ -29,10 +30,10 @@ impl State {
         let mut changes = Vec::new();
         for id in ids {
             let Some(workload) = self.workloads.get(id) else { continue };
-            changes.push(Change::WorkloadState(*id, persist::workload_state(workload, None)));
+            changes.push(Change::WorkloadState(*id, record::workload_state(workload, None)));
             let row = |pod| {
                 let place = self.occupancy(pod);
-                persist::pod_row(workload, pod, &place, |node| self.node_name(node))
+                record::pod_row(workload, pod, &place, |node| self.node_name(node))
             };
             let rows: Vec<_> = workload.pods.iter().map(row).collect();
             let pods = self.workloads.get_mut(id).into_iter().flat_map(|w| &mut w.pods);
@@ -55,13 +56,13 @@ impl State {
         let mut pods = by_workload(pods);
         let mut placed = Vec::new();
         for row in workloads {
-            let (id, mut workload) = (row.id, persist::workload_from_row(row)?);
+            let (id, mut workload) = (row.id, record::workload_from_row(row)?);
             // The clock may have been set back since: no delay is longer than the longest.
             let latest = self.now.plus_ms(BACK_OFF_MS_MAX);
             workload.not_before = workload.not_before.map(|at| at.min(latest));
             let rows = pods.remove(&id).unwrap_or_default();
             for row in &rows {
-                let mut pod = persist::pod_from_row(row)?;
+                let mut pod = record::pod_from_row(row)?;
                 pod.restart_at = pod.restart_at.map(|at| at.min(latest));
                 workload.pods.push(pod);
             }

@@ -2,39 +2,18 @@
 //! recorded about it. What its pods run never changes: an inference gets a new revision
 //! (`revisions`), and everything else is submitted again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use records::{Change, Desired};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::command::Subject;
+use crate::command::{Subject, WorkloadChange};
 use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::Workload;
 use crate::{Error, topologies};
 use spec::WorkloadSpec;
-
-/// What to change of a workload. What is left out keeps the value it has when the change is made,
-/// so that of two changes at once both count.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WorkloadChange {
-    /// Priority and the name it is given by.
-    pub priority: Option<(u32, String)>,
-    /// Whether it may be evicted for others.
-    pub preemptible: Option<bool>,
-    /// How often a failed pod is started again.
-    pub backoff_limit: Option<u32>,
-    /// Milliseconds after its end at which it is deleted.
-    pub delete_after_ms: Option<u64>,
-    /// Whether it is deleted, and not queued again, when it is evicted for others.
-    pub delete_when_preempted: Option<bool>,
-    /// Labels to set, and to take away where there is no value.
-    pub labels: BTreeMap<String, Option<String>>,
-    /// Annotations to set, and to take away where there is no value.
-    pub annotations: BTreeMap<String, Option<String>>,
-}
 
 impl WorkloadChange {
     /// The specification with this change made.
