@@ -3,67 +3,21 @@
 //! how it is found out (`watch`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use model::{NodeId, Placement};
-use sched::Code;
 use serde_json::json;
-use spec::Stranger;
-use units::format_bytes;
 
 use crate::Error;
 use crate::command::Subject;
 use crate::documents::{NewId, NewObject, Object, Scope};
 use crate::emit::EventBuilder;
-use crate::reasons::{GPU_LOST, GPU_TAKEN};
+use crate::reasons::GPU_LOST;
 use crate::state::{Node, State};
+use crate::trouble::{Trouble, Troubles};
 
 /// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
 const FAILURE: &str = "gpu-failure";
-
-/// What is the matter with a GPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
-    /// It does not work, and why.
-    Lost(String),
-    /// Processes of no run hold memory of it, by process id.
-    Taken(BTreeMap<u32, Stranger>),
-}
-
-/// What is the matter with real GPUs, by what the driver calls them.
-pub type Troubles = Arc<BTreeMap<String, Trouble>>;
-
-impl Trouble {
-    /// Its code.
-    #[must_use]
-    pub const fn code(&self) -> Code {
-        match self {
-            Self::Lost(_) => GPU_LOST,
-            Self::Taken(_) => GPU_TAKEN,
-        }
-    }
-
-    const fn is_loss(&self) -> bool {
-        matches!(self, Self::Lost(_))
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lost(why) => write!(f, "lost: {why}"),
-            Self::Taken(strangers) => {
-                let one = |(pid, stranger): (&u32, &Stranger)| {
-                    let Stranger { name, user, memory_bytes } = stranger;
-                    format!("{name} of {user} (process {pid}, {})", format_bytes(*memory_bytes))
-                };
-                let all: Vec<_> = strangers.iter().map(one).collect();
-                write!(f, "used by strangers: {}", all.join(", "))
-            }
-        }
-    }
-}
 
 impl State {
     /// Takes over what is the matter with real GPUs.

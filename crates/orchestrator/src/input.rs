@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::command::Command;
 use crate::decisions::{Culprits, Decision};
-use crate::health::Troubles;
 use crate::limits::IdleSince;
+use crate::trouble::Troubles;
 use crate::workloads::PortsWanted;
 use records::AuditDetail;
 use spec::{LimitsKept, Observation};

@@ -29,7 +29,6 @@ mod moment;
 mod node;
 mod node_constraints;
 mod org;
-mod places;
 mod pools;
 mod primary;
 mod reasons;
@@ -38,7 +37,7 @@ mod shared_map;
 mod state;
 #[cfg(test)]
 mod texts;
-mod topologies;
+mod trouble;
 pub mod view;
 mod view_builder;
 mod workloads;
@@ -54,19 +53,21 @@ pub use documents::{
 pub use effect::{Action, Note, Sealed, Start, Tally};
 pub use emit::event_from_row;
 pub use error::Error;
-pub use health::{Trouble, Troubles};
 pub use input::Input;
 pub use limits::{IdleSince, LOOK_EVERY_MS};
 pub use moment::{Moment, Settled, Step};
 pub use node::{NodeGpu, NodeSpec};
 pub use node_constraints::node_constraints;
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
-pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
+pub use pools::{
+    POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY, check_label, levels_of,
+    new_topology,
+};
 pub use primary::Op;
 pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;
 pub use shared_map::SharedMap;
 pub use state::State;
-pub use topologies::{TOPOLOGY, levels_of, new_topology};
+pub use trouble::{Trouble, Troubles};
 pub use view_builder::Batch;
 pub use workloads::PortsWanted;

@@ -10,7 +10,6 @@ use crate::Error;
 use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
-use crate::health::Troubles;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::moment::{Ids, Moment, Settled};
@@ -18,6 +17,7 @@ use crate::node::NodeSpec;
 use crate::org::Org;
 use crate::primary::Primary;
 use crate::state::{Node, State};
+use crate::trouble::Troubles;
 use crate::workloads::{Runs, Workloads};
 
 /// Refuses nodes on which workloads would lose the places that they hold: they would be stopped,

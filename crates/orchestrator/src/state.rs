@@ -11,7 +11,6 @@ use crate::command::Subject;
 use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
-use crate::health::{Trouble, Troubles};
 use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::limits::{IdleSince, Limits};
@@ -20,6 +19,7 @@ use crate::node::NodeSpec;
 use crate::org::Org;
 use crate::pools::Pool;
 use crate::primary::Primary;
+use crate::trouble::{Trouble, Troubles};
 use crate::workloads::{Pod, Runs, Workloads};
 
 /// A node and its place in the model.

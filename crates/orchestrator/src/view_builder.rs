@@ -311,7 +311,7 @@ impl State {
                 Some(shown) => shown.clone(),
                 None => {
                     let nodes = members.get(pool.id()).cloned().unwrap_or_default();
-                    shared(shown, pool.view(nodes, capacity))
+                    shared(shown, pool_view(pool, nodes, capacity))
                 }
             }
         };
@@ -496,6 +496,21 @@ pub(crate) fn pod_without_place(workload: &Workload, pod: &Pod, state: PodState)
         last_exit: pod.last_exit.clone(),
         restart_at: None,
         condition: None,
+    }
+}
+
+fn pool_view(pool: &Pool, nodes: Vec<String>, capacity: Resources) -> PoolView {
+    let object = &pool.object;
+    PoolView {
+        id: object.id.clone(),
+        name: object.name.clone(),
+        settings: pool.settings.clone(),
+        nodes,
+        capacity,
+        created_at: object.created_at,
+        created_by: object.created_by.clone(),
+        updated_at: object.updated_at,
+        updated_by: object.updated_by.clone(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::command::{Subject, WorkloadChange};
 use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::Workload;
-use crate::{Error, topologies};
+use crate::{Error, pools};
 use spec::WorkloadSpec;
 
 impl WorkloadChange {
@@ -130,7 +130,7 @@ impl State {
         spec::check_backoff_limit(spec.backoff_limit)?;
         let old = &workload.spec.annotations;
         let differs = |key: &&&str| old.get(**key) != spec.annotations.get(**key);
-        if let Some(key) = topologies::ANNOTATIONS.iter().find(differs) {
+        if let Some(key) = pools::ANNOTATIONS.iter().find(differs) {
             return Err(Error::conflict(format!(
                 "annotation `{key}` of workload `{name}` cannot change while it exists: it decides \
                  where its pods go. Delete `{name}` and submit it again with another value"
