@@ -191,6 +191,38 @@ impl State {
     }
 }
 
+/// Workloads that delete themselves. When one has ended is stored, so a restart forgets nothing.
+impl State {
+    /// Deletes what has ended for as long as it was to be kept.
+    pub(crate) fn expire_due(&mut self) {
+        while let Some(&(at, id)) = self.limits.expiring.first().filter(|(at, _)| *at <= self.now) {
+            self.limits.expiring.remove(&(at, id));
+            let after = self.workloads.get(&id).and_then(|workload| workload.spec.delete_after_ms);
+            let seconds = units::format_millis(after.unwrap_or_default());
+            self.delete_itself(
+                id,
+                format!("ended {seconds} s ago, which is as long as it is kept"),
+            );
+        }
+    }
+
+    /// Deletes a workload that goes when it is evicted, and is.
+    pub(crate) fn delete_preempted(&mut self, id: Uuid) {
+        self.delete_itself(id, "evicted for others, and not to be queued again".to_owned());
+    }
+
+    fn delete_itself(&mut self, id: Uuid, why: String) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        if workload.desired == Desired::Delete {
+            return;
+        }
+        self.set_desired(id, Desired::Delete);
+        self.emit(id, EventBuilder::new("Deleting", why));
+        self.release_all(id);
+        self.finish_deletion(id);
+    }
+}
+
 fn seconds(ms: u64) -> String {
     format!("{} s", units::format_millis(ms))
 }

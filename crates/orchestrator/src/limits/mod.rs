@@ -2,13 +2,14 @@
 //! after their end. Owns: these times, and which workloads were warned.
 
 mod enforce;
-mod ttl;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use units::Instant;
 use uuid::Uuid;
+
+use crate::workloads::Workload;
 
 /// How often it is measured what workloads use.
 pub const LOOK_EVERY_MS: u64 = 15_000;
@@ -54,11 +55,28 @@ impl Limits {
         &self.idle
     }
 
+    /// Notes when a workload that has ended is to be deleted, if it is.
+    pub(crate) fn note_expiry(&mut self, workload: &Workload) {
+        self.expiring.extend(expiry(workload));
+    }
+
+    /// That time is about to change.
+    pub(crate) fn forget_expiry(&mut self, workload: &Workload) {
+        if let Some(expiry) = expiry(workload) {
+            self.expiring.remove(&expiry);
+        }
+    }
+
     /// When there is something to do.
     pub(crate) fn due(&self) -> Option<Instant> {
         let planned = self.planned.order.first().map(|(at, _)| *at);
         planned.into_iter().chain(self.expiring.first().map(|(at, _)| *at)).min()
     }
+}
+
+fn expiry(workload: &Workload) -> Option<(Instant, Uuid)> {
+    let (ended_at, after_ms) = (workload.completed_at?, workload.spec.delete_after_ms?);
+    Some((Instant(ended_at.0.saturating_add(after_ms)), workload.id))
 }
 
 /// When limits have something to do, by workload. It is kept from one batch to the next: few

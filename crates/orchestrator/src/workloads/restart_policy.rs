@@ -146,7 +146,7 @@ impl State {
         }
         self.update_wants(id);
         self.leave_if_over(id);
-        self.note_expiry(id);
+        self.limits.note_expiry(&self.workloads[&id]);
     }
 
     /// Takes a workload that is over out of the scheduler's sight, once nothing of it runs.

@@ -67,7 +67,7 @@ impl State {
                 workload.pods.push(pod);
             }
             self.add(workload, rows.iter().any(|row| row.body.current.is_some()))?;
-            self.note_expiry(id);
+            self.limits.note_expiry(&self.workloads[&id]);
             placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));
         }
         Ok(placed)

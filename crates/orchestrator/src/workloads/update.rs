@@ -100,7 +100,7 @@ impl State {
         }
         self.may_change(workload, &spec, &changed)?;
         let model = workload.model;
-        self.forget_expiry(id);
+        self.limits.forget_expiry(&self.workloads[&id]);
         if let Some(model) = model {
             self.cluster.set_precedence(model, spec.priority, spec.preemptible);
             if self.decisions.take_back(id) {
@@ -112,7 +112,7 @@ impl State {
             let body = workload.spec.clone();
             self.outbox.changes.push(Change::WorkloadSpec(id, body));
         }
-        self.note_expiry(id);
+        self.limits.note_expiry(&self.workloads[&id]);
         let what: Vec<String> = changed.into_iter().map(|(what, _)| what).collect();
         self.emit(id, EventBuilder::new("Updated", format!("{by} changed {}", what.join(", "))));
         self.touch(id);
