@@ -8,7 +8,9 @@ pub use spec::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::{SharedMap, Trouble};
+use crate::SharedMap;
+use crate::documents::Objects;
+use crate::trouble::Trouble;
 
 /// The whole visible state at one moment.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +29,7 @@ pub struct View {
     /// and their own: every request to one is by these.
     pub by_name: SharedMap<(String, String), Uuid>,
     /// What the scheduler does not need: users, rules, assets, ….
-    pub objects: crate::Objects,
+    pub objects: Objects,
     /// Nodes in their order.
     pub nodes: Vec<Arc<NodeView>>,
     /// Node pools, `default` first, then in order of creation.
