@@ -23,7 +23,7 @@ const MAY_USE: [(&str, &[&str]); 33] = [
     ("records", &["units", "spec"]),
     ("sched", &["units", "model"]),
     ("gpu", &["units"]),
-    ("store", &["units", "records", "skip"]),
+    ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
     ("engine-local", &["units", "model", "gpu", "engine"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
