@@ -7,8 +7,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::silence::Silence;
-use crate::{Bucket, Login};
+use crate::silence::Silence;
+use engine::{Bucket, Login};
 
 /// Objects in a page of a list.
 const PAGE: usize = 2;

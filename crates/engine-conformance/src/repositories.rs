@@ -1,7 +1,7 @@
 //! What an engine promises of copies of Git repositories.
 
-use super::{ALL, Fixture, GitServer, LONG_MS, Stage, TERM};
-use crate::{Exit, Login, Mount, MountSource, Repository, RunSpec, RunState};
+use crate::{ALL, Fixture, GitServer, LONG_MS, Stage, TERM};
+use engine::{Exit, Login, Mount, MountSource, Repository, RunSpec, RunState};
 
 const HUSH: &str = "hush-81c2";
 

@@ -2,8 +2,8 @@
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::{ALL, Fixture, LONG_MS, Stage, pid_in};
-use crate::{Error, ExecSpec, Exit, Input, Output, RunKey, RunSpec, Session, TerminalSize};
+use crate::{ALL, Fixture, LONG_MS, Stage, pid_in};
+use engine::{Error, ExecSpec, Exit, Input, Output, RunKey, RunSpec, Session, TerminalSize};
 
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 

@@ -7,10 +7,10 @@ mod submit;
 
 use client::Since;
 
-use super::args::login::Way;
-use super::args::own::{Auth, Kubeconfig, Report};
-use super::args::{self, Command, v1, v2};
-use super::intent::{
+use crate::args::login::Way;
+use crate::args::own::{Auth, Kubeconfig, Report};
+use crate::args::{self, Command, v1, v2};
+use crate::intent::{
     Alone, Change, Describe, Dialect, Distributed, Framework, How, Intent, ListObjects,
     ListWorkloads, Login, Metrics, Noun, Objects, Only, Page, Parts, Section, Shown, Submit,
     Target, Tie, Verb, Wait,
@@ -20,7 +20,7 @@ use cli_kit::settings::TableStyle;
 /// Events shown when nothing else is asked.
 const EVENTS_MAX: usize = 50;
 /// The words that may stand for "a job" before a name.
-pub(crate) const KIND_WORDS: [&str; 4] = ["job", "jobs", "workload", "workloads"];
+pub const KIND_WORDS: [&str; 4] = ["job", "jobs", "workload", "workloads"];
 
 /// What a command means.
 ///

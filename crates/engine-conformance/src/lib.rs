@@ -5,7 +5,7 @@
 //! the test runner's patience bounds them.
 //!
 //! An engine's integration test is one line:
-//! `engine::conformance_suite!(MyFixture::new());` in a crate with tokio as a dependency.
+//! `engine_conformance::conformance_suite!(MyFixture::new());` in a crate with tokio as a dependency.
 
 mod buckets;
 mod git_server;
@@ -29,7 +29,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::{Container, Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
+use engine::{Container, Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
 
 /// A run of a pod that nobody knows yet, which asks for nothing in particular.
 #[must_use]
@@ -131,7 +131,7 @@ macro_rules! conformance_suite {
             #[tokio::test]
             async fn $name() {
                 let mut fixture = $fixture;
-                $crate::conformance::$name(&mut fixture).await;
+                $crate::$name(&mut fixture).await;
             }
         )+
     };
@@ -516,7 +516,7 @@ pub async fn removes_ended_runs_only(fixture: &mut dyn Fixture) {
     let key = stage.start(fixture.script("exec sleep 600")).await;
     stage.running(key).await;
     let refused = stage.engine.remove(key).await;
-    assert!(matches!(refused, Err(crate::Error::StillRunning(_))), "{refused:?}");
+    assert!(matches!(refused, Err(engine::Error::StillRunning(_))), "{refused:?}");
     stage.stop(key, LONG_MS).await;
     assert_eq!(stage.exit(key).await, Exit::Signal(TERM));
     for _ in 0..2 {
@@ -524,7 +524,7 @@ pub async fn removes_ended_runs_only(fixture: &mut dyn Fixture) {
     }
     assert!(stage.listed(key).await.is_empty());
     let logs = stage.engine.logs(key, ALL).await;
-    assert!(matches!(logs, Err(crate::Error::NoSuchRun(_))));
+    assert!(matches!(logs, Err(engine::Error::NoSuchRun(_))));
     drop(stage);
     fixture.reopen().await;
     assert!(Stage::new(fixture).listed(key).await.is_empty());
@@ -538,7 +538,7 @@ pub async fn forgives_unknown_runs(fixture: &mut dyn Fixture) {
     stage.stop(key, 1).await;
     stage.engine.remove(key).await.expect("an unknown run is removed");
     stage.engine.forget_pod(key.pod).await.expect("an unknown pod is forgotten");
-    assert!(matches!(stage.engine.logs(key, ALL).await, Err(crate::Error::NoSuchRun(_))));
+    assert!(matches!(stage.engine.logs(key, ALL).await, Err(engine::Error::NoSuchRun(_))));
     assert!(stage.listed(key).await.is_empty());
 }
 
@@ -576,7 +576,7 @@ pub async fn refuses_what_it_cannot_run(fixture: &mut dyn Fixture) {
     spec.command = Some(vec![String::new()]);
     spec.args.clear();
     let key = spec.key;
-    assert!(matches!(stage.engine.check(&spec), Err(crate::Error::Invalid(_))));
-    assert!(matches!(stage.engine.start(spec).await, Err(crate::Error::Invalid(_))));
+    assert!(matches!(stage.engine.check(&spec), Err(engine::Error::Invalid(_))));
+    assert!(matches!(stage.engine.start(spec).await, Err(engine::Error::Invalid(_))));
     assert!(stage.listed(key).await.is_empty());
 }

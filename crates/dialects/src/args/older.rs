@@ -7,7 +7,7 @@ use super::{Command, v2};
 
 /// A spelling that is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Older {
+pub struct Older {
     verb: &'static str,
     now: &'static str,
     /// Whether it is the usual one in the second dialect.
@@ -17,7 +17,7 @@ pub(crate) struct Older {
 impl Older {
     /// What is said to whoever has chosen the first dialect, or has not.
     #[must_use]
-    pub(crate) fn line(self, v1: bool) -> Option<String> {
+    pub fn line(self, v1: bool) -> Option<String> {
         let Self { verb, now, only_v1 } = self;
         let line =
             || format!("Command \"{verb}\" is deprecated, Please use: 'runai {now}' instead");

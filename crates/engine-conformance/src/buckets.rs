@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{ALL, Fixture, LONG_MS, S3Server, Stage, TERM};
-use crate::{Bucket, Exit, Mount, MountSource, RunSpec, RunState};
+use crate::{ALL, Fixture, LONG_MS, S3Server, Stage, TERM};
+use engine::{Bucket, Exit, Mount, MountSource, RunSpec, RunState};
 
 const HUSH: &str = "hush-93d7";
 

@@ -3,7 +3,7 @@
 
 mod submit;
 
-pub(crate) use submit::{
+pub use submit::{
     Access, Around, DataSource, Deed, Distributed, Effect, Gpu, Inherits, Kind, Manifest, Master,
     Name, Place, Runs, SecretFiles, Spec, Submit, Toleration, Update, Variable,
 };
@@ -11,12 +11,12 @@ pub(crate) use submit::{
 use std::path::PathBuf;
 
 use cli_kit::complete::Shell;
-pub(crate) use cli_kit::output::{How, Shown};
+pub use cli_kit::output::{How, Shown};
 use cli_kit::settings::TableStyle;
 
 /// Which of the two languages was spoken; decides messages, never effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub enum Dialect {
     /// `runai submit`.
     V1,
     /// `runai training submit`.
@@ -25,7 +25,7 @@ pub(crate) enum Dialect {
 
 /// What a command calls the workloads it is about; it sees no others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Noun {
+pub enum Noun {
     /// Any, in the first dialect.
     #[default]
     Job,
@@ -48,7 +48,7 @@ pub(crate) enum Noun {
 impl Noun {
     /// How it was said.
     #[must_use]
-    pub(crate) const fn dialect(self) -> Dialect {
+    pub const fn dialect(self) -> Dialect {
         match self {
             Self::Job => Dialect::V1,
             _ => Dialect::V2,
@@ -57,7 +57,7 @@ impl Noun {
 
     /// The word for one of them.
     #[must_use]
-    pub(crate) const fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Job => "job",
             Self::Workload => "workload",
@@ -73,7 +73,7 @@ impl Noun {
 
 /// By whose rules the pods of a training work together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Framework {
+pub enum Framework {
     /// A launcher starts ranks in the workers.
     Mpi,
     /// PyTorch.
@@ -100,7 +100,7 @@ impl Framework {
 
 /// How to log in. What is not given is asked for.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Login {
+pub enum Login {
     /// In a browser on this machine.
     Browser,
     /// In one elsewhere.
@@ -125,7 +125,7 @@ pub(crate) enum Login {
 
 impl Login {
     /// As it is shown and kept.
-    pub(crate) const fn word(&self) -> &'static str {
+    pub const fn word(&self) -> &'static str {
         match self {
             Self::Browser => "browser",
             Self::RemoteBrowser => "remote-browser",
@@ -143,7 +143,7 @@ impl std::fmt::Debug for Login {
 
 /// One command.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Intent {
+pub enum Intent {
     /// Submit a workload.
     Submit(Box<Submit>),
     /// Submit what a manifest describes.
@@ -264,7 +264,7 @@ pub(crate) enum Intent {
 
 /// What is done whatever the settings are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Alone {
+pub enum Alone {
     /// Tell what somebody who helps has to know, or write it to a file.
     Diagnose {
         /// How it is told.
@@ -289,49 +289,49 @@ pub(crate) enum Alone {
 }
 
 /// How many seconds a pod is waited for that is to be attached to.
-pub(crate) const ATTACH_WAIT_S: u64 = 30;
+pub const ATTACH_WAIT_S: u64 = 30;
 
 /// How a process there is tied to this program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Tie {
+pub struct Tie {
     /// It is handed what is typed here.
-    pub(crate) stdin: bool,
+    pub stdin: bool,
     /// It has a terminal, which this one is.
-    pub(crate) tty: bool,
+    pub tty: bool,
 }
 
 impl Tie {
     /// Both.
-    pub(crate) const FULL: Self = Self { stdin: true, tty: true };
+    pub const FULL: Self = Self { stdin: true, tty: true };
 }
 
 /// A workload by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
+pub struct Target {
     /// What it is.
-    pub(crate) noun: Noun,
+    pub noun: Noun,
     /// Name.
-    pub(crate) name: String,
+    pub name: String,
     /// One of its pods.
-    pub(crate) pod: Option<String>,
+    pub pod: Option<String>,
 }
 
 /// Workloads to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wait {
+pub struct Wait {
     /// What they are.
-    pub(crate) noun: Noun,
+    pub noun: Noun,
     /// Which.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
     /// Until what.
-    pub(crate) until: Until,
+    pub until: Until,
     /// At most so long, in seconds.
-    pub(crate) timeout_s: Option<u64>,
+    pub timeout_s: Option<u64>,
 }
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Until {
+pub enum Until {
     /// It runs, or has ended well.
     Running,
     /// It has ended.
@@ -343,55 +343,55 @@ pub(crate) enum Until {
 
 /// Workloads to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ListWorkloads {
+pub struct ListWorkloads {
     /// Of all projects.
-    pub(crate) all_projects: bool,
+    pub all_projects: bool,
     /// Which.
-    pub(crate) noun: Noun,
+    pub noun: Noun,
     /// Which of them.
-    pub(crate) only: Only,
+    pub only: Only,
     /// Which rows.
-    pub(crate) page: Page,
+    pub page: Page,
     /// The table this list is printed as unless the settings say otherwise.
-    pub(crate) table: Option<TableStyle>,
+    pub table: Option<TableStyle>,
     /// How to print.
-    pub(crate) how: How,
+    pub how: How,
 }
 
 impl ListWorkloads {
     /// Whether rows are chosen or ordered by what the server does not know: then all are read.
-    pub(crate) const fn needs_all(&self) -> bool {
+    pub const fn needs_all(&self) -> bool {
         self.how.sort.is_some() || !self.only.statuses.is_empty()
     }
 }
 
 /// Which workloads of a noun are meant. What is empty leaves all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Only {
+pub struct Only {
     /// Phases.
-    pub(crate) phases: Vec<String>,
+    pub phases: Vec<String>,
     /// Statuses as the first dialect shows them, of which the server knows only the phases.
-    pub(crate) statuses: Vec<String>,
+    pub statuses: Vec<String>,
     /// Nodes on which they have a pod.
-    pub(crate) nodes: Vec<String>,
+    pub nodes: Vec<String>,
     /// Who submitted them.
-    pub(crate) users: Vec<String>,
+    pub users: Vec<String>,
     /// Labels with their values; they have all of them.
-    pub(crate) labels: Vec<(String, String)>,
+    pub labels: Vec<(String, String)>,
 }
 
 /// Which rows of a list are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Page {
+pub struct Page {
     /// Rows to skip.
-    pub(crate) offset: usize,
+    pub offset: usize,
     /// Rows to print at most.
-    pub(crate) limit: Option<usize>,
+    pub limit: Option<usize>,
 }
 
 impl Page {
     /// What is on it, and how many come after.
-    pub(crate) fn of<T>(self, all: Vec<T>) -> (Vec<T>, usize) {
+    pub fn of<T>(self, all: Vec<T>) -> (Vec<T>, usize) {
         let total = all.len();
         let limit = self.limit.unwrap_or(usize::MAX);
         let page: Vec<T> = all.into_iter().skip(self.offset).take(limit).collect();
@@ -402,7 +402,7 @@ impl Page {
 
 /// What a server keeps beside workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Objects {
+pub enum Objects {
     /// Values that workloads begin with.
     Template,
     /// What runs.
@@ -427,59 +427,59 @@ pub(crate) enum Objects {
 
 /// Objects to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ListObjects {
+pub struct ListObjects {
     /// Which.
-    pub(crate) of: Objects,
+    pub of: Objects,
     /// How it was said.
-    pub(crate) dialect: Dialect,
+    pub dialect: Dialect,
     /// Not only what the project can use.
-    pub(crate) all_projects: bool,
+    pub all_projects: bool,
     /// Which rows.
-    pub(crate) page: Page,
+    pub page: Page,
     /// How to print.
-    pub(crate) how: How,
+    pub how: How,
 }
 
 /// A workload whose measurements are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Metrics {
+pub struct Metrics {
     /// Which.
-    pub(crate) of: Target,
+    pub of: Target,
     /// Of how many seconds until now.
-    pub(crate) since_s: u64,
+    pub since_s: u64,
     /// How many moments.
-    pub(crate) samples: u32,
+    pub samples: u32,
     /// How to print.
-    pub(crate) how: How,
+    pub how: How,
 }
 
 /// A workload to describe.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Describe {
+pub struct Describe {
     /// Which.
-    pub(crate) of: Target,
+    pub of: Target,
     /// How to print.
-    pub(crate) how: How,
+    pub how: How,
     /// Most events.
-    pub(crate) events_max: usize,
+    pub events_max: usize,
     /// Which parts of it.
-    pub(crate) parts: Parts,
+    pub parts: Parts,
 }
 
 /// Which parts of a description are shown, and how much of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Parts {
+pub struct Parts {
     /// Those that are not.
-    pub(crate) left_out: Vec<Section>,
+    pub left_out: Vec<Section>,
     /// Most pods; none = all.
-    pub(crate) pods_max: Option<usize>,
+    pub pods_max: Option<usize>,
     /// Whether the last event comes first.
-    pub(crate) newest_first: bool,
+    pub newest_first: bool,
 }
 
 /// A part of a description that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Section {
+pub enum Section {
     /// What it is, and why it waits.
     General,
     /// What it asks for and holds.
@@ -498,7 +498,7 @@ pub(crate) enum Section {
 
 /// What to do to existing workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub enum Verb {
     /// Delete.
     Delete,
     /// Suspend.
@@ -509,13 +509,13 @@ pub(crate) enum Verb {
 
 /// Existing workloads to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub struct Change {
     /// What to do.
-    pub(crate) verb: Verb,
+    pub verb: Verb,
     /// With what.
-    pub(crate) noun: Noun,
+    pub noun: Noun,
     /// Which; none means all of the project.
-    pub(crate) names: Option<Vec<String>>,
+    pub names: Option<Vec<String>>,
     /// Whether it is done without a question.
-    pub(crate) yes: bool,
+    pub yes: bool,
 }

@@ -101,7 +101,7 @@ pub(crate) struct Slots {
 /// What becomes of pods when the workload has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
-pub(crate) enum CleanPodPolicy {
+pub enum CleanPodPolicy {
     /// Those that run are stopped.
     Running,
     /// They are stopped and their output is deleted.

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use api_types::{CreationRequest, WorkloadType};
 use cli_kit::exit::Error;
 
-use super::intent::{Inherits, Intent, Kind, Name, Submit};
 use super::{args, meaning, request};
+use crate::intent::{Inherits, Intent, Kind, Name, Submit};
 
 /// What was asked for.
 #[derive(Debug)]

@@ -2,15 +2,15 @@
 
 use api_types as wire;
 
-use super::args::v2;
-use super::intent::{
+use crate::args::v2;
+use crate::intent::{
     Distributed, Effect, Framework, Gpu, Kind, Master, Place, Runs, SecretFiles, Spec, Submit,
     Toleration, Update, Variable,
 };
 
 /// What a submission asks for in a project of which only the number is known. What it inherits has
 /// no name here.
-pub(super) fn creation(submit: &Submit, name: &str, project_id: String) -> wire::CreationRequest {
+pub fn creation(submit: &Submit, name: &str, project_id: String) -> wire::CreationRequest {
     let mut request = wire::CreationRequest {
         name: name.to_owned(),
         project_id,
@@ -42,7 +42,7 @@ pub(super) fn creation(submit: &Submit, name: &str, project_id: String) -> wire:
 }
 
 /// What becomes different of a workload.
-pub(super) fn change(update: &Update) -> wire::InferenceUpdateRequest {
+pub fn change(update: &Update) -> wire::InferenceUpdateRequest {
     let Update { of: _, spec: set, serving, labels_gone, annotations_gone } = update;
     let mut asked = spec(set);
     serves(serving, &mut asked);

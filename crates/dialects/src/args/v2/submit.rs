@@ -179,7 +179,7 @@ pub(crate) enum GpuRequestType {
 /// What happens when the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
-pub(crate) enum RestartPolicy {
+pub enum RestartPolicy {
     /// It is started again, however it ended.
     #[value(alias = "always")]
     Always,

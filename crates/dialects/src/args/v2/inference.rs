@@ -40,7 +40,7 @@ pub(crate) struct Update {
 /// Where an inference serves, and with how many replicas.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Serving")]
-pub(crate) struct Serving {
+pub struct Serving {
     /// Port it serves at: PORT, or container=PORT with a comma and any of protocol=http,
     /// authorization-type=TYPE (public opens it to everyone), authorized-users=A:B,
     /// cluster-local-access-only

@@ -19,8 +19,8 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates as Known;
 
-use super::complete::{pools, projects, workloads};
-use super::intent::{Toleration, Until};
+use crate::complete::{pools, projects, workloads};
+use crate::intent::{Toleration, Until};
 use cli_kit::number::whole;
 use typed::Typed;
 use values::{LabelValues, port_pair};
@@ -41,46 +41,46 @@ pub(crate) struct Cli {
 /// Flags every command takes.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
-pub(crate) struct Global {
+pub struct Global {
     /// Project to work in, in place of the default one
     #[arg(short, long, global = true, value_name = "NAME", add = Known::new(projects))]
-    pub(crate) project: Option<String>,
+    pub project: Option<String>,
     /// Folder of the local files [default: ~/.runai]
     #[arg(long, global = true, value_name = "DIR")]
     #[arg(env = "RUNAI_CLI_CONFIG_PATH", hide_env_values = true)]
-    pub(crate) config_path: Option<PathBuf>,
+    pub config_path: Option<PathBuf>,
     /// Name of the settings file in that folder [default: config.json]
     #[arg(long, global = true, value_name = "NAME")]
     #[arg(env = "RUNAI_CLI_CONFIG_FILE", hide_env_values = true)]
-    pub(crate) config_file: Option<String>,
+    pub config_file: Option<String>,
     /// Log requests and their results to standard error
     #[arg(short, long, global = true)]
-    pub(crate) debug: bool,
+    pub debug: bool,
     /// The same
     #[arg(long, global = true, hide = true)]
-    pub(crate) verbose: bool,
+    pub verbose: bool,
     /// Print what was asked for and errors, no hints and notes
     #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
+    pub quiet: bool,
     /// When states have colors: at a terminal (auto), always or never
     #[arg(long, alias = "colour", global = true, value_enum, value_name = "WHEN")]
     #[arg(default_value_t, hide_possible_values = true, hide_default_value = true)]
-    pub(crate) color: Color,
+    pub color: Color,
     /// Older spelling: debug or error; others have no effect
     #[arg(long, global = true, hide = true, value_name = "LEVEL")]
-    pub(crate) loglevel: Option<String>,
+    pub loglevel: Option<String>,
 }
 
 impl Global {
     /// Whether requests are told.
     #[must_use]
-    pub(crate) fn tells_requests(&self) -> bool {
+    pub fn tells_requests(&self) -> bool {
         self.debug || self.verbose || self.loglevel.as_deref() == Some("debug")
     }
 
     /// Whether hints and notes are not.
     #[must_use]
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         self.quiet || self.loglevel.as_deref() == Some("error")
     }
 }
