@@ -109,8 +109,8 @@ pub enum Error {
     },
     /// A newer program wrote the database.
     #[error(
-        "database {database} has schema version {found}, this program knows versions up to {known}; \
-         start the newer version of elastane that wrote it, or choose another --state-dir"
+        "database {database} has schema version {found}, this program knows versions up to {known}; it \
+         was left as it is. Start {program}, or choose another --state-dir"
     )]
     Newer {
         /// Which.
@@ -119,6 +119,25 @@ pub enum Error {
         found: i64,
         /// Newest version this program knows.
         known: i64,
+        /// Which program knows it.
+        program: String,
+    },
+    /// A newer program wrote something in the database.
+    #[error(
+        "database {database}: the {what} has document version {found}, this program knows versions up \
+         to {known}; the database was left as it is. Start {program}, or choose another --state-dir"
+    )]
+    NewerDocument {
+        /// Which.
+        database: String,
+        /// What is newer.
+        what: String,
+        /// Its version.
+        found: u32,
+        /// Newest version this program knows.
+        known: u32,
+        /// Which program knows it.
+        program: String,
     },
     /// No space for the transaction; nothing of it was written.
     #[error(

@@ -9,6 +9,8 @@ pub(crate) enum Fault {
     Sql(&'static str, sqlx::Error),
     /// A value is not what its column should hold.
     Value { row: String, value: String },
+    /// A document is of a version that this program does not know.
+    Newer { what: String, found: u32, known: u32, program: String },
     /// Another server has the database.
     InUse { holder: String },
     /// Another server has written since the state was read.
@@ -25,6 +27,9 @@ impl Fault {
         match self {
             Self::Sql(what, source) => Error::from_sqlx(&database, what, source),
             Self::Value { row, value } => Error::Row { row, value },
+            Self::Newer { what, found, known, program } => {
+                Error::NewerDocument { database, what, found, known, program }
+            }
             Self::InUse { holder } => Error::InUse { database, holder },
             Self::Overtaken => Error::Overtaken { database },
         }
@@ -36,7 +41,7 @@ impl Fault {
         match self {
             Self::Sql(_, cause) => is_broken(cause),
             Self::InUse { .. } => true,
-            Self::Value { .. } | Self::Overtaken => false,
+            Self::Value { .. } | Self::Newer { .. } | Self::Overtaken => false,
         }
     }
 

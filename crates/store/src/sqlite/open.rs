@@ -12,8 +12,8 @@ use sqlx::{ConnectOptions, Connection, SqlitePool};
 
 use crate::Error;
 use crate::connection::Connection as AnyConnection;
-use crate::read;
 use crate::schema::{self, Dialect};
+use crate::{read, release};
 
 /// Up to this size the whole file is checked at every start (about 1 ms per MiB); a larger one is
 /// found out when the damaged page is read, which `load` does for everything but history.
@@ -65,6 +65,8 @@ pub(super) async fn prepare(path: &Path) -> Result<SqliteConnection, Error> {
     }
     let mut writer = writer(path).await?;
     migrate(path, &mut writer, schema::NEWEST).await?;
+    let noted = release::note(&mut AnyConnection::Sqlite(&mut writer)).await;
+    noted.map_err(|fault| fault.named(&name(path)))?;
     Ok(writer)
 }
 
@@ -225,7 +227,10 @@ async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
     match found {
         None => return Err(damaged("it is not a database of elastane")),
         Some(found) if found > known => {
-            return Err(Error::Newer { database: name(path), found, known });
+            let noted = release::read(&mut AnyConnection::Sqlite(&mut reader)).await;
+            let noted = noted.map_err(|fault| fault.named(&name(path)))?;
+            let (database, program) = (name(path), release::name(noted.as_deref()));
+            return Err(Error::Newer { database, found, known, program });
         }
         Some(_) => {}
     }
