@@ -59,7 +59,8 @@ impl State {
                 |w| format!("{}/{}", project(&w.project_id), w.spec.name),
             )
         };
-        let pool = |id: &str| self.pool(id).map_or_else(|_| id.to_owned(), |p| p.name().to_owned());
+        let pool =
+            |id: &str| self.pools.get(id).map_or_else(|_| id.to_owned(), |p| p.name().to_owned());
         let object = |kind: &'static str, id: &str| {
             self.documents.get(kind, id).map_or_else(|| id.to_owned(), |o| o.name.clone())
         };

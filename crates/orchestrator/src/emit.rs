@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::NodeId;
 use records::EventRow;
 use uuid::Uuid;
 
@@ -48,13 +49,32 @@ struct About {
 }
 
 impl State {
+    /// Name of a node.
+    pub(crate) fn node_name(&self, id: NodeId) -> String {
+        self.nodes.get(&id).map(|node| node.spec.name.clone()).unwrap_or_default()
+    }
+
+    /// A placement in words: `node-1, GPUs 0 and 1` or `node-1, 0.5 of GPU 0`.
+    pub(crate) fn place_in_words(&self, place: &model::Placement) -> String {
+        let node = self.node_name(place.node);
+        let shares: Vec<_> = place
+            .devices
+            .iter()
+            .map(|share| match share.millis {
+                units::GPU_MILLIS => format!("GPU {}", share.gpu),
+                millis => format!("{} of GPU {}", units::format_millis(millis), share.gpu),
+            })
+            .collect();
+        if shares.is_empty() { node } else { format!("{node}, {}", shares.join(" and ")) }
+    }
+
     /// Records an event about a workload.
     pub(crate) fn emit(&mut self, id: Uuid, event: EventBuilder) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let project_id = workload.project_id;
         let pod = event.pod.and_then(|index| workload.pods.get(index));
         let about = About {
-            workload_id: Some(self.head_of(id)),
+            workload_id: Some(self.workloads.head_of(id)),
             workload_name: workload.spec.name.clone(),
             pod_name: pod.map(|pod| pod_name(&workload.spec, pod)),
             project: Some((project_id, self.org.project_name(project_id))),

@@ -12,6 +12,7 @@
 //! same effects.
 
 mod admission;
+mod batch;
 mod clock_shift;
 mod command;
 mod commands;
@@ -43,6 +44,7 @@ mod view_builder;
 mod workloads;
 
 pub use admission::without_place;
+pub use batch::Batch;
 pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, WorkloadChange};
 pub use decisions::{Culprits, Decision, NEVER};
 pub use deleted::deleted_views;
@@ -69,5 +71,4 @@ pub use recover::check_nodes;
 pub use shared_map::SharedMap;
 pub use state::State;
 pub use trouble::{Trouble, Troubles};
-pub use view_builder::Batch;
 pub use workloads::PortsWanted;

@@ -15,6 +15,7 @@ use crate::limits::Limits;
 use crate::moment::{Ids, Moment, Settled};
 use crate::node::NodeSpec;
 use crate::org::Org;
+use crate::pools::Pools;
 use crate::primary::Primary;
 use crate::state::{Node, State};
 use crate::trouble::Troubles;
@@ -101,7 +102,7 @@ impl State {
             cluster: Primary::default(),
             cluster_created_at: snapshot.cluster.created_at,
             nodes: BTreeMap::new(),
-            pools: Vec::new(),
+            pools: Pools::default(),
             org: Org::new(snapshot.last_department_id, snapshot.last_project_id),
             workloads: Workloads::new(snapshot.last_workload_seq),
             runs: Runs::default(),
@@ -132,7 +133,7 @@ impl State {
         for spec in nodes {
             let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
             let labels = spec.labels_with(self.labels_given(&spec.name)?);
-            let (in_model, pool) = self.labels_in_model(&labels);
+            let (in_model, pool) = self.pools.labels_in_model(&labels);
             let id = self.cluster.add_node(model::NodeSpec {
                 labels: in_model,
                 ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, NodeId, PodId, WorkloadId};
+use model::{Cluster, NodeId, WorkloadId};
 use units::Instant;
-use uuid::Uuid;
 
 use crate::Error;
 use crate::command::Subject;
@@ -17,10 +16,10 @@ use crate::limits::{IdleSince, Limits};
 use crate::moment::{Ids, Moment};
 use crate::node::NodeSpec;
 use crate::org::Org;
-use crate::pools::Pool;
+use crate::pools::Pools;
 use crate::primary::Primary;
 use crate::trouble::{Trouble, Troubles};
-use crate::workloads::{Pod, Runs, Workloads};
+use crate::workloads::{Runs, Workloads};
 
 /// A node and its place in the model.
 #[derive(Debug, Clone)]
@@ -49,8 +48,7 @@ pub struct State {
     pub(crate) cluster: Primary,
     pub(crate) cluster_created_at: Instant,
     pub(crate) nodes: BTreeMap<NodeId, Node>,
-    /// Node pools, `default` first, then in order of creation.
-    pub(crate) pools: Vec<Pool>,
+    pub(crate) pools: Pools,
     pub(crate) org: Org,
     pub(crate) workloads: Workloads,
     pub(crate) runs: Runs,
@@ -153,48 +151,5 @@ impl State {
     pub fn due(&self) -> Option<Instant> {
         let waits = [self.workloads.first_restart(), self.runs.due()];
         waits.into_iter().chain([self.limits.due(), self.decisions.due()]).flatten().min()
-    }
-
-    /// Marks a workload as changed.
-    pub(crate) fn touch(&mut self, id: Uuid) {
-        if let Some(workload) = self.workloads.get(&id) {
-            self.outbox.workloads.insert(id);
-            self.outbox.projects.insert(workload.project_id);
-            if let Some(revision) = workload.spec.revision {
-                self.outbox.workloads.insert(revision.of);
-            }
-        }
-    }
-
-    /// The place of a pod in the model.
-    pub(crate) fn occupancy(&self, pod: &Pod) -> model::Occupancy {
-        let found = pod.model.and_then(|id| self.cluster.pods().get(id));
-        found.map(|pod| pod.occupancy.clone()).unwrap_or_default()
-    }
-
-    /// The workload and number of the pod that the model knows by this id.
-    pub(crate) fn home_of(&self, pod: PodId) -> Option<(Uuid, usize)> {
-        let pod = self.cluster.pods().get(pod)?;
-        let id = self.workloads.of_model(pod.workload)?;
-        Some((id, pod.index as usize))
-    }
-
-    /// Name of a node.
-    pub(crate) fn node_name(&self, id: NodeId) -> String {
-        self.nodes.get(&id).map(|node| node.spec.name.clone()).unwrap_or_default()
-    }
-
-    /// A placement in words: `node-1, GPUs 0 and 1` or `node-1, 0.5 of GPU 0`.
-    pub(crate) fn place_in_words(&self, place: &model::Placement) -> String {
-        let node = self.node_name(place.node);
-        let shares: Vec<_> = place
-            .devices
-            .iter()
-            .map(|share| match share.millis {
-                units::GPU_MILLIS => format!("GPU {}", share.gpu),
-                millis => format!("{} of GPU {}", units::format_millis(millis), share.gpu),
-            })
-            .collect();
-        if shares.is_empty() { node } else { format!("{node}, {}", shares.join(" and ")) }
     }
 }

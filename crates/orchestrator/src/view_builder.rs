@@ -1,105 +1,38 @@
-//! From the state to what is written and what is shown. Owns: emptying the [`Outbox`] into
-//! changes, and building views; unchanged views are shared with the ones before.
+//! What readers may see, from the state; unchanged views are shared with the ones before.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{NodeId, QueueId};
-use records::{Change, Desired};
+use records::Desired;
 use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::documents::Objects;
-use crate::effect::{Action, Note, Outbox, Tally};
-use crate::emit::event_row;
+use crate::effect::Outbox;
 use crate::org::{Department, Project, Unit};
 use crate::pools::Pool;
-use crate::primary::Op;
 use crate::reasons::NOT_STARTED;
 use crate::shared_map::SharedMap;
 use crate::state::{Node, State};
 use crate::view::{
-    Event, NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share,
-    Standing, View, WorkloadView,
+    NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share, Standing,
+    View, WorkloadView,
 };
 use crate::workloads::{Ended, LOST, NOT_NOW, Pod, Workload, pod_name};
 
 /// Code of the reason of those that failed and wait before the next try.
 const BACKING_OFF: &str = "P302";
 
-/// Most pods, or projects, with which a test checks after each batch what is kept up to date.
+/// Most projects with which a test checks after each batch what is kept up to date.
 const CHECKED_MAX: usize = 100;
 
 /// Departments and projects, by id.
 type OrgViews = (SharedMap<u64, Arc<OrgUnit>>, SharedMap<u64, Arc<ProjectView>>);
 
-/// A batch, ready to be written, shown and acted on, in this order.
-pub struct Batch {
-    /// To be written first, in one transaction.
-    pub changes: Vec<Change>,
-    /// To be shown then.
-    pub view: View,
-    /// Last views of what was deleted.
-    pub deleted: BTreeMap<Uuid, Arc<WorkloadView>>,
-    /// To be told.
-    pub events: Vec<Arc<Event>>,
-    /// To be asked of the engine, in order.
-    pub actions: Vec<Action>,
-    /// Counted once the batch is on disk.
-    pub tally: Tally,
-    /// For the log of the server.
-    pub notes: Vec<Note>,
-    /// What the scheduler's replica has to follow.
-    pub ops: Vec<Op>,
-    /// Whether the scheduler is to decide.
-    pub decides: bool,
-}
-
 impl State {
-    /// Ends the batch: brings phases and flags up to date and empties the outbox.
-    pub fn finish(&mut self, before: &View) -> Batch {
-        let touched: Vec<_> = self.outbox.workloads.iter().copied().collect();
-        // The phase of an inference follows from those of its revisions.
-        let (revisions, others): (Vec<_>, Vec<_>) = touched
-            .into_iter()
-            .partition(|id| self.workloads.get(id).is_some_and(|w| w.spec.revision.is_some()));
-        for id in revisions.into_iter().chain(others) {
-            self.settle(id);
-            self.explain_unconsidered(id);
-        }
-        self.plan_limits();
-        self.book_allocations();
-        self.flag_over_quota();
-        debug_assert!(self.books_are_right());
-        let outbox = std::mem::take(&mut self.outbox);
-        let view = self.view(before, &outbox);
-        for (&id, node) in &mut self.nodes {
-            node.shown = Some(self.cluster.revision(id));
-        }
-        let deleted = outbox.deleted.values();
-        let last_view = |workload: &Workload| {
-            let deleted_at = Some(self.now);
-            (workload.id, Arc::new(WorkloadView { deleted_at, ..self.workload_view(workload) }))
-        };
-        let deleted = deleted.map(last_view).collect();
-        let mut changes = outbox.changes;
-        changes.extend(self.changed_rows(&outbox.workloads));
-        let rows = outbox.events.iter().map(|(event, project)| event_row(event, *project));
-        changes.extend(rows.map(Change::Event));
-        let events = outbox.events.into_iter().map(|(event, _)| event).collect();
-        let (actions, tally, notes) = (outbox.actions, outbox.tally, outbox.notes);
-        let decides = self.asks_for_decision();
-        let ops = self.cluster.take_ops();
-        Batch { changes, view, deleted, events, actions, tally, notes, ops, decides }
-    }
-
-    /// Computes every account anew, for tests; too slow for large clusters.
-    fn books_are_right(&self) -> bool {
-        self.cluster.pods().len() > CHECKED_MAX || self.cluster.verify() == Ok(())
-    }
-
-    fn view(&self, before: &View, outbox: &Outbox) -> View {
+    pub(crate) fn view(&self, before: &View, outbox: &Outbox) -> View {
         let nothing = View::default();
         let before = if outbox.everything { &nothing } else { before };
         let mut workloads = before.workloads.clone();
@@ -107,7 +40,8 @@ impl State {
         let mut by_name = before.by_name.clone();
         // What is seen of a revision is seen of its inference too.
         let changed = outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys());
-        let changed: BTreeSet<Uuid> = changed.flat_map(|id| [*id, self.head_of(*id)]).collect();
+        let changed: BTreeSet<Uuid> =
+            changed.flat_map(|id| [*id, self.workloads.head_of(*id)]).collect();
         for id in &changed {
             match self.workloads.get(id) {
                 Some(workload) => {
@@ -204,23 +138,19 @@ impl State {
     }
 
     /// Given its projects: looking for them for each department would take squares.
-    pub(crate) fn department_view(
-        &self,
-        department: &Department,
-        projects: &[&Project],
-    ) -> OrgUnit {
+    fn department_view(&self, department: &Department, projects: &[&Project]) -> OrgUnit {
         let usual = |pool: &str| department.usual_in(pool, projects);
         self.unit_view(&department.unit, department.queue, usual)
     }
 
-    pub(crate) fn project_view(&self, project: &Project) -> ProjectView {
+    fn project_view(&self, project: &Project) -> ProjectView {
         ProjectView {
             unit: self.unit_view(&project.unit, project.queue, |_| Share::USUAL),
             department_id: project.department_id,
             department_name: self.org.department_name(project.department_id),
             effective_rules: self.org.effective_rules(project),
-            effective_pools: self.effective_pools(project).to_vec(),
-            effective_types: self.effective_types(project),
+            effective_pools: self.org.effective_pools(project).to_vec(),
+            effective_types: self.org.effective_types(project),
         }
     }
 
@@ -335,10 +265,11 @@ impl State {
         })
     }
 
-    fn workload_view(&self, workload: &Workload) -> WorkloadView {
+    pub(crate) fn workload_view(&self, workload: &Workload) -> WorkloadView {
         let own = self.view_of_one(workload);
         let newest = workload.revisions.last();
-        let revisions = self.revisions_of(workload).map(|revision| self.view_of_one(revision));
+        let revisions =
+            self.workloads.revisions_of(workload).map(|revision| self.view_of_one(revision));
         revisions.fold(own, |mut all, one| {
             let seen = |pod: &PodView| pod.wanted || pod.node_name.is_some();
             let is_live = !matches!(one.phase, Phase::Stopped | Phase::Failed | Phase::Deleting);

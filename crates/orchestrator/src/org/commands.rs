@@ -8,7 +8,7 @@ use crate::emit::EventBuilder;
 use crate::org::{OrgMut, Unit};
 use crate::pools::POOL_DEFAULT_ID;
 use crate::state::State;
-use crate::view::Share;
+use crate::view::{self, Share};
 use crate::{Error, admission};
 
 impl State {
@@ -36,7 +36,7 @@ impl State {
     fn check_unit(&self, unit: &Unit) -> Result<(), Error> {
         let shares = unit.shares.values().map(|given| given.made_to(Share::USUAL));
         admission::org_unit(&unit.name, &unit.description, shares)?;
-        self.check_places(unit.shares.keys(), &unit.default_pools, &unit.node_types)
+        self.pools.check_places(unit.shares.keys(), &unit.default_pools, &unit.node_types)
     }
 
     pub(crate) fn create_department(
@@ -115,7 +115,11 @@ impl State {
         let Ok(project) = self.org.project(id) else { return };
         let Ok(department) = self.org.department(project.department_id) else { return };
         let projects: Vec<_> = self.org.projects_in(project.department_id).collect();
-        let above = self.project_view(project).above(&self.department_view(department, &projects));
+        let shares = self.pools.iter().map(|pool| {
+            let all = department.share_in(pool.id(), &projects);
+            (pool.name(), project.share_in(pool.id()), all)
+        });
+        let above = view::above(&department.unit.name, shares);
         let gpus = units::format_millis(project.share_in(POOL_DEFAULT_ID).gpu_quota_millis);
         let text = format!("{what} {gpus} GPU(s)");
         let event = match above {

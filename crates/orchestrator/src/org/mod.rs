@@ -12,9 +12,9 @@ use units::{Instant, Resources};
 
 use crate::command::OrgChange;
 use crate::effect::Outbox;
-use crate::pools::Pool;
+use crate::pools::Pools;
 use crate::primary::Primary;
-use crate::view::{Rules, Share};
+use crate::view::{NodeTypes, Rules, Share};
 use crate::{Error, admission};
 
 pub(crate) use unit::{Department, Project, Unit};
@@ -38,12 +38,23 @@ pub(crate) struct Org {
     last_project_id: u64,
 }
 
+/// Those that both lists allow; an empty list allows all. None if they have nothing in common.
+pub(crate) fn both(outer: &[String], inner: &[String]) -> Option<Vec<String>> {
+    match (outer, inner) {
+        ([], types) | (types, []) => Some(types.to_vec()),
+        _ => {
+            let common: Vec<_> = inner.iter().filter(|t| outer.contains(t)).cloned().collect();
+            (!common.is_empty()).then_some(common)
+        }
+    }
+}
+
 /// Departments and projects for a change, with what it depends on and what changes with them.
 struct OrgMut<'a> {
     org: &'a mut Org,
     now: Instant,
     cluster: &'a mut Primary,
-    pools: &'a [Pool],
+    pools: &'a Pools,
     outbox: &'a mut Outbox,
 }
 
@@ -137,6 +148,28 @@ impl Org {
     pub(crate) fn effective_rules(&self, project: &Project) -> Rules {
         let department = self.departments.get(&project.department_id);
         project.unit.rules.and(department.map(|found| found.unit.rules).unwrap_or_default())
+    }
+
+    /// Node pools of workloads of a project that name none; empty = all.
+    pub(crate) fn effective_pools<'a>(&'a self, project: &'a Project) -> &'a [String] {
+        let department = self.departments.get(&project.department_id);
+        let above = department.map_or(&[][..], |department| &department.unit.default_pools);
+        if project.unit.default_pools.is_empty() { above } else { &project.unit.default_pools }
+    }
+
+    /// Types of nodes that a project and its department leave to workloads.
+    pub(crate) fn effective_types(&self, project: &Project) -> NodeTypes {
+        let own = project.unit.node_types.clone();
+        let Some(department) = self.departments.get(&project.department_id) else { return own };
+        let above = &department.unit.node_types;
+        let mut names = above.names.clone();
+        names.extend(own.names);
+        // Where nothing is common, its own stand here, and submissions are refused.
+        NodeTypes {
+            training: both(&above.training, &own.training).unwrap_or(own.training),
+            workspace: both(&above.workspace, &own.workspace).unwrap_or(own.workspace),
+            names,
+        }
     }
 
     /// Whether the workloads of any project have limits in time.

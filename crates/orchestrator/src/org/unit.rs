@@ -9,7 +9,7 @@ use units::{Instant, Resources};
 use super::internal;
 use crate::Error;
 use crate::command::OrgChange;
-use crate::pools::{POOL_DEFAULT_ID, Pool};
+use crate::pools::{POOL_DEFAULT_ID, Pools};
 use crate::primary::Primary;
 use crate::view::{NodeTypes, Rules, Share};
 use spec::ShareChange;
@@ -111,10 +111,10 @@ impl Department {
     pub(super) fn settle(
         &self,
         cluster: &mut Primary,
-        pools: &[Pool],
+        pools: &Pools,
         projects: &[&Project],
     ) -> Result<(), Error> {
-        for pool in pools {
+        for pool in pools.iter() {
             // How long work is left alone is a matter of the pool; queues below follow it.
             let min_runtime_ms = pool.settings.min_runtime_ms;
             let share = model::Share {
@@ -128,7 +128,7 @@ impl Department {
     }
 
     /// What it is entitled to in a node pool: what it was given, or else the usual.
-    fn share_in(&self, pool: &str, projects: &[&Project]) -> Share {
+    pub(super) fn share_in(&self, pool: &str, projects: &[&Project]) -> Share {
         self.unit.given(pool).made_to(self.usual_in(pool, projects))
     }
 
@@ -153,8 +153,8 @@ fn least(quota: Option<u64>, limit: Option<Option<u64>>) -> Option<u64> {
 
 impl Project {
     /// Tells the model what it is entitled to.
-    pub(super) fn settle(&self, cluster: &mut Primary, pools: &[Pool]) -> Result<(), Error> {
-        for pool in pools {
+    pub(super) fn settle(&self, cluster: &mut Primary, pools: &Pools) -> Result<(), Error> {
+        for pool in pools.iter() {
             let share = model_share(&self.share_in(pool.id()));
             cluster.set_share_in(self.queue, pool.model, share).map_err(internal)?;
         }

@@ -8,15 +8,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{HOST_LABEL, POOL_DEFAULT, POOL_LABEL, PoolId};
+use model::{HOST_LABEL, POOL_DEFAULT, PoolId};
 use records::NodeBody;
 use sched::Placement;
 
 use crate::command::Subject;
 use crate::documents::{NewId, NewObject, Object, Scope};
 use crate::pools::{
-    KIND, POOL_DEFAULT_ID, Pool, PoolChange, PoolSettings, PoolSpec, body, check_label,
-    check_settings, settings, unreadable,
+    KIND, POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, body, check_label, check_settings,
+    unreadable,
 };
 use crate::state::State;
 use crate::{Error, admission};
@@ -47,18 +47,8 @@ impl State {
             });
         }
         for object in self.documents.all(KIND) {
-            self.add_pool(object)?;
+            self.pools.add(object, &mut self.cluster)?;
         }
-        Ok(())
-    }
-
-    fn add_pool(&mut self, object: Arc<Object>) -> Result<(), Error> {
-        let settings = settings(&object.body)?;
-        let model = self.cluster.add_pool(&object.name);
-        if model != PoolId::DEFAULT {
-            self.cluster.divide_by_pool();
-        }
-        self.pools.push(Pool { object, settings, model });
         Ok(())
     }
 
@@ -81,63 +71,11 @@ impl State {
 
 /// What is in which pool.
 impl State {
-    /// The pool with this id.
-    pub(crate) fn pool(&self, id: &str) -> Result<&Pool, Error> {
-        self.pools.iter().find(|pool| pool.id() == id).ok_or_else(|| Error::NotFound {
-            what: "node pool",
-            name: id.to_owned(),
-            hint: "see GET /api/v1/node-pools".to_owned(),
-        })
-    }
-
-    /// Refuses a pool of another name than those there are, or one twice.
-    pub(crate) fn check_pool_names(
-        &self,
-        field: &'static str,
-        names: &[String],
-    ) -> Result<(), Error> {
-        let known = |name: &String| self.pools.iter().any(|pool| pool.name() == name);
-        if let Some(name) = names.iter().find(|name| !known(name)) {
-            let all: Vec<_> = self.pools.iter().map(Pool::name).collect();
-            let why = format!(
-                "{field}: there is no node pool `{}`; there are {}",
-                units::shown(name),
-                all.join(", ")
-            );
-            return Err(Error::invalid(field, why));
-        }
-        let why = |name| Err(Error::invalid(field, format!("{field}: {name} is there twice")));
-        admission::twice(names).map_or(Ok(()), why)
-    }
-
-    /// The pool of a node with these labels: the oldest whose label it carries.
-    fn pool_for(&self, labels: &BTreeMap<String, String>) -> Option<&Pool> {
-        let takes = |pool: &&Pool| {
-            let label = pool.settings.label.as_ref();
-            label.is_some_and(|(key, value)| labels.get(key) == Some(value))
-        };
-        self.pools.iter().find(takes).or_else(|| self.pools.first())
-    }
-
-    /// The labels of a node as the model gets them, and the id of its pool.
-    pub(crate) fn labels_in_model(
-        &self,
-        labels: &BTreeMap<String, String>,
-    ) -> (BTreeMap<String, String>, String) {
-        let mut labels = labels.clone();
-        labels.remove(POOL_LABEL);
-        let Some(pool) = self.pool_for(&labels) else { return (labels, String::new()) };
-        if pool.model != PoolId::DEFAULT {
-            labels.insert(POOL_LABEL.to_owned(), pool.name().to_owned());
-        }
-        (labels, pool.id().to_owned())
-    }
-
     /// Puts every node into its pool, after pools or labels have changed.
     fn settle_pools(&mut self) -> Result<(), Error> {
         for id in self.nodes.keys().copied().collect::<Vec<_>>() {
             let Some(node) = self.nodes.get(&id) else { continue };
-            let (labels, pool) = self.labels_in_model(&node.labels);
+            let (labels, pool) = self.pools.labels_in_model(&node.labels);
             if self.cluster.nodes()[id].labels != labels {
                 self.cluster.set_labels(id, labels, Vec::new());
             }
@@ -155,8 +93,7 @@ impl State {
 
     /// How places are taken in pools where that is not the usual way.
     pub fn placements(&self, usual: Placement) -> BTreeMap<PoolId, Placement> {
-        let own = self.pools.iter().map(|pool| (pool.model, pool.settings.placement()));
-        own.filter(|(_, placement)| *placement != usual).collect()
+        self.pools.placements(usual)
     }
 }
 
@@ -171,30 +108,14 @@ impl State {
             let why = format!("there are {POOLS_MAX} node pools, which is the most; delete some");
             return Err(Error::conflict(why));
         }
-        self.label_is_free(&settings, None)?;
+        self.pools.label_is_free(&settings, None)?;
         let body = body(&settings)?;
         let (owner, scope) = (String::new(), Scope::Cluster);
         let new = NewObject { kind: KIND, id: NewId::Any, scope, owner, name, body, newest: None };
         let object = self.create_object(by, new)?;
-        self.add_pool(object.clone())?;
+        self.pools.add(object.clone(), &mut self.cluster)?;
         self.settle_pools()?;
         Ok(Subject::Object(object))
-    }
-
-    /// Two pools of the same label would fight for their nodes.
-    fn label_is_free(&self, settings: &PoolSettings, own: Option<&str>) -> Result<(), Error> {
-        let same = |pool: &&Pool| {
-            settings.label.is_some()
-                && pool.settings.label == settings.label
-                && own != Some(pool.id())
-        };
-        match (self.pools.iter().find(same), &settings.label) {
-            (Some(pool), Some((key, value))) => Err(Error::conflict(format!(
-                "node pool `{}` takes the nodes with label {key}={value} already; choose another",
-                pool.name()
-            ))),
-            _ => Ok(()),
-        }
     }
 
     pub(crate) fn update_pool(
@@ -203,7 +124,7 @@ impl State {
         id: &str,
         change: PoolChange,
     ) -> Result<Subject, Error> {
-        let mut settings = self.pool(id)?.settings.clone().changed(&change);
+        let mut settings = self.pools.get(id)?.settings.clone().changed(&change);
         match &mut settings.label {
             Some((key, value)) => {
                 change.label_key.into_iter().for_each(|new| *key = new);
@@ -217,13 +138,11 @@ impl State {
         }
         check_settings(&settings)?;
         settings.topology.iter().try_for_each(|id| self.topology(id).map(|_| ()))?;
-        self.label_is_free(&settings, Some(id))?;
+        self.pools.label_is_free(&settings, Some(id))?;
         let body = body(&settings)?;
         let before = self.documents.known(KIND, id)?;
         let object = self.update_object(by, &before, (before.name.clone(), body))?;
-        if let Some(pool) = self.pools.iter_mut().find(|pool| pool.id() == id) {
-            (pool.object, pool.settings) = (object.clone(), settings);
-        }
+        self.pools.change(&object, settings);
         self.settle_pools()?;
         Ok(Subject::Object(object))
     }
@@ -231,7 +150,7 @@ impl State {
     /// Deletes a pool that nobody names. Its nodes go to the other pools whose labels they carry, or
     /// to `default`; what runs on them runs on, and is charged there.
     pub(crate) fn delete_pool(&mut self, by: &str, id: &str) -> Result<Subject, Error> {
-        let pool = self.pool(id)?;
+        let pool = self.pools.get(id)?;
         let name = pool.name().to_owned();
         if pool.model == PoolId::DEFAULT {
             let why = "node pool `default` takes the nodes of no other pool; it cannot be deleted";
@@ -239,7 +158,7 @@ impl State {
         }
         self.pool_is_unnamed(&name)?;
         let object = self.delete_object(by, KIND, id)?;
-        self.pools.retain(|pool| pool.id() != id);
+        self.pools.remove(id);
         self.org.forget_pool(id, &mut self.outbox);
         self.settle_pools()?;
         self.cluster.remove_pool(&name).map_err(unreadable)?;
@@ -250,8 +169,10 @@ impl State {
         let names = |pools: &[String]| pools.iter().any(|pool| pool == name);
         // What has ended names nothing any more, unless some of it is still there.
         let living = self.workloads.values().filter(|w| !w.is_over() || w.model.is_some());
-        let workloads: Vec<_> =
-            living.filter(|w| names(&w.spec.node_pools)).map(|w| self.known_name(w)).collect();
+        let workloads: Vec<_> = living
+            .filter(|w| names(&w.spec.node_pools))
+            .map(|w| self.workloads.known_name(w))
+            .collect();
         let projects = self.org.projects().filter(|project| names(&project.unit.default_pools));
         let projects: Vec<_> = projects.map(|project| project.unit.name.as_str()).collect();
         let departments = self.org.departments().filter(|one| names(&one.unit.default_pools));

@@ -6,15 +6,19 @@ mod commands;
 mod placement_defaults;
 mod topologies;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{POOL_LABEL, PoolId};
 use records::PoolBody;
 use sched::{Fill, Placement};
 use serde_json::Value;
+use spec::NodeTypes;
 
-use crate::Error;
 use crate::documents::Object;
+use crate::node_constraints::NODE_TYPE_LABEL;
+use crate::primary::Primary;
+use crate::{Error, admission};
 
 pub(crate) use topologies::ANNOTATIONS;
 pub use topologies::{TOPOLOGY, levels_of, new_topology};
@@ -23,6 +27,8 @@ pub use topologies::{TOPOLOGY, levels_of, new_topology};
 pub(crate) const KIND: &str = "node-pool";
 /// Id of the pool of nodes that are in no other.
 pub const POOL_DEFAULT_ID: &str = "1";
+/// Most types of nodes in a list.
+const TYPES_MAX: usize = 100;
 /// Longest guaranteed run time: a year.
 const RUNTIME_MS_MAX: u64 = 366 * 86_400_000;
 
@@ -170,4 +176,137 @@ pub fn check_label(key: &str, value: &str) -> Result<(), Error> {
             .then(|| format!("label {key} says in which pool a node is, and is set by the server"))
     });
     why.map_or(Ok(()), |why| Err(Error::invalid("label", why)))
+}
+
+/// Node pools, `default` first, then in order of creation.
+#[derive(Debug, Default)]
+pub(crate) struct Pools {
+    all: Vec<Pool>,
+}
+
+impl Pools {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pool> {
+        self.all.iter()
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The pool with this id.
+    pub(crate) fn get(&self, id: &str) -> Result<&Pool, Error> {
+        self.all.iter().find(|pool| pool.id() == id).ok_or_else(|| Error::NotFound {
+            what: "node pool",
+            name: id.to_owned(),
+            hint: "see GET /api/v1/node-pools".to_owned(),
+        })
+    }
+
+    /// Refuses a pool of another name than those there are, or one twice.
+    pub(crate) fn check_names(&self, field: &'static str, names: &[String]) -> Result<(), Error> {
+        let known = |name: &String| self.all.iter().any(|pool| pool.name() == name);
+        if let Some(name) = names.iter().find(|name| !known(name)) {
+            let all: Vec<_> = self.all.iter().map(Pool::name).collect();
+            let why = format!(
+                "{field}: there is no node pool `{}`; there are {}",
+                units::shown(name),
+                all.join(", ")
+            );
+            return Err(Error::invalid(field, why));
+        }
+        let why = |name| Err(Error::invalid(field, format!("{field}: {name} is there twice")));
+        admission::twice(names).map_or(Ok(()), why)
+    }
+
+    /// The pool of a node with these labels: the oldest whose label it carries.
+    fn pool_for(&self, labels: &BTreeMap<String, String>) -> Option<&Pool> {
+        let takes = |pool: &&Pool| {
+            let label = pool.settings.label.as_ref();
+            label.is_some_and(|(key, value)| labels.get(key) == Some(value))
+        };
+        self.all.iter().find(takes).or_else(|| self.all.first())
+    }
+
+    /// The labels of a node as the model gets them, and the id of its pool.
+    pub(crate) fn labels_in_model(
+        &self,
+        labels: &BTreeMap<String, String>,
+    ) -> (BTreeMap<String, String>, String) {
+        let mut labels = labels.clone();
+        labels.remove(POOL_LABEL);
+        let Some(pool) = self.pool_for(&labels) else { return (labels, String::new()) };
+        if pool.model != PoolId::DEFAULT {
+            labels.insert(POOL_LABEL.to_owned(), pool.name().to_owned());
+        }
+        (labels, pool.id().to_owned())
+    }
+
+    /// How places are taken in pools where that is not the usual way.
+    fn placements(&self, usual: Placement) -> BTreeMap<PoolId, Placement> {
+        let own = self.all.iter().map(|pool| (pool.model, pool.settings.placement()));
+        own.filter(|(_, placement)| *placement != usual).collect()
+    }
+    /// Two pools of the same label would fight for their nodes.
+    fn label_is_free(&self, settings: &PoolSettings, own: Option<&str>) -> Result<(), Error> {
+        let same = |pool: &&Pool| {
+            settings.label.is_some()
+                && pool.settings.label == settings.label
+                && own != Some(pool.id())
+        };
+        match (self.all.iter().find(same), &settings.label) {
+            (Some(pool), Some((key, value))) => Err(Error::conflict(format!(
+                "node pool `{}` takes the nodes with label {key}={value} already; choose another",
+                pool.name()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses places of a project or department that are not there.
+    pub(crate) fn check_places<'a>(
+        &self,
+        mut shares: impl Iterator<Item = &'a String>,
+        pools: &[String],
+        types: &NodeTypes,
+    ) -> Result<(), Error> {
+        if let Some(id) = shares.find(|id| self.get(id).is_err()) {
+            let why = format!(
+                "resources: there is no node pool with id `{}`; see GET /api/v1/node-pools",
+                units::shown(id)
+            );
+            return Err(Error::invalid("resources", why));
+        }
+        self.check_names("defaultNodePools", pools)?;
+        for (field, list) in
+            [("nodeTypes.training", &types.training), ("nodeTypes.workspace", &types.workspace)]
+        {
+            if list.len() > TYPES_MAX {
+                let why = format!("{field}: at most {TYPES_MAX} types are allowed");
+                return Err(Error::invalid(field, why));
+            }
+            list.iter().try_for_each(|of| check_label(NODE_TYPE_LABEL, of))?;
+        }
+        Ok(())
+    }
+
+    /// Takes over one that is stored, and has the model divide queues by pool from the second on.
+    fn add(&mut self, object: Arc<Object>, cluster: &mut Primary) -> Result<(), Error> {
+        let settings = settings(&object.body)?;
+        let model = cluster.add_pool(&object.name);
+        if model != PoolId::DEFAULT {
+            cluster.divide_by_pool();
+        }
+        self.all.push(Pool { object, settings, model });
+        Ok(())
+    }
+
+    fn change(&mut self, object: &Arc<Object>, settings: PoolSettings) {
+        if let Some(pool) = self.all.iter_mut().find(|pool| pool.id() == object.id) {
+            (pool.object, pool.settings) = (object.clone(), settings);
+        }
+    }
+
+    fn remove(&mut self, id: &str) {
+        self.all.retain(|pool| pool.id() != id);
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use model::PodId;
 use records::Desired;
 use spec::{Device, PodSet, RunSpec, SecretUse, WorkloadSpec};
 use units::Instant;
@@ -21,6 +22,30 @@ use crate::{Error, admission};
 pub(crate) const RUNS_KEPT: u32 = 3;
 
 impl State {
+    /// Marks a workload as changed.
+    pub(crate) fn touch(&mut self, id: Uuid) {
+        if let Some(workload) = self.workloads.get(&id) {
+            self.outbox.workloads.insert(id);
+            self.outbox.projects.insert(workload.project_id);
+            if let Some(revision) = workload.spec.revision {
+                self.outbox.workloads.insert(revision.of);
+            }
+        }
+    }
+
+    /// The place of a pod in the model.
+    pub(crate) fn occupancy(&self, pod: &Pod) -> model::Occupancy {
+        let found = pod.model.and_then(|id| self.cluster.pods().get(id));
+        found.map(|pod| pod.occupancy.clone()).unwrap_or_default()
+    }
+
+    /// The workload and number of the pod that the model knows by this id.
+    pub(crate) fn home_of(&self, pod: PodId) -> Option<(Uuid, usize)> {
+        let pod = self.cluster.pods().get(pod)?;
+        let id = self.workloads.of_model(pod.workload)?;
+        Some((id, pod.index as usize))
+    }
+
     /// Takes a workload in: names, pods, and a place in the model unless it is over and nothing of
     /// it `holds` a place.
     pub(crate) fn add(&mut self, mut workload: Workload, holds: bool) -> Result<(), Error> {
@@ -159,7 +184,7 @@ impl State {
         };
         let spec = &workload.spec;
         let (set, _) = spec.set_of(number);
-        let head = self.workloads.get(&self.head_of(id))?;
+        let head = self.workloads.get(&self.workloads.head_of(id))?;
         let mut run = RunSpec {
             key: pod.run(),
             pod_name: pod_name(spec, pod),

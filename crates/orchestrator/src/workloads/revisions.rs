@@ -20,7 +20,7 @@ use crate::emit::EventBuilder;
 use crate::reasons::NOT_READY;
 use crate::state::State;
 use crate::view::Phase;
-use crate::workloads::{Ended, Pod, Workload, record};
+use crate::workloads::{Ended, Pod, Workload, Workloads, record};
 
 /// Most revisions of an inference that are remembered; the oldest of those that are over go first.
 const REVISIONS_KEPT: usize = 10;
@@ -41,16 +41,16 @@ impl Workload {
     }
 }
 
-impl State {
+impl Workloads {
     /// The workload as people know it: of a revision its inference, else itself.
     pub(crate) fn head_of(&self, id: Uuid) -> Uuid {
-        let found = self.workloads.get(&id).and_then(|workload| workload.spec.revision);
+        let found = self.get(&id).and_then(|workload| workload.spec.revision);
         found.map_or(id, |revision| revision.of)
     }
 
     /// The name people know a workload by: of a revision that of its inference.
     pub(crate) fn known_name<'a>(&'a self, workload: &'a Workload) -> &'a str {
-        let head = workload.spec.revision.and_then(|revision| self.workloads.get(&revision.of));
+        let head = workload.spec.revision.and_then(|revision| self.get(&revision.of));
         &head.unwrap_or(workload).spec.name
     }
 
@@ -59,9 +59,11 @@ impl State {
         &'a self,
         head: &'a Workload,
     ) -> impl DoubleEndedIterator<Item = &'a Workload> {
-        head.revisions.iter().filter_map(|id| self.workloads.get(id))
+        head.revisions.iter().filter_map(|id| self.get(id))
     }
+}
 
+impl State {
     /// Makes a revision known to its inference, which is then what the newest of them is.
     pub(crate) fn adopt(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
@@ -98,7 +100,7 @@ impl State {
         replicas: u32,
     ) -> Result<(), Error> {
         let found = self.workloads.get(&head).ok_or_else(|| Error::no_workload(head))?;
-        let last = self.revisions_of(found).filter_map(|w| w.spec.revision).next_back();
+        let last = self.workloads.revisions_of(found).filter_map(|w| w.spec.revision).next_back();
         let number = last.map_or(0, |revision| revision.number) + 1;
         let project_id = found.project_id;
         let replicas_max = spec.serving.as_ref().map_or(1, |s| s.scaling.replicas_max);
@@ -155,7 +157,7 @@ impl State {
         let serving = spec.serving.as_ref().ok_or_else(|| Error::Internal {
             message: "an inference without a serving port".to_owned(),
         })?;
-        let newest = self.revisions_of(head).rev().find(|w| w.is_live_revision());
+        let newest = self.workloads.revisions_of(head).rev().find(|w| w.is_live_revision());
         let replicas = serving.begin_with(newest.map_or(0, Workload::wanted));
         self.note_volumes(project_id, &spec)?;
         let message = format!("{by} changed it");
@@ -262,7 +264,10 @@ impl State {
     fn forget_old_revisions(&mut self, head: Uuid) {
         let Some(found) = self.workloads.get(&head) else { return };
         let too_many = found.revisions.len().saturating_sub(REVISIONS_KEPT);
-        let over = self.revisions_of(found).filter(|w| !w.is_live_revision() && !self.holds_any(w));
+        let over = self
+            .workloads
+            .revisions_of(found)
+            .filter(|w| !w.is_live_revision() && !self.holds_any(w));
         let oldest: Vec<_> = over.take(too_many).map(|w| w.id).collect();
         for id in oldest {
             self.set_desired(id, Desired::Delete);
@@ -275,9 +280,13 @@ impl State {
         if head.desired == Desired::Delete {
             return Phase::Deleting;
         }
-        let mut live = self.revisions_of(head).rev().filter(|w| w.is_live_revision());
+        let mut live = self.workloads.revisions_of(head).rev().filter(|w| w.is_live_revision());
         let Some(newest) = live.next() else {
-            return self.revisions_of(head).next_back().map_or(Phase::Pending, |w| w.phase);
+            return self
+                .workloads
+                .revisions_of(head)
+                .next_back()
+                .map_or(Phase::Pending, |w| w.phase);
         };
         let older_serves = live.any(|w| matches!(w.phase, Phase::Running | Phase::Degraded));
         match newest.phase {
