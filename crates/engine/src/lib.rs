@@ -11,6 +11,7 @@ pub mod copy;
 pub mod environment;
 pub mod image;
 mod installation;
+mod observations;
 mod repository;
 mod session;
 mod stamps;
@@ -21,6 +22,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 pub use capabilities::{Capabilities, Enforcement, Isolation, IsolationKind, Outage};
 pub use installation::Installation;
+pub use observations::Observations;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 pub use spec::{
     BadRunKey, Bucket, Container, Device, Exit, Framework, Gang, GpuHealth, HOME_FOLDER, Limits,
@@ -212,8 +214,9 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
-    /// Takes the stream of observations. May be taken once.
-    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>>;
+    /// A stream of observations from now on. The stream before it ends, and what ends this one is
+    /// followed by another stream and a [`list`](Engine::list).
+    fn observations(&self) -> mpsc::UnboundedReceiver<Observation>;
 
     /// Reads a run's output (stdout and stderr together), in chunks, in order.
     ///

@@ -23,7 +23,7 @@ const MAY_USE: [(&str, &[&str]); 37] = [
     ("records", &["units", "spec"]),
     ("sched", &["units", "model"]),
     ("gpu", &["units"]),
-    ("store", &["units", "records", "skip"]),
+    ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
     ("engine-conformance", &["units", "engine"]),
     ("engine-local", &["units", "model", "gpu", "engine"]),

@@ -17,7 +17,7 @@ pub(crate) struct Watched {
 impl Watched {
     pub(crate) fn new(bench: &Bench) -> Self {
         let engine = bench.engine();
-        let seen = engine.observations().expect("taken once");
+        let seen = engine.observations();
         Self { engine, seen }
     }
 
