@@ -79,7 +79,7 @@ const MAY_USE: [(&str, &[&str]); 37] = [
         ],
     ),
     ("client", &["units", "api-types"]),
-    ("cli-kit", &["units", "client"]),
+    ("cli-kit", &["units", "api-types", "client"]),
     ("dialects", &["units", "api-types", "client", "cli-kit"]),
     ("runai", &["units", "api-types", "client", "cli-kit", "dialects"]),
     (
