@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 35] = [
+const MAY_USE: [(&str, &[&str]); 37] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -56,6 +56,8 @@ const MAY_USE: [(&str, &[&str]); 35] = [
     ("convert", &["units", "sched", "engine", "control", "http-kit", "access", "api-types"]),
     ("telemetry", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
+    ("assets", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
+    ("policy", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     (
         "api",
         &[
@@ -71,6 +73,8 @@ const MAY_USE: [(&str, &[&str]); 35] = [
             "iam",
             "gateway",
             "telemetry",
+            "assets",
+            "policy",
             "api-types",
         ],
     ),
@@ -97,6 +101,7 @@ const MAY_USE: [(&str, &[&str]); 35] = [
             "http-kit",
             "serving",
             "iam",
+            "assets",
             "api",
             "api-types",
             "client",
