@@ -12,6 +12,7 @@
 //! same effects.
 
 mod admission;
+mod binding;
 mod command;
 mod commands;
 mod config_maps;

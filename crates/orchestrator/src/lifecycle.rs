@@ -4,14 +4,13 @@
 use std::collections::BTreeSet;
 
 use records::Desired;
-use spec::{Device, PodSet, RunSpec, SecretUse, WorkloadSpec};
+use spec::{Device, RunSpec, SecretUse, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
 
 use crate::effect::{Action, Sealed, Start};
-use crate::node_constraints::node_constraints;
 use crate::reasons::SERVER_STOPPED;
-use crate::state::{Ended, News, Pod, State, Workload, model_request, pod_name};
+use crate::state::{Ended, News, Pod, State, Workload, pod_name};
 use crate::view::ReasonView;
 use crate::{Error, admission, revisions};
 
@@ -24,36 +23,20 @@ impl State {
     pub(crate) fn add(&mut self, mut workload: Workload, holds: bool) -> Result<(), Error> {
         let internal = |error: model::Error| Error::Internal { message: error.to_string() };
         let project_id = workload.project_id;
-        let topology = workload.spec.topology.as_ref().and_then(|of| self.constraint(of));
-        let project =
-            self.projects.get_mut(&project_id).ok_or_else(|| Error::no_project(project_id))?;
-        let spec = &workload.spec;
-        if spec.has_revisions() {
+        let project = self.projects.get(&project_id);
+        let queue = project.ok_or_else(|| Error::no_project(project_id))?.queue;
+        let spec = workload.spec.clone();
+        if spec.revision.is_none()
+            && let Some(project) = self.projects.get_mut(&project_id)
+        {
             project.names.insert(spec.name.clone(), workload.id);
+        }
+        if spec.has_revisions() {
             self.workloads.insert(workload.id, workload);
             return Ok(());
         }
         let over = workload.is_over();
-        let topology = topology.filter(|_| !over);
-        let set = |set: &PodSet| model::PodSetSpec {
-            name: set.role.clone(),
-            pods_min: set.pods_min,
-            constraints: match over {
-                // What it named may be gone.
-                true => model::Constraints::default(),
-                false => node_constraints(spec, set, workload.id),
-            },
-            ..model::PodSetSpec::gang(model_request(&set.pod), set.pods)
-        };
-        let model = self.cluster.add_workload(model::WorkloadSpec {
-            priority: spec.priority,
-            preemptible: spec.preemptible,
-            elastic: spec.elastic,
-            created_at: workload.created_at,
-            pod_sets: spec.sets().map(set).collect(),
-            topology,
-            ..model::WorkloadSpec::new(&spec.name, project.queue, workload.seq, set(&spec.pods))
-        });
+        let model = self.cluster.add_workload(self.in_model(&workload, queue));
         let model = model.map_err(internal)?;
         let row = &self.cluster.workloads()[model];
         let wanted = spec
@@ -72,9 +55,6 @@ impl State {
         }
         for (number, pod) in workload.pods.iter().enumerate() {
             self.homes.insert(pod.id, (workload.id, number));
-        }
-        if workload.spec.revision.is_none() {
-            project.names.insert(workload.spec.name.clone(), workload.id);
         }
         let (id, not_before) = (workload.id, workload.not_before);
         let listed = workload.model.is_some();
@@ -98,6 +78,7 @@ impl State {
                 && !self.has_stray(pod.id);
             if let Some(model) = pod.model {
                 self.cluster.set_wants(model, wants);
+                self.cluster.set_gated(model, !workload.spec.gates.is_empty());
                 let succeeded = pod.ended == Some(Ended::Succeeded);
                 self.cluster.set_succeeded(model, succeeded);
             }

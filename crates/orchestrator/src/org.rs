@@ -1,7 +1,7 @@
 //! Departments and projects: what people ask of them, done to the state. Owns: their names, what
 //! cannot be deleted, and that each has a queue in the model, a project below its department.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::QueueId;
 use records::Change;
@@ -272,12 +272,17 @@ impl State {
         let Department { unit: before, queue } =
             self.departments.get(&id).ok_or_else(|| Error::no_department(id))?;
         let (queue, unit) = (*queue, before.changed(change, by, self.now));
-        let renamed = unit.name != before.name;
+        let (renamed, ruled) = (unit.name != before.name, unit.rules != before.rules);
         self.check_unit(&unit)?;
         name_is_free("department", self.departments.values().map(|one| &one.unit), &unit)?;
         self.cluster.rename_queue(queue, queue_name(&unit.name)).map_err(internal)?;
         self.put_department(Department { unit, queue });
         self.settle_department(id)?;
+        if ruled {
+            let mine = self.projects.values().filter(|project| project.department_id == id);
+            let mine: BTreeSet<u64> = mine.map(|project| project.unit.id).collect();
+            self.limits_changed(|project| mine.contains(&project));
+        }
         if renamed {
             // Workloads show the name of their department.
             let projects = self.projects.values().filter(|project| project.department_id == id);
@@ -356,7 +361,11 @@ impl State {
             // Workloads show the name of their project.
             self.outbox.shown.extend(project.names.values());
         }
+        let ruled = unit.rules != project.unit.rules;
         self.put_project(Project { unit, ..project })?;
+        if ruled {
+            self.limits_changed(|project| project == id);
+        }
         self.say_quota(id, "ProjectUpdated", "updated; the quota is");
         Ok(Subject::Project(id))
     }

@@ -526,7 +526,7 @@ pub(crate) fn model_share(share: &Share) -> model::Share {
 /// A pod's request in the scheduler's terms.
 pub(crate) const fn model_request(spec: &PodSpec) -> model::PodRequest {
     model::PodRequest {
-        gpu: spec.gpu,
+        gpu: spec.gpu.counted(),
         cpu_millis: spec.cpu_millis,
         memory_bytes: spec.memory_bytes,
     }

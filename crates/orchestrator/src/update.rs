@@ -28,6 +28,8 @@ pub struct WorkloadChange {
     pub delete_after_ms: Option<u64>,
     /// Whether it is deleted, and not queued again, when it is evicted for others.
     pub delete_when_preempted: Option<bool>,
+    /// What holds it back from now on: some of what did so before.
+    pub gates: Option<Vec<String>>,
     /// Labels to set, and to take away where there is no value.
     pub labels: BTreeMap<String, Option<String>>,
     /// Annotations to set, and to take away where there is no value.
@@ -46,6 +48,7 @@ impl WorkloadChange {
         spec.delete_after_ms = self.delete_after_ms.or(spec.delete_after_ms);
         spec.delete_when_preempted =
             self.delete_when_preempted.unwrap_or(spec.delete_when_preempted);
+        spec.gates = self.gates.unwrap_or(spec.gates);
         for (kept, given) in
             [(&mut spec.labels, self.labels), (&mut spec.annotations, self.annotations)]
         {
@@ -84,6 +87,10 @@ fn differences(old: &WorkloadSpec, new: &WorkloadSpec) -> Vec<(String, bool)> {
         let seconds = units::format_millis(ms);
         all.push((format!("deletion {seconds} s after its end"), false));
     }
+    if old.gates != new.gates {
+        let left = if new.gates.is_empty() { "none".to_owned() } else { new.gates.join(", ") };
+        all.push((format!("gates to {left}"), true));
+    }
     if old.labels != new.labels {
         all.push(("labels".to_owned(), false));
     }
@@ -118,18 +125,13 @@ impl State {
             return Ok(Subject::Workload(id));
         }
         self.may_change(workload, &spec, &changed)?;
-        let (model, expiry) = (workload.model, expiry(workload));
-        if let Some(model) = model {
-            self.cluster.set_precedence(model, spec.priority, spec.preemptible);
-            if self.aside.ids.remove(&id) {
-                self.cluster.set_not_before(model, Instant(0));
-            }
-        }
+        let expiry = expiry(workload);
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.spec = Arc::new(spec);
             let body = workload.spec.clone();
             self.outbox.changes.push(Change::WorkloadSpec(id, body));
         }
+        self.rebind(id);
         if let Some(at) = expiry {
             self.expiring.remove(&(at, id));
         }
@@ -155,6 +157,12 @@ impl State {
             return Err(Error::conflict(format!(
                 "annotation `{key}` of workload `{name}` cannot change while it exists: it decides \
                  where its pods go. Delete `{name}` and submit it again with another value"
+            )));
+        }
+        if let Some(gate) = spec.gates.iter().find(|gate| !workload.spec.gates.contains(gate)) {
+            return Err(Error::conflict(format!(
+                "gate `{gate}` cannot be added to workload `{name}`: gates can only be taken away. To \
+                 hold it back, suspend it with `runai suspend {name}`"
             )));
         }
         if workload.completed_at.is_some()

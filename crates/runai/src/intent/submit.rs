@@ -216,6 +216,10 @@ pub(crate) struct Spec {
     pub(crate) working_dir: Option<String>,
     /// GPUs.
     pub(crate) gpu: Option<Gpu>,
+    /// Most of each device, in thousandths.
+    pub(crate) gpu_millis_max: Option<u64>,
+    /// Most memory of each device, as typed and checked.
+    pub(crate) gpu_memory_max: Option<String>,
     /// Resources that only some nodes have: name and quantity.
     pub(crate) extended: Vec<(String, String)>,
     /// Thousandths of a core.
@@ -267,6 +271,12 @@ pub(crate) struct Around {
     pub(crate) home: Option<bool>,
     /// Seconds after its end at which it is deleted.
     pub(crate) delete_after_s: Option<u64>,
+    /// What holds it back.
+    pub(crate) gates: Option<Vec<String>>,
+    /// Minimum wait in seconds before others are stopped for it.
+    pub(crate) preemption_delay_s: Option<u64>,
+    /// Seconds that it may run.
+    pub(crate) time_limit_s: Option<u64>,
 }
 
 /// What a variable of the environment is.
