@@ -414,6 +414,16 @@ pub(crate) async fn oldest(
     read_with(db, table, statement, |r| Ok((r.number("seq")?, Instant(r.number("at")?)))).await
 }
 
+/// The position of the newest row of a log; 0 if it is empty.
+pub(crate) async fn newest(db: &mut Connection<'_>, log: Log) -> Result<u64> {
+    let (table, sql) = match log {
+        Log::Events => ("events", "SELECT COALESCE(MAX(seq), 0) AS seq FROM events"),
+        Log::Audit => ("audit", "SELECT COALESCE(MAX(seq), 0) AS seq FROM audit"),
+    };
+    let rows = read(db, table, sql, |r| r.number("seq")).await?;
+    Ok(rows.into_iter().next().unwrap_or(0))
+}
+
 /// What was held from a moment to another, exactly, and what was used in the hours that begin there.
 pub(crate) async fn ledger(
     db: &mut Connection<'_>,

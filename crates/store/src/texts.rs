@@ -31,7 +31,11 @@ fn errors() -> Vec<Error> {
         },
         E::Full { database: database() },
         E::Row { row: "workload 7".to_owned(), value: "x".to_owned() },
-        E::Database { database: database(), what: "write", cause: sqlx::Error::PoolTimedOut },
+        E::Database {
+            database: database(),
+            what: "write",
+            cause: sqlx::Error::PoolTimedOut.to_string(),
+        },
     ]
 }
 

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 33] = [
+const MAY_USE: [(&str, &[&str]); 37] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -25,6 +25,7 @@ const MAY_USE: [(&str, &[&str]); 33] = [
     ("gpu", &["units"]),
     ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
+    ("engine-conformance", &["units", "engine"]),
     ("engine-local", &["units", "model", "gpu", "engine"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
@@ -58,6 +59,8 @@ const MAY_USE: [(&str, &[&str]); 33] = [
     ),
     ("telemetry", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
+    ("assets", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
+    ("policy", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     (
         "api",
         &[
@@ -73,12 +76,15 @@ const MAY_USE: [(&str, &[&str]); 33] = [
             "iam",
             "gateway",
             "telemetry",
+            "assets",
+            "policy",
             "api-types",
         ],
     ),
     ("client", &["units", "api-types"]),
     ("cli-kit", &["units", "client"]),
-    ("runai", &["units", "api-types", "client", "cli-kit"]),
+    ("dialects", &["units", "api-types", "client", "cli-kit"]),
+    ("runai", &["units", "api-types", "client", "cli-kit", "dialects"]),
     (
         "elastane",
         &[
@@ -98,10 +104,12 @@ const MAY_USE: [(&str, &[&str]); 33] = [
             "http-kit",
             "serving",
             "iam",
+            "assets",
             "api",
             "api-types",
             "client",
             "cli-kit",
+            "dialects",
             "runai",
         ],
     ),

@@ -168,10 +168,10 @@ impl Engine for EngineDouble {
         Ok(())
     }
 
-    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
+    fn observations(&self) -> mpsc::UnboundedReceiver<Observation> {
         let (listener, observations) = mpsc::unbounded_channel();
         self.0.lock().unwrap().listener = Some(listener);
-        Some(observations)
+        observations
     }
 
     async fn logs(

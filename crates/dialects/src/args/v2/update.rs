@@ -1,0 +1,37 @@
+//! The flags of what can change of a training or a workspace while it exists, as typed.
+
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates as Known;
+
+use super::submit::Preemptibility;
+use crate::args::values::{Pair, count, pair_or_name, seconds};
+use crate::complete::{priorities, workloads};
+
+/// `training update`, `workspace update`.
+#[derive(Debug, Args)]
+pub(crate) struct Change {
+    /// Name
+    #[arg(value_name = "NAME", add = Known::new(workloads))]
+    pub(crate) name: String,
+    /// Priority inside the project: very-low, low, medium-low, medium, medium-high, high, very-high
+    #[arg(long, value_name = "NAME", add = Known::new(priorities))]
+    pub(crate) priority: Option<String>,
+    /// Whether it may be preempted; non-preemptible only while it is suspended or pending
+    #[arg(long, value_enum, value_name = "WHETHER")]
+    pub(crate) preemptibility: Option<Preemptibility>,
+    /// How often it is started again after a failure
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) backoff_limit: Option<u32>,
+    /// Delete it this long after its end, such as 2h
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    pub(crate) auto_deletion_time_after_completion: Option<u64>,
+    /// Gate that holds it back from now on, of those that do; '' for none
+    #[arg(long, value_name = "NAME")]
+    pub scheduling_gate: Vec<String>,
+    /// Label to set, or KEY- to remove it
+    #[arg(long, value_name = "KEY=VALUE|KEY-", value_parser = pair_or_name)]
+    pub(crate) label: Vec<Pair>,
+    /// Annotation to set, or KEY- to remove it
+    #[arg(long, value_name = "KEY=VALUE|KEY-", value_parser = pair_or_name)]
+    pub(crate) annotation: Vec<Pair>,
+}
