@@ -51,6 +51,10 @@ fn both_dialects_ask_for_the_same() {
              container=8080,external=80 --auto-deletion-time-after-completion 2h --cpu-core-limit 2",
         ),
         (
+            "submit j -i x --scheduling-gate a --preemption-delay 10m --time-limit 8h",
+            "training submit j -i x --scheduling-gate a --preemption-delay 10m --time-limit 8h",
+        ),
+        (
             "submit j -i x -v /a:/b:ro:nas --pvc-new claimname=c,path=/c,size=1G",
             "training submit j -i x --nfs server=nas,path=/a,mountpath=/b,readonly \
              --new-pvc claimname=c,path=/c,size=1G",
@@ -224,6 +228,26 @@ fn an_update_sends_only_what_changes() {
     let Intent::Update(update) = meaning(line).unwrap() else { panic!("{line}") };
     let body = serde_json::to_string(&request::change(&update)).unwrap();
     expect![[r#"{"spec":{"environmentVariables":[{"name":"V","value":"2"}],"autoscaling":{"maxReplicas":3}}}"#]].assert_eq(&body);
+}
+
+#[test]
+fn what_a_share_may_grow_to_and_when_it_starts_are_sent() {
+    let line = "runai training submit j -i x --gpu-portion-request 0.25 --gpu-portion-limit 0.5 \
+                --scheduling-gate a --scheduling-gate b --preemption-delay 10m --time-limit 8h";
+    let body = sent(line);
+    for part in [
+        r#""gpuPortionRequest":0.25"#,
+        r#""gpuPortionLimit":0.5"#,
+        r#""schedulingGates":["a","b"]"#,
+        r#""preemptionDelaySeconds":600"#,
+        r#""timeLimitSeconds":28800"#,
+    ] {
+        assert!(body.contains(part), "{part}: {body}");
+    }
+    let line = "runai training update j --scheduling-gate ''";
+    let Intent::Update(update) = meaning(line).unwrap() else { panic!("{line}") };
+    let body = serde_json::to_string(&request::change(&update)).unwrap();
+    assert_eq!(body, r#"{"spec":{"schedulingGates":[]}}"#);
 }
 
 #[test]
