@@ -29,7 +29,7 @@ pub use container::{
 };
 pub use gang::{Gang, Member};
 pub use gpu::{Bounds, GpuRequest, SharedGpus};
-pub use group::{Group, PREEMPTION_DELAY_MS_MAX};
+pub use group::Group;
 pub use invalid::Invalid;
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use pods::{

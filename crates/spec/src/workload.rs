@@ -146,6 +146,13 @@ impl Document for WorkloadSpec {
 }
 
 impl WorkloadSpec {
+    /// The number of a group among all of them.
+    #[must_use]
+    pub fn group(&self, name: Option<&String>) -> Option<usize> {
+        let name = name?;
+        self.groups.iter().position(|group| group.name == *name)
+    }
+
     /// The sets of its pods, for change.
     pub fn sets_mut(&mut self) -> impl Iterator<Item = &mut PodSet> {
         std::iter::once(&mut self.pods).chain(&mut self.more)

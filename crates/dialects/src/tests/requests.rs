@@ -51,10 +51,6 @@ fn both_dialects_ask_for_the_same() {
              container=8080,external=80 --auto-deletion-time-after-completion 2h --cpu-core-limit 2",
         ),
         (
-            "submit j -i x --scheduling-gate a --preemption-delay 10m --time-limit 8h",
-            "training submit j -i x --scheduling-gate a --preemption-delay 10m --time-limit 8h",
-        ),
-        (
             "submit j -i x -v /a:/b:ro:nas --pvc-new claimname=c,path=/c,size=1G",
             "training submit j -i x --nfs server=nas,path=/a,mountpath=/b,readonly \
              --new-pvc claimname=c,path=/c,size=1G",
@@ -244,6 +240,8 @@ fn what_a_share_may_grow_to_and_when_it_starts_are_sent() {
     ] {
         assert!(body.contains(part), "{part}: {body}");
     }
+    let timing = "submit j -i x --scheduling-gate a --preemption-delay 10m --time-limit 8h";
+    assert_eq!(sent(&format!("runai {timing}")), sent(&format!("runai training {timing}")));
     let line = "runai training update j --scheduling-gate ''";
     let Intent::Update(update) = meaning(line).unwrap() else { panic!("{line}") };
     let body = serde_json::to_string(&request::change(&update)).unwrap();

@@ -3,6 +3,7 @@
 //! machine is accepted: it waits, and says why.
 
 mod container;
+mod group;
 
 use units::GPU_MILLIS;
 
@@ -109,7 +110,7 @@ pub fn check_workload(spec: &WorkloadSpec) -> Result<(), Invalid> {
     units::check_name(&spec.name).map_err(|error| Invalid::new("name", error.to_string()))?;
     amounts(spec)?;
     elastic(spec)?;
-    crate::group::check(spec)?;
+    group::check(spec)?;
     spec.serving.as_ref().map_or(Ok(()), crate::Serving::check)?;
     check_backoff_limit(spec.backoff_limit)?;
     spec.sets().try_for_each(|set| pod(&set.pod))
