@@ -22,6 +22,7 @@ enum Op {
     AddNode(usize),
     RemoveNode(usize),
     Labels { node: usize, variant: usize },
+    Hardware { node: usize, variant: usize },
     Schedulable(usize, bool),
     Drain(usize),
     Quota { queue: usize, gpus: u64 },
@@ -50,6 +51,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => n.clone().prop_map(Op::AddNode),
         1 => n.clone().prop_map(Op::RemoveNode),
         1 => (n.clone(), n.clone()).prop_map(|(node, variant)| Op::Labels { node, variant }),
+        1 => (n.clone(), n.clone()).prop_map(|(node, variant)| Op::Hardware { node, variant }),
         1 => (n.clone(), any::<bool>()).prop_map(|(node, open)| Op::Schedulable(node, open)),
         1 => n.clone().prop_map(Op::Drain),
         1 => (n.clone(), 0..9_u64).prop_map(|(queue, gpus)| Op::Quota { queue, gpus }),
@@ -191,6 +193,15 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
             let taints = if variant % 5 == 0 { vec![taint] } else { Vec::new() };
             let id = node(cluster, at).expect("one always stays");
             cluster.set_labels(id, labels(variant), taints);
+        }
+        Op::Hardware { node: at, variant } => {
+            let id = node(cluster, at).expect("one always stays");
+            // What is in use stays.
+            let gpus = &cluster.nodes()[id].gpus;
+            let used = gpus.iter().rposition(|gpu| gpu.used_millis + gpu.committed_millis > 0);
+            let count = used.map_or(0, |last| last + 1).max(variant % 6);
+            let cpu_millis = [64_000, 50][variant % 2];
+            cluster.set_hardware(id, &vec![1 << (33 + variant % 2); count], cpu_millis, 1 << 40);
         }
         Op::Schedulable(at, open) => {
             cluster.set_schedulable(node(cluster, at).expect("one always stays"), open);
