@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use records::AuditDetail;
-use spec::{LimitsKept, Observation};
+use spec::{LimitsKept, NodeSpec, Observation};
 use uuid::Uuid;
 
 use crate::command::Command;
 use crate::decision::Decision;
 use crate::gang::PortsWanted;
-use crate::health::Troubles;
 use crate::idle::IdleSince;
 use crate::set_aside::Culprits;
+use crate::trouble::Troubles;
 
 /// An input of the state, which changes by nothing else but time.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub enum Input {
     Volume(String, Option<String>),
     /// Ports that are free, of those wanted.
     Ports(PortsWanted, Vec<u16>),
+    /// What is seen of nodes.
+    Node(NodeEvent),
     /// Since when workloads have been idle.
     Idle(IdleSince),
     /// What is the matter with real GPUs.
@@ -37,6 +39,17 @@ pub enum Input {
     DecisionFailed,
     /// On what decisions fail.
     Culprits(Culprits),
+}
+
+/// What is seen of nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeEvent {
+    /// A node is there as described: a new one, or one of this name that may be different now.
+    Applied(NodeSpec),
+    /// The node of this name is gone.
+    Deleted(String),
+    /// These are all nodes: others are gone.
+    Listed(Vec<NodeSpec>),
 }
 
 /// Ids that follow from a seed, so that the same inputs make the same things.

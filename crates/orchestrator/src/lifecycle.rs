@@ -108,7 +108,7 @@ impl State {
     pub(crate) fn has_stray(&self, pod: Uuid) -> bool {
         let first = spec::RunKey { pod, generation: 0 };
         let last = spec::RunKey { pod, generation: u32::MAX };
-        self.strays.range(first..=last).next().is_some()
+        self.strays.range(first..=last).next().is_some() || self.nodes.has_left(pod)
     }
 
     /// A pod for change.
@@ -166,7 +166,7 @@ impl State {
         let workload = self.workloads.get(&id)?;
         let pod = workload.pods.get(number)?;
         let place = self.occupancy(pod).current?;
-        let node = &self.nodes.get(&place.node)?.spec;
+        let node = &self.nodes.get(place.node)?.spec;
         let device = |share: &model::DeviceShare| {
             let gpu = node.gpus.get(share.gpu as usize)?;
             Some(Device {

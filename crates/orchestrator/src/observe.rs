@@ -22,9 +22,10 @@ impl State {
     /// Takes in what the engine saw.
     pub(crate) fn observe(&mut self, seen: &Observation) {
         let key = seen.key;
-        let stray_gone = matches!(seen.state, RunState::Exited { .. }) && self.strays.remove(&key);
+        let has_ended = matches!(seen.state, RunState::Exited { .. });
+        let stray_gone = has_ended && (self.strays.remove(&key) | self.left_run_ended(key));
         let Some(&(id, number)) = self.homes.get(&key.pod) else {
-            if matches!(seen.state, RunState::Exited { .. }) {
+            if has_ended {
                 self.outbox.actions.push(Action::Remove(key));
             }
             return;

@@ -178,7 +178,7 @@ impl State {
             let Some(&id) = self.by_model.get(model) else { continue };
             if !reasons.is_empty() {
                 waiting.insert(id, (*model, reasons));
-            } else if self.explained.contains(&id) {
+            } else if self.explained.contains(&id) && !self.waits_for_left(id) {
                 self.explain_one(id, &[]);
             }
         }
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    fn wants_to_run(&self, id: Uuid) -> bool {
+    pub(crate) fn wants_to_run(&self, id: Uuid) -> bool {
         let waits = |workload: &Workload| {
             workload.desired == Desired::Run && workload.completed_at.is_none()
         };

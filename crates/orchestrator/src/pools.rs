@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{HOST_LABEL, POOL_DEFAULT, POOL_LABEL, PoolId};
-use records::{Change, NodeBody, PoolBody};
+use model::{POOL_DEFAULT, POOL_LABEL, PoolId};
+use records::{Change, PoolBody};
 use sched::{Fill, Placement};
 use serde_json::Value;
 
@@ -22,8 +22,6 @@ use crate::{Error, admission, persist};
 
 /// What pools are called in the database and the audit log.
 pub(crate) const KIND: &str = "node-pool";
-/// Labels that nodes were given while the server ran; an object for each node.
-const LABELS: &str = "node";
 /// Id of the pool of nodes that are in no other.
 pub const POOL_DEFAULT_ID: &str = "1";
 /// Most pools.
@@ -227,22 +225,6 @@ impl State {
         self.pools.push(Pool { object, settings, model });
         Ok(())
     }
-
-    /// Labels that a node was given while the server ran.
-    ///
-    /// # Errors
-    /// What is stored cannot be understood.
-    pub(crate) fn labels_given(&self, node: &str) -> Result<BTreeMap<String, String>, Error> {
-        let Some(given) = self.labelled(node) else { return Ok(BTreeMap::new()) };
-        let body = serde_json::from_value(given.body.clone()).map_err(unreadable)?;
-        let NodeBody { labels } = body;
-        Ok(labels)
-    }
-
-    /// What keeps the labels that were given to a node.
-    fn labelled(&self, node: &str) -> Option<&Arc<Object>> {
-        self.objects.shelf(LABELS)?.values().find(|object| object.name == node)
-    }
 }
 
 /// What is in which pool.
@@ -299,18 +281,10 @@ impl State {
         (labels, pool.id().to_owned())
     }
 
-    /// Puts every node into its pool, after pools or labels have changed.
+    /// Puts every node into its pool, after pools have changed.
     fn settle_pools(&mut self) -> Result<(), Error> {
-        for id in self.nodes.keys().copied().collect::<Vec<_>>() {
-            let Some(node) = self.nodes.get(&id) else { continue };
-            let (labels, pool) = self.labels_in_model(&node.labels);
-            if self.cluster.nodes()[id].labels != labels {
-                self.cluster.set_labels(id, labels, Vec::new());
-            }
-            if let Some(node) = self.nodes.get_mut(&id) {
-                node.pool = pool;
-            }
-        }
+        let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
+        ids.into_iter().for_each(|id| self.settle_node(id));
         self.outbox.machines = true;
         self.settle_shares()?;
         // Workloads show the pool they are in, and whether they are above the quota there.
@@ -446,52 +420,5 @@ impl State {
             }
         }
         Ok(())
-    }
-
-    /// Gives a node these labels, beside those it came with.
-    pub(crate) fn label_node(
-        &mut self,
-        by: String,
-        name: &str,
-        labels: BTreeMap<String, String>,
-    ) -> Result<Subject, Error> {
-        let found = self.nodes.values().find(|node| node.spec.name == name);
-        let node = found.ok_or_else(|| Error::no_node(name))?;
-        for (key, value) in &labels {
-            check_label(key, value)?;
-            if key == HOST_LABEL {
-                let why = format!("label {key} is the name of the node, and is set by the server");
-                return Err(Error::invalid("label", why));
-            }
-        }
-        let id = node.id;
-        let all = node.spec.labels_with(labels.clone());
-        let body = serde_json::to_value(NodeBody { labels }).map_err(unreadable)?;
-        let given = self.labelled(name).map(|given| given.id.clone());
-        let object = match given {
-            Some(given) => {
-                let before = self.object(LABELS, &given)?;
-                self.update_object(by, &before, (name.to_owned(), body))?
-            }
-            None => {
-                let (owner, scope) = (String::new(), Scope::Cluster);
-                let name = name.to_owned();
-                let new = NewObject {
-                    kind: LABELS,
-                    id: NewId::Any,
-                    scope,
-                    owner,
-                    name,
-                    body,
-                    newest: None,
-                };
-                self.create_object(by, new)?
-            }
-        };
-        if let Some(node) = self.nodes.get_mut(&id) {
-            node.labels = all;
-        }
-        self.settle_pools()?;
-        Ok(Subject::Object(object))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{DeviceShare, NodeId, Occupancy, Placement, PodId, UsageWindow};
+use model::{DeviceShare, Occupancy, Placement, PodId, UsageWindow};
 use records::{Change, Desired, PlacementBody, PodRow, Snapshot};
 use spec::LimitsKept;
 use units::GPU_MILLIS;
@@ -11,16 +11,16 @@ use uuid::Uuid;
 
 use crate::effect::Outbox;
 use crate::ending::BACK_OFF_MS_MAX;
-use crate::health::Troubles;
 use crate::idle::IdleSince;
 use crate::input::Ids;
 use crate::limits::Planned;
 use crate::moment::{Moment, Settled};
-use crate::node::NodeSpec;
+use crate::node_list::NodeList;
+use crate::nodes::{self, Nodes};
 use crate::primary::Primary;
-use crate::reasons::NODE_GONE;
 use crate::set_aside::Aside;
-use crate::state::{News, Node, State};
+use crate::state::State;
+use crate::trouble::Troubles;
 use crate::{Error, persist};
 
 fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
@@ -36,7 +36,8 @@ fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
 ///
 /// # Errors
 /// Names them.
-pub fn check_nodes(snapshot: &Snapshot, nodes: &[NodeSpec]) -> Result<(), Error> {
+pub fn check_nodes(snapshot: &Snapshot, list: &NodeList) -> Result<(), Error> {
+    let nodes = nodes::at_start(list, snapshot)?;
     let gpus: BTreeMap<_, _> =
         nodes.iter().map(|node| (node.name.as_str(), node.gpus.len())).collect();
     let is_gone = |place: &PlacementBody| match gpus.get(place.node.as_str()) {
@@ -80,7 +81,7 @@ impl State {
     /// with `gpus` was told.
     pub fn recover(
         mut snapshot: Snapshot,
-        nodes: &[NodeSpec],
+        list: &NodeList,
         gpus: &Troubles,
         usage: Option<UsageWindow>,
         Settled { clock, step, at }: Settled,
@@ -89,7 +90,7 @@ impl State {
         if snapshot.clock != Some(clock) {
             changes.push(Change::Clock(clock));
         }
-        let mut state = Self::restore(snapshot, (nodes, gpus), usage, at)?;
+        let mut state = Self::restore(snapshot, (list, gpus), usage, at)?;
         state.outbox.changes.extend(changes);
         if step.is_some() {
             state.outbox.workloads.extend(state.workloads.keys());
@@ -100,18 +101,19 @@ impl State {
 
     fn restore(
         mut snapshot: Snapshot,
-        (nodes, gpus): (&[NodeSpec], &Troubles),
+        (list, gpus): (&NodeList, &Troubles),
         usage: Option<UsageWindow>,
         at: Moment,
     ) -> Result<Self, Error> {
         let now = at.now;
+        let nodes = nodes::at_start(list, &snapshot)?;
         let mut state = Self {
             now,
             clock: at.clock,
             ids: Ids::from_seed(at.seed),
             cluster: Primary::default(),
             cluster_created_at: snapshot.cluster.created_at,
-            nodes: BTreeMap::new(),
+            nodes: Nodes::new(list),
             pools: Vec::new(),
             departments: BTreeMap::new(),
             projects: BTreeMap::new(),
@@ -150,12 +152,15 @@ impl State {
         };
         state.add_pools()?;
         state.add_topologies()?;
-        state.add_nodes(nodes)?;
+        for node in nodes {
+            state.add_node(node, state.cluster_created_at)?;
+        }
         state.add_org(&snapshot)?;
         state.allocations = snapshot.allocations.into_iter().map(|row| (row.pod_id, row)).collect();
         let placed = state.restore_workloads(snapshot.workloads, snapshot.pods)?;
         state.restore_places(&placed);
         state.restore_usage(usage, &snapshot.usage);
+        state.forget_other_simulated()?;
         state.show_everything();
         Ok(state)
     }
@@ -184,25 +189,6 @@ impl State {
             placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));
         }
         Ok(placed)
-    }
-
-    fn add_nodes(&mut self, nodes: &[NodeSpec]) -> Result<(), Error> {
-        for spec in nodes {
-            let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
-            let labels = spec.labels_with(self.labels_given(&spec.name)?);
-            let (in_model, pool) = self.labels_in_model(&labels);
-            let id = self.cluster.add_node(model::NodeSpec {
-                labels: in_model,
-                ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)
-            });
-            let troubles = self.troubles_of(spec);
-            for gpu in troubles.keys() {
-                self.cluster.set_in_service(id, *gpu, false);
-            }
-            self.nodes
-                .insert(id, Node { spec: spec.clone(), id, labels, pool, troubles, shown: None });
-        }
-        Ok(())
     }
 
     fn add_org(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
@@ -285,7 +271,7 @@ impl State {
     /// goes on when the machine has less CPU or memory than before; what is only kept for
     /// someone has to fit.
     fn place(&self, body: &PlacementBody, pod: PodId, now: bool) -> Option<Placement> {
-        let id: NodeId = self.nodes.values().find(|node| node.spec.name == body.node)?.id;
+        let id = self.nodes.named(&body.node)?.id;
         let node = &self.cluster.nodes()[id];
         let devices = body.devices.iter().map(|&(gpu, millis)| DeviceShare { gpu, millis });
         let place = Placement { node: id, devices: devices.collect() };
@@ -312,8 +298,7 @@ impl State {
                 "its place on {node} is gone: the node, or as many GPUs, are no longer there; \
                  it waits for another"
             );
-            self.evicted(id, NODE_GONE.code, message.clone());
-            self.say(id, News::new("Evicted", message).warning().pod(number).code(NODE_GONE.code));
+            self.say_place_gone(id, number, &message);
         }
     }
 }

@@ -14,15 +14,15 @@ use crate::Error;
 use crate::command::Subject;
 use crate::effect::Outbox;
 use crate::gang::PortSearch;
-use crate::health::{Trouble, Troubles};
 use crate::idle::IdleSince;
 use crate::input::{Ids, Input};
 use crate::limits::{Limit, Planned};
 use crate::moment::Moment;
-use crate::node::NodeSpec;
+use crate::nodes::Nodes;
 use crate::pools::Pool;
 use crate::primary::Primary;
 use crate::set_aside::Aside;
+use crate::trouble::Troubles;
 use crate::view::{Event, NodeTypes, Phase, ReasonView, Rules, Share};
 
 /// What departments and projects have in common, beside their place in the model.
@@ -170,21 +170,6 @@ impl Pod {
     }
 }
 
-/// A node and its place in the model.
-#[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) spec: NodeSpec,
-    pub(crate) id: NodeId,
-    /// Those it came with, and those it was given.
-    pub(crate) labels: BTreeMap<String, String>,
-    /// Id of its pool.
-    pub(crate) pool: String,
-    /// What is the matter with its GPUs, by their numbers: those are out of service.
-    pub(crate) troubles: BTreeMap<u32, Trouble>,
-    /// The revision of it in the model that is shown.
-    pub(crate) shown: Option<u64>,
-}
-
 /// Everything the dispatcher knows.
 #[derive(Debug)]
 pub struct State {
@@ -196,7 +181,7 @@ pub struct State {
     pub(crate) ids: Ids,
     pub(crate) cluster: Primary,
     pub(crate) cluster_created_at: Instant,
-    pub(crate) nodes: BTreeMap<NodeId, Node>,
+    pub(crate) nodes: Nodes,
     /// Node pools, `default` first, then in order of creation.
     pub(crate) pools: Vec<Pool>,
     pub(crate) departments: BTreeMap<u64, Department>,
@@ -273,6 +258,7 @@ impl State {
             Input::Run(seen) => self.observe(&seen),
             Input::Volume(name, error) => self.volume_ends(&name, error),
             Input::Ports(wanted, found) => self.ports_found(&wanted, found),
+            Input::Node(event) => self.node_event(event),
             Input::Idle(idle) => self.idle = idle,
             Input::Gpus(seen) => self.see_gpus(seen),
             Input::Engine(listed, keeps) => {
@@ -383,7 +369,7 @@ impl State {
 
     /// Name of a node.
     pub(crate) fn node_name(&self, id: NodeId) -> String {
-        self.nodes.get(&id).map(|node| node.spec.name.clone()).unwrap_or_default()
+        self.nodes.get(id).map(|node| node.spec.name.clone()).unwrap_or_default()
     }
 
     /// A placement in words: `node-1, GPUs 0 and 1` or `node-1, 0.5 of GPU 0`.

@@ -9,6 +9,7 @@ mod check;
 mod container;
 mod gang;
 mod invalid;
+mod node;
 mod org;
 mod pods;
 mod run;
@@ -25,6 +26,7 @@ pub use container::{
 };
 pub use gang::{Gang, Member};
 pub use invalid::Invalid;
+pub use node::{NodeGiven, NodeGpu, NodeSpec, Scheduling};
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use pods::{
     CONFIG_MAP, CleanPods, Framework, GpuSpec, MASTER, Near, Place, PodSet, PodSpec, Restart,

@@ -39,6 +39,7 @@ fn node(name: &str, gpus: u32) -> NodeSpec {
         cpu_millis: 64_000,
         memory_bytes: 64 << 30,
         labels: Default::default(),
+        taints: Vec::new(),
     }
 }
 
@@ -73,7 +74,10 @@ impl Server {
             replaces_nodes: true,
             cluster_name: "local".into(),
             version: "1.2.3".into(),
-            nodes: vec![node("node-1", 4), node("node-2", 0)],
+            nodes: control::NodeList {
+                nodes: vec![node("node-1", 4), node("node-2", 0)],
+                origin: String::new(),
+            },
             engine: Arc::new(engine.clone()),
             store,
             policy: sched::Policy::default(),

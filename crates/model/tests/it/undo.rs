@@ -155,7 +155,6 @@ fn ids<T>(table: &units::Table<T>) -> Vec<units::Idx<T>> {
 }
 
 fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
-    let node = |cluster: &Cluster, at: usize| nth(&ids(cluster.nodes()), at);
     let pod = |cluster: &Cluster, at: usize| nth(&ids(cluster.pods()), at);
     let some_workload = |cluster: &Cluster, at: usize| nth(&ids(cluster.workloads()), at);
     match *op {
@@ -180,6 +179,42 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
         Op::Gated(at, gated) => {
             pod(cluster, at).into_iter().for_each(|p| cluster.set_gated(p, gated));
         }
+        Op::AddNode(_)
+        | Op::RemoveNode(_)
+        | Op::Labels { .. }
+        | Op::Hardware { .. }
+        | Op::Schedulable(..)
+        | Op::Drain(_) => apply_to_node(cluster, number, op),
+        Op::Quota { queue, gpus } => {
+            let id = nth(&ids(cluster.queues()), queue).expect("they stay");
+            let quota = Resources { gpu_millis: gpus * GPU_MILLIS, ..Resources::UNLIMITED };
+            let share = Share { quota, ..cluster.queues()[id].share };
+            cluster.set_share(id, share).expect("a living queue");
+        }
+        Op::Used { queue, ppm } => {
+            let id = nth(&ids(cluster.queues()), queue).expect("they stay");
+            cluster.set_usage(id, Usage { gpu_ppm: ppm, ..Usage::default() });
+        }
+        Op::Marks { workload, at } => {
+            let Some(id) = some_workload(cluster, workload) else { return };
+            let at = Instant(at);
+            cluster.set_not_before(id, at);
+            cluster.set_starts(id, Some(at), None);
+            cluster.set_evicted(id, at);
+            cluster.set_checkpointed(id, Some(at));
+            cluster.set_stale(id, (at.0.is_multiple_of(2)).then_some(at));
+        }
+        Op::Precedence { workload, priority, preemptible } => {
+            let id = some_workload(cluster, workload);
+            id.into_iter().for_each(|id| cluster.set_precedence(id, priority, preemptible));
+        }
+        Op::Move(ref step) => go(cluster, step),
+    }
+}
+
+fn apply_to_node(cluster: &mut Cluster, number: u64, op: &Op) {
+    let node = |cluster: &Cluster, at: usize| nth(&ids(cluster.nodes()), at);
+    match *op {
         Op::AddNode(variant) => {
             cluster.add_node(node_spec(&format!("m{number}"), variant));
         }
@@ -207,30 +242,7 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
             cluster.set_schedulable(node(cluster, at).expect("one always stays"), open);
         }
         Op::Drain(at) => cluster.drain(node(cluster, at).expect("one always stays")),
-        Op::Quota { queue, gpus } => {
-            let id = nth(&ids(cluster.queues()), queue).expect("they stay");
-            let quota = Resources { gpu_millis: gpus * GPU_MILLIS, ..Resources::UNLIMITED };
-            let share = Share { quota, ..cluster.queues()[id].share };
-            cluster.set_share(id, share).expect("a living queue");
-        }
-        Op::Used { queue, ppm } => {
-            let id = nth(&ids(cluster.queues()), queue).expect("they stay");
-            cluster.set_usage(id, Usage { gpu_ppm: ppm, ..Usage::default() });
-        }
-        Op::Marks { workload, at } => {
-            let Some(id) = some_workload(cluster, workload) else { return };
-            let at = Instant(at);
-            cluster.set_not_before(id, at);
-            cluster.set_starts(id, Some(at), None);
-            cluster.set_evicted(id, at);
-            cluster.set_checkpointed(id, Some(at));
-            cluster.set_stale(id, (at.0.is_multiple_of(2)).then_some(at));
-        }
-        Op::Precedence { workload, priority, preemptible } => {
-            let id = some_workload(cluster, workload);
-            id.into_iter().for_each(|id| cluster.set_precedence(id, priority, preemptible));
-        }
-        Op::Move(ref step) => go(cluster, step),
+        _ => {}
     }
 }
 
