@@ -101,9 +101,7 @@ impl Dispatcher {
         let completion = Completion { unseal, node_access };
         // Taken before the list is asked for: what happens in between is then seen twice, not
         // missed.
-        let observations = engine.observations().ok_or_else(|| Error::Internal {
-            message: "the observations of the engine are taken by someone else".to_owned(),
-        })?;
+        let observations = engine.observations();
         let metrics = shared.metrics.clone();
         let (executor, told) =
             Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
@@ -171,11 +169,13 @@ impl Dispatcher {
                     continue;
                 }
                 Some(verdict) = self.scheduler.verdicts.recv() => Happening::Verdict(verdict),
-                seen = self.observations.recv(), if takes => match seen {
+                seen = self.observations.recv(), if takes && !self.stale => match seen {
                     Some(seen) => Happening::Input(Input::Run(seen)),
-                    None => return Err(Error::Internal {
-                        message: "the engine ended its stream of observations".to_owned(),
-                    }),
+                    None => {
+                        tracing::warn!("the engine ended its stream of observations; asking again");
+                        self.stale = true;
+                        continue;
+                    }
                 },
                 Some(told) = self.told.recv(), if takes => Happening::Input(told),
                 Ok(()) = self.inbox.idle.changed() => Happening::Due,
@@ -444,6 +444,7 @@ impl Dispatcher {
         let (executor, told) = Executor::new(engine, line, completion, metrics);
         self.executor = executor;
         self.told = told;
+        self.observations = self.engine.observations();
         let snapshot = self.store.load().await.map_err(stored)?;
         let (nodes, gpus) = (&self.nodes, &self.gpus_told);
         let dated = self.line.settle(snapshot.clock);

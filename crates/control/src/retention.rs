@@ -9,23 +9,31 @@ use orchestrator::SYSTEM;
 
 /// Rows that are forgotten in one transaction.
 const AT_ONCE: u32 = 1000;
-/// Most events that are kept, however young.
-const EVENTS_MAX: u64 = 1_000_000;
 const DAY_MS: u64 = 86_400_000;
 
 /// How long rows of the logs are kept, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// Events; and at most a million of them.
+    /// Events.
     pub events_ms: u64,
+    /// Most events, however young.
+    pub events_max: u64,
     /// Rows of the audit log.
     pub audit_ms: u64,
+    /// Most rows of the audit log, however young.
+    pub audit_max: u64,
 }
 
-/// 90 days of events, and 400 days of the audit log: a year and a month.
+/// 90 days and a million of events; 400 days, a year and a month, and ten million rows of the audit log,
+/// which are some gigabytes.
 impl Default for Kept {
     fn default() -> Self {
-        Self { events_ms: 90 * DAY_MS, audit_ms: 400 * DAY_MS }
+        Self {
+            events_ms: 90 * DAY_MS,
+            events_max: 1_000_000,
+            audit_ms: 400 * DAY_MS,
+            audit_max: 10_000_000,
+        }
     }
 }
 
@@ -42,11 +50,10 @@ impl Retention {
         Self { kept, day: 0, due: Vec::new() }
     }
 
-    /// Forgets some rows, if there are any to forget. `newest` is the position of the newest event.
+    /// Forgets some rows, if there are any to forget.
     pub(crate) async fn forget_some(
         &mut self,
         store: &Store,
-        newest: u64,
         now: Instant,
     ) -> Result<(), store::Error> {
         if self.day != now.0 / DAY_MS {
@@ -54,7 +61,7 @@ impl Retention {
             self.due = vec![Log::Events, Log::Audit];
         }
         for log in self.due.clone() {
-            if self.forget_of(store, log, newest, now).await? < AT_ONCE as usize {
+            if self.forget_of(store, log, now).await? < AT_ONCE as usize {
                 self.due.retain(|due| *due != log);
             }
         }
@@ -66,16 +73,16 @@ impl Retention {
         &self,
         store: &Store,
         log: Log,
-        newest: u64,
         now: Instant,
     ) -> Result<usize, store::Error> {
         let (name, kept_ms, rows_max) = match log {
-            Log::Events => ("events", self.kept.events_ms, EVENTS_MAX),
-            Log::Audit => ("audit", self.kept.audit_ms, u64::MAX),
+            Log::Events => ("events", self.kept.events_ms, self.kept.events_max),
+            Log::Audit => ("audit", self.kept.audit_ms, self.kept.audit_max),
         };
         let old = Instant(now.0.saturating_sub(kept_ms));
         // One more than go, which stays: it may be the newest.
         let rows = store.oldest(log, AT_ONCE + 1).await?;
+        let newest = store.newest(log).await?;
         let goes =
             |(seq, at): &&(u64, Instant)| *at < old || seq.saturating_add(rows_max) <= newest;
         let count = rows.iter().take_while(goes).count().min(rows.len().saturating_sub(1));
@@ -101,5 +108,24 @@ impl Retention {
             .apply(&[Change::LogKeptFrom(log, *from), Change::LogGone(log), Change::Audit(row)])
             .await?;
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn of_a_log_with_too_many_rows_the_newest_are_kept_however_young() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path()).await.expect("a new database");
+        let row = AuditRow { at: Instant(DAY_MS), who: "alice".into(), ..AuditRow::default() };
+        store.apply(&vec![Change::Audit(row); 9]).await.expect("written");
+        let mut retention = Retention::new(Kept { audit_max: 4, ..Kept::default() });
+        retention.forget_some(&store, Instant(DAY_MS)).await.expect("readable");
+        let left = store.audit(9).await.expect("readable");
+        let left: Vec<_> = left.iter().map(|row| format!("{} {}", row.who, row.target)).collect();
+        let (forgotten, alice) = ("elastane 1 to 5, beyond the newest 4", "alice ");
+        assert_eq!(left, [forgotten, alice, alice, alice, alice]);
     }
 }

@@ -49,9 +49,9 @@ impl Config {
     }
 
     /// How long the logs are kept.
-    pub(crate) const fn kept(&self) -> control::Kept {
+    pub(crate) fn kept(&self) -> control::Kept {
         let Settings { events_kept, audit_kept, .. } = self.settings;
-        control::Kept { events_ms: events_kept, audit_ms: audit_kept }
+        control::Kept { events_ms: events_kept, audit_ms: audit_kept, ..control::Kept::default() }
     }
 }
 

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use engine::{Observation, RunKey, RunState, Turns};
-use tokio::sync::mpsc;
+use engine::{Observation, Observations, RunKey, RunState, Turns};
 use uuid::Uuid;
 
 /// The books.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Books {
-    events: mpsc::UnboundedSender<Observation>,
+    pub(crate) observations: Observations,
     runs: Mutex<BTreeMap<RunKey, Known>>,
     /// The verbs of one run take turns.
     pub(crate) turns: Turns,
@@ -47,10 +46,6 @@ pub(crate) const fn has_ended(state: &RunState) -> bool {
 }
 
 impl Books {
-    pub(crate) fn new(events: mpsc::UnboundedSender<Observation>) -> Self {
-        Self { events, runs: Mutex::default(), turns: Turns::default() }
-    }
-
     pub(crate) fn get(&self, key: RunKey) -> Option<Known> {
         open(&self.runs).get(&key).cloned()
     }
@@ -102,8 +97,7 @@ impl Books {
             return;
         }
         known.state = state.clone();
-        // Nobody listens while the server shuts down; `list` tells the next one.
-        let _unheard = self.events.send(Observation { key, state });
+        self.observations.report(Observation { key, state });
     }
 }
 
@@ -116,8 +110,8 @@ mod tests {
 
     #[test]
     fn only_news_is_told_and_the_first_end_stands() {
-        let (events, mut told) = mpsc::unbounded_channel();
-        let books = Books::new(events);
+        let books = Books::default();
+        let mut told = books.observations.stream();
         let key = RunKey { pod: Uuid::from_u128(1), generation: 1 };
         let runs = RunState::Running { pid: None, started_at: Instant(1) };
         let ended = |code| RunState::Exited { exit: Exit::Code(code), at: Instant(2) };

@@ -8,8 +8,8 @@ use std::time::Duration;
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::image::plain_name;
-use engine::{Error, Installation, Observation, Outage, RunKey, RunSpec, RunState, Turns};
-use tokio::sync::{mpsc, oneshot};
+use engine::{Error, Installation, Outage, RunKey, RunSpec, RunState, Turns};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use units::Instant;
 
@@ -47,7 +47,6 @@ pub struct Options {
 #[derive(Debug)]
 pub struct DockerEngine {
     pub(crate) shared: Arc<Shared>,
-    observations: Mutex<Option<mpsc::UnboundedReceiver<Observation>>>,
 }
 
 /// What the engine and its tasks share.
@@ -99,13 +98,12 @@ impl DockerEngine {
             output_bytes_max,
             copy_bytes_max,
         } = options;
-        let (events, observations) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             facts: RwLock::new(daemon.facts.clone()),
             outage: Mutex::default(),
             daemon,
             owner: Owner::new(&installation, output_bytes_max),
-            books: Books::new(events),
+            books: Books::default(),
             programs,
             nvidia_smi,
             pull_pause,
@@ -124,11 +122,7 @@ impl DockerEngine {
         copies::forget_earlier(&shared.copies)?;
         let own = Arc::clone(&shared);
         shared.spawn(async move { watch::follow(&own).await });
-        Ok(Self { shared, observations: Mutex::new(Some(observations)) })
-    }
-
-    pub(crate) fn take_observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
-        self.observations.lock().unwrap_or_else(PoisonError::into_inner).take()
+        Ok(Self { shared })
     }
 }
 

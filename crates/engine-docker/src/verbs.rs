@@ -100,8 +100,8 @@ impl Engine for DockerEngine {
         found.config?.labels?.remove(POD_LABEL)
     }
 
-    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
-        self.take_observations()
+    fn observations(&self) -> mpsc::UnboundedReceiver<Observation> {
+        self.shared.books.observations.stream()
     }
 
     async fn bytes_before(&self, _key: RunKey, range: &LogRange) -> Result<Option<u64>, Error> {

@@ -90,8 +90,8 @@ impl Engine for LocalEngine {
         process.env.get("POD_NAME").cloned()
     }
 
-    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
-        self.take_observations()
+    fn observations(&self) -> mpsc::UnboundedReceiver<Observation> {
+        self.shared.observations.stream()
     }
 
     async fn logs(

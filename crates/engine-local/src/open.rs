@@ -14,11 +14,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use engine::{Error, IsolationKind, Observation, RunKey};
+use engine::{Error, IsolationKind, RunKey};
 use tokio::process::{Child, Command};
-use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::cgroup::Place;
@@ -54,7 +53,6 @@ pub struct Options {
 #[derive(Debug)]
 pub struct LocalEngine {
     pub(crate) shared: Arc<Shared>,
-    observations: Mutex<Option<mpsc::UnboundedReceiver<Observation>>>,
 }
 
 /// Where things are.
@@ -159,9 +157,8 @@ impl LocalEngine {
             }
             None => Separator::none("the server was not asked to keep runs apart"),
         };
-        let (events, observations) = mpsc::unbounded_channel();
         let inherited = environment::inherited();
-        let mut shared = Shared::new(paths, supervisor, images, inherited, events);
+        let mut shared = Shared::new(paths, supervisor, images, inherited);
         shared.umask = umask;
         shared.place = Place::find();
         shared.separator = separator;
@@ -171,11 +168,7 @@ impl LocalEngine {
         adopt_all(&shared)?;
         let trash = Arc::clone(&shared);
         tokio::task::spawn_blocking(move || trash.paths.empty_trash());
-        Ok(Self { shared, observations: Mutex::new(Some(observations)) })
-    }
-
-    pub(crate) fn take_observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
-        self.observations.lock().unwrap_or_else(PoisonError::into_inner).take()
+        Ok(Self { shared })
     }
 }
 

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::{Observation, RunKey, RunState, Turns};
+use engine::{Observation, Observations, RunKey, RunState, Turns};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::cgroup::Place;
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     /// [`kill_marked`]; another one in tests, where no process resists.
     pub(crate) kill_marked: Sweep,
     pub(crate) driver: gpu::Driver,
-    events: mpsc::UnboundedSender<Observation>,
+    pub(crate) observations: Observations,
     /// Processes of each run that were killed for want of memory, as far as it is told.
     kills: Mutex<BTreeMap<RunKey, u64>>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
@@ -78,7 +78,6 @@ impl Shared {
         supervisor: PathBuf,
         images: ImageTable,
         inherited: BTreeMap<String, String>,
-        events: mpsc::UnboundedSender<Observation>,
     ) -> Self {
         Self {
             paths,
@@ -92,7 +91,7 @@ impl Shared {
             separator: Separator::none("nothing was looked for"),
             kill_marked,
             driver: gpu::Driver::default(),
-            events,
+            observations: Observations::default(),
             kills: Mutex::default(),
             states: Mutex::default(),
             turns: Turns::default(),
@@ -148,7 +147,7 @@ impl Shared {
         let before = open(&self.kills).insert(key, kills).unwrap_or(0);
         if kills > before {
             let state = RunState::Struck(kills - before);
-            let _unheard = self.events.send(Observation { key, state });
+            self.observations.report(Observation { key, state });
         }
     }
 
@@ -167,14 +166,13 @@ impl Shared {
         };
         if news {
             *known = state.clone();
-            // Nobody listens while the server shuts down; `list` tells the next one.
-            let _unheard = self.events.send(Observation { key, state: state.into() });
+            self.observations.report(Observation { key, state: state.into() });
         }
     }
 
     /// Tells how far the copies are that a run waits for. Nothing keeps it.
     pub(crate) fn tell(&self, key: RunKey, what: String) {
-        let _unheard = self.events.send(Observation { key, state: RunState::Preparing(what) });
+        self.observations.report(Observation { key, state: RunState::Preparing(what) });
     }
 
     /// The copies of a run are being made for as long as what is returned says nothing.

@@ -1,17 +1,17 @@
 //! The seam between deciding and doing: what every engine can be asked, and what it reports.
 //!
-//! Owns: the [`Engine`] trait, its data, [`conformance`], the suite every engine passes, what a run
-//! needs around it ([`Container`]), copies of repositories and buckets ([`copy`]), and what pods are told of
-//! themselves ([`environment`]) and of those they work together with ([`Gang`]).
+//! Owns: the [`Engine`] trait, its data, what a run needs around it ([`Container`]), copies of
+//! repositories and buckets ([`copy`]), and what pods are told of themselves ([`environment`]) and of
+//! those they work together with ([`Gang`]). `engine-conformance` has the suite every engine passes.
 //! Refuses to know: scheduling, storage, and how a pod is made to run.
 
 mod bucket;
 mod capabilities;
-pub mod conformance;
 pub mod copy;
 pub mod environment;
 pub mod image;
 mod installation;
+mod observations;
 mod repository;
 mod session;
 mod stamps;
@@ -22,6 +22,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 pub use capabilities::{Capabilities, Enforcement, Isolation, IsolationKind, Outage};
 pub use installation::Installation;
+pub use observations::Observations;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 pub use spec::{
     BadRunKey, Bucket, Container, Device, Exit, Framework, Gang, GpuHealth, HOME_FOLDER, Limits,
@@ -213,8 +214,9 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
-    /// Takes the stream of observations. May be taken once.
-    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>>;
+    /// A stream of observations from now on. The stream before it ends, and what ends this one is
+    /// followed by another stream and a [`list`](Engine::list).
+    fn observations(&self) -> mpsc::UnboundedReceiver<Observation>;
 
     /// Reads a run's output (stdout and stderr together), in chunks, in order.
     ///

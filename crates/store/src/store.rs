@@ -172,6 +172,15 @@ impl Store {
         rows.map_err(|fault| self.named(fault))
     }
 
+    /// The position of the newest row of a log; 0 if it is empty.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn newest(&self, log: Log) -> Result<u64, Error> {
+        let mut reader = self.reader().await?;
+        read::newest(&mut reader.connection(), log).await.map_err(|fault| self.named(fault))
+    }
+
     /// The newest rows of the audit log, newest first.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 33] = [
+const MAY_USE: [(&str, &[&str]); 35] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -23,8 +23,9 @@ const MAY_USE: [(&str, &[&str]); 33] = [
     ("records", &["units", "spec"]),
     ("sched", &["units", "model"]),
     ("gpu", &["units"]),
-    ("store", &["units", "records", "skip"]),
+    ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
+    ("engine-conformance", &["units", "engine"]),
     ("engine-local", &["units", "model", "gpu", "engine"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
@@ -75,7 +76,8 @@ const MAY_USE: [(&str, &[&str]); 33] = [
     ),
     ("client", &["units", "api-types"]),
     ("cli-kit", &["units", "client"]),
-    ("runai", &["units", "api-types", "client", "cli-kit"]),
+    ("dialects", &["units", "api-types", "client", "cli-kit"]),
+    ("runai", &["units", "api-types", "client", "cli-kit", "dialects"]),
     (
         "elastane",
         &[
@@ -99,6 +101,7 @@ const MAY_USE: [(&str, &[&str]); 33] = [
             "api-types",
             "client",
             "cli-kit",
+            "dialects",
             "runai",
         ],
     ),

@@ -8,7 +8,9 @@ use auth::Authority;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Request, Response, StatusCode};
-use control::{Clock, Handle, NodeAccess, NodeGpu, NodeSpec, Options, Service, SystemClock};
+use control::{
+    Clock, Handle, NodeAccess, NodeGpu, NodeList, NodeSpec, Options, Service, SystemClock,
+};
 use http_kit::Shutdown;
 use iam::LoginProvider;
 use serde_json::{Value, json};
@@ -64,20 +66,36 @@ impl Server {
     }
 
     async fn open(login_provider: Option<LoginProvider>) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let nodes = vec![node("node-1", 4), node("node-2", 0)];
+        let (engine, clock) = (EngineDouble::default(), Arc::new(SystemClock));
+        Self::with(tempfile::tempdir().unwrap(), nodes, engine, clock, login_provider).await
+    }
+
+    /// A server that goes on with the state in this folder, at this time.
+    pub(crate) async fn over(
+        dir: tempfile::TempDir,
+        nodes: Vec<NodeSpec>,
+        engine: EngineDouble,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self::with(dir, nodes, engine, clock, None).await
+    }
+
+    async fn with(
+        dir: tempfile::TempDir,
+        nodes: Vec<NodeSpec>,
+        engine: EngineDouble,
+        clock: Arc<dyn Clock>,
+        login_provider: Option<LoginProvider>,
+    ) -> Self {
         let store = store::Store::open(dir.path()).await.unwrap();
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let authority = Authority::open(dir.path(), &store, "ada", clock.now()).await.unwrap();
-        let engine = EngineDouble::default();
         let vault = auth::Vault::open(&dir.path().join(auth::VAULT_FILE)).unwrap();
         let options = Options {
             replaces_nodes: true,
             cluster_name: "local".into(),
             version: "1.2.3".into(),
-            nodes: control::NodeList {
-                nodes: vec![node("node-1", 4), node("node-2", 0)],
-                origin: String::new(),
-            },
+            nodes: NodeList { nodes, origin: String::new() },
             engine: Arc::new(engine.clone()),
             store,
             policy: sched::Policy::default(),

@@ -172,8 +172,7 @@ impl Meter {
             self.forgot_at = used::hour(now);
         }
         if forgets {
-            let newest = self.shared.view.load().event_seq;
-            self.retention.forget_some(&self.shared.store, newest, now).await?;
+            self.retention.forget_some(&self.shared.store, now).await?;
         }
         self.tiers.roll_up(&self.shared.store, now, forgets).await
     }

@@ -54,6 +54,11 @@ impl FakeEngine {
         Self { machine: Arc::default(), clock }
     }
 
+    /// Ends the stream of observations.
+    pub(crate) fn hang_up(&self) {
+        self.with(|m| m.listener = None);
+    }
+
     fn with<T>(&self, f: impl FnOnce(&mut Machine) -> T) -> T {
         f(&mut self.machine.lock().unwrap())
     }
@@ -337,10 +342,10 @@ impl Engine for FakeEngine {
         })
     }
 
-    fn observations(&self) -> Option<mpsc::UnboundedReceiver<Observation>> {
+    fn observations(&self) -> mpsc::UnboundedReceiver<Observation> {
         let (listener, stream) = mpsc::unbounded_channel();
         self.with(|m| m.listener = Some(listener));
-        Some(stream)
+        stream
     }
 
     async fn logs(

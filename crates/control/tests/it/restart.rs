@@ -23,6 +23,19 @@ async fn what_runs_is_adopted() {
 }
 
 #[tokio::test]
+async fn a_stream_of_observations_that_ends_is_followed_by_another() {
+    let w = World::new(nodes(1, 1), &[1]).await;
+    w.submit(1, training("first", 1)).await;
+    w.phase("first", Phase::Running).await;
+    w.submit(1, training("next", 1)).await;
+    w.engine.hang_up();
+    w.engine.end(w.engine.run_of("first").key, Exit::Code(0));
+    w.phase("next", Phase::Running).await;
+    w.engine.end(w.engine.run_of("next").key, Exit::Code(0));
+    w.phase("next", Phase::Completed).await;
+}
+
+#[tokio::test]
 async fn a_start_that_was_decided_but_not_done_is_done() {
     let mut w = World::new(nodes(1, 1), &[1]).await;
     w.engine.deaf(true);

@@ -231,7 +231,7 @@ settings! {
     audit_kept: u64 = read::kept_ms {
         value: Some("SPAN"),
         default: "400d",
-        meaning: "how long the audit log is kept",
+        meaning: "how long the audit log is kept, and at most ten million rows of it",
     }
 
     /// Largest copy of a repository or bucket for a workload

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use clap_complete::engine::ArgValueCandidates as Known;
 use cli_kit::number::whole;
-use runai::key_value;
+use dialects::key_value;
 
 use crate::complete;
 

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use engine::Observation;
+use tokio::sync::mpsc::UnboundedReceiver;
+
 use super::*;
 
 const RUNNING: StateFile = StateFile::Running { pid: 1, started_at_ms: 1 };
@@ -18,12 +21,13 @@ fn stubborn(keys: &BTreeSet<String>) -> BTreeSet<String> {
 }
 
 /// What an engine shares, over a folder.
-fn shared_over(root: &Path) -> (Shared, mpsc::UnboundedReceiver<Observation>) {
+fn shared_over(root: &Path) -> (Shared, UnboundedReceiver<Observation>) {
     let paths = Paths { root: root.to_owned() };
     make_dir(&paths.runs()).expect("created");
-    let (events, seen) = mpsc::unbounded_channel();
     let images = ImageTable::new(Path::new("/no/such/program"));
-    (Shared::new(paths, "/no/such/program".into(), images, BTreeMap::new(), events), seen)
+    let shared = Shared::new(paths, "/no/such/program".into(), images, BTreeMap::new());
+    let seen = shared.observations.stream();
+    (shared, seen)
 }
 
 #[tokio::test]

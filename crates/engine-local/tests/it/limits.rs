@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::bench::Bench;
-use engine::conformance::Fixture;
 use engine::{ExecSpec, Exit, Limits, LimitsKept, Output, RunKey, RunSpec, RunState};
+use engine_conformance::Fixture;
 
 /// A bench on a machine that keeps limits. Others have no such promise, and say so.
 fn bench() -> Option<Bench> {
@@ -104,7 +104,7 @@ async fn a_run_that_has_more_memory_than_it_may_ends_out_of_memory() {
 #[tokio::test]
 async fn a_killed_process_is_told_while_the_main_one_goes_on() {
     let Some(bench) = bench() else { return };
-    let mut seen = bench.engine().observations().expect("taken once");
+    let mut seen = bench.engine().observations();
     let text = format!("sh -c '{GROW}' & wait; echo on; sleep 600");
     let key = start(&bench, limited(&bench, &text, MIB_32)).await;
     says(&bench, key).await;

@@ -7,10 +7,10 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use crate::bench::{Bench, SUPERVISOR, supervisors};
-use engine::conformance::Fixture;
 use engine::{
     Device, Engine, ExecSpec, Exit, LogRange, RunKey, RunSpec, RunState, Secret, SecretPlace,
 };
+use engine_conformance::Fixture;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -39,7 +39,7 @@ async fn state(engine: &dyn Engine, key: RunKey) -> Option<RunState> {
 
 /// The end of a run, reported or listed.
 async fn end(engine: &dyn Engine, key: RunKey) -> Exit {
-    let mut seen = engine.observations().expect("taken once in each test");
+    let mut seen = engine.observations();
     if let Some(RunState::Exited { exit, .. }) = state(engine, key).await {
         return exit;
     }
@@ -319,7 +319,7 @@ async fn a_supervisor_that_comes_after_the_stop_or_the_removal_runs_nothing() {
 async fn a_stop_right_after_the_start_ends_the_run_or_keeps_it_from_starting() {
     let bench = Bench::new();
     let engine = bench.engine();
-    let mut ends = engine.observations().expect("first taken");
+    let mut ends = engine.observations();
     for _ in 0..20 {
         let spec = bench.script("exec sleep 600");
         let key = spec.key;
@@ -341,7 +341,7 @@ async fn an_end_the_disk_refuses_is_told_and_recorded_later() {
     let spec = bench.script("while [ ! -e go ]; do sleep 0.02; done; exit 9");
     let key = spec.key;
     let engine = bench.engine();
-    let mut seen = engine.observations().expect("first taken");
+    let mut seen = engine.observations();
     engine.start(spec).await.expect("started");
     while !matches!(state(&*engine, key).await, Some(RunState::Running { .. })) {
         seen.recv().await.expect("the engine lives");

@@ -11,9 +11,10 @@ use units::Instant;
 use super::Node;
 use crate::Error;
 use crate::effect::Note;
+use crate::emit::EventBuilder;
 use crate::input::NodeEvent;
 use crate::reasons::NODE_GONE;
-use crate::state::{News, State};
+use crate::state::State;
 
 impl State {
     /// Takes over what is seen of nodes.
@@ -39,7 +40,9 @@ impl State {
         }
         let (name, made) = (spec.name.clone(), made_of(&spec));
         match self.add_node(spec, self.now) {
-            Ok(()) => self.say_of_cluster(News::new("NodeAdded", format!("{name} has {made}"))),
+            Ok(()) => {
+                self.emit_of_cluster(EventBuilder::new("NodeAdded", format!("{name} has {made}")))
+            }
             Err(error) => {
                 self.outbox.notes.push(Note::Error(format!("node {name} is left out: {error}")));
             }
@@ -51,7 +54,7 @@ impl State {
     pub(crate) fn add_node(&mut self, spec: NodeSpec, created_at: Instant) -> Result<(), Error> {
         let given = self.given_to(&spec.name)?;
         let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
-        let (labels, pool) = self.labels_in_model(&spec.labels_with(&given.labels));
+        let (labels, pool) = self.pools.labels_in_model(&spec.labels_with(&given.labels));
         let id = self.cluster.add_node(model::NodeSpec {
             labels,
             ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)
@@ -94,7 +97,7 @@ impl State {
         }
         if was != is {
             let name = &spec.name;
-            self.say_of_cluster(News::new(
+            self.emit_of_cluster(EventBuilder::new(
                 "NodeChanged",
                 format!("{name} has {is}, and had {was}"),
             ));
@@ -107,8 +110,8 @@ impl State {
     /// A node is gone, and all that is there with it.
     pub(super) fn node_gone(&mut self, name: &str) {
         let Some(id) = self.nodes.by_name.get(name).copied() else { return };
-        let news = News::new(NODE_GONE.name, format!("{name} is gone"));
-        self.say_of_cluster(news.warning().code(NODE_GONE.code));
+        let event = EventBuilder::new(NODE_GONE.name, format!("{name} is gone"));
+        self.emit_of_cluster(event.warning().code(NODE_GONE.code));
         let why = format!("its node {name} is gone; it waits for another place");
         self.lose_places(id, |_| true, &why);
         self.cluster.remove_node(id);
@@ -117,13 +120,20 @@ impl State {
         self.outbox.machines = true;
     }
 
+    /// A run has ended that was on a node when that went: others may come to the node, if it is back.
+    pub(crate) fn left_run_ended(&mut self, node: &str) {
+        if let Some(&id) = self.nodes.by_name.get(node) {
+            self.settle_node(id);
+        }
+    }
+
     /// Brings a node in line with what it came with and what it was given: labels, pool, taints, and
     /// whether pods may come.
     pub(crate) fn settle_node(&mut self, id: NodeId) {
         let Some(node) = self.nodes.rows.get(&id) else { return };
-        let (labels, pool) = self.labels_in_model(&node.labels());
+        let (labels, pool) = self.pools.labels_in_model(&node.labels());
         let (taints, scheduling) = (node.taints(), node.given.scheduling);
-        let is_left = self.nodes.left.values().any(|name| *name == node.spec.name);
+        let is_left = self.runs.are_left_on(&node.spec.name);
         let row = &self.cluster.nodes()[id];
         if row.labels != labels || row.taints != taints {
             self.cluster.set_labels(id, labels, taints);

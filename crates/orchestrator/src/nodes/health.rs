@@ -11,9 +11,10 @@ use spec::{NodeGpu, NodeSpec};
 
 use crate::Error;
 use crate::command::Subject;
-use crate::objects::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::emit::EventBuilder;
 use crate::reasons::GPU_LOST;
-use crate::state::{News, State};
+use crate::state::State;
 use crate::trouble::{Trouble, Troubles};
 
 /// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
@@ -71,8 +72,8 @@ impl State {
         }
         match (before, now) {
             (_, Some(trouble)) => {
-                let news = News::new(trouble.code().name, format!("{name} is {trouble}"));
-                self.say_of_cluster(news.warning().code(trouble.code().code));
+                let event = EventBuilder::new(trouble.code().name, format!("{name} is {trouble}"));
+                self.emit_of_cluster(event.warning().code(trouble.code().code));
                 if trouble.is_loss() {
                     let why = format!("{name}, which it used, is {trouble}");
                     let uses = |place: &Placement| place.node == gpu.0 && place.uses(gpu.1);
@@ -84,8 +85,8 @@ impl State {
                 }
             }
             (Some(trouble), None) => {
-                let news = News::new("GpuBack", format!("{name} is in service again"));
-                self.say_of_cluster(news.code(trouble.code().code));
+                let event = EventBuilder::new("GpuBack", format!("{name} is in service again"));
+                self.emit_of_cluster(event.code(trouble.code().code));
             }
             (None, None) => {}
         }
@@ -139,7 +140,7 @@ impl State {
 
     /// What says that a GPU was made to fail.
     fn failure(&self, node: &str, gpu: u32) -> Option<&Arc<Object>> {
-        self.objects.named(FAILURE, Scope::Cluster, &gpu_name(node, gpu))
+        self.documents.named(FAILURE, Scope::Cluster, &gpu_name(node, gpu))
     }
 }
 

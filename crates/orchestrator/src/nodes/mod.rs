@@ -1,5 +1,5 @@
-//! Nodes: which there are, and how each stands. Owns: the table of nodes, and the runs that were on a
-//! node when it went and have not ended. Does not know how pools take nodes (`pools`).
+//! Nodes: which there are, and how each stands. Owns: the table of nodes. Does not know how pools take
+//! nodes (`pools`), and what becomes of pods whose places are lost (`workloads`).
 //!
 //! ```text
 //!  what is seen of nodes   Input::Node -------.
@@ -7,24 +7,23 @@
 //!  simulated ones          Command::AddNode --'     --> places that are lost, runs to stop
 //! ```
 
+mod change;
 mod events;
 mod given;
 mod health;
-mod lost;
 mod simulated;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{NodeId, Taint};
-use spec::{NodeGiven, NodeSpec, RunKey, Scheduling};
+use spec::{NodeGiven, NodeSpec, Scheduling};
 use units::Instant;
-use uuid::Uuid;
 
 use crate::node_list::NodeList;
 use crate::trouble::Trouble;
 
-pub use given::NodeChange;
+pub use change::NodeChange;
 pub(crate) use simulated::at_start;
 
 /// A node and its place in the model.
@@ -73,9 +72,6 @@ impl Node {
 pub(crate) struct Nodes {
     rows: BTreeMap<NodeId, Node>,
     by_name: BTreeMap<String, NodeId>,
-    /// Runs that were on a node when it went, with its name. They are being stopped; their pods begin
-    /// nowhere else before they have ended, and nothing comes to a node that is back under that name.
-    left: BTreeMap<RunKey, String>,
     /// Where the list of nodes came from with which the server started.
     origin: String,
     /// The names of those that were on it.
@@ -100,13 +96,6 @@ impl Nodes {
     /// In the order of their places in the model.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Node> {
         self.rows.values()
-    }
-
-    /// Whether a pod has a run that was on a node that went.
-    pub(crate) fn has_left(&self, pod: Uuid) -> bool {
-        let first = RunKey { pod, generation: 0 };
-        let last = RunKey { pod, generation: u32::MAX };
-        self.left.range(first..=last).next().is_some()
     }
 
     /// They are shown as they are in these revisions of the model.

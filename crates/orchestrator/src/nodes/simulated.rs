@@ -9,9 +9,9 @@ use spec::{CPU_MILLIS_MAX, MEMORY_BYTES_MAX, NodeSpec};
 
 use crate::Error;
 use crate::command::Subject;
+use crate::documents::{NewId, NewObject, Object, Scope};
 use crate::input::NodeEvent;
 use crate::node_list::NodeList;
-use crate::objects::{NewId, NewObject, Object, Scope};
 use crate::org::SYSTEM;
 use crate::pools::check_label;
 use crate::state::State;
@@ -56,16 +56,16 @@ pub(crate) fn at_start(list: &NodeList, snapshot: &Snapshot) -> Result<Vec<NodeS
 impl State {
     /// Forgets what commands changed of another list than the one that the server started with.
     pub(crate) fn forget_other_simulated(&mut self) -> Result<(), Error> {
-        for object in self.objects.all(SIMULATED) {
+        for object in self.documents.all(SIMULATED) {
             if body_of(&object.body)?.origin != self.nodes.origin {
-                self.end_object(SYSTEM, &object);
+                self.delete_object(SYSTEM, SIMULATED, &object.id)?;
             }
         }
         Ok(())
     }
 
     fn simulated_object(&self, node: &str) -> Option<&Arc<Object>> {
-        self.objects.named(SIMULATED, Scope::Cluster, node)
+        self.documents.named(SIMULATED, Scope::Cluster, node)
     }
 
     /// Adds a simulated node.

@@ -278,6 +278,7 @@ pub(super) async fn a_log_forgets_its_oldest_rows_and_never_its_newest(lab: &Lab
     }
     store.apply(&[Change::Audit(row(3))]).await.unwrap();
     assert_eq!(seqs(Log::Audit).await, [2, 3], "no position is given out twice");
+    assert_eq!(store.newest(Log::Audit).await.unwrap(), 3);
     assert_eq!(store.load().await.unwrap().last_event_seq, *all.last().unwrap());
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::conformance::Fixture as _;
 use engine::{Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
+use engine_conformance::Fixture as _;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::bench::Bench;
@@ -17,7 +17,7 @@ pub(crate) struct Watched {
 impl Watched {
     pub(crate) fn new(bench: &Bench) -> Self {
         let engine = bench.engine();
-        let seen = engine.observations().expect("taken once");
+        let seen = engine.observations();
         Self { engine, seen }
     }
 
