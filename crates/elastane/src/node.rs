@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use api_types::{NodePatch, NodeScheduling, NodeStatus, Taint, TaintEffect, TaintKey};
+use api_types::{ChangeKind, NodePatch, NodeScheduling, NodeStatus, Taint, TaintEffect, TaintKey};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete;
 use cli_kit::exit::Error;
 use cli_kit::output::{Format, How, list, show};
 use cli_kit::plain::Plain;
+use cli_kit::pulse::Pulse;
 use cli_kit::table::Table;
 
 /// `node …`.
@@ -118,7 +119,8 @@ pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
             let look = async |out: &mut dyn Write| {
                 list(&how, client.status().await?.nodes, name, table, out)
             };
-            return show(&how, &mut std::io::stdout(), look).await;
+            let pulse = Pulse::watch(&client, &[ChangeKind::Node], None);
+            return show(&how, &mut std::io::stdout(), Some(pulse), look).await;
         }
         Node::Cordon { node } => (node, schedule(NodeScheduling::Disabled), "cordoned"),
         Node::Uncordon { node } => (node, schedule(NodeScheduling::Enabled), "uncordoned"),

@@ -39,15 +39,6 @@ impl EventBuilder {
     }
 }
 
-/// What an event is about, with the names as they are now.
-#[derive(Default)]
-struct About {
-    workload_id: Option<Uuid>,
-    workload_name: String,
-    pod_name: Option<String>,
-    project: Option<(u64, String)>,
-}
-
 impl State {
     /// Name of a node.
     pub(crate) fn node_name(&self, id: NodeId) -> String {
@@ -73,13 +64,10 @@ impl State {
         let Some(workload) = self.workloads.get(&id) else { return };
         let project_id = workload.project_id;
         let pod = event.pod.and_then(|index| workload.pods.get(index));
-        let about = About {
-            workload_id: Some(self.workloads.head_of(id)),
-            workload_name: workload.spec.name.clone(),
-            pod_name: pod.map(|pod| pod_name(&workload.spec, pod)),
-            project: Some((project_id, self.org.project_name(project_id))),
-        };
-        self.record(about, event);
+        let pod_name = pod.map(|pod| pod_name(&workload.spec, pod));
+        let workload = (self.workloads.head_of(id), workload.spec.name.clone());
+        let project = Some((project_id, self.org.project_name(project_id)));
+        self.record(project, Some(workload), pod_name, event);
     }
 
     /// Records an event about a project.
@@ -94,13 +82,20 @@ impl State {
 
     /// Records an event about a project, which may be gone, or about none.
     pub(crate) fn emit_apart(&mut self, project: Option<(u64, String)>, event: EventBuilder) {
-        self.record(About { project, ..About::default() }, event);
+        self.record(project, None, None, event);
     }
 
-    fn record(&mut self, about: About, event: EventBuilder) {
+    /// With the names as they are now.
+    fn record(
+        &mut self,
+        project: Option<(u64, String)>,
+        workload: Option<(Uuid, String)>,
+        pod_name: Option<String>,
+        event: EventBuilder,
+    ) {
         let EventBuilder { kind, warning, code, message, .. } = event;
-        let About { workload_id, workload_name, pod_name, project } = about;
         let (project_id, project_name) = project.unzip();
+        let (workload_id, workload_name) = workload.unzip();
         self.last_event_seq += 1;
         let event = Event {
             seq: self.last_event_seq,
@@ -108,7 +103,7 @@ impl State {
             kind: kind.to_owned(),
             warning,
             workload_id,
-            workload_name,
+            workload_name: workload_name.unwrap_or_default(),
             pod_name,
             project_id,
             project_name: project_name.unwrap_or_default(),

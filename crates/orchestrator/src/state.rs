@@ -42,7 +42,7 @@ pub struct State {
     pub(crate) decisions: Decisions,
     pub(crate) ledger: Ledger,
     pub(crate) limits: Limits,
-    /// What is the matter with real GPUs. Not stored: it is looked at anew at each start.
+    /// What is the matter with real GPUs. Not stored: it is read again at each start.
     pub(crate) gpus_seen: Troubles,
     /// Everything is being stopped; nothing is started.
     pub(crate) halted: bool,

@@ -9,9 +9,10 @@ use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates with circles, and how many of their files are in one. A number is only ever lowered; a
 /// crate is added only with files that come out of another one, whose number falls by as many.
-const IN_CIRCLES: [(&str, usize); 17] = [
+const IN_CIRCLES: [(&str, usize); 18] = [
     ("api-types", 9),
-    ("api", 7),
+    ("assets", 2),
+    ("policy", 3),
     ("client", 2),
     ("control", 5),
     ("convert", 4),

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 35] = [
+const MAY_USE: [(&str, &[&str]); 37] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -53,9 +53,14 @@ const MAY_USE: [(&str, &[&str]); 35] = [
             "api-types",
         ],
     ),
-    ("convert", &["units", "sched", "engine", "control", "http-kit", "access", "api-types"]),
+    (
+        "convert",
+        &["units", "spec", "sched", "engine", "control", "http-kit", "access", "api-types"],
+    ),
     ("telemetry", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
+    ("assets", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
+    ("policy", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     (
         "api",
         &[
@@ -71,11 +76,13 @@ const MAY_USE: [(&str, &[&str]); 35] = [
             "iam",
             "gateway",
             "telemetry",
+            "assets",
+            "policy",
             "api-types",
         ],
     ),
     ("client", &["units", "api-types"]),
-    ("cli-kit", &["units", "client"]),
+    ("cli-kit", &["units", "api-types", "client"]),
     ("dialects", &["units", "api-types", "client", "cli-kit"]),
     ("runai", &["units", "api-types", "client", "cli-kit", "dialects"]),
     (
@@ -97,6 +104,7 @@ const MAY_USE: [(&str, &[&str]); 35] = [
             "http-kit",
             "serving",
             "iam",
+            "assets",
             "api",
             "api-types",
             "client",

@@ -2,6 +2,7 @@
 //! and everything by which one is found: by its name, by its pods, by its place in the model, and those
 //! of a project that hold something.
 
+mod binding;
 mod commands;
 mod gang;
 mod lifecycle;
@@ -110,6 +111,19 @@ impl Workloads {
     /// When the first of the pods is started again that wait in their places.
     pub(crate) fn first_restart(&self) -> Option<Instant> {
         self.restarting.values().copied().min()
+    }
+
+    /// Whether all by which one is found is as the records say, for tests.
+    pub(crate) fn is_in_step(&self) -> bool {
+        let mut fresh = Self::default();
+        self.all.values().for_each(|workload| fresh.insert(workload.clone()));
+        let waits = |(pod, at): (&Uuid, &Instant)| {
+            let home = self.home(*pod).and_then(|(id, number)| self.pod(id, number));
+            home.is_some_and(|pod| pod.restart_at == Some(*at))
+        };
+        (&fresh.names, &fresh.homes, &fresh.by_model) == (&self.names, &self.homes, &self.by_model)
+            && self.restarting.iter().all(waits)
+            && self.holders.values().flatten().all(|id| self.all.contains_key(id))
     }
 }
 

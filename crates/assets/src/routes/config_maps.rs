@@ -7,21 +7,25 @@ use access::{Caller, Family, Route, Where};
 use api_types::{ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps};
 use auth::Action::{Delete, Read, Update};
 use auth::Resource;
-use axum::extract::{Path, State as FromState};
+use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use control::{CONFIG_MAP, CONFIG_MAP_BYTES_MAX, Object, Scope, bytes_of, texts_of};
 use http_kit::openapi::{delete as del, get, put};
 use http_kit::{Body, Fault, NoContent};
 use serde::{Deserialize, Serialize};
 
-use crate::Shared;
+use super::Shared;
 
 const OF: Resource = Resource::ConfigMapAssets;
 /// In a body texts are longer than they are.
 const BODY_BYTES_MAX: usize = 4 * CONFIG_MAP_BYTES_MAX;
 
 /// The routes of config maps.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let all = "/elastane/v1/projects/{projectId}/config-maps";
     let one = "/elastane/v1/projects/{projectId}/config-maps/{name}";
     let listed = "The config maps of a project, without their texts";

@@ -7,14 +7,14 @@ use api_types::{
     PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
 };
 use auth::Action::{Create, Delete, Read, Update};
-use axum::extract::{Path, State as FromState};
+use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, post, put};
 use http_kit::{Body, Created, Fault, Given, NoContent, Page};
 use serde_json::Value;
 
-use crate::Shared;
-use crate::assets::{self, AssetQuery, AssetSpec, OneAssetQuery, Stored, Usage};
+use super::Shared;
+use crate::{self as assets, AssetQuery, AssetSpec, OneAssetQuery, Stored, Usage};
 
 /// The routes of one kind: its specification, as the description of the interface names it and as
 /// it is published; where it lies; its family; its words; its operations.
@@ -67,7 +67,11 @@ macro_rules! kind {
 }
 
 /// The routes of all kinds.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let compute = kind!(
         Compute "ComputeAssetSpec", "compute", "Compute", "compute resource", "Compute",
         "create_compute_asset" "list_compute_assets" "get_compute_asset_by_id"
@@ -90,7 +94,11 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     compute.into_iter().chain(environments).chain([all]).chain(data_sources())
 }
 
-fn data_sources() -> impl Iterator<Item = Route<Shared>> {
+fn data_sources<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let nfs = kind!(
         NfsAssetSpec "NFSAssetSpec", "datasource/nfs", "NFS", "NFS data source", "NFS",
         "create_nfs_asset" "list_nfs_assets" "get_nfs_asset_by_id" "update_nfs_asset_by_id"

@@ -1,12 +1,14 @@
 //! Policies: the same routes for every kind of workload.
 
+use std::sync::Arc;
+
 use access::{Caller, Item, NamedScope, Route, Where, scopes};
 use api_types::{
     Policies, PolicyChangeRequest, PolicyCreationFields, PolicyListEntry, PolicyRequest, PolicyV2,
 };
 use auth::Action::{Delete, Read, Update};
 use auth::Resource;
-use axum::extract::{FromRequestParts, State as FromState};
+use axum::extract::{FromRef, FromRequestParts, State as FromState};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
@@ -16,8 +18,9 @@ use http_kit::openapi::{Description, Input, delete as del, get, patch, put};
 use http_kit::{Body, Fault, NoContent, flag, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
-use crate::Shared;
-use crate::policy::{Policy, check, merge, meta, shown, type_word};
+use crate::{Context, Policy, check, merge, meta, shown, type_word};
+
+type Shared = Arc<Context>;
 
 /// The routes of one kind of workload, with the published word for it in their names.
 macro_rules! of_kind {
@@ -50,7 +53,11 @@ macro_rules! of_kind {
 }
 
 /// The routes of policies.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let all = get("/api/v2/policy", "list_policies", "The policies", list);
     let all = all.of("Policy").needs(Read, Resource::Policies, Where::Anywhere);
     let kinds = [

@@ -1,7 +1,6 @@
 //! What a policy says of one kind of pod, read from what is kept. Owns: the published form of defaults
 //! and imposed assets. Refuses to know: other policies.
 
-use access::Backend;
 use api_types::{CreationRequest, PolicyBody, WorkloadSpec};
 use control::Scope;
 use control::view::WorkloadKind;
@@ -11,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::fields::{Holds, Items, Who};
 use super::rules::{Judged, Rules, dotted};
-use crate::assets;
+use crate::Context;
 
 /// What a policy says of all pods of a workload, or of the workers or the master of one.
 pub(super) struct Part {
@@ -30,7 +29,7 @@ pub(super) struct Part {
 impl Part {
     /// All parts of a policy of a scope.
     pub(super) fn all(
-        state: &Backend,
+        state: &Context,
         kind: WorkloadKind,
         scope: Scope,
         body: &PolicyBody,
@@ -40,14 +39,14 @@ impl Part {
     }
 
     fn read(
-        state: &Backend,
+        state: &Context,
         (kind, who): (WorkloadKind, Who),
         scope: Scope,
         body: &PolicyBody,
     ) -> Result<Self, Fault> {
         let (at, ids) = of_part(who, "policy.imposedAssets", body.imposed_assets.as_ref())?;
         let ids = read_part::<Option<Vec<String>>>(&at, ids)?.unwrap_or_default();
-        let (imposed, assets) = assets::imposed(state, kind, scope, &at, ids)?;
+        let (imposed, assets) = (state.imposed)(state, kind, scope, &at, ids)?;
         let (at, rules) = of_part(who, "policy.rules", body.rules.as_ref())?;
         let rules = Rules::read(who, &at, &rules)?;
         let (at, mut defaults) = of_part(who, "policy.defaults", body.defaults.as_ref())?;

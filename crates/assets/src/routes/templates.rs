@@ -7,6 +7,7 @@ use api_types::{
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
+use axum::extract::FromRef;
 use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
@@ -15,9 +16,9 @@ use http_kit::openapi::{Description, Input, delete as del, get, patch, post, put
 use http_kit::{Body, Created, Fault, ListQuery, NoContent, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
-use crate::Shared;
-use crate::assets::{check_description, description_after};
+use super::Shared;
 use crate::templates::{Template, Values, shown, type_of};
+use crate::{check_description, description_after};
 
 /// The routes that all types of workload have.
 macro_rules! of_type {
@@ -69,7 +70,11 @@ macro_rules! changing {
 }
 
 /// The routes of templates.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let all = "/api/v1/workload-templates";
     let free = "/api/v1/workload-templates/name-availability";
     let any = [

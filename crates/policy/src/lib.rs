@@ -1,11 +1,12 @@
 //! Policies: what holds for the workloads submitted in a scope. Owns: how policies of nested scopes
 //! go together. The nearest default counts; the rules of all of them must be kept, so that none
-//! loosens one further out.
+//! loosens one further out. Does not know what an asset is: whoever uses it says what one imposes.
 
 mod fields;
 mod items;
 mod merge;
 mod part;
+mod routes;
 mod rule;
 mod rules;
 
@@ -22,7 +23,38 @@ use http_kit::Fault;
 use part::Part;
 use rules::Judged;
 
-pub(crate) use merge::merge;
+use merge::merge;
+pub use routes::routes;
+
+/// The values of the data sources that a policy of a scope imposes, and the objects they are from.
+pub type Imposed = fn(
+    &Backend,
+    WorkloadKind,
+    Scope,
+    field: &str,
+    ids: Vec<String>,
+) -> Result<(WorkloadSpec, Vec<String>), Fault>;
+
+/// What policies are read with.
+pub struct Context {
+    backend: Backend,
+    imposed: Imposed,
+}
+
+impl Context {
+    /// With what says what an asset imposes.
+    #[must_use]
+    pub const fn new(backend: Backend, imposed: Imposed) -> Self {
+        Self { backend, imposed }
+    }
+}
+
+impl std::ops::Deref for Context {
+    type Target = Backend;
+    fn deref(&self) -> &Backend {
+        &self.backend
+    }
+}
 
 /// A policy as it is kept; its object's name is the type of workloads it is for. Its content is
 /// kept as it was given, in the published form.
@@ -50,7 +82,7 @@ pub(crate) const fn type_word(kind: WorkloadKind) -> &'static str {
 }
 
 /// The policies for a kind of workloads that hold in a scope, the nearest first.
-pub(crate) struct Policies {
+pub struct Policies {
     kind: WorkloadKind,
     held: Vec<Held>,
 }
@@ -71,7 +103,11 @@ impl Held {
 }
 
 impl Policies {
-    pub(crate) fn around(state: &Backend, kind: WorkloadKind, scope: Scope) -> Result<Self, Fault> {
+    /// Those that are there now.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub fn around(state: &Context, kind: WorkloadKind, scope: Scope) -> Result<Self, Fault> {
         let near = scopes::around(scope, &state.control.view());
         let place = |object: &Object| near.iter().position(|outer| *outer == object.scope);
         let mut all = state.control.view().objects.all(Policy::KIND);
@@ -90,7 +126,7 @@ impl Policies {
     }
 
     /// Fills what a submission leaves out. Answers the objects that values were taken from.
-    pub(crate) fn fill(&self, request: &mut CreationRequest) -> Result<Vec<String>, Fault> {
+    pub fn fill(&self, request: &mut CreationRequest) -> Result<Vec<String>, Fault> {
         let mut defaults = self.all(0, |part| &part.defaults);
         let imposed = self.all(0, |part| &part.imposed);
         let same = request.master_spec_same_as_worker;
@@ -125,12 +161,12 @@ impl Policies {
     }
 
     /// Refuses what the rules do not allow.
-    pub(crate) fn judge(&self, request: &CreationRequest) -> Result<(), Fault> {
+    pub fn judge(&self, request: &CreationRequest) -> Result<(), Fault> {
         refuse(self.broken_by(request)?)
     }
 
     /// Judges a change of a workload: it may go on breaking the rules that it broke before.
-    pub(crate) fn judge_change(
+    pub fn judge_change(
         &self,
         before: &CreationRequest,
         after: &CreationRequest,
@@ -198,7 +234,7 @@ fn refuse(broken: Vec<String>) -> Result<(), Fault> {
 /// Refuses a policy of a scope that can never be right, or whose defaults those further out do not
 /// allow: nobody could submit anything. Answers the assets it imposes.
 pub(crate) fn check(
-    state: &Backend,
+    state: &Context,
     kind: WorkloadKind,
     scope: Scope,
     body: &PolicyBody,

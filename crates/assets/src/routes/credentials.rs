@@ -7,16 +7,16 @@ use api_types::{
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
-use axum::extract::{Path, State as FromState};
+use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, post, put};
 use http_kit::{Body, Created, Fault};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::assets::{delete, find, list, mixed, read, wanted};
-use crate::Shared;
-use crate::assets::{self, AssetQuery, Credential, Stored};
+use super::Shared;
+use super::kinds::{delete, find, list, mixed, read, wanted};
+use crate::{self as assets, AssetQuery, Credential, Stored};
 
 /// The routes of one kind: its specification, where it lies, its words, its published names and
 /// operations.
@@ -48,7 +48,11 @@ macro_rules! kind {
 }
 
 /// The routes of all kinds.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let access_keys = kind!(
         AccessKeySpec, "access-key", "access key of a store", "AccessKey",
         "create_access_key" "list_access_keys" "get_access_key_by_id" "update_access_key"

@@ -4,17 +4,21 @@ use access::{Caller, Route, Where};
 use api_types::{Volume, Volumes};
 use auth::Action::{Delete, Read};
 use auth::Resource;
-use axum::extract::{Path, State as FromState};
+use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::View;
 use control::{Object, Scope, VOLUME, VOLUME_ENDING, volume_name};
 use http_kit::openapi::{delete as del, get};
 use http_kit::{Fault, NoContent};
 
-use crate::Shared;
+use super::Shared;
 
 /// The routes of volumes.
-pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let (all, one) = ("/elastane/v1/volumes", "/elastane/v1/volumes/{volumeId}");
     let of = Resource::PvcAssets;
     let about = "The volumes of projects, and who uses them";

@@ -1,14 +1,20 @@
-//! Workload assets. Owns: what is the same for all kinds: how they are kept, checked, found and
-//! shown. What a kind is, is in [`kinds`].
+//! What submissions take values from: assets, templates, config maps; and the volumes of projects.
+//!
+//! Owns: how they are kept, checked, found and shown, their routes, what a submission becomes by those
+//! that it names, and who may have what of the machine ([`settle`]). What a kind is, is in [`kinds`].
+//! Does not know policies.
 
 mod compose;
 mod config_maps;
 mod credentials;
 mod data;
 mod kinds;
+mod mounts;
 mod query;
 mod reseal;
+mod routes;
 mod secrets;
+mod templates;
 mod tools;
 mod usage;
 
@@ -20,29 +26,61 @@ use api_types::{
     WorkloadSupportedTypes, asks_for_something,
 };
 use auth::Action::Create;
-use auth::Resource;
+use auth::{Resource, Vault};
 use control::Scope;
 use control::view::View;
+use convert::Origins;
 use http_kit::Fault;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::mounts;
-
-pub(crate) use compose::{compose, imposed};
-pub(crate) use credentials::Credential;
-pub(crate) use query::{AssetQuery, OneAssetQuery};
+pub use compose::{compose, imposed};
+use credentials::Credential;
+pub use mounts::{may_enter, must_exist, settle};
+use query::{AssetQuery, OneAssetQuery};
 pub use reseal::reseal;
-pub(crate) use secrets::take_secrets;
-pub(crate) use usage::{Usage, keys};
+pub use routes::routes;
+pub use secrets::take_secrets;
+pub use templates::{Template, shown as shown_template};
+use usage::{Usage, keys};
+
+/// What the handlers work with.
+pub struct Assets {
+    backend: Backend,
+    /// Seals what credentials keep.
+    vault: Vault,
+    origins: Origins,
+}
+
+impl Assets {
+    /// Of a server that is reached there.
+    #[must_use]
+    pub const fn new(backend: Backend, vault: Vault, origins: Origins) -> Self {
+        Self { backend, vault, origins }
+    }
+
+    fn context(&self) -> convert::Context {
+        convert::Context::new(&self.backend, &self.origins)
+    }
+}
+
+impl std::ops::Deref for Assets {
+    type Target = Backend;
+    fn deref(&self) -> &Backend {
+        &self.backend
+    }
+}
+
+/// Says that this crate says how something is listed.
+struct Listed;
 
 /// Longest description.
 const DESCRIPTION_CHARS_MAX: usize = 250;
 
 /// What an asset of a kind is.
-pub(crate) trait AssetSpec:
+pub trait AssetSpec:
     Serialize + DeserializeOwned + ToSchema + Clone + Send + Sync + 'static
 {
     /// The published word for the kind.
@@ -69,7 +107,7 @@ pub(crate) trait AssetSpec:
 /// An asset as it is kept. Its specification is kept as it was given, in the published form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound(deserialize = "S: DeserializeOwned"))]
-pub(crate) struct Stored<S> {
+pub struct Stored<S> {
     pub(crate) description: Option<String>,
     pub(crate) supports: Option<WorkloadSupportedTypes>,
     pub(crate) updates: u64,
@@ -209,7 +247,7 @@ impl<S: AssetSpec> Stored<S> {
 }
 
 /// An asset as it is shown.
-pub(crate) fn shown<S: AssetSpec>(
+pub fn shown<S: AssetSpec>(
     state: &Backend,
     view: &View,
     item: Item<Stored<S>>,

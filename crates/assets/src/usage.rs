@@ -28,7 +28,7 @@ const DATA_SOURCES: [&str; 7] = [
 ];
 
 /// Who uses each asset that is used, by its id.
-pub(crate) struct Usage(BTreeMap<String, AssetUsageInfo>);
+pub struct Usage(BTreeMap<String, AssetUsageInfo>);
 
 impl Usage {
     /// As of now, as far as somebody may see it.

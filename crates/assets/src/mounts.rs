@@ -13,7 +13,7 @@ use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec
 use convert::{self, Asker};
 use http_kit::Fault;
 
-use crate::assets::{AssetSpec, Stored};
+use crate::{AssetSpec, Stored};
 
 /// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod Security
 /// Standards of Kubernetes), and two that only concern the workload's own processes and memory.
@@ -36,7 +36,7 @@ const HARMLESS: [&str; 15] = [
 ];
 
 /// Settles what a converted workload gets: names its volumes, and refuses what is not for who asks.
-pub(crate) async fn settle(
+pub async fn settle(
     state: &Backend,
     asker: &Asker,
     project: u64,
@@ -164,11 +164,7 @@ fn of_kind<S: AssetSpec>(state: &Backend, key: &str) -> Option<Stored<S>> {
 
 /// Refuses who comes to a workload, or changes it and keeps what it has, that has more of the machine
 /// than everyone in its project could have asked for: only who made it may, and an administrator.
-pub(crate) fn may_enter(
-    state: &Backend,
-    caller: &Caller,
-    workload: &WorkloadView,
-) -> Result<(), Fault> {
+pub fn may_enter(state: &Backend, caller: &Caller, workload: &WorkloadView) -> Result<(), Fault> {
     let own = caller.made(&workload.spec.submitted_by, workload.created_at);
     if own || caller.administers() || !is_strong(state, workload) {
         return Ok(());
@@ -203,7 +199,7 @@ fn is_strong(state: &Backend, workload: &WorkloadView) -> bool {
 }
 
 /// Refuses a volume that is to be there and is not.
-pub(crate) fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), Fault> {
+pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), Fault> {
     let claims = request.storage.iter().flat_map(|storage| &storage.pvc).flatten();
     let old =
         |one: &&api_types::PvcInstance| one.exclude != Some(true) && one.existing_pvc == Some(true);

@@ -19,7 +19,7 @@ use super::credentials::ALL;
 use super::kinds::{absolute, bits};
 
 /// Takes what a specification wants of credentials and config maps out of it. Answers references to the values.
-pub(crate) fn take_secrets(
+pub fn take_secrets(
     state: &Backend,
     project: u64,
     spec: &mut WorkloadSpec,

@@ -16,7 +16,7 @@ use super::{AssetSpec, Stored, restricts, tools};
 use crate::templates::{self, Template, Values};
 
 /// Fills what a creation leaves out. Answers the objects that values were taken from.
-pub(crate) fn compose(
+pub fn compose(
     state: &Backend,
     kind: WorkloadKind,
     request: &mut CreationRequest,
@@ -50,7 +50,7 @@ pub(crate) fn compose(
 }
 
 /// The values of the data sources that a policy of a scope imposes, and the objects they are from.
-pub(crate) fn imposed(
+pub fn imposed(
     state: &Backend,
     kind: WorkloadKind,
     scope: Scope,

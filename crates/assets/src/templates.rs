@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use units::Instant;
 
-use crate::assets;
+use crate as assets;
 
 /// A template as it is kept. Its values are kept as they were given, in the published form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Template {
+pub struct Template {
     pub(crate) description: Option<String>,
     pub(crate) workload_type: WorkloadType,
     pub(crate) spec: Value,
@@ -166,7 +166,7 @@ impl Template {
 }
 
 /// A template as it is shown.
-pub(crate) fn shown(state: &Backend, item: &Item<Template>) -> WorkloadTemplate {
+pub fn shown(state: &Backend, item: &Item<Template>) -> WorkloadTemplate {
     let (object, body) = (&item.object, &item.body);
     let ids = Ids::of(object.scope, state);
     let project = ids.project.map(|id| id.to_string());
