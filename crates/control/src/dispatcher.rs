@@ -23,7 +23,7 @@ use crate::time::Line;
 use crate::{Error, Options, stored};
 use orchestrator::view::{View, WorkloadView};
 use orchestrator::{
-    Batch, Culprits, IdleSince, Input, NodeSpec, Note, Op, State, Subject, Troubles,
+    Batch, Culprits, IdleSince, Input, NodeList, Note, Op, State, Subject, Troubles,
 };
 
 /// Most events in a batch, so that answers do not wait for a long stream.
@@ -69,7 +69,7 @@ pub(crate) struct Dispatcher {
     policy: Arc<sched::Policy>,
     scheduler: Scheduler,
     completion: Completion,
-    nodes: Vec<NodeSpec>,
+    nodes: NodeList,
     inbox: Inbox,
     observations: mpsc::UnboundedReceiver<Observation>,
     told: mpsc::UnboundedReceiver<Input>,

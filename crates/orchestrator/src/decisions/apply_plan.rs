@@ -170,7 +170,7 @@ impl State {
             let Some(id) = self.workloads.of_model(*model) else { continue };
             if !reasons.is_empty() {
                 waiting.insert(id, (*model, reasons));
-            } else {
+            } else if !self.waits_for_left(id) {
                 self.explain_one(id, &[]);
             }
         }

@@ -150,7 +150,7 @@ impl State {
         let workload = self.workloads.get(&id)?;
         let pod = workload.pods.get(number)?;
         let place = self.occupancy(pod).current?;
-        let node = &self.nodes.get(&place.node)?.spec;
+        let node = &self.nodes.get(place.node)?.spec;
         let device = |share: &model::DeviceShare| {
             let gpu = node.gpus.get(share.gpu as usize)?;
             Some(Device {

@@ -25,7 +25,9 @@ impl State {
     pub(crate) fn observe(&mut self, seen: &Observation) {
         let key = seen.key;
         let is_exit = matches!(seen.state, RunState::Exited { .. });
-        let orphan_gone = is_exit && self.runs.orphans.remove(&key);
+        let left_on = if is_exit { self.runs.left.remove(&key) } else { None };
+        left_on.iter().for_each(|node| self.left_run_ended(node));
+        let orphan_gone = is_exit && (self.runs.orphans.remove(&key) || left_on.is_some());
         let Some((id, number)) = self.workloads.home(key.pod) else {
             if is_exit {
                 self.outbox.actions.push(Action::Remove(key));
