@@ -57,7 +57,7 @@ pub use emit::event_from_row;
 pub use error::Error;
 pub use input::Input;
 pub use limits::{IdleSince, LOOK_EVERY_MS};
-pub use moment::{Moment, Settled, Step};
+pub use moment::{Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use node::{NodeGpu, NodeSpec};
 pub use node_constraints::node_constraints;
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};

@@ -12,6 +12,7 @@ mod expect;
 pub mod faults;
 mod frame;
 pub mod loads;
+pub mod machine;
 mod near;
 mod rng;
 pub mod scenario;

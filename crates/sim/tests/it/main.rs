@@ -8,6 +8,7 @@ mod expectations;
 mod fairness;
 mod faults;
 mod forecast;
+mod machine;
 mod mig;
 mod mutations;
 mod parts;

@@ -1,0 +1,139 @@
+//! A server and its machine, step by step: what was found by random histories.
+
+#![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
+
+use std::collections::BTreeMap;
+
+use orchestrator::view::{Phase, WorkloadView};
+use orchestrator::{
+    Command, Input, NodeGpu, NodeSpec, OrgChange, POOL_DEFAULT_ID, Subject, Wanted,
+};
+use sched::Policy;
+use sim::machine::Machine;
+use spec::{
+    Container, GpuSpec, Place, PodSet, PodSpec, Restart, ShareChange, WorkloadKind, WorkloadSpec,
+};
+
+fn nodes(gpus: u32) -> Vec<NodeSpec> {
+    let gpu =
+        |number| NodeGpu { uuid: format!("GPU-{number}"), memory_bytes: 16 << 30, fault: None };
+    vec![NodeSpec {
+        name: "n1".to_owned(),
+        gpu_type: "simulated".to_owned(),
+        simulated: true,
+        gpus: (0..gpus).map(gpu).collect(),
+        cpu_millis: 64_000,
+        memory_bytes: 256 << 30,
+        labels: BTreeMap::new(),
+    }]
+}
+
+/// A server on one node, with two projects of these quotas.
+fn server(gpus: u32, quotas: [u64; 2], policy: Policy) -> Machine {
+    let mut machine = Machine::new(nodes(gpus), policy, None);
+    machine.start().unwrap();
+    for (name, quota) in ["team-a", "team-b"].into_iter().zip(quotas) {
+        let share = ShareChange { gpu_quota_millis: Some(quota), ..ShareChange::default() };
+        let shares = [(POOL_DEFAULT_ID.to_owned(), share)].into();
+        let spec = OrgChange { name: Some(name.to_owned()), shares, ..OrgChange::default() };
+        let command = Command::CreateProject { by: "admin".to_owned(), department_id: 1, spec };
+        machine.command(command).unwrap();
+    }
+    rest(&mut machine);
+    machine
+}
+
+fn training(name: &str, gpu: GpuSpec) -> WorkloadSpec {
+    let pod = PodSpec {
+        image: "image".to_owned(),
+        command: None,
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        secrets: Vec::new(),
+        working_dir: None,
+        place: Place::default(),
+        gpu,
+        cpu_millis: 100,
+        memory_bytes: 1 << 20,
+        restart: Restart::Never,
+        grace_ms: 1000,
+        stdin: false,
+        tty: false,
+        container: Container::default(),
+    };
+    WorkloadSpec {
+        name: name.to_owned(),
+        kind: WorkloadKind::Training,
+        submitted_by: "alice".to_owned(),
+        submitter_id: "user/1".to_owned(),
+        source: "CLI".to_owned(),
+        pods: PodSet::one(pod),
+        more: Vec::new(),
+        together: None,
+        serving: None,
+        revision: None,
+        elastic: false,
+        priority: 50,
+        priority_class: "train".to_owned(),
+        preemptible: true,
+        backoff_limit: 6,
+        delete_after_ms: None,
+        delete_when_preempted: false,
+        command_line: None,
+        uses: Vec::new(),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        node_pools: Vec::new(),
+        node_types: Vec::new(),
+        topology: None,
+        urls: Vec::new(),
+        related_urls: Vec::new(),
+        manifest: None,
+    }
+}
+
+fn submit(machine: &mut Machine, project_id: u64, spec: WorkloadSpec) {
+    submit_all(machine, vec![(project_id, spec)]);
+}
+
+/// Submits them before anything is decided about one.
+fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>) {
+    let input = |(project_id, spec)| {
+        let wanted = Box::new(Wanted { spec, runs: Ok(()) });
+        Input::Command(Box::new(Command::Submit { project_id, wanted }), Default::default())
+    };
+    let done = machine.take(specs.into_iter().map(input).collect(), None).unwrap().unwrap();
+    assert!(done.iter().all(|one| matches!(one, Ok(Subject::Workload(_)))), "{done:?}");
+}
+
+/// Everything that is under way comes to its end.
+fn rest(machine: &mut Machine) {
+    assert!((0..100).any(|_| !machine.go_on().unwrap()), "it does not come to rest");
+}
+
+fn get(machine: &Machine, name: &str) -> WorkloadView {
+    let view = machine.view().unwrap();
+    let mut all = view.revisions.values().chain(view.workloads.values());
+    WorkloadView::clone(all.find(|w| w.spec.name == name).unwrap())
+}
+
+#[test]
+fn a_server_starts_what_fits_and_goes_on_after_a_crash() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuSpec::Whole(1)));
+    submit(&mut machine, 1, training("b", GpuSpec::Whole(1)));
+    rest(&mut machine);
+    assert_eq!(
+        (get(&machine, "a").phase, get(&machine, "b").phase),
+        (Phase::Running, Phase::Pending)
+    );
+    machine.crash();
+    assert!(machine.view().is_none());
+    machine.start().unwrap();
+    rest(&mut machine);
+    assert_eq!(
+        (get(&machine, "a").phase, get(&machine, "b").phase),
+        (Phase::Running, Phase::Pending)
+    );
+    assert_eq!((machine.engine.runs().len(), machine.misuse()), (1, None));
+}
