@@ -13,6 +13,7 @@ use sim::machine::Machine;
 use spec::{
     Container, GpuSpec, Place, PodSet, PodSpec, Restart, ShareChange, WorkloadKind, WorkloadSpec,
 };
+use units::Instant;
 
 fn nodes(gpus: u32) -> Vec<NodeSpec> {
     let gpu =
@@ -136,4 +137,19 @@ fn a_server_starts_what_fits_and_goes_on_after_a_crash() {
         (Phase::Running, Phase::Pending)
     );
     assert_eq!((machine.engine.runs().len(), machine.misuse()), (1, None));
+}
+
+#[test]
+fn dates_that_moved_with_the_clock_are_written() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuSpec::Whole(1)));
+    rest(&mut machine);
+    let started = get(&machine, "a").pods[0].started_at.unwrap();
+    machine.clock.set_by_ms(3_600_000);
+    machine.take(Vec::new(), None).unwrap();
+    let moved = Instant(started.0 + 3_600_000);
+    assert_eq!(get(&machine, "a").pods[0].started_at, Some(moved));
+    machine.crash();
+    machine.start().unwrap();
+    assert_eq!(get(&machine, "a").pods[0].started_at, Some(moved), "it ran no hour more");
 }
