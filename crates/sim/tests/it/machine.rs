@@ -118,6 +118,10 @@ fn get(machine: &Machine, name: &str) -> WorkloadView {
     WorkloadView::clone(all.find(|w| w.spec.name == name).unwrap())
 }
 
+fn codes(machine: &Machine, name: &str) -> Vec<String> {
+    get(machine, name).pending.into_iter().map(|why| why.code).collect()
+}
+
 #[test]
 fn a_server_starts_what_fits_and_goes_on_after_a_crash() {
     let mut machine = server(1, [1000, 0], Policy::default());
@@ -152,4 +156,34 @@ fn dates_that_moved_with_the_clock_are_written() {
     machine.crash();
     machine.start().unwrap();
     assert_eq!(get(&machine, "a").pods[0].started_at, Some(moved), "it ran no hour more");
+}
+
+#[test]
+fn what_loses_its_place_during_a_decision_still_has_a_reason() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuSpec::Whole(1)));
+    let verdict = machine.verdict().unwrap();
+    machine.take(vec![verdict], None).unwrap();
+    assert_eq!(get(&machine, "a").phase, Phase::Initializing);
+    // A decision in which it has its place is under way when its GPU fails.
+    submit(&mut machine, 1, training("b", GpuSpec::Whole(1)));
+    machine
+        .command(Command::FailGpu { by: "admin".to_owned(), node: "n1".to_owned(), gpu: 0 })
+        .unwrap();
+    let verdict = machine.verdict().unwrap();
+    machine.take(vec![verdict], None).unwrap();
+    assert_eq!(codes(&machine, "a"), ["P308"]);
+}
+
+#[test]
+fn what_waits_for_its_own_run_to_be_gone_says_so() {
+    let mut machine = server(2, [2000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuSpec::Whole(2)));
+    rest(&mut machine);
+    machine.crash();
+    machine.nodes = nodes(1);
+    machine.start().unwrap();
+    assert_eq!(codes(&machine, "a"), ["P304"]);
+    rest(&mut machine);
+    assert_eq!(codes(&machine, "a"), ["P101"]);
 }
