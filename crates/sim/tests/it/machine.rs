@@ -11,7 +11,8 @@ use orchestrator::{
 use sched::Policy;
 use sim::machine::Machine;
 use spec::{
-    Container, GpuSpec, Place, PodSet, PodSpec, Restart, ShareChange, WorkloadKind, WorkloadSpec,
+    Audience, Container, GpuSpec, Metric, Place, PodSet, PodSpec, Probe, Restart, Scaling, Serving,
+    ShareChange, Target, WorkloadKind, WorkloadSpec,
 };
 use units::Instant;
 
@@ -186,4 +187,43 @@ fn what_waits_for_its_own_run_to_be_gone_says_so() {
     assert_eq!(codes(&machine, "a"), ["P304"]);
     rest(&mut machine);
     assert_eq!(codes(&machine, "a"), ["P101"]);
+}
+
+#[test]
+fn a_revision_that_was_given_up_asks_for_as_much_after_a_start() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    let scaling = Scaling {
+        replicas_min: 1,
+        replicas_max: 3,
+        replicas_initial: 1,
+        replicas_activation: 1,
+        target: Some(Target { metric: Metric::Concurrency, threshold: 10, percent_millis: 70_000 }),
+        window_ms: 60_000,
+        down_delay_ms: 0,
+        zero_retention_ms: 0,
+    };
+    let serving = Serving {
+        container_port: 8000,
+        scaling,
+        concurrency_max: None,
+        start_ms_max: 600_000,
+        request_ms_max: 300_000,
+        local_only: false,
+        audience: Audience::Everyone,
+        probe: Probe::default(),
+    };
+    let mut spec = training("a", GpuSpec::Whole(1));
+    (spec.kind, spec.serving, spec.preemptible) = (WorkloadKind::Inference, Some(serving), false);
+    spec.pods.pod.restart = Restart::Always;
+    submit(&mut machine, 1, spec);
+    rest(&mut machine);
+    let revision = *machine.view().unwrap().revisions.keys().next().unwrap();
+    machine.command(Command::GiveUp { revision, why: "never ready".to_owned() }).unwrap();
+    rest(&mut machine);
+    let asked =
+        |machine: &Machine| machine.view().unwrap().revisions[&revision].requested.gpu_millis;
+    assert_eq!(asked(&machine), 1000);
+    machine.crash();
+    machine.start().unwrap();
+    assert_eq!(asked(&machine), 1000);
 }
