@@ -227,3 +227,26 @@ fn a_revision_that_was_given_up_asks_for_as_much_after_a_start() {
     machine.start().unwrap();
     assert_eq!(asked(&machine), 1000);
 }
+
+#[test]
+fn what_waited_behind_a_reservation_is_looked_at_again_once_that_is_fulfilled() {
+    let policy = Policy { reserve_after_ms: 0, ..Policy::default() };
+    let mut machine = server(2, [1500, 3500], policy);
+    let share = |millis| GpuSpec::Share { devices: 1, millis };
+    let mut gang = training("gang", share(300));
+    (gang.pods.pods, gang.pods.pods_min) = (3, 3);
+    let mut first = training("first", share(500));
+    (first.kind, first.priority, first.preemptible) = (WorkloadKind::Workspace, 100, false);
+    let large = WorkloadSpec { priority: 60, ..training("large", GpuSpec::Whole(1)) };
+    gang.priority = 60;
+    let all = [(2, first), (2, gang), (1, large), (1, training("behind", share(250)))];
+    submit_all(&mut machine, all.into());
+    rest(&mut machine);
+    machine.clock.advance_ms(100);
+    rest(&mut machine);
+    let (cluster, policy) = machine.replica().unwrap();
+    let left = sched::cycle(&mut cluster.clone(), machine.clock.now(), policy);
+    assert_eq!(left.steps, [], "{:?}", machine.view().unwrap().nodes);
+    let behind = get(&machine, "behind");
+    assert_eq!(behind.phase, Phase::Running, "{:?}", behind.pending);
+}
