@@ -2,6 +2,7 @@
 
 mod affinity;
 mod bad_input;
+mod chaos;
 mod departments;
 mod examples;
 mod expectations;
