@@ -164,14 +164,10 @@ fn finish(mut s: Session<'_>) -> (Plan, Memory) {
     }
     let earlier = s.memory.settled.take();
     let settled = s.rests(earlier);
-    // Room was kept for workloads some of which have their places now: what they left is for those that
-    // waited behind them.
-    let looks_again = s.is_room_kept() && s.cluster.waiting().len() > 0;
     let Session { cluster, now, mut memory, causes, stale, stats, wake_at, .. } = s;
     let changes = cluster.proposed();
     let steps: Vec<_> =
         changes.iter().map(|change| step(cluster, change, causes.get(&change.pod))).collect();
-    let wake_at = if looks_again && !steps.is_empty() { Some(now) } else { wake_at };
     cluster.abort();
     memory.only = None;
     memory.follow(cluster, now);

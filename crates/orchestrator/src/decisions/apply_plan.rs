@@ -87,6 +87,9 @@ impl State {
         let plan = Arc::new(plan);
         if !plan.steps.is_empty() || !plan.stale.is_empty() {
             self.cluster.carry(self.now, &plan);
+            // It is the first in which these have their places: what is best for others, or for them, may
+            // be something else now. A plan without steps is the last.
+            self.cluster.renew();
         }
         let mut going = BTreeSet::new();
         for step in &plan.steps {
