@@ -105,6 +105,7 @@ impl History {
                     preemptible: (rng.below(4) == 0).then(|| rng.below(2) == 0),
                     backoff_limit: Some(2),
                     delete_after_ms: ends.then_some(10_000),
+                    gates: (rng.below(2) == 0).then(Vec::new),
                     ..WorkloadChange::default()
                 };
                 let asked = if ends { Asked::MayGo(id) } else { Asked::Other };

@@ -8,9 +8,9 @@ use orchestrator::{
 };
 use sched::Fill;
 use spec::{
-    Audience, CleanPods, Container, Framework, GpuSpec, MASTER, Metric, Mount, MountSource, Place,
-    PodSet, PodSpec, Port, Probe, Rank, Restart, Rules, Scaling, Serving, ShareChange, Target,
-    Together, WORKER, WorkloadKind, WorkloadSpec,
+    Audience, CleanPods, Container, Framework, GpuRequest, MASTER, Metric, Mount, MountSource,
+    Place, PodSet, PodSpec, Port, Probe, Rank, Restart, Rules, Scaling, Serving, ShareChange,
+    Target, Together, WORKER, WorkloadKind, WorkloadSpec,
 };
 
 use crate::rng::Rng;
@@ -101,7 +101,7 @@ pub(super) fn workload(rng: &mut Rng, project: u64, name: String) -> WorkloadSpe
         4 => several(rng, &mut spec),
         5 => {
             spec.elastic = true;
-            spec.pods.pod.gpu = GpuSpec::Whole([1, 2, 4][rng.below(3)]);
+            spec.pods.pod.gpu = GpuRequest::Whole([1, 2, 4][rng.below(3)]);
         }
         6 => spec = inference(rng, spec),
         7 => spec.pods.pod.restart = [Restart::OnFailure, Restart::Always][rng.below(2)],
@@ -119,11 +119,11 @@ pub(super) fn changed(spec: &WorkloadSpec, rng: &mut Rng) -> WorkloadSpec {
 
 fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
     let gpu = match rng.below(8) {
-        0 => GpuSpec::Whole(0),
-        1 | 2 => GpuSpec::Share { devices: 1, millis: [300, 500, 700][rng.below(3)] },
-        3 => GpuSpec::Memory { devices: 1, bytes: 4 * GIB },
-        4 => GpuSpec::Whole(2),
-        _ => GpuSpec::Whole(1),
+        0 => GpuRequest::Whole(0),
+        1 | 2 => GpuRequest::share(1, [300, 500, 700][rng.below(3)]),
+        3 => GpuRequest::memory(1, 4 * GIB),
+        4 => GpuRequest::Whole(2),
+        _ => GpuRequest::Whole(1),
     };
     let mut container = Container::default();
     if rng.below(8) == 0 {
@@ -178,6 +178,11 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
         node_pools: Vec::new(),
         node_types: Vec::new(),
         topology: None,
+        groups: Vec::new(),
+        children_min: None,
+        gates: (0..usize::from(rng.below(16) == 0)).map(|_| "review".to_owned()).collect(),
+        preemption_delay_ms: [0, 0, 0, 60_000][rng.below(4)],
+        time_limit_ms: (rng.below(10) == 0).then_some(600_000),
         urls: Vec::new(),
         related_urls: Vec::new(),
         manifest: None,

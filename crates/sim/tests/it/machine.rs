@@ -11,8 +11,8 @@ use orchestrator::{
 use sched::Policy;
 use sim::machine::Machine;
 use spec::{
-    Audience, Container, GpuSpec, Metric, Place, PodSet, PodSpec, Probe, Restart, Scaling, Serving,
-    ShareChange, Target, WorkloadKind, WorkloadSpec,
+    Audience, Container, GpuRequest, Metric, Place, PodSet, PodSpec, Probe, Restart, Scaling,
+    Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
 };
 use units::Instant;
 
@@ -45,7 +45,7 @@ fn server(gpus: u32, quotas: [u64; 2], policy: Policy) -> Machine {
     machine
 }
 
-fn training(name: &str, gpu: GpuSpec) -> WorkloadSpec {
+fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
     let pod = PodSpec {
         image: "image".to_owned(),
         command: None,
@@ -88,6 +88,11 @@ fn training(name: &str, gpu: GpuSpec) -> WorkloadSpec {
         node_pools: Vec::new(),
         node_types: Vec::new(),
         topology: None,
+        groups: Vec::new(),
+        children_min: None,
+        gates: Vec::new(),
+        preemption_delay_ms: 0,
+        time_limit_ms: None,
         urls: Vec::new(),
         related_urls: Vec::new(),
         manifest: None,
@@ -126,8 +131,8 @@ fn codes(machine: &Machine, name: &str) -> Vec<String> {
 #[test]
 fn a_server_starts_what_fits_and_goes_on_after_a_crash() {
     let mut machine = server(1, [1000, 0], Policy::default());
-    submit(&mut machine, 1, training("a", GpuSpec::Whole(1)));
-    submit(&mut machine, 1, training("b", GpuSpec::Whole(1)));
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    submit(&mut machine, 1, training("b", GpuRequest::Whole(1)));
     rest(&mut machine);
     assert_eq!(
         (get(&machine, "a").phase, get(&machine, "b").phase),
@@ -147,7 +152,7 @@ fn a_server_starts_what_fits_and_goes_on_after_a_crash() {
 #[test]
 fn dates_that_moved_with_the_clock_are_written() {
     let mut machine = server(1, [1000, 0], Policy::default());
-    submit(&mut machine, 1, training("a", GpuSpec::Whole(1)));
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
     rest(&mut machine);
     let started = get(&machine, "a").pods[0].started_at.unwrap();
     machine.clock.set_by_ms(3_600_000);
@@ -162,12 +167,12 @@ fn dates_that_moved_with_the_clock_are_written() {
 #[test]
 fn what_loses_its_place_during_a_decision_still_has_a_reason() {
     let mut machine = server(1, [1000, 0], Policy::default());
-    submit(&mut machine, 1, training("a", GpuSpec::Whole(1)));
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
     let verdict = machine.verdict().unwrap();
     machine.take(vec![verdict], None).unwrap();
     assert_eq!(get(&machine, "a").phase, Phase::Initializing);
     // A decision in which it has its place is under way when its GPU fails.
-    submit(&mut machine, 1, training("b", GpuSpec::Whole(1)));
+    submit(&mut machine, 1, training("b", GpuRequest::Whole(1)));
     machine
         .command(Command::FailGpu { by: "admin".to_owned(), node: "n1".to_owned(), gpu: 0 })
         .unwrap();
@@ -179,7 +184,7 @@ fn what_loses_its_place_during_a_decision_still_has_a_reason() {
 #[test]
 fn what_waits_for_its_own_run_to_be_gone_says_so() {
     let mut machine = server(2, [2000, 0], Policy::default());
-    submit(&mut machine, 1, training("a", GpuSpec::Whole(2)));
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(2)));
     rest(&mut machine);
     machine.crash();
     machine.nodes = nodes(1);
@@ -212,7 +217,7 @@ fn a_revision_that_was_given_up_asks_for_as_much_after_a_start() {
         audience: Audience::Everyone,
         probe: Probe::default(),
     };
-    let mut spec = training("a", GpuSpec::Whole(1));
+    let mut spec = training("a", GpuRequest::Whole(1));
     (spec.kind, spec.serving, spec.preemptible) = (WorkloadKind::Inference, Some(serving), false);
     spec.pods.pod.restart = Restart::Always;
     submit(&mut machine, 1, spec);
@@ -232,12 +237,12 @@ fn a_revision_that_was_given_up_asks_for_as_much_after_a_start() {
 fn what_waited_behind_a_reservation_is_looked_at_again_once_that_is_fulfilled() {
     let policy = Policy { reserve_after_ms: 0, ..Policy::default() };
     let mut machine = server(2, [1500, 3500], policy);
-    let share = |millis| GpuSpec::Share { devices: 1, millis };
+    let share = |millis| GpuRequest::share(1, millis);
     let mut gang = training("gang", share(300));
     (gang.pods.pods, gang.pods.pods_min) = (3, 3);
     let mut first = training("first", share(500));
     (first.kind, first.priority, first.preemptible) = (WorkloadKind::Workspace, 100, false);
-    let large = WorkloadSpec { priority: 60, ..training("large", GpuSpec::Whole(1)) };
+    let large = WorkloadSpec { priority: 60, ..training("large", GpuRequest::Whole(1)) };
     gang.priority = 60;
     let all = [(2, first), (2, gang), (1, large), (1, training("behind", share(250)))];
     submit_all(&mut machine, all.into());
