@@ -23,7 +23,9 @@ impl State {
     pub(crate) fn explain_unconsidered(&mut self, id: Uuid) {
         let now = self.now;
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model));
+        let is_gated = |pod| self.cluster.gated().contains(&pod);
+        let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model))
+            || workload.pods.iter().filter_map(|pod| pod.model).any(is_gated);
         let is_told = workload.pending.iter().any(|reason| reason.code == NOT_CONSIDERED.code);
         if waits && workload.pending.is_empty() && !self.halted {
             self.decisions.ask_why(workload.model);

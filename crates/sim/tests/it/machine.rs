@@ -255,3 +255,33 @@ fn what_waited_behind_a_reservation_is_looked_at_again_once_that_is_fulfilled() 
     let behind = get(&machine, "behind");
     assert_eq!(behind.phase, Phase::Running, "{:?}", behind.pending);
 }
+
+#[test]
+fn a_gated_workload_has_a_reason_at_once_and_after_a_start() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    let gates = vec!["review".to_owned()];
+    submit(&mut machine, 1, WorkloadSpec { gates, ..training("a", GpuRequest::Whole(1)) });
+    assert_eq!(codes(&machine, "a"), ["P308"]);
+    rest(&mut machine);
+    assert_eq!(codes(&machine, "a"), ["P305"]);
+    machine.crash();
+    machine.start().unwrap();
+    assert_eq!(codes(&machine, "a"), ["P308"]);
+}
+
+#[test]
+fn a_time_limit_of_its_own_outlives_the_server() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    let time_limit_ms = Some(60_000);
+    submit(&mut machine, 1, WorkloadSpec { time_limit_ms, ..training("a", GpuRequest::Whole(1)) });
+    rest(&mut machine);
+    machine.crash();
+    machine.start().unwrap();
+    rest(&mut machine);
+    for _ in 0..3 {
+        machine.clock.advance_ms(60_000);
+        machine.take(Vec::new(), None).unwrap();
+        rest(&mut machine);
+    }
+    assert_eq!(get(&machine, "a").phase, Phase::Stopped);
+}
