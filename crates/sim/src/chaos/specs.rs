@@ -117,14 +117,18 @@ pub(super) fn changed(spec: &WorkloadSpec, rng: &mut Rng) -> WorkloadSpec {
     spec
 }
 
-fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
-    let gpu = match rng.below(8) {
+fn gpus(rng: &mut Rng) -> GpuRequest {
+    match rng.below(8) {
         0 => GpuRequest::Whole(0),
         1 | 2 => GpuRequest::share(1, [300, 500, 700][rng.below(3)]),
         3 => GpuRequest::memory(1, 4 * GIB),
         4 => GpuRequest::Whole(2),
         _ => GpuRequest::Whole(1),
-    };
+    }
+}
+
+fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
+    let gpu = gpus(rng);
     let mut container = Container::default();
     if rng.below(8) == 0 {
         container.mounts.push(Mount {
