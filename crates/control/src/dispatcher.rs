@@ -429,8 +429,10 @@ impl Dispatcher {
     }
 
     /// Builds the state again after a failure to write. Requests are refused while it lasts;
-    /// observations may be dropped, the engine is asked for all of them.
-    async fn rebuild(&mut self, batch: Vec<Happening>) {
+    /// observations are dropped, the engine is asked for all of them: a run that is started again has the
+    /// generation that it had, and what is told of the start before is not about it.
+    async fn rebuild(&mut self, mut batch: Vec<Happening>) {
+        batch.retain(|happening| matches!(happening, Happening::Request(_)));
         match self.try_rebuild().await {
             Ok(()) => {
                 self.stale = false;
