@@ -30,7 +30,7 @@ use crate::workloads::{Runs, Workloads};
 pub fn check_nodes(snapshot: &Snapshot, list: &NodeList) -> Result<(), Error> {
     let nodes = nodes::at_start(list, snapshot)?;
     let gpus: BTreeMap<_, _> =
-        nodes.iter().map(|node| (node.name.as_str(), node.gpus.len())).collect();
+        nodes.iter().map(|(node, _)| (node.name.as_str(), node.gpus.len())).collect();
     let is_gone = |place: &PlacementBody| match gpus.get(place.node.as_str()) {
         None => true,
         Some(&count) => place.devices.iter().any(|(gpu, _)| *gpu as usize >= count),
@@ -124,8 +124,8 @@ impl State {
         };
         state.add_pools()?;
         state.add_topologies()?;
-        for node in nodes {
-            state.add_node(node, state.cluster_created_at)?;
+        for (node, added_at) in nodes {
+            state.add_node(node, added_at.unwrap_or(state.cluster_created_at))?;
         }
         state.restore_org(&snapshot.departments, &snapshot.projects)?;
         let placed = state.restore_workloads(snapshot.workloads, snapshot.pods)?;

@@ -109,7 +109,7 @@ impl State {
     /// Whether runs exist that should not, and are being stopped.
     #[must_use]
     pub fn has_orphans(&self) -> bool {
-        self.runs.orphans() > 0
+        self.runs.orphans() > 0 || self.runs.are_left()
     }
 
     /// Goes on in place of another state that was of the same server: with what is not stored, and ends

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use records::Snapshot;
 use serde::{Deserialize, Serialize};
 use spec::{CPU_MILLIS_MAX, MEMORY_BYTES_MAX, NodeSpec};
+use units::Instant;
 
 use crate::Error;
 use crate::command::Subject;
@@ -24,6 +25,8 @@ const SIMULATED: &str = "simulated-node";
 struct Body {
     /// Where the list of nodes came from when that was done. It counts as long as that is the same.
     origin: String,
+    /// When that was done, in milliseconds since 1970.
+    at_ms: u64,
     /// The node; none if it was removed.
     node: Option<NodeSpec>,
 }
@@ -37,17 +40,21 @@ fn body_of(body: &serde_json::Value) -> Result<Body, Error> {
     serde_json::from_value(body.clone()).map_err(unreadable)
 }
 
-/// The nodes that a server starts with: those of the list, as commands have changed them.
+/// The nodes that a server starts with, and since when there are those that were added: those of the
+/// list, as commands have changed them.
 ///
 /// # Errors
 /// What is stored cannot be understood.
-pub(crate) fn at_start(list: &NodeList, snapshot: &Snapshot) -> Result<Vec<NodeSpec>, Error> {
-    let mut nodes = list.nodes.clone();
+pub(crate) fn at_start(
+    list: &NodeList,
+    snapshot: &Snapshot,
+) -> Result<Vec<(NodeSpec, Option<Instant>)>, Error> {
+    let mut nodes: Vec<_> = list.nodes.iter().map(|node| (node.clone(), None)).collect();
     for row in snapshot.objects.iter().filter(|row| row.kind == SIMULATED) {
         let body = body_of(&row.body)?;
         if body.origin == list.origin {
-            nodes.retain(|node| node.name != row.name);
-            nodes.extend(body.node);
+            nodes.retain(|(node, _)| node.name != row.name);
+            nodes.extend(body.node.map(|node| (node, Some(Instant(body.at_ms)))));
         }
     }
     Ok(nodes)
@@ -120,8 +127,8 @@ impl State {
         name: &str,
         node: Option<NodeSpec>,
     ) -> Result<(), Error> {
-        let origin = self.nodes.origin.clone();
-        let body = serde_json::to_value(Body { origin, node }).map_err(unreadable)?;
+        let (origin, at_ms) = (self.nodes.origin.clone(), self.now.0);
+        let body = serde_json::to_value(Body { origin, at_ms, node }).map_err(unreadable)?;
         let name = name.to_owned();
         match self.simulated_object(&name).cloned() {
             Some(before) => drop(self.update_object(by, &before, (name, body))?),

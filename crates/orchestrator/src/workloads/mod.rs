@@ -269,6 +269,11 @@ impl Runs {
         self.left.range(of_pod).next().is_some()
     }
 
+    /// Whether there are runs on nodes that are gone.
+    pub(crate) fn are_left(&self) -> bool {
+        !self.left.is_empty()
+    }
+
     /// Whether runs that were on this node when it went have not ended.
     pub(crate) fn are_left_on(&self, node: &str) -> bool {
         self.left.values().any(|name| name == node)

@@ -5,7 +5,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use model::{Child, Cluster, Pod, PodId, Workload, WorkloadSpec};
-use orchestrator::view::{OrgUnit, Phase, PodState, PodView, Standing, View, WorkloadView};
+use orchestrator::view::{
+    OrgUnit, Phase, PodState, PodView, PoolView, Standing, View, WorkloadView,
+};
 use sched::{Plan, Policy, Step};
 use spec::RunKey;
 use units::Instant;
@@ -146,8 +148,17 @@ fn same_after_a_start(machine: &Machine, living: &View) -> Result<(), String> {
     same("projects", projects(living), projects(&recovered))?;
     let departments = |view: &View| view.departments.values().map(|d| unit(d)).collect::<Vec<_>>();
     same("departments", departments(living), departments(&recovered))?;
-    same("nodes", living.nodes.clone(), recovered.nodes.clone())?;
-    same("node pools", living.pools.clone(), recovered.pools.clone())?;
+    let nodes = |view: &View| {
+        let nodes = view.nodes.iter().map(|node| (node.name.clone(), node.clone()));
+        nodes.collect::<BTreeMap<_, _>>()
+    };
+    same("nodes", nodes(living), nodes(&recovered))?;
+    let pools = |view: &View| {
+        let mut pools: Vec<_> = view.pools.iter().map(|pool| PoolView::clone(pool)).collect();
+        pools.iter_mut().for_each(|pool| pool.nodes.sort());
+        pools
+    };
+    same("node pools", pools(living), pools(&recovered))?;
     same("names", living.by_name.iter(), recovered.by_name.iter())?;
     let objects = |view: &View| {
         view.objects.kinds().flat_map(|kind| view.objects.all(kind)).collect::<Vec<_>>()

@@ -31,10 +31,22 @@ impl History {
             Kind::Project => self.project(rng),
             Kind::Department => self.department(rng),
             Kind::Pool => self.pool(rng),
-            Kind::Label => {
+            Kind::AddNode => {
+                let number = 1 + u32::try_from(rng.below(6)).unwrap_or_default();
+                let spec = specs::node(number, false, rng);
+                self.send(Asked::Other, Command::AddNode { by: by(), spec });
+            }
+            Kind::RemoveNode => {
+                // What a request for GPU memory comes to depends on whether there are GPUs when it is made.
+                let many = self.machine.view().is_some_and(|view| view.nodes.len() > 1);
+                if let Some(node) = self.node(rng).filter(|_| many) {
+                    self.send(Asked::Other, Command::RemoveNode { by: by(), node });
+                }
+            }
+            Kind::ChangeNode => {
                 if let Some(node) = self.node(rng) {
-                    let labels = specs::labels(rng);
-                    self.send(Asked::Other, Command::LabelNode { by: by(), node, labels });
+                    let change = specs::node_change(rng);
+                    self.send(Asked::Other, Command::ChangeNode { by: by(), node, change });
                 }
             }
             Kind::FailGpu | Kind::HealGpu => {

@@ -357,7 +357,7 @@ impl History {
     }
 
     fn real_gpus(&mut self, rng: &mut Rng) {
-        let nodes = self.machine.nodes.iter().filter(|node| !node.simulated);
+        let nodes = self.machine.nodes.nodes.iter().filter(|node| !node.simulated);
         let gpus: Vec<_> = nodes.flat_map(|node| &node.gpus).map(|gpu| gpu.uuid.clone()).collect();
         let some = gpus.into_iter().filter(|_| rng.below(3) == 0).collect::<Vec<_>>();
         let trouble = |uuid: String| (uuid, Trouble::Lost("it fell off the bus".to_owned()));

@@ -3,14 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use model::{Effect, Taint};
 use orchestrator::{
-    NodeGpu, NodeSpec, OrgChange, POOL_DEFAULT_ID, PoolSettings, PoolSpec, volume_name,
+    NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, PoolSettings, PoolSpec, volume_name,
 };
 use sched::Fill;
 use spec::{
     Audience, CleanPods, Container, Framework, GpuRequest, MASTER, Metric, Mount, MountSource,
-    Place, PodSet, PodSpec, Port, Probe, Rank, Restart, Rules, Scaling, Serving, ShareChange,
-    Target, Together, WORKER, WorkloadKind, WorkloadSpec,
+    NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Probe, Rank, Restart, Rules, Scaling,
+    Scheduling, Serving, ShareChange, Target, Together, WORKER, WorkloadKind, WorkloadSpec,
 };
 
 use crate::rng::Rng;
@@ -23,9 +24,17 @@ pub(super) const RACK: &str = "rack";
 pub(super) const GIB: u64 = 1 << 30;
 
 /// One to four nodes, some of them with GPUs that are real.
-pub(super) fn nodes(rng: &mut Rng) -> Vec<NodeSpec> {
+pub(super) fn nodes(rng: &mut Rng) -> NodeList {
     let real = rng.below(4) == 0;
-    let node = |number: u32, rng: &mut Rng| NodeSpec {
+    let count = 1 + u32::try_from(rng.below(4)).unwrap_or_default();
+    let nodes = (1..=count).map(|number| node(number, real, rng)).collect();
+    // The same one time in so many: then nodes that came and went while it ran are kept.
+    NodeList { nodes, origin: rng.below(3).to_string() }
+}
+
+/// The node with this number.
+pub(super) fn node(number: u32, real: bool, rng: &mut Rng) -> NodeSpec {
+    NodeSpec {
         name: format!("node-{number}"),
         gpu_type: if real { "A100" } else { "simulated" }.to_owned(),
         simulated: !real,
@@ -39,9 +48,23 @@ pub(super) fn nodes(rng: &mut Rng) -> Vec<NodeSpec> {
         cpu_millis: [1_000, 64_000][rng.below(2)],
         memory_bytes: 256 * GIB,
         labels: labels(rng),
-    };
-    let count = 1 + u32::try_from(rng.below(4)).unwrap_or_default();
-    (1..=count).map(|number| node(number, rng)).collect()
+        taints: Vec::new(),
+    }
+}
+
+/// What is given to a node.
+pub(super) fn node_change(rng: &mut Rng) -> NodeChange {
+    let labels = labels(rng).into_iter().map(|(key, value)| (key, Some(value))).collect();
+    let taint = Taint { key: "odd".to_owned(), value: String::new(), effect: Effect::NoSchedule };
+    let none = NodeChange::default();
+    match rng.below(8) {
+        0 => NodeChange { scheduling: Some(Scheduling::Disabled), ..none },
+        1 => NodeChange { scheduling: Some(Scheduling::Draining), ..none },
+        2..=4 => NodeChange { scheduling: Some(Scheduling::Enabled), ..none },
+        5 => NodeChange { taints: vec![taint], ..none },
+        6 => NodeChange { removed_taints: vec![(taint.key, None)], ..none },
+        _ => NodeChange { labels, replaces_labels: true, ..none },
+    }
 }
 
 /// Labels of a node.

@@ -23,7 +23,9 @@ pub(super) enum Kind {
     Project,
     Department,
     Pool,
-    Label,
+    ChangeNode,
+    AddNode,
+    RemoveNode,
     FailGpu,
     HealGpu,
     Object,
@@ -67,7 +69,7 @@ pub(super) enum Asked {
     Other,
 }
 
-const LIKELY: [(Kind, usize); 31] = [
+const LIKELY: [(Kind, usize); 33] = [
     (Kind::Submit, 20),
     (Kind::Delete, 5),
     (Kind::Suspend, 3),
@@ -77,7 +79,9 @@ const LIKELY: [(Kind, usize); 31] = [
     (Kind::Project, 2),
     (Kind::Department, 1),
     (Kind::Pool, 2),
-    (Kind::Label, 2),
+    (Kind::ChangeNode, 4),
+    (Kind::AddNode, 2),
+    (Kind::RemoveNode, 2),
     (Kind::FailGpu, 2),
     (Kind::HealGpu, 2),
     (Kind::Object, 2),

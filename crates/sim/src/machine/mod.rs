@@ -9,7 +9,7 @@ mod rows;
 mod server;
 
 use orchestrator::view::View;
-use orchestrator::{Command, Error, IdleSince, Input, NodeSpec, Subject, Troubles};
+use orchestrator::{Command, Error, IdleSince, Input, NodeList, Subject, Troubles};
 use records::Change;
 use sched::Policy;
 use spec::{Observation, RunState};
@@ -47,7 +47,7 @@ pub struct Machine {
     /// What time it is.
     pub clock: Clock,
     /// The nodes that the next server starts with.
-    pub nodes: Vec<NodeSpec>,
+    pub nodes: NodeList,
     /// What is to hold of every decision.
     check: Option<Check>,
     policy: Policy,
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Machine {
 impl Machine {
     /// A machine with a new database, on which no server was started yet.
     #[must_use]
-    pub fn new(nodes: Vec<NodeSpec>, policy: Policy, check: Option<Check>) -> Self {
+    pub fn new(nodes: NodeList, policy: Policy, check: Option<Check>) -> Self {
         let clock = Clock::default();
         Self {
             rows: Rows::new(Uuid::from_u128(1), clock.wall()),
@@ -104,7 +104,7 @@ impl Machine {
         self.reconcile(server)
     }
 
-    fn recover(&mut self, nodes: &[NodeSpec], gpus_told: &Troubles) -> Result<Server, Error> {
+    fn recover(&mut self, nodes: &NodeList, gpus_told: &Troubles) -> Result<Server, Error> {
         let snapshot = self.rows.snapshot();
         let at = self.clock.settle(snapshot.clock);
         let mut server = Server::recover(snapshot, nodes, gpus_told, &self.policy, at)?;

@@ -4,7 +4,7 @@
 use model::Cluster;
 use orchestrator::view::View;
 use orchestrator::{
-    Batch, Culprits, Decision, Error, IdleSince, Input, Moment, NodeSpec, Settled, State, Subject,
+    Batch, Culprits, Decision, Error, IdleSince, Input, Moment, NodeList, Settled, State, Subject,
     Troubles,
 };
 use records::Snapshot;
@@ -29,7 +29,7 @@ pub(super) struct Server {
     memory: Memory,
     policy: Policy,
     /// The nodes that it started with.
-    pub(super) nodes: Vec<NodeSpec>,
+    pub(super) nodes: NodeList,
     /// What the scheduler decided, and when that was asked for; the state does not know it yet.
     pub(super) verdict: Option<Input>,
     /// The replica is to begin again.
@@ -48,7 +48,7 @@ impl Server {
     /// The server after a start; what it has to write, say and do comes with its first inputs.
     pub(super) fn recover(
         snapshot: Snapshot,
-        nodes: &[NodeSpec],
+        nodes: &NodeList,
         gpus: &Troubles,
         policy: &Policy,
         at: Settled,
@@ -60,7 +60,7 @@ impl Server {
             replica: Cluster::default(),
             memory: Memory::default(),
             policy: policy.clone(),
-            nodes: nodes.to_vec(),
+            nodes: nodes.clone(),
             verdict: None,
             renews: true,
             executor: Executor::default(),

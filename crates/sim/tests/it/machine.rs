@@ -5,21 +5,19 @@
 use std::collections::BTreeMap;
 
 use orchestrator::view::{Phase, WorkloadView};
-use orchestrator::{
-    Command, Input, NodeGpu, NodeSpec, OrgChange, POOL_DEFAULT_ID, Subject, Wanted,
-};
+use orchestrator::{Command, Input, NodeList, OrgChange, POOL_DEFAULT_ID, Subject, Wanted};
 use sched::Policy;
 use sim::machine::Machine;
 use spec::{
-    Audience, Container, GpuRequest, Metric, Place, PodSet, PodSpec, Probe, Restart, Scaling,
-    Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
+    Audience, Container, GpuRequest, Metric, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Probe,
+    Restart, Scaling, Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
 };
 use units::Instant;
 
-fn nodes(gpus: u32) -> Vec<NodeSpec> {
+fn nodes(gpus: u32) -> NodeList {
     let gpu =
         |number| NodeGpu { uuid: format!("GPU-{number}"), memory_bytes: 16 << 30, fault: None };
-    vec![NodeSpec {
+    let node = NodeSpec {
         name: "n1".to_owned(),
         gpu_type: "simulated".to_owned(),
         simulated: true,
@@ -27,7 +25,9 @@ fn nodes(gpus: u32) -> Vec<NodeSpec> {
         cpu_millis: 64_000,
         memory_bytes: 256 << 30,
         labels: BTreeMap::new(),
-    }]
+        taints: Vec::new(),
+    };
+    NodeList { nodes: vec![node], origin: format!("{gpus} GPUs") }
 }
 
 /// A server on one node, with two projects of these quotas.
