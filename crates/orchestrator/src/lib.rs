@@ -57,7 +57,7 @@ pub use emit::event_from_row;
 pub use error::Error;
 pub use input::{Input, NodeEvent};
 pub use limits::{IdleSince, LOOK_EVERY_MS};
-pub use moment::{Moment, Settled, Step};
+pub use moment::{Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use node_constraints::node_constraints;
 pub use node_list::NodeList;
 pub use nodes::NodeChange;

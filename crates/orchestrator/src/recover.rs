@@ -85,6 +85,7 @@ impl State {
         state.outbox.changes.extend(changes);
         if step.is_some() {
             state.outbox.workloads.extend(state.workloads.ids());
+            state.workloads.write_all_pods();
         }
         state.documents.drop_volumes_again(&mut state.outbox);
         Ok(state)

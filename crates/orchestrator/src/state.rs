@@ -106,6 +106,12 @@ impl State {
         self.halted
     }
 
+    /// Whether runs exist that should not, and are being stopped.
+    #[must_use]
+    pub fn has_orphans(&self) -> bool {
+        self.runs.orphans() > 0
+    }
+
     /// Goes on in place of another state that was of the same server: with what is not stored, and ends
     /// with it.
     pub fn take_over(&mut self, before: &mut Self, is_halted: bool) {

@@ -59,10 +59,12 @@ impl State {
         let model = self.cluster.add_workload(self.in_model(&workload, queue));
         let model = model.map_err(internal)?;
         let row = &self.cluster.workloads()[model];
-        let wanted = spec
-            .sets()
-            .zip(&row.pod_sets)
-            .flat_map(|(spec, set)| std::iter::repeat_n(set.demand, spec.wanted() as usize));
+        // Replicas, which are one set, that are not wanted.
+        let unwanted = workload.pods.iter().filter(|pod| pod.scaled_down).count();
+        let wanted = spec.sets().zip(&row.pod_sets).flat_map(|(spec, set)| {
+            let count = (spec.wanted() as usize).saturating_sub(unwanted);
+            std::iter::repeat_n(set.demand, count)
+        });
         workload.requested = wanted.sum();
         if over && !holds {
             self.cluster.remove_workload(model).map_err(internal)?;

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::state::State;
+use crate::workloads::Workloads;
 use crate::workloads::record;
 use crate::workloads::restart_policy::BACK_OFF_MS_MAX;
 
@@ -19,6 +20,14 @@ fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
         pods.entry(row.workload_id).or_default().push(row);
     }
     pods
+}
+
+impl Workloads {
+    /// Has every pod of a workload that is written next written with it: its row has other dates.
+    pub(crate) fn write_all_pods(&mut self) {
+        let pods = self.all.values_mut().flat_map(|workload| &mut workload.pods);
+        pods.for_each(|pod| pod.written = None);
+    }
 }
 
 impl State {
