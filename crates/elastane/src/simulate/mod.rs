@@ -94,7 +94,7 @@ pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error>
             let scheduling = Some(NodeScheduling::Draining);
             let drains = NodePatch { scheduling, ..NodePatch::default() };
             client.change_node(&node, &drains).await?;
-            format!("node {node} is drained; `elastane node uncordon {node}` ends that")
+            format!("node {node} is being drained; `elastane node uncordon {node}` ends that")
         }
     };
     writeln!(std::io::stdout(), "{said}")?;

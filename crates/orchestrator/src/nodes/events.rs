@@ -41,7 +41,7 @@ impl State {
         let (name, made) = (spec.name.clone(), made_of(&spec));
         match self.add_node(spec, self.now) {
             Ok(()) => {
-                self.emit_of_cluster(EventBuilder::new("NodeAdded", format!("{name} has {made}")))
+                self.emit_of_cluster(EventBuilder::new("NodeAdded", format!("{name} has {made}")));
             }
             Err(error) => {
                 self.outbox.notes.push(Note::Error(format!("node {name} is left out: {error}")));
