@@ -19,6 +19,8 @@ enum Op {
     RemoveWorkload(usize),
     Wants(usize, bool),
     Gated(usize, bool),
+    Join { workload: usize, index: usize },
+    Leave(usize),
     AddNode(usize),
     RemoveNode(usize),
     Labels { node: usize, variant: usize },
@@ -47,6 +49,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => n.clone().prop_map(Op::RemoveWorkload),
         1 => (n.clone(), any::<bool>()).prop_map(|(pod, wants)| Op::Wants(pod, wants)),
         1 => (n.clone(), any::<bool>()).prop_map(|(pod, gated)| Op::Gated(pod, gated)),
+        2 => (n.clone(), 0..6_usize).prop_map(|(workload, index)| Op::Join { workload, index }),
+        2 => n.clone().prop_map(Op::Leave),
         1 => n.clone().prop_map(Op::AddNode),
         1 => n.clone().prop_map(Op::RemoveNode),
         1 => (n.clone(), n.clone()).prop_map(|(node, variant)| Op::Labels { node, variant }),
@@ -177,6 +181,17 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
         }
         Op::Gated(at, gated) => {
             pod(cluster, at).into_iter().for_each(|p| cluster.set_gated(p, gated));
+        }
+        Op::Join { workload, index } => {
+            let Some(id) = some_workload(cluster, workload) else { return };
+            let joined = cluster.join(id, u32::try_from(index).expect("a small number"));
+            assert_eq!(joined.is_some(), index < cluster.workloads()[id].spec.pods() as usize);
+            joined.into_iter().for_each(|pod| cluster.set_wants(pod, true));
+        }
+        Op::Leave(at) => {
+            let Some(pod) = pod(cluster, at) else { return };
+            let is_nowhere = cluster.pods()[pod].occupancy == Occupancy::default();
+            assert_eq!(cluster.leave(pod).is_ok(), is_nowhere, "one that has a place stays");
         }
         Op::AddNode(variant) => {
             cluster.add_node(node_spec(&format!("m{number}"), variant));
