@@ -35,8 +35,8 @@ enum Limit {
 /// Limits in time.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// Workloads that were told when they will be stopped, and by which limit: since when that
-    /// counts, and when they were told. Not stored: after a restart they are told again.
+    /// Warnings of workloads that will be stopped, by limit: since when the limit counts, and when the
+    /// warning was given. Not stored: it is repeated after a restart.
     warned: BTreeMap<(Uuid, Limit), (Instant, Instant)>,
     /// Since when workloads that may not be idle for ever have been, as far as it is measured.
     idle: IdleSince,
