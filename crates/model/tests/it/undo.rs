@@ -182,17 +182,7 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
         Op::Gated(at, gated) => {
             pod(cluster, at).into_iter().for_each(|p| cluster.set_gated(p, gated));
         }
-        Op::Join { workload, index } => {
-            let Some(id) = some_workload(cluster, workload) else { return };
-            let joined = cluster.join(id, u32::try_from(index).expect("a small number"));
-            assert_eq!(joined.is_some(), index < cluster.workloads()[id].spec.pods() as usize);
-            joined.into_iter().for_each(|pod| cluster.set_wants(pod, true));
-        }
-        Op::Leave(at) => {
-            let Some(pod) = pod(cluster, at) else { return };
-            let is_nowhere = cluster.pods()[pod].occupancy == Occupancy::default();
-            assert_eq!(cluster.leave(pod).is_ok(), is_nowhere, "one that has a place stays");
-        }
+        Op::Join { .. } | Op::Leave(_) => change_members(cluster, op),
         Op::AddNode(variant) => {
             cluster.add_node(node_spec(&format!("m{number}"), variant));
         }
@@ -221,21 +211,39 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
             let id = nth(&ids(cluster.queues()), queue).expect("they stay");
             cluster.set_usage(id, Usage { gpu_ppm: ppm, ..Usage::default() });
         }
-        Op::Marks { workload, at } => {
-            let Some(id) = some_workload(cluster, workload) else { return };
-            let at = Instant(at);
-            cluster.set_not_before(id, at);
-            cluster.set_starts(id, Some(at), None);
-            cluster.set_evicted(id, at);
-            cluster.set_checkpointed(id, Some(at));
-            cluster.set_stale(id, (at.0.is_multiple_of(2)).then_some(at));
-        }
+        Op::Marks { workload, at } => mark(cluster, workload, Instant(at)),
         Op::Precedence { workload, priority, preemptible } => {
             let id = some_workload(cluster, workload);
             id.into_iter().for_each(|id| cluster.set_precedence(id, priority, preemptible));
         }
         Op::Move(ref step) => go(cluster, step),
     }
+}
+
+fn change_members(cluster: &mut Cluster, op: &Op) {
+    match *op {
+        Op::Join { workload, index } => {
+            let Some(id) = nth(&ids(cluster.workloads()), workload) else { return };
+            let joined = cluster.join(id, u32::try_from(index).expect("a small number"));
+            assert_eq!(joined.is_some(), index < cluster.workloads()[id].spec.pods() as usize);
+            joined.into_iter().for_each(|pod| cluster.set_wants(pod, true));
+        }
+        Op::Leave(at) => {
+            let Some(pod) = nth(&ids(cluster.pods()), at) else { return };
+            let is_nowhere = cluster.pods()[pod].occupancy == Occupancy::default();
+            assert_eq!(cluster.leave(pod).is_ok(), is_nowhere, "one that has a place stays");
+        }
+        _ => {}
+    }
+}
+
+fn mark(cluster: &mut Cluster, workload: usize, at: Instant) {
+    let Some(id) = nth(&ids(cluster.workloads()), workload) else { return };
+    cluster.set_not_before(id, at);
+    cluster.set_starts(id, Some(at), None);
+    cluster.set_evicted(id, at);
+    cluster.set_checkpointed(id, Some(at));
+    cluster.set_stale(id, (at.0.is_multiple_of(2)).then_some(at));
 }
 
 fn wants(cluster: &mut Cluster, id: WorkloadId) {
