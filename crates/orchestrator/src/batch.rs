@@ -57,9 +57,7 @@ impl State {
         debug_assert!(self.books_are_right());
         let outbox = std::mem::take(&mut self.outbox);
         let view = self.view(before, &outbox);
-        for (&id, node) in &mut self.nodes {
-            node.shown = Some(self.cluster.revision(id));
-        }
+        self.nodes.note_shown(|id| self.cluster.revision(id));
         let deleted = outbox.deleted.values();
         let last_view = |workload: &Workload| {
             let deleted_at = Some(self.now);

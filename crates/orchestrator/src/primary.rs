@@ -132,6 +132,31 @@ impl Primary {
         self.change(About::Structure, move |cluster| cluster.add_node(spec.clone()))
     }
 
+    pub(crate) fn remove_node(&mut self, node: NodeId) {
+        self.change(About::Structure, move |cluster| cluster.remove_node(node));
+    }
+
+    pub(crate) fn set_hardware(
+        &mut self,
+        node: NodeId,
+        gpu_memory_bytes: Vec<u64>,
+        cpu_millis: u64,
+        memory_bytes: u64,
+    ) {
+        let op = move |cluster: &mut Cluster| {
+            cluster.set_hardware(node, &gpu_memory_bytes, cpu_millis, memory_bytes);
+        };
+        self.change(About::Structure, op);
+    }
+
+    pub(crate) fn set_schedulable(&mut self, node: NodeId, schedulable: bool) {
+        self.change(About::Structure, move |cluster| cluster.set_schedulable(node, schedulable));
+    }
+
+    pub(crate) fn drain(&mut self, node: NodeId) {
+        self.change(About::Structure, move |cluster| cluster.drain(node));
+    }
+
     pub(crate) fn set_labels(
         &mut self,
         node: NodeId,

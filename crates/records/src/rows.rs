@@ -159,13 +159,6 @@ pub struct PoolBody {
     pub names: Vec<String>,
 }
 
-/// Labels that a node was given while the server ran.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeBody {
-    /// All of them.
-    pub labels: BTreeMap<String, String>,
-}
-
 /// A workload as it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadRow {

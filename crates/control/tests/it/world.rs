@@ -6,9 +6,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use control::view::{Event, Phase, View, WorkloadKind, WorkloadView};
 use control::{
-    CleanPods, Error, EventFilter, Framework, GpuRequest, Handle, MASTER, NodeGpu, NodeSpec,
-    Options, OrgChange, Place, PodSet, PodSpec, Restart, Service, ShareChange, Together, WORKER,
-    WorkloadSpec,
+    CleanPods, Error, EventFilter, Framework, GpuRequest, Handle, MASTER, NodeGpu, NodeList,
+    NodeSpec, Options, OrgChange, Place, PodSet, PodSpec, Restart, Service, ShareChange, Together,
+    WORKER, WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -56,6 +56,7 @@ pub(crate) fn nodes(count: u32, gpus: u32) -> Vec<NodeSpec> {
         cpu_millis: 64_000,
         memory_bytes: 256 << 30,
         labels: Default::default(),
+        taints: Vec::new(),
     };
     (1..=count).map(node).collect()
 }
@@ -438,7 +439,7 @@ async fn open(
         replaces_nodes: true,
         cluster_name: "test".to_owned(),
         version: "0".to_owned(),
-        nodes: nodes.to_vec(),
+        nodes: NodeList { nodes: nodes.to_vec(), origin: format!("{} nodes", nodes.len()) },
         engine: Arc::new(engine.clone()),
         store: Store::open_in(dir.path(), database).await.unwrap(),
         policy: policy.clone(),

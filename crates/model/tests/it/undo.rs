@@ -24,6 +24,7 @@ enum Op {
     AddNode(usize),
     RemoveNode(usize),
     Labels { node: usize, variant: usize },
+    Hardware { node: usize, variant: usize },
     Schedulable(usize, bool),
     Drain(usize),
     Quota { queue: usize, gpus: u64 },
@@ -54,6 +55,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => n.clone().prop_map(Op::AddNode),
         1 => n.clone().prop_map(Op::RemoveNode),
         1 => (n.clone(), n.clone()).prop_map(|(node, variant)| Op::Labels { node, variant }),
+        1 => (n.clone(), n.clone()).prop_map(|(node, variant)| Op::Hardware { node, variant }),
         1 => (n.clone(), any::<bool>()).prop_map(|(node, open)| Op::Schedulable(node, open)),
         1 => n.clone().prop_map(Op::Drain),
         1 => (n.clone(), 0..9_u64).prop_map(|(queue, gpus)| Op::Quota { queue, gpus }),
@@ -157,7 +159,6 @@ fn ids<T>(table: &units::Table<T>) -> Vec<units::Idx<T>> {
 }
 
 fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
-    let node = |cluster: &Cluster, at: usize| nth(&ids(cluster.nodes()), at);
     let pod = |cluster: &Cluster, at: usize| nth(&ids(cluster.pods()), at);
     let some_workload = |cluster: &Cluster, at: usize| nth(&ids(cluster.workloads()), at);
     match *op {
@@ -183,24 +184,12 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
             pod(cluster, at).into_iter().for_each(|p| cluster.set_gated(p, gated));
         }
         Op::Join { .. } | Op::Leave(_) => change_members(cluster, op),
-        Op::AddNode(variant) => {
-            cluster.add_node(node_spec(&format!("m{number}"), variant));
-        }
-        Op::RemoveNode(at) if cluster.nodes().len() > 1 => {
-            node(cluster, at).into_iter().for_each(|id| cluster.remove_node(id));
-        }
-        Op::RemoveNode(_) => {}
-        Op::Labels { node: at, variant } => {
-            let effect = model::Effect::PreferNoSchedule;
-            let taint = Taint { key: "slow".into(), value: String::new(), effect };
-            let taints = if variant % 5 == 0 { vec![taint] } else { Vec::new() };
-            let id = node(cluster, at).expect("one always stays");
-            cluster.set_labels(id, labels(variant), taints);
-        }
-        Op::Schedulable(at, open) => {
-            cluster.set_schedulable(node(cluster, at).expect("one always stays"), open);
-        }
-        Op::Drain(at) => cluster.drain(node(cluster, at).expect("one always stays")),
+        Op::AddNode(_)
+        | Op::RemoveNode(_)
+        | Op::Labels { .. }
+        | Op::Hardware { .. }
+        | Op::Schedulable(..)
+        | Op::Drain(_) => apply_to_node(cluster, number, op),
         Op::Quota { queue, gpus } => {
             let id = nth(&ids(cluster.queues()), queue).expect("they stay");
             let quota = Resources { gpu_millis: gpus * GPU_MILLIS, ..Resources::UNLIMITED };
@@ -233,6 +222,40 @@ fn change_members(cluster: &mut Cluster, op: &Op) {
             let is_nowhere = cluster.pods()[pod].occupancy == Occupancy::default();
             assert_eq!(cluster.leave(pod).is_ok(), is_nowhere, "one that has a place stays");
         }
+        _ => {}
+    }
+}
+
+fn apply_to_node(cluster: &mut Cluster, number: u64, op: &Op) {
+    let node = |cluster: &Cluster, at: usize| nth(&ids(cluster.nodes()), at);
+    match *op {
+        Op::AddNode(variant) => {
+            cluster.add_node(node_spec(&format!("m{number}"), variant));
+        }
+        Op::RemoveNode(at) if cluster.nodes().len() > 1 => {
+            node(cluster, at).into_iter().for_each(|id| cluster.remove_node(id));
+        }
+        Op::RemoveNode(_) => {}
+        Op::Labels { node: at, variant } => {
+            let effect = model::Effect::PreferNoSchedule;
+            let taint = Taint { key: "slow".into(), value: String::new(), effect };
+            let taints = if variant % 5 == 0 { vec![taint] } else { Vec::new() };
+            let id = node(cluster, at).expect("one always stays");
+            cluster.set_labels(id, labels(variant), taints);
+        }
+        Op::Hardware { node: at, variant } => {
+            let id = node(cluster, at).expect("one always stays");
+            // What is in use stays.
+            let gpus = &cluster.nodes()[id].gpus;
+            let used = gpus.iter().rposition(|gpu| gpu.used_millis + gpu.committed_millis > 0);
+            let count = used.map_or(0, |last| last + 1).max(variant % 6);
+            let cpu_millis = [64_000, 50][variant % 2];
+            cluster.set_hardware(id, &vec![1 << (33 + variant % 2); count], cpu_millis, 1 << 40);
+        }
+        Op::Schedulable(at, open) => {
+            cluster.set_schedulable(node(cluster, at).expect("one always stays"), open);
+        }
+        Op::Drain(at) => cluster.drain(node(cluster, at).expect("one always stays")),
         _ => {}
     }
 }

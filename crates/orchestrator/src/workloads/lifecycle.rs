@@ -54,14 +54,14 @@ impl State {
             self.workloads.insert(workload);
             return Ok(());
         }
-        let (spec, over) = (workload.spec.clone(), workload.is_over());
+        let over = workload.is_over();
         let model = self.cluster.add_empty_workload(self.in_model(&workload, queue));
         let model = model.map_err(internal)?;
         let row = &self.cluster.workloads()[model];
-        let wanted = spec
-            .sets()
-            .zip(&row.pod_sets)
-            .flat_map(|(spec, set)| std::iter::repeat_n(set.demand, spec.wanted() as usize));
+        let wanted = workload.pods_by_set().zip(&row.pod_sets).flat_map(|((spec, pods), set)| {
+            let stay = pods.iter().filter(|pod| !pod.left).count();
+            std::iter::repeat_n(set.demand, stay.min(spec.wanted() as usize))
+        });
         workload.requested = wanted.sum();
         if over && !holds {
             self.cluster.remove_workload(model).map_err(internal)?;
@@ -134,7 +134,7 @@ impl State {
         let workload = self.workloads.get(&id)?;
         let pod = workload.pods.get(number)?;
         let place = self.occupancy(pod).current?;
-        let node = &self.nodes.get(&place.node)?.spec;
+        let node = &self.nodes.get(place.node)?.spec;
         let device = |share: &model::DeviceShare| {
             let gpu = node.gpus.get(share.gpu as usize)?;
             Some(Device {

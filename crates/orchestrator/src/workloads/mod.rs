@@ -6,6 +6,7 @@ mod binding;
 mod commands;
 mod gang;
 mod lifecycle;
+mod lost;
 mod members;
 mod phases;
 mod ports;
@@ -235,6 +236,9 @@ pub(crate) struct Runs {
     /// Runs that exist and should not. They are being stopped, and their pods start nothing
     /// before they are gone.
     orphans: BTreeSet<RunKey>,
+    /// Runs that were on a node when it went, with its name. They are being stopped; their pods start
+    /// nothing before they have ended, and nothing comes to a node that is back under that name.
+    left: BTreeMap<RunKey, String>,
     /// Gangs of which a pod got its place, or its process, in this batch.
     assembling: BTreeSet<Uuid>,
     ports: Ports,
@@ -246,6 +250,7 @@ impl Default for Runs {
     fn default() -> Self {
         Self {
             orphans: BTreeSet::new(),
+            left: BTreeMap::new(),
             assembling: BTreeSet::new(),
             ports: Ports::default(),
             limits_kept: LimitsKept::ALL,
@@ -262,7 +267,18 @@ impl Runs {
     /// Whether a pod has a run that should not exist.
     pub(crate) fn has_orphan(&self, pod: Uuid) -> bool {
         let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
-        self.orphans.range(of_pod).next().is_some()
+        self.orphans.range(of_pod).next().is_some() || self.has_left(pod)
+    }
+
+    /// Whether a pod has a run that was on a node that went.
+    fn has_left(&self, pod: Uuid) -> bool {
+        let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
+        self.left.range(of_pod).next().is_some()
+    }
+
+    /// Whether runs that were on this node when it went have not ended.
+    pub(crate) fn are_left_on(&self, node: &str) -> bool {
+        self.left.values().any(|name| name == node)
     }
 
     /// When ports are to be searched for again.

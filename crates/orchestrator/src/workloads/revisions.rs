@@ -73,7 +73,6 @@ impl State {
             head.spec = Arc::new(WorkloadSpec { name, revision: None, ..(*spec).clone() });
             head.revisions.push(id);
         }
-        self.count_requested(id);
     }
 
     /// What the pods of a revision that are wanted ask for.
