@@ -47,6 +47,7 @@ impl State {
             .into_iter()
             .partition(|id| self.workloads.get(id).is_some_and(|w| w.spec.revision.is_some()));
         for id in revisions.into_iter().chain(others) {
+            self.drop_members(id);
             self.settle(id);
             self.explain_unconsidered(id);
         }

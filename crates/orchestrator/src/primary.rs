@@ -233,8 +233,17 @@ impl Primary {
         });
     }
 
-    pub(crate) fn add_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
-        self.change(About::New, move |cluster| cluster.add_workload(spec.clone()))
+    pub(crate) fn add_empty_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
+        self.change(About::New, move |cluster| cluster.add_empty_workload(spec.clone()))
+    }
+
+    pub(crate) fn join(&mut self, id: WorkloadId, index: u32) -> Option<PodId> {
+        self.change(About::Workload(id), move |cluster| cluster.join(id, index))
+    }
+
+    /// A plan about a pod that has left is not admitted.
+    pub(crate) fn leave(&mut self, pod: PodId) -> Result<(), Error> {
+        self.change_pod(pod, move |cluster| cluster.leave(pod))
     }
 
     pub(crate) fn remove_workload(&mut self, id: WorkloadId) -> Result<(), Error> {

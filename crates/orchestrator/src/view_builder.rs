@@ -346,7 +346,7 @@ impl State {
                 Some(Ended::Succeeded) => PodState::Succeeded,
                 Some(Ended::Failed) => PodState::Failed,
                 // A replica that is not wanted has no turn either; that is told by `wanted`.
-                None if !turn && !pod.scaled_down => PodState::Later,
+                None if !turn && !pod.left => PodState::Later,
                 // Stopped because its workload had ended.
                 None if workload.phase == Phase::Completed => PodState::Succeeded,
                 None if workload.phase == Phase::Failed => PodState::Failed,
@@ -363,7 +363,7 @@ impl State {
         PodView {
             revision: workload.spec.revision.map(|_| workload.id),
             port: pod.port,
-            wanted: !pod.scaled_down && workload.desired == Desired::Run,
+            wanted: !pod.left && workload.desired == Desired::Run,
             node_name: place.map(|place| self.node_name(place.node)),
             gpus: gpus.unwrap_or_default(),
             restart_at,

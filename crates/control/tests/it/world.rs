@@ -355,6 +355,7 @@ pub(crate) struct Gate(Arc<(Mutex<Held>, Condvar)>);
 struct Held {
     is_shut: bool,
     waiting: usize,
+    pods_most: usize,
 }
 
 impl Gate {
@@ -381,8 +382,14 @@ impl Gate {
         }
     }
 
-    fn pass(&self) {
+    /// Most pods that the scheduler has known at a decision.
+    pub(crate) fn pods_most(&self) -> usize {
+        self.0.0.lock().unwrap().pods_most
+    }
+
+    fn pass(&self, cluster: &model::Cluster) {
         let mut held = self.0.0.lock().unwrap();
+        held.pods_most = held.pods_most.max(cluster.pods().len());
         if held.is_shut {
             held.waiting += 1;
             while held.is_shut && held.waiting > 0 {
@@ -425,7 +432,7 @@ async fn open(
 ) -> (Service, Handle) {
     let gate = gate.clone();
     let before_decision = move |cluster: &model::Cluster, now| {
-        gate.pass();
+        gate.pass(cluster);
         poisoned(cluster, now);
     };
     let options = Options {

@@ -19,6 +19,8 @@ enum Op {
     RemoveWorkload(usize),
     Wants(usize, bool),
     Gated(usize, bool),
+    Join { workload: usize, index: usize },
+    Leave(usize),
     AddNode(usize),
     RemoveNode(usize),
     Labels { node: usize, variant: usize },
@@ -48,6 +50,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => n.clone().prop_map(Op::RemoveWorkload),
         1 => (n.clone(), any::<bool>()).prop_map(|(pod, wants)| Op::Wants(pod, wants)),
         1 => (n.clone(), any::<bool>()).prop_map(|(pod, gated)| Op::Gated(pod, gated)),
+        2 => (n.clone(), 0..6_usize).prop_map(|(workload, index)| Op::Join { workload, index }),
+        2 => n.clone().prop_map(Op::Leave),
         1 => n.clone().prop_map(Op::AddNode),
         1 => n.clone().prop_map(Op::RemoveNode),
         1 => (n.clone(), n.clone()).prop_map(|(node, variant)| Op::Labels { node, variant }),
@@ -179,6 +183,7 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
         Op::Gated(at, gated) => {
             pod(cluster, at).into_iter().for_each(|p| cluster.set_gated(p, gated));
         }
+        Op::Join { .. } | Op::Leave(_) => change_members(cluster, op),
         Op::AddNode(_)
         | Op::RemoveNode(_)
         | Op::Labels { .. }
@@ -195,20 +200,29 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
             let id = nth(&ids(cluster.queues()), queue).expect("they stay");
             cluster.set_usage(id, Usage { gpu_ppm: ppm, ..Usage::default() });
         }
-        Op::Marks { workload, at } => {
-            let Some(id) = some_workload(cluster, workload) else { return };
-            let at = Instant(at);
-            cluster.set_not_before(id, at);
-            cluster.set_starts(id, Some(at), None);
-            cluster.set_evicted(id, at);
-            cluster.set_checkpointed(id, Some(at));
-            cluster.set_stale(id, (at.0.is_multiple_of(2)).then_some(at));
-        }
+        Op::Marks { workload, at } => mark(cluster, workload, Instant(at)),
         Op::Precedence { workload, priority, preemptible } => {
             let id = some_workload(cluster, workload);
             id.into_iter().for_each(|id| cluster.set_precedence(id, priority, preemptible));
         }
         Op::Move(ref step) => go(cluster, step),
+    }
+}
+
+fn change_members(cluster: &mut Cluster, op: &Op) {
+    match *op {
+        Op::Join { workload, index } => {
+            let Some(id) = nth(&ids(cluster.workloads()), workload) else { return };
+            let joined = cluster.join(id, u32::try_from(index).expect("a small number"));
+            assert_eq!(joined.is_some(), index < cluster.workloads()[id].spec.pods() as usize);
+            joined.into_iter().for_each(|pod| cluster.set_wants(pod, true));
+        }
+        Op::Leave(at) => {
+            let Some(pod) = nth(&ids(cluster.pods()), at) else { return };
+            let is_nowhere = cluster.pods()[pod].occupancy == Occupancy::default();
+            assert_eq!(cluster.leave(pod).is_ok(), is_nowhere, "one that has a place stays");
+        }
+        _ => {}
     }
 }
 
@@ -244,6 +258,15 @@ fn apply_to_node(cluster: &mut Cluster, number: u64, op: &Op) {
         Op::Drain(at) => cluster.drain(node(cluster, at).expect("one always stays")),
         _ => {}
     }
+}
+
+fn mark(cluster: &mut Cluster, workload: usize, at: Instant) {
+    let Some(id) = nth(&ids(cluster.workloads()), workload) else { return };
+    cluster.set_not_before(id, at);
+    cluster.set_starts(id, Some(at), None);
+    cluster.set_evicted(id, at);
+    cluster.set_checkpointed(id, Some(at));
+    cluster.set_stale(id, (at.0.is_multiple_of(2)).then_some(at));
 }
 
 fn wants(cluster: &mut Cluster, id: WorkloadId) {

@@ -23,7 +23,7 @@ impl State {
                 self.ledger.allocations.keys().filter(|pod| self.workloads.home(**pod).is_none()),
             );
         }
-        let deleted = self.outbox.deleted.values().flat_map(|workload| &workload.pods);
+        let deleted = self.outbox.deleted.values().flat_map(|workload| workload.pods.iter());
         over.extend(deleted.map(|pod| pod.id));
         let mut held = Vec::new();
         for workload in ids.iter().filter_map(|id| self.workloads.get(id)) {

@@ -83,7 +83,7 @@ impl State {
         self.runs.left.insert(run, name);
         // There is no time to end in order on a node that is gone.
         self.outbox.actions.push(Action::Stop(run, 0));
-        self.update_wants(id);
+        self.update_members(id);
         if self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
             self.explain_one(id, &[(CLEARING_UP.code, why)]);
         }
@@ -91,7 +91,7 @@ impl State {
 
     /// Whether a pod of a workload waits until its run on a node that is gone has been stopped.
     pub(crate) fn waits_for_left(&self, id: Uuid) -> bool {
-        let pods = self.workloads.get(&id).into_iter().flat_map(|workload| &workload.pods);
+        let pods = self.workloads.get(&id).into_iter().flat_map(|workload| workload.pods.iter());
         pods.into_iter().any(|pod| self.runs.has_left(pod.id))
     }
 

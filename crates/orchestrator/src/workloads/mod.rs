@@ -7,6 +7,7 @@ mod commands;
 mod gang;
 mod lifecycle;
 mod lost;
+mod members;
 mod phases;
 mod ports;
 mod quota;
@@ -153,9 +154,15 @@ impl Workloads {
             names.insert(workload.spec.name.clone(), id);
         }
         self.by_model.extend(workload.model.map(|model| (model, id)));
-        let homes = workload.pods.iter().enumerate().map(|(number, pod)| (pod.id, (id, number)));
-        self.homes.extend(homes);
+        self.homes.extend(workload.pods.iter().map(|pod| (pod.id, (id, pod.number()))));
         self.all.insert(id, workload);
+    }
+
+    /// Takes in a pod of a number that the workload has not had yet.
+    fn insert_pod(&mut self, id: Uuid, pod: Pod) {
+        let Some(workload) = self.all.get_mut(&id) else { return };
+        self.homes.insert(pod.id, (id, pod.number()));
+        workload.pods.insert(pod);
     }
 
     /// Takes its places in the model from one: its own, and those of its pods.
@@ -178,7 +185,7 @@ impl Workloads {
                 self.names.remove(&workload.project_id);
             }
         }
-        for pod in &workload.pods {
+        for pod in workload.pods.iter() {
             self.homes.remove(&pod.id);
             self.restarting.remove(&pod.id);
         }

@@ -97,7 +97,7 @@ impl State {
     }
 
     fn orphan_gone(&mut self, id: Uuid, number: usize) {
-        self.update_wants(id);
+        self.update_members(id);
         self.touch(id);
         let Some(pod) = self.workloads.pod(id, number) else { return };
         let place = self.occupancy(pod);
@@ -271,7 +271,7 @@ impl State {
             self.runs.orphans.insert(key);
             self.outbox.actions.push(Action::Stop(key, GRACE_MS));
             if let Some((id, _)) = self.workloads.home(key.pod) {
-                self.update_wants(id);
+                self.update_members(id);
             }
         }
     }

@@ -25,14 +25,14 @@ fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
 impl Workloads {
     /// Has every pod of a workload that is written next written with it: its row has other dates.
     pub(crate) fn write_all_pods(&mut self) {
-        let pods = self.all.values_mut().flat_map(|workload| &mut workload.pods);
+        let pods = self.all.values_mut().flat_map(|workload| workload.pods.iter_mut());
         pods.for_each(|pod| pod.written = None);
     }
 }
 
 impl State {
     /// What has changed of workloads, as rows. A pod that stands as it was written is not written again:
-    /// a revision may have many that are not wanted.
+    /// a workload may have many.
     pub(crate) fn changed_rows(&mut self, ids: &BTreeSet<Uuid>) -> Vec<Change> {
         let mut changes = Vec::new();
         for id in ids {
@@ -43,7 +43,7 @@ impl State {
                 record::pod_row(workload, pod, &place, |node| self.node_name(node))
             };
             let rows: Vec<_> = workload.pods.iter().map(row).collect();
-            let pods = self.workloads.get_mut(id).into_iter().flat_map(|w| &mut w.pods);
+            let pods = self.workloads.get_mut(id).into_iter().flat_map(|w| w.pods.iter_mut());
             for (pod, row) in pods.zip(rows) {
                 if pod.written.as_deref() != Some(&row) {
                     pod.written = Some(Box::new(row.clone()));
@@ -71,11 +71,11 @@ impl State {
             for row in &rows {
                 let mut pod = record::pod_from_row(row)?;
                 pod.restart_at = pod.restart_at.map(|at| at.min(latest));
-                workload.pods.push(pod);
+                workload.pods.insert(pod);
             }
             self.add(workload, rows.iter().any(|row| row.body.current.is_some()))?;
             self.limits.note_expiry(&self.workloads[&id]);
-            placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));
+            placed.extend(rows.into_iter().map(|row| (id, row.index as usize, row)));
         }
         Ok(placed)
     }
