@@ -24,6 +24,7 @@ mod metrics;
 mod node_access;
 mod options;
 mod past;
+mod recorder;
 mod retention;
 mod runs;
 mod secrets;

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use model::Occupancy;
+use serde::{Deserialize, Serialize};
 use spec::{CleanPods, Framework, Gang, MASTER, Member, Restart};
 use units::Instant;
 use uuid::Uuid;
@@ -32,7 +33,7 @@ pub(crate) struct PortSearch {
 }
 
 /// Ports to look for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortsWanted {
     /// Of which workload they will be.
     pub workload: Uuid,

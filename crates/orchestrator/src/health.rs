@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use model::{NodeId, Placement};
 use sched::Code;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spec::Stranger;
 use units::format_bytes;
@@ -22,7 +23,7 @@ use crate::state::{News, Node, State};
 const FAILURE: &str = "gpu-failure";
 
 /// What is the matter with a GPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trouble {
     /// It does not work, and why.
     Lost(String),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use units::Instant;
 use uuid::Uuid;
 
@@ -10,7 +11,7 @@ use uuid::Uuid;
 pub const LOOK_EVERY_MS: u64 = 15_000;
 
 /// Since when workloads have been idle, as of the last look.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleSince {
     /// When that look was.
     pub looked_at: Instant,

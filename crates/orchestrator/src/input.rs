@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use records::AuditDetail;
+use serde::{Deserialize, Serialize};
 use spec::{LimitsKept, Observation};
 use uuid::Uuid;
 
@@ -14,7 +15,7 @@ use crate::idle::IdleSince;
 use crate::set_aside::Culprits;
 
 /// An input of the state, which changes by nothing else but time.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Input {
     /// A person or a part of the server asks for something; with where that came from.
     Command(Box<Command>, Arc<AuditDetail>),
@@ -31,7 +32,8 @@ pub enum Input {
     /// All runs that the engine has, and which limits it keeps them to: the first thing that a state is
     /// told.
     Engine(Vec<Observation>, LimitsKept),
-    /// What the scheduler decided.
+    /// What the scheduler decided. In documents it is left out: it follows from the inputs before it.
+    #[serde(skip)]
     Decided(Box<Decision>),
     /// The scheduler failed; it will be found out on what.
     DecisionFailed,

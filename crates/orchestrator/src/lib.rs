@@ -56,6 +56,7 @@ mod update;
 mod usage;
 pub mod view;
 mod volumes;
+mod words;
 
 pub use admission::without_place;
 pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted};
@@ -83,7 +84,7 @@ pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;
 pub use set_aside::{Culprits, NEVER};
 pub use shared_map::SharedMap;
-pub use state::State;
+pub use state::{HandedOver, State};
 pub use tally::Tally;
 pub use topologies::{TOPOLOGY, levels_of, new_topology};
 pub use update::WorkloadChange;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use model::HOST_LABEL;
+use serde::{Deserialize, Serialize};
 
 /// A machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSpec {
     /// Name, unique.
     pub name: String,
@@ -34,7 +35,7 @@ impl NodeSpec {
 }
 
 /// A GPU of a machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeGpu {
     /// What the driver calls it.
     pub uuid: String,

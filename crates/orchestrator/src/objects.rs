@@ -10,6 +10,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use records::{Change, ObjectRow};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Instant;
 use uuid::Uuid;
@@ -18,6 +19,7 @@ use crate::Error;
 use crate::shared_map::SharedMap;
 use crate::state::{State, Workload};
 use crate::view::Phase;
+use crate::words::{Word, word};
 
 /// Most living objects of a kind.
 const OBJECTS_MAX: usize = 50_000;
@@ -35,7 +37,7 @@ pub const SECRETS: &str = "secrets";
 pub const NAMES: &str = "names";
 
 /// Whose an object is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scope {
     /// The program's own.
     System,
@@ -112,7 +114,7 @@ impl fmt::Debug for Object {
 }
 
 /// The id of an object to create.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NewId {
     /// A new UUID.
     Any,
@@ -123,10 +125,11 @@ pub enum NewId {
 }
 
 /// An object to create.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct NewObject {
     /// What it is.
-    pub kind: &'static str,
+    #[serde(deserialize_with = "word")]
+    pub kind: Word,
     /// What its id is.
     pub id: NewId,
     /// Whose it is.
@@ -156,7 +159,7 @@ type EditFn = dyn Fn(&Object) -> Result<(String, Value), Error> + Send + Sync;
 pub struct Edit(Arc<EditFn>);
 
 /// What a change makes of an object.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Edited {
     /// The object as it was: it counts only if that has not changed since.
     pub updated_at: Instant,

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use model::WorkloadId;
+use serde::{Deserialize, Serialize};
 use units::Instant;
 use uuid::Uuid;
 
@@ -21,7 +22,7 @@ const WHY_ALL: &str = "the scheduler fails whatever it looks at, which is a faul
                        nothing is placed, and what runs goes on; report this with `runai diagnostics`";
 
 /// What is not decided about. Not stored: it is found again after a start.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Aside {
     /// Workloads on which decisions fail.
     pub(crate) ids: BTreeSet<Uuid>,
@@ -32,7 +33,7 @@ pub(crate) struct Aside {
 }
 
 /// On what decisions fail.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Culprits {
     /// These workloads, in the order in which they were found.
     pub ids: Vec<WorkloadId>,

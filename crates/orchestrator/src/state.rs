@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use model::{Cluster, NodeId, PodId, QueueId, UsageLedger, WorkloadId};
 use records::Desired;
+use serde::{Deserialize, Serialize};
 use spec::{LimitsKept, PodSpec, RunKey, ShareChange, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -185,6 +186,14 @@ pub(crate) struct Node {
     pub(crate) shown: Option<u64>,
 }
 
+/// What a state that is built again takes over from the one before, because it is not stored.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct HandedOver {
+    aside: Aside,
+    /// Everything is being stopped.
+    halted: bool,
+}
+
 /// Everything the dispatcher knows.
 #[derive(Debug)]
 pub struct State {
@@ -322,11 +331,15 @@ impl State {
         self.halted
     }
 
-    /// Goes on in place of another state that was of the same server: with what is not stored, and ends
-    /// with it.
-    pub fn take_over(&mut self, before: &mut Self, is_halted: bool) {
-        self.keep_aside(std::mem::take(&mut before.aside));
-        self.halted = is_halted;
+    /// What the state that replaces this one has to know beside what is stored.
+    pub fn hand_over(&self, halted: bool) -> HandedOver {
+        HandedOver { aside: self.aside.clone(), halted }
+    }
+
+    /// Goes on in place of another state of the same server.
+    pub fn take_over(&mut self, HandedOver { aside, halted }: HandedOver) {
+        self.keep_aside(aside);
+        self.halted = halted;
     }
 
     /// What the scheduler's replica begins with.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use records::{Change, Desired};
+use serde::{Deserialize, Serialize};
 use units::Instant;
 use uuid::Uuid;
 
@@ -16,7 +17,7 @@ use spec::WorkloadSpec;
 
 /// What to change of a workload. What is left out keeps the value it has when the change is made,
 /// so that of two changes at once both count.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadChange {
     /// Priority and the name it is given by.
     pub priority: Option<(u32, String)>,
