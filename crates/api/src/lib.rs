@@ -9,15 +9,11 @@
 //! decided, stored or run. The published routes lie under `/api/v1`, our own under
 //! `/elastane/v1`.
 
-mod assets;
 mod bounds;
 mod changes;
 mod forecast;
-mod mounts;
 mod orders;
-mod policy;
 mod routes;
-mod templates;
 #[cfg(test)]
 mod texts;
 mod what_if;
@@ -26,6 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use access::{Backend, Caller};
+use assets::Assets;
 use axum::extract::FromRef;
 use control::view::WorkloadView;
 use convert::Origins;
@@ -36,7 +33,6 @@ use orders::Orders;
 use telemetry::Telemetry;
 use tokio::sync::Semaphore;
 
-pub use assets::reseal;
 pub use routes::router;
 pub use what_if::{as_in_a_scenario, workload_asked_for};
 
@@ -89,8 +85,10 @@ pub(crate) struct Server {
     backend: Backend,
     /// Who may ask.
     pub(crate) iam: Arc<Iam>,
-    /// Seals what credentials keep.
-    pub(crate) vault: auth::Vault,
+    /// What submissions take values from.
+    pub(crate) assets: Arc<Assets>,
+    /// What holds for them.
+    pub(crate) policy: Arc<policy::Context>,
     /// The researcher's program, to be downloaded.
     pub(crate) client_program: Option<PathBuf>,
     /// What leads into workloads.
@@ -138,6 +136,18 @@ impl FromRef<Shared> for Arc<Telemetry> {
     }
 }
 
+impl FromRef<Shared> for Arc<Assets> {
+    fn from_ref(server: &Shared) -> Self {
+        server.assets.clone()
+    }
+}
+
+impl FromRef<Shared> for Arc<policy::Context> {
+    fn from_ref(server: &Shared) -> Self {
+        server.policy.clone()
+    }
+}
+
 impl From<State> for Shared {
     fn from(state: State) -> Self {
         let backend = Backend { control: state.control, clock: state.clock };
@@ -150,7 +160,7 @@ impl From<State> for Shared {
         let iam = Arc::new(iam);
         let asked = backend.clone();
         let may_enter = move |caller: &Caller, workload: &WorkloadView| {
-            mounts::may_enter(&asked, caller, workload)
+            assets::may_enter(&asked, caller, workload)
         };
         let gateway = Gateway::new(
             (backend.clone(), iam.clone()),
@@ -160,11 +170,12 @@ impl From<State> for Shared {
             Box::new(may_enter),
         );
         Self(Arc::new(Server {
+            assets: Arc::new(Assets::new(backend.clone(), state.vault, origins.clone())),
+            policy: Arc::new(policy::Context::new(backend.clone(), assets::imposed)),
             telemetry: Arc::new(Telemetry::new(backend.clone(), origins)),
             backend,
             iam,
             gateway: Arc::new(gateway),
-            vault: state.vault,
             client_program: state.client_program,
             url: state.url,
             url_is_public: state.url_is_public,

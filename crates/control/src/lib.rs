@@ -46,10 +46,10 @@ pub use node_access::NodeAccess;
 pub use options::{ClusterInfo, Options, Unseal};
 pub use orchestrator::{
     CONFIG_MAP_BYTES_MAX, DEPARTMENT_DEFAULT, Edit, Error, FAILED, NAMES, NOT_READY, NewId,
-    NewObject, NodeGpu, NodeSpec, Object, Objects, OrgChange, POOL_DEFAULT_ID, PoolChange,
-    PoolSettings, PoolSpec, Readiness, SECRETS, Scope, SharedMap, Shelf, TOPOLOGY, Trouble, VOLUME,
-    VOLUME_ENDING, WorkloadChange, bytes_of, check_config_map, check_label, check_name, levels_of,
-    new_topology, node_constraints, texts_of, view, volume_name,
+    NewObject, NodeGpu, NodeSpec, Object, Objects, ObjectsById, OrgChange, POOL_DEFAULT_ID,
+    PoolChange, PoolSettings, PoolSpec, Readiness, SECRETS, Scope, SharedMap, TOPOLOGY, Trouble,
+    VOLUME, VOLUME_ENDING, WorkloadChange, bytes_of, check_config_map, check_label, check_name,
+    levels_of, new_topology, node_constraints, texts_of, view, volume_name,
 };
 pub use records::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};
 pub use retention::Kept;

@@ -14,7 +14,7 @@ use cli_kit::color::Color;
 use cli_kit::complete::Shell;
 use cli_kit::number::whole;
 use cli_kit::output::{Format, One};
-use runai::{key_value, seconds};
+use dialects::{key_value, seconds};
 
 /// Runs a GPU scheduler on this machine.
 #[derive(Debug, Parser)]

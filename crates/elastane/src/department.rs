@@ -58,7 +58,7 @@ pub(crate) enum NodePool {
         /// Name
         name: String,
         /// Label of its nodes
-        #[arg(long, value_name = "KEY=VALUE", value_parser = runai::key_value)]
+        #[arg(long, value_name = "KEY=VALUE", value_parser = dialects::key_value)]
         label: (String, String),
     },
     /// List the node pools

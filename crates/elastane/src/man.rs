@@ -17,7 +17,7 @@ use cli_kit::exit::Error;
 pub(super) fn run(dir: &Path) -> Result<(), Error> {
     let failed = |error| Error::Failed(format!("cannot write to {}: {error}", dir.display()));
     fs::create_dir_all(dir).map_err(failed)?;
-    for program in [Cli::command(), runai::command_line()] {
+    for program in [Cli::command(), dialects::tree()] {
         clap_mangen::generate_to(program, dir).map_err(failed)?;
     }
     Ok(())
@@ -40,7 +40,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         run(dir.path()).unwrap();
         let mut wanted = pages(&Cli::command(), "elastane");
-        wanted.extend(pages(&runai::command_line(), "runai"));
+        wanted.extend(pages(&dialects::tree(), "runai"));
         wanted.sort();
         let there = fs::read_dir(dir.path()).unwrap();
         let mut there: Vec<_> =

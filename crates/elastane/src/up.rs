@@ -128,7 +128,7 @@ async fn serve(
     let serving = tokio::spawn(state.serving.clone().run());
     let control = state.control.clone();
     let (resealed, vault) = (control.clone(), state.vault.clone());
-    tokio::spawn(async move { api::reseal(&resealed, &vault).await });
+    tokio::spawn(async move { assets::reseal(&resealed, &vault).await });
     tokio::spawn(renew_token(state.authority.clone()));
     tokio::spawn(release_memory());
     let limits = reach::limits(config);

@@ -249,7 +249,7 @@ pub(crate) mod tests {
             key: RunKey { pod: Uuid::from_u128(7), generation: 2 },
             workload_id: Uuid::from_u128(3),
             pod_name: "train-0-2".into(),
-            ..engine::conformance::spec("ubuntu")
+            ..engine_conformance::spec("ubuntu")
         }
     }
 

@@ -5,8 +5,8 @@ mod bench;
 
 use bench::Bench;
 use bench::watched::Watched;
-use engine::conformance::Fixture as _;
 use engine::{Exit, Observation, RunState};
+use engine_conformance::Fixture as _;
 use engine_docker::testing::DockerServer;
 
 #[tokio::test]

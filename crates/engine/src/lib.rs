@@ -1,13 +1,12 @@
 //! The seam between deciding and doing: what every engine can be asked, and what it reports.
 //!
-//! Owns: the [`Engine`] trait, its data, [`conformance`], the suite every engine passes, what a run
-//! needs around it ([`Container`]), copies of repositories and buckets ([`copy`]), and what pods are told of
-//! themselves ([`environment`]) and of those they work together with ([`Gang`]).
+//! Owns: the [`Engine`] trait, its data, what a run needs around it ([`Container`]), copies of
+//! repositories and buckets ([`copy`]), and what pods are told of themselves ([`environment`]) and of
+//! those they work together with ([`Gang`]). `engine-conformance` has the suite every engine passes.
 //! Refuses to know: scheduling, storage, and how a pod is made to run.
 
 mod bucket;
 mod capabilities;
-pub mod conformance;
 pub mod copy;
 pub mod environment;
 pub mod image;

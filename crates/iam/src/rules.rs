@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use access::{Family, Grant, Item};
 use auth::{Principal, Role};
-use control::{Object, Shelf};
+use control::{Object, ObjectsById};
 use serde::{Deserialize, Serialize};
 
 /// A role for a subject. Its scope is the object's, its subject the object's owner: it ends with
@@ -41,13 +41,13 @@ impl Family for AccessRule {
 #[derive(Debug, Default)]
 pub(crate) struct RuleIndex {
     /// The rules it was made from.
-    from: Option<Arc<Shelf>>,
+    from: Option<Arc<ObjectsById>>,
     grants: BTreeMap<String, Arc<[Grant]>>,
 }
 
 impl RuleIndex {
     /// Whether it was made from these rules.
-    pub(crate) fn is_of(&self, rules: Option<&Arc<Shelf>>) -> bool {
+    pub(crate) fn is_of(&self, rules: Option<&Arc<ObjectsById>>) -> bool {
         match (&self.from, rules) {
             (None, None) => true,
             (Some(own), Some(rules)) => Arc::ptr_eq(own, rules),
@@ -56,7 +56,7 @@ impl RuleIndex {
     }
 
     /// The index of these rules. One that cannot be read gives nothing.
-    pub(crate) fn new(rules: Option<&Arc<Shelf>>) -> Self {
+    pub(crate) fn new(rules: Option<&Arc<ObjectsById>>) -> Self {
         let mut grants: BTreeMap<String, Vec<Grant>> = BTreeMap::new();
         for object in rules.into_iter().flat_map(|rules| rules.values()) {
             let Ok(rule) = Item::<AccessRule>::of(object) else { continue };

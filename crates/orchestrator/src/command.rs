@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::objects::{Edited, NewObject, Object};
+use crate::documents::{Edited, NewObject, Object};
 use crate::pools::{PoolChange, PoolSpec};
-use crate::update::WorkloadChange;
 use crate::words::{Word, word};
 use spec::{NodeTypes, Rules, ShareChange, WorkloadSpec};
 
@@ -32,6 +31,26 @@ pub struct OrgChange {
     pub default_pools: Option<Vec<String>>,
     /// Which nodes workloads may go to: replaces all.
     pub node_types: Option<NodeTypes>,
+}
+
+/// What to change of a workload. What is left out keeps the value it has when the change is made,
+/// so that of two changes at once both count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadChange {
+    /// Priority and the name it is given by.
+    pub priority: Option<(u32, String)>,
+    /// Whether it may be evicted for others.
+    pub preemptible: Option<bool>,
+    /// How often a failed pod is started again.
+    pub backoff_limit: Option<u32>,
+    /// Milliseconds after its end at which it is deleted.
+    pub delete_after_ms: Option<u64>,
+    /// Whether it is deleted, and not queued again, when it is evicted for others.
+    pub delete_when_preempted: Option<bool>,
+    /// Labels to set, and to take away where there is no value.
+    pub labels: BTreeMap<String, Option<String>>,
+    /// Annotations to set, and to take away where there is no value.
+    pub annotations: BTreeMap<String, Option<String>>,
 }
 
 /// A specification, and whether the engine could run it.

@@ -7,9 +7,10 @@ use records::{DepartmentRow, Past, PodRow, ProjectRow};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::state::{Ended, Pod, Workload, model_request, pod_name};
 use crate::view::{NodeView, Phase, PodState, PodView, WorkloadView};
-use crate::{Error, SharedMap, persist};
+use crate::view_builder::{pod_without_place, without_places};
+use crate::workloads::{Ended, Pod, Workload, model_request, pod_from_row, workload_from_row};
+use crate::{Error, SharedMap};
 
 /// Workloads that were deleted, from their rows.
 ///
@@ -33,9 +34,9 @@ pub fn deleted_views(
             continue;
         }
         let deleted_at = row.state.deleted_at;
-        let mut workload = persist::workload_from_row(row)?;
+        let mut workload = workload_from_row(row)?;
         for row in pods.get(&workload.id).into_iter().flatten() {
-            workload.pods.push(persist::pod_from_row(row)?);
+            workload.pods.push(pod_from_row(row)?);
         }
         let shown = shown(&workload, deleted_at, &owners, nodes);
         found.insert(workload.id, Arc::new(shown));
@@ -55,41 +56,22 @@ fn shown(
     owners: &Owners<'_>,
     nodes: &[Arc<NodeView>],
 ) -> WorkloadView {
-    let spec = workload.spec.clone();
     let project = owners.projects.get(&workload.project_id);
     let department_id = project.map_or(0, |project| project.body.department_id);
     let department = owners.departments.get(&department_id);
     let memories = || nodes.iter().flat_map(|node| node.gpu_memory_bytes.iter().copied());
-    let requested = spec.sets().flat_map(|set| {
+    let requested = workload.spec.sets().flat_map(|set| {
         let each = model_request(&set.pod).demand(memories());
         std::iter::repeat_n(each, set.wanted() as usize)
     });
+    let department =
+        (department_id, department.map(|found| found.name.clone()).unwrap_or_default());
+    let project_name = project.map(|project| project.name.clone()).unwrap_or_default();
     WorkloadView {
-        id: workload.id,
-        seq: workload.seq,
-        model: None,
-        project_id: workload.project_id,
-        project_name: project.map(|project| project.name.clone()).unwrap_or_default(),
-        department_id,
-        department_name: department.map(|found| found.name.clone()).unwrap_or_default(),
-        created_at: workload.created_at,
-        phase: workload.phase,
-        phase_since: workload.phase_since,
-        completed_at: workload.completed_at,
         deleted_at,
-        allocated: units::Resources::ZERO,
         requested: requested.sum(),
-        over_quota: false,
         pods: workload.pods.iter().map(|pod| pod_shown(workload, pod)).collect(),
-        revisions: Vec::new(),
-        pending: Vec::new(),
-        last_eviction: workload.last_eviction.clone(),
-        restarts: workload.restarts,
-        failure: workload.failure().map(str::to_owned),
-        pool: None,
-        waited_ms: workload.waited_ms,
-        ran_ms: workload.ran_ms,
-        spec,
+        ..without_places(workload, project_name, department)
     }
 }
 
@@ -99,23 +81,5 @@ fn pod_shown(workload: &Workload, pod: &Pod) -> PodView {
         (Some(Ended::Failed), _) | (None, Phase::Failed) => PodState::Failed,
         (None, _) => PodState::Gone,
     };
-    PodView {
-        id: pod.id,
-        created_at: workload.pod_since(pod),
-        index: pod.index,
-        generation: pod.generation,
-        name: pod_name(&workload.spec, pod),
-        revision: None,
-        port: None,
-        wanted: false,
-        state,
-        node_name: None,
-        gpus: Vec::new(),
-        placed_at: pod.placed_at,
-        held_since: pod.held_since,
-        started_at: pod.started_at,
-        last_exit: pod.last_exit.clone(),
-        restart_at: None,
-        condition: None,
-    }
+    pod_without_place(workload, pod, state)
 }

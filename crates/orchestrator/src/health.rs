@@ -3,67 +3,21 @@
 //! how it is found out (`watch`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use model::{NodeId, Placement};
-use sched::Code;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
-use spec::Stranger;
-use units::format_bytes;
 
 use crate::Error;
 use crate::command::Subject;
-use crate::objects::{NewId, NewObject, Object, Scope};
-use crate::reasons::{GPU_LOST, GPU_TAKEN};
-use crate::state::{News, Node, State};
+use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::emit::EventBuilder;
+use crate::reasons::GPU_LOST;
+use crate::state::{Node, State};
+use crate::trouble::{Trouble, Troubles};
 
 /// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
 const FAILURE: &str = "gpu-failure";
-
-/// What is the matter with a GPU.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Trouble {
-    /// It does not work, and why.
-    Lost(String),
-    /// Processes of no run hold memory of it, by process id.
-    Taken(BTreeMap<u32, Stranger>),
-}
-
-/// What is the matter with real GPUs, by what the driver calls them.
-pub type Troubles = Arc<BTreeMap<String, Trouble>>;
-
-impl Trouble {
-    /// Its code.
-    #[must_use]
-    pub const fn code(&self) -> Code {
-        match self {
-            Self::Lost(_) => GPU_LOST,
-            Self::Taken(_) => GPU_TAKEN,
-        }
-    }
-
-    const fn is_loss(&self) -> bool {
-        matches!(self, Self::Lost(_))
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lost(why) => write!(f, "lost: {why}"),
-            Self::Taken(strangers) => {
-                let one = |(pid, stranger): (&u32, &Stranger)| {
-                    let Stranger { name, user, memory_bytes } = stranger;
-                    format!("{name} of {user} (process {pid}, {})", format_bytes(*memory_bytes))
-                };
-                let all: Vec<_> = strangers.iter().map(one).collect();
-                write!(f, "used by strangers: {}", all.join(", "))
-            }
-        }
-    }
-}
 
 impl State {
     /// Takes over what is the matter with real GPUs.
@@ -113,15 +67,15 @@ impl State {
         }
         match (before, now) {
             (_, Some(trouble)) => {
-                let news = News::new(trouble.code().name, format!("{name} is {trouble}"));
-                self.say_of_cluster(news.warning().code(trouble.code().code));
+                let event = EventBuilder::new(trouble.code().name, format!("{name} is {trouble}"));
+                self.emit_of_cluster(event.warning().code(trouble.code().code));
                 if trouble.is_loss() {
                     self.fail_over(gpu, &format!("{name}, which it used, is {trouble}"));
                 }
             }
             (Some(trouble), None) => {
-                let news = News::new("GpuBack", format!("{name} is in service again"));
-                self.say_of_cluster(news.code(trouble.code().code));
+                let event = EventBuilder::new("GpuBack", format!("{name} is in service again"));
+                self.emit_of_cluster(event.code(trouble.code().code));
             }
             (None, None) => {}
         }
@@ -137,8 +91,8 @@ impl State {
             }
             let Some((id, number)) = self.home_of(pod) else { continue };
             self.evicted(id, GPU_LOST.code, why.to_owned());
-            let news = News::new("Evicted", why).warning().pod(number).code(GPU_LOST.code);
-            self.say(id, news);
+            let event = EventBuilder::new("Evicted", why).warning().pod(number).code(GPU_LOST.code);
+            self.emit(id, event);
             self.release_those(id, |pod| pod.index as usize == number);
             self.restart_with(id, number);
             self.rewind_if_stopped(id);
@@ -194,7 +148,7 @@ impl State {
 
     /// What says that a GPU was made to fail.
     fn failure(&self, node: &str, gpu: u32) -> Option<&Arc<Object>> {
-        self.objects.named(FAILURE, Scope::Cluster, &gpu_name(node, gpu))
+        self.documents.named(FAILURE, Scope::Cluster, &gpu_name(node, gpu))
     }
 }
 

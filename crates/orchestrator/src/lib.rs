@@ -12,80 +12,64 @@
 //! same effects.
 
 mod admission;
+mod batch;
+mod clock_shift;
 mod command;
 mod commands;
-mod config_maps;
-mod decision;
+mod decisions;
 mod deleted;
+mod documents;
 mod effect;
-mod ending;
+mod emit;
 mod error;
-mod expiry;
-mod gang;
 mod health;
-mod idle;
 mod input;
 mod ledger;
-mod lifecycle;
 mod limits;
 mod moment;
 mod node;
 mod node_constraints;
-mod objects;
-mod observe;
 mod org;
-mod persist;
-mod phases;
-mod places;
-mod planned;
 mod pools;
 mod primary;
-mod publish;
 mod reasons;
 mod recover;
-mod redate;
-mod revisions;
-mod set_aside;
 mod shared_map;
 mod state;
-mod tally;
 #[cfg(test)]
 mod texts;
-mod topologies;
-mod update;
-mod usage;
+mod trouble;
 pub mod view;
-mod volumes;
+mod view_builder;
 mod words;
+mod workloads;
 
 pub use admission::without_place;
-pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted};
-pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
-pub use decision::Decision;
+pub use batch::Batch;
+pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, WorkloadChange};
+pub use decisions::{Culprits, Decision, HandedOver, NEVER};
 pub use deleted::deleted_views;
-pub use effect::{Action, Note, Sealed, Start};
+pub use documents::{
+    CONFIG_MAP_BYTES_MAX, Edit, NAMES, NewId, NewObject, Object, Objects, ObjectsById, SECRETS,
+    Scope, VOLUME, VOLUME_ENDING, bytes_of, check_config_map, check_name, texts_of, volume_name,
+};
+pub use effect::{Action, Note, Sealed, Start, Tally};
+pub use emit::event_from_row;
 pub use error::Error;
-pub use gang::PortsWanted;
-pub use health::{Trouble, Troubles};
-pub use idle::{IdleSince, LOOK_EVERY_MS};
 pub use input::Input;
+pub use limits::{IdleSince, LOOK_EVERY_MS};
 pub use moment::{Moment, Settled, Step};
 pub use node::{NodeGpu, NodeSpec};
 pub use node_constraints::node_constraints;
-pub use objects::{
-    Edit, NAMES, NewId, NewObject, Object, Objects, SECRETS, Scope, Shelf, check_name,
-};
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
-pub use persist::event_from_row;
-pub use pools::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, check_label};
+pub use pools::{
+    POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY, check_label, levels_of,
+    new_topology,
+};
 pub use primary::Op;
-pub use publish::Batch;
 pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;
-pub use set_aside::{Culprits, NEVER};
 pub use shared_map::SharedMap;
-pub use state::{HandedOver, State};
-pub use tally::Tally;
-pub use topologies::{TOPOLOGY, levels_of, new_topology};
-pub use update::WorkloadChange;
-pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};
+pub use state::State;
+pub use trouble::{Trouble, Troubles};
+pub use workloads::PortsWanted;

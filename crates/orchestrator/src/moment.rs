@@ -48,3 +48,24 @@ pub struct Settled {
     /// Now.
     pub at: Moment,
 }
+
+/// Ids that follow from a seed, so that the same inputs make the same things.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ids(u128);
+
+impl Ids {
+    /// The bits that are random in a UUID of version 7, and not only there to keep an order.
+    const RANDOM: u128 = (1 << 62) - 1;
+
+    /// Those that follow a UUID of version 7, which is the first.
+    pub(crate) const fn from_seed(seed: Uuid) -> Self {
+        Self(seed.as_u128())
+    }
+
+    /// The next; the ids of a seed are in the order in which they were made.
+    pub(crate) fn next(&mut self) -> Uuid {
+        let next = Uuid::from_u128(self.0);
+        self.0 = (self.0 & !Self::RANDOM) | (self.0.wrapping_add(1) & Self::RANDOM);
+        next
+    }
+}

@@ -6,7 +6,7 @@ use spec::{Exit, Limits};
 use testkit::{assert_plain, texts};
 use uuid::Uuid;
 
-use crate::observe::in_words;
+use crate::workloads::in_words;
 use crate::{Error, reasons};
 
 fn errors() -> [Error; 8] {

@@ -8,7 +8,9 @@ pub use spec::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::{SharedMap, Trouble};
+use crate::SharedMap;
+use crate::documents::Objects;
+use crate::trouble::Trouble;
 
 /// The whole visible state at one moment.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +29,7 @@ pub struct View {
     /// and their own: every request to one is by these.
     pub by_name: SharedMap<(String, String), Uuid>,
     /// What the scheduler does not need: users, rules, assets, ….
-    pub objects: crate::Objects,
+    pub objects: Objects,
     /// Nodes in their order.
     pub nodes: Vec<Arc<NodeView>>,
     /// Node pools, `default` first, then in order of creation.
@@ -140,20 +142,27 @@ impl ProjectView {
     #[must_use]
     pub fn above(&self, department: &OrgUnit) -> Option<String> {
         let both = self.unit.pools.iter().zip(&department.pools);
-        let pools = both.filter_map(|(own, all)| {
-            let [own_gpus, all_gpus] = [own, all].map(|pool| pool.share.gpu_quota_millis);
-            (own_gpus > all_gpus).then(|| {
-                let [own_gpus, all_gpus] = [own_gpus, all_gpus].map(units::format_millis);
-                format!("{own_gpus} of {all_gpus} GPU(s) in node pool {}", own.name)
-            })
-        });
-        let pools = pools.collect::<Vec<_>>().join(", ");
-        let text = format!(
-            "the quota is more than department {} has: {pools}; what is above counts as over quota",
-            department.name
-        );
-        (!pools.is_empty()).then_some(text)
+        above(&department.name, both.map(|(own, all)| (own.name.as_str(), own.share, all.share)))
     }
+}
+
+/// In words, where a project is given more in pools than its department has: the name of a pool, the
+/// share of the project, and that of the department.
+pub(crate) fn above<'a>(
+    department: &str,
+    pools: impl Iterator<Item = (&'a str, Share, Share)>,
+) -> Option<String> {
+    let above = pools.filter(|(_, own, all)| own.gpu_quota_millis > all.gpu_quota_millis);
+    let above = above.map(|(name, own, all)| {
+        let [own, all] = [own, all].map(|share| units::format_millis(share.gpu_quota_millis));
+        format!("{own} of {all} GPU(s) in node pool {name}")
+    });
+    let pools = above.collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "the quota is more than department {department} has: {pools}; what is above counts as over \
+         quota"
+    );
+    (!pools.is_empty()).then_some(text)
 }
 
 /// A node pool and how it stands.

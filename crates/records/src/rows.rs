@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use spec::document::Document;
 use spec::{NodeTypes, Rules, ShareChange, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -75,6 +76,22 @@ pub struct ProjectBody {
     /// Which nodes workloads may go to.
     #[serde(default)]
     pub node_types: NodeTypes,
+}
+
+macro_rules! documents {
+    ($($of:ident = $what:literal),+ $(,)?) => {
+        $(impl Document for $of {
+            const WHAT: &'static str = $what;
+        })+
+    };
+}
+
+documents! {
+    ProjectBody = "project",
+    DepartmentBody = "department",
+    PodBody = "state of a pod",
+    ReasonBody = "reason of an eviction",
+    AuditDetail = "detail of the audit log",
 }
 
 fn first_department() -> u64 {

@@ -9,10 +9,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
 use super::forward::{self, Forwarded};
-use super::intent::Access;
 use super::wait;
 use cli_kit::exit::Error;
 use cli_kit::plain::tell;
+use dialects::intent::Access;
 
 /// How long it is waited for to run, and then for a notebook to tell its token.
 const WAIT: Duration = Duration::from_secs(60);

@@ -7,12 +7,12 @@ use serde_json::json;
 use units::Instant;
 
 use super::context::Context;
-use super::intent::{How, Shown};
 use super::session::claims;
 use cli_kit::exit::Error;
 use cli_kit::output::data;
 use cli_kit::settings::{Settings, TableStyle};
 use cli_kit::suggest;
+use dialects::intent::{How, Shown};
 
 pub(super) async fn set_project(
     name: &str,

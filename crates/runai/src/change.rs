@@ -7,11 +7,11 @@ use std::io::{IsTerminal as _, Write};
 use api_types::{BatchAction, Workload, WorkloadBatch};
 
 use super::context::{Context, capitalised};
-use super::intent::{Change, Verb};
 use super::rows;
 use super::settle::{AT_ONCE_MAX, at_once, settle_gone, settle_others};
 use cli_kit::exit::Error;
 use cli_kit::plain::{patiently, tell_all};
+use dialects::intent::{Change, Verb};
 
 /// So many lines are counted at a glance; a longer answer ends with their sum.
 const COUNTED_AT_A_GLANCE: usize = 10;
@@ -229,8 +229,8 @@ pub(super) const fn participle(verb: Verb) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intent::Noun;
     use crate::tests::samples::workload;
+    use dialects::intent::Noun;
 
     #[test]
     fn the_question_lists_what_would_be_deleted_and_only_yes_is_yes() {

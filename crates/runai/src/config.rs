@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::context::Context;
-use super::intent::Shown;
 use cli_kit::exit::Error;
 use cli_kit::output::data;
 use cli_kit::plain::tell;
 use cli_kit::settings;
+use dialects::intent::Shown;
 
 /// The settings, and where the server's address is from.
 #[derive(Serialize)]

@@ -7,14 +7,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use api_types::{Project, Workload};
 use client::Client;
 
-use super::args::Global;
-use super::intent::{Noun, Target};
-use super::meaning::KIND_WORDS;
 use super::{rows, session};
 use cli_kit::exit::Error;
 use cli_kit::plain::tell_all;
 use cli_kit::settings::{Env, Session, Settings};
 use cli_kit::suggest;
+use dialects::Global;
+use dialects::KIND_WORDS;
+use dialects::intent::{Noun, Target};
 
 /// Up to so many workloads of a project are fetched to suggest the nearest name.
 const SUGGESTED_FROM_MAX: u64 = 100;

@@ -10,7 +10,6 @@ use client::WorkloadKind;
 use serde_json::{Value, json};
 
 use super::context::{Context, now_ms};
-use super::intent::{Describe, Dialect, How, Section};
 use super::last_output::{self, LastOutput};
 use super::list::{conditions, gpus_in_service, named_nodes, node_names, trouble};
 use super::rows;
@@ -18,6 +17,7 @@ use cli_kit::exit::Error;
 use cli_kit::output::columns;
 use cli_kit::table::{Table, age, ago};
 use cli_kit::when::exact;
+use dialects::intent::{Describe, Dialect, How, Section};
 pub(super) use sheet::Sheet;
 
 pub(super) async fn workload(

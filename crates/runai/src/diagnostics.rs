@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 use super::account::expiry;
 use super::config::{Told, write_file};
 use super::context::{Context, now_ms};
-use super::intent::Shown;
 use super::session;
 use cli_kit::exit::Error;
 use cli_kit::output::data;
 use cli_kit::plain::plain;
+use dialects::intent::Shown;
 
 /// Variables that change what this program does. Only that they are set is told.
 const VARIABLES: [&str; 19] = [

@@ -5,11 +5,11 @@ use std::io::Write;
 use api_types::{Explanation, StartEstimate, Time};
 
 use super::context::Context;
-use super::intent::{How, Target};
 use super::last_output;
 use cli_kit::exit::Error;
 use cli_kit::table::wrapped;
 use cli_kit::when::exact;
+use dialects::intent::{How, Target};
 
 /// Code of the reason of those that failed and wait before the next try.
 const BACKING_OFF: &str = "P302";

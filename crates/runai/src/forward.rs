@@ -14,11 +14,11 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::context::Context;
-use super::intent::Target;
 use super::logs::refuse_resting;
 use super::visit::refuse_ended;
 use cli_kit::exit::Error;
 use cli_kit::plain::tell;
+use dialects::intent::Target;
 
 /// Bytes that are read at a time.
 const PIECE_BYTES: usize = 64 << 10;

@@ -4,8 +4,8 @@
 use api_types as wire;
 use client::{Client, WorkloadKind};
 
-use super::intent::Submit;
 use cli_kit::exit::Error;
+use dialects::intent::Submit;
 
 /// What a submission inherits, by id.
 #[derive(Debug, Default)]

@@ -1,12 +1,10 @@
-//! `runai`: one path for both dialects: words (`args`) → meaning (`intent`) → requests (the other
-//! modules) → text.
+//! `runai`: what a command line of either dialect means (`dialects`) → requests → text.
 
 // The samples of the tests are large JSON objects.
 #![cfg_attr(test, recursion_limit = "256")]
 
 mod access;
 mod account;
-mod args;
 mod change;
 mod complete;
 mod config;
@@ -16,7 +14,6 @@ mod diagnostics;
 mod explain;
 mod forward;
 mod inherit;
-mod intent;
 mod last_output;
 mod list;
 mod live;
@@ -24,16 +21,13 @@ mod login;
 mod logs;
 mod loopback;
 mod manifest;
-mod meaning;
 mod metrics;
 mod objects;
 mod open;
 mod pulse;
-mod request;
 mod rows;
 mod session;
 mod settle;
-mod submission;
 mod submit;
 mod terminal;
 mod top;
@@ -49,25 +43,21 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-
-use args::older::Older;
-pub use args::tree as command_line;
-pub use args::values::{key_value, seconds};
 use cli_kit::exit::{self, Error};
 use cli_kit::plain::{self, Plain};
 use cli_kit::settings::{Env, TableStyle};
 use context::Context;
-use intent::{Alone, Intent};
+use dialects::intent::{Alone, Intent};
+use dialects::{Global, Older, Understood, understood};
 pub use list::projects_v2 as projects_table;
 pub use manifest::yaml;
 use pulse::Watch;
-pub use submission::{Submission, submission};
 
 /// Runs a command line, the program's name included.
 #[must_use]
 pub fn main(argv: Vec<OsString>) -> ExitCode {
-    match cli_kit::complete::answered(args::tree, &argv) {
+    dialects::complete_with(complete::names);
+    match cli_kit::complete::answered(dialects::tree, &argv) {
         Ok(true) => return ExitCode::SUCCESS,
         Ok(false) => {}
         Err(error) => return exit::parser_said(&error),
@@ -108,29 +98,11 @@ const fn needs_no_session(intent: &Intent) -> bool {
     )
 }
 
-/// A command line that means something.
-struct Understood {
-    global: args::Global,
-    /// How it is spelt, if it is spelt otherwise today.
-    older: Option<Older>,
-    intent: Intent,
-}
-
-/// What a command line means.
-fn understood(argv: Vec<OsString>) -> Result<Understood, clap::Error> {
-    let line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let (cli, mut named) = args::parse(argv)?;
-    let wrong = |text| named.error(ErrorKind::ValueValidation, text);
-    let older = args::older::spelling(&cli.command);
-    let intent = meaning::intent(cli.command, &line).map_err(wrong)?;
-    Ok(Understood { global: cli.global, older, intent })
-}
-
 /// Runs it with the settings, or without where they cannot be used and it needs none.
 async fn begin(
     intent: Intent,
     older: Option<Older>,
-    global: &args::Global,
+    global: &Global,
     raw: &mut dyn Write,
 ) -> Result<(), Error> {
     let env: Env<'_> = &|name| std::env::var(name).ok();

@@ -7,13 +7,13 @@ use api_types::{DisplayedCluster, GpuTrouble, NodeStatus, Project, ProjectEffect
 use client::Selection;
 
 use super::context::{Context, now_ms};
-use super::intent::{Dialect, How, ListWorkloads, Only, Page};
 use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::output::{Style, columns};
 use cli_kit::plain::tell;
 use cli_kit::settings::TableStyle;
 use cli_kit::table::{Grouped, Table, two_decimals};
+use dialects::intent::{Dialect, How, ListWorkloads, Only, Page};
 
 pub(super) async fn workloads(
     list: &ListWorkloads,

@@ -10,10 +10,10 @@ use client::Client;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use super::context::Context;
-use super::intent::Login;
 use super::loopback::{Loopback, code_in};
 use cli_kit::exit::Error;
 use cli_kit::settings::Session;
+use dialects::intent::Login;
 
 /// What is said of a server at which people log in with passwords alone.
 pub(super) const NO_PROVIDER: &str = "this server has no login provider; log in with a password \

@@ -9,12 +9,12 @@ use client::{LogPosition, LogStream};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::context::Context;
-use super::intent::Target;
 use super::pulse::Pulse;
 use super::rows;
 use super::wait::is_lost;
 use cli_kit::exit::Error;
 use cli_kit::plain::tell;
+use dialects::intent::Target;
 
 /// How long a server that went away is waited for.
 pub(super) const AWAY_MAX: Duration = Duration::from_secs(300);

@@ -7,12 +7,12 @@ use api_types::{Preemptibility, WorkloadV2CreateRequest, WorkloadV2MetadataCreat
 use serde_json::Value;
 
 use super::context::Context;
-use super::intent::{Manifest, Name};
 use super::settle::settle_own;
 use super::submit::{create_named, warn_unless_preemptible};
 use cli_kit::exit::Error;
 use cli_kit::input::read_text;
 use cli_kit::plain::is_quiet;
+use dialects::intent::{Manifest, Name};
 
 /// What a server takes, and more than a person writes.
 const BYTES_MAX: u64 = 1 << 20;

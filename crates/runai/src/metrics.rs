@@ -7,11 +7,11 @@ use std::io::Write;
 use api_types::{MeasurementResponse, MetricsResponse, Time};
 
 use super::context::{Context, now_ms};
-use super::intent::Metrics;
 use cli_kit::exit::Error;
 use cli_kit::output::Style;
 use cli_kit::table::{Table, ago};
 use cli_kit::when::exact;
+use dialects::intent::Metrics;
 
 /// How a number of a series is printed.
 #[derive(Debug, Clone, Copy)]

@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::inherit;
-use super::intent::{Dialect, How, ListObjects, Objects};
 use super::list::tell_rest;
 use cli_kit::exit::Error;
 use cli_kit::output::{Style, names as names_in};
 use cli_kit::suggest;
 use cli_kit::table::Table;
 use cli_kit::yaml;
+use dialects::intent::{Dialect, How, ListObjects, Objects};
 
 /// A kind of objects.
 pub(super) struct Kind {

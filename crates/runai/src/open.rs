@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use super::context::Context;
-use super::intent::Target;
 use super::login::opens;
 use cli_kit::exit::Error;
 use cli_kit::plain::tell;
+use dialects::intent::Target;
 
 /// Prints the address, and opens it unless it is only to be printed.
 pub(super) async fn run(

@@ -10,9 +10,9 @@ use client::{ChangeStream, Client, Watched};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::context::Context;
-use super::intent::{How, Intent, Objects};
 use cli_kit::exit::Error;
 use cli_kit::output::{WATCH_EVERY, show_after};
+use dialects::intent::{How, Intent, Objects};
 
 /// What changes within this time is looked at once.
 const TOGETHER: Duration = Duration::from_millis(20);

@@ -2,8 +2,8 @@
 
 use api_types::{GpuRequestType, Workload, WorkloadExtras};
 
-use super::intent::{Framework, Noun};
 use cli_kit::table::{Table, age, two_decimals};
+use dialects::intent::{Framework, Noun};
 
 /// Columns of the wide table (2020‑08 to 2.x).
 pub(super) const V1_COLUMNS: [&str; 11] = [

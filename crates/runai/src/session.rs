@@ -74,7 +74,7 @@ mod tests {
     use std::pin::pin;
 
     use super::*;
-    use crate::args::Global;
+    use dialects::Global;
 
     #[tokio::test]
     async fn whoever_waits_for_a_turn_to_renew_keeps_nobody_from_work() {

@@ -9,11 +9,11 @@ use client::WorkloadKind;
 use super::access::{self, Entrance};
 use super::context::Context;
 use super::inherit::Inherited;
-use super::intent::{Deed, Dialect, Kind, Name, Noun, Submit, Update};
 use super::settle::settle_own;
-use super::{inherit, request, terminal, visit, what_if};
+use super::{inherit, terminal, visit, what_if};
 use cli_kit::exit::Error;
 use cli_kit::plain::{Plain, is_quiet, tell, tell_all};
+use dialects::intent::{Deed, Dialect, Kind, Name, Noun, Submit, Update};
 
 /// What is said where no image is named, and nothing names one in its place.
 pub(super) const NO_IMAGE: &str =
@@ -123,7 +123,7 @@ pub(super) async fn update(
         "Inference" => (WorkloadKind::Inference, "inference"),
         _ => (WorkloadKind::Training, "training"),
     };
-    let change = request::change(&update);
+    let change = dialects::change(&update);
     let changed = context.client.update(kind, &there.id, &change).await?;
     writeln!(out, "Updating {word} {}...", changed.name)?;
     out.flush()?;
@@ -165,7 +165,7 @@ impl<'a> Asked<'a> {
     }
 
     fn request(&self, name: &str) -> wire::CreationRequest {
-        let mut request = request::creation(self.submit, name, self.project.id.clone());
+        let mut request = dialects::creation(self.submit, name, self.project.id.clone());
         request.cluster_id = Some(self.project.cluster_id.clone());
         request.template_id.clone_from(&self.inherited.template);
         let spec = request.spec.get_or_insert_default();

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use units::Instant;
 
 use super::context::{Context, now_ms};
-use super::intent::How;
 use super::list::{conditions, named_nodes};
 use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::output::{Style, columns};
 use cli_kit::table::{Grouped, Table, age};
+use dialects::intent::How;
 
 /// The time that a value is the mean of.
 const SPAN_MS: u64 = 60_000;

@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
-use super::intent::{ATTACH_WAIT_S, Target, Tie};
 use super::logs::refuse_resting;
 use super::pulse::Pulse;
 use super::terminal::{self, Page, Raw};
@@ -19,6 +18,7 @@ use super::wait;
 use cli_kit::exit::Error;
 use cli_kit::plain::{tell, tell_all};
 use cli_kit::suggest;
+use dialects::intent::{ATTACH_WAIT_S, Target, Tie};
 
 /// The size of a terminal that does not say.
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };

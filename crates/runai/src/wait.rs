@@ -7,11 +7,11 @@ use api_types::Workload;
 use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
-use super::intent::{Target, Until, Wait};
 use super::logs::{AWAY_MAX, is_away};
 use super::pulse::Pulse;
 use cli_kit::exit::{self, Error};
 use cli_kit::plain::{tell, tell_all};
+use dialects::intent::{Target, Until, Wait};
 
 /// Where the server does not say what changes, the first look comes at once, later ones less and less
 /// often.

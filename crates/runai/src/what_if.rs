@@ -5,11 +5,11 @@ use std::io::Write;
 use api_types::{PodFate, WouldDo, WouldHappen};
 
 use super::context::Context;
-use super::intent::Shown;
 use super::submit::Asked;
 use cli_kit::exit::Error;
 use cli_kit::output::data;
 use cli_kit::table::wrapped;
+use dialects::intent::Shown;
 
 /// Most decisions about others that are told.
 const DECISIONS_MAX: usize = 20;

@@ -14,7 +14,9 @@ use crate::actions::{allocate, drain, explain, promote, stale};
 use crate::memory::{Memory, RowId, Settled};
 use crate::plan::step;
 use crate::session::Session;
-use crate::{Action, Plan, Policy, Profile, Step, kai, reserve};
+use crate::{Action, Plan, Policy, Step, reserve};
+#[cfg(feature = "kai")]
+use crate::{Profile, kai};
 
 /// When a search that was cut short goes on, in milliseconds.
 const RETRY_MS: u64 = 1000;
@@ -114,20 +116,22 @@ impl Memory {
 const TRIALS_OF_CLASS: u64 = 1000;
 
 fn act(s: &mut Session<'_>) {
-    let kai = matches!(s.policy.profile, Profile::Kai(_));
-    if kai {
-        kai::begin(s);
-    }
+    #[cfg(feature = "kai")]
+    let run = match s.policy.profile {
+        Profile::Default => run,
+        Profile::Kai(_) => {
+            kai::begin(s);
+            kai::run
+        }
+    };
     drain::run(s);
     for &action in &s.policy.actions {
         s.trials_left = s.policy.trials_max;
-        if !(kai && kai::run(s, action)) {
-            run(s, action);
-        }
+        run(s, action);
     }
 }
 
-fn run(s: &mut Session<'_>, action: Action) {
+pub(crate) fn run(s: &mut Session<'_>, action: Action) {
     match action {
         Action::Promote => promote::run(s),
         Action::Allocate => allocate::run(s),

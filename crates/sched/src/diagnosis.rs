@@ -16,12 +16,15 @@ use model::{Cluster, WorkloadId};
 use units::Instant;
 
 use crate::session::Session;
-use crate::{Pending, Policy, Profile, cycle, kai};
+use crate::{Pending, Policy, cycle};
+#[cfg(feature = "kai")]
+use crate::{Profile, kai};
 
 pub use advice::Advice;
 pub use change::Change;
 pub use holders::{Holder, Holders, HoldingQueue, Standing};
 pub use nodes::{Failing, NodeClass, Obstacle, Part};
+#[cfg(feature = "kai")]
 pub(crate) use search::refusals;
 pub use search::{Means, Outcome, Refusals, Search};
 
@@ -66,10 +69,14 @@ pub fn diagnose(
     if !held_back && !s.next_pods(id).is_empty() {
         parts = nodes::parts(&mut s, id);
         holders = holders::holders(&s, id, &parts);
-        searches = match policy.profile {
-            Profile::Default => search::searches(&mut s, id),
-            Profile::Kai(_) => kai::searches(&mut s, id),
+        #[cfg(feature = "kai")]
+        let searches_of = match policy.profile {
+            Profile::Default => search::searches,
+            Profile::Kai(_) => kai::searches,
         };
+        #[cfg(not(feature = "kai"))]
+        let searches_of = search::searches;
+        searches = searches_of(&mut s, id);
     }
     let asked = s.ask(id, None);
     let times = search::times(&s, id);

@@ -6,14 +6,17 @@ use std::collections::BTreeMap;
 use model::{Cluster, Queue, QueueId};
 use units::{Kind, Resources};
 
+use crate::Policy;
 use crate::policy::OverQuota;
-use crate::{Policy, Profile, kai};
+#[cfg(feature = "kai")]
+use crate::{Profile, kai};
 
 /// Fair shares of all queues: the quota part, plus the part of what is left over. Where the
 /// quotas promise more than there is, everybody gets less in proportion, if the policy says so. Where
 /// node pools have queues of their own, each pool is divided among its own.
 #[must_use]
 pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
+    #[cfg(feature = "kai")]
     if matches!(policy.profile, Profile::Kai(_)) {
         return kai::fair_shares(cluster, policy);
     }

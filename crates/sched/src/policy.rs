@@ -33,6 +33,7 @@ impl Placement {
     }
 
     /// Whether some pods are spread over the nodes.
+    #[cfg(feature = "kai")]
     pub(crate) fn spreads_nodes(self) -> bool {
         [self.gpu, self.cpu].contains(&Fill::Spread)
     }
@@ -58,7 +59,8 @@ pub enum Profile {
     /// Our own.
     #[default]
     Default,
-    /// Those of KAI-Scheduler, as the scheduling reference describes them.
+    /// Those of KAI-Scheduler, as the scheduling reference describes them. No value of it exists in a
+    /// build without the feature `kai`.
     Kai(Kai),
 }
 
@@ -73,8 +75,11 @@ pub struct Kai {
     pub queue_depth: usize,
     /// Which queue says how long a victim of reclaim runs at least.
     pub runtime_from: RuntimeFrom,
+    /// The proof that this build has the profile.
+    pub built: Built,
 }
 
+#[cfg(feature = "kai")]
 impl Default for Kai {
     fn default() -> Self {
         Self {
@@ -82,9 +87,14 @@ impl Default for Kai {
             consolidating_reclaim: true,
             queue_depth: usize::MAX,
             runtime_from: RuntimeFrom::Branch,
+            built: Built(),
         }
     }
 }
+
+/// Exists only in a build with the feature `kai`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Built(#[cfg(not(feature = "kai"))] std::convert::Infallible);
 
 /// Which queue says how long a victim of reclaim runs at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,15 +195,23 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// KAI's decisions.
+    /// KAI's decisions; none in a build without the feature `kai`.
+    #[cfg(feature = "kai")]
     #[must_use]
-    pub fn kai() -> Self {
-        Self {
+    pub fn kai() -> Option<Self> {
+        Some(Self {
             profile: Profile::Kai(Kai::default()),
             actions: Action::KAI.to_vec(),
             reservations_max: 0,
             ..Self::default()
-        }
+        })
+    }
+
+    /// None: this build is without the feature `kai`.
+    #[cfg(not(feature = "kai"))]
+    #[must_use]
+    pub const fn kai() -> Option<Self> {
+        None
     }
 
     /// Which places of a pool are taken.

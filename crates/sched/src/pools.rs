@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ConstraintsId, Node, NodeId, PodId, PoolId, QueueId, WorkloadId};
+use model::{ConstraintsId, PodId, PoolId, QueueId, WorkloadId};
 
 use crate::session::Session;
 
@@ -42,34 +42,15 @@ pub(crate) fn within<T>(
     outcome
 }
 
-/// Decides about one pool as if there were no other.
-pub(crate) fn apart<T>(
-    s: &mut Session<'_>,
-    shard: Option<Shard>,
-    work: impl FnOnce(&mut Session<'_>) -> T,
-) -> T {
-    let outside = std::mem::replace(&mut s.trying.shard, shard);
-    let outcome = work(s);
-    s.trying.shard = outside;
-    outcome
-}
-
-/// A pool that is decided about on its own, for those to whom it is the first choice (0), the second,
-/// and so on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Shard {
-    pub(crate) pool: PoolId,
-    pub(crate) choice: usize,
-}
-
 /// The attempts under way, one inside the other: which workload in which pool.
 #[derive(Debug, Default)]
 pub(crate) struct Trying {
     attempts: Vec<(WorkloadId, PoolId)>,
-    /// The pool outside of which nothing is looked at; none if all are.
-    shard: Option<Shard>,
-    /// Where those are in this cycle that have given up a place of the last.
-    homes: BTreeMap<WorkloadId, PoolId>,
+    /// In profile `kai`, the pool outside of which nothing is looked at, for those to whom it is the
+    /// first choice (0), the second, and so on; none if all pools are looked at.
+    pub(crate) shard: Option<(PoolId, usize)>,
+    /// In profile `kai`, where those are in this cycle that have given up a place of the last.
+    pub(crate) homes: BTreeMap<WorkloadId, PoolId>,
 }
 
 impl Trying {
@@ -89,11 +70,6 @@ impl Trying {
     fn pool(&self, id: WorkloadId) -> Option<PoolId> {
         self.attempts.iter().rev().find(|&&(other, _)| other == id).map(|&(_, pool)| pool)
     }
-
-    /// Until the end of the cycle a workload is in this pool.
-    pub(crate) fn settle(&mut self, id: WorkloadId, pool: PoolId) {
-        self.homes.insert(id, pool);
-    }
 }
 
 impl Session<'_> {
@@ -104,7 +80,7 @@ impl Session<'_> {
             return None;
         }
         let choices = self.cluster.choices(id);
-        let apart = self.trying.shard.map(|shard| shard.pool);
+        let apart = self.trying.shard.map(|(pool, _)| pool);
         let here = self.trying.pool(id).or_else(|| self.cluster.pool_of(id));
         here.or_else(|| self.home(id))
             .or_else(|| apart.filter(|pool| choices.contains(pool)))
@@ -114,17 +90,6 @@ impl Session<'_> {
     /// The pool in which a workload stays in this cycle.
     pub(crate) fn home(&self, id: WorkloadId) -> Option<PoolId> {
         self.trying.homes.get(&id).copied()
-    }
-
-    /// The pool that is decided about on its own.
-    pub(crate) const fn shard(&self) -> Option<Shard> {
-        self.trying.shard
-    }
-
-    /// The nodes that are looked at.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
-        let here = |node: &Node| self.trying.shard.is_none_or(|shard| shard.pool == node.pool);
-        self.cluster.nodes().iter().filter(move |(_, node)| here(node))
     }
 
     /// The queue that is charged for a workload there.

@@ -7,6 +7,7 @@
 
 mod check;
 mod container;
+pub mod document;
 mod gang;
 mod invalid;
 mod org;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::document::Document;
 use crate::{
     ExposedUrl, MountSource, PodSet, RelatedUrl, Restart, Revision, SecretUse, Serving, Together,
     TopologyUse,
@@ -113,6 +114,10 @@ pub struct WorkloadSpec {
     /// The manifest it was submitted as, for people; JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Arc<str>>,
+}
+
+impl Document for WorkloadSpec {
+    const WHAT: &'static str = "specification of a workload";
 }
 
 impl WorkloadSpec {

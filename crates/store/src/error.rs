@@ -6,7 +6,7 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::PgDatabaseError;
 use thiserror::Error;
 
-use crate::fault::is_broken;
+use crate::fault::{Refusal, is_broken};
 
 /// Why the store failed.
 #[derive(Debug, Error)]
@@ -109,8 +109,8 @@ pub enum Error {
     },
     /// A newer program wrote the database.
     #[error(
-        "database {database} has schema version {found}, this program knows versions up to {known}; \
-         start the newer version of elastane that wrote it, or choose another --state-dir"
+        "database {database} has schema version {found}, this program knows versions up to {known}; it \
+         was left as it is. Start {program}, or choose another --state-dir"
     )]
     Newer {
         /// Which.
@@ -119,6 +119,25 @@ pub enum Error {
         found: i64,
         /// Newest version this program knows.
         known: i64,
+        /// Which program knows it.
+        program: String,
+    },
+    /// A newer program wrote something in the database.
+    #[error(
+        "database {database}: the {what} has document version {found}, this program knows versions up \
+         to {known}; the database was left as it is. Start {program}, or choose another --state-dir"
+    )]
+    NewerDocument {
+        /// Which.
+        database: String,
+        /// What is newer.
+        what: String,
+        /// Its version.
+        found: u32,
+        /// Newest version this program knows.
+        known: u32,
+        /// Which program knows it.
+        program: String,
     },
     /// No space for the transaction; nothing of it was written.
     #[error(
@@ -144,7 +163,7 @@ pub enum Error {
         /// What was tried.
         what: &'static str,
         /// The cause.
-        cause: sqlx::Error,
+        cause: String,
     },
 }
 
@@ -156,10 +175,19 @@ impl Error {
             return Self::Unreachable { database, cause: cause.to_string() };
         }
         let Some(refusal) = cause.as_database_error() else {
-            return Self::Database { database, what, cause };
+            return Self::Database { database, what, cause: cause.to_string() };
         };
-        let detail = refusal.message().to_owned();
-        match Kind::of(refusal) {
+        Self::from_kind(Kind::of(refusal), database, what, refusal.message().to_owned())
+    }
+
+    /// Sorts what the writer of SQLite says by what can be done about it.
+    pub(crate) fn from_sqlite(database: &str, what: &'static str, refusal: Refusal) -> Self {
+        let Refusal { code, detail } = refusal;
+        Self::from_kind(Kind::of_sqlite(code), database.to_owned(), what, detail)
+    }
+
+    fn from_kind(kind: Kind, database: String, what: &'static str, detail: String) -> Self {
+        match kind {
             Kind::Full => Self::Full { database },
             Kind::Damaged => Self::Damaged { database, detail },
             Kind::ReadOnly => Self::ReadOnly { database, detail },
@@ -168,7 +196,7 @@ impl Error {
                 path: database.into(),
                 cause: std::io::Error::other(detail),
             },
-            Kind::Other => Self::Database { database, what, cause },
+            Kind::Other => Self::Database { database, what, cause: detail },
         }
     }
 }
@@ -194,11 +222,15 @@ impl Kind {
             };
         }
         // Extended codes carry the primary one in the low byte.
-        match code.parse::<u32>().map(|code| code & 0xff) {
-            Ok(8) => Self::ReadOnly,
-            Ok(11 | 26) => Self::Damaged,
-            Ok(13) => Self::Full,
-            Ok(14) => Self::CannotOpen,
+        Self::of_sqlite(code.parse::<u32>().map_or(0, |code| code & 0xff))
+    }
+
+    const fn of_sqlite(code: u32) -> Self {
+        match code {
+            8 => Self::ReadOnly,
+            11 | 26 => Self::Damaged,
+            13 => Self::Full,
+            14 => Self::CannotOpen,
             _ => Self::Other,
         }
     }

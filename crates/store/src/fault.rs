@@ -7,15 +7,35 @@ use crate::Error;
 pub(crate) enum Fault {
     /// The database refused.
     Sql(&'static str, sqlx::Error),
+    /// The writer of SQLite refused.
+    Refused(&'static str, Refusal),
     /// A value is not what its column should hold.
     Value { row: String, value: String },
+    /// A document is of a version that this program does not know.
+    Newer { what: String, found: u32, known: u32, program: String },
     /// Another server has the database.
     InUse { holder: String },
     /// Another server has written since the state was read.
     Overtaken,
 }
 
+/// What SQLite says of a failure.
+pub(crate) struct Refusal {
+    /// Its primary code, <https://sqlite.org/rescode.html>; 0 if it is not SQLite's.
+    pub(crate) code: u32,
+    pub(crate) detail: String,
+}
+
 impl Fault {
+    pub(crate) fn refused(what: &'static str) -> impl Fn(rusqlite::Error) -> Self {
+        move |source| {
+            // Extended codes carry the primary one in the low byte.
+            let code = source.sqlite_error().map_or(0, |error| error.extended_code & 0xff);
+            let detail = source.to_string();
+            Self::Refused(what, Refusal { code: code.unsigned_abs(), detail })
+        }
+    }
+
     pub(crate) fn during(what: &'static str) -> impl Fn(sqlx::Error) -> Self {
         move |source| Self::Sql(what, source)
     }
@@ -24,7 +44,11 @@ impl Fault {
         let database = database.to_owned();
         match self {
             Self::Sql(what, source) => Error::from_sqlx(&database, what, source),
+            Self::Refused(what, refusal) => Error::from_sqlite(&database, what, refusal),
             Self::Value { row, value } => Error::Row { row, value },
+            Self::Newer { what, found, known, program } => {
+                Error::NewerDocument { database, what, found, known, program }
+            }
             Self::InUse { holder } => Error::InUse { database, holder },
             Self::Overtaken => Error::Overtaken { database },
         }
@@ -36,7 +60,7 @@ impl Fault {
         match self {
             Self::Sql(_, cause) => is_broken(cause),
             Self::InUse { .. } => true,
-            Self::Value { .. } | Self::Overtaken => false,
+            Self::Refused(..) | Self::Value { .. } | Self::Newer { .. } | Self::Overtaken => false,
         }
     }
 

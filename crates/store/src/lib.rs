@@ -12,6 +12,7 @@ mod fault;
 mod lock;
 mod postgres;
 mod read;
+mod release;
 mod schema;
 mod sqlite;
 mod statement;

@@ -2,13 +2,16 @@
 //! for; it keeps to what SQLite and PostgreSQL share.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use spec::document::{self, Document, Unreadable};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::connection::{Connection, Row};
 use crate::fault::{Fault, Result};
+use crate::release;
 use crate::statement::Statement;
 use crate::write::CLOCK;
 use records::{
@@ -60,11 +63,33 @@ impl Reading<'_> {
         serde_json::from_str(&text).map_err(|error| self.bad(column, format!("{text}: {error}")))
     }
 
-    fn maybe_json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>> {
+    fn document<D: Document>(&self, column: &str) -> Result<D> {
+        self.maybe_document(column)?.ok_or_else(|| self.bad(column, "nothing"))
+    }
+
+    fn maybe_document<D: Document>(&self, column: &str) -> Result<Option<D>> {
         let Some(text) = self.maybe_text(column)? else { return Ok(None) };
-        serde_json::from_str(&text)
-            .map(Some)
-            .map_err(|error| self.bad(column, format!("{text}: {error}")))
+        document::read(&text).map(Some).map_err(|error| self.unreadable(column, &text, error))
+    }
+
+    /// A document that only its owner knows. It is not shown in an error: it may hold hashes of secrets.
+    fn object(&self, column: &str) -> Result<serde_json::Value> {
+        let read = document::read_value(&self.text(column)?, "object");
+        read.map_err(|error| self.unreadable(column, "an object", error))
+    }
+
+    fn unreadable(&self, column: &str, text: &str, error: Unreadable) -> Fault {
+        match error {
+            Unreadable::Wrong(error) => self.bad(column, format!("{text}: {error}")),
+            Unreadable::Newer { what, found, known } => {
+                let named = ["name", "id", "seq"].into_iter().find_map(|key| {
+                    let text = self.row.text(key).ok().flatten();
+                    text.or_else(|| self.row.int(key).ok().flatten().map(|n| n.to_string()))
+                });
+                let what = format!("{what} `{}`", named.unwrap_or_default());
+                Fault::Newer { what, found, known, program: release::name(None) }
+            }
+        }
     }
 }
 
@@ -89,6 +114,16 @@ async fn read_with<T>(
 
 /// Reads the living state; as of one moment if `db` is in a transaction.
 pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
+    match living(db).await {
+        Err(Fault::Newer { what, found, known, .. }) => {
+            let program = release::name(release::read(db).await?.as_deref());
+            Err(Fault::Newer { what, found, known, program })
+        }
+        other => other,
+    }
+}
+
+async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
     let (cluster, clock) = cluster(db).await?;
     Ok(Snapshot {
         cluster,
@@ -217,7 +252,7 @@ fn read_department(r: &Reading<'_>) -> Result<DepartmentRow> {
     Ok(DepartmentRow {
         id: r.number("id")?,
         name: r.text("name")?,
-        body: r.json("body")?,
+        body: r.document("body")?,
         deleted_at: r.maybe_number("deleted_at")?.map(Instant),
     })
 }
@@ -226,7 +261,7 @@ fn read_project(r: &Reading<'_>) -> Result<ProjectRow> {
     Ok(ProjectRow {
         id: r.number("id")?,
         name: r.text("name")?,
-        body: r.json("body")?,
+        body: r.document("body")?,
         deleted_at: r.maybe_number("deleted_at")?.map(Instant),
     })
 }
@@ -237,7 +272,7 @@ fn read_pod(r: &Reading<'_>) -> Result<PodRow> {
         workload_id: r.uuid("workload_id")?,
         index: r.small("pod_index")?,
         generation: r.small("generation")?,
-        body: r.json("body")?,
+        body: r.document("body")?,
     })
 }
 
@@ -282,8 +317,7 @@ fn read_object(r: &Reading<'_>) -> Result<ObjectRow> {
         scope: r.text("scope")?,
         owner: r.text("owner")?,
         name: r.text("name")?,
-        // Not shown in an error: it may hold hashes of secrets.
-        body: serde_json::from_str(&r.text("body")?).map_err(|error| r.bad("body", error))?,
+        body: r.object("body")?,
         created_at: Instant(r.number("created_at")?),
         created_by: r.text("created_by")?,
         updated_at: Instant(r.number("updated_at")?),
@@ -304,7 +338,7 @@ fn read_workload(r: &Reading<'_>) -> Result<WorkloadRow> {
         seq: r.number("seq")?,
         project_id: r.number("project_id")?,
         created_at: Instant(r.number("created_at")?),
-        spec: r.json("spec")?,
+        spec: Arc::new(r.document("spec")?),
         state: WorkloadState {
             phase: r.text("phase")?,
             phase_since: Instant(r.number("phase_since")?),
@@ -314,7 +348,7 @@ fn read_workload(r: &Reading<'_>) -> Result<WorkloadRow> {
             completed_at: r.maybe_number("completed_at")?.map(Instant),
             waited_ms: r.number("waited_ms")?,
             ran_ms: r.number("ran_ms")?,
-            eviction: r.maybe_json("eviction")?,
+            eviction: r.maybe_document("eviction")?,
             deleted_at: r.maybe_number("deleted_at")?.map(Instant),
         },
     })
@@ -535,7 +569,7 @@ pub(crate) async fn audit(
             what: r.text("what")?,
             target: r.text("target")?,
             result: r.text("result")?,
-            detail: r.json("detail")?,
+            detail: r.document("detail")?,
         };
         Ok((r.number("seq")?, row))
     })

@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use spec::WorkloadSpec;
+use spec::document::{self, Document};
 use units::Instant;
 
 use crate::fault::{Fault, Result};
@@ -144,15 +146,29 @@ impl<'a> Statement<'a> {
     }
 
     pub(crate) fn json(self, value: &impl Serialize) -> Result<Self> {
-        Ok(self.text(json(value)?))
+        Ok(self.text(serde_json::to_string(value).map_err(no_json)?))
     }
 
-    pub(crate) fn maybe_json(self, value: Option<&impl Serialize>) -> Result<Self> {
-        Ok(self.maybe_text(value.map(json).transpose()?))
+    pub(crate) fn document(self, document: &impl Document) -> Result<Self> {
+        self.maybe_document(Some(document))
+    }
+
+    pub(crate) fn maybe_document(self, document: Option<&impl Document>) -> Result<Self> {
+        Ok(self.maybe_text(document.map(document::write).transpose().map_err(no_json)?))
+    }
+
+    /// A document that only its owner knows.
+    pub(crate) fn object(self, body: &serde_json::Value) -> Result<Self> {
+        Ok(self.text(document::write_value(body).map_err(no_json)?))
+    }
+
+    /// What a workload asks for, after the columns it is searched by.
+    pub(crate) fn spec(self, spec: &'a WorkloadSpec) -> Result<Self> {
+        self.text(&spec.name).document(spec)
     }
 }
 
-fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| Fault::Value { row: "new row".to_owned(), value: error.to_string() })
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
+fn no_json(error: serde_json::Error) -> Fault {
+    Fault::Value { row: "new row".to_owned(), value: error.to_string() }
 }

@@ -1,5 +1,5 @@
-//! A PostgreSQL server of a test's own. Owns: finding the programs, starting and ending it without
-//! leaving anything behind, also when the test is killed.
+//! For tests: databases of every statement in them, and a PostgreSQL server of a test's own. Owns: finding
+//! its programs, starting and ending it without leaving anything behind, also when the test is killed.
 
 #![expect(clippy::unwrap_used, reason = "it is part of tests, which end with a panic")]
 
@@ -217,4 +217,16 @@ fn command(dir: &Path, program: &Path, args: &[&str]) -> Command {
     };
     command.args(args).current_dir(dir).env("LC_ALL", "C");
     command
+}
+
+/// Makes a database in a state directory, of every statement that is in it.
+///
+/// # Panics
+/// A statement fails.
+pub async fn fill(state_dir: &Path, sql: &'static str) {
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(state_dir.join("elastane.db"));
+    let options = options.create_if_missing(true);
+    let mut db = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut db).await.unwrap();
+    db.close().await.unwrap();
 }

@@ -21,10 +21,21 @@ fn errors() -> Vec<Error> {
         E::ReadOnly { database: database(), detail: detail() },
         E::Access { what: "open", path: "/s".into(), cause: io::ErrorKind::NotFound.into() },
         E::Damaged { database: database(), detail: detail() },
-        E::Newer { database: database(), found: 9, known: 8 },
+        E::Newer { database: database(), found: 9, known: 8, program: "PROGRAM".to_owned() },
+        E::NewerDocument {
+            database: database(),
+            what: "WHAT".to_owned(),
+            found: 9,
+            known: 8,
+            program: "PROGRAM".to_owned(),
+        },
         E::Full { database: database() },
         E::Row { row: "workload 7".to_owned(), value: "x".to_owned() },
-        E::Database { database: database(), what: "write", cause: sqlx::Error::PoolTimedOut },
+        E::Database {
+            database: database(),
+            what: "write",
+            cause: sqlx::Error::PoolTimedOut.to_string(),
+        },
     ]
 }
 
@@ -42,6 +53,7 @@ fn every_error_of_the_database() {
             Access,
             Damaged,
             Newer,
+            NewerDocument,
             Full,
             Row,
             Database,

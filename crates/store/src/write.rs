@@ -51,10 +51,10 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         Change::Workload(row) => workload(row),
         Change::WorkloadSpec(id, spec) => Ok(Statement::new(
             "change what a workload asks for",
-            "UPDATE workloads SET spec = $2 WHERE id = $1",
+            "UPDATE workloads SET name = $2, spec = $3 WHERE id = $1",
         )
         .text(id.to_string())
-        .json(spec)?
+        .spec(spec)?
         .must_hit()),
         Change::WorkloadState(id, state) => workload_state(*id, state),
         Change::Pod(row) => pod(row),
@@ -105,7 +105,7 @@ fn department(row: &DepartmentRow) -> Result<Statement<'_>> {
     )
     .int(row.id)
     .text(&row.name)
-    .json(&row.body)?
+    .document(&row.body)?
     .maybe_at(row.deleted_at))
 }
 
@@ -118,7 +118,7 @@ fn project(row: &ProjectRow) -> Result<Statement<'_>> {
     )
     .int(row.id)
     .text(&row.name)
-    .json(&row.body)?
+    .document(&row.body)?
     .maybe_at(row.deleted_at))
 }
 
@@ -134,8 +134,7 @@ fn workload(row: &WorkloadRow) -> Result<Statement<'_>> {
     .text(row.id.to_string())
     .int(row.seq)
     .int(row.project_id)
-    .text(&row.spec.name)
-    .json(&row.spec)?
+    .spec(&row.spec)?
     .at(row.created_at);
     state(statement, &row.state)
 }
@@ -165,7 +164,7 @@ fn state<'a>(statement: Statement<'a>, now: &'a WorkloadState) -> Result<Stateme
         .maybe_at(now.completed_at)
         .int(now.waited_ms)
         .int(now.ran_ms);
-    Ok(statement.maybe_json(now.eviction.as_ref())?.maybe_at(now.deleted_at))
+    Ok(statement.maybe_document(now.eviction.as_ref())?.maybe_at(now.deleted_at))
 }
 
 fn pod(row: &PodRow) -> Result<Statement<'_>> {
@@ -179,7 +178,7 @@ fn pod(row: &PodRow) -> Result<Statement<'_>> {
     .text(row.workload_id.to_string())
     .int(u64::from(row.index))
     .int(u64::from(row.generation))
-    .json(&row.body)
+    .document(&row.body)
 }
 
 fn event(row: &EventRow) -> Statement<'_> {
@@ -216,7 +215,7 @@ fn audit_row(row: &AuditRow) -> Result<Statement<'_>> {
     .text(&row.what)
     .text(&row.target)
     .text(&row.result)
-    .json(&row.detail)
+    .document(&row.detail)
 }
 
 /// The name of the row of `meta` that says from where on a log is kept.
@@ -235,7 +234,7 @@ fn clock(ClockRow { boot, ahead_ms }: ClockRow) -> Statement<'static> {
     meta("write how the state is dated", CLOCK, format!("{boot} {ahead_ms}"))
 }
 
-fn meta(what: &'static str, key: &'static str, value: String) -> Statement<'static> {
+pub(crate) fn meta(what: &'static str, key: &'static str, value: String) -> Statement<'static> {
     Statement::new(
         what,
         "INSERT INTO meta (key, value) VALUES ($1, $2)
@@ -289,7 +288,7 @@ fn object(row: &ObjectRow) -> Result<Statement<'_>> {
     .text(&row.scope)
     .text(&row.owner)
     .text(&row.name)
-    .json(&row.body)?
+    .object(&row.body)?
     .at(row.created_at)
     .text(&row.created_by)
     .at(row.updated_at)

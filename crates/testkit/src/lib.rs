@@ -18,3 +18,9 @@ mod world;
 pub use table::Table;
 pub use texts::{assert_plain, table_of_texts};
 pub use world::World;
+
+/// The policy of profile `kai`, which everything that uses this crate is built with.
+#[must_use]
+pub fn kai() -> sched::Policy {
+    sched::Policy::kai().expect("this crate asks for the feature")
+}

@@ -45,7 +45,7 @@ impl Table {
     pub fn new(nodes: &str, queues: &str, jobs: &str) -> Self {
         let mut table = Self {
             cluster: Cluster::new(),
-            policy: Policy::kai(),
+            policy: crate::kai(),
             now: Instant(1_000_000),
             plan: Plan::default(),
             jobs: Vec::new(),

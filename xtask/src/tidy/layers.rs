@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 34] = [
+const MAY_USE: [(&str, &[&str]); 38] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -23,8 +23,9 @@ const MAY_USE: [(&str, &[&str]); 34] = [
     ("records", &["units", "spec"]),
     ("sched", &["units", "model"]),
     ("gpu", &["units"]),
-    ("store", &["units", "records", "skip"]),
+    ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
+    ("engine-conformance", &["units", "engine"]),
     ("engine-local", &["units", "model", "gpu", "engine"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
@@ -67,6 +68,8 @@ const MAY_USE: [(&str, &[&str]); 34] = [
     ("convert", &["units", "sched", "engine", "control", "http-kit", "access", "api-types"]),
     ("telemetry", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
+    ("assets", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
+    ("policy", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     (
         "api",
         &[
@@ -82,12 +85,15 @@ const MAY_USE: [(&str, &[&str]); 34] = [
             "iam",
             "gateway",
             "telemetry",
+            "assets",
+            "policy",
             "api-types",
         ],
     ),
     ("client", &["units", "api-types"]),
     ("cli-kit", &["units", "client"]),
-    ("runai", &["units", "api-types", "client", "cli-kit"]),
+    ("dialects", &["units", "api-types", "client", "cli-kit"]),
+    ("runai", &["units", "api-types", "client", "cli-kit", "dialects"]),
     (
         "elastane",
         &[
@@ -108,10 +114,12 @@ const MAY_USE: [(&str, &[&str]); 34] = [
             "http-kit",
             "serving",
             "iam",
+            "assets",
             "api",
             "api-types",
             "client",
             "cli-kit",
+            "dialects",
             "runai",
         ],
     ),

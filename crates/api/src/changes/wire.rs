@@ -19,8 +19,7 @@ use iam::{LOGIN, USER};
 use serde::Serialize;
 
 use crate::Server;
-use crate::assets::{self, AssetSpec, Stored};
-use crate::templates::{self, Template};
+use assets::{AssetSpec, Stored, Template};
 
 /// A kind of assets.
 pub(super) struct AssetKind {
@@ -176,7 +175,7 @@ impl Frame<'_> {
             LOGIN => object.owner.strip_prefix("user/"),
             Template::KIND => {
                 let item = Item::<Template>::of(object)?;
-                return self.of(id, templates::shown(self.server, &item)).map(Some);
+                return self.of(id, assets::shown_template(self.server, &item)).map(Some);
             }
             stored => {
                 let kind = asset_kind(stored);

@@ -19,7 +19,7 @@ use http_kit::{Body, Deleted, Fault, Given, ListQuery, OrderedPage, Page};
 
 use super::typed::{Answer, accepted, add, comes_to, create, delete, read, source};
 use crate::Shared;
-use crate::mounts::may_enter;
+use assets::may_enter;
 
 const KIND: WorkloadKind = WorkloadKind::Inference;
 

@@ -1,10 +1,7 @@
 //! The routes, and what every request passes on its way to them.
 
-mod assets;
 mod audit;
 mod changes;
-mod config_maps;
-mod credentials;
 mod departments;
 mod download;
 mod events;
@@ -12,17 +9,14 @@ mod inferences;
 mod missing;
 mod org;
 mod own;
-mod policy;
 mod pools;
 mod projects;
 mod properties;
-mod templates;
 mod tenant;
 mod topologies;
 mod typed;
 mod units;
 mod v2;
-mod volumes;
 mod welcome;
 mod workloads;
 
@@ -107,13 +101,9 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(inferences::routes());
     all.extend(workloads::routes());
     all.extend(assets::routes());
-    all.extend(credentials::routes());
-    all.extend(templates::routes());
     all.extend(properties::routes());
     all.extend(policy::routes());
     all.extend(own_routes());
-    all.extend(volumes::routes());
-    all.extend(config_maps::routes());
     all.extend(audit::routes());
     all.extend(tenant::routes());
     all.extend(download::routes());

@@ -16,9 +16,8 @@ use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{Accepted, Body, Fault};
 
 use crate::Shared;
-use crate::assets::{compose, take_secrets};
-use crate::mounts;
-use crate::policy::Policies;
+use assets::{compose, take_secrets};
+use policy::Policies;
 
 pub(super) type Answer = Result<Accepted<Training1>, Fault>;
 
@@ -139,15 +138,15 @@ pub(super) async fn comes_to(
 ) -> Result<(u64, WorkloadSpec), Fault> {
     let project_id = access::project_id("projectId", &request.project_id)?;
     let mut uses = compose(state, kind, &mut request)?;
-    let policies = Policies::around(state, kind, Scope::Project(project_id))?;
+    let policies = Policies::around(&state.policy, kind, Scope::Project(project_id))?;
     add(&mut uses, policies.fill(&mut request)?);
     convert::fill_master(&mut request)?;
     policies.judge(&request)?;
     if let Some(spec) = &request.spec {
-        mounts::must_exist(state, project_id, spec)?;
+        assets::must_exist(state, project_id, spec)?;
     }
     if let Some(master) = &request.master_spec {
-        mounts::must_exist(state, project_id, master).map_err(convert::of_the_master)?;
+        assets::must_exist(state, project_id, master).map_err(convert::of_the_master)?;
     }
     convert::check_addresses(&state.gateway.origins, &state.control.view(), project_id, &request)?;
     let secrets = take_secrets(state, project_id, request.spec.get_or_insert_default())?;
@@ -164,7 +163,7 @@ pub(super) async fn comes_to(
     let secrets = secrets.iter().chain(master.iter().flatten());
     add(&mut uses, secrets.map(|secret| secret.object.clone()));
     spec.uses = uses;
-    mounts::settle(state, &asker, project_id, &mut spec).await?;
+    assets::settle(state, &asker, project_id, &mut spec).await?;
     Ok((project_id, spec))
 }
 
@@ -221,7 +220,8 @@ pub(super) async fn changed(
     let of_manifest = view.spec.manifest.is_some();
     convert::check_changeable(&now.name, of_manifest, &now.spec, &after)?;
     let change = convert::change(asked)?;
-    let policies = Policies::around(state, view.spec.kind, Scope::Project(view.project_id))?;
+    let policies =
+        Policies::around(&state.policy, view.spec.kind, Scope::Project(view.project_id))?;
     policies.judge_change(&as_request(&now.spec), &as_request(&after))?;
     let control = state.asked_by(caller);
     Ok(control.update_workload(&caller.subject, view.id, change).await?)

@@ -43,6 +43,11 @@ impl EngineDouble {
         }
     }
 
+    /// A run of before, as it was seen last.
+    pub(crate) fn goes_on(&self, spec: RunSpec, state: RunState) {
+        self.0.lock().unwrap().runs.insert(spec.key, (spec, state));
+    }
+
     /// From now on replicas answer like this.
     pub(crate) fn serve(&self, replica: Router) {
         self.0.lock().unwrap().replica = Some(replica);

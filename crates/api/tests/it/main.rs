@@ -24,6 +24,7 @@ mod identity;
 mod inferences;
 mod manifests;
 mod metrics;
+mod migrated;
 mod mounts;
 mod openapi;
 mod orders;

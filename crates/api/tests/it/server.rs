@@ -63,17 +63,36 @@ impl Server {
     }
 
     async fn open(login_provider: Option<LoginProvider>) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let nodes = vec![node("node-1", 4), node("node-2", 0)];
+        let (engine, clock) = (EngineDouble::default(), Arc::new(SystemClock));
+        Self::with(tempfile::tempdir().unwrap(), nodes, engine, clock, login_provider).await
+    }
+
+    /// A server that goes on with the state in this folder, at this time.
+    pub(crate) async fn over(
+        dir: tempfile::TempDir,
+        nodes: Vec<NodeSpec>,
+        engine: EngineDouble,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self::with(dir, nodes, engine, clock, None).await
+    }
+
+    async fn with(
+        dir: tempfile::TempDir,
+        nodes: Vec<NodeSpec>,
+        engine: EngineDouble,
+        clock: Arc<dyn Clock>,
+        login_provider: Option<LoginProvider>,
+    ) -> Self {
         let store = store::Store::open(dir.path()).await.unwrap();
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let authority = Authority::open(dir.path(), &store, "ada", clock.now()).await.unwrap();
-        let engine = EngineDouble::default();
         let vault = auth::Vault::open(&dir.path().join(auth::VAULT_FILE)).unwrap();
         let options = Options {
             replaces_nodes: true,
             cluster_name: "local".into(),
             version: "1.2.3".into(),
-            nodes: vec![node("node-1", 4), node("node-2", 0)],
+            nodes,
             engine: Arc::new(engine.clone()),
             store,
             policy: sched::Policy::default(),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::conformance::GitServer;
+use engine_conformance::GitServer;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, every_process, wait_until};

@@ -132,8 +132,9 @@ async fn a_busy_day_plays_again() {
     busy_afternoon(&mut w).await;
     w.crash().await;
     let story = same(&saved(w.dir.path()));
-    assert_eq!((story.states, story.gaps, story.is_cut_off), (3, 0, false));
-    assert_eq!(story.failures().len(), 1, "what could not be written: {:?}", story.failures());
+    assert_eq!((story.gaps, story.is_cut_off), (0, false));
+    assert!(story.states >= 3, "a start, a failed write, and a start after a kill");
+    assert!(!story.failures().is_empty(), "what could not be written is in it, too");
     assert!(story.decisions > 10, "{}", story.decisions);
     for text in ["Scheduled", "E2", "project.create", "Pending", "engine: stop", "refused"] {
         assert!(story.tells(text), "{text}: {:#?}", story.batches);

@@ -63,7 +63,7 @@ fn submitted(scenario: &Scenario, words: &str, number: usize) -> Result<Submit, 
 
 /// The workload that the words of a submission ask for.
 fn workload(scenario: &Scenario, words: &str, number: usize) -> Result<Workload, Error> {
-    let said = runai::submission(words)?;
+    let said = dialects::submission(words)?;
     let projects: Vec<_> = leaves(scenario);
     let project = match (&said.project, projects.as_slice()) {
         (Some(project), _) => project.clone(),

@@ -3,12 +3,12 @@
 use crate::bench::Bench;
 use engine_docker::testing::DockerServer;
 
-engine::conformance_suite!(match Bench::on(DockerServer::shared()).await {
+engine_conformance::conformance_suite!(match Bench::on(DockerServer::shared()).await {
     Some(bench) => bench,
     None => return,
 });
 
-engine::conformance_suite!(copies of match Bench::on(DockerServer::shared()).await {
+engine_conformance::conformance_suite!(copies of match Bench::on(DockerServer::shared()).await {
     Some(bench) => bench,
     None => return,
 });

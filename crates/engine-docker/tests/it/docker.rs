@@ -9,11 +9,11 @@ use crate::registry;
 use crate::stalled::Stalled;
 use bollard::models::{NetworkConnectRequest, NetworkCreateRequest};
 use bollard::query_parameters::{KillContainerOptionsBuilder, RemoveContainerOptionsBuilder};
-use engine::conformance::{Fixture, GitServer, S3Server};
 use engine::{
     ExecSpec, Exit, Framework, Gang, Input, MASTER, Member, Mount, MountSource, Output, Port,
     PullPolicy, Repository, RunKey, RunSpec, RunState, Secret, SecretPlace, WORKER,
 };
+use engine_conformance::{Fixture, GitServer, S3Server};
 use engine_docker::Daemon;
 use engine_docker::testing::DockerServer;
 use tokio::io::AsyncReadExt as _;

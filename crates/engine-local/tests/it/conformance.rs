@@ -2,9 +2,9 @@
 
 use crate::bench::Bench;
 
-engine::conformance_suite!(Bench::new());
-engine::conformance_suite!(sessions of Bench::new());
-engine::conformance_suite!(copies of Bench::new());
+engine_conformance::conformance_suite!(Bench::new());
+engine_conformance::conformance_suite!(sessions of Bench::new());
+engine_conformance::conformance_suite!(copies of Bench::new());
 
 /// The same promises hold where runs are kept apart, by whatever means this machine has for the
 /// user of the tests.
@@ -19,7 +19,7 @@ mod apart {
         Bench::with(Path::new(SUPERVISOR), Some(Separation::default()))
     }
 
-    engine::conformance_suite!(bench());
-    engine::conformance_suite!(sessions of bench());
-    engine::conformance_suite!(copies of bench());
+    engine_conformance::conformance_suite!(bench());
+    engine_conformance::conformance_suite!(sessions of bench());
+    engine_conformance::conformance_suite!(copies of bench());
 }

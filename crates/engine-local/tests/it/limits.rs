@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::bench::Bench;
-use engine::conformance::Fixture;
 use engine::{ExecSpec, Exit, Limits, LimitsKept, Output, RunKey, RunSpec, RunState};
+use engine_conformance::Fixture;
 
 /// A bench on a machine that keeps limits. Others have no such promise, and say so.
 fn bench() -> Option<Bench> {

@@ -7,10 +7,10 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use crate::bench::{Bench, SUPERVISOR, supervisors};
-use engine::conformance::Fixture;
 use engine::{
     Device, Engine, ExecSpec, Exit, LogRange, RunKey, RunSpec, RunState, Secret, SecretPlace,
 };
+use engine_conformance::Fixture;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 

@@ -4,8 +4,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use crate::bench::{Bench, OUTPUT_BYTES_MAX};
-use engine::conformance::Fixture;
 use engine::{LogRange, RunKey, RunSpec};
+use engine_conformance::Fixture;
 
 /// Prints pieces of 600,000 bytes, one for each file `1`, `2`, … that it finds in its folder.
 const PIECES: &str = "n=0; while [ ! -e stop ]; do if [ -e $((n+1)) ]; then n=$((n+1)); \

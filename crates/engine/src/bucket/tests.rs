@@ -7,8 +7,8 @@ use reqwest::StatusCode;
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::conformance::S3Server;
 use crate::copy::{Bounds, NotCopied, Origin, patiently};
+use engine_conformance::S3Server;
 
 /// What comes of copying with this little patience: the folder, and what was told.
 async fn copied(bucket: &Bucket) -> (Result<(), NotCopied>, tempfile::TempDir, String) {

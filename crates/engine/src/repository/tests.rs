@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::Login;
-use crate::conformance::GitServer;
 use crate::copy::{Bounds, NotCopied, Origin, patiently};
+use engine_conformance::GitServer;
 
 fn of(address: String) -> Repository {
     Repository { address, branch: None, revision: None, login: None }

@@ -4,9 +4,9 @@
 use api_types::{NameValue, WorkloadSpec};
 
 use super::{Page, pod_place, pod_restarts, pod_status, storage};
-use crate::intent::{Parts, Section};
 use crate::rows;
 use cli_kit::table::{Table, two_decimals};
+use dialects::intent::{Parts, Section};
 
 /// A description of the second dialect.
 pub(crate) struct Sheet<'a> {

@@ -12,9 +12,9 @@ use super::draw::draw;
 use super::panes::{Mark, Pane};
 use super::text::Topic;
 use super::view::{Change, Choice, Deed, Mode, View};
-use crate::intent::Verb;
 use crate::tests::samples::{NOW_MS, workload};
 use crate::tests::tops::used;
+use dialects::intent::Verb;
 
 const WORKLOADS: [&str; 5] = [
     "a1 Training Running team-a asked=1 held=1 age=125 on=node1 over",

@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use super::panes::{self, Pane, Row, Seen};
 use super::text::{Text, Topic};
 use crate::change::participle;
-use crate::intent::Verb;
+use dialects::intent::Verb;
 
 /// Lines around the panes: the head, the sentence about what is chosen, and the foot.
 pub(super) const AROUND_LINES: u16 = 4;

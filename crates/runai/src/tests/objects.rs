@@ -3,10 +3,10 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::lines::meaning;
-use crate::intent::{Dialect, How, Intent, ListObjects, Manifest, Name, Objects, Page, Shown};
+use super::meaning;
 use crate::manifest::{parse, take_namespace};
 use crate::objects::{kind, page, table};
+use dialects::intent::{Dialect, How, Intent, ListObjects, Manifest, Name, Objects, Page, Shown};
 
 #[test]
 fn every_noun_is_listed_and_described() {

@@ -4,12 +4,12 @@ use api_types::{Event2, Pod1, Workload, WorkloadSpec};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use super::lines::meaning;
+use super::meaning;
 use super::samples::{NOW_MS, workload};
 use crate::describe::{Page, Sheet};
-use crate::intent::{Describe, Framework, Intent, Noun, Parts, Section};
 use crate::{list, rows};
 use cli_kit::table::Table;
+use dialects::intent::{Describe, Framework, Intent, Noun, Parts, Section};
 
 fn short(lines: &[&str], show_request: bool, want: &Expect) {
     let mut workloads: Vec<_> = lines.iter().map(|line| workload(line)).collect();

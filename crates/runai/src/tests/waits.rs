@@ -3,9 +3,9 @@
 use tokio::time::Instant;
 
 use super::samples::workload;
-use crate::intent::Until;
 use crate::wait::{is_lost, reached};
 use cli_kit::exit::Error;
+use dialects::intent::Until;
 
 #[test]
 fn a_wait_ends_when_it_is_reached_or_cannot_be() {

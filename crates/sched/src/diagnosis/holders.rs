@@ -14,7 +14,9 @@ use crate::entitled::not_entitled;
 use crate::place::Ask;
 use crate::session::Session;
 use crate::victims::{Rule, Taking};
-use crate::{Profile, QueueNumbers, WorkloadRef, kai};
+#[cfg(feature = "kai")]
+use crate::{Profile, kai};
+use crate::{QueueNumbers, WorkloadRef};
 
 /// Most queues, and most workloads, that are named.
 const NAMED_MAX: usize = 5;
@@ -165,6 +167,7 @@ pub(super) fn standings(
 }
 
 fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) -> Standing {
+    #[cfg(feature = "kai")]
     if matches!(s.policy.profile, Profile::Kai(_)) {
         return kai::standing(s, id, who);
     }

@@ -22,8 +22,8 @@ mod topology;
 
 use model::Occupancy;
 
-use crate::Action;
 use crate::session::Session;
+use crate::{Action, cycle};
 
 pub(crate) use explain::{searches, standing};
 pub(crate) use fair_share::fair_shares;
@@ -37,8 +37,8 @@ pub(crate) fn begin(s: &mut Session<'_>) {
     }
 }
 
-/// Carries out an action; false if it is none of this profile's own.
-pub(crate) fn run(s: &mut Session<'_>, action: Action) -> bool {
+/// Carries out an action. Those for elastic GPUs are ours.
+pub(crate) fn run(s: &mut Session<'_>, action: Action) {
     match action {
         Action::Allocate => shards::each(s, allocate::run),
         Action::Consolidate => shards::each(s, |s| solver::run(s, &rules::Consolidation)),
@@ -46,7 +46,6 @@ pub(crate) fn run(s: &mut Session<'_>, action: Action) -> bool {
         Action::Preempt => shards::each(s, |s| solver::run(s, &rules::Preempt)),
         Action::Stale => stale::run(s),
         Action::Promote => {}
-        Action::GiveBack | Action::Fit | Action::Grow => return false,
+        Action::GiveBack | Action::Fit | Action::Grow => cycle::run(s, action),
     }
-    true
 }

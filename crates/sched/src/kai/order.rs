@@ -86,7 +86,7 @@ impl Line {
         s: &Session<'_>,
         change: &dyn Fn(WorkloadId) -> Change,
     ) -> Option<WorkloadId> {
-        let pool = s.shard().map_or(PoolId::DEFAULT, |shard| shard.pool);
+        let pool = s.trying.shard.map_or(PoolId::DEFAULT, |(pool, _)| pool);
         let (_, id, _) = self.best(s, s.cluster.roots(pool), change)?;
         let queue = s.queue_of(id);
         let leaf = self.leaves.get_mut(&queue)?;

@@ -2,10 +2,29 @@
 //! which knows nothing but the nodes of the pool and the jobs that are there. Source: scheduling
 //! reference §1, §19, §23.
 
-use model::WorkloadId;
+use model::{Node, NodeId, PoolId, WorkloadId};
 
-use crate::pools::{Shard, apart};
 use crate::session::Session;
+
+/// Decides about one pool as if there were no other.
+fn apart<T>(
+    s: &mut Session<'_>,
+    shard: Option<(PoolId, usize)>,
+    work: impl FnOnce(&mut Session<'_>) -> T,
+) -> T {
+    let outside = std::mem::replace(&mut s.trying.shard, shard);
+    let outcome = work(s);
+    s.trying.shard = outside;
+    outcome
+}
+
+impl Session<'_> {
+    /// The nodes that are looked at.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        let here = |node: &Node| self.trying.shard.is_none_or(|(pool, _)| pool == node.pool);
+        self.cluster.nodes().iter().filter(move |(_, node)| here(node))
+    }
+}
 
 /// Carries out an action in each pool; or once, if all nodes have the same queues. What finds no
 /// place in its first pool is handed on to its next one.
@@ -16,7 +35,7 @@ pub(super) fn each(s: &mut Session<'_>, mut action: impl FnMut(&mut Session<'_>)
     let mut choice = 0;
     while s.waiting().any(|id| s.cluster.choices(id).len() > choice) {
         for pool in s.cluster.divisions().collect::<Vec<_>>() {
-            apart(s, Some(Shard { pool, choice }), &mut action);
+            apart(s, Some((pool, choice)), &mut action);
         }
         choice += 1;
     }
@@ -24,7 +43,7 @@ pub(super) fn each(s: &mut Session<'_>, mut action: impl FnMut(&mut Session<'_>)
 
 /// Whether a pending job is one of those that are looked at.
 pub(super) fn is_in_line(s: &Session<'_>, id: WorkloadId) -> bool {
-    s.shard().is_none_or(|Shard { pool, choice }| match s.home(id) {
+    s.trying.shard.is_none_or(|(pool, choice)| match s.home(id) {
         Some(home) => home == pool && choice == 0,
         None => s.cluster.choices(id).get(choice).is_some_and(|&own| own == pool),
     })
@@ -36,7 +55,7 @@ pub(super) fn stay(s: &mut Session<'_>, id: WorkloadId) {
     if s.cluster.is_divided()
         && let Some(pool) = s.cluster.pool_of(id)
     {
-        s.trying.settle(id, pool);
+        s.trying.homes.insert(id, pool);
     }
 }
 
@@ -47,5 +66,5 @@ pub(super) fn of<T>(
     work: impl FnOnce(&mut Session<'_>) -> T,
 ) -> T {
     let pool = s.pool_of(id).filter(|_| s.cluster.is_divided());
-    apart(s, pool.map(|pool| Shard { pool, choice: 0 }), work)
+    apart(s, pool.map(|pool| (pool, 0)), work)
 }

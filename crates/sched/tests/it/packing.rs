@@ -159,7 +159,7 @@ fn spread_gpu_pods_may_land_on_nodes_of_one_kind_only() {
 fn profile_kai_does_not_consolidate_where_pods_are_spread() {
     let moved = |gpu, cpu| {
         let mut w = World::new("n1:2 n2:2", "a");
-        w.policy = Policy { placement: Placement { gpu, cpu, devices: gpu }, ..Policy::kai() };
+        w.policy = Policy { placement: Placement { gpu, cpu, devices: gpu }, ..testkit::kai() };
         w.run("cordon n2; submit a/t1 -g 1; cordon n1; uncordon n2; submit a/t2 -g 1; uncordon n1");
         w.run("submit a/big -g 2");
         w.waiting().is_empty()
@@ -172,7 +172,7 @@ fn profile_kai_does_not_consolidate_where_pods_are_spread() {
 fn profile_kai_opens_a_gpu_for_each_share_where_shares_spread() {
     let used = |devices_fill| {
         let mut w = filled("n1:2 n2:2", BinPack, BinPack, devices_fill);
-        w.policy = Policy { placement: w.policy.placement, ..Policy::kai() };
+        w.policy = Policy { placement: w.policy.placement, ..testkit::kai() };
         w.run("submit a/s1 -g 0.3; submit a/s2 -g 0.3");
         devices(&w)
     };

@@ -13,7 +13,7 @@ use crate::scenario::{self as wire, Amounts, PodSet, Strategy, Weights};
 /// A knob that the profile does not have.
 pub fn policy(wire: &wire::Policy) -> Result<Policy, String> {
     let mut policy = match wire.profile {
-        Some(wire::Profile::Kai) => Policy::kai(),
+        Some(wire::Profile::Kai) => built(Policy::kai())?,
         Some(wire::Profile::Default) | None => Policy::default(),
     };
     policy.profile = profile(wire, policy.profile)?;
@@ -57,6 +57,16 @@ pub fn policy(wire: &wire::Policy) -> Result<Policy, String> {
         policy.trials_max = trials;
     }
     Ok(policy)
+}
+
+/// Profile `kai`, if this build has it.
+fn built(kai: Option<Policy>) -> Result<Policy, String> {
+    kai.ok_or_else(|| {
+        "policy `profile: kai` needs a build with the feature `kai`, which this one has not; \
+         `cargo build --release -p elastane-cli --features kai` makes one, `profile: default` is in \
+         every build"
+            .to_owned()
+    })
 }
 
 /// Which places are taken.
@@ -265,4 +275,15 @@ pub(crate) fn constraints(wire: &PodSet, pools: &[String]) -> Result<Constraints
         pod_anti_affinity,
         pod_preferences,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_build_without_profile_kai_says_how_to_get_one_that_has_it() {
+        let refused = super::built(None).unwrap_err();
+        assert!(refused.contains("needs a build with the feature `kai`"), "{refused}");
+        assert!(refused.contains("-p elastane-cli --features kai`"), "{refused}");
+        assert!(super::built(sched::Policy::kai()).is_ok());
+    }
 }

@@ -47,7 +47,7 @@ fn a_snapshot_says_what_the_gpus_are_divided_into() {
         ));
         let mut policy = sched::Policy::default();
         if profile == "kai" {
-            policy = sched::Policy::kai();
+            policy = sched::Policy::kai().expect("built");
         }
         let told = |simulation: &sim::Simulation| {
             let now = units::Instant(1 << 42);

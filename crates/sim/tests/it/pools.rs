@@ -174,7 +174,11 @@ steps:
 ";
     outcome(&format!("{state}{steps}"));
     let before = outcome(&format!("{state}steps: [{{expect: {{waiting: [y2]}}}}]")).simulation;
-    let told = sim::snapshot(before.cluster(), units::Instant(1 << 42), &sched::Policy::kai());
+    let told = sim::snapshot(
+        before.cluster(),
+        units::Instant(1 << 42),
+        &sched::Policy::kai().expect("built"),
+    );
     let again = Scenario::read(&told.to_json().expect("JSON")).expect("a sound scenario");
     assert_eq!((&again.queues, &again.policy), (&told.queues, &told.policy));
     let steps = Scenario::read(&format!("version: 1{steps}")).expect("sound steps").steps;

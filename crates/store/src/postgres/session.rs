@@ -11,8 +11,8 @@ use super::PostgresUrl;
 use crate::Error;
 use crate::connection::Connection;
 use crate::fault::{Fault, Result};
-use crate::read;
 use crate::schema::{self, Dialect};
+use crate::{read, release};
 
 /// Longest wait for a session.
 const CONNECT_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -96,6 +96,8 @@ pub(super) async fn prepare(url: &PostgresUrl) -> std::result::Result<PgConnecti
     for (key, value) in schema::identity().into_iter().chain([(super::MARK, String::new())]) {
         first_row(&mut transaction, key, value).await.map_err(failed("create"))?;
     }
+    let noted = release::note(&mut Connection::Postgres(&mut transaction)).await;
+    noted.map_err(|fault| fault.named(&name))?;
     transaction.commit().await.map_err(failed("create"))?;
     Ok(db)
 }
@@ -199,8 +201,10 @@ async fn check(db: &mut PgConnection, name: &str) -> std::result::Result<bool, E
     let found: Option<i64> = sqlx::query_scalar(version).fetch_one(&mut *db).await.map_err(read)?;
     match found {
         Some(found) if found > schema::NEWEST => {
-            let database = name.to_owned();
-            Err(Error::Newer { database, found, known: schema::NEWEST })
+            let noted = release::read(&mut Connection::Postgres(db)).await;
+            let noted = noted.map_err(|fault| fault.named(name))?;
+            let (database, program) = (name.to_owned(), release::name(noted.as_deref()));
+            Err(Error::Newer { database, found, known: schema::NEWEST, program })
         }
         _ => Ok(true),
     }

@@ -4,19 +4,21 @@
 mod open;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use std::path::{Path, PathBuf};
 
 pub(crate) use self::open::{build, reader};
 
-use sqlx::{Connection as _, SqliteConnection, SqlitePool};
+use records::{Change, Snapshot};
+use sqlx::{Connection as _, SqlitePool};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Mutex;
 
+use self::writer::Writer;
 use crate::connection::{Connection, Reader};
 use crate::fault::Fault;
-use crate::store::write_all;
 use crate::{Error, read};
-use records::{Change, Snapshot};
 
 /// Name of the database file in the state directory.
 pub(crate) const FILE_NAME: &str = "elastane.db";
@@ -27,7 +29,7 @@ pub(crate) struct Sqlite {
     path: PathBuf,
     /// One writer: SQLite has one anyway, and waiting here is fair and cannot time out.
     /// None after a failed transaction; the next one opens a fresh connection.
-    writer: Mutex<Option<SqliteConnection>>,
+    writer: Mutex<Option<Writer>>,
     readers: SqlitePool,
 }
 
@@ -35,7 +37,9 @@ impl Sqlite {
     /// Opens the database of a state directory, which the caller owns; makes one if there is none.
     pub(crate) async fn open(dir: &Path) -> Result<Self, Error> {
         let path = dir.join(FILE_NAME);
-        let writer = open::prepare(&path).await?;
+        open::prepare(&path).await?;
+        let named = |fault: Fault| fault.named(&path.display().to_string());
+        let writer = Writer::open(&path).map_err(named)?;
         let readers = open::readers(&path, READERS);
         Ok(Self { path, writer: Mutex::new(Some(writer)), readers })
     }
@@ -46,23 +50,20 @@ impl Sqlite {
 
     pub(crate) async fn apply(&self, changes: &[Change]) -> Result<(), Error> {
         let mut slot = self.writer.lock().await;
-        let mut writer = match slot.take() {
-            Some(writer) => writer,
-            None => open::writer(&self.path).await?,
+        // It is left out of the slot where it fails: whether SQLite has already rolled back depends on
+        // the fault; closing always does.
+        let mut transact = || {
+            let mut writer = slot.take().map_or_else(|| Writer::open(&self.path), Ok)?;
+            writer.transact(changes)?;
+            *slot = Some(writer);
+            Ok(())
         };
-        match transact(&mut writer, changes).await {
-            Ok(()) => {
-                *slot = Some(writer);
-                Ok(())
-            }
-            Err(fault) => {
-                // Whether SQLite has already rolled back depends on the fault; closing always does.
-                if let Err(error) = writer.close().await {
-                    tracing::warn!(%error, "closing the writer after a failed transaction");
-                }
-                Err(fault.named(&self.place()))
-            }
-        }
+        // The dispatcher has a thread of its own; other tasks share theirs.
+        let done = match Handle::current().runtime_flavor() {
+            RuntimeFlavor::MultiThread => tokio::task::block_in_place(transact),
+            _ => transact(),
+        };
+        done.map_err(|fault: Fault| fault.named(&self.place()))
     }
 
     pub(crate) async fn load(&self) -> Result<Snapshot, Error> {
@@ -78,13 +79,4 @@ impl Sqlite {
         let reader = self.readers.acquire().await;
         reader.map(Reader::Sqlite).map_err(Fault::during("open"))
     }
-}
-
-/// One transaction, from its beginning to its commit.
-async fn transact(writer: &mut SqliteConnection, changes: &[Change]) -> Result<(), Fault> {
-    // IMMEDIATE: taking the write lock at once cannot fail half-way as an upgrade can.
-    let mut transaction =
-        writer.begin_with("BEGIN IMMEDIATE").await.map_err(Fault::during("begin"))?;
-    write_all(&mut Connection::Sqlite(&mut transaction), changes).await?;
-    transaction.commit().await.map_err(Fault::during("commit"))
 }

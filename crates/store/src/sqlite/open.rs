@@ -3,17 +3,17 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection, SqlitePool};
 
+use super::writer::BUSY_TIMEOUT;
 use crate::Error;
 use crate::connection::Connection as AnyConnection;
-use crate::read;
 use crate::schema::{self, Dialect};
+use crate::{read, release};
 
 /// Up to this size the whole file is checked at every start (about 1 ms per MiB); a larger one is
 /// found out when the damaged page is read, which `load` does for everything but history.
@@ -24,19 +24,17 @@ fn name(path: &Path) -> String {
 }
 
 fn options(path: &Path) -> SqliteConnectOptions {
-    // NORMAL under WAL: a killed process loses nothing, a power cut at most the last moments,
-    // and never leaves half a transaction.
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(false)
         .foreign_keys(true)
         .synchronous(SqliteSynchronous::Normal)
-        .busy_timeout(Duration::from_secs(5))
+        .busy_timeout(BUSY_TIMEOUT)
         .disable_statement_logging()
 }
 
-/// A connection that may write.
-pub(super) async fn writer(path: &Path) -> Result<SqliteConnection, Error> {
+/// A connection that may change the schema.
+pub(super) async fn owner(path: &Path) -> Result<SqliteConnection, Error> {
     let options = options(path).journal_mode(SqliteJournalMode::Wal);
     options.connect().await.map_err(|source| Error::from_sqlx(&name(path), "open", source))
 }
@@ -46,8 +44,8 @@ pub(super) fn readers(path: &Path, count: u32) -> SqlitePool {
     SqlitePoolOptions::new().max_connections(count).connect_lazy_with(options(path).read_only(true))
 }
 
-/// Creates or checks the database, brings it to the newest schema, and returns its writer.
-pub(super) async fn prepare(path: &Path) -> Result<SqliteConnection, Error> {
+/// Creates or checks the database, and brings it to the newest schema.
+pub(super) async fn prepare(path: &Path) -> Result<(), Error> {
     let found = match std::fs::metadata(path) {
         Ok(found) => Some(found),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -63,9 +61,11 @@ pub(super) async fn prepare(path: &Path) -> Result<SqliteConnection, Error> {
         }
         Some(file) => check(path, file.len()).await?,
     }
-    let mut writer = writer(path).await?;
-    migrate(path, &mut writer, schema::NEWEST).await?;
-    Ok(writer)
+    let mut owner = owner(path).await?;
+    migrate(path, &mut owner, schema::NEWEST).await?;
+    let noted = release::note(&mut AnyConnection::Sqlite(&mut owner)).await;
+    noted.map_err(|fault| fault.named(&name(path)))?;
+    owner.close().await.map_err(|cause| Error::from_sqlx(&name(path), "close", cause))
 }
 
 /// Makes a new database.
@@ -161,7 +161,7 @@ fn unused(path: &Path) -> PathBuf {
 async fn keep(path: &Path) -> Result<Option<PathBuf>, Error> {
     let kept = unused(path);
     if path.exists()
-        && let Ok(mut old) = writer(path).await
+        && let Ok(mut old) = owner(path).await
     {
         // A damaged one is kept as it is; nothing is lost that could be read.
         let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut old).await;
@@ -225,7 +225,10 @@ async fn check(path: &Path, size_bytes: u64) -> Result<(), Error> {
     match found {
         None => return Err(damaged("it is not a database of elastane")),
         Some(found) if found > known => {
-            return Err(Error::Newer { database: name(path), found, known });
+            let noted = release::read(&mut AnyConnection::Sqlite(&mut reader)).await;
+            let noted = noted.map_err(|fault| fault.named(&name(path)))?;
+            let (database, program) = (name(path), release::name(noted.as_deref()));
+            return Err(Error::Newer { database, found, known, program });
         }
         Some(_) => {}
     }

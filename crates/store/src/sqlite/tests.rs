@@ -2,8 +2,6 @@
 
 use std::fs::OpenOptions;
 
-use sqlx::Connection;
-
 use super::{FILE_NAME, open};
 use crate::store::Back;
 use crate::tests::samples::{event, filled};
@@ -19,12 +17,12 @@ fn path(store: &Store) -> std::path::PathBuf {
 /// Closes a store with everything in its main file and nothing in the log.
 async fn close_whole(store: Store) {
     sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
-        .execute(&mut open::writer(&path(&store)).await.unwrap())
+        .execute(&mut open::owner(&path(&store)).await.unwrap())
         .await
         .unwrap();
     let back = std::sync::Arc::into_inner(store.shared).unwrap().back;
     let Back::Sqlite(mut db) = back else { unreachable!() };
-    db.writer.get_mut().take().unwrap().close().await.unwrap();
+    drop(db.writer.get_mut().take());
     db.readers.close().await;
 }
 
@@ -91,7 +89,7 @@ async fn a_full_disk_changes_nothing_and_passes() {
     // The same fault as a full disk (SQLITE_FULL), without filling one.
     let Back::Sqlite(db) = &store.shared.back else { unreachable!() };
     let mut slot = db.writer.lock().await;
-    sqlx::query("PRAGMA max_page_count = 1").execute(slot.as_mut().unwrap()).await.unwrap();
+    slot.as_mut().unwrap().0.pragma_update(None, "max_page_count", 1).unwrap();
     drop(slot);
     let many: Vec<_> = (5..2000).map(|seq| Change::Event(event(seq, None))).collect();
     let error = store.apply(&many).await.unwrap_err();

@@ -2,6 +2,8 @@
 
 mod backup;
 mod conformance;
+mod cut_off;
+mod documents;
 mod faults;
 mod lab;
 mod migrations;
@@ -11,6 +13,7 @@ mod tls;
 mod both {
     pub(super) use super::backup::*;
     pub(super) use super::conformance::*;
+    pub(super) use super::documents::*;
 }
 
 /// Each of these for each database.
@@ -58,4 +61,8 @@ for_both!(
     names_are_looked_at_closely,
     samples_are_read_by_subject_step_and_time,
     the_ledger_is_exact_and_adds_up,
+    every_document_has_a_version,
+    a_newer_document_is_refused_and_left,
+    the_newest_release_that_was_here_is_noted,
+    columns_that_are_searched_follow_the_document,
 );

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use engine::conformance::{Fixture, spec};
 use engine::{Engine, Installation, RunKey, RunSpec};
+use engine_conformance::{Fixture, spec};
 use engine_docker::testing::IMAGE;
 use engine_docker::{Daemon, DockerEngine, Options, Program};
 use tempfile::TempDir;

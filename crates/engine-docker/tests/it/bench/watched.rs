@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::conformance::Fixture as _;
 use engine::{Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
+use engine_conformance::Fixture as _;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::bench::Bench;

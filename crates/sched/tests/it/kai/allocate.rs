@@ -190,7 +190,7 @@ fn the_limit_counts_in_every_resource() {
 #[test]
 fn a_preferred_node_has_no_score() {
     let mut w = testkit::World::new("n1:2 n2:2", "q:9");
-    w.policy = sched::Policy::kai();
+    w.policy = testkit::kai();
     w.only_cycle = true;
     w.run("label n2 zone=a; submit q/p --prefer zone=a");
     assert_eq!(w.gpus(), "n1[p .] n2[. .]");

@@ -89,7 +89,7 @@ proptest! {
         divided: bool,
     ) {
         let mut w = World::new("n1:4 n2:4 n3:2+3g.20gb,1g.5gb*3", "a:3 b:3 c:1");
-        w.policy = sched::Policy { actions: order, ..sched::Policy::kai() };
+        w.policy = sched::Policy { actions: order, ..testkit::kai() };
         w.slow = true;
         w.only_cycle = true;
         w.run("label n2 zone=a; label n3 zone=a");
@@ -132,7 +132,7 @@ proptest! {
     ) {
         let world = |nodes: &str, quotas: &str| {
             let mut w = World::new(nodes, quotas);
-            w.policy = sched::Policy { actions: order.clone(), ..sched::Policy::kai() };
+            w.policy = sched::Policy { actions: order.clone(), ..testkit::kai() };
             w.slow = true;
             w.only_cycle = true;
             w
@@ -186,7 +186,7 @@ proptest! {
     #[test]
     fn a_decision_is_bounded(events in prop::collection::vec(event(), 5..30), most in 0..40_u64) {
         let mut w = World::new("n1:4 n2:4 n3:2+3g.20gb,1g.5gb*3", "a:3 b:3 c:1");
-        w.policy = sched::Policy { trials_max: most, ..sched::Policy::kai() };
+        w.policy = sched::Policy { trials_max: most, ..testkit::kai() };
         w.only_cycle = true;
         for (number, event) in events.iter().enumerate() {
             if let Event::Submit(at, flags) = event {

@@ -1,7 +1,6 @@
 //! Node pools that have queues of their own: a scheduler each. § 1, § 23.
 
 use expect_test::expect;
-use sched::Policy;
 use testkit::World;
 
 use crate::pool_quota;
@@ -9,7 +8,7 @@ use crate::pool_quota;
 /// The same world, divided by this profile.
 fn world(quotas: &str) -> World {
     let mut w = pool_quota::world("");
-    w.policy = Policy::kai();
+    w.policy = testkit::kai();
     w.run(&format!("quota department@a100 2; {quotas}"));
     w
 }
@@ -65,7 +64,7 @@ fn what_was_stopped_finds_no_place_in_another_pool_in_the_same_scenario() {
 #[test]
 fn nobody_moves_for_a_job_of_another_pool() {
     let mut w = World::new("n1:2 n2:2 m1:2", "a");
-    w.policy = Policy::kai();
+    w.policy = testkit::kai();
     w.run("label m1 node-pool=p; quota a@p 2; cordon n1; submit a/x -g 1; uncordon n1; cordon n2");
     w.run("submit a/y -g 1 --pools default; uncordon n2; submit a/high -g 2 --pools p");
     w.run("submit a/job -g 2 --pools p");
@@ -91,7 +90,7 @@ fn what_runs_in_another_pool_is_nobody_to_ask() {
 #[test]
 fn a_queue_is_as_full_as_its_part_of_the_pool() {
     let mut w = World::new("n1:4:1000 m1:4:10", "a b");
-    w.policy = Policy::kai();
+    w.policy = testkit::kai();
     w.run("label m1 node-pool=p; quota a@p 4; quota b@p 4; submit b/gpu --pools p");
     w.run("submit a/host -g 0 --cpu 5 --pools p; cordon m1");
     w.run("submit a/x -g 0 --cpu 5 --pools p; submit b/y -g 0 --cpu 5 --pools p; uncordon m1");

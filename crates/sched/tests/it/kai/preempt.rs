@@ -178,7 +178,7 @@ fn jobs_like_one_that_failed_are_tried_if_something_is_easier() {
     assert_eq!(after("n1:2", "q:9", jobs, "preempt"), "i n1 | r n1! | p . | s >n1");
     // Of other constraints none speaks for another.
     let mut w = testkit::World::new("n1:1 n2:1", "q:9");
-    w.policy = sched::Policy::kai();
+    w.policy = testkit::kai();
     w.only_cycle = true;
     w.run("label n2 zone=a; submit q/i --interactive; submit q/r --priority 40");
     assert_eq!(w.gpus(), "n1[i] n2[r]");

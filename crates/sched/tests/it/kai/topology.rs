@@ -1,12 +1,11 @@
 //! Topology (§13): in which domain a gang goes.
 
-use sched::Policy;
 use testkit::World;
 
 /// Zone a with racks 1 and 2, zone b with racks 3 and 4, a node of two GPUs in each.
 fn world() -> World {
     let mut w = World::new("n1:2 n2:2 n3:2 n4:2", "q:9");
-    w.policy = Policy::kai();
+    w.policy = testkit::kai();
     w.only_cycle = true;
     w.run("topology net zone rack");
     w.run("label n1 zone=a rack=1; label n2 zone=a rack=2");

@@ -1,0 +1,221 @@
+//! What a workload gets of the node and of its project besides its place: folders of the node, rights
+//! over it, volumes. Owns: who may have what of the node, and which volumes a project has. The volumes
+//! themselves are the engine's.
+
+use std::collections::BTreeSet;
+use std::iter;
+use std::path::PathBuf;
+
+use access::{Backend, Caller};
+use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
+use control::view::WorkloadView;
+use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec, volume_name};
+use convert::{self, Asker};
+use http_kit::Fault;
+
+use crate::{AssetSpec, Stored};
+
+/// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod Security
+/// Standards of Kubernetes), and two that only concern the workload's own processes and memory.
+const HARMLESS: [&str; 15] = [
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "IPC_LOCK",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+    "SYS_PTRACE",
+];
+
+/// Settles what a converted workload gets: names its volumes, and refuses what is not for who asks.
+pub async fn settle(
+    state: &Backend,
+    asker: &Asker,
+    project: u64,
+    spec: &mut WorkloadSpec,
+) -> Result<(), Fault> {
+    let name = spec.name.clone();
+    let uses = spec.uses.clone();
+    for set in spec.sets_mut() {
+        let is_master = set.role == control::MASTER;
+        let of_set = |fault| if is_master { convert::of_the_master(fault) } else { fault };
+        if !asker.administrator && !state.control.node_access().privileged {
+            unprivileged(&set.pod.container.security).map_err(of_set)?;
+        }
+        let mut unnamed = iter::once(name.clone()).chain((1..).map(|at| format!("{name}-{at}")));
+        for mount in &mut set.pod.container.mounts {
+            let settled = match &mut mount.from {
+                MountSource::Volume { name: claim, ephemeral: false } => {
+                    let own = claim.is_empty().then(|| unnamed.next()).flatten();
+                    *claim = volume_name(project, own.as_ref().unwrap_or(claim));
+                    Ok(())
+                }
+                MountSource::HostPath { .. } => may_see(state, asker, &uses, mount).await,
+                MountSource::Nfs { .. } => may_have_export(state, asker, &uses, mount),
+                _ => Ok(()),
+            };
+            settled.map_err(of_set)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses rights over the node.
+fn unprivileged(security: &Security) -> Result<(), Fault> {
+    let strong = |name: &&String| !HARMLESS.contains(&name.as_str());
+    let field = if security.privileged {
+        "privileged"
+    } else if security.host_network {
+        "hostNetwork"
+    } else if security.host_ipc {
+        "hostIpc"
+    } else if security.seccomp == Some(Seccomp::Unconfined) {
+        "seccompProfileType"
+    } else if security.capabilities.iter().any(|name| strong(&name)) {
+        "capabilities"
+    } else {
+        return Ok(());
+    };
+    Err(Fault::forbidden(format!(
+        "spec.security.{field}: gives rights over the machine, which only an administrator may; leave \
+         it out, or have the server started with --allow-privileged"
+    )))
+}
+
+/// Refuses a folder of the node that is not for who asks, and leaves the folder itself in place of a
+/// link to it. Who may not have it hears nothing of it, not even whether it is there.
+async fn may_see(
+    state: &Backend,
+    asker: &Asker,
+    uses: &[String],
+    mount: &mut Mount,
+) -> Result<(), Fault> {
+    let MountSource::HostPath { path, .. } = &mut mount.from else { return Ok(()) };
+    let asked = path.clone();
+    let found = real(state, asked.clone()).await?.map(|real| *path = real);
+    let open = found.is_ok() && state.control.node_access().is_open(path);
+    if open || asker.administrator || asker.had(mount) || is_given(state, uses, mount) {
+        return found.map_err(|why| Fault::field("spec.storage.hostPath", why));
+    }
+    let asked = asked.display();
+    Err(Fault::forbidden(format!(
+        "spec.storage.hostPath: {asked} is not there, or no folder of the machine that is open to \
+         everyone; name a data source that an administrator made of it as it is now, or have the server \
+         started with --host-paths {asked}"
+    )))
+}
+
+/// The folder of the machine itself, or why nobody gets it. A file system may be long in answering; nobody
+/// else waits for it.
+pub(crate) async fn real(state: &Backend, path: PathBuf) -> Result<Result<PathBuf, String>, Fault> {
+    let control = state.control.clone();
+    let real = tokio::task::spawn_blocking(move || control.node_access().real(&path));
+    real.await.map_err(Fault::internal)
+}
+
+/// Refuses an NFS export that is not for who asks: the machine mounts it, and to the file server
+/// whoever uses it may be anybody.
+fn may_have_export(
+    state: &Backend,
+    asker: &Asker,
+    uses: &[String],
+    mount: &Mount,
+) -> Result<(), Fault> {
+    let given = asker.administrator || asker.had(mount) || is_given(state, uses, mount);
+    if given || state.control.node_access().privileged {
+        return Ok(());
+    }
+    Err(Fault::forbidden(
+        "spec.storage.nfs: an export is mounted with the rights of the machine; name a data source that \
+         an administrator made of it, or have the server started with --allow-privileged",
+    ))
+}
+
+/// Whether one of these assets is a data source that an administrator made of what is mounted.
+fn is_given(state: &Backend, uses: &[String], mount: &Mount) -> bool {
+    let read_only = |key: &String| match &mount.from {
+        MountSource::HostPath { path, .. } => of_kind::<HostPathSpec>(state, key)
+            .filter(|asset| asset.given.real_path.as_ref() == Some(path))
+            .map(|asset| asset.spec.read_only),
+        MountSource::Nfs { server, path } => of_kind::<NfsAssetSpec>(state, key)
+            .filter(|asset| asset.given.by_administrator)
+            .map(|asset| asset.spec)
+            .filter(|spec| spec.server.as_ref() == Some(server) && spec.path.as_ref() == Some(path))
+            .map(|spec| spec.read_only),
+        _ => None,
+    };
+    let mut given = uses.iter().filter_map(read_only);
+    given.any(|read_only| mount.read_only || read_only == Some(false))
+}
+
+/// An asset, if it is of this kind.
+fn of_kind<S: AssetSpec>(state: &Backend, key: &str) -> Option<Stored<S>> {
+    let (_, id) = key.split_once('/').filter(|(kind, _)| *kind == S::STORED)?;
+    Some(state.one(id).ok()?.body)
+}
+
+/// Refuses who comes to a workload, or changes it and keeps what it has, that has more of the machine
+/// than everyone in its project could have asked for: only who made it may, and an administrator.
+pub fn may_enter(state: &Backend, caller: &Caller, workload: &WorkloadView) -> Result<(), Fault> {
+    let own = caller.made(&workload.spec.submitted_by, workload.created_at);
+    if own || caller.administers() || !is_strong(state, workload) {
+        return Ok(());
+    }
+    Err(Fault::forbidden(
+        "the workload has rights over the machine, or folders of it; only an administrator and who \
+         submitted it come to its pods",
+    ))
+}
+
+/// Whether a workload has more of the machine than everyone could have asked for. Of an inference each
+/// revision counts that has pods.
+fn is_strong(state: &Backend, workload: &WorkloadView) -> bool {
+    let (view, node) = (state.control.view(), state.control.node_access());
+    let revisions: BTreeSet<_> = workload.pods.iter().filter_map(|pod| pod.revision).collect();
+    let others = revisions.iter().filter_map(|id| view.revisions.get(id)).map(|one| &one.spec);
+    let for_everyone = |spec: &WorkloadSpec, mount: &Mount| match &mount.from {
+        MountSource::HostPath { path, .. } if node.is_open(path) => true,
+        MountSource::Nfs { .. } if node.privileged => true,
+        MountSource::HostPath { .. } | MountSource::Nfs { .. } => {
+            is_given(state, &spec.uses, mount)
+        }
+        _ => true,
+    };
+    let mut sets = iter::once(&workload.spec)
+        .chain(others)
+        .flat_map(|spec| spec.sets().map(move |set| (spec, &set.pod.container)));
+    sets.any(|(spec, container)| {
+        let harmless = node.privileged || unprivileged(&container.security).is_ok();
+        !harmless || !container.mounts.iter().all(|mount| for_everyone(spec, mount))
+    })
+}
+
+/// Refuses a volume that is to be there and is not.
+pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), Fault> {
+    let claims = request.storage.iter().flat_map(|storage| &storage.pvc).flatten();
+    let old =
+        |one: &&api_types::PvcInstance| one.exclude != Some(true) && one.existing_pvc == Some(true);
+    let view = state.control.view();
+    for one in claims.filter(old) {
+        // Without a name it is refused where it is read.
+        let Some(claim) = one.claim_name.as_deref() else { continue };
+        let mut all = view.objects.shelf(VOLUME).into_iter().flat_map(|shelf| shelf.values());
+        if !all.any(|there| there.scope == Scope::Project(project) && there.name == claim) {
+            let why = format!(
+                "spec.storage.pvc: volume {} was not found in the project; see GET \
+                 /elastane/v1/volumes, or leave existingPvc out to have it made",
+                units::shown(claim)
+            );
+            return Err(Fault::new(axum::http::StatusCode::NOT_FOUND, why));
+        }
+    }
+    Ok(())
+}

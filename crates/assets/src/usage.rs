@@ -1,0 +1,118 @@
+//! Who uses assets: living workloads that took values from them, and templates that name them.
+
+use std::collections::BTreeMap;
+
+use access::{Backend, Caller, resource_of, scopes};
+use api_types::{
+    AssetIds, AssetRef, AssetUsageInfo, Compute, ConfigMapAssetSpec, EnvironmentAssetSpec,
+    GitAssetSpec, HostPathSpec, NfsAssetSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
+    WorkloadRefAndStatus,
+};
+use auth::{Action, Resource};
+use control::view::{View, WorkloadKind, WorkloadView};
+use control::{Object, Scope};
+use http_kit::Fault;
+
+use super::AssetSpec;
+use crate::templates::Template;
+
+/// The kinds of data sources.
+const DATA_SOURCES: [&str; 7] = [
+    NfsAssetSpec::STORED,
+    PvcAssetSpec::STORED,
+    S3AssetSpec::STORED,
+    GitAssetSpec::STORED,
+    HostPathSpec::STORED,
+    ConfigMapAssetSpec::STORED,
+    SecretAssetSpec::STORED,
+];
+
+/// Who uses each asset that is used, by its id.
+pub struct Usage(BTreeMap<String, AssetUsageInfo>);
+
+impl Usage {
+    /// As of now, as far as somebody may see it.
+    pub(crate) fn new(
+        state: &Backend,
+        view: &View,
+        seen_by: Option<&Caller>,
+    ) -> Result<Self, Fault> {
+        let mut all: BTreeMap<String, AssetUsageInfo> = BTreeMap::new();
+        let mut users: Vec<&WorkloadView> = view.workloads.values().map(AsRef::as_ref).collect();
+        users.retain(|workload| {
+            let may = |caller: &Caller| {
+                let of = resource_of(workload.spec.kind);
+                caller.may(Action::Read, of, Scope::Project(workload.project_id))
+            };
+            !workload.spec.uses.is_empty() && seen_by.is_none_or(may)
+        });
+        users.sort_unstable_by_key(|workload| workload.seq);
+        for workload in users {
+            for (_, id) in workload.spec.uses.iter().filter_map(|key| key.split_once('/')) {
+                let of_asset = all.entry(id.to_owned()).or_default();
+                let of_kind = match workload.spec.kind {
+                    WorkloadKind::Training => &mut of_asset.trainings,
+                    WorkloadKind::Workspace => &mut of_asset.workspaces,
+                    WorkloadKind::Distributed => &mut of_asset.distributed,
+                    WorkloadKind::Inference => &mut of_asset.inferences,
+                };
+                of_kind.push(reference(workload));
+            }
+        }
+        let sees =
+            |object: &Object| seen_by.is_none_or(|caller| caller.sees(Resource::Templates, object));
+        for template in state.all::<Template>()?.into_iter().filter(|item| sees(&item.object)) {
+            let (id, name) = (&template.object.id, &template.object.name);
+            for (_, asset) in template.body.names.iter().filter_map(|key| key.split_once('/')) {
+                let user = AssetRef { id: id.clone(), name: name.clone() };
+                all.entry(asset.to_owned()).or_default().templates.push(user);
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// Who uses the asset with this id.
+    pub(crate) fn of(&self, id: &str) -> AssetUsageInfo {
+        self.0.get(id).cloned().unwrap_or_default()
+    }
+}
+
+fn reference(workload: &WorkloadView) -> WorkloadRefAndStatus {
+    WorkloadRefAndStatus {
+        id: workload.id.to_string(),
+        name: workload.spec.name.clone(),
+        status: convert::phase_name(workload.phase).to_owned(),
+    }
+}
+
+/// The objects that are named as assets from a scope, `<kind>/<id>`. Each must be there, in that scope
+/// or around it; one that lies elsewhere looks as if it were not.
+pub(crate) fn keys(
+    view: &View,
+    scope: Scope,
+    ids: &AssetIds,
+) -> Result<Vec<String>, control::Error> {
+    let near = scopes::around(scope, view);
+    let find = |what: &'static str, kinds: &[&str], id: &str| {
+        let found = kinds.iter().find_map(|kind| view.objects.get(kind, id));
+        let found = found.filter(|object| near.contains(&object.scope));
+        found.map(|object| object.key()).ok_or_else(|| control::Error::NotFound {
+            what,
+            name: id.to_owned(),
+            hint: "list them to see those there are".to_owned(),
+        })
+    };
+    let environment = ids.environment.iter().map(|id| {
+        find("spec.assets.environment: environment-asset", &[EnvironmentAssetSpec::STORED], id)
+    });
+    let compute = ids
+        .compute
+        .iter()
+        .map(|id| find("spec.assets.compute: compute-asset", &[Compute::STORED], id));
+    let sources = ids
+        .datasources
+        .iter()
+        .flatten()
+        .map(|one| find("spec.assets.datasources: asset", &DATA_SOURCES, &one.id));
+    environment.chain(compute).chain(sources).collect()
+}

@@ -1,0 +1,161 @@
+//! The flags of distributed trainings in the second dialect, as typed.
+
+use clap::{Args, ValueEnum};
+
+use super::submit::{Ending, GpuRequestType, Named, RestartPolicy, What, devices, portion};
+use crate::args::values::{cpu, key_value, positive, size};
+
+/// `training tensorflow submit`, and what all frameworks have.
+#[derive(Debug, Args)]
+pub(crate) struct Distributed {
+    /// How it is called.
+    #[command(flatten)]
+    pub(crate) named: Named,
+    /// What runs.
+    #[command(flatten)]
+    pub(crate) what: What,
+    /// What follows its end.
+    #[command(flatten)]
+    pub(crate) ending: Ending,
+    /// How many, and what becomes of them.
+    #[command(flatten)]
+    pub(crate) workers: Workers,
+    /// Only workers
+    #[arg(long)]
+    pub(crate) no_master: bool,
+    /// What the master is asked for.
+    #[command(flatten)]
+    pub(crate) master: Master,
+}
+
+/// `training pytorch submit`.
+#[derive(Debug, Args)]
+pub(crate) struct PyTorch {
+    /// What all frameworks have.
+    #[command(flatten)]
+    pub(crate) all: Distributed,
+    /// How many workers may come and go.
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}
+
+/// `training mpi submit`.
+#[derive(Debug, Args)]
+pub(crate) struct Mpi {
+    /// What all frameworks have.
+    #[command(flatten)]
+    pub(crate) all: Distributed,
+    /// How many ranks.
+    #[command(flatten)]
+    pub(crate) slots: Slots,
+}
+
+/// `distributed submit`, the oldest form.
+#[derive(Debug, Args)]
+#[command(override_usage = "runai distributed submit --framework <NAME> [OPTIONS] [NAME]")]
+pub(crate) struct OfFramework {
+    /// By whose rules its pods work together
+    #[arg(short, long, value_enum, value_name = "NAME", ignore_case = true)]
+    pub(crate) framework: super::Framework,
+    /// What all frameworks have.
+    #[command(flatten)]
+    pub(crate) all: Distributed,
+    /// How many workers may come and go.
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+    /// How many ranks.
+    #[command(flatten)]
+    pub(crate) slots: Slots,
+}
+
+/// The workers, of every framework and in both dialects.
+#[derive(Debug, Args)]
+pub(crate) struct Workers {
+    /// Workers, beside the master [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) workers: Option<u32>,
+    /// Which pods that still run are stopped when it has ended [default: Running]
+    #[arg(long, value_enum, value_name = "POLICY", ignore_case = true)]
+    pub(crate) clean_pod_policy: Option<CleanPodPolicy>,
+}
+
+/// Between how many workers a PyTorch training stretches.
+#[derive(Debug, Args)]
+pub(crate) struct Bounds {
+    /// Fewest workers it goes on with
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) min_replicas: Option<u32>,
+    /// Most workers it takes
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) max_replicas: Option<u32>,
+}
+
+/// The ranks of MPI.
+#[derive(Debug, Args)]
+pub(crate) struct Slots {
+    /// Ranks in each worker [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) slots_per_worker: Option<u32>,
+}
+
+/// What becomes of pods when the workload has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum CleanPodPolicy {
+    /// Those that run are stopped.
+    Running,
+    /// They are stopped and their output is deleted.
+    All,
+    /// They go on.
+    None,
+}
+
+/// Flags of the master; what is not given is as with the workers.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Master, where it is not like the workers")]
+#[group(id = "master", multiple = true, conflicts_with = "no_master")]
+pub(crate) struct Master {
+    /// Command of the master, as one string
+    #[arg(long, value_name = "STRING", allow_hyphen_values = true)]
+    pub(crate) master_command: Option<String>,
+    /// Arguments of the master, as one string
+    #[arg(long, value_name = "STRING", allow_hyphen_values = true)]
+    pub(crate) master_args: Option<String>,
+    /// GPU devices
+    #[arg(long, value_name = "N", value_parser = devices)]
+    pub(crate) master_gpu_devices_request: Option<u32>,
+    /// What is asked of each device: portion or memory
+    #[arg(long, value_enum, value_name = "TYPE", hide_possible_values = true)]
+    pub(crate) master_gpu_request_type: Option<GpuRequestType>,
+    /// Share of each device
+    #[arg(long, value_name = "SHARE", value_parser = portion)]
+    #[arg(conflicts_with = "master_gpu_memory_request")]
+    pub(crate) master_gpu_portion_request: Option<u64>,
+    /// Memory of each device
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) master_gpu_memory_request: Option<String>,
+    /// MIG instances
+    #[arg(long, value_name = "NAME=QUANTITY", value_parser = key_value)]
+    pub(crate) master_extended_resource: Vec<(String, String)>,
+    /// CPU cores
+    #[arg(long, value_name = "CORES", value_parser = cpu)]
+    pub(crate) master_cpu_core_request: Option<u64>,
+    /// Memory
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) master_cpu_memory_request: Option<String>,
+    /// Most CPU cores it may use
+    #[arg(long, value_name = "CORES", value_parser = cpu)]
+    pub(crate) master_cpu_core_limit: Option<u64>,
+    /// Most memory it may use
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) master_cpu_memory_limit: Option<String>,
+    /// Environment variable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = key_value)]
+    pub(crate) master_environment_variable: Vec<(String, String)>,
+    /// What happens when the process of the master ends
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub(crate) master_restart_policy: Option<RestartPolicy>,
+    /// Mount none of the volumes of --new-pvc and --existing-pvc at the master
+    #[arg(long)]
+    pub(crate) master_no_pvcs: bool,
+}

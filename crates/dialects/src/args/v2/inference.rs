@@ -1,0 +1,166 @@
+//! The flags of inferences, as typed. Only the second dialect speaks of them, so how one serves
+//! means what is typed.
+
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates as Known;
+
+use super::submit::{Named, What};
+use crate::args::values::{Fields, count, port, positive};
+use crate::complete::workloads;
+use cli_kit::number::whole;
+
+/// `inference submit`.
+#[derive(Debug, Args)]
+pub(crate) struct Inference {
+    /// How it is called.
+    #[command(flatten)]
+    pub(crate) named: Named,
+    /// What runs.
+    #[command(flatten)]
+    pub(crate) what: What,
+    /// How it serves.
+    #[command(flatten)]
+    pub(crate) serving: Serving,
+}
+
+/// `inference update`.
+#[derive(Debug, Args)]
+pub(crate) struct Update {
+    /// Name
+    #[arg(value_name = "NAME", add = Known::new(workloads))]
+    pub(crate) name: String,
+    /// What runs from now on.
+    #[command(flatten)]
+    pub(crate) what: What,
+    /// How it serves from now on.
+    #[command(flatten)]
+    pub(crate) serving: Serving,
+}
+
+/// Where an inference serves, and with how many replicas.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Serving")]
+pub struct Serving {
+    /// Port it serves at: PORT, or container=PORT with a comma and any of protocol=http,
+    /// authorization-type=TYPE (public opens it to everyone), authorized-users=A:B,
+    /// cluster-local-access-only
+    #[arg(long, value_name = "PORT", value_parser = Port::read)]
+    pub(crate) serving_port: Option<Port>,
+    /// Minimum number of replicas; 0 scales to zero while there are no requests [default: 1]
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) min_replicas: Option<u32>,
+    /// Maximum number of replicas [default: the minimum]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) max_replicas: Option<u32>,
+    /// Replicas to begin with
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) initial_replicas: Option<u32>,
+    /// Replicas that the first request after a rest brings up
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) activation_replicas: Option<u32>,
+    /// What decides how many: concurrency, throughput or latency
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) metric: Option<String>,
+    /// What one replica can take: requests, requests per second, or milliseconds
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) metric_threshold: Option<u32>,
+    /// The part of it that is aimed at, in percent [default: 70]
+    #[arg(long, value_name = "N", value_parser = whole(1_u32..=100))]
+    pub(crate) metric_threshold_percentage: Option<u32>,
+    /// Most requests at a replica at a time; 0 = any number [default: 0]
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) concurrency_hard_limit: Option<u32>,
+    /// How much longer a replica stays that is no longer needed [default: 0]
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) scale_down_delay_seconds: Option<u32>,
+    /// How much longer the last replica stays [default: 0]
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) scale_to_zero_retention_seconds: Option<u32>,
+    /// How long the first replica may take to be ready [default: 600]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) initialization_timeout_seconds: Option<u32>,
+}
+
+/// A port, and who may ask there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Port {
+    /// The port of the container.
+    pub(crate) container: Option<u16>,
+    /// What is spoken.
+    pub(crate) protocol: Option<Protocol>,
+    /// Who may ask.
+    pub(crate) authorization: Option<Authorization>,
+    /// These users.
+    pub(crate) users: Vec<String>,
+    /// These groups.
+    pub(crate) groups: Vec<String>,
+    /// Whether only this machine may ask.
+    pub(crate) local_only: Option<bool>,
+}
+
+/// What is spoken at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Protocol {
+    /// HTTP.
+    Http,
+    /// gRPC.
+    Grpc,
+}
+
+/// Who may ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "camelCase")]
+pub(crate) enum Authorization {
+    /// Whoever reaches the server.
+    Public,
+    /// Whoever has a token.
+    AuthenticatedUsers,
+    /// Some users.
+    AuthorizedUsers,
+    /// Some groups.
+    AuthorizedGroups,
+    /// Some users and groups.
+    AuthorizedUsersOrGroups,
+}
+
+impl Port {
+    /// Reads `PORT`, or `container=PORT` and more.
+    ///
+    /// # Errors
+    /// Says what is allowed.
+    fn read(text: &str) -> Result<Self, String> {
+        if !text.contains('=') {
+            return Ok(Self { container: Some(port(text)?), ..Self::default() });
+        }
+        let fields = Fields::read(
+            text,
+            &[
+                "container",
+                "protocol",
+                "authorization-type",
+                "authorized-users",
+                "authorized-groups",
+                "cluster-local-access-only",
+            ],
+        )?;
+        let many = |key| fields.get(key).map(|all| all.split(':').map(str::to_owned).collect());
+        Ok(Self {
+            container: fields.get("container").as_deref().map(port).transpose()?,
+            protocol: word(&fields, "protocol")?,
+            authorization: word(&fields, "authorization-type")?,
+            users: many("authorized-users").unwrap_or_default(),
+            groups: many("authorized-groups").unwrap_or_default(),
+            local_only: fields.flag("cluster-local-access-only")?,
+        })
+    }
+}
+
+/// One of the words that a key may have.
+fn word<T: ValueEnum>(fields: &Fields<'_>, key: &str) -> Result<Option<T>, String> {
+    let Some(text) = fields.get(key) else { return Ok(None) };
+    T::from_str(&text, true).map(Some).map_err(|_| {
+        let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<_> = names.map(|value| value.get_name().to_owned()).collect();
+        format!("{key} `{text}`; allowed are {}", names.join(", "))
+    })
+}

@@ -1,0 +1,119 @@
+//! The names that complete command lines. Owns: which objects of the server a line is about. Does not
+//! know how they are asked for.
+
+use std::sync::OnceLock;
+
+use clap_complete::engine::CompletionCandidate;
+
+use cli_kit::complete::{line, value_of};
+
+use crate::intent::{Framework, Noun, Objects};
+
+/// What a server has names of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// Workloads of a project.
+    Workloads(Noun),
+    /// What is kept beside workloads.
+    Objects(Objects),
+    /// Projects.
+    Projects,
+}
+
+/// Asks a server for names; none if it does not answer. The project is the one that the line names.
+pub type Ask = fn(Known, Option<String>) -> Vec<CompletionCandidate>;
+
+static ASK: OnceLock<Ask> = OnceLock::new();
+
+/// Completes lines with names of the server, too. Without it they are completed with words alone. Of
+/// several calls the first counts.
+pub fn complete_with(ask: Ask) {
+    ASK.get_or_init(|| ask);
+}
+
+/// Priorities, the lowest first.
+const PRIORITIES: [&str; 7] =
+    ["very-low", "low", "medium-low", "medium", "medium-high", "high", "very-high"];
+
+/// Names of the workloads that the line can be about, of the project that it names, or of the default
+/// one.
+pub(crate) fn workloads() -> Vec<CompletionCandidate> {
+    asked(Known::Workloads(noun_in(&line())))
+}
+
+/// Names of templates.
+pub(crate) fn templates() -> Vec<CompletionCandidate> {
+    names(Objects::Template)
+}
+
+/// Names of environment assets.
+pub(crate) fn environments() -> Vec<CompletionCandidate> {
+    names(Objects::Environment)
+}
+
+/// Names of compute assets.
+pub(crate) fn computes() -> Vec<CompletionCandidate> {
+    names(Objects::Compute)
+}
+
+/// Names of node pools.
+pub(crate) fn pools() -> Vec<CompletionCandidate> {
+    names(Objects::Nodepool)
+}
+
+/// Names of what the line is about beside workloads.
+pub(crate) fn named_objects() -> Vec<CompletionCandidate> {
+    objects_in(&line()).map(names).unwrap_or_default()
+}
+
+fn names(of: Objects) -> Vec<CompletionCandidate> {
+    asked(Known::Objects(of))
+}
+
+/// The priorities, which no server has others of.
+pub(crate) fn priorities() -> Vec<CompletionCandidate> {
+    PRIORITIES.map(CompletionCandidate::new).into()
+}
+
+/// Names of the projects.
+pub(crate) fn projects() -> Vec<CompletionCandidate> {
+    asked(Known::Projects)
+}
+
+fn asked(of: Known) -> Vec<CompletionCandidate> {
+    let project = value_of(&line(), &["-p", "--project"]);
+    ASK.get().map(|ask| ask(of, project)).unwrap_or_default()
+}
+
+/// What a line calls the workloads that it is about.
+pub(crate) fn noun_in(words: &[String]) -> Noun {
+    words.iter().map(String::as_str).fold(Noun::Job, |noun, word| match (noun, word) {
+        (Noun::Job, "training" | "trainings") => Noun::Training,
+        (Noun::Job, "workspace" | "workspaces") => Noun::Workspace,
+        (Noun::Job, "inference" | "inferences") => Noun::Inference,
+        (Noun::Job, "distributed") => Noun::Distributed,
+        (Noun::Training, "standard") => Noun::Standard,
+        (Noun::Job | Noun::Training, "mpi") => Noun::Framework(Framework::Mpi),
+        (Noun::Job | Noun::Training, "pytorch") => Noun::Framework(Framework::PyTorch),
+        (Noun::Job | Noun::Training, "tensorflow" | "tf") => Noun::Framework(Framework::Tf),
+        (Noun::Job | Noun::Training, "xgboost") => Noun::Framework(Framework::XgBoost),
+        (Noun::Job | Noun::Training, "jax") => Noun::Framework(Framework::Jax),
+        (noun, _) => noun,
+    })
+}
+
+/// What a line is about beside workloads.
+fn objects_in(words: &[String]) -> Option<Objects> {
+    words.iter().find_map(|word| match word.as_str() {
+        "template" | "templates" => Some(Objects::Template),
+        "environment" | "environments" => Some(Objects::Environment),
+        "compute" => Some(Objects::Compute),
+        "datasource" | "datasources" => Some(Objects::Datasource),
+        "pvc" | "pvcs" => Some(Objects::Pvc),
+        "credential" | "credentials" => Some(Objects::Credential),
+        "department" | "departments" => Some(Objects::Department),
+        "nodepool" | "nodepools" => Some(Objects::Nodepool),
+        "workload-type" | "workload-types" => Some(Objects::WorkloadType),
+        _ => None,
+    })
+}

@@ -1,0 +1,51 @@
+//! What can be typed after `runai`: the words of both dialects (`args`), what they mean
+//! ([`intent`]), and the bodies of requests that a submission becomes (`request`).
+//!
+//! Owns: words, flags, their help, and what completes them. Does not know the server, or how answers
+//! look.
+
+mod args;
+mod complete;
+pub mod intent;
+mod meaning;
+mod request;
+mod submission;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+
+pub use args::older::Older;
+pub use args::values::{key_value, seconds};
+pub use args::{Global, tree};
+pub use complete::{Ask, Known, complete_with};
+pub use meaning::KIND_WORDS;
+pub use request::{change, creation};
+pub use submission::{Submission, submission};
+
+/// A command line that means something.
+#[derive(Debug)]
+pub struct Understood {
+    /// Flags that every command takes.
+    pub global: Global,
+    /// How it is spelt, if it is spelt otherwise today.
+    pub older: Option<Older>,
+    /// What is to be done.
+    pub intent: intent::Intent,
+}
+
+/// What a command line means, the program's name included.
+///
+/// # Errors
+/// What is wrong with it, or a help page.
+pub fn understood(argv: Vec<OsString>) -> Result<Understood, clap::Error> {
+    let line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (cli, mut named) = args::parse(argv)?;
+    let wrong = |text| named.error(ErrorKind::ValueValidation, text);
+    let older = args::older::spelling(&cli.command);
+    let intent = meaning::intent(cli.command, &line).map_err(wrong)?;
+    Ok(Understood { global: cli.global, older, intent })
+}

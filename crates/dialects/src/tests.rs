@@ -1,0 +1,9 @@
+//! From command lines to meanings and bodies of requests.
+
+mod access;
+mod complete;
+mod flags;
+mod help;
+mod lines;
+mod requests;
+mod spellings;

@@ -1,0 +1,203 @@
+//! What the scheduler decided, taken into the records: runs to start and stop, events, reasons.
+//! Owns: carrying a plan over; the model already is as the plan leaves it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::WorkloadId;
+use sched::{Cause, Pending, Plan, Step};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::decisions::{Decision, PLANS_DROPPED_MAX};
+use crate::emit::EventBuilder;
+use crate::reasons::CLEARING_UP;
+use crate::state::State;
+use crate::workloads::Workload;
+
+/// When to decide again if the scheduler has more to do at once: its bound on work was reached.
+const LOOK_AGAIN_MS: u64 = 10;
+
+impl State {
+    /// Whether decisions are made at all now.
+    fn may_decide(&self) -> bool {
+        !self.halted && self.runs.orphans() == 0 && !self.decisions.aside.all
+    }
+
+    /// Whether the scheduler is to decide now. One decision is asked for at a time; what happens
+    /// meanwhile is for the next.
+    pub(crate) fn asks_for_decision(&mut self) -> bool {
+        let is_due = self.decisions.wake_at.is_some_and(|at| at <= self.now);
+        if self.decisions.is_deciding || !self.may_decide() || !(is_due || self.cluster.has_news())
+        {
+            return false;
+        }
+        self.cluster.take_news();
+        self.decisions.wake_at = None;
+        self.decisions.is_deciding = true;
+        true
+    }
+
+    /// Whether nothing is left to decide about.
+    pub fn is_decided(&self) -> bool {
+        !(self.decisions.is_deciding || self.may_decide() && self.cluster.has_news())
+    }
+
+    /// Whether plans were dropped so often that nothing may happen before the next is carried out.
+    pub const fn waits_for_decision(&self) -> bool {
+        self.decisions.is_deciding && self.decisions.plans_dropped >= PLANS_DROPPED_MAX
+    }
+
+    /// Takes over what the scheduler decided. Where something has changed meanwhile that the plan depends
+    /// on, nothing of it is done, and the scheduler is asked again.
+    pub(crate) fn decided(&mut self, decision: Decision) {
+        let Decision { now, mut plan, shares } = decision;
+        self.decisions.is_deciding = false;
+        let shares = shares.into_iter();
+        for (queue, share) in
+            shares.filter(|(queue, _)| self.cluster.queues().get(*queue).is_some())
+        {
+            self.outbox.queues.insert(self.cluster.project_of(queue));
+            self.org.set_fair_share(queue, share);
+        }
+        if self.may_decide() && self.cluster.admits(&plan) {
+            self.decisions.plans_dropped = 0;
+        } else {
+            Arc::make_mut(&mut plan).drop_steps(&self.cluster);
+            self.decisions.plans_dropped += 1;
+            self.cluster.renew();
+        }
+        if self.may_decide() {
+            self.carry_over(&plan, now);
+            self.explain_aside();
+        }
+    }
+
+    /// Says why nothing is decided, where that is so.
+    pub(crate) fn explain_undecided(&mut self) {
+        if self.runs.orphans() > 0 && !self.halted {
+            self.explain_clearing_up();
+        } else if self.decisions.aside.all && !self.halted {
+            self.explain_aside();
+        }
+    }
+
+    fn carry_over(&mut self, plan: &Arc<Plan>, decided_at: Instant) {
+        if !plan.steps.is_empty() || !plan.stale.is_empty() {
+            self.cluster.carry(self.now, plan);
+        }
+        let mut going = BTreeSet::new();
+        for step in &plan.steps {
+            going.extend(self.goes_with(step));
+            self.carry_step(step);
+        }
+        // One that only gives back what it had beyond its least goes on.
+        for id in going {
+            if self.workloads.get(&id).is_some_and(|workload| !self.runs_on(workload)) {
+                self.delete_preempted(id);
+            }
+        }
+        // A scheduler that wants to look again at once must not starve the rest.
+        let soon = self.now.plus_ms(LOOK_AGAIN_MS);
+        self.decisions.wake_at = plan.wake_at.map(|at| if at > decided_at { at } else { soon });
+        self.explain(&plan.pending);
+    }
+
+    /// The workload that an eviction is the end of.
+    fn goes_with(&self, step: &Step) -> Option<Uuid> {
+        let Step::Evict { pod, .. } = step else { return None };
+        let (id, _) = self.home_of(*pod)?;
+        self.workloads.get(&id).filter(|workload| workload.spec.delete_when_preempted).map(|_| id)
+    }
+
+    fn carry_step(&mut self, step: &Step) {
+        let pod = step.pod();
+        let Some((id, number)) = self.home_of(pod) else { return };
+        match step {
+            Step::Bind { to, .. } => {
+                self.placed(id, number);
+                let message = format!("placed on {}", self.place_in_words(to));
+                self.emit(id, EventBuilder::new("Scheduled", message).pod(number));
+            }
+            Step::Reserve { to, .. } => {
+                self.touch(id);
+                let place = self.place_in_words(to);
+                let message = format!("{place} is being freed for it");
+                self.emit(id, EventBuilder::new("Reserved", message).pod(number));
+            }
+            Step::Unreserve { .. } => self.touch(id),
+            Step::Evict { cause, .. } => {
+                let kind = match cause {
+                    Cause::Preempted { .. } => "Preempted",
+                    _ => "Evicted",
+                };
+                self.carry_stop((id, number), kind, cause, "");
+            }
+            Step::Move { to, cause, .. } => {
+                let to = format!("; goes on at {}", self.place_in_words(to));
+                self.carry_stop((id, number), "Moved", cause, &to);
+                self.move_with(id, number);
+            }
+            Step::Resize { cause, .. } => {
+                self.note_resize(id, number);
+                self.carry_stop((id, number), "Resized", cause, "");
+            }
+        }
+    }
+
+    fn carry_stop(
+        &mut self,
+        (id, number): (Uuid, usize),
+        kind: &'static str,
+        cause: &Cause,
+        then: &str,
+    ) {
+        let code = cause.code().code;
+        let message = format!("{cause}{then}");
+        self.evicted(id, code, message.clone());
+        let event = EventBuilder::new(kind, message).pod(number).code(code);
+        self.emit(id, if kind == "Resized" { event } else { event.warning() });
+        self.stop_run(id, number);
+        self.rewind_if_stopped(id);
+    }
+
+    /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
+    fn explain(&mut self, pending: &BTreeMap<WorkloadId, Vec<Pending>>) {
+        let mut waiting = BTreeMap::new();
+        for (model, reasons) in pending {
+            let Some(id) = self.workloads.of_model(*model) else { continue };
+            if !reasons.is_empty() {
+                waiting.insert(id, (*model, reasons));
+            } else {
+                self.explain_one(id, &[]);
+            }
+        }
+        for (id, (model, reasons)) in waiting {
+            if self.decisions.aside.ids.contains(&id) {
+                continue;
+            }
+            if !self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
+                // It was suspended meanwhile. If it is resumed before the scheduler sees that, nothing
+                // is different for the scheduler, and it would not say it again.
+                self.decisions.unexplained.insert(model);
+                continue;
+            }
+            let reasons = reasons.iter().map(|reason| (reason.code().code, reason.to_string()));
+            self.explain_one(id, &reasons.collect::<Vec<_>>());
+        }
+    }
+
+    /// What strays hold is not in the books, so nothing is given out before they are gone.
+    fn explain_clearing_up(&mut self) {
+        self.decisions.wake_at = None;
+        self.decisions.retells = true;
+        let count = self.runs.orphans();
+        let message =
+            format!("waits until {count} run(s) that should no longer exist have been stopped");
+        for model in self.cluster.waiting().collect::<Vec<_>>() {
+            if let Some(id) = self.workloads.of_model(model) {
+                self.explain_one(id, &[(CLEARING_UP.code, message.clone())]);
+            }
+        }
+    }
+}

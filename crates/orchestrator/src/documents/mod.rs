@@ -1,0 +1,283 @@
+//! Documents that the scheduler does not need: users, rules, assets, templates, settings, volumes.
+//!
+//! Owns: their names (unique among the living of a kind, scope and owner), what they cannot
+//! outlive, and that a change is made to what is there now.
+
+mod commands;
+mod config_maps;
+mod object;
+mod volumes;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use records::ObjectRow;
+use serde_json::Value;
+use units::Instant;
+
+use crate::Error;
+use crate::effect::Outbox;
+use crate::moment::Ids;
+use crate::org::Org;
+
+pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
+pub(crate) use object::Edited;
+use object::check_body;
+pub use object::{
+    Edit, NAMES, NewId, NewObject, Object, Objects, ObjectsById, SECRETS, Scope, check_name,
+};
+pub(crate) use volumes::volume_of;
+pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};
+
+/// Most living objects of a kind.
+const OBJECTS_MAX: usize = 50_000;
+/// Most of a kind that belong to one project, department or owner, so that a person with a right in
+/// one of these cannot use up what all have.
+const OBJECTS_OF_ONE_MAX: usize = 1000;
+
+/// The living objects. They are read as [`Objects`], and changed by the methods here.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    objects: Objects,
+    last_seq: u64,
+}
+
+/// The living objects for a change, with what it depends on and what changes with them.
+struct DocumentsMut<'a> {
+    documents: &'a mut Documents,
+    now: Instant,
+    ids: &'a mut Ids,
+    org: &'a Org,
+    outbox: &'a mut Outbox,
+}
+
+impl Deref for Documents {
+    type Target = Objects;
+
+    fn deref(&self) -> &Objects {
+        &self.objects
+    }
+}
+
+/// Whether what is in the one scope can be used in the other.
+fn reaches(outer: Scope, inner: Scope, org: &Org) -> bool {
+    match (outer, inner) {
+        (Scope::System | Scope::Tenant, _) => true,
+        (Scope::Cluster, inner) => !matches!(inner, Scope::Tenant | Scope::System),
+        (Scope::Department(department), Scope::Project(project)) => {
+            org.project(project).is_ok_and(|found| found.department_id == department)
+        }
+        (outer, inner) => outer == inner,
+    }
+}
+
+impl Documents {
+    /// From what is stored.
+    pub(crate) fn new(rows: Vec<ObjectRow>, last_seq: u64) -> Result<Self, Error> {
+        Ok(Self { objects: Objects::from_rows(rows)?, last_seq })
+    }
+
+    /// Adds one that is always there, and is not stored before it is changed.
+    pub(crate) fn add_built_in(&mut self, object: Object) {
+        self.objects.put(Arc::new(object));
+    }
+
+    /// The object with this id.
+    pub(crate) fn known(&self, kind: &'static str, id: &str) -> Result<Arc<Object>, Error> {
+        let found = self.objects.get(kind, id).cloned();
+        found.ok_or_else(|| Error::NotFound {
+            what: kind,
+            name: id.to_owned(),
+            hint: "list them to see those there are".to_owned(),
+        })
+    }
+
+    fn name_is_free(&self, wanted: &Object) -> Result<(), Error> {
+        let taken = |other: &Arc<Object>| {
+            other.name == wanted.name
+                && other.scope == wanted.scope
+                && other.owner == wanted.owner
+                && other.id != wanted.id
+        };
+        let mut others = self.objects.shelf(&wanted.kind).into_iter().flat_map(|s| s.values());
+        if others.any(taken) {
+            let (kind, name) = (wanted.kind.replace('-', " "), units::shown(&wanted.name));
+            return Err(Error::conflict(format!(
+                "{kind} `{name}` already exists; choose another name, or delete the one there is"
+            )));
+        }
+        Ok(())
+    }
+
+    /// What an object belongs to and cannot outlive must be there.
+    fn belongings_exist(&self, new: &NewObject, org: &Org) -> Result<(), Error> {
+        if let Scope::Project(id) = new.scope {
+            org.project(id)?;
+        }
+        if let Scope::Department(id) = new.scope {
+            org.department(id)?;
+        }
+        if let Some((kind, id)) = new.owner.split_once('/')
+            && self.objects.get(kind, id).is_none()
+        {
+            return Err(Error::NotFound {
+                what: "owner",
+                name: new.owner.clone(),
+                hint: "it was deleted".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// What an object names must be there, where it can be used.
+    fn named_exist(&self, object: &Object, org: &Org) -> Result<(), Error> {
+        let there = |key: &&str| {
+            let (kind, id) = key.split_once('/').unwrap_or((key, ""));
+            let found = self.objects.get(kind, id);
+            found.is_some_and(|named| reaches(named.scope, object.scope, org))
+        };
+        match object.names().find(|key| !there(key)) {
+            Some(key) => Err(Error::NotFound {
+                what: "object",
+                name: key.to_owned(),
+                hint: format!("{} names it", object.name),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Nothing names what is deleted.
+    fn is_not_named(&self, object: &Object) -> Result<(), Error> {
+        let key = object.key();
+        match self.objects.iter().find(|other| other.names().any(|name| name == key)) {
+            Some(other) => Err(Error::conflict(format!(
+                "{} `{}` names it; change or delete the {0} first",
+                other.kind,
+                units::shown(&other.name)
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// So many more are not too many.
+    fn may_be_more(&self, new: &NewObject, more: usize) -> Result<(), Error> {
+        let all = || self.objects.shelf(new.kind).into_iter().flat_map(|shelf| shelf.values());
+        let of_one =
+            !new.owner.is_empty() || matches!(new.scope, Scope::Project(_) | Scope::Department(_));
+        let beside =
+            |other: &&Arc<Object>| of_one && other.scope == new.scope && other.owner == new.owner;
+        for (count, most) in
+            [(all().count(), OBJECTS_MAX), (all().filter(beside).count(), OBJECTS_OF_ONE_MAX)]
+        {
+            if count + more > most {
+                return Err(Error::conflict(format!(
+                    "there are {count} of kind {}, and no more than {most} are allowed; delete \
+                     some that are not used",
+                    new.kind
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl DocumentsMut<'_> {
+    fn create(&mut self, by: String, new: NewObject) -> Result<Arc<Object>, Error> {
+        check_name(&new.name)?;
+        self.documents.belongings_exist(&new, self.org)?;
+        self.documents.may_be_more(&new, 1)?;
+        check_body(new.kind, &new.body)?;
+        let seq = self.documents.last_seq + 1;
+        let id = match new.id {
+            NewId::Any => self.ids.next().to_string(),
+            NewId::Number => seq.to_string(),
+            NewId::Given(id) => id.to_string(),
+        };
+        if self.documents.objects.get(new.kind, &id).is_some() {
+            return Err(Error::conflict(format!("there is a {} with id {id} already", new.kind)));
+        }
+        let object = Object {
+            seq,
+            kind: new.kind.into(),
+            id,
+            scope: new.scope,
+            owner: new.owner,
+            name: new.name,
+            body: new.body,
+            created_at: self.now,
+            created_by: by.clone(),
+            updated_at: self.now,
+            updated_by: by,
+        };
+        self.documents.name_is_free(&object)?;
+        self.documents.named_exist(&object, self.org)?;
+        self.documents.config_maps_fit(&object)?;
+        self.documents.last_seq = seq;
+        let made = self.put(object);
+        if let Some(most) = new.newest {
+            self.end_oldest(&made, most);
+        }
+        Ok(made)
+    }
+
+    /// Ends the oldest of the kind that belong to the same owner, until there are no more than that.
+    fn end_oldest(&mut self, made: &Object, most: usize) {
+        let mut all = self.documents.objects.all(&made.kind);
+        all.retain(|other| other.owner == made.owner);
+        let many = all.len().saturating_sub(most);
+        for object in &all[..many] {
+            self.end(&made.created_by, object);
+        }
+    }
+
+    fn update(
+        &mut self,
+        by: String,
+        before: &Object,
+        (name, body): (String, Value),
+    ) -> Result<Arc<Object>, Error> {
+        check_name(&name)?;
+        check_body(&before.kind, &body)?;
+        // Never the same twice: it tells one state of an object from the next.
+        let updated_at = self.now.max(before.updated_at.plus_ms(1));
+        let object = Object { name, body, updated_at, updated_by: by, ..before.clone() };
+        self.documents.name_is_free(&object)?;
+        self.documents.named_exist(&object, self.org)?;
+        self.documents.config_maps_fit(&object)?;
+        Ok(self.put(object))
+    }
+
+    fn put(&mut self, object: Object) -> Arc<Object> {
+        let object = Arc::new(object);
+        self.outbox.changes.push(object.row(None));
+        self.documents.objects.put(object.clone());
+        object
+    }
+
+    /// Ends an object, and what ends with it.
+    fn end(&mut self, by: &str, object: &Object) {
+        self.documents.objects.remove(object);
+        self.drop_volume(object);
+        let mut last = object.clone();
+        if let Some(body) = last.body.as_object_mut() {
+            body.remove(SECRETS);
+        }
+        by.clone_into(&mut last.updated_by);
+        last.updated_at = self.now;
+        self.outbox.changes.push(last.row(Some(self.now)));
+        let key = object.key();
+        self.end_those(by, |other| other.owner == key);
+    }
+
+    /// Ends what is a project's or a department's, when that is deleted.
+    fn end_scope(&mut self, by: &str, scope: Scope) {
+        self.end_those(by, |object| object.scope == scope);
+    }
+
+    fn end_those(&mut self, by: &str, ends: impl Fn(&Object) -> bool) {
+        let ending: Vec<_> = self.documents.objects.iter().filter(|o| ends(o)).cloned().collect();
+        for object in ending {
+            self.end(by, &object);
+        }
+    }
+}

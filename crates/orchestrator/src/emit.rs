@@ -1,0 +1,149 @@
+//! Events: what is said of workloads, projects and the cluster while it happens.
+
+use std::sync::Arc;
+
+use model::NodeId;
+use records::EventRow;
+use uuid::Uuid;
+
+use crate::state::State;
+use crate::view::Event;
+use crate::workloads::pod_name;
+
+/// An event in the making.
+#[derive(Debug, Clone)]
+pub(crate) struct EventBuilder {
+    kind: &'static str,
+    warning: bool,
+    pod: Option<usize>,
+    code: Option<&'static str>,
+    message: String,
+}
+
+impl EventBuilder {
+    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, warning: false, pod: None, code: None, message: message.into() }
+    }
+
+    pub(crate) fn warning(self) -> Self {
+        Self { warning: true, ..self }
+    }
+
+    /// It is about the pod of this number.
+    pub(crate) fn pod(self, index: usize) -> Self {
+        Self { pod: Some(index), ..self }
+    }
+
+    pub(crate) fn code(self, code: &'static str) -> Self {
+        Self { code: Some(code), ..self }
+    }
+}
+
+impl State {
+    /// Name of a node.
+    pub(crate) fn node_name(&self, id: NodeId) -> String {
+        self.nodes.get(&id).map(|node| node.spec.name.clone()).unwrap_or_default()
+    }
+
+    /// A placement in words: `node-1, GPUs 0 and 1` or `node-1, 0.5 of GPU 0`.
+    pub(crate) fn place_in_words(&self, place: &model::Placement) -> String {
+        let node = self.node_name(place.node);
+        let shares: Vec<_> = place
+            .devices
+            .iter()
+            .map(|share| match share.millis {
+                units::GPU_MILLIS => format!("GPU {}", share.gpu),
+                millis => format!("{} of GPU {}", units::format_millis(millis), share.gpu),
+            })
+            .collect();
+        if shares.is_empty() { node } else { format!("{node}, {}", shares.join(" and ")) }
+    }
+
+    /// Records an event about a workload.
+    pub(crate) fn emit(&mut self, id: Uuid, event: EventBuilder) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let project_id = workload.project_id;
+        let pod = event.pod.and_then(|index| workload.pods.get(index));
+        let pod_name = pod.map(|pod| pod_name(&workload.spec, pod));
+        let workload = (self.workloads.head_of(id), workload.spec.name.clone());
+        let project = Some((project_id, self.org.project_name(project_id)));
+        self.record(project, Some(workload), pod_name, event);
+    }
+
+    /// Records an event about a project.
+    pub(crate) fn emit_of_project(&mut self, id: u64, event: EventBuilder) {
+        self.emit_apart(Some((id, self.org.project_name(id))), event);
+    }
+
+    /// Records an event about the machines.
+    pub(crate) fn emit_of_cluster(&mut self, event: EventBuilder) {
+        self.emit_apart(None, event);
+    }
+
+    /// Records an event about a project, which may be gone, or about none.
+    pub(crate) fn emit_apart(&mut self, project: Option<(u64, String)>, event: EventBuilder) {
+        self.record(project, None, None, event);
+    }
+
+    /// With the names as they are now.
+    fn record(
+        &mut self,
+        project: Option<(u64, String)>,
+        workload: Option<(Uuid, String)>,
+        pod_name: Option<String>,
+        event: EventBuilder,
+    ) {
+        let EventBuilder { kind, warning, code, message, .. } = event;
+        let (project_id, project_name) = project.unzip();
+        let (workload_id, workload_name) = workload.unzip();
+        self.last_event_seq += 1;
+        let event = Event {
+            seq: self.last_event_seq,
+            at: self.now,
+            kind: kind.to_owned(),
+            warning,
+            workload_id,
+            workload_name: workload_name.unwrap_or_default(),
+            pod_name,
+            project_id,
+            project_name: project_name.unwrap_or_default(),
+            code: code.map(ToOwned::to_owned),
+            message,
+        };
+        self.outbox.events.push((Arc::new(event), project_id));
+    }
+}
+
+pub(crate) fn event_row(event: &Event, project_id: Option<u64>) -> EventRow {
+    EventRow {
+        seq: event.seq,
+        at: event.at,
+        kind: event.kind.clone(),
+        warning: event.warning,
+        project_id,
+        project_name: event.project_name.clone(),
+        workload_id: event.workload_id,
+        workload_name: event.workload_name.clone(),
+        pod_name: event.pod_name.clone(),
+        code: event.code.clone(),
+        message: event.message.clone(),
+    }
+}
+
+/// An event from its row.
+#[must_use]
+pub fn event_from_row(row: EventRow) -> Event {
+    Event {
+        seq: row.seq,
+        at: row.at,
+        kind: row.kind,
+        warning: row.warning,
+        workload_id: row.workload_id,
+        workload_name: row.workload_name,
+        pod_name: row.pod_name,
+        project_id: row.project_id,
+        project_name: row.project_name,
+        code: row.code,
+        message: row.message,
+    }
+}

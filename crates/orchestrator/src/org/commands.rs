@@ -1,0 +1,146 @@
+//! What people ask of departments and projects.
+
+use records::{DepartmentRow, ProjectRow};
+
+use crate::command::{OrgChange, Subject};
+use crate::documents::Scope;
+use crate::emit::EventBuilder;
+use crate::org::{OrgMut, Unit};
+use crate::pools::POOL_DEFAULT_ID;
+use crate::state::State;
+use crate::view::{self, Share};
+use crate::{Error, admission};
+
+impl State {
+    fn org_mut(&mut self) -> OrgMut<'_> {
+        let Self { org, now, cluster, pools, outbox, .. } = self;
+        OrgMut { org, now: *now, cluster, pools, outbox }
+    }
+
+    /// Takes over the departments and projects that are stored.
+    pub(crate) fn restore_org(
+        &mut self,
+        departments: &[DepartmentRow],
+        projects: &[ProjectRow],
+    ) -> Result<(), Error> {
+        let created_at = self.cluster_created_at;
+        self.org_mut().restore(departments, projects, created_at)
+    }
+
+    /// Tells the model what all departments and projects are entitled to.
+    pub(crate) fn settle_shares(&mut self) -> Result<(), Error> {
+        self.org_mut().settle_shares()
+    }
+
+    /// Whether a department or a project may be as it is asked to be.
+    fn check_unit(&self, unit: &Unit) -> Result<(), Error> {
+        let shares = unit.shares.values().map(|given| given.made_to(Share::USUAL));
+        admission::org_unit(&unit.name, &unit.description, shares)?;
+        self.pools.check_places(unit.shares.keys(), &unit.default_pools, &unit.node_types)
+    }
+
+    pub(crate) fn create_department(
+        &mut self,
+        by: String,
+        spec: OrgChange,
+    ) -> Result<Subject, Error> {
+        let unit = self.org.new_department(by, spec, self.now);
+        let id = unit.id;
+        self.check_unit(&unit)?;
+        self.org_mut().add_department(unit)?;
+        Ok(Subject::Department(id))
+    }
+
+    pub(crate) fn update_department(
+        &mut self,
+        by: String,
+        id: u64,
+        change: OrgChange,
+    ) -> Result<Subject, Error> {
+        let before = &self.org.department(id)?.unit;
+        let unit = before.changed(change, by, self.now);
+        let is_renamed = unit.name != before.name;
+        self.check_unit(&unit)?;
+        self.org_mut().change_department(unit)?;
+        if is_renamed {
+            // Workloads show the name of their department.
+            for project in self.org.projects_in(id) {
+                self.outbox.shown.extend(self.workloads.ids_in(project.unit.id));
+            }
+        }
+        Ok(Subject::Department(id))
+    }
+
+    pub(crate) fn delete_department(&mut self, by: &str, id: u64) -> Result<Subject, Error> {
+        self.org_mut().remove_department(id)?;
+        self.delete_objects_of(by, Scope::Department(id));
+        Ok(Subject::Nothing)
+    }
+
+    pub(crate) fn create_project(
+        &mut self,
+        by: String,
+        department_id: u64,
+        spec: OrgChange,
+    ) -> Result<Subject, Error> {
+        let unit = self.org.new_project(by, spec, self.now);
+        let id = unit.id;
+        self.check_unit(&unit)?;
+        self.org_mut().add_project(unit, department_id)?;
+        self.say_quota(id, "ProjectCreated", "created with a quota of");
+        Ok(Subject::Project(id))
+    }
+
+    pub(crate) fn update_project(
+        &mut self,
+        by: String,
+        id: u64,
+        change: OrgChange,
+    ) -> Result<Subject, Error> {
+        let before = &self.org.project(id)?.unit;
+        let unit = before.changed(change, by, self.now);
+        let is_renamed = unit.name != before.name;
+        self.check_unit(&unit)?;
+        self.org_mut().change_project(unit)?;
+        if is_renamed {
+            // Workloads show the name of their project.
+            self.outbox.shown.extend(self.workloads.ids_in(id));
+        }
+        self.say_quota(id, "ProjectUpdated", "updated; the quota is");
+        Ok(Subject::Project(id))
+    }
+
+    /// Says what the quota of a project is now, with a warning where its department has less.
+    fn say_quota(&mut self, id: u64, kind: &'static str, what: &str) {
+        let Ok(project) = self.org.project(id) else { return };
+        let Ok(department) = self.org.department(project.department_id) else { return };
+        let projects: Vec<_> = self.org.projects_in(project.department_id).collect();
+        let shares = self.pools.iter().map(|pool| {
+            let all = department.share_in(pool.id(), &projects);
+            (pool.name(), project.share_in(pool.id()), all)
+        });
+        let above = view::above(&department.unit.name, shares);
+        let gpus = units::format_millis(project.share_in(POOL_DEFAULT_ID).gpu_quota_millis);
+        let text = format!("{what} {gpus} GPU(s)");
+        let event = match above {
+            None => EventBuilder::new(kind, text),
+            Some(above) => EventBuilder::new(kind, format!("{text}; {above}")).warning(),
+        };
+        self.emit_of_project(id, event);
+    }
+
+    pub(crate) fn delete_project(&mut self, by: &str, id: u64) -> Result<Subject, Error> {
+        let name = self.org.project(id)?.unit.name.clone();
+        if let Some(names) = self.workloads.names_in(id) {
+            let some = admission::some_of(names.keys().map(String::as_str));
+            return Err(Error::conflict(format!(
+                "project `{name}` still has {} workload(s) ({some}); delete them first",
+                names.len()
+            )));
+        }
+        self.org_mut().remove_project(id)?;
+        self.emit_apart(Some((id, name)), EventBuilder::new("ProjectDeleted", "deleted"));
+        self.delete_objects_of(by, Scope::Project(id));
+        Ok(Subject::Nothing)
+    }
+}

@@ -1,0 +1,242 @@
+//! Node pools: which there are, which nodes each takes, and how each is used. Owns: that every node
+//! is in one pool, the oldest whose label it carries or else `default`; and that each pool has
+//! queues of its own as soon as there is a second one. Refuses to know: how quotas are divided
+//! inside a pool.
+//!
+//! A pool is kept as an object; what it means for the scheduler is settled here after each change.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{HOST_LABEL, POOL_DEFAULT, PoolId};
+use records::NodeBody;
+use sched::Placement;
+
+use crate::command::Subject;
+use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::pools::{
+    KIND, POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, body, check_label, check_settings,
+    unreadable,
+};
+use crate::state::State;
+use crate::{Error, admission};
+
+/// Labels that nodes were given while the server ran; an object for each node.
+const LABELS: &str = "node";
+/// Most pools.
+const POOLS_MAX: usize = 100;
+
+/// The state after a start.
+impl State {
+    /// Takes over the pools that are stored, and the one that is always there. Nodes come later.
+    pub(crate) fn add_pools(&mut self) -> Result<(), Error> {
+        if self.documents.get(KIND, POOL_DEFAULT_ID).is_none() {
+            let at = self.cluster_created_at;
+            self.documents.add_built_in(Object {
+                seq: 0,
+                kind: KIND.into(),
+                id: POOL_DEFAULT_ID.to_owned(),
+                scope: Scope::Cluster,
+                owner: String::new(),
+                name: POOL_DEFAULT.to_owned(),
+                body: body(&PoolSettings::new(None))?,
+                created_at: at,
+                created_by: crate::org::SYSTEM.to_owned(),
+                updated_at: at,
+                updated_by: crate::org::SYSTEM.to_owned(),
+            });
+        }
+        for object in self.documents.all(KIND) {
+            self.pools.add(object, &mut self.cluster)?;
+        }
+        Ok(())
+    }
+
+    /// Labels that a node was given while the server ran.
+    ///
+    /// # Errors
+    /// What is stored cannot be understood.
+    pub(crate) fn labels_given(&self, node: &str) -> Result<BTreeMap<String, String>, Error> {
+        let Some(given) = self.labelled(node) else { return Ok(BTreeMap::new()) };
+        let body = serde_json::from_value(given.body.clone()).map_err(unreadable)?;
+        let NodeBody { labels } = body;
+        Ok(labels)
+    }
+
+    /// What keeps the labels that were given to a node.
+    fn labelled(&self, node: &str) -> Option<&Arc<Object>> {
+        self.documents.shelf(LABELS)?.values().find(|object| object.name == node)
+    }
+}
+
+/// What is in which pool.
+impl State {
+    /// Puts every node into its pool, after pools or labels have changed.
+    fn settle_pools(&mut self) -> Result<(), Error> {
+        for id in self.nodes.keys().copied().collect::<Vec<_>>() {
+            let Some(node) = self.nodes.get(&id) else { continue };
+            let (labels, pool) = self.pools.labels_in_model(&node.labels);
+            if self.cluster.nodes()[id].labels != labels {
+                self.cluster.set_labels(id, labels, Vec::new());
+            }
+            if let Some(node) = self.nodes.get_mut(&id) {
+                node.pool = pool;
+            }
+        }
+        self.outbox.machines = true;
+        self.settle_shares()?;
+        // Workloads show the pool they are in, and whether they are above the quota there.
+        self.outbox.shown.extend(self.workloads.in_model());
+        self.outbox.projects.extend(self.org.project_ids());
+        Ok(())
+    }
+
+    /// How places are taken in pools where that is not the usual way.
+    pub fn placements(&self, usual: Placement) -> BTreeMap<PoolId, Placement> {
+        self.pools.placements(usual)
+    }
+}
+
+/// What people ask for.
+impl State {
+    pub(crate) fn create_pool(&mut self, by: String, spec: PoolSpec) -> Result<Subject, Error> {
+        let PoolSpec { name, settings } = spec;
+        units::check_name(&name).map_err(|error| Error::invalid("name", error.to_string()))?;
+        check_settings(&settings)?;
+        settings.topology.iter().try_for_each(|id| self.topology(id).map(|_| ()))?;
+        if self.pools.len() >= POOLS_MAX {
+            let why = format!("there are {POOLS_MAX} node pools, which is the most; delete some");
+            return Err(Error::conflict(why));
+        }
+        self.pools.label_is_free(&settings, None)?;
+        let body = body(&settings)?;
+        let (owner, scope) = (String::new(), Scope::Cluster);
+        let new = NewObject { kind: KIND, id: NewId::Any, scope, owner, name, body, newest: None };
+        let object = self.create_object(by, new)?;
+        self.pools.add(object.clone(), &mut self.cluster)?;
+        self.settle_pools()?;
+        Ok(Subject::Object(object))
+    }
+
+    pub(crate) fn update_pool(
+        &mut self,
+        by: String,
+        id: &str,
+        change: PoolChange,
+    ) -> Result<Subject, Error> {
+        let mut settings = self.pools.get(id)?.settings.clone().changed(&change);
+        match &mut settings.label {
+            Some((key, value)) => {
+                change.label_key.into_iter().for_each(|new| *key = new);
+                change.label_value.into_iter().for_each(|new| *value = new);
+            }
+            None if change.label_key.is_some() || change.label_value.is_some() => {
+                let why = "node pool `default` has no label: it takes the nodes of no other pool";
+                return Err(Error::invalid("label", why));
+            }
+            None => {}
+        }
+        check_settings(&settings)?;
+        settings.topology.iter().try_for_each(|id| self.topology(id).map(|_| ()))?;
+        self.pools.label_is_free(&settings, Some(id))?;
+        let body = body(&settings)?;
+        let before = self.documents.known(KIND, id)?;
+        let object = self.update_object(by, &before, (before.name.clone(), body))?;
+        self.pools.change(&object, settings);
+        self.settle_pools()?;
+        Ok(Subject::Object(object))
+    }
+
+    /// Deletes a pool that nobody names. Its nodes go to the other pools whose labels they carry, or
+    /// to `default`; what runs on them runs on, and is charged there.
+    pub(crate) fn delete_pool(&mut self, by: &str, id: &str) -> Result<Subject, Error> {
+        let pool = self.pools.get(id)?;
+        let name = pool.name().to_owned();
+        if pool.model == PoolId::DEFAULT {
+            let why = "node pool `default` takes the nodes of no other pool; it cannot be deleted";
+            return Err(Error::conflict(why));
+        }
+        self.pool_is_unnamed(&name)?;
+        let object = self.delete_object(by, KIND, id)?;
+        self.pools.remove(id);
+        self.org.forget_pool(id, &mut self.outbox);
+        self.settle_pools()?;
+        self.cluster.remove_pool(&name).map_err(unreadable)?;
+        Ok(Subject::Object(object))
+    }
+
+    fn pool_is_unnamed(&self, name: &str) -> Result<(), Error> {
+        let names = |pools: &[String]| pools.iter().any(|pool| pool == name);
+        // What has ended names nothing any more, unless some of it is still there.
+        let living = self.workloads.values().filter(|w| !w.is_over() || w.model.is_some());
+        let workloads: Vec<_> = living
+            .filter(|w| names(&w.spec.node_pools))
+            .map(|w| self.workloads.known_name(w))
+            .collect();
+        let projects = self.org.projects().filter(|project| names(&project.unit.default_pools));
+        let projects: Vec<_> = projects.map(|project| project.unit.name.as_str()).collect();
+        let departments = self.org.departments().filter(|one| names(&one.unit.default_pools));
+        let departments: Vec<_> = departments.map(|one| one.unit.name.as_str()).collect();
+        for (what, who, cure) in [
+            ("workload", workloads, "delete them"),
+            ("project", projects, "take it off their defaultNodePools"),
+            ("department", departments, "take it off their defaultNodePools"),
+        ] {
+            if !who.is_empty() {
+                let some = admission::some_of(who.iter().copied());
+                return Err(Error::conflict(format!(
+                    "node pool `{name}` is named by {} {what}(s) ({some}); {cure} first",
+                    who.len()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a node these labels, beside those it came with.
+    pub(crate) fn label_node(
+        &mut self,
+        by: String,
+        name: &str,
+        labels: BTreeMap<String, String>,
+    ) -> Result<Subject, Error> {
+        let found = self.nodes.values().find(|node| node.spec.name == name);
+        let node = found.ok_or_else(|| Error::no_node(name))?;
+        for (key, value) in &labels {
+            check_label(key, value)?;
+            if key == HOST_LABEL {
+                let why = format!("label {key} is the name of the node, and is set by the server");
+                return Err(Error::invalid("label", why));
+            }
+        }
+        let id = node.id;
+        let all = node.spec.labels_with(labels.clone());
+        let body = serde_json::to_value(NodeBody { labels }).map_err(unreadable)?;
+        let given = self.labelled(name).map(|given| given.id.clone());
+        let object = match given {
+            Some(given) => {
+                let before = self.documents.known(LABELS, &given)?;
+                self.update_object(by, &before, (name.to_owned(), body))?
+            }
+            None => {
+                let (owner, scope) = (String::new(), Scope::Cluster);
+                let name = name.to_owned();
+                let new = NewObject {
+                    kind: LABELS,
+                    id: NewId::Any,
+                    scope,
+                    owner,
+                    name,
+                    body,
+                    newest: None,
+                };
+                self.create_object(by, new)?
+            }
+        };
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.labels = all;
+        }
+        self.settle_pools()?;
+        Ok(Subject::Object(object))
+    }
+}

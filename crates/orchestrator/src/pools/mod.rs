@@ -1,0 +1,348 @@
+//! Node pools, and where workloads may go because of them.
+//!
+//! A pool is kept as an object; what it means for the scheduler is settled after each change (`commands`).
+
+mod commands;
+mod placement_defaults;
+mod topologies;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{POOL_LABEL, PoolId};
+use records::PoolBody;
+use sched::{Fill, Placement};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use spec::NodeTypes;
+
+use crate::documents::Object;
+use crate::node_constraints::NODE_TYPE_LABEL;
+use crate::primary::Primary;
+use crate::words::given;
+use crate::{Error, admission};
+
+pub(crate) use topologies::ANNOTATIONS;
+pub use topologies::{TOPOLOGY, levels_of, new_topology};
+
+/// What pools are called in the database and the audit log.
+pub(crate) const KIND: &str = "node-pool";
+/// Id of the pool of nodes that are in no other.
+pub const POOL_DEFAULT_ID: &str = "1";
+/// Most types of nodes in a list.
+const TYPES_MAX: usize = 100;
+/// Longest guaranteed run time: a year.
+const RUNTIME_MS_MAX: u64 = 366 * 86_400_000;
+
+/// A node pool to create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolSpec {
+    /// Name, unique.
+    pub name: String,
+    /// What it is made of and how it is used.
+    pub settings: PoolSettings,
+}
+
+/// What a node pool is made of and how it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolSettings {
+    /// Key and value of the label that its nodes carry; none for `default`.
+    pub label: Option<(String, String)>,
+    /// How nodes fill up with work that has GPUs.
+    #[serde(with = "FillWire")]
+    pub gpu: Fill,
+    /// How nodes fill up with work that has none.
+    #[serde(with = "FillWire")]
+    pub cpu: Fill,
+    /// How long preemptible work that started there is left alone, in milliseconds.
+    pub min_runtime_ms: Option<u64>,
+    /// Id of the network topology by which its nodes are near or far.
+    pub topology: Option<String>,
+}
+
+impl PoolSettings {
+    /// A pool of nodes with this label, used as usual.
+    #[must_use]
+    pub const fn new(label: Option<(String, String)>) -> Self {
+        Self { label, gpu: Fill::BinPack, cpu: Fill::BinPack, min_runtime_ms: None, topology: None }
+    }
+
+    /// These with a change, except for the label.
+    #[must_use]
+    pub fn changed(self, change: &PoolChange) -> Self {
+        Self {
+            label: self.label,
+            gpu: change.gpu.unwrap_or(self.gpu),
+            cpu: change.cpu.unwrap_or(self.cpu),
+            min_runtime_ms: change.min_runtime_ms.unwrap_or(self.min_runtime_ms),
+            topology: change.topology.clone().unwrap_or(self.topology),
+        }
+    }
+
+    /// Which places are taken. Where work with GPUs is spread over nodes, shares are over GPUs.
+    const fn placement(&self) -> Placement {
+        Placement { gpu: self.gpu, cpu: self.cpu, devices: self.gpu }
+    }
+}
+
+/// What to change of a node pool. What is left out stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolChange {
+    /// Key of the label.
+    pub label_key: Option<String>,
+    /// Its value.
+    pub label_value: Option<String>,
+    /// How nodes fill up with work that has GPUs.
+    #[serde(with = "fill_wire")]
+    pub gpu: Option<Fill>,
+    /// How nodes fill up with work that has none.
+    #[serde(with = "fill_wire")]
+    pub cpu: Option<Fill>,
+    /// How long preemptible work that started there is left alone, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub min_runtime_ms: Option<Option<u64>>,
+    /// Id of the network topology.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub topology: Option<Option<String>>,
+}
+
+/// How nodes fill up, in documents.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Fill")]
+enum FillWire {
+    BinPack,
+    Spread,
+}
+
+/// The same, where it may be left out.
+mod fill_wire {
+    use sched::Fill;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Wire(#[serde(with = "super::FillWire")] Fill);
+
+    #[expect(clippy::ref_option, reason = "the signature is serde's")]
+    pub(super) fn serialize<S: Serializer>(fill: &Option<Fill>, to: S) -> Result<S::Ok, S::Error> {
+        fill.map(Wire).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Fill>, D::Error> {
+        Ok(Option::deserialize(from)?.map(|Wire(fill)| fill))
+    }
+}
+
+const fn fill(spread: bool) -> Fill {
+    if spread { Fill::Spread } else { Fill::BinPack }
+}
+
+/// As it is stored.
+fn body(settings: &PoolSettings) -> Result<Value, Error> {
+    let (label_key, label_value) = settings.label.clone().unzip();
+    let body = PoolBody {
+        label_key,
+        label_value,
+        gpu_spread: settings.gpu == Fill::Spread,
+        cpu_spread: settings.cpu == Fill::Spread,
+        min_runtime_ms: settings.min_runtime_ms,
+        names: settings.topology.iter().map(|id| format!("{TOPOLOGY}/{id}")).collect(),
+    };
+    serde_json::to_value(body).map_err(unreadable)
+}
+
+/// From what is stored.
+fn settings(body: &Value) -> Result<PoolSettings, Error> {
+    let body: PoolBody = serde_json::from_value(body.clone()).map_err(unreadable)?;
+    Ok(PoolSettings {
+        label: body.label_key.zip(body.label_value),
+        gpu: fill(body.gpu_spread),
+        cpu: fill(body.cpu_spread),
+        min_runtime_ms: body.min_runtime_ms,
+        topology: body
+            .names
+            .iter()
+            .find_map(|name| name.strip_prefix(TOPOLOGY)?.strip_prefix('/').map(ToOwned::to_owned)),
+    })
+}
+
+/// A node pool.
+#[derive(Debug, Clone)]
+pub(crate) struct Pool {
+    pub(crate) object: Arc<Object>,
+    pub(crate) settings: PoolSettings,
+    /// Its place in the model.
+    pub(crate) model: PoolId,
+}
+
+impl Pool {
+    pub(crate) fn id(&self) -> &str {
+        &self.object.id
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.object.name
+    }
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Error {
+    Error::Internal { message: format!("a node pool cannot be read or written: {error}") }
+}
+
+fn check_settings(settings: &PoolSettings) -> Result<(), Error> {
+    if let Some((key, value)) = &settings.label {
+        check_label(key, value)?;
+    }
+    if settings.min_runtime_ms.is_some_and(|ms| ms > RUNTIME_MS_MAX) {
+        let why = "minGuaranteedRuntime is longer than the 366 days allowed";
+        return Err(Error::invalid("minGuaranteedRuntime", why));
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be a label of a node, and the one that is the server's.
+///
+/// # Errors
+/// Says what is allowed.
+pub fn check_label(key: &str, value: &str) -> Result<(), Error> {
+    let why = units::check_label(key, value).err();
+    let why = why.or_else(|| {
+        (key == POOL_LABEL)
+            .then(|| format!("label {key} says in which pool a node is, and is set by the server"))
+    });
+    why.map_or(Ok(()), |why| Err(Error::invalid("label", why)))
+}
+
+/// Node pools, `default` first, then in order of creation.
+#[derive(Debug, Default)]
+pub(crate) struct Pools {
+    all: Vec<Pool>,
+}
+
+impl Pools {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pool> {
+        self.all.iter()
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The pool with this id.
+    pub(crate) fn get(&self, id: &str) -> Result<&Pool, Error> {
+        self.all.iter().find(|pool| pool.id() == id).ok_or_else(|| Error::NotFound {
+            what: "node pool",
+            name: id.to_owned(),
+            hint: "see GET /api/v1/node-pools".to_owned(),
+        })
+    }
+
+    /// Refuses a pool of another name than those there are, or one twice.
+    pub(crate) fn check_names(&self, field: &'static str, names: &[String]) -> Result<(), Error> {
+        let known = |name: &String| self.all.iter().any(|pool| pool.name() == name);
+        if let Some(name) = names.iter().find(|name| !known(name)) {
+            let all: Vec<_> = self.all.iter().map(Pool::name).collect();
+            let why = format!(
+                "{field}: there is no node pool `{}`; there are {}",
+                units::shown(name),
+                all.join(", ")
+            );
+            return Err(Error::invalid(field, why));
+        }
+        let why = |name| Err(Error::invalid(field, format!("{field}: {name} is there twice")));
+        admission::twice(names).map_or(Ok(()), why)
+    }
+
+    /// The pool of a node with these labels: the oldest whose label it carries.
+    fn pool_for(&self, labels: &BTreeMap<String, String>) -> Option<&Pool> {
+        let takes = |pool: &&Pool| {
+            let label = pool.settings.label.as_ref();
+            label.is_some_and(|(key, value)| labels.get(key) == Some(value))
+        };
+        self.all.iter().find(takes).or_else(|| self.all.first())
+    }
+
+    /// The labels of a node as the model gets them, and the id of its pool.
+    pub(crate) fn labels_in_model(
+        &self,
+        labels: &BTreeMap<String, String>,
+    ) -> (BTreeMap<String, String>, String) {
+        let mut labels = labels.clone();
+        labels.remove(POOL_LABEL);
+        let Some(pool) = self.pool_for(&labels) else { return (labels, String::new()) };
+        if pool.model != PoolId::DEFAULT {
+            labels.insert(POOL_LABEL.to_owned(), pool.name().to_owned());
+        }
+        (labels, pool.id().to_owned())
+    }
+
+    /// How places are taken in pools where that is not the usual way.
+    fn placements(&self, usual: Placement) -> BTreeMap<PoolId, Placement> {
+        let own = self.all.iter().map(|pool| (pool.model, pool.settings.placement()));
+        own.filter(|(_, placement)| *placement != usual).collect()
+    }
+    /// Two pools of the same label would fight for their nodes.
+    fn label_is_free(&self, settings: &PoolSettings, own: Option<&str>) -> Result<(), Error> {
+        let same = |pool: &&Pool| {
+            settings.label.is_some()
+                && pool.settings.label == settings.label
+                && own != Some(pool.id())
+        };
+        match (self.all.iter().find(same), &settings.label) {
+            (Some(pool), Some((key, value))) => Err(Error::conflict(format!(
+                "node pool `{}` takes the nodes with label {key}={value} already; choose another",
+                pool.name()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses places of a project or department that are not there.
+    pub(crate) fn check_places<'a>(
+        &self,
+        mut shares: impl Iterator<Item = &'a String>,
+        pools: &[String],
+        types: &NodeTypes,
+    ) -> Result<(), Error> {
+        if let Some(id) = shares.find(|id| self.get(id).is_err()) {
+            let why = format!(
+                "resources: there is no node pool with id `{}`; see GET /api/v1/node-pools",
+                units::shown(id)
+            );
+            return Err(Error::invalid("resources", why));
+        }
+        self.check_names("defaultNodePools", pools)?;
+        for (field, list) in
+            [("nodeTypes.training", &types.training), ("nodeTypes.workspace", &types.workspace)]
+        {
+            if list.len() > TYPES_MAX {
+                let why = format!("{field}: at most {TYPES_MAX} types are allowed");
+                return Err(Error::invalid(field, why));
+            }
+            list.iter().try_for_each(|of| check_label(NODE_TYPE_LABEL, of))?;
+        }
+        Ok(())
+    }
+
+    /// Takes over one that is stored, and has the model divide queues by pool from the second on.
+    fn add(&mut self, object: Arc<Object>, cluster: &mut Primary) -> Result<(), Error> {
+        let settings = settings(&object.body)?;
+        let model = cluster.add_pool(&object.name);
+        if model != PoolId::DEFAULT {
+            cluster.divide_by_pool();
+        }
+        self.all.push(Pool { object, settings, model });
+        Ok(())
+    }
+
+    fn change(&mut self, object: &Arc<Object>, settings: PoolSettings) {
+        if let Some(pool) = self.all.iter_mut().find(|pool| pool.id() == object.id) {
+            (pool.object, pool.settings) = (object.clone(), settings);
+        }
+    }
+
+    fn remove(&mut self, id: &str) {
+        self.all.retain(|pool| pool.id() != id);
+    }
+}

@@ -1,0 +1,477 @@
+//! What readers may see, from the state; unchanged views are shared with the ones before.
+
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{NodeId, QueueId};
+use records::Desired;
+use units::{Instant, Resources};
+use uuid::Uuid;
+
+use crate::documents::Objects;
+use crate::effect::Outbox;
+use crate::org::{Department, Project, Unit};
+use crate::pools::Pool;
+use crate::reasons::NOT_STARTED;
+use crate::shared_map::SharedMap;
+use crate::state::{Node, State};
+use crate::view::{
+    NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share, Standing,
+    View, WorkloadView,
+};
+use crate::workloads::{Ended, LOST, NOT_NOW, Pod, Workload, pod_name};
+
+/// Code of the reason of those that failed and wait before the next try.
+const BACKING_OFF: &str = "P302";
+
+/// Most projects with which a test checks after each batch what is kept up to date.
+const CHECKED_MAX: usize = 100;
+
+/// Departments and projects, by id.
+type OrgViews = (SharedMap<u64, Arc<OrgUnit>>, SharedMap<u64, Arc<ProjectView>>);
+
+impl State {
+    pub(crate) fn view(&self, before: &View, outbox: &Outbox) -> View {
+        let nothing = View::default();
+        let before = if outbox.everything { &nothing } else { before };
+        let mut workloads = before.workloads.clone();
+        let mut revisions = before.revisions.clone();
+        let mut by_name = before.by_name.clone();
+        // What is seen of a revision is seen of its inference too.
+        let changed = outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys());
+        let changed: BTreeSet<Uuid> =
+            changed.flat_map(|id| [*id, self.workloads.head_of(*id)]).collect();
+        for id in &changed {
+            match self.workloads.get(id) {
+                Some(workload) => {
+                    let shelf = match workload.spec.revision {
+                        None => &mut workloads,
+                        Some(_) => &mut revisions,
+                    };
+                    let fresh = Arc::new(self.workload_view(workload));
+                    let before = shelf.insert(*id, fresh.clone());
+                    call(&mut by_name, before.as_deref(), Some(&fresh));
+                }
+                None => {
+                    let before = workloads.remove(id);
+                    revisions.remove(id);
+                    call(&mut by_name, before.as_deref(), None);
+                }
+            }
+        }
+        let (departments, projects) = self.org_views(before, outbox);
+        View {
+            event_seq: self.last_event_seq,
+            departments,
+            projects,
+            workloads,
+            revisions,
+            by_name,
+            objects: Objects::clone(&self.documents),
+            nodes: self.node_views(before, outbox.machines),
+            pools: self.pool_views(before, outbox),
+            capacity: self.cluster.capacity(),
+        }
+    }
+
+    /// Departments and projects. As long as nothing else is said of them, only those are built whose
+    /// accounts or shares may have changed: there may be many, in many pools.
+    fn org_views(&self, before: &View, outbox: &Outbox) -> OrgViews {
+        let (rebuild_all, queues) = (outbox.says_other_of_org(), &outbox.queues);
+        let (mut departments, mut projects) = match rebuild_all {
+            true => OrgViews::default(),
+            false => (before.departments.clone(), before.projects.clone()),
+        };
+        if !rebuild_all && outbox.projects.is_empty() && queues.is_empty() {
+            return (departments, projects);
+        }
+        let is_changed = |id: u64, queue| outbox.projects.contains(&id) || queues.contains(&queue);
+        let mut above: BTreeSet<u64> = BTreeSet::new();
+        for project in self.org.projects() {
+            let id = project.unit.id;
+            if rebuild_all || is_changed(id, project.queue) {
+                above.insert(project.department_id);
+                let fresh = shared(before.projects.get(&id), self.project_view(project));
+                projects.insert(id, fresh);
+            }
+        }
+        let of_department = LazyCell::new(|| self.org.by_department());
+        for own in self.org.departments() {
+            let id = own.unit.id;
+            if rebuild_all || above.contains(&id) || queues.contains(&own.queue) {
+                let mine = of_department.get(&id).map_or(&[][..], Vec::as_slice);
+                let fresh = shared(before.departments.get(&id), self.department_view(own, mine));
+                departments.insert(id, fresh);
+            }
+        }
+        debug_assert!(self.stand_as(&departments, &projects), "a project or department was missed");
+        (departments, projects)
+    }
+
+    /// Whether departments and projects are shown as they stand, for tests.
+    fn stand_as(
+        &self,
+        departments: &SharedMap<u64, Arc<OrgUnit>>,
+        projects: &SharedMap<u64, Arc<ProjectView>>,
+    ) -> bool {
+        let department = |own: &Department| {
+            let shown = departments.get(&own.unit.id);
+            shown.is_some_and(|shown| self.stands_as(shown, own.queue))
+        };
+        let project = |own: &Project| {
+            let shown = projects.get(&own.unit.id);
+            shown.is_some_and(|shown| self.stands_as(&shown.unit, own.queue))
+        };
+        self.org.project_ids().nth(CHECKED_MAX).is_some()
+            || (self.org.departments().all(department) && self.org.projects().all(project))
+    }
+
+    /// Whether what a queue holds and may hold is what is shown.
+    fn stands_as(&self, shown: &OrgUnit, queue: QueueId) -> bool {
+        let in_pool = |(pool, shown): (&Pool, &PoolShare)| {
+            self.standing_of(self.cluster.queue_in(queue, pool.model)) == shown.standing
+        };
+        self.pools.len() == shown.pools.len()
+            && self.standing(queue) == shown.standing
+            && self.pools.iter().zip(&shown.pools).all(in_pool)
+    }
+
+    /// Given its projects: looking for them for each department would take squares.
+    fn department_view(&self, department: &Department, projects: &[&Project]) -> OrgUnit {
+        let usual = |pool: &str| department.usual_in(pool, projects);
+        self.unit_view(&department.unit, department.queue, usual)
+    }
+
+    fn project_view(&self, project: &Project) -> ProjectView {
+        ProjectView {
+            unit: self.unit_view(&project.unit, project.queue, |_| Share::USUAL),
+            department_id: project.department_id,
+            department_name: self.org.department_name(project.department_id),
+            effective_rules: self.org.effective_rules(project),
+            effective_pools: self.org.effective_pools(project).to_vec(),
+            effective_types: self.org.effective_types(project),
+        }
+    }
+
+    fn unit_view(&self, unit: &Unit, queue: QueueId, usual: impl Fn(&str) -> Share) -> OrgUnit {
+        let in_pool = |pool: &Pool| {
+            let usual = usual(pool.id());
+            PoolShare {
+                id: pool.id().to_owned(),
+                name: pool.name().to_owned(),
+                share: unit.given(pool.id()).made_to(usual),
+                usual,
+                standing: self.standing_of(self.cluster.queue_in(queue, pool.model)),
+            }
+        };
+        OrgUnit {
+            id: unit.id,
+            name: unit.name.clone(),
+            description: unit.description.clone(),
+            created_by: unit.created_by.clone(),
+            created_at: unit.created_at,
+            updated_by: unit.updated_by.clone(),
+            updated_at: unit.updated_at,
+            rules: unit.rules,
+            default_pools: unit.default_pools.clone(),
+            node_types: unit.node_types.clone(),
+            standing: self.standing(queue),
+            pools: self.pools.iter().map(in_pool).collect(),
+        }
+    }
+
+    /// How it stands in all pools together.
+    fn standing(&self, queue: QueueId) -> Standing {
+        if !self.cluster.is_divided() {
+            return self.standing_of(queue);
+        }
+        let each = self.cluster.queues_of(queue).map(|queue| self.standing_of(queue));
+        // What may be got in several pools is asked for in each of them, and counts once.
+        let requested = self.cluster.queues()[queue].wanted;
+        each.fold(Standing { requested, ..Standing::default() }, |sum, one| Standing {
+            allocated: sum.allocated + one.allocated,
+            allocated_non_preemptible: sum.allocated_non_preemptible
+                + one.allocated_non_preemptible,
+            requested: sum.requested,
+            fair_share: sum.fair_share + one.fair_share,
+            // A part of one pool and a part of another have no sum.
+            usage: None,
+        })
+    }
+
+    fn standing_of(&self, id: QueueId) -> Standing {
+        let Some(queue) = self.cluster.queues().get(id) else { return Standing::default() };
+        Standing {
+            allocated: queue.allocated,
+            allocated_non_preemptible: queue.allocated_non_preemptible,
+            requested: queue.requested,
+            fair_share: self.org.fair_share(id),
+            usage: self.ledger.counts_usage().then_some(queue.usage),
+        }
+    }
+
+    /// Nodes. Those of which nothing has changed are as they are shown.
+    fn node_views(&self, before: &View, rebuild_all: bool) -> Vec<Arc<NodeView>> {
+        let view = |(at, (&id, node)): (usize, (&NodeId, &Node))| {
+            let shown = before.nodes.get(at);
+            match shown.filter(|_| !rebuild_all && node.shown == Some(self.cluster.revision(id))) {
+                Some(shown) => {
+                    debug_assert_eq!(Some(&**shown), self.node_view(node).as_ref());
+                    Some(shown.clone())
+                }
+                None => Some(shared(shown, self.node_view(node)?)),
+            }
+        };
+        self.nodes.iter().enumerate().filter_map(view).collect()
+    }
+
+    fn pool_views(&self, before: &View, outbox: &Outbox) -> Vec<Arc<PoolView>> {
+        let rebuild_all = outbox.machines || outbox.says_other_of_org();
+        let members = LazyCell::new(|| {
+            let mut members: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+            for node in self.nodes.values() {
+                members.entry(&node.pool).or_default().push(node.spec.name.clone());
+            }
+            members
+        });
+        let view = |(at, pool): (usize, &Pool)| {
+            let (shown, capacity) = (before.pools.get(at), self.cluster.capacity_of(pool.model));
+            match shown.filter(|shown| !rebuild_all && shown.capacity == capacity) {
+                Some(shown) => shown.clone(),
+                None => {
+                    let nodes = members.get(pool.id()).cloned().unwrap_or_default();
+                    shared(shown, pool_view(pool, nodes, capacity))
+                }
+            }
+        };
+        self.pools.iter().enumerate().map(view).collect()
+    }
+
+    fn node_view(&self, node: &Node) -> Option<NodeView> {
+        let found = self.cluster.nodes().get(node.id)?;
+        Some(NodeView {
+            name: node.spec.name.clone(),
+            gpu_type: node.spec.gpu_type.clone(),
+            simulated: node.spec.simulated,
+            gpu_memory_bytes: found.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
+            gpu_used_millis: found.gpus.iter().map(|gpu| gpu.used_millis).collect(),
+            troubles: node.troubles.clone(),
+            capacity: found.capacity,
+            used: found.used,
+            pool: self.cluster.pool_name(found.pool).to_owned(),
+            labels: node.labels.clone(),
+            created_at: self.cluster_created_at,
+        })
+    }
+
+    pub(crate) fn workload_view(&self, workload: &Workload) -> WorkloadView {
+        let own = self.view_of_one(workload);
+        let newest = workload.revisions.last();
+        let revisions =
+            self.workloads.revisions_of(workload).map(|revision| self.view_of_one(revision));
+        revisions.fold(own, |mut all, one| {
+            let seen = |pod: &PodView| pod.wanted || pod.node_name.is_some();
+            let is_live = !matches!(one.phase, Phase::Stopped | Phase::Failed | Phase::Deleting);
+            // What it failed of is seen by the pods that did.
+            let is_shown = is_live || (all.phase == Phase::Failed && newest == Some(&one.id));
+            all.pods.extend(one.pods.into_iter().filter(|pod| seen(pod) && is_shown));
+            all.failure = one.failure;
+            all.allocated += one.allocated;
+            if is_live {
+                all.model = one.model;
+                all.requested += one.requested;
+                all.pending.extend(one.pending);
+            }
+            all.over_quota |= one.over_quota;
+            all.pool = all.pool.or(one.pool);
+            all.restarts += one.restarts;
+            all.last_eviction =
+                all.last_eviction.into_iter().chain(one.last_eviction).max_by_key(|e| e.at);
+            all
+        })
+    }
+
+    /// A workload without what its revisions have.
+    fn view_of_one(&self, workload: &Workload) -> WorkloadView {
+        let project = self.org.project(workload.project_id);
+        let department_id = project.map_or(0, |project| project.department_id);
+        let pods = workload.pods.iter().zip(workload.turns());
+        let pods: Vec<_> = pods.map(|(pod, turn)| self.pod_view(workload, pod, turn)).collect();
+        let mut reasons = workload.pending.clone();
+        // Of many pods with the same trouble the first is shown.
+        for condition in pods.iter().filter_map(|pod| pod.condition.as_ref()) {
+            if reasons.iter().all(|reason| reason.code != condition.code) {
+                reasons.push(condition.clone());
+            }
+        }
+        let department = (department_id, self.org.department_name(department_id));
+        WorkloadView {
+            allocated: self.allocated(workload),
+            pods,
+            pending: reasons,
+            pool: self.pool_in_use(workload),
+            ..without_places(workload, self.org.project_name(workload.project_id), department)
+        }
+    }
+
+    /// Name of the pool a workload is in.
+    fn pool_in_use(&self, workload: &Workload) -> Option<String> {
+        let mut places = workload.pods.iter().filter_map(|pod| self.occupancy(pod).current);
+        let node = self.cluster.nodes().get(places.next()?.node)?;
+        Some(self.cluster.pool_name(node.pool).to_owned())
+    }
+
+    /// When a pod is started again that gave up its place after a failure.
+    fn backs_off_until(workload: &Workload, pod: &Pod) -> Option<Instant> {
+        let waits = workload.pending.iter().any(|reason| reason.code == BACKING_OFF);
+        let by_itself = |exit: &str| exit != LOST && !exit.starts_with(NOT_NOW);
+        let failed = pod.last_exit.as_deref().is_some_and(by_itself);
+        workload.not_before.filter(|_| waits && failed && workload.restarts > 0)
+    }
+
+    fn pod_view(&self, workload: &Workload, pod: &Pod, turn: bool) -> PodView {
+        let occupancy = self.occupancy(pod);
+        let state = match (&occupancy.current, &occupancy.next) {
+            (Some(_), _) if occupancy.releasing => PodState::Terminating,
+            (Some(_), _) if pod.started_at.is_some() => PodState::Running,
+            (Some(_), _) => PodState::Starting,
+            (None, Some(_)) => PodState::Reserved,
+            (None, None) => match pod.ended {
+                Some(Ended::Succeeded) => PodState::Succeeded,
+                Some(Ended::Failed) => PodState::Failed,
+                // A replica that is not wanted has no turn either; that is told by `wanted`.
+                None if !turn && !pod.scaled_down => PodState::Later,
+                // Stopped because its workload had ended.
+                None if workload.phase == Phase::Completed => PodState::Succeeded,
+                None if workload.phase == Phase::Failed => PodState::Failed,
+                None if workload.phase == Phase::Stopped => PodState::Suspended,
+                None => PodState::Pending,
+            },
+        };
+        let restart_at = match state {
+            PodState::Pending => Self::backs_off_until(workload, pod),
+            _ => pod.restart_at,
+        };
+        let place = occupancy.current.as_ref().or(occupancy.next.as_ref());
+        let gpus = place.map(|p| p.devices.iter().map(|share| (share.gpu, share.millis)).collect());
+        PodView {
+            revision: workload.spec.revision.map(|_| workload.id),
+            port: pod.port,
+            wanted: !pod.scaled_down && workload.desired == Desired::Run,
+            node_name: place.map(|place| self.node_name(place.node)),
+            gpus: gpus.unwrap_or_default(),
+            restart_at,
+            condition: pod.condition.clone().filter(|why| {
+                // What kept the machine from starting it is why it waits.
+                let waits = why.code == NOT_STARTED.code && !workload.pending.is_empty();
+                state.is_starting_or_running() || waits
+            }),
+            ..pod_without_place(workload, pod, state)
+        }
+    }
+}
+
+/// A workload of a project and department, as its record says.
+pub(crate) fn without_places(
+    workload: &Workload,
+    project_name: String,
+    (department_id, department_name): (u64, String),
+) -> WorkloadView {
+    WorkloadView {
+        id: workload.id,
+        seq: workload.seq,
+        model: workload.model,
+        project_id: workload.project_id,
+        project_name,
+        department_id,
+        department_name,
+        spec: workload.spec.clone(),
+        created_at: workload.created_at,
+        phase: workload.phase,
+        phase_since: workload.phase_since,
+        completed_at: workload.completed_at,
+        deleted_at: None,
+        allocated: Resources::ZERO,
+        requested: workload.requested,
+        over_quota: workload.over_quota,
+        pods: Vec::new(),
+        revisions: workload.revisions.clone(),
+        pending: workload.pending.clone(),
+        last_eviction: workload.last_eviction.clone(),
+        restarts: workload.restarts,
+        failure: workload.failure().map(str::to_owned),
+        pool: None,
+        waited_ms: workload.waited_ms,
+        ran_ms: workload.ran_ms,
+    }
+}
+
+/// A pod in this state, as its record says.
+pub(crate) fn pod_without_place(workload: &Workload, pod: &Pod, state: PodState) -> PodView {
+    PodView {
+        id: pod.id,
+        created_at: workload.pod_since(pod),
+        index: pod.index,
+        generation: pod.generation,
+        name: pod_name(&workload.spec, pod),
+        revision: None,
+        port: None,
+        wanted: false,
+        state,
+        node_name: None,
+        gpus: Vec::new(),
+        placed_at: pod.placed_at,
+        held_since: pod.held_since,
+        started_at: pod.started_at,
+        last_exit: pod.last_exit.clone(),
+        restart_at: None,
+        condition: None,
+    }
+}
+
+fn pool_view(pool: &Pool, nodes: Vec<String>, capacity: Resources) -> PoolView {
+    let object = &pool.object;
+    PoolView {
+        id: object.id.clone(),
+        name: object.name.clone(),
+        settings: pool.settings.clone(),
+        nodes,
+        capacity,
+        created_at: object.created_at,
+        created_by: object.created_by.clone(),
+        updated_at: object.updated_at,
+        updated_by: object.updated_by.clone(),
+    }
+}
+
+/// Keeps the names by which requests come to workloads as they are shown.
+fn call(
+    by_name: &mut SharedMap<(String, String), Uuid>,
+    before: Option<&WorkloadView>,
+    now: Option<&WorkloadView>,
+) {
+    let name = |view: &WorkloadView| {
+        let named = (view.project_name.clone(), view.spec.name.clone());
+        let comes = view.spec.has_revisions() || !view.spec.urls.is_empty();
+        comes.then_some((named, view.id))
+    };
+    let (before, now) = (before.and_then(name), now.and_then(name));
+    if before != now {
+        // Another may have come to its name meanwhile.
+        if let Some((name, id)) = before
+            && by_name.get(&name) == Some(&id)
+        {
+            by_name.remove(&name);
+        }
+        by_name.extend(now);
+    }
+}
+
+/// The view there was, if nothing has changed.
+fn shared<T: PartialEq>(before: Option<&Arc<T>>, fresh: T) -> Arc<T> {
+    match before {
+        Some(before) if **before == fresh => before.clone(),
+        _ => Arc::new(fresh),
+    }
+}

@@ -1,0 +1,163 @@
+//! What people ask of workloads, beside changes of them: to submit, suspend, resume and delete them.
+
+use records::Desired;
+use spec::WorkloadSpec;
+use units::{Instant, Resources};
+use uuid::Uuid;
+
+use crate::command::{Subject, Wanted};
+use crate::emit::EventBuilder;
+use crate::org::Project;
+use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
+use crate::state::State;
+use crate::view::ReasonView;
+use crate::workloads::Workload;
+use crate::{Error, admission};
+
+impl State {
+    /// A submission as it would be taken in, with the places that its project has for it.
+    pub fn settled(&self, project_id: u64, wanted: Wanted) -> Result<WorkloadSpec, Error> {
+        let project = self.org.project(project_id)?;
+        let spec = self.check(project, wanted)?;
+        let being_deleted =
+            |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
+        if let Some(names) = self.workloads.names_in(project_id) {
+            admission::name_is_free(names, &spec.name, &project.unit.name, being_deleted)?;
+        }
+        self.ports_are_free(project_id, &spec)?;
+        Ok(spec)
+    }
+
+    /// Whether the pods of a specification can be run here; it gets the places of its project.
+    pub(crate) fn check(&self, project: &Project, wanted: Wanted) -> Result<WorkloadSpec, Error> {
+        let Wanted { mut spec, runs } = wanted;
+        spec::check_workload(&spec)?;
+        runs?;
+        self.secrets_exist(project.unit.id, &spec)?;
+        self.settle_places(project, &mut spec)?;
+        let lineage = self.cluster.lineage(project.queue);
+        let asked = lineage.map(|queue| self.cluster.queues()[queue].wanted);
+        admission::countable(asked.fold(Resources::ZERO, Resources::max))?;
+        Ok(spec)
+    }
+
+    pub(crate) fn submit(&mut self, project_id: u64, wanted: Wanted) -> Result<Subject, Error> {
+        let spec = self.settled(project_id, wanted)?;
+        self.note_volumes(project_id, &spec)?;
+        let message = format!("accepted from {}", spec.submitted_by);
+        let workload = self.new_workload(project_id, spec);
+        let (id, spec) = (workload.id, workload.spec.clone());
+        self.take_in(workload)?;
+        self.emit(id, EventBuilder::new("Submitted", message));
+        self.outbox.tally.submitted.push(spec.kind);
+        if let Some(serving) = &spec.serving {
+            self.begin_revision(id, (*spec).clone(), serving.begin_with(0))?;
+        }
+        Ok(Subject::Workload(id))
+    }
+
+    /// The credentials of a workload are still there; nobody deletes them from now on. So are its config
+    /// maps.
+    fn secrets_exist(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
+        match spec.secrets().find(|secret| self.documents.keeper(project_id, secret).is_none()) {
+            Some(secret) => Err(Error::NotFound {
+                what: if secret.config_map().is_some() { "config map" } else { "credential" },
+                name: secret.named.clone(),
+                hint: "it was deleted".to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// A workload that people know; its revisions are not theirs to stop.
+    pub(crate) fn known(&self, id: Uuid) -> Result<&Workload, Error> {
+        let found = self.workloads.get(&id).filter(|w| w.spec.revision.is_none());
+        found.ok_or_else(|| Error::no_workload(id))
+    }
+
+    pub(crate) fn delete(&mut self, by: &str, id: Uuid) -> Result<Subject, Error> {
+        if self.known(id)?.desired != Desired::Delete {
+            self.set_desired(id, Desired::Delete);
+            self.emit(id, EventBuilder::new("Deleting", format!("{by} asked for its deletion")));
+            let mut all = self.workloads.get(&id).map(|w| w.revisions.clone()).unwrap_or_default();
+            all.push(id);
+            for id in all {
+                self.set_desired(id, Desired::Delete);
+                self.release_all(id);
+                self.finish_deletion(id);
+            }
+        }
+        Ok(Subject::Workload(id))
+    }
+
+    pub(crate) fn suspend(&mut self, by: &str, id: Uuid) -> Result<Subject, Error> {
+        let workload = self.known(id)?;
+        refuse_ended(workload, "suspended")?;
+        if workload.spec.has_revisions() {
+            return Err(Error::conflict(format!(
+                "inference `{}` cannot be suspended; with minReplicas 0 it has no replicas while no \
+                 request comes, or delete it",
+                workload.spec.name
+            )));
+        }
+        if workload.desired == Desired::Run {
+            self.forget_limit(id);
+            self.set_desired(id, Desired::Suspend);
+            self.emit(id, EventBuilder::new("Suspended", format!("{by} asked to suspend it")));
+            self.release_all(id);
+        }
+        Ok(Subject::Workload(id))
+    }
+
+    pub(crate) fn resume(&mut self, by: &str, id: Uuid) -> Result<Subject, Error> {
+        let workload = self.known(id)?;
+        refuse_ended(workload, "resumed")?;
+        if workload.desired == Desired::Suspend {
+            if let Some(workload) = self.workloads.get_mut(&id) {
+                // Whoever resumes has looked at it: it starts without a penalty.
+                workload.restarts = 0;
+                workload.not_before = None;
+            }
+            self.forget_limit(id);
+            self.set_desired(id, Desired::Run);
+            self.emit(id, EventBuilder::new("Resumed", format!("{by} asked to resume it")));
+        }
+        Ok(Subject::Workload(id))
+    }
+
+    /// That a limit stopped it is true until somebody says what else it is to do.
+    fn forget_limit(&mut self, id: Uuid) {
+        if let Some(workload) = self.workloads.get_mut(&id) {
+            let by_limit =
+                |why: &ReasonView| [TIME_LIMIT.code, IDLE_LIMIT.code].contains(&&*why.code);
+            workload.last_eviction = workload.last_eviction.take().filter(|why| !by_limit(why));
+        }
+    }
+
+    pub(crate) fn set_desired(&mut self, id: Uuid, desired: Desired) {
+        if let Some(workload) = self.workloads.get_mut(&id) {
+            workload.desired = desired;
+            if let Some(model) = workload.model {
+                let not_before = workload.not_before.unwrap_or(Instant(0));
+                self.cluster.set_not_before(model, not_before);
+                self.decisions.take_back(id);
+            }
+        }
+        self.update_wants(id);
+        self.touch(id);
+    }
+}
+
+fn refuse_ended(workload: &Workload, what: &str) -> Result<(), Error> {
+    let name = &workload.spec.name;
+    if workload.completed_at.is_some() {
+        return Err(Error::conflict(format!(
+            "workload `{name}` has ended and cannot be {what}; delete it and submit it again"
+        )));
+    }
+    if workload.desired == Desired::Delete {
+        let text = format!("workload `{name}` is being deleted and cannot be {what}");
+        return Err(Error::conflict(text));
+    }
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! Pods that work together. Owns: that they begin together, each on a port of its own; that they
+//! are restarted together where one alone would not find the others; and whose end is the end of all.
+//! Does not know what a framework needs of this (`spec::Gang`).
+
+use std::collections::BTreeSet;
+
+use model::Occupancy;
+use spec::{CleanPods, Framework, Gang, MASTER, Member, Restart};
+use uuid::Uuid;
+
+use crate::effect::Action;
+use crate::emit::EventBuilder;
+use crate::state::State;
+use crate::workloads::{Ended, Pod, PortsWanted, Workload};
+
+impl Workload {
+    /// The numbers of its pods, set by set, that are to run unless somebody wants otherwise: those
+    /// that have not ended, as far as it is their turn.
+    pub(crate) fn turns(&self) -> Vec<bool> {
+        let mut pods = self.pods.iter();
+        let mut turns = Vec::with_capacity(self.pods.len());
+        for set in self.spec.sets() {
+            let mut left = set.wanted();
+            for pod in pods.by_ref().take(set.pods as usize) {
+                let turn = pod.ended.is_none() && !pod.scaled_down && left > 0;
+                left -= u32::from(turn);
+                turns.push(turn);
+            }
+        }
+        turns
+    }
+
+    /// Whether so many of every set are as described that they make sense.
+    pub(crate) fn is_enough(&self, is: impl Fn(&Pod) -> bool) -> bool {
+        let mut pods = self.pods.iter();
+        self.spec.sets().all(|set| {
+            let good = pods.by_ref().take(set.pods as usize).filter(|pod| is(pod)).count();
+            good >= set.pods_min as usize
+        })
+    }
+
+    /// Whether all has ended well now that this pod has: with the master, where there is one, and
+    /// TensorFlow's first worker stands in for it; else with the last of them.
+    pub(crate) fn is_complete_with(&self, number: usize) -> bool {
+        let led = self.spec.together.is_some_and(|together| {
+            self.spec.pods.role == MASTER || together.framework == Framework::Tf
+        });
+        (led && number == 0) || self.pods.iter().all(|pod| pod.ended == Some(Ended::Succeeded))
+    }
+
+    /// Whether its pods are started anew together when this one has to be: those that work
+    /// together are, unless it keeps its place or they can do with fewer.
+    fn is_lost_without(&self, number: usize) -> bool {
+        let (set, _) = self.spec.set_of(number);
+        let spare = set.pods_min < set.pods;
+        self.spec.together.is_some() && set.pod.restart == Restart::Never && !spare
+    }
+
+    /// Whether a pod that has its place may begin, as far as the others matter.
+    fn may_begin(&self, number: usize) -> bool {
+        let others = self.pods.iter().skip(1);
+        let first_waits = self.spec.together.is_some_and(|together| together.first_waits);
+        let too_soon = || others.clone().any(|pod| pod.started_at.is_none() && pod.ended.is_none());
+        self.pods[number].waits_for_others && !(number == 0 && first_waits && too_soon())
+    }
+
+    /// Whether its pods are told ports of their own.
+    fn needs_ports(&self) -> bool {
+        self.spec.together.is_some() || self.spec.serving.is_some()
+    }
+
+    /// What happens to those that still run when it has ended.
+    pub(crate) fn clean(&self) -> CleanPods {
+        self.spec.together.map(|together| together.clean).unwrap_or_default()
+    }
+}
+
+impl State {
+    /// A pod has got its place: it begins, or waits there for those it works together with.
+    pub(crate) fn placed(&mut self, id: Uuid, number: usize) {
+        let now = self.now;
+        if self.workloads.get(&id).is_none_or(|workload| !workload.needs_ports()) {
+            self.start(id, number);
+            return;
+        }
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
+        pod.waits_for_others = true;
+        pod.started_at = None;
+        pod.placed_at = Some(now);
+        self.workloads.set_restart((id, number), None);
+        self.runs.assembling.insert(id);
+        self.touch(id);
+    }
+
+    /// A pod that kept its place is to begin there again.
+    pub(crate) fn again_in_place(&mut self, id: Uuid, number: usize) {
+        if self.workloads.get(&id).is_some_and(|workload| workload.spec.serving.is_some()) {
+            // At another port: somebody else may have taken its own.
+            self.placed(id, number);
+        } else {
+            self.start(id, number);
+        }
+    }
+
+    /// Begins what waited for others that have their places now.
+    pub(crate) fn assemble(&mut self) {
+        for id in std::mem::take(&mut self.runs.assembling) {
+            let Some(workload) = self.workloads.get(&id) else { continue };
+            if workload.spec.serving.is_some() {
+                self.begin_replicas(id);
+                continue;
+            }
+            let is_there = |pod: &Pod| {
+                let place = self.occupancy(pod);
+                pod.ended.is_some() || (place.current.is_some() && !place.releasing)
+            };
+            if !workload.is_enough(is_there) {
+                continue;
+            }
+            let runs = |pod: &Pod| !pod.is_idle() && self.occupancy(pod).current.is_some();
+            if !workload.pods.iter().any(runs) {
+                let all: Vec<_> = (0..self.workloads[&id].pods.len()).collect();
+                if !self.give_ports(id, &all) {
+                    continue;
+                }
+            }
+            for number in 0..self.workloads[&id].pods.len() {
+                if self.workloads[&id].may_begin(number) {
+                    self.start(id, number);
+                }
+            }
+        }
+    }
+
+    /// Begins the replicas that have their places. Each is on its own.
+    fn begin_replicas(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let waiting = workload.pods.iter().enumerate().filter(|(_, pod)| pod.waits_for_others);
+        let waiting: Vec<_> = waiting.map(|(number, _)| number).collect();
+        if waiting.is_empty() {
+            return;
+        }
+        if self.give_ports(id, &waiting) {
+            for number in waiting {
+                self.start(id, number);
+            }
+        }
+    }
+
+    /// Gives some pods ports that no pod in a place has and no program listens on. Each time others, so
+    /// that the next runs do not meet what may be left of the last. Which are free the engine is asked
+    /// first; where there are too few, no pod gets one and it is asked again a little later.
+    fn give_ports(&mut self, id: Uuid, numbers: &[usize]) -> bool {
+        let taken = self.ports_in_use(id, numbers);
+        let Some(workload) = self.workloads.get_mut(&id) else { return false };
+        let before = workload.pods.iter().filter_map(|pod| pod.port).max();
+        match self.runs.ports.take(id, numbers.len(), taken, before) {
+            Ok(ports) => {
+                for (&number, port) in numbers.iter().zip(ports) {
+                    if let Some(pod) = workload.pods.get_mut(number) {
+                        pod.port = Some(port);
+                    }
+                }
+                self.touch(id);
+                true
+            }
+            Err(wanted) => {
+                self.outbox.actions.extend(wanted.map(Action::FindPorts));
+                false
+            }
+        }
+    }
+
+    /// The engine has looked for ports: these are free, and as many as were wanted unless there
+    /// are too few.
+    pub(crate) fn ports_found(&mut self, wanted: &PortsWanted, found: Vec<u16>) {
+        let id = wanted.workload;
+        // It may have given up its places meanwhile, or be gone.
+        let waits = |workload: &Workload| workload.pods.iter().any(|pod| pod.waits_for_others);
+        if !self.workloads.get(&id).is_some_and(waits) {
+            self.runs.ports.forget(id);
+        }
+        if !self.runs.ports.is_searching(id) {
+            return;
+        }
+        self.runs.assembling.insert(id);
+        if self.runs.ports.found(wanted, found, self.now) {
+            let message = "too few ports are free on this machine for its pods, which wait";
+            self.emit(id, EventBuilder::new("TooFewPorts", message.to_owned()).warning());
+        }
+    }
+
+    /// Searches for ports again where there were too few and the time has come.
+    pub(crate) fn search_ports_due(&mut self) {
+        self.runs.assembling.extend(self.runs.ports.take_due(self.now));
+    }
+
+    /// The ports of all pods in a place but those of a workload that get others.
+    fn ports_in_use(&self, id: Uuid, numbers: &[usize]) -> BTreeSet<u16> {
+        let there = self.cluster.nodes().iter().flat_map(|(_, node)| &node.pods);
+        let there = there.filter(|pod| self.cluster.pods()[**pod].occupancy.current.is_some());
+        let homes = there.filter_map(|&pod| self.home_of(pod));
+        let keep = homes.filter(|(home, number)| *home != id || !numbers.contains(number));
+        let pods = keep.filter_map(|(home, number)| self.workloads.get(&home)?.pods.get(number));
+        pods.filter_map(|pod| pod.port).collect()
+    }
+
+    /// The pods that a pod works together with.
+    pub(crate) fn gang_of(&self, workload: &Workload, number: usize) -> Option<Gang> {
+        let together = workload.spec.together?;
+        let member = |(at, pod): (usize, &Pod)| {
+            let (set, index) = workload.spec.set_of(at);
+            let place = self.occupancy(pod);
+            Member {
+                role: set.role.clone(),
+                index: u32::try_from(index).unwrap_or(u32::MAX),
+                node: place.current.map(|at| self.node_name(at.node)).unwrap_or_default(),
+                port: pod.port.unwrap_or_default(),
+            }
+        };
+        Some(Gang {
+            framework: together.framework,
+            members: workload.pods.iter().enumerate().map(member).collect(),
+            rank: number,
+            members_min: workload.spec.sets().map(|set| set.pods_min).sum(),
+            slots_per_worker: together.slots_per_worker,
+        })
+    }
+
+    /// A pod gives up its place and is to be started again: so are all that would be lost without.
+    pub(crate) fn restart_with(&mut self, id: Uuid, number: usize) {
+        if self.workloads.get(&id).is_some_and(|workload| workload.is_lost_without(number)) {
+            self.release_all(id);
+            self.rewind(id);
+        }
+    }
+
+    /// A pod is moved: all that would be lost without begin anew with it, where they are.
+    pub(crate) fn move_with(&mut self, id: Uuid, number: usize) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        if !workload.is_lost_without(number) {
+            return;
+        }
+        let stays = |pod: &Pod| {
+            let place = self.occupancy(pod);
+            Some((pod.model?, place.current.filter(|_| !place.releasing)?))
+        };
+        let others: Vec<_> = workload
+            .pods
+            .iter()
+            .enumerate()
+            .filter_map(|(at, pod)| Some((at, stays(pod)?)))
+            .collect();
+        for (other, (model, place)) in others {
+            let Some(pod) = self.workloads.pod_mut(id, other) else { continue };
+            if pod.is_idle() {
+                pod.waits_for_others = true;
+                self.workloads.set_restart((id, other), None);
+                continue;
+            }
+            let next = Some(place.clone());
+            let again = Occupancy { current: Some(place), releasing: true, next };
+            self.cluster.set_occupancy(model, again);
+            self.stop_run(id, other);
+        }
+        self.rewind(id);
+    }
+
+    /// Once nothing of a gang runs, those of it that had done their part begin anew with the
+    /// others.
+    pub(crate) fn rewind_if_stopped(&mut self, id: Uuid) {
+        let stopped = |w: &Workload| w.completed_at.is_none() && !self.holds_any(w);
+        if self.workloads.get(&id).is_some_and(stopped) {
+            self.rewind(id);
+        }
+    }
+
+    fn rewind(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        if workload.spec.together.is_none() {
+            return;
+        }
+        workload.pods.iter_mut().for_each(|pod| pod.ended = None);
+        self.update_wants(id);
+    }
+}

@@ -1,0 +1,311 @@
+//! The life of a workload between submission and its end. Owns: taking it in, starting and stopping
+//! its runs. How it ends is in `ending`, what its state is called in `phases`.
+
+use std::collections::BTreeSet;
+
+use model::PodId;
+use records::Desired;
+use spec::{Device, PodSet, RunSpec, SecretUse, WorkloadSpec};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::effect::{Action, Sealed, Start};
+use crate::emit::EventBuilder;
+use crate::node_constraints::node_constraints;
+use crate::reasons::SERVER_STOPPED;
+use crate::state::State;
+use crate::view::ReasonView;
+use crate::workloads::{Ended, Pod, Workload, model_request, pod_name, revisions};
+use crate::{Error, admission};
+
+/// Runs of a pod whose output is kept, the newest included.
+pub(crate) const RUNS_KEPT: u32 = 3;
+
+impl State {
+    /// Marks a workload as changed.
+    pub(crate) fn touch(&mut self, id: Uuid) {
+        if let Some(workload) = self.workloads.get(&id) {
+            self.outbox.workloads.insert(id);
+            self.outbox.projects.insert(workload.project_id);
+            if let Some(revision) = workload.spec.revision {
+                self.outbox.workloads.insert(revision.of);
+            }
+        }
+    }
+
+    /// The place of a pod in the model.
+    pub(crate) fn occupancy(&self, pod: &Pod) -> model::Occupancy {
+        let found = pod.model.and_then(|id| self.cluster.pods().get(id));
+        found.map(|pod| pod.occupancy.clone()).unwrap_or_default()
+    }
+
+    /// The workload and number of the pod that the model knows by this id.
+    pub(crate) fn home_of(&self, pod: PodId) -> Option<(Uuid, usize)> {
+        let pod = self.cluster.pods().get(pod)?;
+        let id = self.workloads.of_model(pod.workload)?;
+        Some((id, pod.index as usize))
+    }
+
+    /// Takes a workload in: names, pods, and a place in the model unless it is over and nothing of
+    /// it `holds` a place.
+    pub(crate) fn add(&mut self, mut workload: Workload, holds: bool) -> Result<(), Error> {
+        let internal = |error: model::Error| Error::Internal { message: error.to_string() };
+        let project_id = workload.project_id;
+        let topology = workload.spec.topology.as_ref().and_then(|of| self.constraint(of));
+        let queue = self.org.project(project_id)?.queue;
+        let spec = &workload.spec;
+        if spec.has_revisions() {
+            self.workloads.insert(workload);
+            return Ok(());
+        }
+        let over = workload.is_over();
+        let topology = topology.filter(|_| !over);
+        let set = |set: &PodSet| model::PodSetSpec {
+            name: set.role.clone(),
+            pods_min: set.pods_min,
+            constraints: match over {
+                // What it named may be gone.
+                true => model::Constraints::default(),
+                false => node_constraints(spec, set, workload.id),
+            },
+            ..model::PodSetSpec::gang(model_request(&set.pod), set.pods)
+        };
+        let model = self.cluster.add_workload(model::WorkloadSpec {
+            priority: spec.priority,
+            preemptible: spec.preemptible,
+            elastic: spec.elastic,
+            created_at: workload.created_at,
+            pod_sets: spec.sets().map(set).collect(),
+            topology,
+            ..model::WorkloadSpec::new(&spec.name, queue, workload.seq, set(&spec.pods))
+        });
+        let model = model.map_err(internal)?;
+        let row = &self.cluster.workloads()[model];
+        let wanted = spec
+            .sets()
+            .zip(&row.pod_sets)
+            .flat_map(|(spec, set)| std::iter::repeat_n(set.demand, spec.wanted() as usize));
+        workload.requested = wanted.sum();
+        if over && !holds {
+            self.cluster.remove_workload(model).map_err(internal)?;
+        } else {
+            workload.model = Some(model);
+            for (pod, &id) in workload.pods.iter_mut().zip(&row.pods) {
+                pod.model = Some(id);
+            }
+        }
+        let (id, not_before) = (workload.id, workload.not_before);
+        let listed = workload.model.is_some();
+        self.workloads.insert(workload);
+        if listed {
+            self.cluster.set_not_before(model, not_before.unwrap_or(Instant(0)));
+        }
+        self.update_wants(id);
+        self.adopt(id);
+        Ok(())
+    }
+
+    /// Tells the scheduler which pods of a workload should run.
+    pub(crate) fn update_wants(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let turns = workload.turns();
+        for (pod, turn) in workload.pods.iter().zip(turns) {
+            let wants = workload.desired == Desired::Run
+                && workload.completed_at.is_none()
+                && turn
+                && !self.runs.has_orphan(pod.id);
+            if let Some(model) = pod.model {
+                self.cluster.set_wants(model, wants);
+                let succeeded = pod.ended == Some(Ended::Succeeded);
+                self.cluster.set_succeeded(model, succeeded);
+            }
+        }
+    }
+
+    /// Whether the ports of the machine that a workload of a project asks for by their numbers are free:
+    /// nobody else has asked for them whose workload is not over, even if it does not run now.
+    pub(crate) fn ports_are_free(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
+        let asked: BTreeSet<u16> = host_ports(spec).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let keeps = |w: &&Workload| w.completed_at.is_none() || self.holds_any(w);
+        let taken = |w: &Workload| host_ports(&w.spec).find(|port| asked.contains(port));
+        let living = self.workloads.values();
+        let Some((port, w)) = living.filter(keeps).find_map(|w| Some((taken(w)?, w))) else {
+            return Ok(());
+        };
+        // What there is in other projects is not everybody's to know.
+        let whose = match w.project_id == project_id {
+            true => format!("{}'s", w.spec.name),
+            false => "that of a workload of another project".to_owned(),
+        };
+        Err(Error::conflict(format!(
+            "port {port} is {whose} until that has ended or is deleted; choose another"
+        )))
+    }
+
+    /// Begins a new run of a pod at the place the model has it at.
+    pub(crate) fn start(&mut self, id: Uuid, number: usize) {
+        let now = self.now;
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
+        pod.generation += 1;
+        pod.started_at = None;
+        pod.condition = None;
+        pod.released_at = None;
+        pod.waits_for_others = false;
+        pod.placed_at = Some(now);
+        let run = pod.run();
+        self.workloads.set_restart((id, number), None);
+        self.touch(id);
+        if let Some(generation) = run.generation.checked_sub(RUNS_KEPT).filter(|&g| g > 0) {
+            self.outbox.actions.push(Action::Remove(spec::RunKey { generation, ..run }));
+        }
+        if let Some(spec) = self.run_spec(id, number) {
+            self.outbox.actions.push(Action::Start(Box::new(spec)));
+        }
+    }
+
+    /// Everything the engine needs for the present run of a pod.
+    pub(crate) fn run_spec(&self, id: Uuid, number: usize) -> Option<Start> {
+        let workload = self.workloads.get(&id)?;
+        let pod = workload.pods.get(number)?;
+        let place = self.occupancy(pod).current?;
+        let node = &self.nodes.get(&place.node)?.spec;
+        let device = |share: &model::DeviceShare| {
+            let gpu = node.gpus.get(share.gpu as usize)?;
+            Some(Device {
+                index: share.gpu,
+                uuid: gpu.uuid.clone(),
+                simulated: node.simulated,
+                millis: share.millis,
+                memory_bytes: gpu.memory_bytes,
+            })
+        };
+        let spec = &workload.spec;
+        let (set, _) = spec.set_of(number);
+        let head = self.workloads.get(&self.workloads.head_of(id))?;
+        let mut run = RunSpec {
+            key: pod.run(),
+            pod_name: pod_name(spec, pod),
+            workload_id: head.id,
+            workload_name: head.spec.name.clone(),
+            project_name: self.org.project(workload.project_id).ok()?.unit.name.clone(),
+            pod_index: pod.index,
+            node_name: node.name.clone(),
+            devices: place.devices.iter().filter_map(device).collect(),
+            gang: self.gang_of(workload, number),
+            ..admission::without_place(spec, set)
+        };
+        self.documents.name_volumes(&mut run.container.mounts);
+        if let Some(port) = pod.port.filter(|_| spec.serving.is_some()) {
+            revisions::tell_port(&mut run, port);
+        }
+        let sealed = |of: &SecretUse| {
+            let keeper = self.documents.keeper(workload.project_id, of).cloned();
+            Sealed { of: of.clone(), keeper }
+        };
+        let sealed = set.pod.secrets.iter().map(sealed).collect();
+        Some(Start { spec: run, sealed })
+    }
+
+    /// Asks the engine to stop the run of a pod that the model has as releasing. Where no process is in
+    /// its place, that is free at once.
+    pub(crate) fn stop_run(&mut self, id: Uuid, number: usize) {
+        let now = self.clock;
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        let grace_ms = workload.spec.set_of(number).0.pod.grace_ms;
+        let Some(pod) = workload.pods.get_mut(number) else { return };
+        pod.released_at = Some(now);
+        let run = pod.run();
+        let idle = pod.is_idle();
+        pod.waits_for_others = false;
+        let model = pod.model;
+        self.workloads.set_restart((id, number), None);
+        if idle {
+            if let Some(model) = model {
+                self.cluster.vacate(model);
+            }
+        } else {
+            self.outbox.actions.push(Action::Stop(run, grace_ms));
+        }
+        self.touch(id);
+    }
+
+    /// Stops every run of a workload.
+    pub(crate) fn release_all(&mut self, id: Uuid) {
+        // Being short of them is told again if it is so again.
+        self.runs.ports.forget(id);
+        self.release_those(id, |_| true);
+    }
+
+    /// Stops the runs of the pods of a workload that are as described.
+    pub(crate) fn release_those(&mut self, id: Uuid, are: impl Fn(&Pod) -> bool) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let held: Vec<_> = (0..workload.pods.len())
+            .filter_map(|number| {
+                let pod = Some(&workload.pods[number]).filter(|pod| are(pod))?;
+                let occupancy = self.occupancy(pod);
+                let runs = occupancy.current.is_some() && !occupancy.releasing;
+                pod.model.filter(|_| runs).map(|model| (number, model))
+            })
+            .collect();
+        for (number, model) in held {
+            self.cluster.release(model);
+            self.stop_run(id, number);
+        }
+    }
+
+    /// Stops everything and starts nothing more.
+    pub(crate) fn halt(&mut self) {
+        self.halted = true;
+        self.decisions.stop();
+        let runs = self.workloads.values().filter(|workload| self.runs_on(workload));
+        let ids: Vec<_> = runs.map(|workload| workload.id).collect();
+        let message = "stopped with the server by `elastane down`; it goes on after the next \
+                       `elastane up`";
+        for id in ids {
+            self.evicted(id, SERVER_STOPPED.code, message.to_owned());
+            self.emit(
+                id,
+                EventBuilder::new("Evicted", message).warning().code(SERVER_STOPPED.code),
+            );
+            self.release_all(id);
+        }
+    }
+
+    /// A pod has another share of its GPUs.
+    pub(crate) fn note_resize(&mut self, id: Uuid, number: usize) {
+        if let Some(pod) = self.workloads.pod_mut(id, number) {
+            pod.resized_at = Some(self.now);
+        }
+    }
+
+    /// Whether a pod of it has a place that it is not leaving.
+    pub(crate) fn runs_on(&self, workload: &Workload) -> bool {
+        workload.pods.iter().any(|pod| {
+            let place = self.occupancy(pod);
+            place.current.is_some() && !place.releasing
+        })
+    }
+
+    /// Whether any pod still holds a place.
+    pub fn anything_held(&self) -> bool {
+        self.cluster.pods().iter().any(|(_, pod)| pod.occupancy.current.is_some())
+    }
+
+    /// Remembers why a workload was last stopped, moved or resized.
+    pub(crate) fn evicted(&mut self, id: Uuid, code: &'static str, message: String) {
+        let at = self.now;
+        if let Some(workload) = self.workloads.get_mut(&id) {
+            workload.last_eviction = Some(ReasonView { code: code.to_owned(), message, at });
+            self.outbox.tally.evicted.insert((id, workload.spec.kind, code));
+            self.touch(id);
+        }
+    }
+}
+
+/// The ports of the machine that are asked for by their numbers.
+fn host_ports(spec: &WorkloadSpec) -> impl Iterator<Item = u16> {
+    spec.sets().flat_map(|set| &set.pod.container.ports).filter_map(|port| port.host)
+}

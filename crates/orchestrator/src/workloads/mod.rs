@@ -1,0 +1,264 @@
+//! The workloads that are not deleted. Owns: their records, which only the files of this folder change,
+//! and everything by which one is found: by its name, by its pods, by its place in the model, and those
+//! of a project that hold something.
+
+mod commands;
+mod gang;
+mod lifecycle;
+mod phases;
+mod ports;
+mod quota;
+mod reasons;
+mod reconcile;
+mod record;
+mod restart_policy;
+mod revisions;
+mod storage;
+mod update;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Index;
+
+use model::{PodId, WorkloadId};
+use spec::{LimitsKept, RunKey};
+use units::Instant;
+use uuid::Uuid;
+
+use ports::Ports;
+pub use ports::PortsWanted;
+#[cfg(test)]
+pub(crate) use reconcile::in_words;
+pub(crate) use reconcile::{LOST, NOT_NOW};
+pub(crate) use record::{
+    Ended, Pod, Workload, model_request, pod_from_row, pod_name, workload_from_row,
+};
+
+/// A pod: its workload, and its number there.
+pub(crate) type Home = (Uuid, usize);
+
+/// The workloads that are not deleted.
+#[derive(Debug, Default)]
+pub(crate) struct Workloads {
+    all: BTreeMap<Uuid, Workload>,
+    /// By the id of the project, and by name. Revisions have no names of their own.
+    names: BTreeMap<u64, BTreeMap<String, Uuid>>,
+    /// By the ids of pods.
+    homes: BTreeMap<Uuid, Home>,
+    by_model: BTreeMap<WorkloadId, Uuid>,
+    /// Those that hold something, by project.
+    holders: BTreeMap<u64, BTreeSet<Uuid>>,
+    /// Pods that wait in their place to be started again, by id.
+    restarting: BTreeMap<Uuid, Instant>,
+    last_seq: u64,
+}
+
+/// What there is.
+impl Workloads {
+    pub(crate) fn new(last_seq: u64) -> Self {
+        Self { last_seq, ..Self::default() }
+    }
+
+    pub(crate) fn get(&self, id: &Uuid) -> Option<&Workload> {
+        self.all.get(id)
+    }
+
+    /// In their order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = Uuid> {
+        self.all.keys().copied()
+    }
+
+    /// In the order of their ids.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Workload> {
+        self.all.values()
+    }
+
+    pub(crate) fn pod(&self, id: Uuid, number: usize) -> Option<&Pod> {
+        self.all.get(&id)?.pods.get(number)
+    }
+
+    /// Where the pod with this id is.
+    pub(crate) fn home(&self, pod: Uuid) -> Option<Home> {
+        self.homes.get(&pod).copied()
+    }
+
+    /// All pods, in the order of their ids.
+    fn homes(&self) -> Vec<Home> {
+        self.homes.values().copied().collect()
+    }
+
+    /// The workload at this place in the model.
+    pub(crate) fn of_model(&self, model: WorkloadId) -> Option<Uuid> {
+        self.by_model.get(&model).copied()
+    }
+
+    /// Those that have a place in the model, in the order of these.
+    pub(crate) fn in_model(&self) -> impl Iterator<Item = Uuid> {
+        self.by_model.values().copied()
+    }
+
+    /// Those of a project by name, if it has any.
+    pub(crate) fn names_in(&self, project: u64) -> Option<&BTreeMap<String, Uuid>> {
+        self.names.get(&project)
+    }
+
+    /// Those of a project; the revisions of its inferences are left out.
+    pub(crate) fn ids_in(&self, project: u64) -> impl Iterator<Item = Uuid> {
+        self.names.get(&project).into_iter().flat_map(BTreeMap::values).copied()
+    }
+
+    /// When the first of the pods is started again that wait in their places.
+    pub(crate) fn first_restart(&self) -> Option<Instant> {
+        self.restarting.values().copied().min()
+    }
+
+    /// Whether all by which one is found is as the records say, for tests.
+    pub(crate) fn is_in_step(&self) -> bool {
+        let mut fresh = Self::default();
+        self.all.values().for_each(|workload| fresh.insert(workload.clone()));
+        let waits = |(pod, at): (&Uuid, &Instant)| {
+            let home = self.home(*pod).and_then(|(id, number)| self.pod(id, number));
+            home.is_some_and(|pod| pod.restart_at == Some(*at))
+        };
+        (&fresh.names, &fresh.homes, &fresh.by_model) == (&self.names, &self.homes, &self.by_model)
+            && self.restarting.iter().all(waits)
+            && self.holders.values().flatten().all(|id| self.all.contains_key(id))
+    }
+}
+
+impl Index<&Uuid> for Workloads {
+    type Output = Workload;
+
+    fn index(&self, id: &Uuid) -> &Workload {
+        &self.all[id]
+    }
+}
+
+/// Changes.
+impl Workloads {
+    fn get_mut(&mut self, id: &Uuid) -> Option<&mut Workload> {
+        self.all.get_mut(id)
+    }
+
+    fn pod_mut(&mut self, id: Uuid, number: usize) -> Option<&mut Pod> {
+        self.all.get_mut(&id)?.pods.get_mut(number)
+    }
+
+    /// Takes one in as it is, with its places in the model.
+    fn insert(&mut self, workload: Workload) {
+        let id = workload.id;
+        if workload.spec.revision.is_none() {
+            let names = self.names.entry(workload.project_id).or_default();
+            names.insert(workload.spec.name.clone(), id);
+        }
+        self.by_model.extend(workload.model.map(|model| (model, id)));
+        let homes = workload.pods.iter().enumerate().map(|(number, pod)| (pod.id, (id, number)));
+        self.homes.extend(homes);
+        self.all.insert(id, workload);
+    }
+
+    /// Takes its places in the model from one: its own, and those of its pods.
+    fn leave_model(&mut self, id: Uuid) -> Option<(WorkloadId, Vec<PodId>)> {
+        let workload = self.all.get_mut(&id)?;
+        let pods = workload.pods.iter_mut().filter_map(|pod| pod.model.take()).collect();
+        let model = workload.model.take()?;
+        self.by_model.remove(&model);
+        Some((model, pods))
+    }
+
+    fn remove(&mut self, id: Uuid) -> Option<Workload> {
+        let workload = self.all.remove(&id)?;
+        self.note_holding(workload.project_id, id, false);
+        if let Some(names) = self.names.get_mut(&workload.project_id)
+            && workload.spec.revision.is_none()
+        {
+            names.remove(&workload.spec.name);
+            if names.is_empty() {
+                self.names.remove(&workload.project_id);
+            }
+        }
+        for pod in &workload.pods {
+            self.homes.remove(&pod.id);
+            self.restarting.remove(&pod.id);
+        }
+        Some(workload)
+    }
+
+    /// Notes whether one holds anything.
+    fn note_holding(&mut self, project: u64, id: Uuid, holds: bool) {
+        let holders = self.holders.entry(project).or_default();
+        if holds {
+            holders.insert(id);
+        } else {
+            holders.remove(&id);
+        }
+        if holders.is_empty() {
+            self.holders.remove(&project);
+        }
+    }
+
+    fn holders_in(&self, project: u64) -> impl Iterator<Item = Uuid> {
+        self.holders.get(&project).into_iter().flatten().copied()
+    }
+
+    /// Says when a pod is started again in its place, if it waits for that.
+    fn set_restart(&mut self, (id, number): Home, at: Option<Instant>) {
+        let Some(pod) = self.all.get_mut(&id).and_then(|workload| workload.pods.get_mut(number))
+        else {
+            return;
+        };
+        pod.restart_at = at;
+        match at {
+            Some(at) => self.restarting.insert(pod.id, at),
+            None => self.restarting.remove(&pod.id),
+        };
+    }
+
+    /// The pods that have waited long enough in their places; they are not listed again.
+    fn take_restarts_due(&mut self, now: Instant) -> Vec<Home> {
+        let due: Vec<Uuid> =
+            self.restarting.extract_if(.., |_, at| *at <= now).map(|(pod, _)| pod).collect();
+        due.into_iter().filter_map(|pod| self.home(pod)).collect()
+    }
+}
+
+/// What is known of runs beside the records of their pods. Not stored: it is found again at each start.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    /// Runs that exist and should not. They are being stopped, and their pods start nothing
+    /// before they are gone.
+    orphans: BTreeSet<RunKey>,
+    /// Gangs of which a pod got its place, or its process, in this batch.
+    assembling: BTreeSet<Uuid>,
+    ports: Ports,
+    /// Which limits of a run the engine keeps it to.
+    limits_kept: LimitsKept,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self {
+            orphans: BTreeSet::new(),
+            assembling: BTreeSet::new(),
+            ports: Ports::default(),
+            limits_kept: LimitsKept::ALL,
+        }
+    }
+}
+
+impl Runs {
+    /// How many runs exist that should not.
+    pub(crate) fn orphans(&self) -> usize {
+        self.orphans.len()
+    }
+
+    /// Whether a pod has a run that should not exist.
+    pub(crate) fn has_orphan(&self, pod: Uuid) -> bool {
+        let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
+        self.orphans.range(of_pod).next().is_some()
+    }
+
+    /// When ports are to be searched for again.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.ports.due()
+    }
+}

@@ -1,0 +1,126 @@
+//! What a workload has, and what that is called. Owns: the phase that follows from places, processes
+//! and wishes, and the time spent in phases.
+
+use model::Placement;
+use records::Desired;
+use units::{Instant, Resources};
+use uuid::Uuid;
+
+use crate::state::State;
+use crate::view::Phase;
+use crate::workloads::{Ended, Pod, Workload};
+
+impl State {
+    pub(crate) fn holds_any(&self, workload: &Workload) -> bool {
+        workload.pods.iter().any(|pod| self.occupancy(pod).current.is_some())
+    }
+
+    /// What a workload holds: the places of its pods, those being moved included.
+    pub(crate) fn allocated(&self, workload: &Workload) -> Resources {
+        let part = |pod: &Pod| {
+            let model = pod.model?;
+            let occupancy = &self.cluster.pods().get(model)?.occupancy;
+            occupancy.current.as_ref()?;
+            let place: &Placement = occupancy.effective()?;
+            Some(self.cluster.amounts(model, place))
+        };
+        workload.pods.iter().filter_map(part).sum()
+    }
+
+    fn phase(&self, workload: &Workload) -> Phase {
+        if workload.spec.has_revisions() {
+            return self.phase_of_head(workload);
+        }
+        let places: Vec<_> = workload.pods.iter().map(|pod| self.occupancy(pod)).collect();
+        match workload.desired {
+            // What had ended is gone as it ended.
+            Desired::Delete if workload.completed_at.is_none() || self.holds_any(workload) => {
+                return Phase::Deleting;
+            }
+            _ if workload.completed_at.is_some() => {
+                let failed = workload.failed_pod().is_some();
+                return if failed { Phase::Failed } else { Phase::Completed };
+            }
+            Desired::Suspend if places.iter().any(|place| place.current.is_some()) => {
+                return Phase::Stopping;
+            }
+            Desired::Suspend => return Phase::Stopped,
+            Desired::Run | Desired::Delete => {}
+        }
+        let holds = |place: &model::Occupancy| {
+            place.current.is_some() && (!place.releasing || place.next.is_some())
+        };
+        let runs = |(pod, place): (&Pod, &model::Occupancy)| {
+            pod.ended == Some(Ended::Succeeded)
+                || (pod.started_at.is_some() && holds(place) && !place.releasing)
+        };
+        let running: Vec<_> = workload.pods.iter().zip(&places).map(runs).collect();
+        let mut turns = running.iter().zip(workload.turns());
+        if turns.all(|(runs, turn)| *runs || !turn) {
+            return Phase::Running;
+        }
+        let take_turns = workload.spec.sets().any(|set| set.at_once.is_some());
+        let lives = |pod: &Pod| pod.ended.is_none() && running[pod.index as usize];
+        if take_turns && workload.pods.iter().any(lives) {
+            Phase::Running
+        } else if !take_turns && workload.is_enough(|pod| running[pod.index as usize]) {
+            Phase::Degraded
+        } else if places.iter().any(holds) {
+            Phase::Initializing
+        } else {
+            Phase::Pending
+        }
+    }
+
+    /// Brings the phase of a workload up to date.
+    pub(crate) fn settle(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let phase = self.phase(workload);
+        let now = self.now;
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        if phase == workload.phase {
+            return;
+        }
+        let span_ms = now.since_ms(workload.phase_since);
+        let before = workload.phase;
+        match workload.phase {
+            Phase::Pending | Phase::Resuming | Phase::Initializing => workload.waited_ms += span_ms,
+            Phase::Running | Phase::Degraded | Phase::Updating => workload.ran_ms += span_ms,
+            _ => {}
+        }
+        workload.phase = phase;
+        workload.phase_since = now;
+        workload.note_holding(now);
+        self.outbox.tally.note_phase(workload, before);
+        self.touch(id);
+    }
+}
+
+impl Workload {
+    fn failed_pod(&self) -> Option<&Pod> {
+        self.pods.iter().find(|pod| pod.ended == Some(Ended::Failed))
+    }
+
+    /// What it failed of: the end of the pod that did, not of those that were stopped with it.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failed_pod()?.last_exit.as_deref()
+    }
+
+    /// Notes since when it has held places; starting again in them, or in others at once, is no end.
+    fn note_holding(&mut self, now: Instant) {
+        let since = self.phase.holds().then(|| self.held_since().unwrap_or(now));
+        self.pods.iter_mut().for_each(|pod| pod.held_since = since);
+    }
+
+    /// Since when there is the present run of a pod. Each run after the first is a pod of its own,
+    /// and so is each of a replica.
+    pub(crate) fn pod_since(&self, pod: &Pod) -> Instant {
+        let again = pod.generation > 1 || self.spec.revision.is_some();
+        pod.placed_at.filter(|_| again).unwrap_or(self.created_at)
+    }
+
+    /// Since when it has held places without a break.
+    pub(crate) fn held_since(&self) -> Option<Instant> {
+        self.pods.iter().filter_map(|pod| pod.held_since).min()
+    }
+}

@@ -1,0 +1,293 @@
+//! Workloads and their pods as the state keeps them, and as they are stored.
+
+use std::sync::Arc;
+
+use model::{PodId, WorkloadId};
+use records::{Desired, PlacementBody, PodBody, PodRow, ReasonBody, WorkloadRow, WorkloadState};
+use spec::{PodSpec, RunKey, WorkloadSpec};
+use units::{Instant, Resources};
+use uuid::Uuid;
+
+use crate::Error;
+use crate::view::{Phase, ReasonView};
+
+/// A workload.
+#[derive(Debug, Clone)]
+pub(crate) struct Workload {
+    pub(crate) id: Uuid,
+    pub(crate) seq: u64,
+    pub(crate) project_id: u64,
+    pub(crate) spec: Arc<WorkloadSpec>,
+    pub(crate) created_at: Instant,
+    /// Its place in the model; none once it has ended.
+    pub(crate) model: Option<WorkloadId>,
+    pub(crate) phase: Phase,
+    pub(crate) phase_since: Instant,
+    pub(crate) desired: Desired,
+    pub(crate) restarts: u32,
+    pub(crate) not_before: Option<Instant>,
+    pub(crate) completed_at: Option<Instant>,
+    pub(crate) waited_ms: u64,
+    pub(crate) ran_ms: u64,
+    pub(crate) pending: Vec<ReasonView>,
+    pub(crate) last_eviction: Option<ReasonView>,
+    pub(crate) over_quota: bool,
+    /// What all its pods ask for together.
+    pub(crate) requested: Resources,
+    pub(crate) pods: Vec<Pod>,
+    /// Its revisions, the oldest first, if it is an inference.
+    pub(crate) revisions: Vec<Uuid>,
+}
+
+/// How a pod ended for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Succeeded,
+    Failed,
+}
+
+/// A pod. Where it is, the model knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Pod {
+    pub(crate) id: Uuid,
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+    /// Its place in the model; none once the workload has ended.
+    pub(crate) model: Option<PodId>,
+    pub(crate) placed_at: Option<Instant>,
+    /// Since when its workload has held places without a break.
+    pub(crate) held_since: Option<Instant>,
+    pub(crate) started_at: Option<Instant>,
+    pub(crate) resized_at: Option<Instant>,
+    /// The run has ended and is to be started again in its place at this time. While this is
+    /// set the pod holds its place without a process.
+    pub(crate) restart_at: Option<Instant>,
+    /// It has its place, and begins when the others of its gang have theirs. Until then it holds
+    /// the place without a process, too.
+    pub(crate) waits_for_others: bool,
+    /// It is a replica that is not wanted.
+    pub(crate) scaled_down: bool,
+    /// Its own port, where the pods of its workload work together or serve.
+    pub(crate) port: Option<u16>,
+    pub(crate) ended: Option<Ended>,
+    pub(crate) last_exit: Option<String>,
+    /// What keeps its run from starting, or from serving; not stored, because it is found again.
+    pub(crate) condition: Option<ReasonView>,
+    /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of its own accord from
+    /// one that was asked for, and after a restart of the server the latter is assumed.
+    pub(crate) released_at: Option<Instant>,
+    /// Runs lost in a row, and failures in its place in a row: only delays follow from them, so
+    /// they are not stored.
+    pub(crate) setbacks: u32,
+    pub(crate) failures: u32,
+    /// As it was written last.
+    pub(crate) written: Option<Box<records::PodRow>>,
+}
+
+impl Pod {
+    /// A pod that has not run yet.
+    pub(crate) fn new(id: Uuid, index: u32) -> Self {
+        Self {
+            id,
+            index,
+            generation: 0,
+            model: None,
+            placed_at: None,
+            held_since: None,
+            started_at: None,
+            resized_at: None,
+            restart_at: None,
+            waits_for_others: false,
+            scaled_down: false,
+            port: None,
+            ended: None,
+            last_exit: None,
+            condition: None,
+            released_at: None,
+            setbacks: 0,
+            failures: 0,
+            written: None,
+        }
+    }
+
+    /// Whether it holds its place without a process.
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.restart_at.is_some() || self.waits_for_others
+    }
+
+    pub(crate) const fn run(&self) -> RunKey {
+        RunKey { pod: self.id, generation: self.generation }
+    }
+}
+
+/// Name of a pod: of its run, or of the one that begins as soon as the pod need not wait in its
+/// place. One with a role has the same name in all its runs, as published.
+pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
+    let (workload, (set, number)) = (&spec.name, spec.set_of(pod.index as usize));
+    let generation = pod.generation + u32::from(pod.waits_for_others);
+    match set.role.as_str() {
+        "" => format!("{workload}-{}-{generation}", pod.index),
+        role => format!("{workload}-{role}-{number}"),
+    }
+}
+
+/// A pod's request in the scheduler's terms.
+pub(crate) const fn model_request(spec: &PodSpec) -> model::PodRequest {
+    model::PodRequest {
+        gpu: spec.gpu,
+        cpu_millis: spec.cpu_millis,
+        memory_bytes: spec.memory_bytes,
+    }
+}
+
+/// Words for the values of an enum, both ways: adding a value without a word does not compile.
+macro_rules! words {
+    ($of:ident, $to:ident, $from:ident, $what:literal: $($value:ident = $word:literal),+) => {
+        const fn $to(value: $of) -> &'static str {
+            match value {
+                $($of::$value => $word,)+
+            }
+        }
+
+        fn $from(word: &str) -> Result<$of, Error> {
+            match word {
+                $($word => Ok($of::$value),)+
+                _ => Err(Error::Internal {
+                    message: format!(
+                        "the database holds `{word}` as {}, which this program does not know",
+                        $what
+                    ),
+                }),
+            }
+        }
+    };
+}
+
+words!(Phase, phase_word, phase, "phase":
+    Updating = "updating", Pending = "pending", Initializing = "initializing", Running = "running",
+    Degraded = "degraded",
+    Stopping = "stopping", Stopped = "stopped", Resuming = "resuming", Deleting = "deleting",
+    Completed = "completed", Failed = "failed");
+words!(Ended, ended_word, ended, "end of a pod": Succeeded = "succeeded", Failed = "failed");
+
+pub(super) fn workload_row(workload: &Workload) -> WorkloadRow {
+    WorkloadRow {
+        id: workload.id,
+        seq: workload.seq,
+        project_id: workload.project_id,
+        created_at: workload.created_at,
+        spec: workload.spec.clone(),
+        state: workload_state(workload, None),
+    }
+}
+
+pub(super) fn workload_state(workload: &Workload, deleted_at: Option<Instant>) -> WorkloadState {
+    WorkloadState {
+        phase: phase_word(workload.phase).to_owned(),
+        phase_since: workload.phase_since,
+        desired: workload.desired,
+        restarts: workload.restarts,
+        not_before: workload.not_before,
+        completed_at: workload.completed_at,
+        waited_ms: workload.waited_ms,
+        ran_ms: workload.ran_ms,
+        eviction: workload.last_eviction.as_ref().map(|reason| ReasonBody {
+            code: reason.code.clone(),
+            message: reason.message.clone(),
+            at_ms: reason.at.0,
+        }),
+        deleted_at,
+    }
+}
+
+pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
+    let state = row.state;
+    Ok(Workload {
+        id: row.id,
+        seq: row.seq,
+        project_id: row.project_id,
+        spec: row.spec,
+        created_at: row.created_at,
+        model: None,
+        phase: phase(&state.phase)?,
+        phase_since: state.phase_since,
+        desired: state.desired,
+        restarts: state.restarts,
+        not_before: state.not_before,
+        completed_at: state.completed_at,
+        waited_ms: state.waited_ms,
+        ran_ms: state.ran_ms,
+        pending: Vec::new(),
+        last_eviction: state.eviction.map(|reason| ReasonView {
+            code: reason.code,
+            message: reason.message,
+            at: Instant(reason.at_ms),
+        }),
+        over_quota: false,
+        requested: units::Resources::ZERO,
+        pods: Vec::new(),
+        revisions: Vec::new(),
+    })
+}
+
+/// A pod with its places; the model knows nodes by number, the disk by name.
+pub(super) fn pod_row(
+    workload: &Workload,
+    pod: &Pod,
+    occupancy: &model::Occupancy,
+    node_name: impl Fn(model::NodeId) -> String,
+) -> PodRow {
+    let place = |placement: &model::Placement| PlacementBody {
+        node: node_name(placement.node),
+        devices: placement.devices.iter().map(|share| (share.gpu, share.millis)).collect(),
+    };
+    let ms = |at: Option<Instant>| at.map(|at| at.0);
+    PodRow {
+        id: pod.id,
+        workload_id: workload.id,
+        index: pod.index,
+        generation: pod.generation,
+        body: PodBody {
+            current: occupancy.current.as_ref().map(place),
+            releasing: occupancy.releasing,
+            next: occupancy.next.as_ref().map(place),
+            placed_at_ms: ms(pod.placed_at),
+            held_since_ms: ms(pod.held_since),
+            started_at_ms: ms(pod.started_at),
+            resized_at_ms: ms(pod.resized_at),
+            restart_at_ms: ms(pod.restart_at),
+            waits_for_others: pod.waits_for_others,
+            parked: pod.scaled_down,
+            port: pod.port,
+            ended: pod.ended.map(|ended| ended_word(ended).to_owned()),
+            last_exit: pod.last_exit.clone(),
+        },
+    }
+}
+
+/// A pod without its places.
+pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
+    let at = |ms: Option<u64>| ms.map(Instant);
+    let body = &row.body;
+    Ok(Pod {
+        id: row.id,
+        index: row.index,
+        generation: row.generation,
+        model: None,
+        placed_at: at(body.placed_at_ms),
+        held_since: at(body.held_since_ms),
+        started_at: at(body.started_at_ms),
+        resized_at: at(body.resized_at_ms),
+        restart_at: at(body.restart_at_ms),
+        waits_for_others: body.waits_for_others,
+        scaled_down: body.parked,
+        port: body.port,
+        ended: body.ended.as_deref().map(ended).transpose()?,
+        last_exit: body.last_exit.clone(),
+        condition: None,
+        released_at: None,
+        setbacks: 0,
+        failures: 0,
+        written: Some(Box::new(row.clone())),
+    })
+}

@@ -1,0 +1,222 @@
+//! How runs and workloads end: well, badly, for now, or for good. Owns: the restart policy, back-off,
+//! and taking out of the books what has ended or is deleted.
+
+use records::{Change, Desired};
+use uuid::Uuid;
+
+use crate::effect::{Action, Note};
+use crate::emit::EventBuilder;
+use crate::state::State;
+use crate::workloads::lifecycle::RUNS_KEPT;
+use crate::workloads::{Ended, Pod, Workload, record};
+use spec::{CleanPods, Restart};
+
+/// First delay after a failure; doubles with each.
+const BACK_OFF_MS_MIN: u64 = 1000;
+/// Longest delay after a failure.
+pub(crate) const BACK_OFF_MS_MAX: u64 = 300_000;
+/// A process that ran so long was well: what follows counts as its first failure.
+const WELL_MS: u64 = 600_000;
+
+/// How long to wait after the failure that follows so many others.
+fn back_off_ms(failures: u32) -> u64 {
+    (BACK_OFF_MS_MIN << failures.min(20)).min(BACK_OFF_MS_MAX)
+}
+
+impl State {
+    /// A run ended by itself, well or badly: what follows from the restart policy.
+    pub(crate) fn ended_by_itself(
+        &mut self,
+        id: Uuid,
+        number: usize,
+        exit: &spec::Exit,
+        ran_ms: u64,
+    ) {
+        use spec::Exit;
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let spec = workload.spec.clone();
+        let restarts = workload.restarts;
+        match (spec.set_of(number).0.pod.restart, exit) {
+            (_, Exit::CannotRun(_)) => self.end(id, number, Ended::Failed),
+            // Nothing the workload did: a reboot, a supervisor that was killed, a machine that
+            // cannot start processes at the moment. It uses up no retry.
+            (_, Exit::Lost | Exit::NotStarted(_)) => {
+                let Some(pod) = self.workloads.pod_mut(id, number) else { return };
+                // A start alone proves nothing: it may be lost after each.
+                if ran_ms >= WELL_MS {
+                    pod.setbacks = 0;
+                }
+                let delay_ms = back_off_ms(pod.setbacks);
+                pod.setbacks += 1;
+                self.retry(id, number, restarts, delay_ms);
+            }
+            (Restart::Never | Restart::OnFailure, Exit::Code(0)) => {
+                self.end(id, number, Ended::Succeeded);
+            }
+            (restart, _) if spec.gives_up(restart) && restarts >= spec.backoff_limit => {
+                self.end(id, number, Ended::Failed);
+            }
+            (Restart::Never, _) => self.retry(id, number, restarts + 1, back_off_ms(restarts)),
+            (Restart::OnFailure | Restart::Always, _) => self.restart_in_place(id, number, ran_ms),
+        }
+    }
+
+    /// The pod gives up its place and waits for another after a delay.
+    fn retry(&mut self, id: Uuid, number: usize, restarts: u32, delay_ms: u64) {
+        let until = self.now.plus_ms(delay_ms);
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        let limit = workload.spec.backoff_limit;
+        workload.restarts = restarts;
+        workload.not_before = Some(until);
+        if let Some(model) = workload.model {
+            self.cluster.set_not_before(model, until);
+        }
+        if let Some(model) = workload.pods.get(number).and_then(|pod| pod.model) {
+            self.cluster.vacate(model);
+        }
+        self.touch(id);
+        self.restart_with(id, number);
+        let seconds = units::format_millis(delay_ms);
+        let message = format!("starts again in {seconds} s (retry {restarts} of {limit})");
+        self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
+    }
+
+    /// The pod keeps its place and is started there again after a delay.
+    fn restart_in_place(&mut self, id: Uuid, number: usize, ran_ms: u64) {
+        let now = self.now;
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        workload.restarts += 1;
+        let Some(pod) = workload.pods.get_mut(number) else { return };
+        if ran_ms >= WELL_MS {
+            pod.failures = 0;
+        }
+        let delay_ms = back_off_ms(pod.failures);
+        pod.failures += 1;
+        let at = now.plus_ms(delay_ms);
+        pod.started_at = None;
+        self.workloads.set_restart((id, number), Some(at));
+        self.touch(id);
+        let message = format!("starts again in its place in {} s", units::format_millis(delay_ms));
+        self.emit(id, EventBuilder::new("BackOff", message).warning().pod(number));
+    }
+
+    /// Starts what has waited long enough in its place.
+    pub(crate) fn restart_due(&mut self) {
+        if self.halted {
+            return;
+        }
+        for (id, number) in self.workloads.take_restarts_due(self.now) {
+            self.again_in_place(id, number);
+        }
+    }
+
+    /// The pod is done; when all are, so is the workload.
+    pub(crate) fn end(&mut self, id: Uuid, number: usize, ended: Ended) {
+        let now = self.now;
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
+        pod.ended = Some(ended);
+        let model = pod.model;
+        self.touch(id);
+        if let Some(model) = model {
+            self.cluster.set_wants(model, false);
+            self.cluster.set_succeeded(model, ended == Ended::Succeeded);
+            self.cluster.vacate(model);
+        }
+        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        if ended == Ended::Succeeded && !workload.is_complete_with(number) {
+            // Others may have waited for it to begin, and it was never seen to run.
+            self.runs.assembling.insert(id);
+            self.update_wants(id);
+            return;
+        }
+        workload.completed_at = Some(now);
+        workload.not_before = None;
+        if ended == Ended::Succeeded {
+            self.emit(id, EventBuilder::new("Completed", "ended well"));
+        } else {
+            let last = workload.pods[number].last_exit.clone().unwrap_or_default();
+            self.emit(
+                id,
+                EventBuilder::new("Failed", format!("failed for good: {last}")).warning(),
+            );
+        }
+        match self.workloads[&id].clean() {
+            CleanPods::None => self.release_those(id, Pod::is_idle),
+            CleanPods::Running | CleanPods::All => self.release_all(id),
+        }
+        self.update_wants(id);
+        self.leave_if_over(id);
+        self.limits.note_expiry(&self.workloads[&id]);
+    }
+
+    /// Takes a workload that is over out of the scheduler's sight, once nothing of it runs.
+    pub(crate) fn leave_if_over(&mut self, id: Uuid) {
+        let over = |w: &Workload| w.is_over() && !self.holds_any(w);
+        if self.workloads.get(&id).is_some_and(over) {
+            self.leave_model(id);
+            if self.workloads[&id].clean() == CleanPods::All {
+                self.remove_runs(&self.workloads[&id].pods.clone());
+            }
+        }
+    }
+
+    /// Has what is left of the runs of some pods deleted.
+    fn remove_runs(&mut self, pods: &[Pod]) {
+        for pod in pods {
+            let oldest = pod.generation.saturating_sub(RUNS_KEPT - 1).max(1);
+            let runs = (oldest..=pod.generation)
+                .map(|generation| spec::RunKey { pod: pod.id, generation });
+            self.outbox.actions.extend(runs.map(Action::Remove));
+        }
+    }
+
+    fn leave_model(&mut self, id: Uuid) {
+        let Some((model, pods)) = self.workloads.leave_model(id) else { return };
+        pods.into_iter().for_each(|pod| self.cluster.set_wants(pod, false));
+        self.decisions.forget(id, self.now);
+        self.explain_one(id, &[]);
+        if let Err(error) = self.cluster.remove_workload(model) {
+            // Only reached with a pod in a place, which the callers have ruled out.
+            let note = format!("workload {id} ended and is still in the model: {error}");
+            self.outbox.notes.push(Note::Error(note));
+        }
+    }
+
+    /// Deletes a workload for good once nothing of it runs.
+    pub(crate) fn finish_deletion(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let held = workload
+            .pods
+            .iter()
+            .any(|pod| self.occupancy(pod).current.is_some() || self.runs.has_orphan(pod.id));
+        if workload.desired != Desired::Delete || held || !workload.revisions.is_empty() {
+            return;
+        }
+        let is_known = workload.spec.revision.is_none();
+        self.settle(id);
+        if is_known {
+            self.emit(id, EventBuilder::new("Deleted", "deleted"));
+        }
+        self.leave_model(id);
+        let Some(mut workload) = self.workloads.remove(id) else { return };
+        workload.pending.clear();
+        let state = record::workload_state(&workload, Some(self.now));
+        self.outbox.changes.push(Change::WorkloadState(id, state));
+        let (nowhere, nameless) = (model::Occupancy::default(), |_| String::new());
+        let pods = workload.pods.iter();
+        let pods = pods.map(|pod| record::pod_row(&workload, pod, &nowhere, nameless));
+        self.outbox.changes.extend(pods.map(Change::Pod));
+        self.outbox.workloads.remove(&id);
+        self.runs.ports.forget(id);
+        self.outbox.projects.insert(workload.project_id);
+        for pod in &workload.pods {
+            self.remove_runs(std::slice::from_ref(pod));
+            self.outbox.actions.push(Action::Forget(pod.id));
+        }
+        let revision = workload.spec.revision;
+        self.outbox.deleted.insert(id, workload);
+        if let Some(revision) = revision {
+            self.disown(revision, id);
+        }
+    }
+}

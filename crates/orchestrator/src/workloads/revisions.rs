@@ -1,0 +1,351 @@
+//! Inferences: a workload without pods of its own, and its revisions, which are workloads of their
+//! own kind. Owns: beginning, scaling, retiring and giving up a revision. Refuses to know: when any
+//! of that is to be done (`serving`).
+//!
+//! A revision never changes. Its pods are as many as it may ever have replicas; those that are not
+//! wanted are scaled down, which to the scheduler is a pod that does not want to run. A retired revision
+//! stays, stopped, until there are too many.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use records::{Change, Desired};
+use spec::{Revision, RunKey, RunSpec, WorkloadSpec};
+use units::Resources;
+use uuid::Uuid;
+
+use crate::Error;
+use crate::command::{Subject, Wanted};
+use crate::emit::EventBuilder;
+use crate::reasons::NOT_READY;
+use crate::state::State;
+use crate::view::Phase;
+use crate::workloads::{Ended, Pod, Workload, Workloads, record};
+
+/// Most revisions of an inference that are remembered; the oldest of those that are over go first.
+const REVISIONS_KEPT: usize = 10;
+
+impl Workload {
+    /// Whether it serves, or may again: a revision that was not retired and has not failed.
+    pub(crate) fn is_live_revision(&self) -> bool {
+        self.spec.revision.is_some() && self.desired == Desired::Run && self.completed_at.is_none()
+    }
+
+    /// Whether none of its pods will ever start again. A revision that was retired stays so.
+    pub(crate) fn is_over(&self) -> bool {
+        self.completed_at.is_some() || (self.spec.revision.is_some() && !self.is_live_revision())
+    }
+
+    fn wanted(&self) -> u32 {
+        u32::try_from(self.pods.iter().filter(|pod| !pod.scaled_down).count()).unwrap_or(u32::MAX)
+    }
+}
+
+impl Workloads {
+    /// The workload as people know it: of a revision its inference, else itself.
+    pub(crate) fn head_of(&self, id: Uuid) -> Uuid {
+        let found = self.get(&id).and_then(|workload| workload.spec.revision);
+        found.map_or(id, |revision| revision.of)
+    }
+
+    /// The name people know a workload by: of a revision that of its inference.
+    pub(crate) fn known_name<'a>(&'a self, workload: &'a Workload) -> &'a str {
+        let head = workload.spec.revision.and_then(|revision| self.get(&revision.of));
+        &head.unwrap_or(workload).spec.name
+    }
+
+    /// The revisions of an inference, the oldest first.
+    pub(crate) fn revisions_of<'a>(
+        &'a self,
+        head: &'a Workload,
+    ) -> impl DoubleEndedIterator<Item = &'a Workload> {
+        head.revisions.iter().filter_map(|id| self.get(id))
+    }
+}
+
+impl State {
+    /// Makes a revision known to its inference, which is then what the newest of them is.
+    pub(crate) fn adopt(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let Some(revision) = workload.spec.revision else { return };
+        let spec = workload.spec.clone();
+        if let Some(head) = self.workloads.get_mut(&revision.of) {
+            let name = head.spec.name.clone();
+            head.spec = Arc::new(WorkloadSpec { name, revision: None, ..(*spec).clone() });
+            head.revisions.push(id);
+        }
+        self.count_requested(id);
+    }
+
+    /// What the pods of a revision that are wanted ask for.
+    fn count_requested(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let wanted = workload.pods.iter().filter(|pod| !pod.scaled_down);
+        let demand = |pod: &Pod| {
+            let model = pod.model?;
+            self.cluster.pods().get(model)?;
+            Some(self.cluster.set_of(model).demand)
+        };
+        let requested: Resources = wanted.filter_map(demand).sum();
+        if let Some(workload) = self.workloads.get_mut(&id) {
+            workload.requested = requested;
+        }
+    }
+
+    /// Begins the next revision of an inference, with so many replicas.
+    pub(crate) fn begin_revision(
+        &mut self,
+        head: Uuid,
+        spec: WorkloadSpec,
+        replicas: u32,
+    ) -> Result<(), Error> {
+        let found = self.workloads.get(&head).ok_or_else(|| Error::no_workload(head))?;
+        let last = self.workloads.revisions_of(found).filter_map(|w| w.spec.revision).next_back();
+        let number = last.map_or(0, |revision| revision.number) + 1;
+        let project_id = found.project_id;
+        let replicas_max = spec.serving.as_ref().map_or(1, |s| s.scaling.replicas_max);
+        let mut spec = WorkloadSpec {
+            // A name that no workload can be given.
+            name: format!("{}.{number}", found.spec.name),
+            revision: Some(Revision { of: head, number }),
+            ..spec
+        };
+        spec.pods.pods = replicas_max;
+        spec.pods.pods_min = 1;
+        let mut workload = self.new_workload(project_id, spec);
+        for pod in &mut workload.pods {
+            pod.scaled_down = pod.index >= replicas;
+        }
+        let id = workload.id;
+        self.take_in(workload)?;
+        let message = format!("revision {number} begins with {}", in_words(replicas));
+        self.emit(id, EventBuilder::new("RevisionCreated", message));
+        self.forget_old_revisions(head);
+        Ok(())
+    }
+
+    /// Gives an inference new values: its next revision.
+    pub(crate) fn update_inference(
+        &mut self,
+        by: &str,
+        id: Uuid,
+        from: Uuid,
+        wanted: Wanted,
+    ) -> Result<Subject, Error> {
+        let head = self.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
+        let name = head.spec.name.clone();
+        if !head.spec.has_revisions() {
+            return Err(Error::conflict(format!("workload `{name}` is not an inference")));
+        }
+        if head.desired != Desired::Run {
+            return Err(Error::conflict(format!("inference `{name}` is being deleted")));
+        }
+        if head.revisions.last() != Some(&from) {
+            return Err(Error::conflict(format!(
+                "inference `{name}` was changed by somebody else meanwhile; look at it and try again"
+            )));
+        }
+        let project = self.org.project(head.project_id)?;
+        let project_id = head.project_id;
+        let mut spec = self.check(project, wanted)?;
+        // It is the work of who submitted it, whoever changes it; the audit log tells who that was.
+        spec.submitted_by.clone_from(&head.spec.submitted_by);
+        spec.submitter_id.clone_from(&head.spec.submitter_id);
+        if spec == *head.spec {
+            return Ok(Subject::Workload(id));
+        }
+        let serving = spec.serving.as_ref().ok_or_else(|| Error::Internal {
+            message: "an inference without a serving port".to_owned(),
+        })?;
+        let newest = self.workloads.revisions_of(head).rev().find(|w| w.is_live_revision());
+        let replicas = serving.begin_with(newest.map_or(0, Workload::wanted));
+        self.note_volumes(project_id, &spec)?;
+        let message = format!("{by} changed it");
+        self.emit(id, EventBuilder::new("Updated", message));
+        self.begin_revision(id, spec, replicas)?;
+        Ok(Subject::Workload(id))
+    }
+
+    /// Says which replicas of a revision should run, by their numbers.
+    pub(crate) fn scale(
+        &mut self,
+        id: Uuid,
+        wanted: &BTreeSet<u32>,
+        why: &str,
+    ) -> Result<Subject, Error> {
+        let workload = self.live_revision(id)?;
+        let (before, pods) = (workload.wanted(), workload.pods.len());
+        if let Some(beyond) = wanted.iter().find(|&&number| number as usize >= pods) {
+            let text = format!("there is no replica {beyond}; there are {pods}, from 0");
+            return Err(Error::invalid("replicas", text));
+        }
+        let after = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
+        if let Some(workload) = self.workloads.get_mut(&id) {
+            for pod in &mut workload.pods {
+                pod.scaled_down = !wanted.contains(&pod.index);
+            }
+        }
+        self.update_wants(id);
+        self.release_those(id, |pod| pod.scaled_down);
+        self.count_requested(id);
+        self.touch(id);
+        if before != after {
+            let message = format!("from {before} to {}: {why}", in_words(after));
+            self.emit(id, EventBuilder::new("Scaled", message));
+        }
+        Ok(Subject::Nothing)
+    }
+
+    /// Stops a revision that another has taken the place of.
+    pub(crate) fn retire(&mut self, id: Uuid) -> Result<Subject, Error> {
+        let workload = self.live_revision(id)?;
+        let number = workload.spec.revision.map_or(0, |revision| revision.number);
+        self.set_desired(id, Desired::Suspend);
+        self.release_all(id);
+        self.leave_if_over(id);
+        let message = format!("revision {number} has served; a newer one answers now");
+        self.emit(id, EventBuilder::new("RevisionRetired", message));
+        Ok(Subject::Nothing)
+    }
+
+    /// Ends a revision that never got ready.
+    pub(crate) fn give_up(&mut self, id: Uuid, why: &str) -> Result<Subject, Error> {
+        self.live_revision(id)?;
+        let now = self.now;
+        if let Some(workload) = self.workloads.get_mut(&id) {
+            workload.completed_at = Some(now);
+            workload.not_before = None;
+            for pod in workload.pods.iter_mut().filter(|pod| !pod.scaled_down) {
+                pod.ended = Some(Ended::Failed);
+                pod.last_exit = Some(why.to_owned());
+            }
+        }
+        self.emit(id, EventBuilder::new("Failed", why).warning());
+        self.update_wants(id);
+        self.release_all(id);
+        self.leave_if_over(id);
+        self.touch(id);
+        Ok(Subject::Nothing)
+    }
+
+    /// Shows whether a run of a replica is ready. One that is not the present run any more is
+    /// ignored.
+    pub(crate) fn note_ready(&mut self, run: RunKey, fault: Option<String>) {
+        let Some((id, number)) = self.workloads.home(run.pod) else { return };
+        let found = self.workloads.pod(id, number);
+        if !found.is_some_and(|pod| pod.run() == run && pod.started_at.is_some()) {
+            return;
+        }
+        if let Some(fault) = &fault {
+            let event = EventBuilder::new(NOT_READY.name, fault.clone()).code(NOT_READY.code);
+            self.emit(id, event.warning().pod(number));
+        }
+        self.set_condition(id, number, fault.map(|fault| (NOT_READY, fault)));
+    }
+
+    fn live_revision(&self, id: Uuid) -> Result<&Workload, Error> {
+        let found = self.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
+        if found.is_live_revision() {
+            return Ok(found);
+        }
+        let name = &found.spec.name;
+        Err(Error::conflict(format!("`{name}` is not a revision that serves")))
+    }
+
+    /// Takes a revision that is gone from its inference, which may go with the last.
+    pub(crate) fn disown(&mut self, revision: Revision, id: Uuid) {
+        if let Some(head) = self.workloads.get_mut(&revision.of) {
+            head.revisions.retain(|&known| known != id);
+        }
+        self.touch(revision.of);
+        self.finish_deletion(revision.of);
+    }
+
+    fn forget_old_revisions(&mut self, head: Uuid) {
+        let Some(found) = self.workloads.get(&head) else { return };
+        let too_many = found.revisions.len().saturating_sub(REVISIONS_KEPT);
+        let over = self
+            .workloads
+            .revisions_of(found)
+            .filter(|w| !w.is_live_revision() && !self.holds_any(w));
+        let oldest: Vec<_> = over.take(too_many).map(|w| w.id).collect();
+        for id in oldest {
+            self.set_desired(id, Desired::Delete);
+            self.finish_deletion(id);
+        }
+    }
+
+    /// The phase of an inference: that of its newest revision that lives.
+    pub(crate) fn phase_of_head(&self, head: &Workload) -> Phase {
+        if head.desired == Desired::Delete {
+            return Phase::Deleting;
+        }
+        let mut live = self.workloads.revisions_of(head).rev().filter(|w| w.is_live_revision());
+        let Some(newest) = live.next() else {
+            return self
+                .workloads
+                .revisions_of(head)
+                .next_back()
+                .map_or(Phase::Pending, |w| w.phase);
+        };
+        let older_serves = live.any(|w| matches!(w.phase, Phase::Running | Phase::Degraded));
+        match newest.phase {
+            Phase::Pending | Phase::Initializing if older_serves => Phase::Updating,
+            phase => phase,
+        }
+    }
+
+    pub(crate) fn new_workload(&mut self, project_id: u64, spec: WorkloadSpec) -> Workload {
+        let pods = if spec.has_revisions() { 0 } else { spec.pod_count() };
+        Workload {
+            id: self.ids.next(),
+            seq: self.workloads.last_seq + 1,
+            project_id,
+            pods: (0..pods).map(|index| Pod::new(self.ids.next(), index)).collect(),
+            spec: Arc::new(spec),
+            created_at: self.now,
+            model: None,
+            phase: Phase::Pending,
+            phase_since: self.now,
+            desired: Desired::Run,
+            restarts: 0,
+            not_before: None,
+            completed_at: None,
+            waited_ms: 0,
+            ran_ms: 0,
+            pending: Vec::new(),
+            last_eviction: None,
+            over_quota: false,
+            requested: Resources::ZERO,
+            revisions: Vec::new(),
+        }
+    }
+
+    /// Takes a new workload in, to be written.
+    pub(crate) fn take_in(&mut self, workload: Workload) -> Result<(), Error> {
+        let id = workload.id;
+        self.add(workload, false)?;
+        self.workloads.last_seq += 1;
+        let row = record::workload_row(&self.workloads[&id]);
+        self.outbox.changes.push(Change::Workload(Box::new(row)));
+        self.touch(id);
+        Ok(())
+    }
+}
+
+fn in_words(replicas: u32) -> String {
+    match replicas {
+        1 => "1 replica".to_owned(),
+        many => format!("{many} replicas"),
+    }
+}
+
+/// Tells a replica where to listen: in `PORT`, and where `$(PORT)` is written.
+pub(crate) fn tell_port(run: &mut RunSpec, port: u16) {
+    let port = port.to_string();
+    let words = run.command.iter_mut().flatten().chain(&mut run.args).chain(run.env.values_mut());
+    for word in words {
+        *word = word.replace("$(PORT)", &port);
+    }
+    run.env.insert("PORT".to_owned(), port);
+}

@@ -1,0 +1,164 @@
+//! What is written of workloads, and how they are after a restart: in the places that are still there.
+//! Owns: what becomes of one whose place is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{DeviceShare, NodeId, Occupancy, Placement, PodId};
+use records::{Change, Desired, PlacementBody, PodRow};
+use units::GPU_MILLIS;
+use uuid::Uuid;
+
+use crate::Error;
+use crate::emit::EventBuilder;
+use crate::reasons::NODE_GONE;
+use crate::state::State;
+use crate::workloads::record;
+use crate::workloads::restart_policy::BACK_OFF_MS_MAX;
+
+fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
+    let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
+    for row in rows {
+        pods.entry(row.workload_id).or_default().push(row);
+    }
+    pods
+}
+
+impl State {
+    /// What has changed of workloads, as rows. A pod that stands as it was written is not written again:
+    /// a revision may have many that are not wanted.
+    pub(crate) fn changed_rows(&mut self, ids: &BTreeSet<Uuid>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for id in ids {
+            let Some(workload) = self.workloads.get(id) else { continue };
+            changes.push(Change::WorkloadState(*id, record::workload_state(workload, None)));
+            let row = |pod| {
+                let place = self.occupancy(pod);
+                record::pod_row(workload, pod, &place, |node| self.node_name(node))
+            };
+            let rows: Vec<_> = workload.pods.iter().map(row).collect();
+            let pods = self.workloads.get_mut(id).into_iter().flat_map(|w| &mut w.pods);
+            for (pod, row) in pods.zip(rows) {
+                if pod.written.as_deref() != Some(&row) {
+                    pod.written = Some(Box::new(row.clone()));
+                    changes.push(Change::Pod(row));
+                }
+            }
+        }
+        changes
+    }
+
+    /// Workloads with their pods; answers what each pod was, with its number in its workload.
+    pub(crate) fn restore_workloads(
+        &mut self,
+        workloads: Vec<records::WorkloadRow>,
+        pods: Vec<PodRow>,
+    ) -> Result<Vec<(Uuid, usize, PodRow)>, Error> {
+        let mut pods = by_workload(pods);
+        let mut placed = Vec::new();
+        for row in workloads {
+            let (id, mut workload) = (row.id, record::workload_from_row(row)?);
+            // The clock may have been set back since: no delay is longer than the longest.
+            let latest = self.now.plus_ms(BACK_OFF_MS_MAX);
+            workload.not_before = workload.not_before.map(|at| at.min(latest));
+            let rows = pods.remove(&id).unwrap_or_default();
+            for row in &rows {
+                let mut pod = record::pod_from_row(row)?;
+                pod.restart_at = pod.restart_at.map(|at| at.min(latest));
+                workload.pods.push(pod);
+            }
+            self.add(workload, rows.iter().any(|row| row.body.current.is_some()))?;
+            self.limits.note_expiry(&self.workloads[&id]);
+            placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));
+        }
+        Ok(placed)
+    }
+
+    /// First every place that is held, then every place that is kept for someone: a reservation
+    /// must not crowd out what runs.
+    pub(crate) fn restore_places(&mut self, placed: &[(Uuid, usize, PodRow)]) {
+        for (id, number, row) in placed {
+            self.restore_current(*id, *number, row);
+            if self.workloads.get(id).is_some_and(|w| w.pods[*number].waits_for_others) {
+                self.runs.assembling.insert(*id);
+            }
+        }
+        for (id, number, row) in placed {
+            self.restore_next(*id, *number, row);
+        }
+    }
+
+    fn restore_current(&mut self, id: Uuid, number: usize, row: &PodRow) {
+        let Some(body) = &row.body.current else { return };
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let pod = &workload.pods[number];
+        let restart_at = pod.restart_at;
+        let (placed_at, resized_at) = (pod.placed_at, pod.resized_at);
+        let generation = pod.generation;
+        let (Some(model), Some(model_pod)) = (workload.model, pod.model) else { return };
+        self.cluster.set_starts(model, placed_at, resized_at);
+        let restarts = self.cluster.workloads()[model].restarts.max(generation.saturating_sub(1));
+        self.cluster.set_restarts(model, restarts);
+        match self.place(body, model_pod, true) {
+            Some(place) => {
+                let releasing = row.body.releasing;
+                let occupancy = Occupancy { current: Some(place), releasing, next: None };
+                self.cluster.set_occupancy(model_pod, occupancy);
+                self.workloads.set_restart((id, number), restart_at);
+            }
+            None => self.place_is_gone(id, number, &body.node),
+        }
+    }
+
+    fn restore_next(&mut self, id: Uuid, number: usize, row: &PodRow) {
+        let Some(body) = &row.body.next else { return };
+        let found = self.workloads.get(&id).filter(|w| w.desired == Desired::Run);
+        let Some(pod) = found.and_then(|w| w.pods[number].model) else { return };
+        // A reservation that no longer fits is no loss: the scheduler finds the pod another.
+        if let Some(place) = self.place(body, pod, false) {
+            let mut occupancy = self.cluster.pods()[pod].occupancy.clone();
+            if occupancy.current.is_none() || occupancy.releasing {
+                occupancy.next = Some(place);
+                self.cluster.set_occupancy(pod, occupancy);
+            }
+        }
+    }
+
+    /// The stored place, if it still exists and nothing else has its devices. What runs (`now`)
+    /// goes on when the machine has less CPU or memory than before; what is only kept for
+    /// someone has to fit.
+    fn place(&self, body: &PlacementBody, pod: PodId, now: bool) -> Option<Placement> {
+        let id: NodeId = self.nodes.values().find(|node| node.spec.name == body.node)?.id;
+        let node = &self.cluster.nodes()[id];
+        let devices = body.devices.iter().map(|&(gpu, millis)| DeviceShare { gpu, millis });
+        let place = Placement { node: id, devices: devices.collect() };
+        let free = |share: &DeviceShare| {
+            node.gpus.get(share.gpu as usize).is_some_and(|gpu| {
+                let taken = if now { gpu.used_millis } else { gpu.committed_millis };
+                taken + share.millis <= GPU_MILLIS
+            })
+        };
+        let amounts = self.cluster.amounts(pod, &place);
+        let fits = now || (node.committed + amounts).fits_in(node.capacity);
+        (fits && place.devices.iter().all(free)).then_some(place)
+    }
+
+    fn place_is_gone(&mut self, id: Uuid, number: usize, node: &str) {
+        if let Some(pod) = self.workloads.pod_mut(id, number) {
+            pod.started_at = None;
+            pod.restart_at = None;
+            pod.waits_for_others = false;
+        }
+        self.touch(id);
+        if self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Run) {
+            let message = format!(
+                "its place on {node} is gone: the node, or as many GPUs, are no longer there; \
+                 it waits for another"
+            );
+            self.evicted(id, NODE_GONE.code, message.clone());
+            self.emit(
+                id,
+                EventBuilder::new("Evicted", message).warning().pod(number).code(NODE_GONE.code),
+            );
+        }
+    }
+}

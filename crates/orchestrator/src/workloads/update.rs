@@ -1,0 +1,155 @@
+//! Changes to a workload that exists. Owns: which of its values can change, when, and what is
+//! recorded about it. What its pods run never changes: an inference gets a new revision
+//! (`revisions`), and everything else is submitted again.
+
+use std::sync::Arc;
+
+use records::{Change, Desired};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::command::{Subject, WorkloadChange};
+use crate::emit::EventBuilder;
+use crate::state::State;
+use crate::workloads::Workload;
+use crate::{Error, pools};
+use spec::WorkloadSpec;
+
+impl WorkloadChange {
+    /// The specification with this change made.
+    fn made_to(self, spec: &WorkloadSpec) -> WorkloadSpec {
+        let mut spec = spec.clone();
+        if let Some((priority, class)) = self.priority {
+            (spec.priority, spec.priority_class) = (priority, class);
+        }
+        spec.preemptible = self.preemptible.unwrap_or(spec.preemptible);
+        spec.backoff_limit = self.backoff_limit.unwrap_or(spec.backoff_limit);
+        spec.delete_after_ms = self.delete_after_ms.or(spec.delete_after_ms);
+        spec.delete_when_preempted =
+            self.delete_when_preempted.unwrap_or(spec.delete_when_preempted);
+        for (kept, given) in
+            [(&mut spec.labels, self.labels), (&mut spec.annotations, self.annotations)]
+        {
+            for (name, value) in given {
+                match value {
+                    Some(value) => kept.insert(name, value),
+                    None => kept.remove(&name),
+                };
+            }
+        }
+        spec
+    }
+}
+
+/// The values of which one differs, in words, each with whether it concerns how the workload runs.
+fn differences(old: &WorkloadSpec, new: &WorkloadSpec) -> Vec<(String, bool)> {
+    let yes = |value: bool| if value { "yes" } else { "no" };
+    let mut all = Vec::new();
+    if old.priority != new.priority || old.priority_class != new.priority_class {
+        let (from, to) = (&old.priority_class, &new.priority_class);
+        all.push((format!("priority from {from} to {to}"), true));
+    }
+    if old.preemptible != new.preemptible {
+        let word = if new.preemptible { "preemptible" } else { "non-preemptible" };
+        all.push((format!("preemptibility to {word}"), true));
+    }
+    if old.backoff_limit != new.backoff_limit {
+        let (from, to) = (old.backoff_limit, new.backoff_limit);
+        all.push((format!("back-off limit from {from} to {to}"), true));
+    }
+    if old.delete_when_preempted != new.delete_when_preempted {
+        let to = yes(new.delete_when_preempted);
+        all.push((format!("deletion after a preemption: {to}"), true));
+    }
+    if let Some(ms) = new.delete_after_ms.filter(|_| old.delete_after_ms != new.delete_after_ms) {
+        let seconds = units::format_millis(ms);
+        all.push((format!("deletion {seconds} s after its end"), false));
+    }
+    if old.labels != new.labels {
+        all.push(("labels".to_owned(), false));
+    }
+    if old.annotations != new.annotations {
+        all.push(("annotations".to_owned(), false));
+    }
+    all
+}
+
+impl State {
+    /// Changes a workload. A change to the values it has already does nothing.
+    pub(crate) fn update_workload(
+        &mut self,
+        by: &str,
+        id: Uuid,
+        change: WorkloadChange,
+    ) -> Result<Subject, Error> {
+        let workload = self.known(id)?;
+        let name = &workload.spec.name;
+        if workload.spec.has_revisions() {
+            return Err(Error::conflict(format!(
+                "inference `{name}` is changed by a new revision; use \
+                 PATCH /api/v1/workloads/inferences/{id} or `runai inference update {name}`"
+            )));
+        }
+        if workload.desired == Desired::Delete {
+            return Err(Error::conflict(format!("workload `{name}` is being deleted")));
+        }
+        let spec = change.made_to(&workload.spec);
+        let changed = differences(&workload.spec, &spec);
+        if changed.is_empty() {
+            return Ok(Subject::Workload(id));
+        }
+        self.may_change(workload, &spec, &changed)?;
+        let model = workload.model;
+        self.limits.forget_expiry(&self.workloads[&id]);
+        if let Some(model) = model {
+            self.cluster.set_precedence(model, spec.priority, spec.preemptible);
+            if self.decisions.take_back(id) {
+                self.cluster.set_not_before(model, Instant(0));
+            }
+        }
+        if let Some(workload) = self.workloads.get_mut(&id) {
+            workload.spec = Arc::new(spec);
+            let body = workload.spec.clone();
+            self.outbox.changes.push(Change::WorkloadSpec(id, body));
+        }
+        self.limits.note_expiry(&self.workloads[&id]);
+        let what: Vec<String> = changed.into_iter().map(|(what, _)| what).collect();
+        self.emit(id, EventBuilder::new("Updated", format!("{by} changed {}", what.join(", "))));
+        self.touch(id);
+        Ok(Subject::Workload(id))
+    }
+
+    /// Refuses a change that a workload in this state cannot take.
+    fn may_change(
+        &self,
+        workload: &Workload,
+        spec: &WorkloadSpec,
+        changed: &[(String, bool)],
+    ) -> Result<(), Error> {
+        let name = &spec.name;
+        spec::check_backoff_limit(spec.backoff_limit)?;
+        let old = &workload.spec.annotations;
+        let differs = |key: &&&str| old.get(**key) != spec.annotations.get(**key);
+        if let Some(key) = pools::ANNOTATIONS.iter().find(differs) {
+            return Err(Error::conflict(format!(
+                "annotation `{key}` of workload `{name}` cannot change while it exists: it decides \
+                 where its pods go. Delete `{name}` and submit it again with another value"
+            )));
+        }
+        if workload.completed_at.is_some()
+            && let Some((what, _)) = changed.iter().find(|(_, runs)| *runs)
+        {
+            return Err(Error::conflict(format!(
+                "workload `{name}` has ended, so its {what} cannot change; labels, annotations and \
+                 the time until its deletion can"
+            )));
+        }
+        if workload.spec.preemptible && !spec.preemptible && self.holds_any(workload) {
+            return Err(Error::conflict(format!(
+                "workload `{name}` holds resources that may be over the quota, which a \
+                 non-preemptible workload must not; suspend it, change it, and resume it"
+            )));
+        }
+        Ok(())
+    }
+}
