@@ -269,3 +269,33 @@ fn ask<R: BufRead>(flags: &Play, replay: &Replay<R>, out: &mut dyn Write) -> Res
     let asked = Simulate { submit: flags.submit.clone(), json: flags.json, ..Simulate::default() };
     what_if::ask(&asked, scenario, &flags.file, out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stops_at_a_batch_or_at_a_time() {
+        assert_eq!(stop("12"), Ok(Stop::Batch(12)));
+        let at = Stop::At(1_769_860_805_000);
+        for same in ["2026-01-31T12:00:05Z", "2026-01-31 13:00:05 +01:00"] {
+            assert_eq!(stop(same), Ok(at), "{same}");
+        }
+        assert!(!at.is_before(1_769_860_805_000) && at.is_before(1_769_860_805_001));
+        for wrong in ["", "noon", "-1", "2026-01-31 13:00:05"] {
+            assert!(stop(wrong).unwrap_err().contains("such as"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_recorded_cannot_be_saved_and_no_file_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("report");
+        let why = record(dir.path(), &file).unwrap_err().to_string();
+        assert!(why.contains("recording_max") && !file.exists(), "{why}");
+        std::fs::create_dir(dir.path().join(FOLDER)).unwrap();
+        std::fs::write(&file, "mine").unwrap();
+        assert!(record(dir.path(), &file).unwrap_err().to_string().contains("exists"));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    }
+}
