@@ -268,6 +268,15 @@ with_later! {
         pub terminate_after_preemption: bool,
         /// Our own: the number of GPUs may be halved to fit and doubled to fill.
         pub elastic: bool,
+        /// Our own: what holds it back. It is not considered before all of these are taken away.
+        pub scheduling_gates: Vec<String>,
+        /// Our own: minimum wait in seconds before others may be stopped for it.
+        pub preemption_delay_seconds: u64,
+        /// Our own: longest time in seconds that it may run at a time, where its project allows as
+        /// much. It is suspended then, and the scheduler may count on it.
+        pub time_limit_seconds: u64,
+        /// Our own: of the master and the workers, those with a higher one get their places first.
+        pub pod_priority: u32,
         /// Our own: the command line it was submitted with, for people.
         pub command_line: String,
         /// Our own: assets whose values count where there is none here.
@@ -288,8 +297,13 @@ with_later! {
         /// Share of each device, 0.001 to 1.
         #[schema(value_type = Option<f64>)]
         pub gpu_portion_request: Number,
+        /// Most of each device that may be used while it is free; at least the request.
+        #[schema(value_type = Option<f64>)]
+        pub gpu_portion_limit: Number,
         /// Memory of each device, such as `8G`.
         pub gpu_memory_request: String,
+        /// Most memory of each device that may be used while it is free; at least the request.
+        pub gpu_memory_limit: String,
         /// CPU cores.
         #[schema(value_type = Option<f64>)]
         pub cpu_core_request: Number,
@@ -305,8 +319,6 @@ with_later! {
         /// MIG instances: `nvidia.com/mig-1g.10gb`. They go without other GPUs.
         pub extended_resources: Vec<ExtendedResource>,
         ---
-        gpu_memory_limit: "gpuMemoryLimit",
-        gpu_portion_limit: "gpuPortionLimit",
     }
 }
 
@@ -469,11 +481,7 @@ mod tests {
         let body = r#"{"image":"i","exposedUrls":[{}],"compute":{"gpuPortionLimit":1},
             "environmentVariables":[{"name":"A","podFieldRef":{"path":"p"}}],
             "storage":{"dataVolume":[{"id":"d"}]}}"#;
-        let want = [
-            "spec.compute.gpuPortionLimit",
-            "spec.storage.dataVolume",
-            "spec.environmentVariables[0].podFieldRef",
-        ];
+        let want = ["spec.storage.dataVolume", "spec.environmentVariables[0].podFieldRef"];
         assert_eq!(request(body).unwrap().not_yet(), want);
     }
 

@@ -3,10 +3,10 @@
 
 use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
 use control::view::WorkloadKind;
-use control::{GpuSpec, PodSet, PodSpec, WorkloadSpec};
+use control::{PodSet, PodSpec, WorkloadSpec};
 use http_kit::Fault;
-use sim::scenario::amount::{Count, Size};
-use sim::scenario::{self, At, GpuAsk, GpuRequest, Scenario, Step, Submit, Workload};
+use sim::scenario::amount::{Count, Size, Span};
+use sim::scenario::{self, At, GpuAsk, Scenario, Step, Submit, Workload};
 use sim::{Decision, Outcome, Record, Waiting};
 use units::Instant;
 use uuid::Uuid;
@@ -57,6 +57,7 @@ pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
             gpu: gpus(&set.pod),
             cpu: Some(Count::new(set.pod.cpu_millis)),
             memory: Some(Size::new(set.pod.memory_bytes)),
+            task_priority: set.pod_priority,
             ..scenario::PodSet::named(&set.role)
         };
         asked.confine(&control::node_constraints(spec, set, id));
@@ -67,16 +68,15 @@ pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
     workload.elastic = spec.elastic;
     workload.priority = Some(spec.priority);
     workload.preemptible = Some(spec.preemptible);
+    workload.preemption_delay =
+        (spec.preemption_delay_ms > 0).then(|| Span::new(spec.preemption_delay_ms));
+    workload.time_limit = spec.time_limit_ms.map(Span::new);
+    workload.gated = !spec.gates.is_empty();
     workload
 }
 
 fn gpus(pod: &PodSpec) -> GpuAsk {
-    GpuAsk(match pod.gpu {
-        GpuSpec::Whole(devices) => GpuRequest::Whole(devices),
-        GpuSpec::Share { devices, millis } => GpuRequest::Share { devices, millis },
-        GpuSpec::Memory { devices, bytes } => GpuRequest::Memory { devices, bytes },
-        GpuSpec::Mig(instances) => GpuRequest::Mig(instances),
-    })
+    GpuAsk(pod.gpu.counted())
 }
 
 /// The steps that are asked for, and then what is submitted.

@@ -9,6 +9,7 @@ pub mod jsonpath;
 pub mod number;
 pub mod output;
 pub mod plain;
+pub mod pulse;
 pub mod settings;
 pub mod suggest;
 pub mod table;

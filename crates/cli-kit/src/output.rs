@@ -16,12 +16,11 @@ use crate::color::Color;
 use crate::exit::Error;
 use crate::jsonpath::JsonPath;
 use crate::plain::Plain;
+use crate::pulse::{Pulse, WATCH_EVERY};
 use crate::suggest;
 use crate::table::Table;
 use crate::yaml;
 
-/// Between two looks of `--watch`, where the server does not say what changes.
-pub const WATCH_EVERY: Duration = Duration::from_secs(1);
 /// How often a terminal shows how old things are by now.
 const AGES_EVERY: Duration = Duration::from_secs(5);
 
@@ -349,23 +348,19 @@ pub fn columns() -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Prints an answer, and with `--watch` again whenever it changes. A terminal shows it whole each
-/// time; a file or a pipe gets the lines that are new.
+/// Prints an answer, and with `--watch` again whenever it changes: after what `pulse` waits for, or
+/// every second where there is none. A terminal shows it whole each time; a file or a pipe gets the
+/// lines that are new.
 pub async fn show(
     how: &How,
     raw: &mut dyn Write,
+    mut pulse: Option<Pulse>,
     answer: impl AsyncFn(&mut dyn Write) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    show_after(how, raw, answer, async || tokio::time::sleep(WATCH_EVERY).await).await
-}
-
-/// The same, where `change` returns when the answer may be another.
-pub async fn show_after(
-    how: &How,
-    raw: &mut dyn Write,
-    answer: impl AsyncFn(&mut dyn Write) -> Result<(), Error>,
-    mut change: impl AsyncFnMut(),
-) -> Result<(), Error> {
+    let mut change = async || match &mut pulse {
+        Some(pulse) => pulse.beat(WATCH_EVERY).await,
+        None => tokio::time::sleep(WATCH_EVERY).await,
+    };
     let mut screen = Screen::of(how);
     loop {
         let mut bytes = Vec::new();

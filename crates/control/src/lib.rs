@@ -56,11 +56,11 @@ pub use retention::Kept;
 pub use runs::Log;
 pub use service::Service;
 pub use spec::{
-    Audience, Bucket, CONFIG_MAP, CleanPods, Container, ExposedUrl, Framework, GpuSpec,
+    Audience, Bounds, Bucket, CONFIG_MAP, CleanPods, Container, ExposedUrl, Framework, GpuRequest,
     HOME_FOLDER, Limits, MASTER, Metric, Mount, MountSource, Near, Place, PodSet, PodSpec, Port,
     Probe, Propagation, PullPolicy, REPLICAS_MAX, RelatedUrl, Repository, Restart, Revision,
-    Scaling, Seccomp, SecretPlace, SecretTo, SecretUse, Security, Serving, ShareChange, Target,
-    Together, TopologyUse, User, WORKER, WorkloadSpec,
+    Scaling, Seccomp, SecretPlace, SecretTo, SecretUse, Security, Serving, ShareChange, SharedGpus,
+    Target, Together, TopologyUse, User, WORKER, WorkloadSpec,
 };
 pub use time::{Clock, SystemClock};
 

@@ -47,6 +47,7 @@ fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), Fault> 
     let distributed = [
         ("distributedFramework", spec.distributed_framework.is_some()),
         ("numWorkers", spec.num_workers.is_some()),
+        ("podPriority", spec.pod_priority.is_some()),
         ("minReplicas", spec.min_replicas.is_some()),
         ("maxReplicas", spec.max_replicas.is_some()),
         ("cleanPodPolicy", spec.clean_pod_policy.is_some()),
@@ -69,8 +70,11 @@ fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), Fault> 
             "autoDeletionTimeAfterCompletionSeconds",
             spec.auto_deletion_time_after_completion_seconds.is_some(),
         ),
+        ("preemptionDelaySeconds", spec.preemption_delay_seconds.is_some()),
+        ("schedulingGates", spec.scheduling_gates.is_some()),
         ("stdin", spec.stdin == Some(true)),
         ("terminateAfterPreemption", spec.terminate_after_preemption == Some(true)),
+        ("timeLimitSeconds", spec.time_limit_seconds.is_some()),
         ("tty", spec.tty == Some(true)),
     ];
     if kind != WorkloadKind::Training {
@@ -132,7 +136,7 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, Fault> {
     }
     let (pods_min, pods) = workers(framework, spec)?;
     let worker =
-        PodSet { role: WORKER.to_owned(), pods, pods_min, ..PodSet::one(pod(kind, spec)?) };
+        PodSet { role: WORKER.to_owned(), pods, pods_min, ..of_priority(spec, pod(kind, spec)?) };
     let master = match (&request.master_spec, request.master_spec_same_as_worker) {
         (Some(_), Some(true)) => {
             let why = "goes without masterSpecSameAsWorker; leave out one of them";
@@ -149,8 +153,14 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, Fault> {
         }
         return Ok((worker, Vec::new(), Some(together)));
     };
-    let master = PodSet { role: MASTER.to_owned(), ..PodSet::one(master) };
+    let leads = request.master_spec.as_ref().unwrap_or(spec);
+    let master = PodSet { role: MASTER.to_owned(), ..of_priority(leads, master) };
     Ok((master, vec![worker], Some(together)))
+}
+
+/// One pod that gets its place in this turn.
+fn of_priority(spec: &Wire, pod: control::PodSpec) -> PodSet {
+    PodSet { pod_priority: spec.pod_priority.unwrap_or_default(), ..PodSet::one(pod) }
 }
 
 const fn framework(wire: DistributedFramework) -> Framework {
@@ -258,7 +268,9 @@ pub fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
         mpi_launcher_creation_policy "mpiLauncherCreationPolicy",
         ssh_auth_mount_path "sshAuthMountPath",
         auto_deletion_time_after_completion_seconds "autoDeletionTimeAfterCompletionSeconds",
-        terminate_after_preemption "terminateAfterPreemption"
+        terminate_after_preemption "terminateAfterPreemption",
+        scheduling_gates "schedulingGates", preemption_delay_seconds "preemptionDelaySeconds",
+        time_limit_seconds "timeLimitSeconds"
     );
     if let Some((field, _)) = whole.iter().find(|(_, other)| *other) {
         let why = "is one for the whole workload; set it with the workers and leave it out here";

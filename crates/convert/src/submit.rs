@@ -11,8 +11,9 @@ use api_types::{
 };
 use axum::http::StatusCode;
 use control::view::WorkloadKind;
-use control::{GpuSpec, HOME_FOLDER, Mount, PodSpec, Restart, WorkloadSpec};
+use control::{Bounds, GpuRequest, HOME_FOLDER, Mount, PodSpec, Restart, SharedGpus, WorkloadSpec};
 use http_kit::Fault;
+use serde_json::Number;
 use units::GPU_MILLIS;
 
 use super::container::{container, limits};
@@ -104,9 +105,7 @@ pub fn command(
         priority_class: class.name.to_owned(),
         preemptible: spec.preemptibility == Some(Preemptibility::Preemptible),
         backoff_limit: spec.backoff_limit.unwrap_or_default(),
-        delete_after_ms: spec
-            .auto_deletion_time_after_completion_seconds
-            .map(|seconds| seconds.saturating_mul(1000)),
+        delete_after_ms: millis(spec.auto_deletion_time_after_completion_seconds),
         delete_when_preempted: spec.terminate_after_preemption == Some(true),
         command_line: spec.command_line,
         uses: Vec::new(),
@@ -115,9 +114,18 @@ pub fn command(
         node_pools: spec.node_pools.unwrap_or_default(),
         node_types: not_empty("spec.nodeType", spec.node_type)?.into_iter().collect(),
         topology: None,
+        groups: Vec::new(),
+        children_min: None,
+        gates: spec.scheduling_gates.unwrap_or_default(),
+        preemption_delay_ms: millis(spec.preemption_delay_seconds).unwrap_or_default(),
+        time_limit_ms: millis(spec.time_limit_seconds),
         manifest: None,
     };
     Ok((project_id, spec))
+}
+
+pub(super) fn millis(seconds: Option<u64>) -> Option<u64> {
+    seconds.map(|seconds| seconds.saturating_mul(1000))
 }
 
 /// Refuses what is known and not done, by the field that asks for it, with what to do instead where
@@ -305,7 +313,7 @@ fn devices(compute: &Compute) -> Result<Option<u32>, Fault> {
     devices.map(Some).map_err(|_| Fault::field(FIELD, format!("`{text}` is too large")))
 }
 
-fn gpu(compute: &Compute) -> Result<GpuSpec, Fault> {
+fn gpu(compute: &Compute) -> Result<GpuRequest, Fault> {
     let whole = devices(compute)?;
     let (portion, memory) = (&compute.gpu_portion_request, &compute.gpu_memory_request);
     if let Some(instances) = mig(compute.extended_resources.as_deref().unwrap_or_default())? {
@@ -315,24 +323,72 @@ fn gpu(compute: &Compute) -> Result<GpuSpec, Fault> {
                        like";
             return Err(Fault::field("spec.compute.extendedResources", why));
         }
-        return Ok(GpuSpec::Mig(instances));
+        return Ok(GpuRequest::Mig(instances));
     }
-    match compute.gpu_request_type {
-        None => match (portion, memory) {
-            (None, None) => Ok(GpuSpec::Whole(whole.unwrap_or(0))),
-            (Some(_), _) => Err(needs("gpuPortionRequest", "portion")),
-            (None, Some(_)) => Err(needs("gpuMemoryRequest", "memory")),
-        },
-        Some(GpuRequestType::Portion) => match (portion, memory) {
-            (Some(portion), None) => share(shared(whole)?, &super::decimal(portion)),
-            (None, _) => Err(missing("portion", "gpuPortionRequest")),
-            (_, Some(_)) => Err(needs("gpuMemoryRequest", "memory")),
-        },
-        Some(GpuRequestType::Memory) => match (portion, memory) {
-            (None, Some(memory)) => of_memory(shared(whole)?, memory),
-            (_, None) => Err(missing("memory", "gpuMemoryRequest")),
-            (Some(_), _) => Err(needs("gpuPortionRequest", "portion")),
-        },
+    let most = (&compute.gpu_portion_limit, &compute.gpu_memory_limit);
+    let of_type = |kind: Option<GpuRequestType>| match kind {
+        _ if portion.is_some() && kind != Some(GpuRequestType::Portion) => {
+            Err(needs("gpuPortionRequest", "portion"))
+        }
+        _ if memory.is_some() && kind != Some(GpuRequestType::Memory) => {
+            Err(needs("gpuMemoryRequest", "memory"))
+        }
+        _ if most.0.is_some() && kind != Some(GpuRequestType::Portion) => {
+            Err(needs("gpuPortionLimit", "portion"))
+        }
+        _ if most.1.is_some() && kind != Some(GpuRequestType::Memory) => {
+            Err(needs("gpuMemoryLimit", "memory"))
+        }
+        kind => Ok(kind),
+    };
+    let shares = SharedGpus::default();
+    match of_type(compute.gpu_request_type)? {
+        None => Ok(GpuRequest::Whole(whole.unwrap_or(0))),
+        Some(GpuRequestType::Portion) => {
+            let asked = portion.as_ref().ok_or_else(|| missing("portion", "gpuPortionRequest"))?;
+            let compute = Some(bounds(asked, most.0.as_ref(), &PORTION)?);
+            Ok(GpuRequest::Shared(SharedGpus { devices: shared(whole)?, compute, ..shares }))
+        }
+        Some(GpuRequestType::Memory) => {
+            let asked = memory.as_ref().ok_or_else(|| missing("memory", "gpuMemoryRequest"))?;
+            let memory = Some(bounds(asked, most.1.as_ref(), &MEMORY)?);
+            Ok(GpuRequest::Shared(SharedGpus { devices: shared(whole)?, memory, ..shares }))
+        }
+    }
+}
+
+/// How an amount of a device is asked for.
+struct Amount<T> {
+    request: &'static str,
+    limit: &'static str,
+    read: fn(&str, &T) -> Result<u64, Fault>,
+}
+
+const PORTION: Amount<Number> = Amount {
+    request: "spec.compute.gpuPortionRequest",
+    limit: "spec.compute.gpuPortionLimit",
+    read: share,
+};
+
+const MEMORY: Amount<String> = Amount {
+    request: "spec.compute.gpuMemoryRequest",
+    limit: "spec.compute.gpuMemoryLimit",
+    read: of_memory,
+};
+
+fn bounds<T: std::fmt::Display>(
+    request: &T,
+    limit: Option<&T>,
+    amount: &Amount<T>,
+) -> Result<Bounds, Fault> {
+    let asked = (amount.read)(amount.request, request)?;
+    let most = limit.map(|limit| (amount.read)(amount.limit, limit)).transpose()?;
+    match limit {
+        Some(limit) if most < Some(asked) => {
+            let why = format!("{limit} is less than the {request} that is asked for; raise it");
+            Err(Fault::field(amount.limit, why))
+        }
+        _ => Ok(Bounds { request: asked, limit: most }),
     }
 }
 
@@ -355,27 +411,24 @@ fn shared(devices: Option<u32>) -> Result<u32, Fault> {
     }
 }
 
-fn share(devices: u32, portion: &str) -> Result<GpuSpec, Fault> {
-    const FIELD: &str = "spec.compute.gpuPortionRequest";
-    let millis = units::parse_gpu_millis(portion).map_err(|why| Fault::field(FIELD, why))?;
-    match millis {
-        GPU_MILLIS => Ok(GpuSpec::Whole(devices)),
-        1..GPU_MILLIS => Ok(GpuSpec::Share { devices, millis }),
-        _ => Err(Fault::field(FIELD, format!("`{portion}` is not a share; use 0.001 to 1"))),
+fn share(field: &str, portion: &Number) -> Result<u64, Fault> {
+    let portion = super::decimal(portion);
+    match units::parse_gpu_millis(&portion).map_err(|why| Fault::field(field, why))? {
+        millis @ 1..=GPU_MILLIS => Ok(millis),
+        _ => Err(Fault::field(field, format!("`{portion}` is not a share; use 0.001 to 1"))),
     }
 }
 
 /// Least memory of a GPU that is asked for (reference A.3).
 const GPU_MEMORY_BYTES_MIN: u64 = 100_000_000;
 
-fn of_memory(devices: u32, size: &str) -> Result<GpuSpec, Fault> {
-    const FIELD: &str = "spec.compute.gpuMemoryRequest";
-    match units::parse_bytes(size).map_err(|why| Fault::field(FIELD, why))? {
+fn of_memory(field: &str, size: &String) -> Result<u64, Fault> {
+    match units::parse_bytes(size).map_err(|why| Fault::field(field, why))? {
         0..GPU_MEMORY_BYTES_MIN => {
             let why = format!("`{size}` is too little; use 100M or more, such as 8G");
-            Err(Fault::field(FIELD, why))
+            Err(Fault::field(field, why))
         }
-        bytes => Ok(GpuSpec::Memory { devices, bytes }),
+        bytes => Ok(bytes),
     }
 }
 

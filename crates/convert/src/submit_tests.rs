@@ -24,7 +24,7 @@ fn training(spec: &serde_json::Value) -> WorkloadSpec {
 #[test]
 fn a_training_that_says_nothing_gets_the_defaults() {
     let spec = training(&json!({"image": "i"}));
-    assert_eq!(spec.pods.pod.gpu, GpuSpec::Whole(0));
+    assert_eq!(spec.pods.pod.gpu, GpuRequest::Whole(0));
     assert_eq!((spec.pods.pod.cpu_millis, spec.pods.pod.memory_bytes), (100, 100_000_000));
     assert_eq!((spec.priority, spec.priority_class.as_str()), (50, "train"));
     assert!(spec.preemptible && !spec.elastic);
@@ -57,22 +57,52 @@ fn priority_and_preemptibility_are_independent() {
 #[test]
 fn gpus_come_whole_as_portion_or_as_memory() {
     let gpu = |compute| training(&json!({"compute": compute})).pods.pod.gpu;
-    assert_eq!(gpu(json!({"gpuDevicesRequest": 2})), GpuSpec::Whole(2));
-    assert_eq!(gpu(json!({"gpuDevicesRequest": 2.0})), GpuSpec::Whole(2));
+    assert_eq!(gpu(json!({"gpuDevicesRequest": 2})), GpuRequest::Whole(2));
+    assert_eq!(gpu(json!({"gpuDevicesRequest": 2.0})), GpuRequest::Whole(2));
     assert_eq!(
         gpu(
             json!({"gpuDevicesRequest": 2, "gpuRequestType": "portion", "gpuPortionRequest": 0.333})
         ),
-        GpuSpec::Share { devices: 2, millis: 333 }
+        GpuRequest::share(2, 333)
     );
     assert_eq!(
         gpu(json!({"gpuRequestType": "portion", "gpuPortionRequest": 1.0})),
-        GpuSpec::Whole(1)
+        GpuRequest::share(1, 1000)
     );
     assert_eq!(
         gpu(json!({"gpuRequestType": "memory", "gpuMemoryRequest": "8G"})),
-        GpuSpec::Memory { devices: 1, bytes: 8_000_000_000 }
+        GpuRequest::memory(1, 8_000_000_000)
     );
+}
+
+#[test]
+fn gpus_are_told_as_they_were_asked_for() {
+    for (compute, counted) in [
+        (json!({"gpuDevicesRequest": 2}), "Whole(2)"),
+        (
+            json!({"gpuDevicesRequest": 1, "gpuRequestType": "portion", "gpuPortionRequest": 1}),
+            "Whole(1)",
+        ),
+        (
+            json!({"gpuDevicesRequest": 2, "gpuRequestType": "portion", "gpuPortionRequest": 0.25,
+                "gpuPortionLimit": 0.75}),
+            "Share { devices: 2, millis: 250 }",
+        ),
+        (
+            json!({"gpuDevicesRequest": 1, "gpuRequestType": "memory", "gpuMemoryRequest": "4G",
+                "gpuMemoryLimit": "8G"}),
+            "Memory { devices: 1, bytes: 4000000000 }",
+        ),
+    ] {
+        let spec = training(&json!({"compute": compute}));
+        assert_eq!(format!("{:?}", spec.pods.pod.gpu.counted()), counted);
+        let text = spec::document::write(&spec).unwrap();
+        let stored: WorkloadSpec = spec::document::read(&text).unwrap();
+        let told = serde_json::to_value(crate::typed::of_pod(&stored.pods.pod).compute).unwrap();
+        for (field, asked) in compute.as_object().unwrap() {
+            assert_eq!(told[field], *asked, "{field} of {told}");
+        }
+    }
 }
 
 #[test]
@@ -107,6 +137,7 @@ fn refused(spec: &serde_json::Value, field: &str, why: &str) {
 fn senseless_gpus_are_refused_by_name() {
     let (devices, portion, memory, kind) =
         ("gpuDevicesRequest", "gpuPortionRequest", "gpuMemoryRequest", "gpuRequestType");
+    let limit = "gpuPortionLimit";
     for (compute, field, why) in [
         (json!({devices: -1}), devices, "`-1` is negative"),
         (json!({devices: 1.5}), devices, "`1.5` is neither a fraction of one GPU nor a whole"),
@@ -118,6 +149,20 @@ fn senseless_gpus_are_refused_by_name() {
         (json!({memory: "1G"}), memory, "goes with gpuRequestType memory only"),
         (json!({kind: "memory", memory: "0"}), memory, "`0` is too little; use 100M or more"),
         (json!({kind: "memory", memory: "lots"}), memory, "`lots` is not a size"),
+        (json!({limit: 0.5}), limit, "goes with gpuRequestType portion only"),
+        (json!({kind: "memory", memory: "1G", limit: 0.5}), limit, "goes with gpuRequestType"),
+        (json!({"gpuMemoryLimit": "1G"}), "gpuMemoryLimit", "goes with gpuRequestType memory only"),
+        (
+            json!({kind: "portion", portion: 0.5, limit: 0.25}),
+            limit,
+            "0.25 is less than the 0.5 that is asked for; raise it",
+        ),
+        (
+            json!({kind: "memory", memory: "2G", "gpuMemoryLimit": "1G"}),
+            "gpuMemoryLimit",
+            "1G is less than the 2G that is asked for; raise it",
+        ),
+        (json!({kind: "portion", portion: 0.5, limit: 2}), limit, "`2` is not a share; use 0.001"),
         (json!({kind: "memory", memory: "1G", devices: 0}), devices, "a share of 0 GPUs is"),
         (json!({kind: "memory", memory: "1G", portion: 0.5}), portion, "goes with gpuRequestType"),
     ] {
@@ -154,8 +199,9 @@ fn other_senseless_values_are_refused_by_name() {
     ] {
         refused(&spec, field, why);
     }
-    let later = asked(WorkloadKind::Training, &json!({"compute": {"gpuPortionLimit": 1}}));
-    let why = "spec.compute.gpuPortionLimit is not supported yet; leave it out";
+    let path = json!([{"name": "A", "podFieldRef": {"path": "p"}}]);
+    let later = asked(WorkloadKind::Training, &json!({"environmentVariables": path}));
+    let why = "spec.environmentVariables[0].podFieldRef is not supported yet; leave it out";
     assert_eq!(later.unwrap_err().message, why);
     let replica = asked(WorkloadKind::Inference, &json!({"stdin": true})).unwrap_err();
     assert_eq!(replica.message, "spec.stdin: goes with workloads that end only; leave it out");

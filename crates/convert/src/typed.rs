@@ -11,8 +11,8 @@ use api_types::{
 };
 use control::view::{Phase, WorkloadView};
 use control::{
-    CleanPods, Framework, GpuSpec, HOME_FOLDER, MASTER, PodSet, PodSpec, Restart, SecretPlace,
-    SecretUse, WorkloadSpec,
+    CleanPods, Framework, GpuRequest, HOME_FOLDER, MASTER, PodSet, PodSpec, Restart, SecretPlace,
+    SecretUse, SharedGpus, WorkloadSpec,
 };
 
 use super::workload::{category, phase_name, shown};
@@ -26,7 +26,14 @@ pub const ENVIRONMENT_ASSET: &str = "environment-asset";
 /// A training or workspace in the typed form.
 pub fn typed(view: &WorkloadView, context: &Context) -> Training1 {
     let master = view.spec.set_named(MASTER);
-    let is_same = |set: &PodSet| set.pod == shown(&view.spec).pod;
+    let is_same = |set: &PodSet| {
+        let workers = shown(&view.spec);
+        (&set.pod, set.pod_priority) == (&workers.pod, workers.pod_priority)
+    };
+    let own = |set: &PodSet| api_types::WorkloadSpec {
+        pod_priority: priority_of(set),
+        ..of_pod(&set.pod)
+    };
     Training1 {
         name: view.spec.name.clone(),
         requested_name: view.spec.name.clone(),
@@ -45,8 +52,12 @@ pub fn typed(view: &WorkloadView, context: &Context) -> Training1 {
         actual_phase: phase_name(view.phase).to_owned(),
         spec: asked_for(&view.spec),
         master_spec_same_as_worker: view.spec.together.map(|_| master.is_some_and(is_same)),
-        master_spec: master.filter(|set| !is_same(set)).map(|set| of_pod(&set.pod)),
+        master_spec: master.filter(|set| !is_same(set)).map(own),
     }
+}
+
+fn priority_of(set: &PodSet) -> Option<u32> {
+    Some(set.pod_priority).filter(|priority| *priority > 0)
 }
 
 /// What was asked for, in the fields it could have been asked with.
@@ -70,6 +81,10 @@ fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
         elastic: Some(spec.elastic),
         auto_deletion_time_after_completion_seconds: spec.delete_after_ms.map(|ms| ms / 1000),
         terminate_after_preemption: spec.delete_when_preempted.then_some(true),
+        scheduling_gates: Some(spec.gates.clone()).filter(|gates| !gates.is_empty()),
+        preemption_delay_seconds: Some(spec.preemption_delay_ms / 1000).filter(|s| *s > 0),
+        time_limit_seconds: spec.time_limit_ms.map(|ms| ms / 1000),
+        pod_priority: priority_of(set),
         command_line: spec.command_line.clone(),
         exposed_urls: super::urls::told(&spec.urls),
         related_urls: super::urls::told_related(&spec.related_urls),
@@ -189,18 +204,21 @@ fn compute(spec: &PodSpec) -> Compute {
         ..Compute::default()
     };
     let devices = match spec.gpu {
-        GpuSpec::Whole(devices) => devices,
-        GpuSpec::Share { devices, millis } => {
-            compute.gpu_request_type = Some(GpuRequestType::Portion);
-            compute.gpu_portion_request = Some(number_from_millis(millis));
+        GpuRequest::Whole(devices) => devices,
+        GpuRequest::Shared(SharedGpus { devices, compute: portion, memory }) => {
+            if let Some(portion) = portion {
+                compute.gpu_request_type = Some(GpuRequestType::Portion);
+                compute.gpu_portion_request = Some(number_from_millis(portion.request));
+                compute.gpu_portion_limit = portion.limit.map(number_from_millis);
+            }
+            if let Some(memory) = memory {
+                compute.gpu_request_type = Some(GpuRequestType::Memory);
+                compute.gpu_memory_request = Some(quantity(memory.request));
+                compute.gpu_memory_limit = memory.limit.map(quantity);
+            }
             devices
         }
-        GpuSpec::Memory { devices, bytes } => {
-            compute.gpu_request_type = Some(GpuRequestType::Memory);
-            compute.gpu_memory_request = Some(quantity(bytes));
-            devices
-        }
-        GpuSpec::Mig(instances) => {
+        GpuRequest::Mig(instances) => {
             compute.extended_resources = Some(super::place::resources(&instances));
             return compute;
         }

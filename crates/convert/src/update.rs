@@ -10,12 +10,12 @@ use http_kit::Fault;
 use serde_json::Value;
 
 use super::priority::Class;
-use super::submit::{labels, pairs};
+use super::submit::{labels, millis, pairs};
 use super::wire;
 
 /// The fields of a workload that can change while it exists. The first does so also where a manifest
 /// says the others.
-const CHANGEABLE: [&str; 7] = [
+const CHANGEABLE: [&str; 8] = [
     "priorityClass",
     "preemptibility",
     "backoffLimit",
@@ -23,6 +23,7 @@ const CHANGEABLE: [&str; 7] = [
     "annotations",
     "autoDeletionTimeAfterCompletionSeconds",
     "terminateAfterPreemption",
+    "schedulingGates",
 ];
 
 /// Refuses a change of a workload of this name from one specification to another if it concerns a
@@ -60,10 +61,9 @@ pub fn change(asked: WorkloadSpec) -> Result<WorkloadChange, Fault> {
         priority: class.map(|class| (class.value, class.name.to_owned())),
         preemptible: asked.preemptibility.map(|one| one == Preemptibility::Preemptible),
         backoff_limit: asked.backoff_limit,
-        delete_after_ms: asked
-            .auto_deletion_time_after_completion_seconds
-            .map(|seconds| seconds.saturating_mul(1000)),
+        delete_after_ms: millis(asked.auto_deletion_time_after_completion_seconds),
         delete_when_preempted: asked.terminate_after_preemption,
+        gates: asked.scheduling_gates,
         labels: set_or_taken_away(given),
         annotations: set_or_taken_away(annotations),
     })

@@ -8,7 +8,9 @@ use api_types::{
 use control::view::{
     NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
 };
-use control::{Framework, GpuSpec, PodSet, PodSpec, TOPOLOGY, TopologyUse, WORKER, WorkloadSpec};
+use control::{
+    Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TOPOLOGY, TopologyUse, WORKER, WorkloadSpec,
+};
 use http_kit::{Row, Scalar, Type};
 use units::{Instant, Resources};
 
@@ -170,11 +172,13 @@ pub(super) fn shown(spec: &WorkloadSpec) -> &PodSet {
 pub(super) fn requested_of(view: &WorkloadView, set: &PodSet) -> Resources {
     let pod = &set.pod;
     let gpu_millis = match pod.gpu {
-        GpuSpec::Whole(devices) => u64::from(devices) * units::GPU_MILLIS,
-        GpuSpec::Share { devices, millis } => u64::from(devices) * millis,
-        GpuSpec::Mig(instances) => instances.millis(),
+        GpuRequest::Whole(devices) => u64::from(devices) * units::GPU_MILLIS,
+        GpuRequest::Shared(SharedGpus { devices, compute: Some(compute), .. }) => {
+            u64::from(devices) * compute.request
+        }
+        GpuRequest::Mig(instances) => instances.millis(),
         // In thousandths it depends on the device; the workload's own number is of all its pods.
-        GpuSpec::Memory { .. } => view.requested.gpu_millis / wanted(view).max(1),
+        GpuRequest::Shared(_) => view.requested.gpu_millis / wanted(view).max(1),
     };
     Resources { gpu_millis, cpu_millis: pod.cpu_millis, memory_bytes: pod.memory_bytes }
 }
@@ -316,9 +320,11 @@ pub(super) const fn holds(state: PodState) -> bool {
 /// What was asked for, on the wire.
 pub(super) fn requested_by(spec: &PodSpec, amounts: Resources) -> RequestResources {
     let (kind, memory) = match spec.gpu {
-        GpuSpec::Whole(_) | GpuSpec::Mig(_) => (None, None),
-        GpuSpec::Share { .. } => (Some(GpuRequestType::Portion), None),
-        GpuSpec::Memory { bytes, .. } => (Some(GpuRequestType::Memory), Some(quantity(bytes))),
+        GpuRequest::Whole(_) | GpuRequest::Mig(_) => (None, None),
+        GpuRequest::Shared(SharedGpus { memory: Some(memory), .. }) => {
+            (Some(GpuRequestType::Memory), Some(quantity(memory.request)))
+        }
+        GpuRequest::Shared(_) => (Some(GpuRequestType::Portion), None),
     };
     RequestResources {
         gpu_request_type: kind,

@@ -75,6 +75,9 @@ fn spec(of: &Spec) -> wire::WorkloadSpec {
         image_pull_policy: of.around.pull,
         create_home_dir: of.around.home,
         auto_deletion_time_after_completion_seconds: of.around.delete_after_s,
+        scheduling_gates: of.around.gates.clone(),
+        preemption_delay_seconds: of.around.preemption_delay_s,
+        time_limit_seconds: of.around.time_limit_s,
         working_dir: of.working_dir.clone(),
         priority_class: of.priority.clone(),
         preemptibility: of.preemptible.map(|preemptible| match preemptible {
@@ -196,6 +199,8 @@ fn compute(of: &Spec) -> Option<wire::Compute> {
         cpu_core_limit: of.around.cpu_millis_max.map(wire::number_from_millis),
         cpu_memory_limit: of.around.memory_max.clone(),
         large_shm_request: of.around.shared_memory_large,
+        gpu_portion_limit: of.gpu_millis_max.map(wire::number_from_millis),
+        gpu_memory_limit: of.gpu_memory_max.clone(),
         extended_resources: some(of.extended.iter().map(resource)),
         ..wire::Compute::default()
     };

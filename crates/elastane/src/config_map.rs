@@ -31,7 +31,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::ConfigMap) -> Result<(),
                 let table = |all: &[ConfigMapSummary]| table(all, how.is_wide());
                 list(&how, client.config_maps(&id).await?, name, table, out)
             };
-            show(&how, &mut std::io::stdout(), look).await?;
+            show(&how, &mut std::io::stdout(), None, look).await?;
         }
         args::ConfigMap::Show { name, key, .. } => {
             let found = client.config_map(&id, &name).await?;

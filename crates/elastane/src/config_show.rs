@@ -43,7 +43,7 @@ pub(super) async fn run(state_dir: Option<PathBuf>, verb: args::Config) -> Resul
     let look = async |out: &mut dyn Write| {
         list(&how, rows(&sources), |row| format!("setting/{}", row.key), table, out)
     };
-    show(&how, &mut std::io::stdout(), look).await
+    show(&how, &mut std::io::stdout(), None, look).await
 }
 
 /// Checks what values name: nodes, the files of the certificate, folders.

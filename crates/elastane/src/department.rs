@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use api_types::{
-    DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, Nodepool,
+    ChangeKind, DepartmentCreationRequest, DepartmentForList, DepartmentUpdateRequest, Nodepool,
     NodepoolCreateFields,
 };
 use clap_complete::engine::ArgValueCandidates as Known;
@@ -16,6 +16,7 @@ use super::project::{description_of_rules, given, has_more, rules};
 use cli_kit::exit::Error;
 use cli_kit::output::{Format, How, list, show};
 use cli_kit::plain::Plain;
+use cli_kit::pulse::Pulse;
 use cli_kit::suggest;
 use cli_kit::table::Table;
 
@@ -95,7 +96,13 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
             let look = async |out: &mut dyn Write| {
                 list(&how, client.departments().await?, name, departments_table, out)
             };
-            show(&how, &mut std::io::stdout(), look).await?;
+            show(
+                &how,
+                &mut std::io::stdout(),
+                Some(Pulse::watch(&client, &[ChangeKind::Department], None)),
+                look,
+            )
+            .await?;
         }
         Department::Update { name, share } => {
             let mut there = existing(&client, &name).await?;
@@ -171,7 +178,13 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
             let look = async |out: &mut dyn Write| {
                 list(&how, client.node_pools().await?, name, pools_table, out)
             };
-            show(&how, &mut std::io::stdout(), look).await?;
+            show(
+                &how,
+                &mut std::io::stdout(),
+                Some(Pulse::watch(&client, &[ChangeKind::NodePool, ChangeKind::Node], None)),
+                look,
+            )
+            .await?;
         }
         NodePool::Delete { name } => {
             let pools = client.node_pools().await?;

@@ -215,7 +215,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Policy) -> Result<(), Error> {
                 let table = |all: &[PolicyListEntry]| table(all, &places, how.is_wide());
                 list(&how, client.policies().await?, named, table, out)
             };
-            show(&how, &mut std::io::stdout(), look).await
+            show(&how, &mut std::io::stdout(), None, look).await
         }
         Policy::Get { of, effective, one } => get(&client, &of, effective, one.into()).await,
         Policy::Apply { of, file, name, dry_run } => {
@@ -288,7 +288,7 @@ async fn get(client: &Client, of: &Of, effective: bool, how: How) -> Result<(), 
         }
         Ok(())
     };
-    show(&how, &mut std::io::stdout(), look).await
+    show(&how, &mut std::io::stdout(), None, look).await
 }
 
 fn missing(of: &Of, scope: &Scope, advice: &str) -> String {

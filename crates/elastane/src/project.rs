@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use api_types::{
-    Project, ProjectCreationRequest, ProjectUpdateRequest, ResourceShare, ResourcesMemory,
-    SchedulingRules, ShareRequest, Units, number_from_millis,
+    ChangeKind, Project, ProjectCreationRequest, ProjectUpdateRequest, ResourceShare,
+    ResourcesMemory, SchedulingRules, ShareRequest, Units, number_from_millis,
 };
 use serde_json::Number;
 
@@ -13,6 +13,7 @@ use super::args::{self, Limit, Share, TimeLimits};
 use cli_kit::exit::Error;
 use cli_kit::output::{How, list, show};
 use cli_kit::plain::Plain;
+use cli_kit::pulse::Pulse;
 use cli_kit::suggest;
 use cli_kit::when::moment;
 use runai::projects_table;
@@ -38,7 +39,13 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
                 projects.sort_by(|a, b| a.name.cmp(&b.name));
                 list(&how, projects, named, projects_table, out)
             };
-            show(&how, &mut std::io::stdout(), look).await?;
+            show(
+                &how,
+                &mut std::io::stdout(),
+                Some(Pulse::watch(&client, &[ChangeKind::Project], None)),
+                look,
+            )
+            .await?;
         }
         args::Project::Describe { name, one } => {
             let how = How::from(one);
@@ -49,7 +56,13 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
                     false => how.data(&project, &[named(&project)], out),
                 }
             };
-            show(&how, &mut std::io::stdout(), look).await?;
+            show(
+                &how,
+                &mut std::io::stdout(),
+                Some(Pulse::watch(&client, &[ChangeKind::Project], None)),
+                look,
+            )
+            .await?;
         }
         args::Project::Update { name, share } => {
             let project = existing(&client, &name).await?;

@@ -4,11 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use api_types::Status;
+use api_types::{ChangeKind, Status};
 
 use super::up::isolation;
 use cli_kit::exit::Error;
 use cli_kit::output::{How, One, show};
+use cli_kit::pulse::Pulse;
 use cli_kit::table::Table;
 
 /// How often, and how many times, it is looked whether a server has replaced a revoked token.
@@ -25,7 +26,9 @@ pub(super) async fn run(state_dir: PathBuf, one: One) -> Result<(), Error> {
             false => how.data(&status, &[format!("server/{}", found.client.url())], out),
         }
     };
-    show(&how, &mut std::io::stdout(), look).await
+    let kinds = [ChangeKind::Node, ChangeKind::Workload, ChangeKind::Project];
+    let pulse = Pulse::watch(&found.client, &kinds, None).with_unseen();
+    show(&how, &mut std::io::stdout(), Some(pulse), look).await
 }
 
 fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Result<(), Error> {

@@ -39,7 +39,7 @@ pub(super) async fn run(state_dir: PathBuf, flags: args::Usage) -> Result<(), Er
         let span = format!("{} to {}", exact(usage.from.0.0), exact(usage.to.0.0));
         Ok(out.write_all(shown(&usage, &how, &span).as_bytes())?)
     };
-    show(&how, &mut std::io::stdout(), look).await
+    show(&how, &mut std::io::stdout(), None, look).await
 }
 
 fn table(rows: &[GpuUsageRow], currency: Option<&str>) -> Table {

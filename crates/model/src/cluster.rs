@@ -405,6 +405,12 @@ impl Cluster {
         self.workloads[workload].checkpointed_at = at;
     }
 
+    /// Says how long a workload may run at a time from now on.
+    pub fn set_time_limit(&mut self, workload: WorkloadId, limit_ms: Option<u64>) {
+        self.note(workload);
+        self.workloads[workload].spec.time_limit_ms = limit_ms;
+    }
+
     /// Records how often a workload was stopped for others, moved or resized.
     pub fn set_restarts(&mut self, workload: WorkloadId, restarts: u32) {
         self.note(workload);

@@ -47,6 +47,8 @@ pub struct WorkloadChange {
     pub delete_after_ms: Option<u64>,
     /// Whether it is deleted, and not queued again, when it is evicted for others.
     pub delete_when_preempted: Option<bool>,
+    /// What holds it back from now on: some of what did so before.
+    pub gates: Option<Vec<String>>,
     /// Labels to set, and to take away where there is no value.
     pub labels: BTreeMap<String, Option<String>>,
     /// Annotations to set, and to take away where there is no value.

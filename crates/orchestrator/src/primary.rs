@@ -217,9 +217,18 @@ impl Primary {
     }
 
     pub(crate) fn set_precedence(&mut self, id: WorkloadId, priority: u32, preemptible: bool) {
-        self.change(About::Structure, move |cluster| {
-            cluster.set_precedence(id, priority, preemptible);
-        });
+        let now = &self.cluster.workloads()[id].spec;
+        if (now.priority, now.preemptible) != (priority, preemptible) {
+            self.change(About::Structure, move |cluster| {
+                cluster.set_precedence(id, priority, preemptible);
+            });
+        }
+    }
+
+    pub(crate) fn set_time_limit(&mut self, id: WorkloadId, limit_ms: Option<u64>) {
+        if self.cluster.workloads()[id].spec.time_limit_ms != limit_ms {
+            self.change(About::Workload(id), move |cluster| cluster.set_time_limit(id, limit_ms));
+        }
     }
 
     pub(crate) fn set_not_before(&mut self, id: WorkloadId, at: Instant) {
@@ -247,6 +256,12 @@ impl Primary {
         let now = &self.cluster.pods()[pod];
         if now.wants != wants || (wants && now.succeeded) {
             self.change_pod(pod, move |cluster| cluster.set_wants(pod, wants));
+        }
+    }
+
+    pub(crate) fn set_gated(&mut self, pod: PodId, gated: bool) {
+        if self.cluster.pods()[pod].gated != gated {
+            self.change_pod(pod, move |cluster| cluster.set_gated(pod, gated));
         }
     }
 

@@ -81,6 +81,11 @@ impl Secrets {
             urls: _,
             related_urls,
             revision: _,
+            groups: _,
+            children_min: _,
+            gates: _,
+            preemption_delay_ms: _,
+            time_limit_ms: _,
             elastic: _,
             priority: _,
             priority_class: _,
@@ -97,9 +102,17 @@ impl Secrets {
             topology: _,
             manifest,
         } = spec;
-        for PodSet { role: _, pods: _, pods_min: _, at_once: _, pod } in
-            std::iter::once(pods).chain(more)
-        {
+        for set in std::iter::once(pods).chain(more) {
+            let PodSet {
+                role: _,
+                pods: _,
+                pods_min: _,
+                at_once: _,
+                group: _,
+                pod_priority: _,
+                set_topology: _,
+                pod,
+            } = set;
             self.pod(pod);
         }
         self.cover_all(related_urls.iter_mut().map(|related| &mut related.url));

@@ -24,7 +24,6 @@ mod manifest;
 mod metrics;
 mod objects;
 mod open;
-mod pulse;
 mod rows;
 mod session;
 mod settle;
@@ -34,6 +33,7 @@ mod top;
 mod upgrade;
 mod visit;
 mod wait;
+mod watch;
 mod what_if;
 
 #[cfg(test)]
@@ -44,6 +44,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use cli_kit::exit::{self, Error};
+use cli_kit::output::show;
 use cli_kit::plain::{self, Plain};
 use cli_kit::settings::{Env, TableStyle};
 use context::Context;
@@ -51,7 +52,7 @@ use dialects::intent::{Alone, Intent};
 use dialects::{Global, Older, Understood, understood};
 pub use list::projects_v2 as projects_table;
 pub use manifest::yaml;
-use pulse::Watch;
+use watch::pulse;
 
 /// Runs a command line, the program's name included.
 #[must_use]
@@ -153,62 +154,61 @@ async fn run_alone(
 
 /// Prints what a list or a description says, and again where that is asked for.
 async fn look(intent: &Intent, context: &Context, raw: &mut dyn Write) -> Result<(), Error> {
-    let mut watch = Watch::of(intent, context);
+    let pulse = pulse(intent, context);
     match intent {
         Intent::ListWorkloads(list) => {
-            watch.show(&list.how, raw, async |out| list::workloads(list, context, out).await).await
+            show(&list.how, raw, pulse, async |out| list::workloads(list, context, out).await).await
         }
         Intent::ListProjects(dialect, page, how) => {
             let list = async |out: &mut dyn Write| {
                 list::projects(*dialect, *page, how, context, out).await
             };
-            watch.show(how, raw, list).await
+            show(how, raw, pulse, list).await
         }
         Intent::ListNodes(dialect, names, page, how) => {
             let list = async |out: &mut dyn Write| {
                 list::nodes(*dialect, names, *page, how, context, out).await
             };
-            watch.show(how, raw, list).await
+            show(how, raw, pulse, list).await
         }
         Intent::ListClusters(dialect, page, how) => {
             let list = async |out: &mut dyn Write| {
                 list::clusters(*dialect, *page, how, context, out).await
             };
-            watch.show(how, raw, list).await
+            show(how, raw, pulse, list).await
         }
         Intent::ListObjects(list) => {
-            watch.show(&list.how, raw, async |out| objects::list(list, context, out).await).await
+            show(&list.how, raw, pulse, async |out| objects::list(list, context, out).await).await
         }
         Intent::DescribeObject(of, name, how) => {
-            watch
-                .show(how, raw, async |out| objects::describe(*of, name, how, context, out).await)
+            show(how, raw, pulse, async |out| objects::describe(*of, name, how, context, out).await)
                 .await
         }
         Intent::Describe(one) => {
-            watch.show(&one.how, raw, async |out| describe::workload(one, context, out).await).await
+            show(&one.how, raw, pulse, async |out| describe::workload(one, context, out).await)
+                .await
         }
         Intent::Explain(of, how) => {
-            watch.show(how, raw, async |out| explain::run(of, how, context, out).await).await
+            show(how, raw, pulse, async |out| explain::run(of, how, context, out).await).await
         }
         Intent::Metrics(asked) => {
             let list = async |out: &mut dyn Write| metrics::run(asked, context, out).await;
-            watch.show(&asked.how, raw, list).await
+            show(&asked.how, raw, pulse, list).await
         }
         Intent::DescribeNodes(names, how) => {
-            watch.show(how, raw, async |out| describe::nodes(names, how, context, out).await).await
+            show(how, raw, pulse, async |out| describe::nodes(names, how, context, out).await).await
         }
         Intent::TopNodes { names, details, how } => {
             let list =
                 async |out: &mut dyn Write| top::nodes(names, *details, how, context, out).await;
-            watch.show(how, raw, list).await
+            show(how, raw, pulse, list).await
         }
         Intent::TopJobs { all_projects, how } => {
-            watch
-                .show(how, raw, async |out| top::jobs(*all_projects, how, context, out).await)
+            show(how, raw, pulse, async |out| top::jobs(*all_projects, how, context, out).await)
                 .await
         }
         Intent::Whoami(how) => {
-            watch.show(how, raw, async |out| account::whoami(how, context, out).await).await
+            show(how, raw, pulse, async |out| account::whoami(how, context, out).await).await
         }
         _ => Ok(()),
     }

@@ -9,11 +9,11 @@ use client::{LogPosition, LogStream};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::context::Context;
-use super::pulse::Pulse;
 use super::rows;
 use super::wait::is_lost;
 use cli_kit::exit::Error;
 use cli_kit::plain::tell;
+use cli_kit::pulse::Pulse;
 use dialects::intent::Target;
 
 /// How long a server that went away is waited for.

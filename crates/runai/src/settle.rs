@@ -8,8 +8,8 @@ use api_types::{self as wire, ChangeKind};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::context::Context;
-use super::pulse::Pulse;
 use cli_kit::exit::Error;
+use cli_kit::pulse::Pulse;
 
 /// How long the command stays to see its workload settle.
 const OWN_WAIT_MAX: Duration = Duration::from_millis(1500);

@@ -12,11 +12,11 @@ use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
 use super::logs::refuse_resting;
-use super::pulse::Pulse;
 use super::terminal::{self, Page, Raw};
 use super::wait;
 use cli_kit::exit::Error;
 use cli_kit::plain::{tell, tell_all};
+use cli_kit::pulse::Pulse;
 use cli_kit::suggest;
 use dialects::intent::{ATTACH_WAIT_S, Target, Tie};
 

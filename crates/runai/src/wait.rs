@@ -8,9 +8,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
 use super::logs::{AWAY_MAX, is_away};
-use super::pulse::Pulse;
 use cli_kit::exit::{self, Error};
 use cli_kit::plain::{tell, tell_all};
+use cli_kit::pulse::Pulse;
 use dialects::intent::{Target, Until, Wait};
 
 /// Where the server does not say what changes, the first look comes at once, later ones less and less

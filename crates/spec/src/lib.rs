@@ -2,13 +2,16 @@
 //! whole house. Command lines, REST and manifests convert to these types at the edge; the database keeps
 //! them as documents of the JSON that their serde attributes say.
 //!
-//! A document is read for good: a field may be added with a default, never renamed. `tests/documents.json`
-//! has one of each kind as earlier versions wrote it.
+//! A document is read for good: a field may be added with a default; another shape is another version
+//! (`document`). `tests/documents`
+//! has one of each kind as each version wrote it.
 
 mod check;
 mod container;
 pub mod document;
 mod gang;
+mod gpu;
+mod group;
 mod invalid;
 mod org;
 mod pods;
@@ -25,11 +28,13 @@ pub use container::{
     PullPolicy, RegistryLogin, Repository, Seccomp, Security, TASKS_MAX, User,
 };
 pub use gang::{Gang, Member};
+pub use gpu::{Bounds, GpuRequest, SharedGpus};
+pub use group::Group;
 pub use invalid::Invalid;
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use pods::{
-    CONFIG_MAP, CleanPods, Framework, GpuSpec, MASTER, Near, Place, PodSet, PodSpec, Restart,
-    SecretPlace, SecretTo, SecretUse, Together, TopologyUse, WORKER,
+    CONFIG_MAP, CleanPods, Framework, MASTER, Near, Place, PodSet, PodSpec, Restart, SecretPlace,
+    SecretTo, SecretUse, Together, TopologyUse, WORKER,
 };
 pub use run::{
     BadRunKey, Device, Exit, GpuHealth, LimitsKept, Observation, PullFailure, RunKey, RunSpec,

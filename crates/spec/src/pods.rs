@@ -5,10 +5,10 @@ mod wire;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use model::GpuRequest as GpuSpec;
 use model::{Term, Toleration};
 use serde::{Deserialize, Serialize};
 
+use crate::GpuRequest;
 use crate::container::Container;
 use wire::{PlaceWire, SecretWire};
 
@@ -27,6 +27,15 @@ pub struct PodSet {
     /// Most that run at a time; none = all of them. Those that are not yet done take turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
+    /// The group of sets it is in; none: directly in the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Pods of a higher one are placed before those of other sets.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pod_priority: u32,
+    /// How close together they are to be, beside what holds for the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_topology: Option<TopologyUse>,
     /// What each of them is.
     #[serde(flatten)]
     pub pod: PodSpec,
@@ -36,7 +45,16 @@ impl PodSet {
     /// One pod.
     #[must_use]
     pub const fn one(pod: PodSpec) -> Self {
-        Self { role: String::new(), pods: 1, pods_min: 1, at_once: None, pod }
+        Self {
+            role: String::new(),
+            pods: 1,
+            pods_min: 1,
+            at_once: None,
+            group: None,
+            pod_priority: 0,
+            set_topology: None,
+            pod,
+        }
     }
 
     /// How many of them are to run.
@@ -66,8 +84,7 @@ pub struct PodSpec {
     #[serde(default, skip_serializing_if = "Place::is_anywhere")]
     pub place: Place,
     /// GPUs.
-    #[serde(with = "wire::gpu")]
-    pub gpu: GpuSpec,
+    pub gpu: GpuRequest,
     /// CPU request, thousandths of a core.
     pub cpu_millis: u64,
     /// Memory request, bytes.
@@ -268,6 +285,12 @@ impl Place {
 
 const fn one() -> u32 {
     1
+}
+
+/// As serde asks.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// As serde asks.

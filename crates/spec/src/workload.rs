@@ -1,14 +1,16 @@
 //! What a workload asks for.
 
+mod steps;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::document::Document;
+use crate::document::{Document, Step};
 use crate::{
-    ExposedUrl, MountSource, PodSet, RelatedUrl, Restart, Revision, SecretUse, Serving, Together,
-    TopologyUse,
+    ExposedUrl, Group, MountSource, PodSet, RelatedUrl, Restart, Revision, SecretUse, Serving,
+    Together, TopologyUse,
 };
 
 /// What a workload is for; decides its default priority and preemptibility.
@@ -111,16 +113,46 @@ pub struct WorkloadSpec {
     /// How close together its pods are to be. It is settled when it is submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyUse>,
+    /// Groups of its sets of pods, those above before those in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    /// Fewest of its groups and sets that make sense together; none: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children_min: Option<u32>,
+    /// What holds it back: it is not considered before all of these are taken away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
+    /// Minimum wait before others may be stopped for it, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub preemption_delay_ms: u64,
+    /// Longest time it may run at a time, in milliseconds, where its project allows as much; none: as long
+    /// as its project allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_ms: Option<u64>,
     /// The manifest it was submitted as, for people; JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Arc<str>>,
 }
 
+/// As serde asks.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 impl Document for WorkloadSpec {
     const WHAT: &'static str = "specification of a workload";
+    const STEPS: &'static [Step] = steps::STEPS;
 }
 
 impl WorkloadSpec {
+    /// The number of a group among all of them.
+    #[must_use]
+    pub fn group(&self, name: Option<&String>) -> Option<usize> {
+        let name = name?;
+        self.groups.iter().position(|group| group.name == *name)
+    }
+
     /// The sets of its pods, for change.
     pub fn sets_mut(&mut self) -> impl Iterator<Item = &mut PodSet> {
         std::iter::once(&mut self.pods).chain(&mut self.more)

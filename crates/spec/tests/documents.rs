@@ -1,17 +1,26 @@
 //! What is stored is read for good.
 
 use serde_json::Value;
-use spec::WorkloadSpec;
+use spec::{WorkloadSpec, document};
+
+/// One document of each kind, as each version wrote it.
+const WRITTEN: [&str; 2] = [include_str!("documents/1.json"), include_str!("documents/2.json")];
 
 fn documents() -> Vec<Value> {
-    serde_json::from_str(include_str!("documents.json")).expect("documents")
+    serde_json::from_str(WRITTEN.last().unwrap()).expect("documents")
 }
 
 #[test]
-fn documents_of_earlier_versions_are_read_and_written_as_they_were() {
-    for document in documents() {
-        let spec: WorkloadSpec = serde_json::from_value(document.clone()).unwrap();
-        assert_eq!(serde_json::to_value(&spec).unwrap(), document);
+fn documents_of_every_version_are_read_and_written_as_this_one_does() {
+    assert_eq!(WRITTEN.len(), document::version_of::<WorkloadSpec>() as usize);
+    let newest = documents();
+    for written in WRITTEN {
+        let documents: Vec<Value> = serde_json::from_str(written).unwrap();
+        for (document, newest) in documents.iter().zip(&newest) {
+            let spec: WorkloadSpec = document::read(&document.to_string()).unwrap();
+            let text = document::write(&spec).unwrap();
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), *newest);
+        }
     }
 }
 

@@ -167,6 +167,8 @@ impl<'a> Costs<'a> {
         })?;
         self.created += missing;
         self.waiting += missing;
+        // The server has ended one that was idle for so long.
+        self.connection = self.server.connection()?;
         Ok(())
     }
 
@@ -177,21 +179,22 @@ impl<'a> Costs<'a> {
             costs.create("/api/v1/workloads/trainings", &body).map(drop)
         })?;
         self.waiting += REQUESTS;
-        self.print("submission", submission, 0.6)?;
+        self.print("submission and its decision", submission.0 + submission.1, 0.6)?;
         let asset = self.cpu_ms(REQUESTS, |costs, _| {
             costs.others += 1;
             let meta = json!({ "name": format!("bench-{}", costs.others), "scope": "tenant" });
             let body = json!({ "meta": meta, "spec": { "image": "ubuntu" } }).to_string();
             costs.connection.expect("POST", "/api/v1/asset/environment", &body).map(drop)
         })?;
-        self.print("asset", asset, 0.35)?;
+        self.print("asset", asset.0 + asset.1, 0.35)?;
         let quota = self.cpu_ms(REQUESTS, |costs, index| {
             let path = format!("/api/v1/org-unit/projects/{}/resources", costs.project(PROJECTS));
             let share = json!({ "gpu": { "deserved": 10 * (1 + index % 2) } });
             let body = json!([share]).to_string();
             costs.connection.expect("PATCH", &path, &body).map(drop)
         })?;
-        self.print("quota of a project", quota, 0.6)?;
+        self.print("quota of a project", quota.0, 0.6)?;
+        self.print_decision(quota.1)?;
         let end = self.cpu_ms(ENDS, |costs, _| {
             let id = costs.holders.pop().context("no workspace is left")?;
             let path = format!("/api/v1/workloads/workspaces/{id}");
@@ -200,7 +203,12 @@ impl<'a> Costs<'a> {
             std::thread::sleep(SETTLE);
             Ok(())
         })?;
-        self.print("end, and start of the next", end, 0.6)
+        self.print("end, and start of the next", end.0, 0.6)?;
+        self.print_decision(end.1)
+    }
+
+    fn print_decision(&self, value: f64) -> Result<()> {
+        line("  its decision", value, "ms", None)
     }
 
     fn print(&self, what: &str, value: f64, goal: f64) -> Result<()> {
@@ -208,22 +216,23 @@ impl<'a> Costs<'a> {
         line(&format!("{what}, {waiting} wait, {pools} pools"), value, "ms", Some(goal))
     }
 
-    /// CPU time of the server's threads for each request.
+    /// CPU time of the server's threads for each request, and for the decision about it.
     fn cpu_ms(
         &mut self,
         requests: usize,
         ask: impl Fn(&mut Self, usize) -> Result<()>,
-    ) -> Result<f64> {
+    ) -> Result<(f64, f64)> {
         // What came before is over.
         std::thread::sleep(SETTLE);
-        let before = self.server.threads_cpu_ms()?;
+        let before = self.server.cpu()?;
         for index in 0..requests {
             ask(self, index)?;
         }
         std::thread::sleep(SETTLE);
         #[expect(clippy::cast_precision_loss, reason = "counts of a measurement are small")]
         let requests = requests as f64;
-        Ok((self.server.threads_cpu_ms()? - before) / requests)
+        let (own_ms, decision_ms) = self.server.cpu()?.since(&before);
+        Ok((own_ms / requests, decision_ms / requests))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A server under measurement. Owns: its process, its folder, and that nothing of it is left.
 //! Refuses to know: what is measured.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -170,16 +171,19 @@ impl Server {
         Ok(self.process.as_ref().context("the server is not started")?.id())
     }
 
-    /// CPU time that all threads of its process have used, in milliseconds.
-    pub(crate) fn threads_cpu_ms(&self) -> Result<f64> {
-        let mut total_ns = 0.0;
+    /// CPU time that the threads of its process have used.
+    pub(crate) fn cpu(&self) -> Result<Cpu> {
+        let mut threads = BTreeMap::new();
         for thread in fs::read_dir(format!("/proc/{}/task", self.pid()?))? {
+            let thread = thread?.path();
+            let read = |file: &str| fs::read_to_string(thread.join(file));
             // It may have ended meanwhile.
-            let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+            let (Ok(name), Ok(text)) = (read("comm"), read("schedstat")) else { continue };
             let first = text.split_whitespace().next().context("an empty schedstat")?;
-            total_ns += first.parse::<f64>()?;
+            let decides = name.trim() == "scheduler";
+            threads.insert(thread, Thread { decides, cpu_ms: first.parse::<f64>()? / 1e6 });
         }
-        Ok(total_ns / 1e6)
+        Ok(Cpu(threads))
     }
 
     /// Memory that each supervisor of its runs has in RAM, in millions of bytes.
@@ -195,6 +199,28 @@ impl Server {
             }
         }
         Ok(found)
+    }
+}
+
+/// CPU time of the threads of a server, by their folders in `/proc`.
+pub(crate) struct Cpu(BTreeMap<PathBuf, Thread>);
+
+struct Thread {
+    /// Whether it is the one of the scheduler.
+    decides: bool,
+    cpu_ms: f64,
+}
+
+impl Cpu {
+    /// What was used since then by the threads that still live, in milliseconds: for requests, and for
+    /// decisions.
+    pub(crate) fn since(&self, before: &Self) -> (f64, f64) {
+        let (mut requests_ms, mut decisions_ms) = (0.0, 0.0);
+        for (id, thread) in &self.0 {
+            let used_ms = thread.cpu_ms - before.0.get(id).map_or(0.0, |before| before.cpu_ms);
+            *if thread.decides { &mut decisions_ms } else { &mut requests_ms } += used_ms;
+        }
+        (requests_ms, decisions_ms)
     }
 }
 

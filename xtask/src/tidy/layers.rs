@@ -65,7 +65,10 @@ const MAY_USE: [(&str, &[&str]); 38] = [
             "api-types",
         ],
     ),
-    ("convert", &["units", "sched", "engine", "control", "http-kit", "access", "api-types"]),
+    (
+        "convert",
+        &["units", "spec", "sched", "engine", "control", "http-kit", "access", "api-types"],
+    ),
     ("telemetry", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
     ("assets", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
@@ -91,7 +94,7 @@ const MAY_USE: [(&str, &[&str]); 38] = [
         ],
     ),
     ("client", &["units", "api-types"]),
-    ("cli-kit", &["units", "client"]),
+    ("cli-kit", &["units", "api-types", "client"]),
     ("dialects", &["units", "api-types", "client", "cli-kit"]),
     ("runai", &["units", "api-types", "client", "cli-kit", "dialects"]),
     (

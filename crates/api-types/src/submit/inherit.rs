@@ -179,6 +179,14 @@ impl Inherit for Compute {
         if self.gpu_request_type.is_some() {
             // Another way to ask for a share; the inherited one would contradict it.
             (below.gpu_portion_request, below.gpu_memory_request) = (None, None);
+            (below.gpu_portion_limit, below.gpu_memory_limit) = (None, None);
+        }
+        // A limit belongs to its request.
+        if self.gpu_portion_request.is_some() {
+            below.gpu_portion_limit = None;
+        }
+        if self.gpu_memory_request.is_some() {
+            below.gpu_memory_limit = None;
         }
         Self::over(self, below)
     }

@@ -45,6 +45,27 @@ async fn priority_limits_and_labels_change_and_the_rest_stays() {
 }
 
 #[tokio::test]
+async fn what_the_scheduler_is_told_is_kept_and_gates_are_taken_away() {
+    let server = Server::with_teams().await;
+    let asked = json!({"image": "i", "schedulingGates": ["data/ready"], "timeLimitSeconds": 3600,
+        "preemptionDelaySeconds": 60, "compute": {"gpuDevicesRequest": 1, "gpuPortionLimit": 0.5,
+        "gpuRequestType": "portion", "gpuPortionRequest": 0.25}});
+    let (_, made) = server.post(TRAININGS, server.job("t", &asked)).await;
+    let path = format!("{TRAININGS}/{}", made["workloadId"].as_str().unwrap());
+    let told = server.get(&path).await["spec"].clone();
+    for field in ["schedulingGates", "timeLimitSeconds", "preemptionDelaySeconds"] {
+        assert_eq!(told[field], asked[field], "{told}");
+    }
+    assert_eq!(told["compute"]["gpuPortionLimit"], 0.5);
+    server.phase(made["workloadId"].as_str().unwrap(), "Pending").await;
+    let why = "gate `more` cannot be added to workload `t`";
+    refused(&server, &path, json!({"schedulingGates": ["data/ready", "more"]}), 409, why).await;
+    let (status, answer) = patch(&server, &path, json!({"schedulingGates": []})).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    server.phase(made["workloadId"].as_str().unwrap(), "Running").await;
+}
+
+#[tokio::test]
 async fn what_cannot_change_is_refused_by_name_with_what_can() {
     let server = Server::with_teams().await;
     let id = server.train("t", 1).await;

@@ -181,6 +181,8 @@ fn a_watched_list_and_a_wait_ask_nothing_while_nothing_changes() {
         ("runai list --watch", "GET /api/v1/workloads "),
         ("runai project list --watch", "GET /api/v1/org-unit/projects "),
         ("runai wait a1 --for deleted", "GET /api/v1/workloads/"),
+        ("runai explain a1 --watch", "/explain "),
+        ("runai top node --watch", "GET /elastane/v1/status "),
     ] {
         let line = format!("timeout --signal=INT 5 {line} --loglevel debug");
         let said = sandbox.shell(&line).text;

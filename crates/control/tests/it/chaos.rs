@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use control::view::{Phase, PodState, PodView};
-use control::{GpuSpec, WorkloadSpec};
+use control::{GpuRequest, WorkloadSpec};
 use engine::Exit;
 
 use crate::world::{World, distributed, elastic, nodes, training, with, workspace};
@@ -28,7 +28,7 @@ fn any_workload(dice: &mut Dice, name: &str) -> WorkloadSpec {
         5 => distributed(name, 1),
         0 => elastic(name, gpus),
         1 => workspace(name, 1),
-        2 => with(training(name, 1), |pod| pod.gpu = GpuSpec::Share { devices: 1, millis: 400 }),
+        2 => with(training(name, 1), |pod| pod.gpu = GpuRequest::share(1, 400)),
         _ => training(name, gpus),
     }
 }

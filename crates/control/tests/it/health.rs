@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use control::view::{Event, Phase, View};
-use control::{Clock as _, Error, EventFilter, GpuSpec, NodeSpec, Trouble};
+use control::{Clock as _, Error, EventFilter, GpuRequest, NodeSpec, Trouble};
 use engine::{GpuHealth, Stranger};
 
 use crate::world::{World, distributed, elastic, nodes, training, with};
@@ -78,8 +78,7 @@ async fn a_failure_outlives_the_server() {
 #[tokio::test]
 async fn a_gang_begins_anew_whole_and_fractions_move_together() {
     let w = World::new(nodes(1, 4), &[4]).await;
-    let half =
-        |name| with(training(name, 1), |pod| pod.gpu = GpuSpec::Share { devices: 1, millis: 500 });
+    let half = |name| with(training(name, 1), |pod| pod.gpu = GpuRequest::share(1, 500));
     for spec in [distributed("gang", 1), half("left"), half("right")] {
         w.submit(1, spec).await;
     }
@@ -162,11 +161,7 @@ async fn a_loss_is_told_once_also_when_the_state_is_built_again() {
 #[tokio::test]
 async fn beside_a_stranger_nothing_is_stopped_and_nothing_new_comes() {
     let w = World::new(real(1, 1), &[1]).await;
-    w.submit(
-        1,
-        with(training("one", 1), |pod| pod.gpu = GpuSpec::Share { devices: 1, millis: 400 }),
-    )
-    .await;
+    w.submit(1, with(training("one", 1), |pod| pod.gpu = GpuRequest::share(1, 400))).await;
     w.phase("one", Phase::Running).await;
     w.engine.gpu_is("GPU-1-0", taken());
     for _ in 0..2 {
@@ -178,11 +173,7 @@ async fn beside_a_stranger_nothing_is_stopped_and_nothing_new_comes() {
     let view = w.until("it is taken", |view| out(view) == 1).await;
     let Some(Trouble::Taken(who)) = view.nodes[0].troubles.get(&0) else { panic!("not taken") };
     assert_eq!(who[&4711].name, "python");
-    w.submit(
-        1,
-        with(training("two", 1), |pod| pod.gpu = GpuSpec::Share { devices: 1, millis: 400 }),
-    )
-    .await;
+    w.submit(1, with(training("two", 1), |pod| pod.gpu = GpuRequest::share(1, 400))).await;
     w.becomes("one Running 0.4/0.4\ntwo Pending 0/0.4").await;
     assert_eq!(
         of_nobody(&w).await[0].message,

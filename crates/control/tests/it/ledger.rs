@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use control::view::{PodState, View};
-use control::{Clock as _, GpuSpec, NodeSpec, WorkloadSpec};
+use control::{Clock as _, GpuRequest, NodeSpec, WorkloadSpec};
 use engine::{Exit, GpuUse, Measured};
 use units::Instant;
 
@@ -95,7 +95,7 @@ async fn step(w: &mut World, dice: &mut Dice, names: &mut BTreeSet<String>, coun
             let spec = match dice.roll(4) {
                 0 => elastic(&name, gpus),
                 1 => with(training(&name, 1), |pod| {
-                    pod.gpu = GpuSpec::Share { devices: 1, millis: 300 };
+                    pod.gpu = GpuRequest::share(1, 300);
                 }),
                 _ => training(&name, gpus),
             };

@@ -28,6 +28,7 @@ mod restart;
 mod retention;
 mod secrets;
 mod set_aside;
+mod told;
 mod topologies;
 mod update;
 mod usage;

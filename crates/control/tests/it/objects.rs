@@ -196,7 +196,10 @@ async fn every_change_is_on_record_and_secrets_end_with_their_object() {
     let mut db = sqlx::ConnectOptions::connect(&options).await.unwrap();
     let body: String =
         sqlx::query_scalar("SELECT body FROM objects").fetch_one(&mut db).await.unwrap();
-    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json!({"n": 0}));
+    assert_eq!(
+        serde_json::from_str::<Value>(&body).unwrap(),
+        json!({"document_version": 1, "n": 0})
+    );
 }
 
 #[tokio::test]

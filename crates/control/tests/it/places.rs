@@ -1,7 +1,7 @@
 //! Where pods may go, as far as a workload says.
 
 use control::view::Phase;
-use control::{Effect, GpuSpec, MigRequest, Near, Operator, Place, Requirement, Toleration};
+use control::{Effect, GpuRequest, MigRequest, Near, Operator, Place, Requirement, Toleration};
 
 use crate::world::{World, distributed, nodes, training, with};
 
@@ -78,7 +78,7 @@ async fn a_label_that_no_node_has_is_waited_for_and_everything_said_survives() {
 async fn mig_instances_are_waited_for_where_no_gpu_is_divided() {
     let mut w = World::new(nodes(1, 2), &[2]).await;
     let instances = MigRequest::new([("1g.10gb".parse().unwrap(), 2)]).unwrap();
-    let spec = with(training("t", 0), |pod| pod.gpu = GpuSpec::Mig(instances));
+    let spec = with(training("t", 0), |pod| pod.gpu = GpuRequest::Mig(instances));
     w.submit(1, spec.clone()).await;
     let waits = w.phase("t", Phase::Pending).await;
     assert_eq!(waits.pending[0].code, "P101");

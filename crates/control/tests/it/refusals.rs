@@ -1,7 +1,7 @@
 //! What is refused, with what text; and that a refusal leaves nothing behind.
 
 use control::view::Phase;
-use control::{Error, EventFilter, GpuSpec, OrgChange, Port, ShareChange, WorkloadSpec};
+use control::{Error, EventFilter, GpuRequest, OrgChange, Port, ShareChange, WorkloadSpec};
 use engine::Exit;
 use uuid::Uuid;
 
@@ -14,9 +14,9 @@ async fn values_that_are_not_allowed_name_their_field() {
     let cases: Vec<(WorkloadSpec, &str)> = vec![
         (training("T", 1), "name"),
         (with(ok(), |pod| pod.image = "unknown".to_owned()), "image"),
-        (with(ok(), |pod| pod.gpu = GpuSpec::Share { devices: 1, millis: 1000 }), "gpu"),
-        (with(ok(), |pod| pod.gpu = GpuSpec::Share { devices: 0, millis: 500 }), "gpu"),
-        (with(ok(), |pod| pod.gpu = GpuSpec::Memory { devices: 1, bytes: 0 }), "gpu"),
+        (with(ok(), |pod| pod.gpu = GpuRequest::share(1, 1001)), "gpu"),
+        (with(ok(), |pod| pod.gpu = GpuRequest::share(0, 500)), "gpu"),
+        (with(ok(), |pod| pod.gpu = GpuRequest::memory(1, 0)), "gpu"),
         (training("t", u32::MAX), "gpu"),
         (WorkloadSpec { elastic: true, ..workspace("t", 1) }, "elastic"),
         (elastic("t", 0), "elastic"),
@@ -43,7 +43,7 @@ async fn values_that_are_not_allowed_name_their_field() {
 #[tokio::test]
 async fn more_gpu_memory_than_any_gpu_has_is_told_the_most() {
     let w = World::new(nodes(1, 1), &[1]).await;
-    let memory = GpuSpec::Memory { devices: 1, bytes: 999 << 40 };
+    let memory = GpuRequest::memory(1, 999 << 40);
     let refused = w.handle.submit(1, with(training("t", 1), |pod| pod.gpu = memory)).await;
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("above 0 and at most 16T"), "{text}");

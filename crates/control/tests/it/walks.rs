@@ -1,7 +1,7 @@
 //! The published walk-throughs (reference D.12), as far as the dispatcher shows them: projects 1
 //! and 2 are team-a and team-b.
 
-use control::GpuSpec;
+use control::GpuRequest;
 use control::view::Phase;
 
 use crate::world::{World, elastic, nodes, training, with, workspace};
@@ -18,7 +18,7 @@ async fn w1_train() {
 #[tokio::test]
 async fn w4_fractions_share_one_gpu() {
     let w = World::new(nodes(1, 4), &[1]).await;
-    let share = |spec, millis| with(spec, |pod| pod.gpu = GpuSpec::Share { devices: 1, millis });
+    let share = |spec, millis| with(spec, |pod| pod.gpu = GpuRequest::share(1, millis));
     w.submit(1, share(workspace("frac05", 1), 500)).await;
     w.submit(1, share(training("frac03", 1), 300)).await;
     w.becomes("frac05 Running 0.5/0.5\nfrac03 Running 0.3/0.3").await;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use control::view::{Event, Phase, View, WorkloadKind, WorkloadView};
 use control::{
-    CleanPods, Error, EventFilter, Framework, GpuSpec, Handle, MASTER, NodeGpu, NodeSpec, Options,
-    OrgChange, Place, PodSet, PodSpec, Restart, Service, ShareChange, Together, WORKER,
+    CleanPods, Error, EventFilter, Framework, GpuRequest, Handle, MASTER, NodeGpu, NodeSpec,
+    Options, OrgChange, Place, PodSet, PodSpec, Restart, Service, ShareChange, Together, WORKER,
     WorkloadSpec,
 };
 use sqlx::Connection;
@@ -81,7 +81,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
             secrets: Vec::new(),
             working_dir: None,
             place: Place::default(),
-            gpu: GpuSpec::Whole(gpus),
+            gpu: GpuRequest::Whole(gpus),
             cpu_millis: 100,
             memory_bytes: 1 << 20,
             restart: Restart::Never,
@@ -108,6 +108,11 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         node_pools: Vec::new(),
         node_types: Vec::new(),
         topology: None,
+        groups: Vec::new(),
+        children_min: None,
+        gates: Vec::new(),
+        preemption_delay_ms: 0,
+        time_limit_ms: None,
         urls: Vec::new(),
         related_urls: Vec::new(),
         manifest: None,

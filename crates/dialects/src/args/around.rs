@@ -40,6 +40,20 @@ pub(crate) struct Common {
     pub(crate) s3: Vec<S3Instance>,
 }
 
+/// When a workload that ends may start, and for how long it runs.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Timing {
+    /// Hold it back until this gate is taken away
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scheduling_gate: Vec<String>,
+    /// Minimum wait before others are stopped for it, such as 10m
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    pub(crate) preemption_delay: Option<u64>,
+    /// Suspend it after it has run so long, such as 8h
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    pub(crate) time_limit: Option<u64>,
+}
+
 /// Those of the first dialect.
 #[derive(Debug, Default, Args)]
 pub(crate) struct V1 {
@@ -94,6 +108,9 @@ pub(crate) struct V1 {
     /// Delete it so long after its end, such as 2h
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) ttl_after_finish: Option<u64>,
+    /// When it may start, and for how long it runs.
+    #[command(flatten)]
+    pub(crate) timing: Timing,
 }
 
 /// Those of the second dialect.

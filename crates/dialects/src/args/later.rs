@@ -38,7 +38,6 @@ const fn value(name: &'static str, why: &'static str) -> Later {
     Later { name, value: Value::Needed, why }
 }
 
-const BURST: &str = "a share of a GPU has no limit above the request";
 const MOUNT: &str = "there are no data volumes; use --new-pvc";
 const IMAGE: &str = "the server pulls images, with the credentials of the project";
 const USER: &str = "the server knows no UID of a user; set it with --run-as-uid";
@@ -71,13 +70,8 @@ const V2: &[Later] = &[
     value("datavolume", MOUNT),
     value("env-my-credentials", "users have no credentials of their own; use --env-secret"),
     value("env-pod-field-ref", "there are no Kubernetes pods whose fields could be read"),
-    value("gpu-memory-limit", BURST),
-    value("gpu-portion-limit", BURST),
     value("wait-for-submit", "a submission is answered at once"),
 ];
-/// Beside those of all submissions.
-const DISTRIBUTED: &[Later] =
-    &[value("master-gpu-memory-limit", BURST), value("master-gpu-portion-limit", BURST)];
 
 const INFERENCE: &[Later] = &[
     switch("attach", TERMINAL),
@@ -106,9 +100,7 @@ fn of(path: &[&str]) -> impl Iterator<Item = &'static Later> {
         ["submit-mpi"] | ["submit-dist", _] => (V1, TOGETHER),
         ["login"] => (LOGIN, &[]),
         ["config", "set"] => (SETTINGS, &[]),
-        ["training", "submit"] | ["training", "standard", "submit"] => (V2, &[]),
-        ["training" | "distributed", .., "submit"] => (V2, DISTRIBUTED),
-        ["pytorch" | "mpi" | "tensorflow" | "xgboost" | "jax", "submit"] => (V2, DISTRIBUTED),
+        ["training" | "distributed", .., "submit"] => (V2, &[]),
         ["inference", "submit" | "update"] => (V2, INFERENCE),
         ["workload", "submit"] => (MANIFEST, &[]),
         [_, "submit"] => (V2, &[]),
@@ -186,6 +178,6 @@ pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<(), clap::E
 /// Every flag with the reason why it is refused.
 #[cfg(test)]
 pub(crate) fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let all = [V1, TOGETHER, V2, DISTRIBUTED, INFERENCE, MANIFEST, LOGIN, SETTINGS];
+    let all = [V1, TOGETHER, V2, INFERENCE, MANIFEST, LOGIN, SETTINGS];
     all.into_iter().flatten().map(|later| (later.name, later.why))
 }

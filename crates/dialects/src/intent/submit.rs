@@ -216,6 +216,10 @@ pub struct Spec {
     pub working_dir: Option<String>,
     /// GPUs.
     pub gpu: Option<Gpu>,
+    /// Most of each device, in thousandths.
+    pub gpu_millis_max: Option<u64>,
+    /// Most memory of each device, as typed and checked.
+    pub gpu_memory_max: Option<String>,
     /// Resources that only some nodes have: name and quantity.
     pub extended: Vec<(String, String)>,
     /// Thousandths of a core.
@@ -267,6 +271,12 @@ pub struct Around {
     pub home: Option<bool>,
     /// Seconds after its end at which it is deleted.
     pub delete_after_s: Option<u64>,
+    /// What holds it back.
+    pub gates: Option<Vec<String>>,
+    /// Minimum wait in seconds before others are stopped for it.
+    pub preemption_delay_s: Option<u64>,
+    /// Seconds that it may run.
+    pub time_limit_s: Option<u64>,
 }
 
 /// What a variable of the environment is.

@@ -4,7 +4,7 @@ use api_types::{
     HostPathInstance, ImagePullPolicy, NfsInstance, Port, PvcInstance, Security, Storage,
 };
 
-use crate::args::around::{Common, Opened, ServiceType, V1, V2, opened};
+use crate::args::around::{Common, Opened, ServiceType, Timing, V1, V2, opened};
 use crate::intent::{Access, Around};
 
 /// The ports that are brought to whoever submits; they are none of the workload's. Those of ingress have
@@ -67,6 +67,7 @@ pub(super) fn v1(typed: V1) -> Result<Around, String> {
     around.cpu_millis_max = typed.cpu_limit;
     around.memory_max = typed.memory_limit;
     around.delete_after_s = typed.ttl_after_finish;
+    timing(&mut around, typed.timing);
     around.security.capabilities = some(typed.add_capability);
     if typed.prevent_privilege_escalation {
         around.security.allow_privilege_escalation = Some(false);
@@ -140,4 +141,17 @@ fn common(typed: Common) -> Around {
 
 fn some<T>(all: Vec<T>) -> Option<Vec<T>> {
     Some(all).filter(|all| !all.is_empty())
+}
+
+/// When it may start, and for how long it runs.
+pub(super) fn timing(around: &mut Around, typed: Timing) {
+    around.gates = gates(typed.scheduling_gate);
+    around.preemption_delay_s = typed.preemption_delay;
+    around.time_limit_s = typed.time_limit;
+}
+
+/// The gates that are named; `''` names none.
+pub(super) fn gates(typed: Vec<String>) -> Option<Vec<String>> {
+    let named = |typed: Vec<String>| typed.into_iter().filter(|gate| !gate.is_empty()).collect();
+    (!typed.is_empty()).then(|| named(typed))
 }

@@ -270,6 +270,7 @@ pub(super) fn change(noun: Noun, typed: v2::Change) -> Result<Update, String> {
         ..Spec::default()
     };
     spec.around.delete_after_s = typed.auto_deletion_time_after_completion;
+    spec.around.gates = around::gates(typed.scheduling_gate);
     let update = Update { spec, labels_gone, annotations_gone, ..Update::new(of) };
     if update == Update::new(update.of.clone()) {
         return Err("specify what to change, such as --priority high".to_owned());
@@ -433,6 +434,11 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
         if what.command { (what.words, Vec::new()) } else { (Vec::new(), what.words) };
     let plain = what.environment_variable.into_iter().map(text_variable);
     let ending = ending.unwrap_or_default();
+    let mut around = Around {
+        delete_after_s: ending.auto_deletion_time_after_completion,
+        ..around::v2(what.around)
+    };
+    around::timing(&mut around, ending.timing);
     Ok(Spec {
         image: what.image,
         command,
@@ -441,6 +447,8 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
         secret_files: what.secret_volume,
         working_dir: what.working_dir,
         gpu,
+        gpu_millis_max: what.gpu_portion_limit,
+        gpu_memory_max: what.gpu_memory_limit,
         extended: what.extended_resource,
         cpu_millis: what.cpu_core_request,
         memory: what.cpu_memory_request,
@@ -456,10 +464,7 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
         labels: what.label,
         annotations: what.annotation,
         place: place(what.place),
-        around: Around {
-            delete_after_s: ending.auto_deletion_time_after_completion,
-            ..around::v2(what.around)
-        },
+        around,
     })
 }
 
@@ -479,6 +484,8 @@ fn master(typed: v2::Master) -> Result<Spec, String> {
         args: words("master-args", typed.master_args)?,
         environment: typed.master_environment_variable.into_iter().map(text_variable).collect(),
         gpu,
+        gpu_millis_max: typed.master_gpu_portion_limit,
+        gpu_memory_max: typed.master_gpu_memory_limit,
         extended: typed.master_extended_resource,
         cpu_millis: typed.master_cpu_core_request,
         memory: typed.master_cpu_memory_request,

@@ -19,7 +19,7 @@ fn a_line_goes_on_with_commands_flags_and_values() {
         ("runai submit-", vec!["submit-dist", "submit-mpi"]),
         ("runai training py", vec!["pytorch"]),
         ("runai training pytorch submit --min", vec!["--min-replicas"]),
-        ("runai training submit --gpu-p", vec!["--gpu-portion-request"]),
+        ("runai training submit --gpu-p", vec!["--gpu-portion-request", "--gpu-portion-limit"]),
         ("runai workload list --type d", vec!["distributed"]),
         ("runai completion z", vec!["zsh"]),
         ("runai workload list --status Stop", vec!["Stopping", "Stopped"]),

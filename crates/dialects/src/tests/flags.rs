@@ -172,6 +172,8 @@ const V2_TAKEN: &[&str] = &[
     "-g 1",
     "--gpu-devices-request 2",
     "--gpu-request-type portion --gpu-portion-request 0.5",
+    "--gpu-portion-request 0.5 --gpu-portion-limit 0.8",
+    "--gpu-memory-request 4G --gpu-memory-limit 8G",
     "-g 2 --gpu-request-type memory --gpu-memory-request 8G",
     "--extended-resource nvidia.com/mig-1g.10gb=1",
     "--cpu-core-request 0.5",
@@ -205,6 +207,8 @@ const V2_TAKEN: &[&str] = &[
     "--cpu-memory-limit 1G",
     "--large-shm",
     "--auto-deletion-time-after-completion 5s",
+    "--scheduling-gate data/ready --scheduling-gate approved",
+    "--preemption-delay 10m --time-limit 8h",
     "--new-pvc claimname=c,size=1G,path=/d",
     "--existing-pvc claimname=c,path=/d",
     "--nfs path=/a,server=s,mountpath=/b",
@@ -272,8 +276,6 @@ const V2_LATER: &[&str] = &[
     "--image-pull-my-credentials mine",
     "--env-pod-field-ref name=A,path=b",
     "--env-my-credentials name=A",
-    "--gpu-portion-limit 1",
-    "--gpu-memory-limit 8G",
     "--wait-for-submit 1m",
     "--datavolume name=n",
     "--run-as-user",
@@ -289,6 +291,8 @@ const DISTRIBUTED_TAKEN: &[&str] = &[
     "--master-command 'python lead.py' --master-args '--x 1'",
     "--master-gpu-devices-request 0",
     "--master-gpu-request-type portion --master-gpu-portion-request 0.5",
+    "--master-gpu-portion-request 0.5 --master-gpu-portion-limit 0.8",
+    "--master-gpu-memory-request 4G --master-gpu-memory-limit 8G",
     "--master-gpu-memory-request 8G",
     "--master-extended-resource nvidia.com/mig-1g.10gb=1",
     "--master-cpu-core-request 0.5 --master-cpu-memory-request 1G",
@@ -299,9 +303,6 @@ const DISTRIBUTED_TAKEN: &[&str] = &[
     "--master-cpu-core-limit 1",
     "--master-cpu-memory-limit 1G",
 ];
-
-const DISTRIBUTED_LATER: &[&str] =
-    &["--master-gpu-portion-limit 1", "--master-gpu-memory-limit 1G"];
 
 const LOGIN_LATER: &[&str] = &[
     "--additional-scope s",
@@ -408,7 +409,6 @@ fn the_second_dialect_takes_distributed_trainings() {
     for noun in ["pytorch", "tensorflow", "xgboost", "jax"] {
         let head = format!("training {noun} submit j -i x");
         taken(&head, DISTRIBUTED_TAKEN);
-        later(&head, DISTRIBUTED_LATER);
         taken(&format!("{noun} submit j -i x"), &["--workers 2"]);
     }
     taken("training pytorch submit j -i x", &["--workers 2 --min-replicas 1 --max-replicas 3"]);
@@ -441,7 +441,15 @@ fn the_second_dialect_takes_distributed_trainings() {
 fn the_second_dialect_takes_inferences() {
     let head = "inference submit j -i x --serving-port 80";
     let ends = |tail: &&str| {
-        let those = ["--backoff", "--restart", "--auto-deletion", "--stdin", "--attach"];
+        let those = [
+            "--backoff",
+            "--restart",
+            "--auto-deletion",
+            "--stdin",
+            "--attach",
+            "--scheduling-gate",
+            "--preemption-delay",
+        ];
         let open = ["--external-url", "--port service-type=external-url"];
         those.iter().chain(&open).any(|flag| tail.starts_with(flag))
     };
@@ -485,7 +493,7 @@ fn an_update_takes_what_can_change_and_names_what_cannot() {
 fn the_page_names_every_flag_that_is_not_acted_on() {
     let page = include_str!("../../../../docs/reference/cli.md");
     let first = V1_LATER.iter().chain(TOGETHER_LATER);
-    let submits = first.chain(V2_LATER).chain(DISTRIBUTED_LATER).chain(INFERENCE_LATER);
+    let submits = first.chain(V2_LATER).chain(INFERENCE_LATER);
     for tail in submits.chain(LOGIN_LATER) {
         let flag = tail.split([' ', '=']).next().unwrap();
         assert!(page.contains(&format!("`{flag}`")), "{flag}");

@@ -227,6 +227,28 @@ fn an_update_sends_only_what_changes() {
 }
 
 #[test]
+fn what_a_share_may_grow_to_and_when_it_starts_are_sent() {
+    let line = "runai training submit j -i x --gpu-portion-request 0.25 --gpu-portion-limit 0.5 \
+                --scheduling-gate a --scheduling-gate b --preemption-delay 10m --time-limit 8h";
+    let body = sent(line);
+    for part in [
+        r#""gpuPortionRequest":0.25"#,
+        r#""gpuPortionLimit":0.5"#,
+        r#""schedulingGates":["a","b"]"#,
+        r#""preemptionDelaySeconds":600"#,
+        r#""timeLimitSeconds":28800"#,
+    ] {
+        assert!(body.contains(part), "{part}: {body}");
+    }
+    let timing = "submit j -i x --scheduling-gate a --preemption-delay 10m --time-limit 8h";
+    assert_eq!(sent(&format!("runai {timing}")), sent(&format!("runai training {timing}")));
+    let line = "runai training update j --scheduling-gate ''";
+    let Intent::Update(update) = meaning(line).unwrap() else { panic!("{line}") };
+    let body = serde_json::to_string(&request::change(&update)).unwrap();
+    assert_eq!(body, r#"{"spec":{"schedulingGates":[]}}"#);
+}
+
+#[test]
 fn an_update_of_a_training_sets_and_removes() {
     let line = "runai training update j --priority high --preemptibility non-preemptible \
                 --backoff-limit 2 --auto-deletion-time-after-completion 2h --label a=1 --label b-";

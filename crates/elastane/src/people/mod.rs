@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use api_types as wire;
 use api_types::{
-    AccessKey1, AccessRuleCreationFields, RoleV1, ScopeType, ServiceAccount,
+    AccessKey1, AccessRuleCreationFields, ChangeKind, RoleV1, ScopeType, ServiceAccount,
     ServiceAccountCreationRequest, SubjectType, TENANT_ID, Time, User2, UserCreationRequest1,
 };
 use client::Client;
@@ -16,6 +16,7 @@ use self::args::{AccessKey, AccessRule, Application, Scope, Subject, User};
 use cli_kit::exit::Error;
 use cli_kit::output::{How, list, show};
 use cli_kit::plain::Plain;
+use cli_kit::pulse::Pulse;
 use cli_kit::suggest;
 use cli_kit::table::Table;
 
@@ -40,7 +41,13 @@ pub(super) async fn user(state_dir: PathBuf, verb: User) -> Result<(), Error> {
             let look = async |out: &mut dyn Write| {
                 list(&how, client.users().await?, name, users_table, out)
             };
-            show(&how, &mut std::io::stdout(), look).await?;
+            show(
+                &how,
+                &mut std::io::stdout(),
+                Some(Pulse::watch(&client, &[ChangeKind::User], None)),
+                look,
+            )
+            .await?;
         }
         User::Delete { email } => {
             client.delete_user(&existing_user(&client, &email).await?.id).await?;
@@ -72,7 +79,7 @@ pub(super) async fn application(state_dir: PathBuf, verb: Application) -> Result
             let look = async |out: &mut dyn Write| {
                 list(&how, client.service_accounts().await?, name, accounts_table, out)
             };
-            show(&how, &mut std::io::stdout(), look).await?;
+            show(&how, &mut std::io::stdout(), None, look).await?;
         }
         Application::Delete { name } => {
             client.delete_service_account(&existing(&client, &name).await?.id).await?;
@@ -98,7 +105,7 @@ pub(super) async fn access_key(state_dir: PathBuf, verb: AccessKey) -> Result<()
             let look = async |out: &mut dyn Write| {
                 list(&how, client.all_access_keys().await?, name, keys_table, out)
             };
-            show(&how, &mut std::io::stdout(), look).await?;
+            show(&how, &mut std::io::stdout(), None, look).await?;
         }
         AccessKey::Delete { client_id } => {
             client.delete_any_access_key(&client_id).await?;
@@ -137,7 +144,7 @@ pub(super) async fn access_rule(state_dir: PathBuf, verb: AccessRule) -> Result<
                     (client.access_rules().await?, client.service_accounts().await?);
                 list(&how, rules, name, |rules| rules_table(rules, &accounts), out)
             };
-            show(&how, &mut std::io::stdout(), look).await?;
+            show(&how, &mut std::io::stdout(), None, look).await?;
         }
         AccessRule::Roles(format) => {
             let how = How::from(format);
@@ -145,7 +152,7 @@ pub(super) async fn access_rule(state_dir: PathBuf, verb: AccessRule) -> Result<
             let look = async |out: &mut dyn Write| {
                 list(&how, client.roles().await?, name, roles_table, out)
             };
-            show(&how, &mut std::io::stdout(), look).await?;
+            show(&how, &mut std::io::stdout(), None, look).await?;
         }
         AccessRule::Delete { id } => {
             client.delete_access_rule(id).await?;

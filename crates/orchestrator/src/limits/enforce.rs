@@ -81,6 +81,7 @@ impl State {
         let holds = |workload: &&Workload| workload.model.is_some() && workload.phase.holds();
         let workload = self.workloads.get(&id).filter(holds)?;
         let rules = self.org.effective_rules(self.org.project(workload.project_id).ok()?);
+        let run_ms_max = self.run_limit_ms(workload);
         let (kind, preemptible) = (workload.spec.kind, workload.spec.preemptible);
         // What has not been measured for long is not known to be idle still.
         let is_stale = self.now.since_ms(self.limits.idle.looked_at) > STALE_MS;
@@ -95,7 +96,7 @@ impl State {
         // The last look may be of the time before it was suspended and began again.
         let idle = self.limits.idle.since.get(&id).copied().filter(|at| *at >= since);
         Some([
-            limited(Limit::Run, since, rules.run_ms_max(kind)),
+            limited(Limit::Run, since, run_ms_max),
             idle.and_then(|since| {
                 limited(Limit::Idle, since, rules.idle_ms_max(kind, preemptible))
             }),

@@ -60,12 +60,17 @@ impl State {
         let before = &self.org.department(id)?.unit;
         let unit = before.changed(change, by, self.now);
         let is_renamed = unit.name != before.name;
+        let is_ruled = unit.rules != before.rules;
         self.check_unit(&unit)?;
         self.org_mut().change_department(unit)?;
-        if is_renamed {
-            // Workloads show the name of their department.
-            for project in self.org.projects_in(id) {
-                self.outbox.shown.extend(self.workloads.ids_in(project.unit.id));
+        let projects: Vec<u64> = self.org.projects_in(id).map(|one| one.unit.id).collect();
+        for project in projects {
+            if is_renamed {
+                // Workloads show the name of their department.
+                self.outbox.shown.extend(self.workloads.ids_in(project));
+            }
+            if is_ruled {
+                self.tell_limits(project);
             }
         }
         Ok(Subject::Department(id))
@@ -100,8 +105,12 @@ impl State {
         let before = &self.org.project(id)?.unit;
         let unit = before.changed(change, by, self.now);
         let is_renamed = unit.name != before.name;
+        let is_ruled = unit.rules != before.rules;
         self.check_unit(&unit)?;
         self.org_mut().change_project(unit)?;
+        if is_ruled {
+            self.tell_limits(id);
+        }
         if is_renamed {
             // Workloads show the name of their project.
             self.outbox.shown.extend(self.workloads.ids_in(id));

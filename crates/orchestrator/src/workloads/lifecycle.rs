@@ -5,17 +5,16 @@ use std::collections::BTreeSet;
 
 use model::PodId;
 use records::Desired;
-use spec::{Device, PodSet, RunSpec, SecretUse, WorkloadSpec};
+use spec::{Device, RunSpec, SecretUse, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
 
 use crate::effect::{Action, Sealed, Start};
 use crate::emit::EventBuilder;
-use crate::node_constraints::node_constraints;
 use crate::reasons::SERVER_STOPPED;
 use crate::state::State;
 use crate::view::ReasonView;
-use crate::workloads::{Ended, Pod, Workload, model_request, pod_name, revisions};
+use crate::workloads::{Ended, Pod, Workload, pod_name, revisions};
 use crate::{Error, admission};
 
 /// Runs of a pod whose output is kept, the newest included.
@@ -51,34 +50,13 @@ impl State {
     pub(crate) fn add(&mut self, mut workload: Workload, holds: bool) -> Result<(), Error> {
         let internal = |error: model::Error| Error::Internal { message: error.to_string() };
         let project_id = workload.project_id;
-        let topology = workload.spec.topology.as_ref().and_then(|of| self.constraint(of));
         let queue = self.org.project(project_id)?.queue;
-        let spec = &workload.spec;
-        if spec.has_revisions() {
+        if workload.spec.has_revisions() {
             self.workloads.insert(workload);
             return Ok(());
         }
-        let over = workload.is_over();
-        let topology = topology.filter(|_| !over);
-        let set = |set: &PodSet| model::PodSetSpec {
-            name: set.role.clone(),
-            pods_min: set.pods_min,
-            constraints: match over {
-                // What it named may be gone.
-                true => model::Constraints::default(),
-                false => node_constraints(spec, set, workload.id),
-            },
-            ..model::PodSetSpec::gang(model_request(&set.pod), set.pods)
-        };
-        let model = self.cluster.add_workload(model::WorkloadSpec {
-            priority: spec.priority,
-            preemptible: spec.preemptible,
-            elastic: spec.elastic,
-            created_at: workload.created_at,
-            pod_sets: spec.sets().map(set).collect(),
-            topology,
-            ..model::WorkloadSpec::new(&spec.name, queue, workload.seq, set(&spec.pods))
-        });
+        let (spec, over) = (workload.spec.clone(), workload.is_over());
+        let model = self.cluster.add_workload(self.in_model(&workload, queue));
         let model = model.map_err(internal)?;
         let row = &self.cluster.workloads()[model];
         let wanted = spec
@@ -116,6 +94,7 @@ impl State {
                 && !self.runs.has_orphan(pod.id);
             if let Some(model) = pod.model {
                 self.cluster.set_wants(model, wants);
+                self.cluster.set_gated(model, !workload.spec.gates.is_empty());
                 let succeeded = pod.ended == Some(Ended::Succeeded);
                 self.cluster.set_succeeded(model, succeeded);
             }

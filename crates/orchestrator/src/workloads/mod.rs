@@ -2,6 +2,7 @@
 //! and everything by which one is found: by its name, by its pods, by its place in the model, and those
 //! of a project that hold something.
 
+mod binding;
 mod commands;
 mod gang;
 mod lifecycle;

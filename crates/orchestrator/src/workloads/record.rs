@@ -134,7 +134,7 @@ pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
 /// A pod's request in the scheduler's terms.
 pub(crate) const fn model_request(spec: &PodSpec) -> model::PodRequest {
     model::PodRequest {
-        gpu: spec.gpu,
+        gpu: spec.gpu.counted(),
         cpu_millis: spec.cpu_millis,
         memory_bytes: spec.memory_bytes,
     }

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use records::{Change, Desired};
-use units::Instant;
 use uuid::Uuid;
 
 use crate::command::{Subject, WorkloadChange};
@@ -27,6 +26,7 @@ impl WorkloadChange {
         spec.delete_after_ms = self.delete_after_ms.or(spec.delete_after_ms);
         spec.delete_when_preempted =
             self.delete_when_preempted.unwrap_or(spec.delete_when_preempted);
+        spec.gates = self.gates.unwrap_or(spec.gates);
         for (kept, given) in
             [(&mut spec.labels, self.labels), (&mut spec.annotations, self.annotations)]
         {
@@ -65,6 +65,10 @@ fn differences(old: &WorkloadSpec, new: &WorkloadSpec) -> Vec<(String, bool)> {
         let seconds = units::format_millis(ms);
         all.push((format!("deletion {seconds} s after its end"), false));
     }
+    if old.gates != new.gates {
+        let left = if new.gates.is_empty() { "none".to_owned() } else { new.gates.join(", ") };
+        all.push((format!("gates to {left}"), true));
+    }
     if old.labels != new.labels {
         all.push(("labels".to_owned(), false));
     }
@@ -99,19 +103,13 @@ impl State {
             return Ok(Subject::Workload(id));
         }
         self.may_change(workload, &spec, &changed)?;
-        let model = workload.model;
         self.limits.forget_expiry(&self.workloads[&id]);
-        if let Some(model) = model {
-            self.cluster.set_precedence(model, spec.priority, spec.preemptible);
-            if self.decisions.take_back(id) {
-                self.cluster.set_not_before(model, Instant(0));
-            }
-        }
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.spec = Arc::new(spec);
             let body = workload.spec.clone();
             self.outbox.changes.push(Change::WorkloadSpec(id, body));
         }
+        self.rebind(id);
         self.limits.note_expiry(&self.workloads[&id]);
         let what: Vec<String> = changed.into_iter().map(|(what, _)| what).collect();
         self.emit(id, EventBuilder::new("Updated", format!("{by} changed {}", what.join(", "))));
@@ -134,6 +132,12 @@ impl State {
             return Err(Error::conflict(format!(
                 "annotation `{key}` of workload `{name}` cannot change while it exists: it decides \
                  where its pods go. Delete `{name}` and submit it again with another value"
+            )));
+        }
+        if let Some(gate) = spec.gates.iter().find(|gate| !workload.spec.gates.contains(gate)) {
+            return Err(Error::conflict(format!(
+                "gate `{gate}` cannot be added to workload `{name}`: gates can only be taken away. To \
+                 hold it back, suspend it with `runai suspend {name}`"
             )));
         }
         if workload.completed_at.is_some()

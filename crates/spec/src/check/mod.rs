@@ -3,9 +3,14 @@
 //! machine is accepted: it waits, and says why.
 
 mod container;
+mod group;
+
+use units::GPU_MILLIS;
 
 use crate::invalid::Invalid;
-use crate::{GpuSpec, PodSpec, SecretPlace, Share, WorkloadKind, WorkloadSpec};
+use crate::{
+    Bounds, GpuRequest, PodSpec, SecretPlace, Share, SharedGpus, WorkloadKind, WorkloadSpec,
+};
 
 /// Longest time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
 const GRACE_MS_MAX: u64 = 300_000;
@@ -105,6 +110,7 @@ pub fn check_workload(spec: &WorkloadSpec) -> Result<(), Invalid> {
     units::check_name(&spec.name).map_err(|error| Invalid::new("name", error.to_string()))?;
     amounts(spec)?;
     elastic(spec)?;
+    group::check(spec)?;
     spec.serving.as_ref().map_or(Ok(()), crate::Serving::check)?;
     check_backoff_limit(spec.backoff_limit)?;
     spec.sets().try_for_each(|set| pod(&set.pod))
@@ -186,28 +192,37 @@ fn amounts(spec: &WorkloadSpec) -> Result<(), Invalid> {
 
 fn gpus(spec: &PodSpec) -> Result<(), Invalid> {
     let bad = |text: String| Err(Invalid::new("gpu", text));
-    let devices = match spec.gpu {
-        GpuSpec::Whole(devices) => devices,
-        GpuSpec::Share { devices, millis } => {
-            if !(1..=999).contains(&millis) {
-                let text = "the GPU fraction must be between 0.001 and 0.999; ask for whole GPUs otherwise";
-                return bad(text.to_owned());
-            }
-            devices
-        }
-        GpuSpec::Memory { devices, bytes } => {
-            if bytes == 0 || bytes > MEMORY_BYTES_MAX {
-                let most = units::format_bytes(MEMORY_BYTES_MAX);
-                return bad(format!(
-                    "the GPU memory must be above 0 and at most {most}, such as 8G"
-                ));
-            }
-            devices
-        }
-        GpuSpec::Mig(instances) => instances.instances(),
+    let GpuRequest::Shared(SharedGpus { devices, compute, memory }) = spec.gpu else {
+        return Ok(());
     };
-    if devices == 0 && !matches!(spec.gpu, GpuSpec::Whole(_)) {
+    if devices == 0 {
         return bad("a part of a GPU needs at least one device".to_owned());
+    }
+    let (Bounds { request, limit }, most, wrong) = match (compute, memory) {
+        (Some(compute), None) => (
+            compute,
+            GPU_MILLIS,
+            "the GPU fraction must be between 0.001 and 1; ask for whole GPUs otherwise".to_owned(),
+        ),
+        (None, Some(memory)) => {
+            let most = units::format_bytes(MEMORY_BYTES_MAX);
+            let text = format!("the GPU memory must be above 0 and at most {most}, such as 8G");
+            (memory, MEMORY_BYTES_MAX, text)
+        }
+        (None, None) => return bad("a part of a GPU needs a fraction or memory".to_owned()),
+        (Some(_), Some(_)) => {
+            let text =
+                "a fraction and memory of a GPU cannot be asked for together yet; leave out one";
+            return bad(text.to_owned());
+        }
+    };
+    let limit = limit.unwrap_or(request);
+    if request == 0 || limit > most {
+        return bad(wrong);
+    }
+    if limit < request {
+        let text = "the GPU limit is below what is asked for; raise it or leave it out";
+        return bad(text.to_owned());
     }
     Ok(())
 }
@@ -223,8 +238,8 @@ fn elastic(spec: &WorkloadSpec) -> Result<(), Invalid> {
     if spec.pod_count() > 1 {
         return Err(Invalid::new("elastic", "only a workload of one pod can be elastic"));
     }
-    match spec.pods.pod.gpu {
-        GpuSpec::Whole(1..) => Ok(()),
+    match spec.pods.pod.gpu.counted() {
+        model::GpuRequest::Whole(1..) => Ok(()),
         _ => Err(Invalid::new("elastic", "an elastic training needs at least one whole GPU")),
     }
 }

@@ -1,62 +1,17 @@
-//! How GPUs, places and secrets look in documents, where that differs from what they are.
+//! How places and secrets look in documents, where that differs from what they are.
 
-use model::{Effect, MigError, MigRequest, Operator, Requirement, Toleration};
+use model::{Effect, Operator, Requirement, Toleration};
 use serde::{Deserialize, Serialize};
 
-use super::{GpuSpec, Near, Place, SecretPlace, SecretTo, SecretUse};
+use super::{Near, Place, SecretPlace, SecretTo, SecretUse};
 
 /// Why a document is none.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Wrong {
     #[error("`{0}` of a label is not known")]
     Operator(String),
-    #[error("MIG instances that are none: {0}")]
-    Mig(#[from] MigError),
     #[error("a secret that goes nowhere")]
     Secret,
-}
-
-/// GPUs of a pod.
-pub(crate) mod gpu {
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::{GpuSpec, MigError, MigRequest, Wrong};
-
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    enum Wire {
-        Whole { devices: u32 },
-        Share { devices: u32, millis: u64 },
-        Memory { devices: u32, bytes: u64 },
-        Mig { instances: Vec<(String, u16)> },
-    }
-
-    pub(crate) fn serialize<S: Serializer>(gpu: &GpuSpec, to: S) -> Result<S::Ok, S::Error> {
-        let wire = match *gpu {
-            GpuSpec::Whole(devices) => Wire::Whole { devices },
-            GpuSpec::Share { devices, millis } => Wire::Share { devices, millis },
-            GpuSpec::Memory { devices, bytes } => Wire::Memory { devices, bytes },
-            GpuSpec::Mig(instances) => Wire::Mig {
-                instances: instances.iter().map(|(profile, n)| (profile.to_string(), n)).collect(),
-            },
-        };
-        wire.serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<GpuSpec, D::Error> {
-        Ok(match Wire::deserialize(from)? {
-            Wire::Whole { devices } => GpuSpec::Whole(devices),
-            Wire::Share { devices, millis } => GpuSpec::Share { devices, millis },
-            Wire::Memory { devices, bytes } => GpuSpec::Memory { devices, bytes },
-            Wire::Mig { instances } => GpuSpec::Mig(mig(instances).map_err(D::Error::custom)?),
-        })
-    }
-
-    fn mig(instances: Vec<(String, u16)>) -> Result<MigRequest, Wrong> {
-        let each = instances.into_iter().map(|(profile, n)| Ok((profile.parse()?, n)));
-        Ok(MigRequest::new(each.collect::<Result<Vec<_>, MigError>>()?)?)
-    }
 }
 
 #[derive(Clone, Default, Serialize, Deserialize)]

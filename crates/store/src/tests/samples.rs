@@ -80,7 +80,7 @@ pub(crate) fn workload(seq: u64, name: &str) -> WorkloadRow {
 
 /// Workloads with everything that documents have.
 fn documents() -> Vec<WorkloadSpec> {
-    serde_json::from_str(include_str!("../../../spec/tests/documents.json")).unwrap()
+    serde_json::from_str(include_str!("../../../spec/tests/documents/2.json")).unwrap()
 }
 
 fn full() -> WorkloadSpec {

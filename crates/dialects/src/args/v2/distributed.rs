@@ -131,9 +131,15 @@ pub(crate) struct Master {
     #[arg(long, value_name = "SHARE", value_parser = portion)]
     #[arg(conflicts_with = "master_gpu_memory_request")]
     pub(crate) master_gpu_portion_request: Option<u64>,
+    /// Most of each device that may be used while it is free
+    #[arg(long, value_name = "SHARE", value_parser = portion)]
+    pub master_gpu_portion_limit: Option<u64>,
     /// Memory of each device
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) master_gpu_memory_request: Option<String>,
+    /// Most memory of each device that may be used while it is free
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub master_gpu_memory_limit: Option<String>,
     /// MIG instances
     #[arg(long, value_name = "NAME=QUANTITY", value_parser = key_value)]
     pub(crate) master_extended_resource: Vec<(String, String)>,

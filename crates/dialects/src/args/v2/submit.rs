@@ -90,9 +90,15 @@ pub(crate) struct What {
     #[arg(long, value_name = "SHARE", value_parser = portion)]
     #[arg(conflicts_with = "gpu_memory_request")]
     pub(crate) gpu_portion_request: Option<u64>,
+    /// Most of each device that may be used while it is free
+    #[arg(long, value_name = "SHARE", value_parser = portion)]
+    pub gpu_portion_limit: Option<u64>,
     /// Memory of each device, such as 8G
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) gpu_memory_request: Option<String>,
+    /// Most memory of each device that may be used while it is free
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub gpu_memory_limit: Option<String>,
     /// MIG instances: nvidia.com/mig-1g.10gb=1
     #[arg(long, value_name = "NAME=QUANTITY", value_parser = key_value)]
     pub(crate) extended_resource: Vec<(String, String)>,
@@ -162,6 +168,9 @@ pub(crate) struct Ending {
     /// Delete it so long after its end, such as 2h
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) auto_deletion_time_after_completion: Option<u64>,
+    /// When it may start, and for how long it runs.
+    #[command(flatten)]
+    pub(crate) timing: around::Timing,
 }
 
 /// What a GPU request counts.

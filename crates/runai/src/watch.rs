@@ -1,0 +1,45 @@
+//! What `--watch` waits for. Owns: what changes where the answer to an intent does.
+
+use api_types::ChangeKind::{
+    self, Asset, Department, Node, NodePool, Pod, Project, Template, Workload,
+};
+use cli_kit::pulse::Pulse;
+use dialects::intent::{Intent, Objects};
+
+use super::context::Context;
+
+/// The changes after which an answer may be another; none where the stream has nothing of it: then it
+/// is asked for every second.
+pub(super) fn pulse(intent: &Intent, context: &Context) -> Option<Pulse> {
+    let project = |all: bool| context.project().ok().filter(|_| !all);
+    // What was measured, and what an explanation says of others, is not in the stream.
+    let (kinds, project, has_unseen) = match intent {
+        Intent::ListWorkloads(list) => (vec![Workload], project(list.all_projects), false),
+        Intent::Describe(_) => (vec![Workload, Pod], project(false), false),
+        Intent::Explain(..) => (vec![Workload], None, true),
+        Intent::Metrics(_) => (vec![Workload], project(false), true),
+        Intent::TopJobs { all_projects, .. } => (vec![Workload], project(*all_projects), true),
+        Intent::TopNodes { .. } | Intent::DescribeNodes(..) => (vec![Node], None, true),
+        Intent::ListProjects(..) => (vec![Project], None, false),
+        Intent::ListNodes(..) => (vec![Node], None, false),
+        Intent::ListObjects(list) => (kinds_of(list.of), None, false),
+        Intent::DescribeObject(of, ..) => (kinds_of(*of), None, false),
+        _ => (Vec::new(), None, false),
+    };
+    let pulse = (!kinds.is_empty()).then(|| Pulse::watch(&context.client, &kinds, project))?;
+    Some(if has_unseen { pulse.with_unseen() } else { pulse })
+}
+
+fn kinds_of(objects: Objects) -> Vec<ChangeKind> {
+    match objects {
+        Objects::Template => vec![Template],
+        Objects::Environment
+        | Objects::Compute
+        | Objects::Datasource
+        | Objects::Pvc
+        | Objects::Credential => vec![Asset],
+        Objects::Department => vec![Department],
+        Objects::Nodepool => vec![NodePool],
+        Objects::Datavolume | Objects::WorkloadType => Vec::new(),
+    }
+}
