@@ -13,6 +13,13 @@ pub fn exact(at_ms: u64) -> String {
     in_zone(at_ms, TimeZone::system())
 }
 
+/// A moment as [`exact`] writes it, or as RFC 3339 does, in milliseconds since 1970.
+#[must_use]
+pub fn at_ms(text: &str) -> Option<u64> {
+    let text = text.trim().replace(" +", "+").replace(" -", "-");
+    u64::try_from(text.parse::<Timestamp>().ok()?.as_millisecond()).ok()
+}
+
 /// A moment for people: how long ago it was, or exactly.
 #[must_use]
 pub fn moment(at_ms: u64, is_exact: bool) -> String {
@@ -39,6 +46,10 @@ mod tests {
         assert_eq!(in_zone(january, berlin.clone()), "2026-01-31 13:00:05 +01:00");
         assert_eq!(in_zone(july, berlin), "2026-07-31 14:00:05 +02:00");
         assert_eq!(in_zone(january, TimeZone::UTC), "2026-01-31 12:00:05 +00:00");
+        for same in ["2026-01-31 13:00:05 +01:00", "2026-01-31T12:00:05Z"] {
+            assert_eq!(at_ms(same), Some(january / 1000 * 1000), "{same}");
+        }
+        assert_eq!(at_ms("2026-01-31 13:00:05"), None, "in which zone?");
         assert_eq!(in_zone(u64::MAX, TimeZone::UTC), "9999-12-30 22:00:00 +00:00");
     }
 }

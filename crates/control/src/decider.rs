@@ -135,11 +135,7 @@ impl Decider {
             Order::Decide(Question { now, policy }) => {
                 let began = Moment::now();
                 culprits::fail_if_wanted(self.fault.as_ref(), cluster, now);
-                let plan = memory.propose(cluster, now, &policy);
-                let moved = memory.take_moved_shares().into_iter();
-                let share = |queue| Some((queue, *memory.shares().get(&queue)?));
-                let shares = moved.filter_map(share).collect();
-                let decision = Box::new(Decision { now, plan, shares });
+                let decision = Box::new(Decision::made(memory, cluster, now, &policy));
                 return Some(Outcome::Decided(decision, began.elapsed()));
             }
             Order::FindCulprits(Question { now, policy }) => {

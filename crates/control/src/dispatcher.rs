@@ -18,18 +18,22 @@ use crate::executor::Executor;
 use crate::handle::{Answer, Request, Shared};
 use crate::looking::Look;
 use crate::metrics::{Purpose, Verb};
+use crate::recorder::Recorder;
 use crate::secrets::Completion;
 use crate::time::Line;
 use crate::{Error, Options, stored};
 use orchestrator::view::{View, WorkloadView};
 use orchestrator::{
-    Batch, Culprits, IdleSince, Input, NodeList, Note, Op, State, Subject, Troubles,
+    Batch, Culprits, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject, Troubles,
 };
 
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;
 /// Wait between two tries to write after a failure.
 const RETRY_MS: u64 = 500;
+
+/// So long nothing may happen before the state is built again only for the recording.
+const QUIET_MS: u64 = 5;
 
 /// What can happen.
 enum Happening {
@@ -68,6 +72,7 @@ pub(crate) struct Dispatcher {
     line: Arc<Line>,
     policy: Arc<sched::Policy>,
     scheduler: Scheduler,
+    recorder: Recorder,
     completion: Completion,
     nodes: NodeList,
     inbox: Inbox,
@@ -100,8 +105,8 @@ impl Dispatcher {
         inbox: Inbox,
         snapshot: records::Snapshot,
     ) -> Result<Self, Error> {
-        let Options { nodes, engine, store, policy, unseal, node_access, decision_fault, .. } =
-            options;
+        let Options { nodes, engine, store, policy, unseal, node_access, .. } = options;
+        let mut recorder = Recorder::new(options.recording, &policy);
         let completion = Completion { unseal, node_access };
         // Taken before the list is asked for: what happens in between is then seen twice, not
         // missed.
@@ -111,7 +116,9 @@ impl Dispatcher {
             Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
         let gpus_told = Troubles::default();
         let dated = line.settle(snapshot.clock);
-        let state = State::recover(snapshot, &nodes, &gpus_told, policy.usage, dated)?;
+        let machines = (&nodes, &gpus_told);
+        let state =
+            recorder.build(snapshot, machines, policy.usage, dated, HandedOver::default())?;
         let mut dispatcher = Self {
             state,
             executor,
@@ -120,7 +127,8 @@ impl Dispatcher {
             store,
             line,
             policy: Arc::new(policy),
-            scheduler: Scheduler::start(decision_fault)?,
+            scheduler: Scheduler::start(options.decision_fault)?,
+            recorder,
             completion,
             nodes,
             inbox,
@@ -146,12 +154,17 @@ impl Dispatcher {
             message: format!("the engine cannot say what runs: {error}"),
         })?;
         let (idle, gpus) = (self.inbox.idle.borrow().clone(), self.inbox.gpus.borrow().clone());
-        self.state.apply(Input::Idle(idle));
-        self.state.apply(Input::Gpus(gpus));
         let keeps = self.engine.capabilities().keeps_limits;
-        self.state.apply(Input::Engine(listed, keeps));
+        for input in [Input::Idle(idle), Input::Gpus(gpus), Input::Engine(listed, keeps)] {
+            self.apply(input);
+        }
         self.scheduler.renew();
         self.commit(Vec::new()).await
+    }
+
+    fn apply(&mut self, input: Input) -> Option<Result<Subject, Error>> {
+        self.recorder.note(&input);
+        self.state.apply(input)
     }
 
     pub(crate) async fn run(
@@ -189,6 +202,11 @@ impl Dispatcher {
                     Happening::Input(Input::Gpus(self.inbox.gpus.borrow_and_update().clone()))
                 }
                 () = timer => Happening::Due,
+                () = quiet(), if takes && !self.stale && self.recorder.wants_base() => {
+                    self.stale = true;
+                    self.rebuild(Vec::new()).await;
+                    continue;
+                }
             };
             let batch = self.gather(first);
             if self.stale {
@@ -249,11 +267,13 @@ impl Dispatcher {
             return self.rebuild(batch).await;
         }
         self.shared.metrics.batch(batch.len());
-        self.state.begin(self.line.moment());
+        let moment = self.line.moment();
+        self.recorder.begin(Some(moment));
+        self.state.begin(moment);
         // A measurement without news does not wake the dispatcher, and yet it is the last one.
         let idle = self.inbox.idle.borrow().clone();
         if idle != *self.state.idle() {
-            self.state.apply(Input::Idle(idle));
+            self.apply(Input::Idle(idle));
         }
         let (mut inputs, mut replies) = (Vec::new(), Vec::new());
         for happening in batch {
@@ -271,6 +291,7 @@ impl Dispatcher {
         let is_alone = inputs.len() == 1;
         if let Err(error) = self.take(inputs, replies).await {
             tracing::error!(%error, "nothing of this batch counts; the state is built again");
+            self.recorder.failed(&error);
             self.failures += u32::from(has_plan && is_alone && !self.is_cut_off);
             self.isolates_plans |= has_plan;
             self.stale = true;
@@ -283,10 +304,9 @@ impl Dispatcher {
 
     /// Applies inputs and commits what comes of them. The commands among them have replies, in order.
     async fn take(&mut self, inputs: Vec<Input>, replies: Vec<(bool, Reply)>) -> Result<(), Error> {
-        let state = &mut self.state;
         // Only commands have an outcome.
         let outcomes =
-            guarded(|| inputs.into_iter().filter_map(|input| state.apply(input)).collect());
+            guarded(|| inputs.into_iter().filter_map(|input| self.apply(input)).collect());
         let outcomes: Vec<_> = match outcomes {
             Ok(outcomes) => outcomes,
             Err(error) => {
@@ -294,6 +314,7 @@ impl Dispatcher {
                 return Err(error);
             }
         };
+        self.recorder.answer(&outcomes);
         let answers = outcomes.into_iter().zip(replies);
         let answers = answers.map(|(outcome, (waits, reply))| Pending { outcome, waits, reply });
         self.commit(answers.collect()).await
@@ -370,7 +391,9 @@ impl Dispatcher {
         let view = Arc::new(batch.view);
         self.shared.view.store(view.clone());
         self.shared.feed.view_published();
-        self.ask_scheduler(batch.ops, batch.decides);
+        let asked_at = self.ask_scheduler(batch.ops, batch.decides);
+        let actions = self.recorder.actions(&batch.actions);
+        self.recorder.came(batch.changes, actions, asked_at);
         for Pending { outcome, waits, reply } in answers {
             let subject = match outcome {
                 Ok(Subject::Drain) => {
@@ -408,24 +431,27 @@ impl Dispatcher {
         }
     }
 
-    /// Has the scheduler follow what changed, and decide if it is to.
-    fn ask_scheduler(&mut self, ops: Vec<Op>, decides: bool) {
+    /// Has the scheduler follow what changed, and decide if it is to; says as of when.
+    fn ask_scheduler(&mut self, ops: Vec<Op>, decides: bool) -> Option<Instant> {
         if self.scheduler.is_renewed {
             self.scheduler.replace(self.state.replica());
         } else if !ops.is_empty() {
             self.scheduler.ask(Order::Follow(ops));
         }
-        if decides {
-            if self.state.take_retells() {
-                self.scheduler.ask(Order::Forget);
-            }
-            let unexplained = self.state.take_unexplained();
-            if !unexplained.is_empty() {
-                self.scheduler.ask(Order::TellAgain(unexplained));
-            }
-            let question = self.question();
-            self.scheduler.ask(Order::Decide(question));
+        if !decides {
+            return None;
         }
+        if self.state.take_retells() {
+            self.scheduler.ask(Order::Forget);
+        }
+        let unexplained = self.state.take_unexplained();
+        if !unexplained.is_empty() {
+            self.scheduler.ask(Order::TellAgain(unexplained));
+        }
+        let question = self.question();
+        let now = question.now;
+        self.scheduler.ask(Order::Decide(question));
+        Some(now)
     }
 
     /// Builds the state again after a failure to write. Requests are refused while it lasts;
@@ -462,14 +488,14 @@ impl Dispatcher {
         self.told = told;
         self.observations = self.engine.observations();
         let snapshot = self.store.load().await.map_err(stored)?;
-        let (nodes, gpus) = (&self.nodes, &self.gpus_told);
+        let machines = (&self.nodes, &self.gpus_told);
         let dated = self.line.settle(snapshot.clock);
-        let mut state = State::recover(snapshot, nodes, gpus, self.policy.usage, dated)?;
-        state.take_over(&mut self.state, self.halted);
-        self.state = state;
+        let handed_over = self.state.hand_over(self.halted);
+        let usage = self.policy.usage;
+        self.state = self.recorder.build(snapshot, machines, usage, dated, handed_over)?;
         if self.failures > 1 {
             // The plans are at fault.
-            self.state.apply(Input::Culprits(Culprits { ids: Vec::new(), all: true }));
+            self.apply(Input::Culprits(Culprits { ids: Vec::new(), all: true }));
         }
         self.reconcile().await
     }
@@ -527,6 +553,11 @@ fn refuse(answers: Vec<Pending>, error: &Error) {
 fn answer_to(reply: Reply, answer: Result<Answer, Error>) {
     // Whoever asked may have gone; what was decided stands.
     let _ = reply.send(answer);
+}
+
+/// Returns after a while in which nothing else happened, where it is waited for beside all that may.
+async fn quiet() {
+    tokio::time::sleep(Duration::from_millis(QUIET_MS)).await;
 }
 
 async fn timer(line: &Line, due: Option<Instant>, stale: bool) {

@@ -25,6 +25,7 @@ mod new_node;
 mod node_access;
 mod options;
 mod past;
+mod recorder;
 mod retention;
 mod runs;
 mod secrets;

@@ -35,6 +35,8 @@ pub struct Options {
     pub node_access: Arc<NodeAccess>,
     /// How long the logs are kept.
     pub kept: Kept,
+    /// Where what happens is recorded.
+    pub recording: recording::Writer,
     /// What makes decisions fail, in trials.
     pub decision_fault: Option<DecisionFault>,
 }

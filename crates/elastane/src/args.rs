@@ -84,6 +84,13 @@ pub(crate) enum Command {
     Simulate(Box<super::simulate::Simulate>),
     /// Print what the scheduler sees, as a scenario for `simulate --from`
     Snapshot,
+    /// Save what the server did to a file without secrets, for a defect report
+    Record {
+        /// The file to make
+        file: PathBuf,
+    },
+    /// Play such a file: the same decisions, events and reasons, and what if
+    Replay(super::replay::Play),
     /// Save the state to a file, while the server runs or not
     Backup(Backup),
     /// Bring the state back from such a file, into either database

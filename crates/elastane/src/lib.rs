@@ -20,6 +20,7 @@ mod people;
 mod policy;
 mod project;
 mod reach;
+mod replay;
 mod runtime;
 mod settings;
 mod simulate;
@@ -111,6 +112,8 @@ fn run(cli: Cli) -> Result<(), Error> {
             None => simulate::run(&flags, &mut std::io::stdout().lock()),
         },
         Command::Snapshot => with_client(status::snapshot(state_dir(dir)?)),
+        Command::Record { file } => replay::record(&state_dir(dir)?, &file),
+        Command::Replay(flags) => replay::replay(&flags, &mut std::io::stdout().lock()),
         Command::Backup(flags) => with_client(backup::backup(dir, flags)),
         Command::Restore(flags) => with_client(backup::restore(dir, flags)),
         Command::Keys(verb) => keys::run(dir, verb),

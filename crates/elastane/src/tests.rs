@@ -450,6 +450,8 @@ fn help_of_the_program() {
           usage                Show what was held and used of GPUs, and what it cost
           simulate             Decide on a cluster that exists only in a file: scenarios, what if, traces
           snapshot             Print what the scheduler sees, as a scenario for `simulate --from`
+          record               Save what the server did to a file without secrets, for a defect report
+          replay               Play such a file: the same decisions, events and reasons, and what if
           backup               Save the state to a file, while the server runs or not
           restore              Bring the state back from such a file, into either database
           keys                 Keys that credentials are encrypted with

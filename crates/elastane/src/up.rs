@@ -243,10 +243,11 @@ async fn open(
         unseal: api::unseal(vault.clone()),
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
         kept: config.kept(),
+        recording: recording(dir, config.settings.recording_max),
         decision_fault: None,
     };
     let (service, control) =
-        control::Service::open(options).await.map_err(|error| failed(&error))?;
+        Box::pin(control::Service::open(options)).await.map_err(|error| failed(&error))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let local_url = format!("{scheme}://{}", reach::reachable(listener.local_addr()?));
     let state = api::State {
@@ -266,6 +267,18 @@ async fn open(
     };
     let (engine, runtime) = (opened.engine, opened.said);
     Ok(Server { listener, tls, service, state, local_url, engine, runtime })
+}
+
+/// What records. A server that cannot record works all the same.
+fn recording(dir: &Path, bytes_max: u64) -> recording::Writer {
+    if bytes_max == 0 {
+        return recording::Writer::default();
+    }
+    let started = recording::Writer::start(&dir.join(recording::FOLDER), bytes_max);
+    started.unwrap_or_else(|error| {
+        tracing::warn!("recording is off until the next start of the server: {error}");
+        recording::Writer::default()
+    })
 }
 
 /// Says what this machine cannot keep apart, or refuses to start there.

@@ -4,17 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Error;
 use crate::documents::{Edited, NewObject, Object};
 use crate::nodes::NodeChange;
 use crate::pools::{PoolChange, PoolSpec};
+use crate::words::{Word, word};
 use spec::{NodeSpec, NodeTypes, Rules, ShareChange, WorkloadSpec};
 
 /// What to change of a project or a department, or how one begins. What is left out keeps the value it
 /// has when the change is made, so that two changes of different values at once both count.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrgChange {
     /// Name.
     pub name: Option<String>,
@@ -34,7 +36,7 @@ pub struct OrgChange {
 
 /// What to change of a workload. What is left out keeps the value it has when the change is made,
 /// so that of two changes at once both count.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadChange {
     /// Priority and the name it is given by.
     pub priority: Option<(u32, String)>,
@@ -55,7 +57,7 @@ pub struct WorkloadChange {
 }
 
 /// A specification, and whether the engine could run it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Wanted {
     /// What is asked for.
     pub spec: WorkloadSpec,
@@ -64,7 +66,7 @@ pub struct Wanted {
 }
 
 /// Whether a run of a replica is ready.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Readiness {
     /// The pod.
     pub pod: Uuid,
@@ -75,37 +77,132 @@ pub struct Readiness {
 }
 
 /// Something that is asked for, by whom.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each is documented where it is asked for, in the handle")]
 pub enum Command {
-    CreateDepartment { by: String, spec: OrgChange },
-    UpdateDepartment { by: String, id: u64, change: OrgChange },
-    DeleteDepartment { by: String, id: u64 },
-    CreateProject { by: String, department_id: u64, spec: OrgChange },
-    UpdateProject { by: String, id: u64, change: OrgChange },
-    DeleteProject { by: String, id: u64 },
-    Submit { project_id: u64, wanted: Box<Wanted> },
-    Delete { by: String, id: Uuid },
-    Suspend { by: String, id: Uuid },
-    Resume { by: String, id: Uuid },
-    UpdateWorkload { by: String, id: Uuid, change: Box<WorkloadChange> },
-    UpdateInference { by: String, id: Uuid, from: Uuid, wanted: Box<Wanted> },
-    Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
-    Retire { revision: Uuid },
-    GiveUp { revision: Uuid, why: String },
+    CreateDepartment {
+        by: String,
+        spec: OrgChange,
+    },
+    UpdateDepartment {
+        by: String,
+        id: u64,
+        change: OrgChange,
+    },
+    DeleteDepartment {
+        by: String,
+        id: u64,
+    },
+    CreateProject {
+        by: String,
+        department_id: u64,
+        spec: OrgChange,
+    },
+    UpdateProject {
+        by: String,
+        id: u64,
+        change: OrgChange,
+    },
+    DeleteProject {
+        by: String,
+        id: u64,
+    },
+    Submit {
+        project_id: u64,
+        wanted: Box<Wanted>,
+    },
+    Delete {
+        by: String,
+        id: Uuid,
+    },
+    Suspend {
+        by: String,
+        id: Uuid,
+    },
+    Resume {
+        by: String,
+        id: Uuid,
+    },
+    UpdateWorkload {
+        by: String,
+        id: Uuid,
+        change: Box<WorkloadChange>,
+    },
+    UpdateInference {
+        by: String,
+        id: Uuid,
+        from: Uuid,
+        wanted: Box<Wanted>,
+    },
+    Scale {
+        revision: Uuid,
+        wanted: BTreeSet<u32>,
+        why: String,
+    },
+    Retire {
+        revision: Uuid,
+    },
+    GiveUp {
+        revision: Uuid,
+        why: String,
+    },
     NoteReady(Vec<Readiness>),
-    CreatePool { by: String, spec: PoolSpec },
-    UpdatePool { by: String, id: String, change: PoolChange },
-    DeletePool { by: String, id: String },
-    ChangeNode { by: String, node: String, change: NodeChange },
-    AddNode { by: String, spec: NodeSpec },
-    RemoveNode { by: String, node: String },
-    FailGpu { by: String, node: String, gpu: u32 },
-    HealGpu { by: String, node: String, gpu: u32 },
-    StopEverything { by: String },
-    CreateObject { by: String, new: NewObject },
-    UpdateObject { by: String, kind: &'static str, id: String, edited: Box<Edited> },
-    DeleteObject { by: String, kind: &'static str, id: String },
+    CreatePool {
+        by: String,
+        spec: PoolSpec,
+    },
+    UpdatePool {
+        by: String,
+        id: String,
+        change: PoolChange,
+    },
+    DeletePool {
+        by: String,
+        id: String,
+    },
+    ChangeNode {
+        by: String,
+        node: String,
+        change: NodeChange,
+    },
+    AddNode {
+        by: String,
+        spec: NodeSpec,
+    },
+    RemoveNode {
+        by: String,
+        node: String,
+    },
+    FailGpu {
+        by: String,
+        node: String,
+        gpu: u32,
+    },
+    HealGpu {
+        by: String,
+        node: String,
+        gpu: u32,
+    },
+    StopEverything {
+        by: String,
+    },
+    CreateObject {
+        by: String,
+        new: NewObject,
+    },
+    UpdateObject {
+        by: String,
+        #[serde(deserialize_with = "word")]
+        kind: Word,
+        id: String,
+        edited: Box<Edited>,
+    },
+    DeleteObject {
+        by: String,
+        #[serde(deserialize_with = "word")]
+        kind: Word,
+        id: String,
+    },
     Record(Record),
 }
 
@@ -159,7 +256,7 @@ impl Subject {
 }
 
 /// Something that was refused before it became a command.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     /// Who asked.
     pub who: String,

@@ -1,16 +1,20 @@
 //! Why a request was not carried out. Owns: the one text that API and command line both show.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use units::{Classify, Failure};
 
+use crate::words::{Word, word};
+
 /// Why a request was not carried out. Nothing of it was done.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum Error {
     /// A value is not allowed; the message says what is.
     #[error("{message}")]
     Invalid {
         /// Which field.
-        field: &'static str,
+        #[serde(deserialize_with = "word")]
+        field: Word,
         /// What is wrong and what is allowed.
         message: String,
     },
@@ -18,7 +22,8 @@ pub enum Error {
     #[error("no {what} `{name}`; {hint}")]
     NotFound {
         /// `project`, `workload`, `pod`.
-        what: &'static str,
+        #[serde(deserialize_with = "word")]
+        what: Word,
         /// As asked for.
         name: String,
         /// How to see what there is.

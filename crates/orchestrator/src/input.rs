@@ -8,10 +8,11 @@ use crate::limits::IdleSince;
 use crate::trouble::Troubles;
 use crate::workloads::PortsWanted;
 use records::AuditDetail;
+use serde::{Deserialize, Serialize};
 use spec::{LimitsKept, NodeSpec, Observation};
 
 /// An input of the state, which changes by nothing else but time.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Input {
     /// A person or a part of the server asks for something; with where that came from.
     Command(Box<Command>, Arc<AuditDetail>),
@@ -30,7 +31,8 @@ pub enum Input {
     /// All runs that the engine has, and which limits it keeps them to: the first thing that a state is
     /// told.
     Engine(Vec<Observation>, LimitsKept),
-    /// What the scheduler decided.
+    /// What the scheduler decided. In documents it is left out: it follows from the inputs before it.
+    #[serde(skip)]
     Decided(Box<Decision>),
     /// The scheduler failed; it will be found out on what.
     DecisionFailed,
@@ -39,7 +41,7 @@ pub enum Input {
 }
 
 /// What is seen of nodes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NodeEvent {
     /// A node is there as described: a new one, or one of this name that may be different now.
     Applied(NodeSpec),

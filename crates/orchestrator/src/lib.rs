@@ -41,12 +41,13 @@ mod texts;
 mod trouble;
 pub mod view;
 mod view_builder;
+mod words;
 mod workloads;
 
 pub use admission::without_place;
 pub use batch::Batch;
 pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, WorkloadChange};
-pub use decisions::{Culprits, Decision, NEVER};
+pub use decisions::{Culprits, Decision, HandedOver, NEVER};
 pub use deleted::deleted_views;
 pub use documents::{
     CONFIG_MAP_BYTES_MAX, Edit, NAMES, NewId, NewObject, Object, Objects, ObjectsById, SECRETS,

@@ -1,11 +1,12 @@
 //! Time: an input of the state.
 
 use records::ClockRow;
+use serde::{Deserialize, Serialize};
 use units::Instant;
 use uuid::Uuid;
 
 /// The wall clock was set: what was `before` until then is later, or earlier, by `ms` from then on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Until when.
     pub before: Instant,
@@ -50,7 +51,7 @@ pub fn settle(kept: Option<ClockRow>, boot: Uuid, ahead_ms: i64) -> (ClockRow, O
 }
 
 /// What the state gets of the world with each batch: it reads no clock and draws no ids itself.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Moment {
     /// Now, on the line of time.
     pub now: Instant,
@@ -61,7 +62,7 @@ pub struct Moment {
 }
 
 /// The line of time as it is set when the state is built.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Settled {
     /// What is to be kept of it with the state.
     pub clock: ClockRow,

@@ -1,9 +1,10 @@
 //! The nodes that a server starts with.
 
+use serde::{Deserialize, Serialize};
 use spec::NodeSpec;
 
 /// Nodes, and where the list of them came from.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeList {
     /// The nodes.
     pub nodes: Vec<NodeSpec>,

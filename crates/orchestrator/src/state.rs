@@ -7,7 +7,7 @@ use units::Instant;
 
 use crate::Error;
 use crate::command::Subject;
-use crate::decisions::Decisions;
+use crate::decisions::{Decisions, HandedOver};
 use crate::documents::Documents;
 use crate::effect::Outbox;
 use crate::input::Input;
@@ -112,11 +112,15 @@ impl State {
         self.runs.orphans() > 0 || self.runs.are_left()
     }
 
-    /// Goes on in place of another state that was of the same server: with what is not stored, and ends
-    /// with it.
-    pub fn take_over(&mut self, before: &mut Self, is_halted: bool) {
-        self.keep_aside(&mut before.decisions);
-        self.halted = is_halted;
+    /// What the state that replaces this one has to know beside what is stored.
+    pub fn hand_over(&self, halted: bool) -> HandedOver {
+        self.decisions.hand_over(halted)
+    }
+
+    /// Goes on in place of another state of the same server.
+    pub fn take_over(&mut self, before: HandedOver) {
+        self.halted = before.halted;
+        self.keep_aside(before);
     }
 
     /// What the scheduler's replica begins with.

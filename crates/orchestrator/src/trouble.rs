@@ -5,13 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use sched::Code;
+use serde::{Deserialize, Serialize};
 use spec::Stranger;
 use units::format_bytes;
 
 use crate::reasons::{GPU_LOST, GPU_TAKEN};
 
 /// What is the matter with a GPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trouble {
     /// It does not work, and why.
     Lost(String),

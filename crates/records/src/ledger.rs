@@ -1,11 +1,12 @@
 //! Rows of the ledger: who held GPUs from when to when, and how much of it was used. Refuses to know:
 //! what that costs.
 
+use serde::{Deserialize, Serialize};
 use units::Instant;
 use uuid::Uuid;
 
 /// So much of GPUs, held by a pod from then to then.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocationRow {
     /// By which pod.
     pub pod_id: Uuid,
@@ -27,7 +28,7 @@ pub struct AllocationRow {
 
 /// How much of what was held was measured and used; it is added to what there is. Both in
 /// thousandths of a GPU times milliseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuUseRow {
     /// Start of the hour.
     pub hour: Instant,

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::ledger::{AllocationRow, GpuUseRow};
 
 /// Who this database belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterRow {
     /// Made once, when the database is created.
     pub uuid: Uuid,
@@ -23,7 +23,7 @@ pub struct ClusterRow {
 }
 
 /// What the wall clock said when the state was last dated by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockRow {
     /// Which start of the machine that was in.
     pub boot: Uuid,
@@ -32,7 +32,7 @@ pub struct ClockRow {
 }
 
 /// A project.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectRow {
     /// Id; never given out twice.
     pub id: u64,
@@ -99,7 +99,7 @@ fn first_department() -> u64 {
 }
 
 /// A department.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepartmentRow {
     /// Id; never given out twice.
     pub id: u64,
@@ -160,7 +160,7 @@ pub struct PoolBody {
 }
 
 /// A workload as it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadRow {
     /// Id.
     pub id: Uuid,
@@ -177,7 +177,7 @@ pub struct WorkloadRow {
 }
 
 /// How a workload stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadState {
     /// Phase, as `control` names it.
     pub phase: String,
@@ -202,7 +202,7 @@ pub struct WorkloadState {
 }
 
 /// What the user wants of a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Desired {
     /// That it runs.
     Run,
@@ -224,7 +224,7 @@ pub struct ReasonBody {
 }
 
 /// A pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodRow {
     /// Id; the same for all runs.
     pub id: Uuid,
@@ -284,7 +284,7 @@ pub struct PlacementBody {
 }
 
 /// A row of the event log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRow {
     /// Position, from 1.
     pub seq: u64,
@@ -330,7 +330,7 @@ pub struct EventFilter {
 }
 
 /// A client that may ask for tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CredentialRow {
     /// Client id.
     pub client_id: String,
@@ -343,7 +343,7 @@ pub struct CredentialRow {
 }
 
 /// A row of the audit log.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditRow {
     /// When.
     pub at: Instant,
@@ -387,7 +387,7 @@ pub struct AuditDetail {
 }
 
 /// A document that the scheduler does not need.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectRow {
     /// Number in order of creation, over all kinds; never given out twice.
     pub seq: u64,
@@ -435,7 +435,7 @@ pub struct AuditFilter {
 }
 
 /// What was held in a step of time, on average.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
     /// When the step began.
     pub step_start: Instant,
@@ -448,7 +448,7 @@ pub struct UsageRow {
 }
 
 /// What was measured of something: one look at it, or the mean of the looks in a step of time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleRow {
     /// Of what: `cluster`, `node/n1`, `pod/<id>`, ….
     pub subject: String,
@@ -474,7 +474,7 @@ pub struct SampleFilter {
 }
 
 /// A log: its rows are never changed, and the oldest go one day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Log {
     /// What happened.
     Events,
@@ -483,7 +483,7 @@ pub enum Log {
 }
 
 /// One change; a batch of them is one transaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// The state is dated otherwise.
     Clock(ClockRow),
@@ -542,7 +542,7 @@ pub enum Change {
 }
 
 /// Everything that is needed to go on after a restart. Deleted things are not part of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Whose it is.
     pub cluster: ClusterRow,

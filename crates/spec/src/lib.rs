@@ -32,7 +32,7 @@ pub use gang::{Gang, Member};
 pub use gpu::{Bounds, GpuRequest, SharedGpus};
 pub use group::Group;
 pub use invalid::Invalid;
-pub use node::{NodeGiven, NodeGpu, NodeSpec, Scheduling};
+pub use node::{NodeGiven, NodeGpu, NodeSpec, Scheduling, taint_keys, taints};
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use pods::{
     CONFIG_MAP, CleanPods, Framework, MASTER, Near, Place, PodSet, PodSpec, Restart, SecretPlace,

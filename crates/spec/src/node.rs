@@ -93,8 +93,35 @@ pub struct NodeGiven {
     pub scheduling: Scheduling,
 }
 
-/// The scheduler's type as a document.
-mod taints {
+/// Keys of taints with effects, as a document.
+pub mod taint_keys {
+    use model::Effect;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::EffectWire;
+
+    type Keys = Vec<(String, Option<Effect>)>;
+
+    /// Writes them.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(keys: &Keys, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(keys.iter().map(|(key, effect)| (key, effect.map(EffectWire))))
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// They are of another form.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Keys, D::Error> {
+        let all = Vec::<(String, Option<EffectWire>)>::deserialize(from)?.into_iter();
+        Ok(all.map(|(key, effect)| (key, effect.map(|effect| effect.0))).collect())
+    }
+}
+
+/// Taints, which are a type of the scheduler, as a document.
+pub mod taints {
     use model::Taint;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -107,7 +134,11 @@ mod taints {
         effect: EffectWire,
     }
 
-    pub(super) fn serialize<S: Serializer>(taints: &[Taint], to: S) -> Result<S::Ok, S::Error> {
+    /// Writes them.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(taints: &[Taint], to: S) -> Result<S::Ok, S::Error> {
         let wire = |Taint { key, value, effect }: &Taint| TaintWire {
             key: key.clone(),
             value: value.clone(),
@@ -116,7 +147,11 @@ mod taints {
         to.collect_seq(taints.iter().map(wire))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Taint>, D::Error> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// They are of another form.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Taint>, D::Error> {
         let all = Vec::<TaintWire>::deserialize(from)?.into_iter();
         let taint = |TaintWire { key, value, effect }| Taint { key, value, effect: effect.0 };
         Ok(all.map(taint).collect())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use units::Instant;
 use uuid::Uuid;
@@ -16,7 +17,7 @@ pub struct BadRunKey(String);
 
 /// One run of one pod. A pod that is evicted and started again is a new generation, so that a
 /// late message about the old run can never be taken for the new one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RunKey {
     /// The pod.
     pub pod: Uuid,
@@ -127,7 +128,7 @@ impl std::fmt::Debug for Secret {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
     /// The main process returned this code.
     Code(i32),
@@ -152,7 +153,7 @@ impl Exit {
 }
 
 /// Where a run is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunState {
     /// Accepted, no main process yet.
     Starting,
@@ -180,7 +181,7 @@ pub enum RunState {
 }
 
 /// A pull of an image that failed, and is tried again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullFailure {
     /// Which image, and what the registry or the daemon said.
     pub why: String,
@@ -191,7 +192,7 @@ pub struct PullFailure {
 }
 
 /// What an engine saw: the newest state of one run. May come late, twice and out of order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// Which run.
     pub key: RunKey,
@@ -201,7 +202,7 @@ pub struct Observation {
 
 /// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason to
 /// refuse the run: it starts, with a warning.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitsKept {
     /// CPU time.
     pub cpu: bool,
@@ -238,7 +239,7 @@ pub struct GpuHealth {
 }
 
 /// A process that is none of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stranger {
     /// The name of its program. Its arguments may hold secrets and are left out.
     pub name: String,

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// An index into a [`Table`] of `T`: a place, and how many rows were there before.
 pub struct Idx<T>(u32, u32, PhantomData<fn() -> T>);
 
@@ -51,6 +53,17 @@ impl<T> Ord for Idx<T> {
 impl<T> std::hash::Hash for Idx<T> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         (self.0, self.1).hash(state);
+    }
+}
+impl<T> Serialize for Idx<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (self.0, self.1).serialize(to)
+    }
+}
+impl<'de, T> Deserialize<'de> for Idx<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (place, before) = Deserialize::deserialize(from)?;
+        Ok(Self(place, before, PhantomData))
     }
 }
 impl<T> fmt::Debug for Idx<T> {

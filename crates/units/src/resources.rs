@@ -2,6 +2,8 @@
 
 use std::ops::{Add, AddAssign, Index, IndexMut, Sub, SubAssign};
 
+use serde::{Deserialize, Serialize};
+
 /// The accounted resources, in the order reports name them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -29,7 +31,7 @@ impl Kind {
 }
 
 /// Amounts of every accounted resource.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
     /// Thousandths of a GPU.
     pub gpu_millis: u64,

@@ -1,7 +1,11 @@
 //! Points in time as integers, handed in from outside. Owns no clock.
 
+use serde::{Deserialize, Serialize};
+
 /// Milliseconds since the Unix epoch (or since the start of a simulation).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Instant(pub u64);
 
 impl Instant {

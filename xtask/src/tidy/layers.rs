@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 37] = [
+const MAY_USE: [(&str, &[&str]); 38] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -30,9 +30,21 @@ const MAY_USE: [(&str, &[&str]); 37] = [
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
     ("orchestrator", &["units", "spec", "records", "model", "sched"]),
+    ("recording", &["units", "spec", "records", "model", "sched", "orchestrator"]),
     (
         "control",
-        &["units", "spec", "records", "model", "sched", "orchestrator", "gpu", "store", "engine"],
+        &[
+            "units",
+            "spec",
+            "records",
+            "model",
+            "sched",
+            "orchestrator",
+            "recording",
+            "gpu",
+            "store",
+            "engine",
+        ],
     ),
     ("auth", &["units", "records", "store"]),
     ("oidc", &["units"]),
@@ -92,6 +104,7 @@ const MAY_USE: [(&str, &[&str]); 37] = [
             "model",
             "sched",
             "sim",
+            "recording",
             "gpu",
             "store",
             "engine",

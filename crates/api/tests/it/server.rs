@@ -99,6 +99,7 @@ impl Server {
             engine: Arc::new(engine.clone()),
             store,
             policy: sched::Policy::default(),
+            recording: Default::default(),
             clock: Arc::clone(&clock),
             unseal: api::unseal(vault.clone()),
             node_access: Arc::new(

@@ -22,6 +22,7 @@ mod moved;
 mod nodes;
 mod policies;
 mod quickstart;
+mod recordings;
 mod repositories;
 mod sandbox;
 mod secrets;

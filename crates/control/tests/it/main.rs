@@ -23,6 +23,7 @@ mod places;
 mod pools;
 mod postgres;
 mod races;
+mod recording;
 mod refusals;
 mod restart;
 mod retention;

@@ -22,6 +22,9 @@ use crate::fake::{FakeEngine, ManualClock};
 /// How long a state may take to come; long, because a loaded machine is no fault.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
+/// More than any test records.
+const RECORDING_MAX: u64 = 1 << 30;
+
 /// A running dispatcher and the way to end it.
 type Server = (oneshot::Sender<()>, JoinHandle<Result<(), Error>>);
 
@@ -37,6 +40,8 @@ pub(crate) struct World {
     nodes: Vec<NodeSpec>,
     policy: sched::Policy,
     database: Database,
+    /// Most bytes that are recorded.
+    recording_max: u64,
     server: Option<Server>,
 }
 
@@ -190,15 +195,41 @@ impl World {
         quotas: &[u64],
         policy: sched::Policy,
     ) -> Self {
+        Box::pin(Self::open((database, RECORDING_MAX), nodes, quotas, policy)).await
+    }
+
+    /// A world of which no more than so many bytes are recorded.
+    pub(crate) async fn recording(nodes: Vec<NodeSpec>, quotas: &[u64], bytes_max: u64) -> Self {
+        let policy = sched::Policy::default();
+        Box::pin(Self::open((Database::Sqlite, bytes_max), nodes, quotas, policy)).await
+    }
+
+    async fn open(
+        (database, recording_max): (Database, u64),
+        nodes: Vec<NodeSpec>,
+        quotas: &[u64],
+        policy: sched::Policy,
+    ) -> Self {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let dir = tempfile::tempdir().unwrap();
         let gate = Gate::default();
-        let opened = open((&dir, &database), &nodes, (&engine, &clock), &policy, &gate).await;
-        let (service, prompt) = opened;
+        let at = (&dir, &database, recording_max);
+        let (service, prompt) = open(at, &nodes, (&engine, &clock), &policy, &gate).await;
         let (handle, server) = (prompt.that_waits(), None);
-        let mut world =
-            Self { engine, clock, handle, prompt, gate, dir, nodes, policy, database, server };
+        let mut world = Self {
+            engine,
+            clock,
+            handle,
+            prompt,
+            gate,
+            dir,
+            nodes,
+            policy,
+            database,
+            recording_max,
+            server,
+        };
         world.serve(service);
         for (name, quota) in ["team-a", "team-b", "team-c"].into_iter().zip(quotas) {
             world.handle.create_project("admin", 1, project(name, *quota)).await.unwrap();
@@ -221,14 +252,15 @@ impl World {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let spare = tempfile::tempdir().unwrap();
-        let at = (&spare, &Database::Sqlite);
+        let at = (&spare, &Database::Sqlite, RECORDING_MAX);
         let opened = open(at, &[], (&engine, &clock), &self.policy, &Gate::default()).await;
         (self.prompt, self.handle) = (opened.1.clone(), opened.1);
     }
 
     /// A server on the same state and the same machine.
     pub(crate) async fn start(&mut self) {
-        let (at, machine) = ((&self.dir, &self.database), (&self.engine, &self.clock));
+        let at = (&self.dir, &self.database, self.recording_max);
+        let machine = (&self.engine, &self.clock);
         let (service, prompt) = open(at, &self.nodes, machine, &self.policy, &self.gate).await;
         (self.handle, self.prompt) = (prompt.that_waits(), prompt);
         self.serve(service);
@@ -347,6 +379,15 @@ impl World {
     }
 }
 
+/// What happened in each world plays the same again.
+impl Drop for World {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            crate::recording::plays_again(self.dir.path());
+        }
+    }
+}
+
 /// Holds decisions up: they are made of what was there when they began.
 #[derive(Clone, Default)]
 pub(crate) struct Gate(Arc<(Mutex<Held>, Condvar)>);
@@ -424,7 +465,7 @@ fn unseal(of: &str, text: &str) -> Result<BTreeMap<String, String>, String> {
 }
 
 async fn open(
-    (dir, database): (&tempfile::TempDir, &Database),
+    (dir, database, recording_max): (&tempfile::TempDir, &Database, u64),
     nodes: &[NodeSpec],
     (engine, clock): (&FakeEngine, &ManualClock),
     policy: &sched::Policy,
@@ -447,6 +488,7 @@ async fn open(
         unseal: Arc::new(unseal),
         node_access: Default::default(),
         kept: control::Kept::default(),
+        recording: crate::recording::writer(dir.path(), recording_max),
         decision_fault: Some(Arc::new(before_decision)),
     };
     Service::open(options).await.unwrap()

@@ -234,6 +234,14 @@ settings! {
         meaning: "how long the audit log is kept, and at most ten million rows of it",
     }
 
+    /// Most disk space for the recording of what the server does; 0 for none
+    recording_max: u64 = read::bytes_or_none {
+        value: Some("SIZE"),
+        default: "64MiB",
+        meaning: "most that the [recording](../operations/recordings.md) of what the server does \
+            takes on the disk, the oldest part going first; `0` for no recording",
+    }
+
     /// Largest copy of a repository or bucket for a workload
     copies_max: u64 = read::bytes {
         value: Some("SIZE"),

@@ -77,6 +77,12 @@ pub(crate) fn bytes(given: &Given) -> Result<u64, Error> {
     }
 }
 
+/// A size, or none at all.
+pub(crate) fn bytes_or_none(given: &Given) -> Result<u64, Error> {
+    let bytes = units::parse_bytes(&given.text);
+    bytes.map_err(|why| given.fault(format!("{why}; write a size such as 64MiB, or 0 for none")))
+}
+
 pub(crate) fn span_ms(given: &Given) -> Result<u64, Error> {
     Millis::read(&given.text).map_err(|fault| given.fault(fault))
 }

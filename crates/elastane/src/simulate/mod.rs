@@ -5,7 +5,7 @@ mod args;
 mod faults;
 mod show;
 mod trace;
-mod what_if;
+pub(crate) mod what_if;
 
 #[cfg(test)]
 mod tests;

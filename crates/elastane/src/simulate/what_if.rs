@@ -12,7 +12,16 @@ use cli_kit::exit::Error;
 use cli_kit::table;
 
 pub(super) fn run(flags: &Simulate, file: &Path, out: &mut dyn Write) -> Result<(), Error> {
-    let mut scenario = super::read(file, flags)?;
+    ask(flags, super::read(file, flags)?, file, out)
+}
+
+/// Submits to the state of a scenario, which comes from that file.
+pub(crate) fn ask(
+    flags: &Simulate,
+    mut scenario: Scenario,
+    file: &Path,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
     let mut asked = Vec::new();
     for (number, words) in flags.submit.iter().enumerate() {
         let submit = submitted(&scenario, words, number)?;

@@ -63,12 +63,12 @@ impl State {
         if self.may_decide() && self.cluster.admits(&plan) {
             self.decisions.plans_dropped = 0;
         } else {
-            plan.drop_steps(&self.cluster);
+            Arc::make_mut(&mut plan).drop_steps(&self.cluster);
             self.decisions.plans_dropped += 1;
             self.cluster.renew();
         }
         if self.may_decide() {
-            self.carry_over(plan, now);
+            self.carry_over(&plan, now);
             self.explain_aside();
         }
     }
@@ -82,11 +82,9 @@ impl State {
         }
     }
 
-    fn carry_over(&mut self, mut plan: Plan, decided_at: Instant) {
-        let pending = std::mem::take(&mut plan.pending);
-        let plan = Arc::new(plan);
+    fn carry_over(&mut self, plan: &Arc<Plan>, decided_at: Instant) {
         if !plan.steps.is_empty() || !plan.stale.is_empty() {
-            self.cluster.carry(self.now, &plan);
+            self.cluster.carry(self.now, plan);
             // It is the first in which these have their places: what is best for others, or for them, may
             // be something else now. A plan without steps is the last.
             self.cluster.renew();
@@ -105,7 +103,7 @@ impl State {
         // A scheduler that wants to look again at once must not starve the rest.
         let soon = self.now.plus_ms(LOOK_AGAIN_MS);
         self.decisions.wake_at = plan.wake_at.map(|at| if at > decided_at { at } else { soon });
-        self.explain(pending);
+        self.explain(&plan.pending);
     }
 
     /// The workload that an eviction is the end of.
@@ -167,9 +165,9 @@ impl State {
     }
 
     /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
-    fn explain(&mut self, pending: BTreeMap<WorkloadId, Vec<Pending>>) {
+    fn explain(&mut self, pending: &BTreeMap<WorkloadId, Vec<Pending>>) {
         let mut waiting = BTreeMap::new();
-        for (model, reasons) in &pending {
+        for (model, reasons) in pending {
             let Some(id) = self.workloads.of_model(*model) else { continue };
             if !reasons.is_empty() {
                 waiting.insert(id, (*model, reasons));

@@ -5,9 +5,11 @@ mod apply_plan;
 mod set_aside;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use model::{QueueId, WorkloadId};
-use sched::Plan;
+use model::{Cluster, QueueId, WorkloadId};
+use sched::{Memory, Plan, Policy};
+use serde::{Deserialize, Serialize};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -18,18 +20,29 @@ pub const NEVER: Instant = Instant(u64::MAX / 2);
 const PLANS_DROPPED_MAX: u32 = 3;
 
 /// A plan, and what is different from the one before.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Decision {
     /// The time that it is of.
     pub now: Instant,
     /// What to do, and why others wait.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// Queues that are entitled to more or less than before, and to how much.
     pub shares: BTreeMap<QueueId, Resources>,
 }
 
+impl Decision {
+    /// Decides about a cluster.
+    pub fn made(memory: &mut Memory, cluster: &mut Cluster, now: Instant, policy: &Policy) -> Self {
+        let plan = Arc::new(memory.propose(cluster, now, policy));
+        let moved = memory.take_moved_shares().into_iter();
+        let share = |queue| Some((queue, *memory.shares().get(&queue)?));
+        let shares = moved.filter_map(share).collect();
+        Self { now, plan, shares }
+    }
+}
+
 /// On what decisions fail.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Culprits {
     /// These workloads, in the order in which they were found.
     pub ids: Vec<WorkloadId>,
@@ -38,7 +51,7 @@ pub struct Culprits {
 }
 
 /// What is not decided about. It is found again after a start.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Aside {
     /// Workloads on which decisions fail.
     ids: BTreeSet<Uuid>,
@@ -46,6 +59,14 @@ struct Aside {
     all: bool,
     /// When it is tried again; none where nothing is set aside.
     again_at: Option<Instant>,
+}
+
+/// What a state that is built again takes over from the one before, because it is not stored.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct HandedOver {
+    aside: Aside,
+    /// Everything is being stopped.
+    pub(crate) halted: bool,
 }
 
 /// How far the present decision is, and what the next has to look at.
@@ -89,6 +110,11 @@ impl Decisions {
     pub(crate) fn forget(&mut self, id: Uuid, now: Instant) {
         self.aside.ids.remove(&id);
         self.aside.again_at = self.aside.again_at.map(|_| now);
+    }
+
+    /// What the state that replaces this one has to know.
+    pub(crate) fn hand_over(&self, halted: bool) -> HandedOver {
+        HandedOver { aside: self.aside.clone(), halted }
     }
 
     /// Whether the next decision has to give all reasons again.

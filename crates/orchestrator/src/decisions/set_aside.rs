@@ -4,7 +4,7 @@
 use units::Instant;
 use uuid::Uuid;
 
-use crate::decisions::{Aside, Culprits, Decisions, NEVER};
+use crate::decisions::{Aside, Culprits, HandedOver, NEVER};
 use crate::effect::Note;
 use crate::reasons::SET_ASIDE;
 use crate::state::State;
@@ -56,8 +56,8 @@ impl State {
     }
 
     /// Takes over what the state before had set aside.
-    pub(crate) fn keep_aside(&mut self, before: &mut Decisions) {
-        let Aside { ids, all, again_at } = std::mem::take(&mut before.aside);
+    pub(crate) fn keep_aside(&mut self, before: HandedOver) {
+        let Aside { ids, all, again_at } = before.aside;
         self.decisions.aside = Aside { all, again_at, ..Aside::default() };
         ids.into_iter().for_each(|id| self.set_aside(id));
     }

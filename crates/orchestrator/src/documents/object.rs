@@ -7,12 +7,14 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use records::{Change, ObjectRow};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Instant;
 use uuid::Uuid;
 
 use crate::Error;
 use crate::shared_map::SharedMap;
+use crate::words::{Word, word};
 
 /// Longest name, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
@@ -25,7 +27,7 @@ pub const SECRETS: &str = "secrets";
 pub const NAMES: &str = "names";
 
 /// Whose an object is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scope {
     /// The program's own.
     System,
@@ -102,7 +104,7 @@ impl fmt::Debug for Object {
 }
 
 /// The id of an object to create.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NewId {
     /// A new UUID.
     Any,
@@ -113,10 +115,11 @@ pub enum NewId {
 }
 
 /// An object to create.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct NewObject {
     /// What it is.
-    pub kind: &'static str,
+    #[serde(deserialize_with = "word")]
+    pub kind: Word,
     /// What its id is.
     pub id: NewId,
     /// Whose it is.
@@ -146,7 +149,7 @@ type EditFn = dyn Fn(&Object) -> Result<(String, Value), Error> + Send + Sync;
 pub struct Edit(Arc<EditFn>);
 
 /// What a change makes of an object.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Edited {
     /// The object as it was: it counts only if that has not changed since.
     pub updated_at: Instant,

@@ -6,6 +6,7 @@ mod enforce;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use units::Instant;
 use uuid::Uuid;
 
@@ -15,7 +16,7 @@ use crate::workloads::Workload;
 pub const LOOK_EVERY_MS: u64 = 15_000;
 
 /// Since when workloads have been idle, as of the last look.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleSince {
     /// When that look was.
     pub looked_at: Instant,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{Effect, HOST_LABEL, Taint};
+use serde::{Deserialize, Serialize};
 use spec::{NodeGiven, Scheduling};
 
 use super::Node;
@@ -13,15 +14,17 @@ use crate::pools::check_label;
 const TAINTS_MAX: usize = 50;
 
 /// What to change of what a node was given. What is left out stays.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeChange {
     /// Labels to give, or to take back where there is no value.
     pub labels: BTreeMap<String, Option<String>>,
     /// Whether nothing is kept of the labels that it was given before.
     pub replaces_labels: bool,
     /// Taints to give. One takes the place of another of the same key and effect.
+    #[serde(with = "spec::taints")]
     pub taints: Vec<Taint>,
     /// Keys of taints to take back, with an effect or with all.
+    #[serde(with = "spec::taint_keys")]
     pub removed_taints: Vec<(String, Option<Effect>)>,
     /// Whether new pods may come.
     pub scheduling: Option<Scheduling>,

@@ -12,12 +12,14 @@ use std::sync::Arc;
 use model::{POOL_LABEL, PoolId};
 use records::PoolBody;
 use sched::{Fill, Placement};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spec::NodeTypes;
 
 use crate::documents::Object;
 use crate::node_constraints::NODE_TYPE_LABEL;
 use crate::primary::Primary;
+use crate::words::given;
 use crate::{Error, admission};
 
 pub(crate) use topologies::ANNOTATIONS;
@@ -33,7 +35,7 @@ const TYPES_MAX: usize = 100;
 const RUNTIME_MS_MAX: u64 = 366 * 86_400_000;
 
 /// A node pool to create.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolSpec {
     /// Name, unique.
     pub name: String,
@@ -42,13 +44,15 @@ pub struct PoolSpec {
 }
 
 /// What a node pool is made of and how it is used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolSettings {
     /// Key and value of the label that its nodes carry; none for `default`.
     pub label: Option<(String, String)>,
     /// How nodes fill up with work that has GPUs.
+    #[serde(with = "FillWire")]
     pub gpu: Fill,
     /// How nodes fill up with work that has none.
+    #[serde(with = "FillWire")]
     pub cpu: Fill,
     /// How long preemptible work that started there is left alone, in milliseconds.
     pub min_runtime_ms: Option<u64>,
@@ -82,20 +86,52 @@ impl PoolSettings {
 }
 
 /// What to change of a node pool. What is left out stays.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolChange {
     /// Key of the label.
     pub label_key: Option<String>,
     /// Its value.
     pub label_value: Option<String>,
     /// How nodes fill up with work that has GPUs.
+    #[serde(with = "fill_wire")]
     pub gpu: Option<Fill>,
     /// How nodes fill up with work that has none.
+    #[serde(with = "fill_wire")]
     pub cpu: Option<Fill>,
     /// How long preemptible work that started there is left alone, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub min_runtime_ms: Option<Option<u64>>,
     /// Id of the network topology.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub topology: Option<Option<String>>,
+}
+
+/// How nodes fill up, in documents.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Fill")]
+enum FillWire {
+    BinPack,
+    Spread,
+}
+
+/// The same, where it may be left out.
+mod fill_wire {
+    use sched::Fill;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Wire(#[serde(with = "super::FillWire")] Fill);
+
+    #[expect(clippy::ref_option, reason = "the signature is serde's")]
+    pub(super) fn serialize<S: Serializer>(fill: &Option<Fill>, to: S) -> Result<S::Ok, S::Error> {
+        fill.map(Wire).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Fill>, D::Error> {
+        Ok(Option::deserialize(from)?.map(|Wire(fill)| fill))
+    }
 }
 
 const fn fill(spread: bool) -> Fill {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
 use units::Instant;
 use uuid::Uuid;
 
@@ -26,7 +27,7 @@ struct Search {
 }
 
 /// Ports to look for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortsWanted {
     /// Of which workload they will be.
     pub workload: Uuid,

@@ -126,10 +126,10 @@ impl Machine {
 
     /// Builds the state again from the rows, as after a failure to write.
     fn rebuild(&mut self) -> Result<(), Error> {
-        let Some(mut before) = self.server.take() else { return Ok(()) };
+        let Some(before) = self.server.take() else { return Ok(()) };
         self.rebuilds += 1;
         let mut server = self.recover(&before.nodes, &before.gpus_told)?;
-        server.state.take_over(&mut before.state, before.is_halted);
+        server.state.take_over(before.state.hand_over(before.is_halted));
         self.reconcile(server)
     }
 

@@ -126,16 +126,13 @@ impl Server {
         if !unexplained.is_empty() {
             self.memory.tell_again(unexplained);
         }
-        let plan = self.memory.propose(&mut self.replica, now, &self.policy);
+        let decision = Decision::made(&mut self.memory, &mut self.replica, now, &self.policy);
         if let Some(Err(fault)) =
-            self.check.map(|check| check(&self.replica, &plan, &self.policy, now))
+            self.check.map(|check| check(&self.replica, &decision.plan, &self.policy, now))
         {
             self.broken.get_or_insert(fault);
         }
-        let moved = self.memory.take_moved_shares().into_iter();
-        let share = |queue| Some((queue, *self.memory.shares().get(&queue)?));
-        let shares = moved.filter_map(share).collect();
-        self.verdict = Some(Input::Decided(Box::new(Decision { now, plan, shares })));
+        self.verdict = Some(Input::Decided(Box::new(decision)));
     }
 
     /// The scheduler fails on what it is deciding about, and then on nothing that it can name.

@@ -79,7 +79,6 @@ fn nodes(left: &Left) -> Vec<NodeSpec> {
         cpu_millis: 64_000,
         memory_bytes: 64 << 30,
         labels: BTreeMap::default(),
-        taints: Vec::new(),
     };
     told.iter().map(node).collect()
 }

@@ -1,0 +1,198 @@
+//! Playing a recording. Owns: the order of its lines, and comparing what comes of each batch with what
+//! came of it.
+
+use std::io::BufRead;
+
+use units::Instant;
+
+use crate::line::{Base, Batch, Fault, Line, Sum, read};
+use crate::machine::{Failed, Machine};
+
+/// A recording that is played.
+pub struct Replay<R> {
+    from: R,
+    /// Number of the last line that was read.
+    number: u64,
+    sum: Sum,
+    /// What was read and is not played yet.
+    ahead: Option<Next>,
+    machine: Option<Machine>,
+    /// Number of the last batch that was played.
+    batch: u64,
+}
+
+/// What is played next.
+enum Next {
+    Line(Line),
+    CutOff,
+    End,
+}
+
+/// What was played.
+#[derive(Debug)]
+pub enum Played {
+    /// A segment begins: what follows was recorded by this release.
+    Segment(String),
+    /// A state was built.
+    Built,
+    /// A batch.
+    Batch(Outcome),
+    /// What happened then is missing.
+    Gap,
+    /// The file ends in the middle of a line.
+    CutOff,
+}
+
+/// What came of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Number of the batch in the file, from 1.
+    pub number: u64,
+    /// When it was.
+    pub at: Instant,
+    /// How many inputs it had.
+    pub inputs: usize,
+    /// Whether a decision was taken over.
+    pub decided: bool,
+    /// What comes of it, in words.
+    pub came: Vec<String>,
+    /// Why nothing of it counted, then.
+    pub failed: Option<String>,
+    /// The first line that is not as it was recorded: then, and now.
+    pub difference: Option<(String, String)>,
+}
+
+const END: &str = "(nothing more)";
+
+impl<R: BufRead> Replay<R> {
+    /// Reads a recording.
+    pub const fn new(from: R) -> Self {
+        Self { from, number: 0, sum: Sum::NONE, ahead: None, machine: None, batch: 0 }
+    }
+
+    /// When the batch was that is played next, if a batch is.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub fn next_at(&mut self) -> Result<Option<Instant>, Fault> {
+        let next = match self.ahead.take() {
+            Some(next) => next,
+            None => self.read()?,
+        };
+        let at = match &next {
+            Next::Line(Line::Batch(batch)) => batch.moment.map(|moment| moment.now),
+            Next::Line(_) | Next::CutOff | Next::End => None,
+        };
+        self.ahead = Some(next);
+        Ok(at)
+    }
+
+    /// Plays the next line; none at the end.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub fn play(&mut self) -> Result<Option<Played>, Fault> {
+        let next = match self.ahead.take() {
+            Some(next) => next,
+            None => self.read()?,
+        };
+        match next {
+            Next::Line(line) => self.line(line).map(Some),
+            Next::CutOff => Ok(Some(Played::CutOff)),
+            Next::End => Ok(None),
+        }
+    }
+
+    fn read(&mut self) -> Result<Next, Fault> {
+        let mut text = String::new();
+        let unread = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::InvalidData if self.number == 0 => Fault::NotOne,
+            std::io::ErrorKind::InvalidData => {
+                Fault::Damaged { number: self.number + 1, why: "it is no text".to_owned() }
+            }
+            _ => Fault::Unread(error.to_string()),
+        };
+        if self.from.read_line(&mut text).map_err(unread)? == 0 {
+            return if self.number == 0 { Err(Fault::NotOne) } else { Ok(Next::End) };
+        }
+        self.number += 1;
+        let is_whole = text.ends_with('\n');
+        match read(text.trim_end_matches('\n'), self.number, &mut self.sum) {
+            Ok(line) => Ok(Next::Line(line)),
+            Err(Fault::Damaged { .. }) if !is_whole => Ok(Next::CutOff),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn line(&mut self, line: Line) -> Result<Played, Fault> {
+        match line {
+            Line::Recording(head) => {
+                self.machine = None;
+                Ok(Played::Segment(head.release))
+            }
+            Line::Base(base) => self.build(*base),
+            Line::Batch(batch) => self.batch(*batch),
+            Line::Gap => Ok(Played::Gap),
+        }
+    }
+
+    fn build(&mut self, base: Base) -> Result<Played, Fault> {
+        let unbuilt = |error: orchestrator::Error| Fault::State {
+            number: self.number,
+            why: error.to_string(),
+        };
+        self.machine = Some(Machine::new(base).map_err(unbuilt)?);
+        Ok(Played::Built)
+    }
+
+    fn batch(&mut self, batch: Batch) -> Result<Played, Fault> {
+        let number = self.number;
+        let lost = || Fault::Damaged { number, why: "there is no state before it".to_owned() };
+        let machine = self.machine.as_mut().ok_or_else(lost)?;
+        self.batch += 1;
+        let Batch { moment, inputs, asked_at, came: before, sum, failed } = batch;
+        let (count, decided) = (inputs.len(), inputs.iter().any(Option::is_none));
+        let came = machine.take(moment, inputs, asked_at);
+        let words = came.map(|came| came.words(None));
+        let difference = match (&words, &failed) {
+            // Nothing is known of what came of it.
+            (_, Some(_)) => None,
+            (Ok(now), None) if now.sum == sum => None,
+            (Ok(now), None) => Some(first_difference(&before, &now.lines)),
+            (Err(Failed::NoDecision), None) => {
+                Some((first(&before), "there is no decision to take over".to_owned()))
+            }
+            (Err(Failed::Panicked), None) => {
+                Some((first(&before), "the machine panics".to_owned()))
+            }
+        };
+        Ok(Played::Batch(Outcome {
+            number: self.batch,
+            at: machine.now(),
+            inputs: count,
+            decided,
+            came: words.map(|words| words.lines).unwrap_or_default(),
+            failed,
+            difference,
+        }))
+    }
+
+    /// The machine as it is after the last line, if it was built.
+    pub const fn machine(&self) -> Option<&Machine> {
+        self.machine.as_ref()
+    }
+}
+
+fn first(lines: &[String]) -> String {
+    lines.first().map_or(END, String::as_str).to_owned()
+}
+
+/// The first lines that differ. Where none of those that are kept does, the difference is behind them.
+fn first_difference(before: &[String], now: &[String]) -> (String, String) {
+    let same = before.iter().zip(now).take_while(|(before, now)| before == now).count();
+    if same == before.len() && same == now.len() {
+        let behind = "(a line beyond those that are kept)".to_owned();
+        return (behind.clone(), behind);
+    }
+    (first(&before[same..]), first(&now[same..]))
+}

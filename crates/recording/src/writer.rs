@@ -1,0 +1,329 @@
+//! The thread that writes. Owns: that whoever hands over never waits: what cannot be taken is left out,
+//! the recording says so, and goes on from a new base.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use orchestrator::{Input, Moment};
+use serde::Serialize as _;
+use units::Instant;
+
+use crate::came::Came;
+use crate::line::{Base, Batch, Head, Line, RELEASE, Sum, VERSION, write};
+use crate::ring::Ring;
+use crate::secrets::Secrets;
+
+/// Batches that may wait to be written.
+const WAITING_MAX: usize = 1024;
+
+/// A batch was taken.
+#[derive(Debug)]
+pub struct Taken {
+    /// Its time; none for the first of a state.
+    pub moment: Option<Moment>,
+    /// Its inputs.
+    pub inputs: Vec<Input>,
+    /// When the scheduler was asked for a decision after it.
+    pub asked_at: Option<Instant>,
+    /// What came of it, or why nothing of it counts.
+    pub came: Result<Came, String>,
+}
+
+enum Message {
+    /// A state was built; with whether something is missing before it.
+    Begin(Box<Base>, bool),
+    Taken(Box<Taken>),
+}
+
+/// How the thread is.
+#[derive(Debug, Default)]
+struct Progress {
+    waiting: AtomicUsize,
+    /// The segment is long enough for the next.
+    is_full: AtomicBool,
+    /// Nothing is recorded any more.
+    is_off: AtomicBool,
+}
+
+/// The way to the thread that writes. With the end of this the thread writes what it was handed over,
+/// and ends.
+#[derive(Debug, Default)]
+pub struct Writer {
+    to: Option<SyncSender<Message>>,
+    thread: Option<JoinHandle<()>>,
+    progress: Arc<Progress>,
+    /// Something was left out: what follows is of no use without a new base.
+    has_gap: bool,
+}
+
+impl Writer {
+    /// Starts a thread that writes into this folder, and keeps no more than so many bytes there.
+    ///
+    /// # Errors
+    /// The folder or the thread cannot be made.
+    pub fn start(dir: &Path, bytes_max: u64) -> io::Result<Self> {
+        let (to, from) = sync_channel(WAITING_MAX);
+        let progress = Arc::<Progress>::default();
+        let thread = Thread {
+            ring: Ring::open(dir, bytes_max)?,
+            bytes_max,
+            secrets: Secrets::new(),
+            progress: progress.clone(),
+            sum: Sum::NONE,
+            base_bytes: 0,
+            is_writing: false,
+        };
+        let name = "recording".to_owned();
+        let thread = std::thread::Builder::new().name(name).spawn(move || thread.run(&from))?;
+        Ok(Self { to: Some(to), thread: Some(thread), progress, has_gap: false })
+    }
+
+    /// Whether it takes anything.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.to.is_some() && !self.progress.is_off.load(Ordering::Relaxed)
+    }
+
+    /// Whether it takes batches.
+    #[must_use]
+    pub fn takes_batches(&self) -> bool {
+        self.is_on() && !self.has_gap
+    }
+
+    /// Whether the recording goes on only, or better, from a new base. Costs nothing to ask.
+    #[must_use]
+    pub fn wants_base(&self) -> bool {
+        let is_idle = || self.progress.waiting.load(Ordering::Relaxed) == 0;
+        self.is_on() && (self.progress.is_full.load(Ordering::Relaxed) || self.has_gap && is_idle())
+    }
+
+    /// A state was built: a segment begins.
+    pub fn begin(&mut self, base: Box<Base>) {
+        let after_gap = std::mem::take(&mut self.has_gap);
+        self.progress.is_full.store(false, Ordering::Relaxed);
+        self.send(Message::Begin(base, after_gap));
+    }
+
+    /// A batch was taken.
+    pub fn take(&mut self, taken: Taken) {
+        if self.takes_batches() {
+            self.send(Message::Taken(Box::new(taken)));
+        }
+    }
+
+    fn send(&mut self, message: Message) {
+        let Some(to) = self.to.as_ref().filter(|_| self.is_on()) else { return };
+        self.progress.waiting.fetch_add(1, Ordering::Relaxed);
+        if to.try_send(message).is_err() {
+            self.progress.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.has_gap = true;
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.to.take());
+        if let Some(thread) = self.thread.take() {
+            // What it panicked on was in its log.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Thread {
+    ring: Ring,
+    bytes_max: u64,
+    secrets: Secrets,
+    progress: Arc<Progress>,
+    sum: Sum,
+    base_bytes: u64,
+    /// A segment has begun, and nothing of it is missing.
+    is_writing: bool,
+}
+
+impl Thread {
+    fn run(mut self, from: &Receiver<Message>) {
+        for message in from {
+            if let Err(error) = self.write(message) {
+                self.is_writing = false;
+                self.end(&format!("it cannot be written: {error}"));
+            }
+            self.progress.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self, why: &str) {
+        if !self.progress.is_off.swap(true, Ordering::Relaxed) {
+            tracing::warn!("recording is off until the next start of the server: {why}");
+        }
+    }
+
+    fn write(&mut self, message: Message) -> io::Result<()> {
+        match message {
+            Message::Begin(base, after_gap) => self.begin(*base, after_gap),
+            Message::Taken(taken) => self.batch(*taken),
+        }
+    }
+
+    fn begin(&mut self, mut base: Base, after_gap: bool) -> io::Result<()> {
+        if self.base_bytes > 0 && (after_gap || !self.is_writing) {
+            let text = self.line(&Line::Gap)?;
+            self.ring.add(&text)?;
+        }
+        self.secrets.snapshot(&mut base.snapshot);
+        self.sum = Sum::NONE;
+        let head = Head { version: VERSION, release: RELEASE.to_owned() };
+        let mut text = self.line(&Line::Recording(head))?;
+        text.push_str(&self.line(&Line::Base(Box::new(base)))?);
+        self.base_bytes = text.len() as u64;
+        if self.base_bytes > self.bytes_max {
+            self.is_writing = false;
+            let (needs, max) = (self.base_bytes, self.bytes_max);
+            self.end(&format!(
+                "the state alone takes {needs} bytes, and recording_max is {max}; set it higher"
+            ));
+            return Ok(());
+        }
+        self.ring.begin()?;
+        self.is_writing = true;
+        self.add(&text)
+    }
+
+    fn batch(&mut self, taken: Taken) -> io::Result<()> {
+        if !self.is_writing {
+            return Ok(());
+        }
+        let Taken { moment, inputs, asked_at, came } = taken;
+        let mut decision = None;
+        let input = |mut input: Input| {
+            self.secrets.input(&mut input);
+            match input {
+                Input::Decided(decided) => {
+                    decision = Some(decided);
+                    None
+                }
+                other => Some(other),
+            }
+        };
+        let inputs = inputs.into_iter().map(input).collect();
+        let (came, failed) = match came {
+            Ok(came) => (Some(Came { decision, ..came }.words(Some(&self.secrets))), None),
+            Err(why) => (None, Some(why)),
+        };
+        let (came, sum) = came.map(|words| (words.lines, words.sum)).unwrap_or_default();
+        let batch = Batch { moment, inputs, asked_at, came, sum, failed };
+        let text = self.line(&Line::Batch(Box::new(batch)))?;
+        self.add(&text)
+    }
+
+    fn add(&mut self, text: &str) -> io::Result<()> {
+        self.is_writing = self.ring.add(text)?;
+        let bytes = self.ring.newest_bytes();
+        // A quarter of the ring, so that the oldest part that goes is not all of it; but not mostly bases.
+        let enough = (self.bytes_max / 4).max(self.base_bytes.saturating_mul(4));
+        if !self.is_writing || bytes > enough.min(self.bytes_max / 2) && bytes > self.base_bytes * 2
+        {
+            self.progress.is_full.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<String> {
+        let mut json = Vec::new();
+        line.serialize(&mut serde_json::Serializer::new(&mut json))?;
+        let json = String::from_utf8(json).map_err(io::Error::other)?;
+        let json = self.secrets.without_logins(json);
+        let mut text = String::with_capacity(json.len() + 64);
+        write(&json, &mut self.sum, &mut text);
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orchestrator::{HandedOver, Settled, Troubles};
+    use records::{ClockRow, ClusterRow, Snapshot};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{Played, Replay};
+
+    /// Nothing is there.
+    fn base() -> Box<Base> {
+        let at = Moment { now: Instant(1), clock: Instant(1), seed: Uuid::nil() };
+        Box::new(Base {
+            snapshot: Snapshot {
+                cluster: ClusterRow { uuid: Uuid::nil(), created_at: Instant(0) },
+                clock: None,
+                departments: Vec::new(),
+                projects: Vec::new(),
+                workloads: Vec::new(),
+                pods: Vec::new(),
+                objects: Vec::new(),
+                usage: Vec::new(),
+                allocations: Vec::new(),
+                last_department_id: 0,
+                last_project_id: 0,
+                last_workload_seq: 0,
+                last_object_seq: 0,
+                last_event_seq: 0,
+            },
+            nodes: orchestrator::NodeList::default(),
+            gpus: Troubles::default(),
+            usage: None,
+            settled: Settled { clock: ClockRow { boot: Uuid::nil(), ahead_ms: 0 }, step: None, at },
+            handed_over: HandedOver::default(),
+        })
+    }
+
+    fn batch() -> Taken {
+        Taken { moment: None, inputs: Vec::new(), asked_at: None, came: Ok(Came::default()) }
+    }
+
+    #[test]
+    fn what_the_disk_does_not_keep_up_with_is_left_out_until_there_is_a_new_base() {
+        let (to, from) = sync_channel(2);
+        let mut writer = Writer::default();
+        writer.to = Some(to);
+        writer.begin(base());
+        writer.take(batch());
+        assert!(writer.takes_batches() && !writer.wants_base());
+        writer.take(batch());
+        assert!(!writer.takes_batches(), "nobody waits for the thread");
+        assert!(!writer.wants_base(), "not while it has so much to write");
+        let written = from.try_iter().count();
+        writer.progress.waiting.fetch_sub(written, Ordering::Relaxed);
+        assert!(written == 2 && writer.wants_base());
+        writer.begin(base());
+        assert!(matches!(from.try_recv(), Ok(Message::Begin(_, true))), "it says what is missing");
+        assert!(writer.takes_batches());
+    }
+
+    #[test]
+    fn where_something_is_missing_a_recording_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Writer::start(dir.path(), 1 << 20).unwrap();
+        writer.begin(base());
+        writer.has_gap = true;
+        writer.begin(base());
+        drop(writer);
+        let mut file = Vec::new();
+        crate::save(dir.path(), &mut file).unwrap();
+        let mut replay = Replay::new(&*file);
+        let mut told = Vec::new();
+        while let Some(played) = replay.play().unwrap() {
+            told.push(match played {
+                Played::Segment(_) => "segment",
+                Played::Built => "built",
+                Played::Gap => "gap",
+                Played::Batch(_) | Played::CutOff => "other",
+            });
+        }
+        assert_eq!(told, ["segment", "built", "gap", "segment", "built"]);
+    }
+}
