@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::query_parameters::LogsOptionsBuilder;
-use engine::{Error, LogRange, RunKey, Stamps};
+use engine::{Error, LogRange, RunKey, Timestamps};
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc;
 
@@ -47,12 +47,12 @@ struct Mark {
     last: Option<jiff::Timestamp>,
     /// Bytes to skip. The daemon counts lines, whose order does not change.
     skip: u64,
-    stamps: Stamps,
+    stamps: Timestamps,
 }
 
 async fn pump(shared: &Shared, key: RunKey, range: &LogRange, chunks: &mpsc::Sender<Chunk>) {
     let skip = range.from_byte.unwrap_or(0);
-    let mut mark = Mark { last: None, skip, stamps: Stamps::default() };
+    let mut mark = Mark { last: None, skip, stamps: Timestamps::default() };
     loop {
         // Read the state before the output: what was written until then is read, and nothing
         // follows.
@@ -111,7 +111,7 @@ async fn copy(
         let left_out = usize::try_from(mark.skip).unwrap_or(usize::MAX).min(text.len());
         mark.skip -= left_out as u64;
         if let Some(last) = text[..left_out].last() {
-            mark.stamps = Stamps::going_on(*last != b'\n');
+            mark.stamps = Timestamps::going_on(*last != b'\n');
         }
         let text = &text[left_out..];
         let told = match at {

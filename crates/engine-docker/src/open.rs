@@ -9,7 +9,7 @@ use std::time::Duration;
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::image::plain_name;
-use engine::{Error, Installation, Outage, RunKey, RunSpec, RunState, Turns};
+use engine::{Error, Installation, KeyedLock, Outage, RunKey, RunSpec, RunState};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use units::Instant;
@@ -66,7 +66,7 @@ pub(crate) struct Shared {
     pub(crate) tools: tokio::sync::Mutex<Option<String>>,
     /// Operations on a network are serialized: one that is empty now must not be removed before
     /// the container being created has joined it.
-    pub(crate) networks: Turns<String>,
+    pub(crate) networks: KeyedLock<String>,
     /// Where copies of repositories and buckets are until a container has them.
     pub(crate) copies: PathBuf,
     /// Largest of them, in bytes.
@@ -107,7 +107,7 @@ impl DockerEngine {
             nvidia_smi,
             pull_pause,
             tools: tokio::sync::Mutex::default(),
-            networks: Turns::default(),
+            networks: KeyedLock::default(),
             copies: installation.directory().join("copies"),
             copy_bytes_max,
             fetching: Mutex::default(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use engine::{Observation, Observations, RunKey, RunState, Turns};
+use engine::{KeyedLock, Observation, Observations, RunKey, RunState};
 use uuid::Uuid;
 
 /// The registered runs.
@@ -14,7 +14,7 @@ pub(crate) struct RunRegistry {
     pub(crate) observations: Observations,
     runs: Mutex<BTreeMap<RunKey, Known>>,
     /// Operations of one run are serialized.
-    pub(crate) turns: Turns,
+    pub(crate) turns: KeyedLock,
 }
 
 /// A registered run.

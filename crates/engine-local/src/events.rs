@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::{Observation, Observations, RunKey, RunState, Turns};
+use engine::{KeyedLock, Observation, Observations, RunKey, RunState};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -59,7 +59,7 @@ pub(crate) struct Shared {
     kills: Mutex<BTreeMap<RunKey, u64>>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
     /// Operations of one run are serialized.
-    pub(crate) turns: Turns,
+    pub(crate) turns: KeyedLock,
     /// Runs whose repositories are being copied; dropping the sender cancels that.
     copying: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
     /// The runs that are being killed in place of their supervisors.
@@ -95,7 +95,7 @@ impl Shared {
             observations: Observations::default(),
             kills: Mutex::default(),
             states: Mutex::default(),
-            turns: Turns::default(),
+            turns: KeyedLock::default(),
             copying: Mutex::default(),
             forced: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),

@@ -5,7 +5,7 @@ use std::io::{self, SeekFrom};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Error, LogRange, RunKey, Stamps};
+use engine::{Error, LogRange, RunKey, Timestamps};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::sync::mpsc;
@@ -96,7 +96,7 @@ struct Reading {
     /// Bytes that were read or skipped.
     at: u64,
     /// If times are requested.
-    stamps: Option<(Stamps, Times)>,
+    stamps: Option<(Timestamps, Times)>,
 }
 
 /// None: nothing has been written yet.
@@ -118,7 +118,7 @@ async fn open(dir: &RunDir, range: &LogRange) -> io::Result<Option<Reading>> {
     };
     let at = first_kept(&kept, at)?;
     let stamps = if range.timestamps {
-        let stamps = Stamps::going_on(!begins_a_line(&mut log, at).await?);
+        let stamps = Timestamps::going_on(!begins_a_line(&mut log, at).await?);
         Some((stamps, times(dir).await?))
     } else {
         None
