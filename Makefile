@@ -9,6 +9,7 @@ PROFILE ?= release
 ARGS ?=
 PACKAGE_ARGS ?=
 SOAK_ROUNDS ?= 200
+SOAK_SEEDS ?= 100000
 SOAK_IDLE_S ?= 600
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
@@ -51,7 +52,7 @@ test: need ## Run every test, the walk-throughs included
 	  /^test .* \.\.\. ignored/ { sub(/^test /, ""); skipped = skipped "  " $$0 "\n" } \
 	  END { printf "\n%d tests passed, %d failed, %d skipped\n%s", passed, failed, ignored, skipped }' \
 	  target/test.log; \
-	echo "  the crash test ran its short form; \`make soak\` runs $(SOAK_ROUNDS) rounds"; \
+	echo "  the crash tests ran their short form; \`make soak\` runs $(SOAK_ROUNDS) rounds and $(SOAK_SEEDS) seeds"; \
 	exit $$status
 
 lint: need ## Check formatting, lints, the rules of the code base, and dependencies
@@ -79,7 +80,9 @@ bench: build ## Measure the built binaries, and decisions on large clusters
 	@cargo xtask bench --bin $(BIN)
 	@cargo bench --locked --quiet --package elastane-sim --bench decide --bench pack --bench exact --bench loads
 
-soak: need ## Kill what runs at random, 200 times, and leave ports idle, and check that nothing is lost
+soak: need ## Run 100,000 random histories, kill what runs at random, 200 times, and leave ports idle
+	ELASTANE_SEEDS=$(SOAK_SEEDS) \
+	  cargo test --release --locked --package elastane-sim --test it -- chaos --nocapture
 	ELASTANE_SOAK_ROUNDS=$(SOAK_ROUNDS) ELASTANE_SOAK_IDLE_S=$(SOAK_IDLE_S) \
 	  cargo test --locked --package elastane-cli --test system -- crash idle --nocapture
 

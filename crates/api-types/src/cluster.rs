@@ -1,6 +1,7 @@
 //! The cluster and its nodes.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -91,7 +92,7 @@ pub struct Node {
     pub id: String,
     /// Name.
     pub name: String,
-    /// `Ready`, `NotReady`, `Unknown`.
+    /// `Ready`, `NotReady`, `Unknown`; with `,SchedulingDisabled` when it is cordoned or drained.
     pub status: String,
     /// What holds of it: `Ready`, and one for each GPU that is out of service.
     #[serde(default)]
@@ -118,6 +119,111 @@ pub struct Node {
     pub gpu_used: Vec<Millis>,
     /// Our own: its labels.
     #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Our own: its taints.
+    #[serde(default)]
+    pub taints: Vec<Taint>,
+    /// Our own: whether new pods may come.
+    #[serde(default)]
+    pub scheduling: NodeScheduling,
+}
+
+/// A mark on a node that keeps pods away which do not tolerate it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Taint {
+    /// Key.
+    pub key: String,
+    /// Value; may be empty.
+    #[serde(default)]
+    pub value: String,
+    /// What it does.
+    pub effect: TaintEffect,
+}
+
+/// As Kubernetes writes it: `KEY=VALUE:EFFECT`, or `KEY:EFFECT` without a value.
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, value, effect } = self;
+        match value.as_str() {
+            "" => write!(f, "{key}:{effect:?}"),
+            value => write!(f, "{key}={value}:{effect:?}"),
+        }
+    }
+}
+
+/// What a taint does to pods that do not tolerate it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum TaintEffect {
+    /// They are not placed there.
+    NoSchedule,
+    /// They are placed elsewhere if that is possible.
+    PreferNoSchedule,
+    /// They are not placed there, and those that run there are stopped.
+    NoExecute,
+}
+
+/// Whether new pods may come to a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeScheduling {
+    /// They may.
+    #[default]
+    Enabled,
+    /// They may not: it is cordoned.
+    Disabled,
+    /// They may not, and those that are there are moved or stopped.
+    Draining,
+}
+
+/// Body of `PATCH /elastane/v1/nodes/{node}`. What is left out stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NodePatch {
+    /// Labels to give it; null takes back one that it was given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, Option<String>>,
+    /// Taints to give it. One takes the place of another of the same key and effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taints: Vec<Taint>,
+    /// Taints to take back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed_taints: Vec<TaintKey>,
+    /// Whether new pods may come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduling: Option<NodeScheduling>,
+}
+
+/// Which taints to take back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaintKey {
+    /// Key.
+    pub key: String,
+    /// Only with this effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<TaintEffect>,
+}
+
+/// Body of `POST /elastane/v1/simulated-nodes`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SimulatedNode {
+    /// Name, unique.
+    pub name: String,
+    /// How many GPUs it has, up to 64.
+    pub gpus: u64,
+    /// Memory of each GPU in bytes; 16 GiB if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory_bytes: Option<u64>,
+    /// Thousandths of a core; as many as this machine has if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_millis: Option<u64>,
+    /// Bytes of memory; as many as this machine has if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Its labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 

@@ -56,8 +56,9 @@ pub use audit::{AuditLog, GetAuditLogs200Response};
 pub use change::{Change, ChangeFrame, ChangeKind, ChangePosition, ChangeReset, ResetReason};
 pub use cluster::{
     ClusterCreationRequest, ClusterDisplayedStatus, ClusterInstallationInfoResponse,
-    ClusterUpdateRequest, CountResponse, DisplayedCluster, GpuInfo, Node, NodeLabels, NodePlatform,
-    NodeStatusConditionDetails, Nodes,
+    ClusterUpdateRequest, CountResponse, DisplayedCluster, GpuInfo, Node, NodeLabels, NodePatch,
+    NodePlatform, NodeScheduling, NodeStatusConditionDetails, Nodes, SimulatedNode, Taint,
+    TaintEffect, TaintKey,
 };
 pub use department::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,

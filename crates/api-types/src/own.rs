@@ -1,11 +1,12 @@
 //! Our own additions: what `/elastane/v1` answers, and what a workload carries in
 //! `additionalFields`. Fields may be added; readers must tolerate that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::cluster::{NodeScheduling, Taint};
 use crate::scalar::{Millis, Time};
 
 /// What a workload carries in `additionalFields`.
@@ -189,6 +190,12 @@ pub struct NodeStatus {
     /// Whether what runs pods there answers.
     #[serde(default = "yes")]
     pub ready: bool,
+    /// Whether new pods may come.
+    #[serde(default)]
+    pub scheduling: NodeScheduling,
+    /// Its taints.
+    #[serde(default)]
+    pub taints: Vec<Taint>,
     /// Product name of its GPUs, or `simulated`.
     pub gpu_type: String,
     /// Whether its GPUs exist only in the books.
@@ -208,6 +215,20 @@ pub struct NodeStatus {
     pub memory_bytes: u64,
     /// See `memory_bytes`.
     pub memory_used_bytes: u64,
+}
+
+impl NodeStatus {
+    /// What holds of it, joined as published: `Ready`, `SchedulingDisabled`, and what is the matter with
+    /// GPUs.
+    #[must_use]
+    pub fn conditions(&self) -> String {
+        let troubles: BTreeSet<_> = self.gpu_troubles.iter().map(|one| one.name.as_str()).collect();
+        let ready = if self.ready { "Ready" } else { "NotReady" };
+        let open = self.scheduling == NodeScheduling::Enabled;
+        let cordoned = (!open).then_some("SchedulingDisabled");
+        let all: Vec<_> = std::iter::once(ready).chain(cordoned).chain(troubles).collect();
+        all.join(",")
+    }
 }
 
 /// As a server said that knew of nothing else.

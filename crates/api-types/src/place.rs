@@ -92,7 +92,7 @@ pub struct Toleration {
     /// Its effect; none is every effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<TolerationEffect>,
-    /// How long a pod stays; refused, because nothing here drives pods off a tainted node.
+    /// How long a pod stays; refused, because a pod that does not tolerate a taint is stopped at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
     /// Takes an inherited one away.

@@ -80,6 +80,37 @@ impl Client {
         answer.text().await.map_err(|error| self.failed(&error))
     }
 
+    /// Changes what a node was given: labels, taints, whether new pods may come.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn change_node(
+        &self,
+        node: &str,
+        patch: &wire::NodePatch,
+    ) -> Result<wire::Node, Error> {
+        self.send(Method::PATCH, &format!("/elastane/v1/nodes/{node}"), patch).await
+    }
+
+    /// Adds a simulated node.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn add_simulated_node(
+        &self,
+        node: &wire::SimulatedNode,
+    ) -> Result<wire::Node, Error> {
+        self.send(Method::POST, "/elastane/v1/simulated-nodes", node).await
+    }
+
+    /// Removes a simulated node at once.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn remove_simulated_node(&self, node: &str) -> Result<(), Error> {
+        self.act(Method::DELETE, &format!("/elastane/v1/simulated-nodes/{node}")).await
+    }
+
     /// Makes a simulated GPU fail, or work again.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use crate::time::Line;
 use crate::{Error, Options, stored};
 use orchestrator::view::{View, WorkloadView};
 use orchestrator::{
-    Batch, Culprits, IdleSince, Input, NodeSpec, Note, Op, State, Subject, Troubles,
+    Batch, Culprits, IdleSince, Input, NodeList, Note, Op, State, Subject, Troubles,
 };
 
 /// Most events in a batch, so that answers do not wait for a long stream.
@@ -69,7 +69,7 @@ pub(crate) struct Dispatcher {
     policy: Arc<sched::Policy>,
     scheduler: Scheduler,
     completion: Completion,
-    nodes: Vec<NodeSpec>,
+    nodes: NodeList,
     inbox: Inbox,
     observations: mpsc::UnboundedReceiver<Observation>,
     told: mpsc::UnboundedReceiver<Input>,
@@ -84,8 +84,12 @@ pub(crate) struct Dispatcher {
     gpus_told: Troubles,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
-    /// Decisions in a row that failed, or could not be taken over.
+    /// Decisions in a row that failed, or could not be taken over though nothing else was in the batch.
     failures: u32,
+    /// A batch with a plan failed: the next plan is a batch of its own.
+    isolates_plans: bool,
+    /// The last batch could not be written whatever was in it.
+    is_cut_off: bool,
 }
 
 impl Dispatcher {
@@ -128,6 +132,8 @@ impl Dispatcher {
             gpus_told,
             stale: false,
             failures: 0,
+            isolates_plans: false,
+            is_cut_off: false,
         };
         dispatcher.reconcile().await?;
         Ok(dispatcher)
@@ -220,6 +226,9 @@ impl Dispatcher {
     /// for more to arrive.
     fn gather(&mut self, first: Happening) -> Vec<Happening> {
         let mut batch = vec![first];
+        if self.isolates_plans && matches!(batch[..], [Happening::Verdict(_)]) {
+            return batch;
+        }
         while batch.len() < BATCH_MAX && !self.state.waits_for_decision() {
             let request = self.inbox.requests.try_recv().map(Happening::Request);
             let next = request
@@ -259,13 +268,16 @@ impl Dispatcher {
             }
         }
         let has_plan = inputs.iter().any(|input| matches!(input, Input::Decided(_)));
+        let is_alone = inputs.len() == 1;
         if let Err(error) = self.take(inputs, replies).await {
             tracing::error!(%error, "nothing of this batch counts; the state is built again");
-            self.failures += u32::from(has_plan);
+            self.failures += u32::from(has_plan && is_alone && !self.is_cut_off);
+            self.isolates_plans |= has_plan;
             self.stale = true;
             self.rebuild(Vec::new()).await;
         } else if has_plan {
             self.failures = 0;
+            self.isolates_plans = false;
         }
     }
 
@@ -333,9 +345,11 @@ impl Dispatcher {
                 return Err(error);
             }
         };
+        self.is_cut_off = false;
         if !batch.changes.is_empty()
             && let Err(error) = self.write(&batch.changes).await
         {
+            self.is_cut_off = error.is_outage();
             let error = stored(error);
             refuse(answers, &error);
             return Err(error);
@@ -415,8 +429,10 @@ impl Dispatcher {
     }
 
     /// Builds the state again after a failure to write. Requests are refused while it lasts;
-    /// observations may be dropped, the engine is asked for all of them.
-    async fn rebuild(&mut self, batch: Vec<Happening>) {
+    /// observations are dropped, the engine is asked for all of them: a run that is started again has the
+    /// generation that it had, and what is told of the start before is not about it.
+    async fn rebuild(&mut self, mut batch: Vec<Happening>) {
+        batch.retain(|happening| matches!(happening, Happening::Request(_)));
         match self.try_rebuild().await {
             Ok(()) => {
                 self.stale = false;

@@ -172,7 +172,7 @@ async fn start(engine: &Counted, spec: RunSpec, open: &Gate) -> Option<Exit> {
     tracing::error!(run = %key, error = %chain(&error), "the engine could not start a run");
     // It says that nothing is left of it; if it is wrong, two runs would share a GPU. So its place
     // is kept until that is sure.
-    if !stop(engine, key, 0, open).await {
+    if !end(engine, key, open).await {
         return None;
     }
     Some(match error {
@@ -181,6 +181,24 @@ async fn start(engine: &Counted, spec: RunSpec, open: &Gate) -> Option<Exit> {
         // The machine's fault, and perhaps over soon: it uses up no retry.
         error => Exit::NotStarted(chain(&error)),
     })
+}
+
+/// Ends what a start that failed has left. Returns whether nothing of it runs any more; if not, this executor
+/// is retired.
+async fn end(engine: &Counted, key: RunKey, open: &Gate) -> bool {
+    if !stop(engine, key, 0, open).await {
+        return false;
+    }
+    let mut wait_ms = 10;
+    loop {
+        if !*open.read().await {
+            return false;
+        }
+        // Only what has ended can be removed; that its files stay does not matter here.
+        let Err(engine::Error::StillRunning(_)) = engine.remove(key).await else { return true };
+        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+        wait_ms = (wait_ms * 2).min(STOP_RETRY_MS_MAX);
+    }
 }
 
 /// A run that is not stopped holds its GPUs for ever: this does not give up. Returns whether it was

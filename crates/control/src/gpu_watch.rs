@@ -11,7 +11,9 @@ use units::Instant;
 
 use crate::metrics::{Metrics, Verb};
 use crate::time::Line;
-use orchestrator::{NodeSpec, Trouble, Troubles};
+use orchestrator::view::View;
+use orchestrator::{Trouble, Troubles};
+use spec::NodeSpec;
 
 /// Time between two looks.
 const LOOK_EVERY_MS: u64 = 5_000;
@@ -22,10 +24,6 @@ pub(crate) const ANSWER_WAIT_MS: u64 = 20_000;
 pub(crate) struct Watch {
     engine: Arc<dyn Engine>,
     line: Arc<Line>,
-    /// What the driver calls them.
-    uuids: Vec<String>,
-    /// Those that did not work when the server began.
-    lost: BTreeMap<String, Trouble>,
     judge: Judge,
     told: watch::Sender<Troubles>,
     /// When it looks next.
@@ -37,11 +35,18 @@ impl Watch {
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
         line: Arc<Line>,
-        nodes: &[NodeSpec],
         told: watch::Sender<Troubles>,
         metrics: Metrics,
     ) -> Self {
-        let real = nodes.iter().filter(|node| !node.simulated).flat_map(|node| &node.gpus);
+        let next = line.now();
+        Self { engine, line, judge: Judge::default(), told, next, metrics }
+    }
+
+    /// One look at the GPUs of these nodes. What was known stays as it is where the driver does not
+    /// answer.
+    pub(crate) async fn look(&mut self, nodes: impl Iterator<Item = &NodeSpec>) {
+        self.next = self.line.now().plus_ms(LOOK_EVERY_MS);
+        let real = nodes.filter(|node| !node.simulated).flat_map(|node| &node.gpus);
         let (mut uuids, mut lost) = (Vec::new(), BTreeMap::new());
         for gpu in real {
             match gpu.fault.clone() {
@@ -49,46 +54,54 @@ impl Watch {
                 Some(why) => drop(lost.insert(gpu.uuid.clone(), Trouble::Lost(why))),
             }
         }
-        // Also where the driver says no more.
-        told.send_replace(Arc::new(lost.clone()));
-        let next = line.now();
-        Self { engine, line, uuids, lost, judge: Judge::default(), told, next, metrics }
-    }
-
-    /// One look. What was known stays as it is where the driver does not answer.
-    pub(crate) async fn look(&mut self) {
-        self.next = self.line.now().plus_ms(LOOK_EVERY_MS);
-        if self.uuids.is_empty() {
+        if uuids.is_empty() {
+            self.tell(lost);
             return;
         }
-        let look = self.engine.gpu_health(self.uuids.clone());
+        let look = self.engine.gpu_health(uuids);
         let look = self.metrics.engine(Verb::GpuHealth, look);
         let Some(seen) = self.line.within(ANSWER_WAIT_MS, look).await else {
             self.metrics.engine_failed(Verb::GpuHealth);
             tracing::warn!("the driver does not answer; the GPUs are taken for as they were");
+            self.tell_more(lost);
             return;
         };
         match seen {
             Ok(Some(seen)) => {
                 let mut fresh = self.judge.judge(seen);
-                fresh.extend(self.lost.clone());
-                let fresh = Arc::new(fresh);
-                self.told.send_if_modified(|told| {
-                    let news = !alike(told, &fresh);
-                    *told = fresh;
-                    news
-                });
+                fresh.extend(lost);
+                self.tell(fresh);
             }
-            Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "it is not known how the GPUs are"),
+            Ok(None) => self.tell_more(lost),
+            Err(error) => {
+                tracing::warn!(%error, "it is not known how the GPUs are");
+                self.tell_more(lost);
+            }
         }
     }
 
-    /// Never ends by itself.
-    pub(crate) async fn run(mut self) -> Infallible {
+    fn tell(&self, fresh: BTreeMap<String, Trouble>) {
+        let fresh = Arc::new(fresh);
+        self.told.send_if_modified(|told| {
+            let news = !alike(told, &fresh);
+            *told = fresh;
+            news
+        });
+    }
+
+    /// Tells of GPUs that did not work when their nodes were seen, where no more is known of the others.
+    fn tell_more(&self, lost: BTreeMap<String, Trouble>) {
+        let mut all = BTreeMap::clone(&self.told.borrow());
+        all.extend(lost);
+        self.tell(all);
+    }
+
+    /// Never ends by itself. Looks at the GPUs of the nodes that are shown.
+    pub(crate) async fn run(mut self, view: impl Fn() -> Arc<View>) -> Infallible {
         loop {
             self.line.sleep_until(self.next).await;
-            self.look().await;
+            let view = view();
+            self.look(view.nodes.iter().map(|node| &*node.spec)).await;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the rest of the house holds of the dispatcher. Owns: turning calls into messages and
 //! waiting for their answers. Reading never waits for the dispatcher.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -15,13 +15,14 @@ use crate::feed::Feed;
 use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
 use crate::metrics::Metrics;
+use crate::new_node::NewNode;
 use crate::node_access::NodeAccess;
 use crate::wanted::wanted;
 use crate::{
     ClusterInfo, Error, EventFilter, OrgChange, PoolChange, PoolSpec, WorkloadSpec, stored,
 };
 use orchestrator::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
-use orchestrator::{Command, Edit, NewObject, Object, Record, WorkloadChange};
+use orchestrator::{Command, Edit, NewObject, NodeChange, Object, Record, WorkloadChange};
 
 /// What a request came to.
 #[derive(Debug, Clone)]
@@ -418,18 +419,31 @@ impl Handle {
         self.object(Command::DeletePool { by, id }).await.map(drop)
     }
 
-    /// Gives a node these labels, beside those it came with.
+    /// Changes what a node was given beside what it came with: labels, taints, whether pods may come.
     ///
     /// # Errors
-    /// There is no such node, or a label is not allowed.
-    pub async fn label_node(
-        &self,
-        by: &str,
-        node: &str,
-        labels: BTreeMap<String, String>,
-    ) -> Result<(), Error> {
+    /// There is no such node, or a value is not allowed.
+    pub async fn change_node(&self, by: &str, node: &str, change: NodeChange) -> Result<(), Error> {
         let (by, node) = (by.to_owned(), node.to_owned());
-        self.object(Command::LabelNode { by, node, labels }).await.map(drop)
+        self.ask(Command::ChangeNode { by, node, change }).await.map(drop)
+    }
+
+    /// Adds a simulated node.
+    ///
+    /// # Errors
+    /// Nodes are real here, the name is taken, or it is too large.
+    pub async fn add_node(&self, by: &str, node: NewNode) -> Result<(), Error> {
+        let (by, spec) = (by.to_owned(), node.made(self.view().nodes.len())?);
+        self.ask(Command::AddNode { by, spec }).await.map(drop)
+    }
+
+    /// Removes a simulated node at once: what runs there is lost, and starts elsewhere.
+    ///
+    /// # Errors
+    /// There is no such node, or nodes are real here.
+    pub async fn remove_node(&self, by: &str, node: &str) -> Result<(), Error> {
+        let (by, node) = (by.to_owned(), node.to_owned());
+        self.ask(Command::RemoveNode { by, node }).await.map(drop)
     }
 
     /// Makes a simulated GPU fail, for trials and drills: what runs on it goes elsewhere.

@@ -21,6 +21,7 @@ mod handle;
 mod looking;
 mod meter;
 mod metrics;
+mod new_node;
 mod node_access;
 mod options;
 mod past;
@@ -38,14 +39,15 @@ pub use looking::SchedulingState;
 pub use meter::{Look, Requests, Subject, Traffic, Values, of};
 pub use metrics::Metrics;
 pub use model::{
-    Effect, MigProfile, MigRequest, Operator, PRIORITY_CLASSES, Requirement, Term, Toleration,
-    is_host,
+    Effect, MigProfile, MigRequest, Operator, PRIORITY_CLASSES, Requirement, Taint, Term,
+    Toleration, is_host,
 };
+pub use new_node::{NewNode, node_on_host};
 pub use node_access::NodeAccess;
 pub use options::{ClusterInfo, Options, Unseal};
 pub use orchestrator::{
     CONFIG_MAP_BYTES_MAX, DEPARTMENT_DEFAULT, Edit, Error, FAILED, NAMES, NOT_READY, NewId,
-    NewObject, NodeGpu, NodeSpec, Object, Objects, ObjectsById, OrgChange, POOL_DEFAULT_ID,
+    NewObject, NodeChange, NodeList, Object, Objects, ObjectsById, OrgChange, POOL_DEFAULT_ID,
     PoolChange, PoolSettings, PoolSpec, Readiness, SECRETS, Scope, SharedMap, TOPOLOGY, Trouble,
     VOLUME, VOLUME_ENDING, WorkloadChange, bytes_of, check_config_map, check_label, check_name,
     levels_of, new_topology, node_constraints, texts_of, view, volume_name,
@@ -56,10 +58,10 @@ pub use runs::Log;
 pub use service::Service;
 pub use spec::{
     Audience, Bounds, Bucket, CONFIG_MAP, CleanPods, Container, ExposedUrl, Framework, GpuRequest,
-    HOME_FOLDER, Limits, MASTER, Metric, Mount, MountSource, Near, Place, PodSet, PodSpec, Port,
-    Probe, Propagation, PullPolicy, REPLICAS_MAX, RelatedUrl, Repository, Restart, Revision,
-    Scaling, Seccomp, SecretPlace, SecretTo, SecretUse, Security, Serving, ShareChange, SharedGpus,
-    Target, Together, TopologyUse, User, WORKER, WorkloadSpec,
+    HOME_FOLDER, Limits, MASTER, Metric, Mount, MountSource, Near, NodeGpu, NodeSpec, Place,
+    PodSet, PodSpec, Port, Probe, Propagation, PullPolicy, REPLICAS_MAX, RelatedUrl, Repository,
+    Restart, Revision, Scaling, Scheduling, Seccomp, SecretPlace, SecretTo, SecretUse, Security,
+    Serving, ShareChange, SharedGpus, Target, Together, TopologyUse, User, WORKER, WorkloadSpec,
 };
 pub use time::{Clock, SystemClock};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use orchestrator::NodeSpec;
+use orchestrator::NodeList;
 use units::Instant;
 use uuid::Uuid;
 
@@ -16,8 +16,8 @@ pub struct Options {
     pub cluster_name: String,
     /// Version of this program, for people.
     pub version: String,
-    /// The machines.
-    pub nodes: Vec<NodeSpec>,
+    /// The nodes to start with.
+    pub nodes: NodeList,
     /// Whether workloads may lose their places because these machines are others than before; else
     /// that is refused.
     pub replaces_nodes: bool,

@@ -75,15 +75,15 @@ impl Service {
         let (idle, idling) = watch::channel(IdleSince::default());
         let (troubles, gpus) = watch::channel(Troubles::default());
         let inbox = Inbox { requests: incoming, looks: looking, idle: idling, gpus };
-        let (line, nodes) = (Arc::new(Line::new(options.clock.clone())), options.nodes.clone());
+        let line = Arc::new(Line::new(options.clock.clone()));
         let (engine, metrics) = (options.engine.clone(), shared.metrics.clone());
-        let mut watch = Watch::new(engine, line.clone(), &nodes, troubles, metrics);
+        let mut watch = Watch::new(engine, line.clone(), troubles, metrics);
         // Before anything is placed.
-        watch.look().await;
+        watch.look(options.nodes.nodes.iter()).await;
         let kept = options.kept;
         let opened = Dispatcher::open(options, line.clone(), shared.clone(), inbox, snapshot);
         let dispatcher = opened.await?;
-        let meter = Meter::new(shared.clone(), line, nodes, idle, kept);
+        let meter = Meter::new(shared.clone(), line, idle, kept);
         let handle = Handle::new(requests, looks, shared.clone());
         Ok((Self { dispatcher, meter, watch, shared }, handle))
     }
@@ -96,7 +96,8 @@ impl Service {
         let Self { dispatcher, meter, watch, shared } = self;
         let mut beside = JoinSet::new();
         beside.spawn(meter.run());
-        beside.spawn(watch.run());
+        let shown = shared.clone();
+        beside.spawn(watch.run(move || shown.view.load_full()));
         beside.spawn(Feed::run(shared));
         let mut lost = None;
         let shutdown = async {

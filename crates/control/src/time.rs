@@ -8,13 +8,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
-use orchestrator::{Moment, Settled, Step};
+use orchestrator::{Moment, STEP_MS_MIN, Settled, Step};
 use records::ClockRow;
 use units::Instant;
 use uuid::Uuid;
 
-/// Steps of the wall clock that are shorter are not followed: the line is as far off.
-const STEP_MS_MIN: u64 = 1000;
 /// Longest sleep at a time: timers of the process stand still while the machine sleeps.
 const SLEEP_MS_MAX: u64 = 10_000;
 
@@ -129,22 +127,14 @@ impl Line {
         behind_ms > 0 && behind_ms.unsigned_abs() >= STEP_MS_MIN
     }
 
-    /// Sets the line by the wall clock, where so much was `kept` with the state. What happened to the clock while the machine was off cannot be
-    /// known: then it is right.
+    /// Sets the line by the wall clock, where so much was `kept` with the state.
     pub(crate) fn settle(&self, kept: Option<ClockRow>) -> Settled {
-        let (boot, ahead_ms) = (self.clock.boot(), wall_ahead_ms(&*self.clock));
-        let kept = kept.filter(|kept| kept.boot == boot);
-        let step_ms = kept.map_or(0, |kept| ahead_ms.saturating_sub(kept.ahead_ms));
-        let row = match kept {
-            Some(kept) if step_ms.unsigned_abs() < STEP_MS_MIN => kept,
-            _ => ClockRow { boot, ahead_ms },
-        };
-        self.ahead_ms.store(row.ahead_ms, Ordering::Relaxed);
-        let before = Instant(self.now().0.saturating_add_signed(step_ms.saturating_neg()));
-        let step = Step { before, ms: step_ms };
-        let step = Some(step).filter(|_| Some(row) != kept && step_ms != 0);
-        self.stepped_ms.fetch_add(step.map_or(0, |step| step.ms), Ordering::Relaxed);
-        Settled { clock: row, step, at: self.moment() }
+        let ahead_ms = wall_ahead_ms(&*self.clock);
+        let (clock, step_ms) = orchestrator::settle(kept, self.clock.boot(), ahead_ms);
+        self.ahead_ms.store(clock.ahead_ms, Ordering::Relaxed);
+        self.stepped_ms.fetch_add(step_ms.unwrap_or_default(), Ordering::Relaxed);
+        let at = self.moment();
+        Settled { clock, step: step_ms.map(|ms| Step::of(ms, at.now)), at }
     }
 }
 

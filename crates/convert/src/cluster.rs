@@ -2,11 +2,12 @@
 
 use access::Family;
 use api_types::{
-    ClusterDisplayedStatus, DisplayedCluster, GpuInfo, GpuTrouble, Millis, Node, NodePlatform,
-    NodeStatus, NodeStatusConditionDetails, Outage, TENANT_ID,
+    ClusterDisplayedStatus, DisplayedCluster, GpuInfo, GpuTrouble, Millis, Node, NodePatch,
+    NodePlatform, NodeScheduling, NodeStatus, NodeStatusConditionDetails, Outage, SimulatedNode,
+    TENANT_ID, Taint, TaintEffect, TaintKey,
 };
-use control::ClusterInfo;
 use control::view::NodeView;
+use control::{ClusterInfo, Effect, NewNode, NodeChange, Scheduling};
 use http_kit::{Row, Scalar, Type};
 use serde::{Deserialize, Serialize};
 use units::Instant;
@@ -44,7 +45,7 @@ pub fn node(view: &NodeView, context: &Context) -> Node {
     Node {
         id: view.name.clone(),
         name: view.name.clone(),
-        status: if context.outage.is_none() { "Ready" } else { "NotReady" }.to_owned(),
+        status: status(view, context.outage.is_none()).to_owned(),
         conditions: conditions(view, context),
         node_pool: view.pool.clone(),
         cluster_uuid: context.cluster_id.clone(),
@@ -55,7 +56,71 @@ pub fn node(view: &NodeView, context: &Context) -> Node {
         gpu_memory_bytes: view.gpu_memory_bytes.clone(),
         gpu_used: used(view),
         labels: view.labels.clone(),
+        taints: view.taints.iter().map(taint).collect(),
+        scheduling: scheduling(view.scheduling),
     }
+}
+
+/// As `kubectl get nodes` shows it.
+const fn status(view: &NodeView, is_ready: bool) -> &'static str {
+    match (is_ready, view.scheduling.is_enabled()) {
+        (true, true) => "Ready",
+        (true, false) => "Ready,SchedulingDisabled",
+        (false, true) => "NotReady",
+        (false, false) => "NotReady,SchedulingDisabled",
+    }
+}
+
+const fn scheduling(of: Scheduling) -> NodeScheduling {
+    match of {
+        Scheduling::Enabled => NodeScheduling::Enabled,
+        Scheduling::Disabled => NodeScheduling::Disabled,
+        Scheduling::Draining => NodeScheduling::Draining,
+    }
+}
+
+fn taint(control::Taint { key, value, effect }: &control::Taint) -> Taint {
+    let effect = match effect {
+        Effect::NoSchedule => TaintEffect::NoSchedule,
+        Effect::PreferNoSchedule => TaintEffect::PreferNoSchedule,
+        Effect::NoExecute => TaintEffect::NoExecute,
+    };
+    Taint { key: key.clone(), value: value.clone(), effect }
+}
+
+const fn effect(of: TaintEffect) -> Effect {
+    match of {
+        TaintEffect::NoSchedule => Effect::NoSchedule,
+        TaintEffect::PreferNoSchedule => Effect::PreferNoSchedule,
+        TaintEffect::NoExecute => Effect::NoExecute,
+    }
+}
+
+/// A change of a node, from the wire.
+#[must_use]
+pub fn node_change(patch: NodePatch) -> NodeChange {
+    let NodePatch { labels, taints, removed_taints, scheduling } = patch;
+    let taint =
+        |Taint { key, value, effect: of }| control::Taint { key, value, effect: effect(of) };
+    let removed = |TaintKey { key, effect: of }| (key, of.map(effect));
+    NodeChange {
+        labels,
+        replaces_labels: false,
+        taints: taints.into_iter().map(taint).collect(),
+        removed_taints: removed_taints.into_iter().map(removed).collect(),
+        scheduling: scheduling.map(|scheduling| match scheduling {
+            NodeScheduling::Enabled => Scheduling::Enabled,
+            NodeScheduling::Disabled => Scheduling::Disabled,
+            NodeScheduling::Draining => Scheduling::Draining,
+        }),
+    }
+}
+
+/// A simulated node to add, from the wire.
+#[must_use]
+pub fn new_node(node: SimulatedNode) -> NewNode {
+    let SimulatedNode { name, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels } = node;
+    NewNode { name, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels }
 }
 
 /// What does not answer, on the wire.
@@ -110,6 +175,8 @@ fn used(view: &NodeView) -> Vec<Millis> {
 pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
     NodeStatus {
         ready: context.outage.is_none(),
+        scheduling: scheduling(view.scheduling),
+        taints: view.taints.iter().map(taint).collect(),
         name: view.name.clone(),
         pool: view.pool.clone(),
         gpu_type: view.gpu_type.clone(),
@@ -138,7 +205,7 @@ impl Row<crate::Listed> for NodeView {
     fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
         match name {
             "name" => Scalar::text(self.name.as_str()),
-            "status" => Scalar::text("Ready"),
+            "status" => Scalar::text(status(self, true)),
             "nodePool" => Scalar::text(self.pool.as_str()),
             "gpuType" => Scalar::text(self.gpu_type.as_str()),
             "gpuCount" => Scalar::count(self.gpu_memory_bytes.len() as u64),

@@ -7,6 +7,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete;
 use super::department::{Department, NodePool};
+use super::node::Node;
 use super::people::args as people;
 use super::policy::Policy;
 use super::settings::{self, Flags, KeyFile, Server, Storage};
@@ -53,6 +54,9 @@ pub(crate) enum Command {
     /// Create, list and delete node pools
     #[command(subcommand)]
     NodePool(NodePool),
+    /// List, cordon, drain, taint and label nodes
+    #[command(subcommand)]
+    Node(Node),
     /// Set, list, show and delete config maps: texts that workloads of a project get as files and variables
     #[command(subcommand)]
     ConfigMap(ConfigMap),

@@ -34,6 +34,10 @@ pub(crate) fn pools() -> Vec<CompletionCandidate> {
     asked(async |client| Ok(client.node_pools().await?.into_iter().map(|one| one.name)))
 }
 
+pub(crate) fn nodes() -> Vec<CompletionCandidate> {
+    asked(async |client| Ok(client.status().await?.nodes.into_iter().map(|one| one.name)))
+}
+
 pub(crate) fn users() -> Vec<CompletionCandidate> {
     asked(async |client| Ok(client.users().await?.into_iter().map(|one| one.username)))
 }

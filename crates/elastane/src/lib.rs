@@ -15,6 +15,7 @@ mod keys;
 mod login;
 mod machines;
 mod man;
+mod node;
 mod people;
 mod policy;
 mod project;
@@ -96,6 +97,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Project(verb) => with_client(project::run(state_dir(dir)?, verb)),
         Command::Department(verb) => with_client(department::department(state_dir(dir)?, verb)),
         Command::NodePool(verb) => with_client(department::node_pool(state_dir(dir)?, verb)),
+        Command::Node(verb) => with_client(node::run(state_dir(dir)?, verb)),
         Command::ConfigMap(verb) => with_client(config_map::run(state_dir(dir)?, verb)),
         Command::Credential(verb) => with_client(credential::run(state_dir(dir)?, verb)),
         Command::User(verb) => with_client(people::user(state_dir(dir)?, verb)),

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use control::{NodeGpu, NodeSpec};
+use control::{NodeList, NodeSpec, node_on_host};
 use gpu::{Gpu, NodeGpus};
 
 use super::config::Machines;
@@ -33,6 +33,16 @@ pub(crate) struct Found {
     because: Option<&'static str>,
 }
 
+impl Found {
+    /// The nodes for the server, and where they came from.
+    pub(crate) fn list(&self) -> NodeList {
+        let simulated = || format!("gpus {SIMULATED_DEFAULT}, because there are none");
+        let found = || if self.because.is_some() { simulated() } else { "found".to_owned() };
+        let origin = self.layout.clone().unwrap_or_else(found);
+        NodeList { nodes: self.nodes.clone(), origin }
+    }
+}
+
 /// Finds the nodes. Where nothing is said of them they are those of the last server (`replaced`:
 /// not even then). Blocks while the driver wakes up.
 pub(crate) fn find(machines: &Machines, state_dir: &Path, replaced: bool) -> Result<Found, Error> {
@@ -50,7 +60,7 @@ pub(crate) fn find(machines: &Machines, state_dir: &Path, replaced: bool) -> Res
         Machines::Nodes(given) => Some(format!("nodes {}", given.text)),
         Machines::Found => None,
     };
-    Ok(Found { nodes: asked_for.into_iter().map(node).collect(), layout, because: None })
+    Ok(Found { nodes: asked_for.into_iter().map(node_on_host).collect(), layout, because: None })
 }
 
 /// Checks the nodes that a setting asks for; those that the machine has are not looked at.
@@ -134,11 +144,11 @@ pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, E
         Some(gpus) if gpus.is_empty() => "the NVIDIA driver counts no GPU here",
         Some(gpus) => {
             let found = NodeGpus { name: name.to_owned(), gpus, labels: BTreeMap::new() };
-            return Ok(Found { nodes: vec![node(found)], layout: None, because: None });
+            return Ok(Found { nodes: vec![node_on_host(found)], layout: None, because: None });
         }
     };
     let simulated = gpu::simulate_gpus(SIMULATED_DEFAULT, name).map_err(failed)?;
-    Ok(Found { nodes: vec![node(simulated)], layout: None, because: Some(because) })
+    Ok(Found { nodes: vec![node_on_host(simulated)], layout: None, because: Some(because) })
 }
 
 fn failed(error: gpu::Error) -> Error {
@@ -167,26 +177,6 @@ pub(super) fn node_name(state_dir: &Path, host: &str) -> Result<String, Error> {
     };
     write().map_err(|error: std::io::Error| failed("write", &error))?;
     Ok(host.to_owned())
-}
-
-/// Simulated nodes share this machine: each promises all of its cores and memory, because what is
-/// simulated is the GPUs.
-fn node(node: NodeGpus) -> NodeSpec {
-    let capacity = gpu::host_capacity();
-    let first = node.gpus.first();
-    NodeSpec {
-        gpu_type: first.map_or_else(|| "none".to_owned(), |gpu| gpu.product.clone()),
-        simulated: first.is_some_and(|gpu| gpu.simulated),
-        gpus: node
-            .gpus
-            .into_iter()
-            .map(|gpu| NodeGpu { uuid: gpu.uuid, memory_bytes: gpu.memory_bytes, fault: gpu.fault })
-            .collect(),
-        name: node.name,
-        cpu_millis: capacity.cpu_millis,
-        memory_bytes: capacity.memory_bytes,
-        labels: node.labels,
-    }
 }
 
 /// One line per node and per GPU that is lost, and one that cannot be overlooked when GPUs are simulated.

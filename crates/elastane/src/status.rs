@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use api_types::{ChangeKind, Status};
+use api_types::{ChangeKind, NodeScheduling, Status};
 
 use super::up::isolation;
 use cli_kit::exit::Error;
@@ -51,9 +51,15 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
     }
     writeln!(out, "  GPUs       {} of {} in use{simulated}", status.gpus_allocated, status.gpus)?;
     for node in &status.nodes {
+        let name = &node.name;
+        match node.scheduling {
+            NodeScheduling::Enabled => {}
+            NodeScheduling::Disabled => writeln!(out, "             {name} is cordoned")?,
+            NodeScheduling::Draining => writeln!(out, "             {name} is being drained")?,
+        }
         for trouble in &node.gpu_troubles {
             let api_types::GpuTrouble { gpu, code, message, .. } = trouble;
-            writeln!(out, "             GPU {gpu} of {} is {message} ({code})", node.name)?;
+            writeln!(out, "             GPU {gpu} of {name} is {message} ({code})")?;
         }
     }
     writeln!(out, "  Projects   {}", status.projects)?;

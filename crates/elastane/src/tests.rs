@@ -437,6 +437,7 @@ fn help_of_the_program() {
           project              Create, list, change and delete projects
           department           Create, list, change and delete departments, which projects belong to
           node-pool            Create, list and delete node pools
+          node                 List, cordon, drain, taint and label nodes
           config-map           Set, list, show and delete config maps: texts that workloads of a project get
                                as files and variables
           credential           Set and delete credentials: passwords and keys that workloads of a project

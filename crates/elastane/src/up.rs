@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use control::view::{Phase, PodState, WorkloadView};
-use control::{Clock as _, NodeSpec, SystemClock};
+use control::{Clock as _, NodeList, NodeSpec, SystemClock};
 use engine::{Engine, Isolation, IsolationKind};
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -105,8 +105,11 @@ async fn serve(
 ) -> Result<String, Error> {
     let dir = state_dir(&config.settings.state_dir)?;
     let opening = async {
-        let found = find_machines(config, &dir).await?;
-        let server = open(config, &dir, found.nodes.clone(), umask, shutdown.clone()).await?;
+        let mut found = find_machines(config, &dir).await?;
+        let server = open(config, &dir, found.list(), umask, shutdown.clone()).await?;
+        // Some may have been added or removed since the server was first started with these.
+        let view = server.state.control.view();
+        found.nodes = view.nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect();
         Ok::<_, Error>((found, server))
     };
     let (found, server) = tokio::select! {
@@ -199,7 +202,7 @@ fn state_dir(dir: &Path) -> Result<PathBuf, Error> {
 async fn open(
     config: &Config,
     dir: &Path,
-    nodes: Vec<NodeSpec>,
+    nodes: NodeList,
     umask: u32,
     shutdown: http_kit::Shutdown,
 ) -> Result<Server, Error> {
@@ -214,7 +217,7 @@ async fn open(
     let listener = listen(config.settings.listen).await?;
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
-    let real_gpus = nodes.iter().any(|node| !node.simulated && !node.gpus.is_empty());
+    let real_gpus = nodes.nodes.iter().any(NodeSpec::has_real_gpus);
     let separation = engine_local::Separation {
         accounts: config.accounts(),
         private_files: config.secret_files.clone(),

@@ -15,7 +15,7 @@ pub use discover::discover;
 pub use driver::Driver;
 pub use health::{Health, Program, Watcher};
 pub use host::{Capacity, host_capacity, host_name};
-pub use simulate::{GPUS_PER_NODE_MAX, NODES_MAX, simulate_gpus, simulate_nodes};
+pub use simulate::{GPUS_PER_NODE_MAX, NODES_MAX, simulate_gpus, simulate_node, simulate_nodes};
 
 use std::collections::BTreeMap;
 

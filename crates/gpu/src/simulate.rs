@@ -65,6 +65,21 @@ pub fn simulate_nodes(text: &str) -> Result<Vec<NodeGpus>, Error> {
     Ok(all)
 }
 
+/// A simulated node with so many GPUs of this size.
+///
+/// # Errors
+/// A number is outside its range.
+pub fn simulate_node(name: &str, gpus: u64, memory_bytes: u64) -> Result<NodeGpus, Error> {
+    let text = name;
+    match gpus {
+        0 => Ok(node(name.to_owned(), 0, 0)),
+        gpus => {
+            let gpus = gpu_count(text, gpus)?;
+            Ok(node(name.to_owned(), gpus, at_least_1mib(text, memory_bytes)?))
+        }
+    }
+}
+
 /// How many nodes of a kind, how many GPUs each has, and the memory of each.
 fn kind_of_node(text: &str) -> Result<(u32, u32, u64), Error> {
     let notation = || Error::Notation {
@@ -107,12 +122,14 @@ fn gpu_count(text: &str, count: u64) -> Result<u32, Error> {
 
 fn memory(text: &str, size: &str) -> Result<u64, Error> {
     let fault = |fault| Error::Size { text: text.to_owned(), fault };
-    let bytes = parse_bytes(size).map_err(|error| fault(error.to_string()))?;
+    at_least_1mib(text, parse_bytes(size).map_err(|error| fault(error.to_string()))?)
+}
+
+fn at_least_1mib(text: &str, bytes: u64) -> Result<u64, Error> {
     // Below this a fraction would be counted in bytes; it is nearly always a forgotten unit.
     if bytes < 1 << 20 {
-        return Err(fault(format!(
-            "{bytes} bytes is less than 1MiB; was a unit such as GiB meant?"
-        )));
+        let fault = format!("{bytes} bytes is less than 1MiB; was a unit such as GiB meant?");
+        return Err(Error::Size { text: text.to_owned(), fault });
     }
     Ok(bytes)
 }

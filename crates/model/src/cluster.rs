@@ -279,6 +279,19 @@ impl Cluster {
     /// # Errors
     /// The queue is not there or not a leaf, or the gang is impossible.
     pub fn add_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
+        let numbers = 0..spec.pods();
+        let id = self.add_empty_workload(spec)?;
+        for number in numbers {
+            self.join(id, number);
+        }
+        Ok(id)
+    }
+
+    /// Adds a workload of which no pod is a member yet.
+    ///
+    /// # Errors
+    /// As [`Cluster::add_workload`].
+    pub fn add_empty_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
         let queue_id = spec.queue;
         let queue = self.queues.get(queue_id).ok_or(Error::NoSuchQueue)?;
         if !queue.children.is_empty() {
@@ -287,19 +300,15 @@ impl Cluster {
         self.check_parts(&spec)?;
         let shape = self.shapes.intern(&spec);
         self.forget_constraints();
-        let mut first = 0;
         let choices = self.intern_choices(&spec.pod_sets);
         let pod_sets = spec.pod_sets.iter().map(|set| {
             let demand = self.demand(set.request);
             let constraints = self.eligibility.intern(&set.constraints, self.nodes.iter());
             let pools = self.intern_alone(&set.constraints, &choices);
-            let state = PodSet { demand, constraints, pools, first, placed: 0 };
-            first += set.pods;
-            state
+            PodSet { demand, constraints, pools, first: 0, members: 0, placed: 0 }
         });
         let pod_sets = pod_sets.collect();
         self.learn_company();
-        let sizes: Vec<_> = (0..).zip(&spec.pod_sets).map(|(at, set)| (at, set.pods)).collect();
         let id = self.workloads.insert(Workload {
             spec,
             pod_sets,
@@ -316,21 +325,6 @@ impl Cluster {
             succeeded: 0,
             pools: choices,
         });
-        let sets = sizes.into_iter().flat_map(|(set, pods)| (0..pods).map(move |_| set));
-        for (index, set) in (0..).zip(sets) {
-            let occupancy = Occupancy::default();
-            let pod = Pod {
-                workload: id,
-                set,
-                index,
-                wants: false,
-                gated: false,
-                succeeded: false,
-                occupancy,
-            };
-            let pod = self.pods.insert(pod);
-            self.workloads[id].pods.push(pod);
-        }
         self.queues[queue_id].workloads.insert(id);
         self.tracker.workload(id);
         if !self.company.is_unused() {

@@ -56,8 +56,18 @@ pub enum Effect {
     NoSchedule,
     /// They are placed elsewhere if they can be.
     PreferNoSchedule,
-    /// They are not placed here. Stopping those that run is the engine's matter.
+    /// They are not placed here, and those that run are stopped, by who gives the taint.
     NoExecute,
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::PreferNoSchedule => "PreferNoSchedule",
+            Self::NoExecute => "NoExecute",
+        })
+    }
 }
 
 /// A mark on a node that keeps pods away.
@@ -69,6 +79,17 @@ pub struct Taint {
     pub value: String,
     /// What it does.
     pub effect: Effect,
+}
+
+/// As Kubernetes writes it: `KEY=VALUE:EFFECT`, or `KEY:EFFECT` without a value.
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, value, effect } = self;
+        match value.as_str() {
+            "" => write!(f, "{key}:{effect}"),
+            value => write!(f, "{key}={value}:{effect}"),
+        }
+    }
 }
 
 /// What makes a pod ignore a taint.
@@ -201,7 +222,9 @@ impl Constraints {
         weight - i64::try_from(away).unwrap_or(i64::MAX)
     }
 
-    fn tolerates(&self, taint: &Taint) -> bool {
+    /// Whether a taint does not matter.
+    #[must_use]
+    pub fn tolerates(&self, taint: &Taint) -> bool {
         self.tolerations.iter().any(|toleration| toleration.tolerates(taint))
     }
 }

@@ -14,6 +14,7 @@ mod eligible;
 mod free;
 mod group;
 mod machines;
+mod members;
 mod mig;
 mod node;
 mod pod_set;

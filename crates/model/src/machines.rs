@@ -1,8 +1,9 @@
 //! Nodes that come, change and go. Owns: what that means to every index. Refuses to know: why.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Cluster, Node, NodeId, NodeSpec, Occupancy, PodId, Taint};
+use crate::account::Sign;
+use crate::{Cluster, Node, NodeId, NodeSpec, Occupancy, PodId, PoolId, Taint};
 
 impl Cluster {
     /// Adds a node.
@@ -116,6 +117,49 @@ impl Cluster {
         self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
     }
 
+    /// Gives a node other GPUs, of which these are the sizes, and other amounts of CPU and memory. What
+    /// runs there goes on when there is less CPU or memory than it has.
+    ///
+    /// # Panics
+    /// When a pod has or is to get a GPU that is no longer there, or when one is a MIG instance.
+    pub fn set_hardware(
+        &mut self,
+        id: NodeId,
+        gpu_memory_bytes: &[u64],
+        cpu_millis: u64,
+        memory_bytes: u64,
+    ) {
+        self.count_hardware(id, -1);
+        let row = &mut self.nodes[id];
+        self.pools.take(row.pool, row);
+        self.capacity -= row.capacity;
+        self.free_soon -= row.free(false);
+        self.free.remove(id, row);
+        row.set_hardware(gpu_memory_bytes, cpu_millis, memory_bytes);
+        self.pools.add(row.pool, row);
+        self.capacity += row.capacity;
+        self.free_soon += row.free(false);
+        self.free.insert(id, row);
+        self.count_hardware(id, 1);
+        self.revise(id);
+    }
+
+    /// Has a node, and what is charged for it, be in another pool.
+    fn move_to_pool(&mut self, node: NodeId, pool: PoolId) {
+        let divided = self.is_divided();
+        let here = self.nodes[node].pods.iter().filter(|_| divided);
+        let ids: BTreeSet<_> = here.map(|&pod| self.pods[pod].workload).collect();
+        ids.iter().for_each(|&id| self.charge(id, Sign::Minus));
+        let row = &mut self.nodes[node];
+        self.pools.take(row.pool, row);
+        row.pool = pool;
+        self.pools.add(pool, row);
+        for id in ids {
+            self.charge(id, Sign::Plus);
+            self.note(id);
+        }
+    }
+
     /// Gives a node other labels and taints, and with them perhaps another pool. Pods that are
     /// there stay; in another pool they are charged there.
     pub fn set_labels(
@@ -127,13 +171,8 @@ impl Cluster {
         let pool = self.pool_by(&labels);
         let row = &mut self.nodes[node];
         (row.labels, row.taints) = (labels, taints);
-        let before = std::mem::replace(&mut row.pool, pool);
-        if before != pool {
-            self.pools.take(before, row);
-            self.pools.add(pool, row);
-            if self.is_divided() {
-                self.charge_anew();
-            }
+        if row.pool != pool {
+            self.move_to_pool(node, pool);
         }
         self.revise(node);
         self.eligibility.update(node, &self.nodes[node]);

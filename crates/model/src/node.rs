@@ -213,6 +213,32 @@ impl Node {
         self.capacity.gpu_millis = offered_millis(&self.gpus);
     }
 
+    /// Gives it other GPUs, CPU and memory. GPUs that stay keep their accounts.
+    pub(crate) fn set_hardware(
+        &mut self,
+        gpu_memory_bytes: &[u64],
+        cpu_millis: u64,
+        memory_bytes: u64,
+    ) {
+        let unused = |gpu: &Gpu| gpu.used_millis == 0 && gpu.committed_millis == 0;
+        let gone = self.gpus.iter().skip(gpu_memory_bytes.len());
+        assert!(gone.clone().all(unused), "a GPU of node {} that is gone is in use", self.name);
+        assert!(self.gpus.iter().all(|gpu| gpu.mig.is_none()), "a divided GPU stays as it is");
+        self.gpus.truncate(gpu_memory_bytes.len());
+        for (gpu, &bytes) in self.gpus.iter_mut().zip(gpu_memory_bytes) {
+            gpu.memory_bytes = bytes;
+        }
+        let more =
+            gpu_memory_bytes.iter().skip(self.gpus.len()).map(|&bytes| Gpu::new(bytes, None));
+        self.gpus.extend(more);
+        self.impaired = self.gpus.iter().any(|gpu| !gpu.in_service);
+        let gpu_millis = offered_millis(&self.gpus);
+        self.capacity = Resources { gpu_millis, cpu_millis, memory_bytes };
+        let whole = |now| u32::try_from(self.gpus.iter().filter(|gpu| gpu.is_whole(now)).count());
+        self.whole_free_now = whole(true).unwrap_or(u32::MAX);
+        self.whole_free_soon = whole(false).unwrap_or(u32::MAX);
+    }
+
     /// Whether one more pod may come, as far as their number is limited.
     #[must_use]
     pub fn takes_one_more(&self, now: bool) -> bool {

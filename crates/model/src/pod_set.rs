@@ -10,7 +10,7 @@ use crate::{Constraints, ConstraintsId, PodRequest, TopologyConstraint};
 pub struct PodSetSpec {
     /// Name, for explanations and for the order of sets; empty when there is only one.
     pub name: String,
-    /// Number of pods.
+    /// Most pods; all of them are members unless it is added with fewer.
     pub pods: u32,
     /// Fewest pods that make sense: none of the workload starts without them.
     pub pods_min: u32,
@@ -66,6 +66,8 @@ pub struct PodSet {
     pub(crate) pools: Vec<ConstraintsId>,
     /// Where its pods begin among those of the workload.
     pub(crate) first: u32,
+    /// Its pods at present.
+    pub members: u32,
     /// Pods that hold or have reserved a place.
     pub placed: u32,
 }

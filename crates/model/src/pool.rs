@@ -366,19 +366,26 @@ impl Cluster {
         }
     }
 
+    /// Charges what a workload holds and asks for, or takes that back.
+    pub(crate) fn charge(&mut self, id: WorkloadId, sign: Sign) {
+        for pod in self.workloads[id].pods.clone() {
+            if let Some(place) = self.pods[pod].occupancy.effective().cloned() {
+                self.account_queues(pod, &place, sign);
+            }
+            if self.pods[pod].asks() {
+                self.account_ask(pod, sign);
+            }
+        }
+    }
+
     /// Computes the accounts of all queues from where pods are and what they ask for.
     pub(crate) fn charge_anew(&mut self) {
         self.tracker.rename();
         for id in self.queues.ids().collect::<Vec<_>>() {
             self.queues[id].clear_accounts();
         }
-        for pod in self.pods.ids().collect::<Vec<_>>() {
-            if let Some(place) = self.pods[pod].occupancy.effective().cloned() {
-                self.account_queues(pod, &place, Sign::Plus);
-            }
-            if self.pods[pod].asks() {
-                self.account_ask(pod, Sign::Plus);
-            }
+        for id in self.workloads.ids().collect::<Vec<_>>() {
+            self.charge(id, Sign::Plus);
         }
     }
 

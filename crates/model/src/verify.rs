@@ -73,6 +73,9 @@ impl Cluster {
             }
         }
         self.same_as(&fresh)?;
+        if !self.has_sound_members() {
+            return Err("members of a workload are wrong".into());
+        }
         if !self.topologies.iter().all(|topology| topology.is_sound(self.nodes.iter())) {
             return Err("index `topologies` is wrong".into());
         }

@@ -78,10 +78,6 @@ impl WorkloadSpec {
     pub fn pods_min(&self) -> u32 {
         self.pod_sets.iter().map(|set| set.pods_min).sum()
     }
-
-    fn pods_of(&self, set: usize) -> usize {
-        self.pod_sets[set].pods as usize
-    }
 }
 
 /// A workload and its state.
@@ -93,7 +89,7 @@ pub struct Workload {
     pub pod_sets: SmallVec<[PodSet; 1]>,
     /// What its tree and its topology are, as the cluster knows them: equal ones have equal ids.
     pub shape: ShapeId,
-    /// Its pods, by number: those of the first set, then those of the second, and so on.
+    /// Its members, by number: those of the first set, then those of the second, and so on.
     pub pods: Vec<PodId>,
     /// Not considered before this instant (back-off).
     pub not_before: Instant,
@@ -126,8 +122,8 @@ impl Workload {
     /// The pods of one of its sets.
     #[must_use]
     pub fn pods_of(&self, set: usize) -> &[PodId] {
-        let first = self.pod_sets[set].first as usize;
-        &self.pods[first..first + self.spec.pods_of(set)]
+        let PodSet { first, members, .. } = self.pod_sets[set];
+        &self.pods[first as usize..(first + members) as usize]
     }
 
     /// What one pod of each set asks for, together.
@@ -229,7 +225,8 @@ pub struct Pod {
     pub workload: WorkloadId,
     /// Which of the workload's sets it belongs to.
     pub set: u32,
-    /// Number among the workload's pods.
+    /// Number among the pods that the workload may have. It is the same for as long as the pod is
+    /// a member.
     pub index: u32,
     /// Whether it should run: false when suspended, ended or being deleted.
     pub wants: bool,

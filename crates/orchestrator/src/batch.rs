@@ -47,6 +47,7 @@ impl State {
             .into_iter()
             .partition(|id| self.workloads.get(id).is_some_and(|w| w.spec.revision.is_some()));
         for id in revisions.into_iter().chain(others) {
+            self.drop_members(id);
             self.settle(id);
             self.explain_unconsidered(id);
         }
@@ -56,9 +57,7 @@ impl State {
         debug_assert!(self.books_are_right());
         let outbox = std::mem::take(&mut self.outbox);
         let view = self.view(before, &outbox);
-        for (&id, node) in &mut self.nodes {
-            node.shown = Some(self.cluster.revision(id));
-        }
+        self.nodes.note_shown(|id| self.cluster.revision(id));
         let deleted = outbox.deleted.values();
         let last_view = |workload: &Workload| {
             let deleted_at = Some(self.now);

@@ -8,8 +8,9 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::documents::{Edited, NewObject, Object};
+use crate::nodes::NodeChange;
 use crate::pools::{PoolChange, PoolSpec};
-use spec::{NodeTypes, Rules, ShareChange, WorkloadSpec};
+use spec::{NodeSpec, NodeTypes, Rules, ShareChange, WorkloadSpec};
 
 /// What to change of a project or a department, or how one begins. What is left out keeps the value it
 /// has when the change is made, so that two changes of different values at once both count.
@@ -96,7 +97,9 @@ pub enum Command {
     CreatePool { by: String, spec: PoolSpec },
     UpdatePool { by: String, id: String, change: PoolChange },
     DeletePool { by: String, id: String },
-    LabelNode { by: String, node: String, labels: BTreeMap<String, String> },
+    ChangeNode { by: String, node: String, change: NodeChange },
+    AddNode { by: String, spec: NodeSpec },
+    RemoveNode { by: String, node: String },
     FailGpu { by: String, node: String, gpu: u32 },
     HealGpu { by: String, node: String, gpu: u32 },
     StopEverything { by: String },
@@ -123,13 +126,15 @@ impl Command {
             | Self::DeletePool { id, .. }
             | Self::UpdateObject { id, .. }
             | Self::DeleteObject { id, .. } => Some(id.clone()),
-            Self::LabelNode { node, .. }
+            Self::ChangeNode { node, .. }
+            | Self::RemoveNode { node, .. }
             | Self::FailGpu { node, .. }
             | Self::HealGpu { node, .. } => Some(node.clone()),
             Self::CreateDepartment { .. }
             | Self::CreateProject { .. }
             | Self::Submit { .. }
             | Self::CreatePool { .. }
+            | Self::AddNode { .. }
             | Self::CreateObject { .. }
             | Self::Scale { .. }
             | Self::Retire { .. }

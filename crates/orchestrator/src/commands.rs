@@ -45,9 +45,8 @@ impl State {
 
     fn audited(&self, command: &Command) -> Option<(String, Cow<'static, str>, String)> {
         let department = |id: &u64| {
-            self.org
-                .department(*id)
-                .map_or_else(|_| id.to_string(), |found| found.unit.name.clone())
+            let found = self.org.department(*id);
+            found.map_or_else(|_| id.to_string(), |found| found.unit.name.clone())
         };
         let project = |id: &u64| {
             self.org.project(*id).map_or_else(|_| id.to_string(), |found| found.unit.name.clone())
@@ -95,7 +94,9 @@ impl State {
             Command::CreatePool { by, spec } => (by, "node-pool.create", spec.name.clone()),
             Command::UpdatePool { by, id, .. } => (by, "node-pool.update", pool(id)),
             Command::DeletePool { by, id } => (by, "node-pool.delete", pool(id)),
-            Command::LabelNode { by, node, .. } => (by, "node.label", node.clone()),
+            Command::ChangeNode { by, node, change } => (by, change.verb(), node.clone()),
+            Command::AddNode { by, spec } => (by, "node.add", spec.name.clone()),
+            Command::RemoveNode { by, node } => (by, "node.remove", node.clone()),
             Command::FailGpu { by, node, gpu } => (by, "gpu.fail", format!("{node}/{gpu}")),
             Command::HealGpu { by, node, gpu } => (by, "gpu.heal", format!("{node}/{gpu}")),
             Command::StopEverything { by } => (by, "server.down", String::new()),
@@ -135,7 +136,9 @@ impl State {
             Command::CreatePool { by, spec } => self.create_pool(by, spec),
             Command::UpdatePool { by, id, change } => self.update_pool(by, &id, change),
             Command::DeletePool { by, id } => self.delete_pool(&by, &id),
-            Command::LabelNode { by, node, labels } => self.label_node(by, &node, labels),
+            Command::ChangeNode { by, node, change } => self.change_node(by, &node, change),
+            Command::AddNode { by, spec } => self.add_simulated_node(by, spec),
+            Command::RemoveNode { by, node } => self.remove_simulated_node(by, &node),
             Command::FailGpu { by, node, gpu } => self.fail_gpu(by, &node, gpu),
             Command::HealGpu { by, node, gpu } => self.heal_gpu(&by, &node, gpu),
             Command::CreateObject { by, new } if new.kind == TOPOLOGY => {

@@ -36,7 +36,7 @@ pub fn deleted_views(
         let deleted_at = row.state.deleted_at;
         let mut workload = workload_from_row(row)?;
         for row in pods.get(&workload.id).into_iter().flatten() {
-            workload.pods.push(pod_from_row(row)?);
+            workload.pods.insert(pod_from_row(row)?);
         }
         let shown = shown(&workload, deleted_at, &owners, nodes);
         found.insert(workload.id, Arc::new(shown));

@@ -42,7 +42,7 @@ impl EventBuilder {
 impl State {
     /// Name of a node.
     pub(crate) fn node_name(&self, id: NodeId) -> String {
-        self.nodes.get(&id).map(|node| node.spec.name.clone()).unwrap_or_default()
+        self.nodes.get(id).map(|node| node.spec.name.clone()).unwrap_or_default()
     }
 
     /// A placement in words: `node-1, GPUs 0 and 1` or `node-1, 0.5 of GPU 0`.

@@ -8,7 +8,7 @@ use crate::limits::IdleSince;
 use crate::trouble::Troubles;
 use crate::workloads::PortsWanted;
 use records::AuditDetail;
-use spec::{LimitsKept, Observation};
+use spec::{LimitsKept, NodeSpec, Observation};
 
 /// An input of the state, which changes by nothing else but time.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub enum Input {
     Volume(String, Option<String>),
     /// Ports that are free, of those wanted.
     Ports(PortsWanted, Vec<u16>),
+    /// What is seen of nodes.
+    Node(NodeEvent),
     /// Since when workloads have been idle.
     Idle(IdleSince),
     /// What is the matter with real GPUs.
@@ -34,4 +36,15 @@ pub enum Input {
     DecisionFailed,
     /// On what decisions fail.
     Culprits(Culprits),
+}
+
+/// What is seen of nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NodeEvent {
+    /// A node is there as described: a new one, or one of this name that may be different now.
+    Applied(NodeSpec),
+    /// The node of this name is gone.
+    Deleted(String),
+    /// These are all nodes: others are gone.
+    Listed(Vec<NodeSpec>),
 }

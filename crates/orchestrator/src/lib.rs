@@ -22,13 +22,13 @@ mod documents;
 mod effect;
 mod emit;
 mod error;
-mod health;
 mod input;
 mod ledger;
 mod limits;
 mod moment;
-mod node;
 mod node_constraints;
+mod node_list;
+mod nodes;
 mod org;
 mod pools;
 mod primary;
@@ -55,11 +55,12 @@ pub use documents::{
 pub use effect::{Action, Note, Sealed, Start, Tally};
 pub use emit::event_from_row;
 pub use error::Error;
-pub use input::Input;
+pub use input::{Input, NodeEvent};
 pub use limits::{IdleSince, LOOK_EVERY_MS};
-pub use moment::{Moment, Settled, Step};
-pub use node::{NodeGpu, NodeSpec};
+pub use moment::{Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use node_constraints::node_constraints;
+pub use node_list::NodeList;
+pub use nodes::NodeChange;
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
 pub use pools::{
     POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY, check_label, levels_of,

@@ -14,6 +14,12 @@ pub struct Step {
 }
 
 impl Step {
+    /// The clock was set by so much, and now it says this.
+    #[must_use]
+    pub const fn of(ms: i64, now: Instant) -> Self {
+        Self { before: Instant(now.0.saturating_add_signed(ms.saturating_neg())), ms }
+    }
+
     /// What a moment that is counted from is called since. One that had not come before the step was
     /// written when the clock was wrong in another way, and stays.
     pub fn since(self, at: Instant) -> Instant {
@@ -23,6 +29,23 @@ impl Step {
     /// What a moment that is waited for is called since.
     pub const fn due(self, at: Instant) -> Instant {
         Instant(at.0.saturating_add_signed(self.ms))
+    }
+}
+
+/// Steps of the wall clock that are shorter are not followed: the line of time is as far off.
+pub const STEP_MS_MIN: u64 = 1000;
+
+/// The line of time where the state is built, on a machine that was started as `boot` and whose wall clock is
+/// `ahead_ms` ahead of the time since then, where so much was `kept` with the state: what to keep from now on,
+/// and by how much the wall clock was set. What happened to it while the machine was off cannot be known:
+/// then it is right.
+#[must_use]
+pub fn settle(kept: Option<ClockRow>, boot: Uuid, ahead_ms: i64) -> (ClockRow, Option<i64>) {
+    let of_now = kept.filter(|kept| kept.boot == boot);
+    let step_ms = of_now.map_or(0, |kept| ahead_ms.saturating_sub(kept.ahead_ms));
+    match of_now {
+        Some(kept) if step_ms.unsigned_abs() < STEP_MS_MIN => (kept, None),
+        _ => (ClockRow { boot, ahead_ms }, Some(step_ms).filter(|ms| *ms != 0)),
     }
 }
 

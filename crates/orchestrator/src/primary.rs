@@ -132,6 +132,31 @@ impl Primary {
         self.change(About::Structure, move |cluster| cluster.add_node(spec.clone()))
     }
 
+    pub(crate) fn remove_node(&mut self, node: NodeId) {
+        self.change(About::Structure, move |cluster| cluster.remove_node(node));
+    }
+
+    pub(crate) fn set_hardware(
+        &mut self,
+        node: NodeId,
+        gpu_memory_bytes: Vec<u64>,
+        cpu_millis: u64,
+        memory_bytes: u64,
+    ) {
+        let op = move |cluster: &mut Cluster| {
+            cluster.set_hardware(node, &gpu_memory_bytes, cpu_millis, memory_bytes);
+        };
+        self.change(About::Structure, op);
+    }
+
+    pub(crate) fn set_schedulable(&mut self, node: NodeId, schedulable: bool) {
+        self.change(About::Structure, move |cluster| cluster.set_schedulable(node, schedulable));
+    }
+
+    pub(crate) fn drain(&mut self, node: NodeId) {
+        self.change(About::Structure, move |cluster| cluster.drain(node));
+    }
+
     pub(crate) fn set_labels(
         &mut self,
         node: NodeId,
@@ -208,8 +233,17 @@ impl Primary {
         });
     }
 
-    pub(crate) fn add_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
-        self.change(About::New, move |cluster| cluster.add_workload(spec.clone()))
+    pub(crate) fn add_empty_workload(&mut self, spec: WorkloadSpec) -> Result<WorkloadId, Error> {
+        self.change(About::New, move |cluster| cluster.add_empty_workload(spec.clone()))
+    }
+
+    pub(crate) fn join(&mut self, id: WorkloadId, index: u32) -> Option<PodId> {
+        self.change(About::Workload(id), move |cluster| cluster.join(id, index))
+    }
+
+    /// A plan about a pod that has left is not admitted.
+    pub(crate) fn leave(&mut self, pod: PodId) -> Result<(), Error> {
+        self.change_pod(pod, move |cluster| cluster.leave(pod))
     }
 
     pub(crate) fn remove_workload(&mut self, id: WorkloadId) -> Result<(), Error> {

@@ -30,12 +30,14 @@ pub const NOT_READY: Code = Code { code: "E210", name: "NotReady" };
 pub(crate) const NOT_STARTED: Code = Code { code: "E211", name: "NotStarted" };
 /// It has failed, and is not started again.
 pub const FAILED: Code = Code { code: "E212", name: "Failed" };
+/// Its node got a taint that it does not tolerate.
+pub(crate) const TAINTED: Code = Code { code: "E213", name: "Tainted" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 15] = [
+pub(crate) const ALL: [Code; 16] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -48,6 +50,7 @@ pub(crate) const ALL: [Code; 15] = [
     NOT_READY,
     NOT_STARTED,
     FAILED,
+    TAINTED,
     CLEARING_UP,
     NOT_CONSIDERED,
     SET_ASIDE,

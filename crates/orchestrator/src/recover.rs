@@ -13,11 +13,12 @@ use crate::effect::Outbox;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::moment::{Ids, Moment, Settled};
-use crate::node::NodeSpec;
+use crate::node_list::NodeList;
+use crate::nodes::{self, Nodes};
 use crate::org::Org;
 use crate::pools::Pools;
 use crate::primary::Primary;
-use crate::state::{Node, State};
+use crate::state::State;
 use crate::trouble::Troubles;
 use crate::workloads::{Runs, Workloads};
 
@@ -26,9 +27,10 @@ use crate::workloads::{Runs, Workloads};
 ///
 /// # Errors
 /// Names them.
-pub fn check_nodes(snapshot: &Snapshot, nodes: &[NodeSpec]) -> Result<(), Error> {
+pub fn check_nodes(snapshot: &Snapshot, list: &NodeList) -> Result<(), Error> {
+    let nodes = nodes::at_start(list, snapshot)?;
     let gpus: BTreeMap<_, _> =
-        nodes.iter().map(|node| (node.name.as_str(), node.gpus.len())).collect();
+        nodes.iter().map(|(node, _)| (node.name.as_str(), node.gpus.len())).collect();
     let is_gone = |place: &PlacementBody| match gpus.get(place.node.as_str()) {
         None => true,
         Some(&count) => place.devices.iter().any(|(gpu, _)| *gpu as usize >= count),
@@ -70,7 +72,7 @@ impl State {
     /// with `gpus` was told.
     pub fn recover(
         mut snapshot: Snapshot,
-        nodes: &[NodeSpec],
+        list: &NodeList,
         gpus: &Troubles,
         usage: Option<UsageWindow>,
         Settled { clock, step, at }: Settled,
@@ -79,10 +81,11 @@ impl State {
         if snapshot.clock != Some(clock) {
             changes.push(Change::Clock(clock));
         }
-        let mut state = Self::restore(snapshot, (nodes, gpus), usage, at)?;
+        let mut state = Self::restore(snapshot, (list, gpus), usage, at)?;
         state.outbox.changes.extend(changes);
         if step.is_some() {
             state.outbox.workloads.extend(state.workloads.ids());
+            state.workloads.write_all_pods();
         }
         state.documents.drop_volumes_again(&mut state.outbox);
         Ok(state)
@@ -90,18 +93,19 @@ impl State {
 
     fn restore(
         mut snapshot: Snapshot,
-        (nodes, gpus): (&[NodeSpec], &Troubles),
+        (list, gpus): (&NodeList, &Troubles),
         usage: Option<UsageWindow>,
         at: Moment,
     ) -> Result<Self, Error> {
         let now = at.now;
+        let nodes = nodes::at_start(list, &snapshot)?;
         let mut state = Self {
             now,
             clock: at.clock,
             ids: Ids::from_seed(at.seed),
             cluster: Primary::default(),
             cluster_created_at: snapshot.cluster.created_at,
-            nodes: BTreeMap::new(),
+            nodes: Nodes::new(list),
             pools: Pools::default(),
             org: Org::new(snapshot.last_department_id, snapshot.last_project_id),
             workloads: Workloads::new(snapshot.last_workload_seq),
@@ -120,32 +124,16 @@ impl State {
         };
         state.add_pools()?;
         state.add_topologies()?;
-        state.add_nodes(nodes)?;
+        for (node, added_at) in nodes {
+            state.add_node(node, added_at.unwrap_or(state.cluster_created_at))?;
+        }
         state.restore_org(&snapshot.departments, &snapshot.projects)?;
         let placed = state.restore_workloads(snapshot.workloads, snapshot.pods)?;
         state.restore_places(&placed);
         state.restore_usage(usage, &snapshot.usage);
+        state.forget_other_simulated()?;
         state.show_everything();
         Ok(state)
-    }
-
-    fn add_nodes(&mut self, nodes: &[NodeSpec]) -> Result<(), Error> {
-        for spec in nodes {
-            let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
-            let labels = spec.labels_with(self.labels_given(&spec.name)?);
-            let (in_model, pool) = self.pools.labels_in_model(&labels);
-            let id = self.cluster.add_node(model::NodeSpec {
-                labels: in_model,
-                ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)
-            });
-            let troubles = self.troubles_of(spec);
-            for gpu in troubles.keys() {
-                self.cluster.set_in_service(id, *gpu, false);
-            }
-            self.nodes
-                .insert(id, Node { spec: spec.clone(), id, labels, pool, troubles, shown: None });
-        }
-        Ok(())
     }
 
     fn show_everything(&mut self) {

@@ -1,8 +1,8 @@
 //! The state: its parts, and which of them takes an input. Each part alone changes what it keeps.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use model::{Cluster, NodeId, WorkloadId};
+use model::{Cluster, WorkloadId};
 use units::Instant;
 
 use crate::Error;
@@ -14,27 +14,12 @@ use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::limits::{IdleSince, Limits};
 use crate::moment::{Ids, Moment};
-use crate::node::NodeSpec;
+use crate::nodes::Nodes;
 use crate::org::Org;
 use crate::pools::Pools;
 use crate::primary::Primary;
-use crate::trouble::{Trouble, Troubles};
+use crate::trouble::Troubles;
 use crate::workloads::{Runs, Workloads};
-
-/// A node and its place in the model.
-#[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) spec: NodeSpec,
-    pub(crate) id: NodeId,
-    /// Those it came with, and those it was given.
-    pub(crate) labels: BTreeMap<String, String>,
-    /// Id of its pool.
-    pub(crate) pool: String,
-    /// What is the matter with its GPUs, by their numbers: those are out of service.
-    pub(crate) troubles: BTreeMap<u32, Trouble>,
-    /// The revision of it in the model that is shown.
-    pub(crate) shown: Option<u64>,
-}
 
 /// Everything the dispatcher knows.
 #[derive(Debug)]
@@ -47,7 +32,7 @@ pub struct State {
     pub(crate) ids: Ids,
     pub(crate) cluster: Primary,
     pub(crate) cluster_created_at: Instant,
-    pub(crate) nodes: BTreeMap<NodeId, Node>,
+    pub(crate) nodes: Nodes,
     pub(crate) pools: Pools,
     pub(crate) org: Org,
     pub(crate) workloads: Workloads,
@@ -78,6 +63,7 @@ impl State {
             Input::Run(seen) => self.observe(&seen),
             Input::Volume(name, error) => self.volume_ends(&name, error),
             Input::Ports(wanted, found) => self.ports_found(&wanted, found),
+            Input::Node(event) => self.node_event(event),
             Input::Idle(idle) => self.limits.see_idle(idle),
             Input::Gpus(seen) => self.see_gpus(seen),
             Input::Engine(listed, limits_kept) => self.reconcile(&listed, limits_kept),
@@ -118,6 +104,12 @@ impl State {
     #[must_use]
     pub const fn is_halted(&self) -> bool {
         self.halted
+    }
+
+    /// Whether runs exist that should not, and are being stopped.
+    #[must_use]
+    pub fn has_orphans(&self) -> bool {
+        self.runs.orphans() > 0 || self.runs.are_left()
     }
 
     /// Goes on in place of another state that was of the same server: with what is not stored, and ends

@@ -32,7 +32,9 @@ impl Trouble {
         }
     }
 
-    pub(crate) const fn is_loss(&self) -> bool {
+    /// Whether it does not work any more.
+    #[must_use]
+    pub const fn is_loss(&self) -> bool {
         matches!(self, Self::Lost(_))
     }
 }

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::Taint;
+use spec::{NodeSpec, Scheduling};
 pub use spec::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -374,6 +376,8 @@ impl PodState {
 /// A node and how it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeView {
+    /// As it came.
+    pub spec: Arc<NodeSpec>,
     /// Name.
     pub name: String,
     /// What the GPUs are: product name, or `simulated`.
@@ -395,6 +399,10 @@ pub struct NodeView {
     pub pool: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
+    /// Its taints.
+    pub taints: Vec<Taint>,
+    /// Whether new pods may come.
+    pub scheduling: Scheduling,
     /// When it was added.
     pub created_at: Instant,
 }

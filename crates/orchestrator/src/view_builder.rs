@@ -4,18 +4,19 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{NodeId, QueueId};
+use model::QueueId;
 use records::Desired;
 use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::documents::Objects;
 use crate::effect::Outbox;
+use crate::nodes::Node;
 use crate::org::{Department, Project, Unit};
 use crate::pools::Pool;
 use crate::reasons::NOT_STARTED;
 use crate::shared_map::SharedMap;
-use crate::state::{Node, State};
+use crate::state::State;
 use crate::view::{
     NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share, Standing,
     View, WorkloadView,
@@ -213,9 +214,10 @@ impl State {
 
     /// Nodes. Those of which nothing has changed are as they are shown.
     fn node_views(&self, before: &View, rebuild_all: bool) -> Vec<Arc<NodeView>> {
-        let view = |(at, (&id, node)): (usize, (&NodeId, &Node))| {
+        let view = |(at, node): (usize, &Node)| {
             let shown = before.nodes.get(at);
-            match shown.filter(|_| !rebuild_all && node.shown == Some(self.cluster.revision(id))) {
+            let is_shown = !rebuild_all && node.is_shown(self.cluster.revision(node.id));
+            match shown.filter(|_| is_shown) {
                 Some(shown) => {
                     debug_assert_eq!(Some(&**shown), self.node_view(node).as_ref());
                     Some(shown.clone())
@@ -230,7 +232,7 @@ impl State {
         let rebuild_all = outbox.machines || outbox.says_other_of_org();
         let members = LazyCell::new(|| {
             let mut members: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-            for node in self.nodes.values() {
+            for node in self.nodes.iter() {
                 members.entry(&node.pool).or_default().push(node.spec.name.clone());
             }
             members
@@ -251,6 +253,7 @@ impl State {
     fn node_view(&self, node: &Node) -> Option<NodeView> {
         let found = self.cluster.nodes().get(node.id)?;
         Some(NodeView {
+            spec: node.spec.clone(),
             name: node.spec.name.clone(),
             gpu_type: node.spec.gpu_type.clone(),
             simulated: node.spec.simulated,
@@ -260,8 +263,10 @@ impl State {
             capacity: found.capacity,
             used: found.used,
             pool: self.cluster.pool_name(found.pool).to_owned(),
-            labels: node.labels.clone(),
-            created_at: self.cluster_created_at,
+            labels: node.labels(),
+            taints: node.taints(),
+            scheduling: node.scheduling(),
+            created_at: node.created_at,
         })
     }
 
@@ -341,7 +346,7 @@ impl State {
                 Some(Ended::Succeeded) => PodState::Succeeded,
                 Some(Ended::Failed) => PodState::Failed,
                 // A replica that is not wanted has no turn either; that is told by `wanted`.
-                None if !turn && !pod.scaled_down => PodState::Later,
+                None if !turn && !pod.left => PodState::Later,
                 // Stopped because its workload had ended.
                 None if workload.phase == Phase::Completed => PodState::Succeeded,
                 None if workload.phase == Phase::Failed => PodState::Failed,
@@ -358,7 +363,7 @@ impl State {
         PodView {
             revision: workload.spec.revision.map(|_| workload.id),
             port: pod.port,
-            wanted: !pod.scaled_down && workload.desired == Desired::Run,
+            wanted: !pod.left && workload.desired == Desired::Run,
             node_name: place.map(|place| self.node_name(place.node)),
             gpus: gpus.unwrap_or_default(),
             restart_at,

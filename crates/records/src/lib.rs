@@ -9,7 +9,7 @@ pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
 pub use past::{Past, PastFilter};
 pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
-    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, NodeBody, ObjectRow,
-    PlacementBody, PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, SampleFilter,
-    SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
+    PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow,
+    Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };

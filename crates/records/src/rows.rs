@@ -159,13 +159,6 @@ pub struct PoolBody {
     pub names: Vec<String>,
 }
 
-/// Labels that a node was given while the server ran.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeBody {
-    /// All of them.
-    pub labels: BTreeMap<String, String>,
-}
-
 /// A workload as it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadRow {
@@ -268,9 +261,10 @@ pub struct PodBody {
     /// Whether it begins only when others have their places.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_for_others: bool,
-    /// Whether it is a replica that is not wanted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub parked: bool,
+    /// Whether it has left its set, or does so as soon as its run has stopped; `parked` in earlier
+    /// versions.
+    #[serde(default, alias = "parked", skip_serializing_if = "std::ops::Not::not")]
+    pub left: bool,
     /// Its port among the pods it works together with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,

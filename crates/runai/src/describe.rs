@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::context::{Context, now_ms};
 use super::last_output::{self, LastOutput};
-use super::list::{conditions, gpus_in_service, named_nodes, node_names, trouble};
+use super::list::{gpus_in_service, named_nodes, node_names, trouble};
 use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::output::columns;
@@ -271,7 +271,11 @@ pub(super) async fn nodes(
     }
     for node in nodes {
         writeln!(out, "NAME: {}", node.name)?;
-        writeln!(out, "STATUS: {}", conditions(&node))?;
+        writeln!(out, "STATUS: {}", node.conditions())?;
+        if !node.taints.is_empty() {
+            let taints: Vec<_> = node.taints.iter().map(ToString::to_string).collect();
+            writeln!(out, "TAINTS: {}", taints.join(","))?;
+        }
         writeln!(out, "ROLE: <none>")?;
         writeln!(out, "CPU ALLOCATABLE: {}", units::format_millis(node.cpu_millis))?;
         writeln!(out, "CPU ALLOCATED: {}", units::format_millis(node.cpu_used_millis))?;

@@ -1,6 +1,5 @@
 //! Lists of workloads, projects, nodes and clusters, in both tables and as data.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
 use api_types::{DisplayedCluster, GpuTrouble, NodeStatus, Project, ProjectEffective, Workload};
@@ -316,14 +315,6 @@ pub(super) fn trouble(node: &NodeStatus, gpu: u32) -> Option<&GpuTrouble> {
     node.gpu_troubles.iter().find(|trouble| trouble.gpu == gpu)
 }
 
-/// Its conditions, joined as published: `Ready`, and what is the matter with GPUs.
-pub(super) fn conditions(node: &NodeStatus) -> String {
-    let troubles: BTreeSet<&str> = node.gpu_troubles.iter().map(|one| one.name.as_str()).collect();
-    let ready = if node.ready { "Ready" } else { "NotReady" };
-    let all: Vec<_> = std::iter::once(ready).chain(troubles).collect();
-    all.join(",")
-}
-
 fn gpus_used(node: &NodeStatus) -> u64 {
     node.gpu_used.iter().map(|used| used.0).sum()
 }
@@ -346,7 +337,7 @@ pub(super) fn nodes_v1(nodes: &[NodeStatus]) -> Grouped {
     for node in nodes {
         let cell = |text: &str| text.to_owned();
         table.row([
-            vec![node.name.clone(), conditions(node), cell("-"), cell("<none>")],
+            vec![node.name.clone(), node.conditions(), cell("-"), cell("<none>")],
             vec![units::format_millis(node.cpu_millis), units::format_millis(node.cpu_used_millis)],
             vec![
                 units::format_bytes(node.memory_bytes),
@@ -373,7 +364,7 @@ pub(super) fn nodes_table(nodes: &[NodeStatus]) -> Table {
             node.gpu_used.len().to_string(),
             two_decimals(gpus_used(node)),
             two_decimals(gpus_free(node)),
-            conditions(node),
+            node.conditions(),
         ]);
     }
     table

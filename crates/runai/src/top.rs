@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use units::Instant;
 
 use super::context::{Context, now_ms};
-use super::list::{conditions, named_nodes};
+use super::list::named_nodes;
 use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::output::{Style, columns};
@@ -138,7 +138,7 @@ fn keys_of_nodes(all: &[(NodeStatus, Used)]) -> Table {
         let Line { gpus, cores, memory, .. } = Line::of(node, used);
         table.row([
             node.name.clone(),
-            conditions(node),
+            node.conditions(),
             number(Some(gpus.all)),
             number(gpus.used),
             number(Some(cores.all)),
@@ -199,7 +199,7 @@ pub(super) fn nodes_table(all: &[(NodeStatus, Used)], details: bool, total: bool
     };
     let each: Vec<_> = all.iter().map(|(node, used)| Line::of(node, used)).collect();
     for ((node, _), line) in all.iter().zip(&each) {
-        table.row(line.cells(&node.name, &conditions(node), details, unhealthy));
+        table.row(line.cells(&node.name, &node.conditions(), details, unhealthy));
     }
     if total && each.len() > 1 {
         table.row(Line::sum(&each).cells("TOTAL", "", details, unhealthy));

@@ -31,6 +31,7 @@ struct SetClass {
     task_priority: u32,
     pods: u32,
     pods_min: u32,
+    members: u32,
     placed: u32,
 }
 
@@ -64,6 +65,7 @@ impl Class {
             task_priority: spec.task_priority,
             pods: spec.pods,
             pods_min: spec.pods_min,
+            members: set.members,
             placed: set.placed,
         });
         Self {

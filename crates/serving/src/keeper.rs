@@ -225,14 +225,20 @@ impl Keeper {
     }
 
     fn replicas(&self, revision: &WorkloadView) -> Vec<Replica> {
-        let one = |pod: &PodView| Replica {
-            pod: pod.id,
-            number: pod.index,
-            wanted: pod.wanted,
-            placed: port_of(pod).is_some(),
-            ready: self.endpoint.is_ready(pod.id),
+        let mut pods = revision.pods.iter().peekable();
+        let one = |number| match pods.next_if(|pod| pod.index == number) {
+            Some(pod) => Replica {
+                pod: pod.id,
+                number,
+                wanted: pod.wanted,
+                placed: port_of(pod).is_some(),
+                ready: self.endpoint.is_ready(pod.id),
+            },
+            None => {
+                Replica { pod: Uuid::nil(), number, wanted: false, placed: false, ready: false }
+            }
         };
-        revision.pods.iter().map(one).collect()
+        (0..revision.spec.pods.pods).map(one).collect()
     }
 
     /// Brings the number of replicas up to date.

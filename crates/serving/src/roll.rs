@@ -13,6 +13,7 @@ use uuid::Uuid;
 /// A replica as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Replica {
+    /// Nil for one that has never been wanted.
     pub(crate) pod: Uuid,
     pub(crate) number: u32,
     /// It is to run.
@@ -56,7 +57,7 @@ pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32) -> Vec<Fate> {
 mod tests {
     use super::*;
 
-    /// `-` parked, `w` wanted, `p` placed, `r` ready.
+    /// `-` has left, `w` wanted, `p` placed, `r` ready.
     fn revision(states: &str) -> Vec<Replica> {
         let one = |(number, state): (u32, char)| Replica {
             pod: Uuid::from_u128(number.into()),

@@ -1,9 +1,10 @@
 //! Clusters that exist only in memory, for measuring and for asking *what if*.
 //!
-//! Owns: generated states, scenario files and their outcome, trace replay, seeded faults. Refuses
+//! Owns: generated states, scenario files and their outcome, trace replay, random histories. Refuses
 //! to know: processes, storage, files, the network. The decisions are made by the same `model`
 //! and `sched` as in the product.
 
+pub mod chaos;
 mod diagnosis;
 mod error;
 mod estimate;
@@ -12,6 +13,7 @@ mod expect;
 pub mod faults;
 mod frame;
 pub mod loads;
+pub mod machine;
 mod near;
 mod rng;
 pub mod scenario;

@@ -13,6 +13,7 @@ mod gang;
 mod gpu;
 mod group;
 mod invalid;
+mod node;
 mod org;
 mod pods;
 mod run;
@@ -31,6 +32,7 @@ pub use gang::{Gang, Member};
 pub use gpu::{Bounds, GpuRequest, SharedGpus};
 pub use group::Group;
 pub use invalid::Invalid;
+pub use node::{NodeGiven, NodeGpu, NodeSpec, Scheduling};
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use pods::{
     CONFIG_MAP, CleanPods, Framework, MASTER, Near, Place, PodSet, PodSpec, Restart, SecretPlace,

@@ -1,6 +1,6 @@
 //! The pods of a workload: sets of pods that are alike, and what one pod runs and asks for.
 
-mod wire;
+pub(crate) mod wire;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -168,6 +168,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether nothing at all can be written now.
+    #[must_use]
+    pub const fn is_outage(&self) -> bool {
+        !matches!(self, Self::Row { .. } | Self::Database { .. })
+    }
+
     /// Sorts a database error by what can be done about it.
     pub(crate) fn from_sqlx(database: &str, what: &'static str, cause: sqlx::Error) -> Self {
         let database = database.to_owned();

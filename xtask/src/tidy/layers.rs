@@ -115,7 +115,7 @@ const MAY_USE: [(&str, &[&str]); 37] = [
     ),
     ("cli", &["runai", "elastane"]),
     ("testkit", &["units", "model", "sched", "gpu", "store", "engine", "control"]),
-    ("sim", &["units", "model", "sched"]),
+    ("sim", &["units", "model", "spec", "records", "sched", "orchestrator"]),
     ("elastic", &["units", "model"]),
 ];
 

@@ -7,6 +7,7 @@ mod download;
 mod events;
 mod inferences;
 mod missing;
+mod nodes;
 mod org;
 mod own;
 mod pools;
@@ -30,7 +31,6 @@ use axum::extract::{Request, State as FromState};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
-use control::view::NodeView;
 use http_kit::openapi::{self, delete as del, get, post, put};
 use http_kit::{Fault, check_host, limit_time, name_one_host, note_origin, panicked};
 use iam::{authenticate, authorise};
@@ -92,6 +92,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(gateway::routes());
     all.extend(telemetry::routes());
     all.extend(organisation());
+    all.extend(nodes::routes());
     all.extend(departments::routes());
     all.extend(projects::routes());
     all.extend(pools::routes());
@@ -147,16 +148,7 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
         get(file, "get_install_file", nothing, org::install_file).needs(Read, of, Where::Anywhere),
     ]
     .map(|route| route.of("Clusters"));
-    let of_cluster = "/api/v1/clusters/{clusterUuid}/nodes/count";
-    let nodes = [
-        get("/api/v1/nodes", "get_tenant_nodes", "The nodes", org::nodes),
-        get("/api/v1/nodes/count", "count_tenant_nodes", "How many nodes", org::count_nodes),
-        get(of_cluster, "count_nodes", "How many nodes a cluster has", org::count_nodes_of),
-    ]
-    .map(|route| {
-        route.of("Nodes").rows::<NodeView, _>().needs(Read, Resource::Nodes, Where::Anywhere)
-    });
-    clusters.into_iter().chain(nodes)
+    clusters.into_iter()
 }
 
 fn own_routes() -> impl Iterator<Item = Route<Shared>> {
@@ -192,16 +184,6 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
         Resource::Workloads,
         Where::Anywhere,
     );
-    let about = "Gives a node labels beside those it came with";
-    let labels = put("/elastane/v1/nodes/{node}/labels", "label_node", about, org::label_node)
-        .needs(Update, Resource::Nodes, Where::Tenant);
-    let failure = "/elastane/v1/nodes/{node}/gpus/{gpu}/simulated-failure";
-    let (fails, works) = ("Makes a simulated GPU fail", "Makes a simulated GPU work again");
-    let drills = [
-        put(failure, "fail_simulated_gpu", fails, org::fail_gpu),
-        del(failure, "heal_simulated_gpu", works, org::heal_gpu),
-    ];
-    let drills = drills.map(|route| route.needs(Update, Resource::Nodes, Where::Tenant));
     let of_workload = [
         get(
             "/elastane/v1/workloads/{workloadId}/logs",
@@ -218,8 +200,8 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
         )
         .needs(Read, Resource::Workloads, Where::Workload),
     ];
-    let server = [health, described, page, down, status, snapshot, asked, stream, labels];
-    let own = server.into_iter().chain(drills).chain(of_workload).chain([changes::route()]);
+    let server = [health, described, page, down, status, snapshot, asked, stream];
+    let own = server.into_iter().chain(of_workload).chain([changes::route()]);
     own.map(|route| route.of("Elastane"))
 }
 

@@ -1,9 +1,8 @@
-//! The cluster and its nodes.
+//! The cluster.
 
 use access::Caller;
 use api_types::{
-    ClusterCreationRequest, ClusterInstallationInfoResponse, ClusterUpdateRequest, CountResponse,
-    DisplayedCluster, Node, NodeLabels, Nodes,
+    ClusterCreationRequest, ClusterInstallationInfoResponse, ClusterUpdateRequest, DisplayedCluster,
 };
 use axum::extract::{Path, State as FromState};
 use axum::http::StatusCode;
@@ -116,76 +115,4 @@ pub(super) async fn install_file(
     _: Given<InstallFile>,
 ) -> Result<PlainText, Fault> {
     Ok(PlainText(nothing_to_install(&state, &id)?.into()))
-}
-
-pub(super) async fn nodes(
-    FromState(state): FromState<Shared>,
-    query: ListQuery,
-) -> Result<Json<Nodes>, Fault> {
-    let (view, context) = (state.control.view(), state.context());
-    let rows = query.matching(view.nodes.iter().map(AsRef::as_ref), context.now)?;
-    let (page, _) = query.page(rows);
-    let nodes = page.into_iter().map(|row| convert::node(row, &context)).collect();
-    Ok(Json(Nodes { nodes }))
-}
-
-pub(super) async fn count_nodes(
-    FromState(state): FromState<Shared>,
-    query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
-    let view = state.control.view();
-    query.count(view.nodes.iter().map(AsRef::as_ref), state.now())
-}
-
-pub(super) async fn count_nodes_of(
-    state: FromState<Shared>,
-    Path(id): Path<String>,
-    query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
-    state.must_be_cluster(&id)?;
-    count_nodes(state, query).await
-}
-
-/// All labels that a node has beside those it came with, anew.
-pub(super) async fn label_node(
-    FromState(state): FromState<Shared>,
-    Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
-    Body(request): Body<NodeLabels>,
-) -> Result<Json<Node>, Fault> {
-    state.asked_by(&caller).label_node(&caller.subject, &name, request.labels).await?;
-    shown(&state, &name)
-}
-
-fn shown(state: &Shared, name: &str) -> Result<Json<Node>, Fault> {
-    let view = state.control.view();
-    let node = view.nodes.iter().find(|node| node.name == name);
-    let node = node.ok_or_else(|| Fault::no_such("node", name))?;
-    Ok(Json(convert::node(node, &state.context())))
-}
-
-/// Makes a simulated GPU fail.
-pub(super) async fn fail_gpu(
-    FromState(state): FromState<Shared>,
-    Extension(caller): Extension<Caller>,
-    Path((name, gpu)): Path<(String, String)>,
-) -> Result<Json<Node>, Fault> {
-    state.asked_by(&caller).fail_gpu(&caller.subject, &name, number(&gpu)?).await?;
-    shown(&state, &name)
-}
-
-/// Makes a simulated GPU work again.
-pub(super) async fn heal_gpu(
-    FromState(state): FromState<Shared>,
-    Extension(caller): Extension<Caller>,
-    Path((name, gpu)): Path<(String, String)>,
-) -> Result<Json<Node>, Fault> {
-    state.asked_by(&caller).heal_gpu(&caller.subject, &name, number(&gpu)?).await?;
-    shown(&state, &name)
-}
-
-/// The number of a GPU on its node.
-fn number(text: &str) -> Result<u32, Fault> {
-    let why = || format!("`{}` is not the number of a GPU; 0 or more", units::shown(text));
-    text.parse().map_err(|_| Fault::field("gpu", why()))
 }

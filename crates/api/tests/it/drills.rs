@@ -1,4 +1,4 @@
-//! Simulated GPUs that are made to fail, over the wire.
+//! Simulated GPUs that are made to fail, simulated nodes that come and go, and what nodes are given.
 
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -50,4 +50,86 @@ async fn a_gpu_that_is_not_there_cannot_fail() {
     ] {
         refused(&server, ("PUT", path, &json!({})), status, text).await;
     }
+}
+
+const NODE: &str = "/elastane/v1/nodes/node-1";
+
+#[tokio::test]
+async fn a_node_is_cordoned_tainted_and_labelled_and_that_is_taken_back() {
+    let server = Server::with_teams().await;
+    let patch = json!({
+        "scheduling": "draining",
+        "taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}],
+        "labels": {"zone": "a"},
+    });
+    let (status, node) = server.raw("PATCH", NODE, &patch.to_string()).await;
+    assert_eq!((status, &node["status"]), (StatusCode::OK, &json!("Ready,SchedulingDisabled")));
+    assert_eq!((&node["taints"], &node["labels"]["zone"]), (&patch["taints"], &json!("a")));
+    let told = &server.get("/elastane/v1/status").await["nodes"][0];
+    assert_eq!((&told["scheduling"], &told["taints"]), (&json!("draining"), &patch["taints"]));
+    let cordoned = server.get("/api/v1/nodes?filterBy=status=@SchedulingDisabled").await;
+    assert_eq!(cordoned["nodes"].as_array().map(Vec::len), Some(1), "{cordoned}");
+    let back = json!({
+        "scheduling": "enabled", "removedTaints": [{"key": "team"}], "labels": {"zone": null}
+    });
+    let (_, node) = server.raw("PATCH", NODE, &back.to_string()).await;
+    assert_eq!((&node["status"], &node["taints"]), (&json!("Ready"), &json!([])));
+    assert_eq!(node["labels"].get("zone"), None);
+    let log = server.get("/api/v1/audit/log?limit=2").await.to_string();
+    assert!(log.contains("node.drain") && log.contains("node.uncordon"), "{log}");
+    for (path, patch, status, text) in [
+        ("/elastane/v1/nodes/node-9", json!({}), 404, "node node-9"),
+        (NODE, json!({"labels": {"zone": null}}), 400, "node-1 was not given a label `zone`"),
+        (
+            NODE,
+            json!({"labels": {"node-pool": "x"}}),
+            400,
+            "label node-pool says in which pool a node is",
+        ),
+        (
+            NODE,
+            json!({"labels": {"kubernetes.io/hostname": "x"}}),
+            400,
+            "label kubernetes.io/hostname is the name of the node",
+        ),
+    ] {
+        refused(&server, ("PATCH", path, &patch), status, text).await;
+    }
+}
+
+#[tokio::test]
+async fn simulated_nodes_come_and_go() {
+    let server = Server::with_teams().await;
+    const NODES: &str = "/elastane/v1/simulated-nodes";
+    let new = json!({"name": "extra", "gpus": 2, "gpuMemoryBytes": 80_u64 << 30, "cpuMillis": 500});
+    let (status, node) = server.raw("POST", NODES, &new.to_string()).await;
+    assert_eq!((status, &node["gpuInfo"]["gpuCount"]), (StatusCode::CREATED, &json!(2)), "{node}");
+    assert_eq!(server.get("/elastane/v1/status").await["gpus"], 6.0);
+    assert!(gauges(&server).await.contains("node_gpus{node=\"extra\""));
+    let (status, _) = server.raw("DELETE", "/elastane/v1/simulated-nodes/extra", "").await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    assert_eq!(server.get("/api/v1/nodes/count").await["count"], 2);
+    assert!(!gauges(&server).await.contains("node=\"extra\""));
+    let with = |field: &str, value: serde_json::Value| {
+        let mut node = new.clone();
+        node[field] = value;
+        node
+    };
+    for (node, status, text) in [
+        (with("name", json!("node-1")), 409, "there is a node node-1 already"),
+        (with("name", json!("A B")), 400, "name `A B` is not allowed"),
+        (with("gpus", json!(65)), 400, "`extra` has 65 GPUs per node; 1 to 64"),
+        (with("gpuMemoryBytes", json!(16)), 400, "`extra` has no usable memory size per GPU"),
+        (with("cpuMillis", json!(u64::MAX)), 400, "cpu: a node has 0.001 to 1000000 cores"),
+        (with("memoryBytes", json!(0)), 400, "memory: a node has"),
+        (
+            with("labels", json!({"node-pool": "x"})),
+            400,
+            "label node-pool says in which pool a node is",
+        ),
+    ] {
+        refused(&server, ("POST", NODES, &node), status, text).await;
+    }
+    refused(&server, ("DELETE", "/elastane/v1/simulated-nodes/no", &json!({})), 404, "node no")
+        .await;
 }

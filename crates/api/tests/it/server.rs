@@ -8,7 +8,9 @@ use auth::Authority;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Request, Response, StatusCode};
-use control::{Clock, Handle, NodeAccess, NodeGpu, NodeSpec, Options, Service, SystemClock};
+use control::{
+    Clock, Handle, NodeAccess, NodeGpu, NodeList, NodeSpec, Options, Service, SystemClock,
+};
 use http_kit::Shutdown;
 use iam::LoginProvider;
 use serde_json::{Value, json};
@@ -39,6 +41,7 @@ fn node(name: &str, gpus: u32) -> NodeSpec {
         cpu_millis: 64_000,
         memory_bytes: 64 << 30,
         labels: Default::default(),
+        taints: Vec::new(),
     }
 }
 
@@ -92,7 +95,7 @@ impl Server {
             replaces_nodes: true,
             cluster_name: "local".into(),
             version: "1.2.3".into(),
-            nodes,
+            nodes: NodeList { nodes, origin: String::new() },
             engine: Arc::new(engine.clone()),
             store,
             policy: sched::Policy::default(),

@@ -157,7 +157,8 @@ async fn the_organisation_has_the_published_shapes() {
     assert!(!pools["nodepools"][0]["labelValue"].as_str().unwrap().is_empty());
     let nodes = server.get("/api/v1/nodes").await;
     for node in nodes["nodes"].as_array().unwrap() {
-        check("node", node, NODE, &["simulated", "gpuMemoryBytes", "gpuUsed", "labels"]);
+        let own = ["simulated", "gpuMemoryBytes", "gpuUsed", "labels", "taints", "scheduling"];
+        check("node", node, NODE, &own);
     }
     assert_eq!(nodes["nodes"][0]["gpuInfo"], json!({"gpuType": "simulated", "gpuCount": 4}));
     assert!(nodes["nodes"][1].get("gpuInfo").is_none(), "a node without GPUs has none to tell of");

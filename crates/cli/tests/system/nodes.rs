@@ -89,3 +89,35 @@ fn a_signal_ends_a_server_in_order_while_it_starts() {
     assert!(ended.text.contains("stopped while it started"), "{}", ended.text);
     assert!(!sandbox.state_dir().join("server.json").exists());
 }
+
+/// Whether a workload runs on a node.
+fn runs_on(sandbox: &Sandbox, name: &str, node: &str) -> bool {
+    let line = format!("runai list | grep -E '^{name} +Running .* {node} '");
+    wait_until(PATIENCE, || sandbox.shell(&line).code == Some(0))
+}
+
+#[test]
+fn simulated_nodes_come_and_go_and_are_the_same_after_the_server_was_killed() {
+    let mut sandbox = Sandbox::new();
+    sandbox.start_server("elastane up --nodes 1x1x16GiB");
+    let lines = "elastane project create team-a --gpu-quota 2; runai config project team-a\n\
+                 runai submit one -i ubuntu -g 1 --command -- sleep 1000";
+    assert_eq!(sandbox.shell(lines).code, Some(0));
+    assert!(runs_on(&sandbox, "one", "node-1"), "{}", sandbox.shell("runai list").text);
+    let lines = "elastane simulate node-add extra --gpus 1 --label zone=b &&\n\
+                 elastane simulate node-remove node-1";
+    assert_eq!(sandbox.shell(lines).code, Some(0));
+    assert!(runs_on(&sandbox, "one", "extra"), "{}", sandbox.shell("runai list").text);
+    assert_eq!(sleeps(&sandbox).len(), 1, "the run on the node that went was stopped");
+    let before = sleeps(&sandbox);
+    sandbox.kill_server();
+    sandbox.start_server("elastane up --nodes 1x1x16GiB");
+    assert!(sandbox.server_text().contains("extra: 1x simulated 16GiB, zone=b"));
+    assert_eq!(sleeps(&sandbox), before);
+    assert_eq!(sandbox.shell("elastane simulate drain extra").code, Some(0));
+    assert!(wait_until(PATIENCE, || sleeps(&sandbox).is_empty()));
+    let listed = sandbox.shell("elastane node list").text;
+    assert!(listed.contains("Ready,SchedulingDisabled") && !listed.contains("node-1"), "{listed}");
+    assert_eq!(sandbox.shell("elastane node uncordon extra").code, Some(0));
+    assert!(runs_on(&sandbox, "one", "extra"), "{}", sandbox.shell("runai list").text);
+}

@@ -10,11 +10,11 @@ use units::{GPU_MILLIS, Instant, Resources};
 use uuid::Uuid;
 
 use super::Rates;
-use orchestrator::NodeSpec;
 use orchestrator::view::{
-    OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, Share, View, WorkloadKind, WorkloadView,
+    NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, Share, View, WorkloadKind,
+    WorkloadView,
 };
-use spec::WorkloadSpec;
+use spec::{NodeSpec, WorkloadSpec};
 
 /// Values of one subject by name ([`of`]).
 pub type Values = BTreeMap<String, u64>;
@@ -161,7 +161,6 @@ impl Sum {
 impl Look {
     pub(crate) fn take(
         view: &View,
-        nodes: &[NodeSpec],
         measured: Option<&Measured>,
         rates: &Rates,
         now: Instant,
@@ -178,8 +177,8 @@ impl Look {
         let nothing = seen.measured.then_some(0);
         let nothing = Sum { cpu: nothing, memory: nothing };
         let mut on_nodes: BTreeMap<&str, Sum> =
-            nodes.iter().map(|node| (node.name.as_str(), nothing)).collect();
-        let by_name = by_name(nodes);
+            view.nodes.iter().map(|node| (node.name.as_str(), nothing)).collect();
+        let by_name = by_name(view);
         for (workload, pod) in placed(view) {
             let node = pod.node_name.as_deref().and_then(|name| by_name.get(name));
             let Some(node) = node else { continue };
@@ -201,10 +200,10 @@ impl Look {
         let requests = rates.flow.inferences.iter();
         values.extend(requests.map(|(id, own)| (Subject::Inference(*id), own.clone())));
         let mut whole = nothing;
-        for node in nodes {
+        for node in &view.nodes {
             let sum = on_nodes.get(node.name.as_str()).copied().unwrap_or(nothing);
             whole.and(sum);
-            values.insert(Subject::Node(node.name.clone()), seen.node(view, node, sum));
+            values.insert(Subject::Node(node.name.clone()), seen.node(node, sum));
         }
         for project in view.projects.values() {
             units(&mut values, &project.unit, Subject::Project, Subject::ProjectIn);
@@ -213,8 +212,9 @@ impl Look {
             units(&mut values, department, Subject::Department, Subject::DepartmentIn);
         }
         kinds(&mut values, view);
+        let all: Vec<&NodeSpec> = view.nodes.iter().map(|node| &*node.spec).collect();
         for pool in &view.pools {
-            let own = nodes.iter().filter(|node| pool.nodes.contains(&node.name));
+            let own = all.iter().copied().filter(|node| pool.nodes.contains(&node.name));
             let own: Vec<&NodeSpec> = own.collect();
             let mut used = nothing;
             own.iter().for_each(|node| used.and(on_nodes[node.name.as_str()]));
@@ -223,7 +223,6 @@ impl Look {
             let sums = sums(&values, &own, used, &workloads, now);
             values.insert(Subject::Pool(pool.id.clone()), sums);
         }
-        let all = nodes.iter().collect::<Vec<_>>();
         let cluster = sums(&values, &all, whole, &living(view).collect::<Vec<_>>(), now);
         values.insert(Subject::Cluster, cluster);
         quotas(&mut values, view);
@@ -245,8 +244,8 @@ pub(super) fn placed(view: &View) -> impl Iterator<Item = (&WorkloadView, &PodVi
 }
 
 /// Nodes by their names.
-pub(super) fn by_name(nodes: &[NodeSpec]) -> BTreeMap<&str, &NodeSpec> {
-    nodes.iter().map(|node| (node.name.as_str(), node)).collect()
+pub(super) fn by_name(view: &View) -> BTreeMap<&str, &NodeSpec> {
+    view.nodes.iter().map(|node| (node.name.as_str(), &*node.spec)).collect()
 }
 
 fn put(values: &mut Values, name: &str, value: impl Into<Option<u64>>) {
@@ -312,23 +311,21 @@ impl Seen<'_> {
         values
     }
 
-    fn node(&self, view: &View, node: &NodeSpec, sum: Sum) -> Values {
-        let mut values = Values::new();
+    fn node(&self, shown: &NodeView, sum: Sum) -> Values {
+        let (mut values, node) = (Values::new(), &shown.spec);
         put(&mut values, of::CPU, sum.cpu);
         put(&mut values, of::MEMORY, sum.memory);
         put(&mut values, of::CPU_TOTAL, node.cpu_millis);
         put(&mut values, of::MEMORY_TOTAL, node.memory_bytes);
         put(&mut values, of::GPU_TOTAL, node.gpus.len() as u64 * GPU_MILLIS);
-        if let Some(shown) = view.nodes.iter().find(|shown| shown.name == node.name) {
-            put(&mut values, of::GPU, shown.used.gpu_millis);
-            put(&mut values, of::CPU_HELD, shown.used.cpu_millis);
-            put(&mut values, of::MEMORY_HELD, shown.used.memory_bytes);
-            let gpus = shown.gpu_used_millis.iter().zip(&node.gpus);
-            for (index, (millis, gpu)) in (0..).zip(gpus) {
-                put(&mut values, &of::gpu(of::GPU, index), *millis);
-                let held = share(gpu.memory_bytes, *millis);
-                put(&mut values, &of::gpu(of::GPU_MEMORY_HELD, index), held);
-            }
+        put(&mut values, of::GPU, shown.used.gpu_millis);
+        put(&mut values, of::CPU_HELD, shown.used.cpu_millis);
+        put(&mut values, of::MEMORY_HELD, shown.used.memory_bytes);
+        let held = shown.gpu_used_millis.iter().zip(&node.gpus);
+        for (index, (millis, gpu)) in (0..).zip(held) {
+            put(&mut values, &of::gpu(of::GPU, index), *millis);
+            let held = share(gpu.memory_bytes, *millis);
+            put(&mut values, &of::gpu(of::GPU_MEMORY_HELD, index), held);
         }
         let mut gpus = Gpus::default();
         for (index, gpu) in (0..).zip(&node.gpus) {

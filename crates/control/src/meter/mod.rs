@@ -29,7 +29,7 @@ use crate::retention::{Kept, Retention};
 use crate::time::Line;
 use idle::Idle;
 use orchestrator::view::View;
-use orchestrator::{IdleSince, LOOK_EVERY_MS, NodeSpec, Step};
+use orchestrator::{IdleSince, LOOK_EVERY_MS, Step};
 use tiers::Tiers;
 use traffic::Flow;
 
@@ -42,7 +42,6 @@ const FORGETS_AFTER_STEP_MS: u64 = 86_400_000;
 pub(crate) struct Meter {
     shared: Arc<Shared>,
     line: Arc<Line>,
-    nodes: Vec<NodeSpec>,
     /// What the line had stepped by the last look.
     stepped_ms: i64,
     /// What is old enough is forgotten from then on.
@@ -70,7 +69,6 @@ impl Meter {
     pub(crate) fn new(
         shared: Arc<Shared>,
         line: Arc<Line>,
-        nodes: Vec<NodeSpec>,
         idle: watch::Sender<IdleSince>,
         kept: Kept,
     ) -> Self {
@@ -82,7 +80,6 @@ impl Meter {
         Self {
             shared,
             line,
-            nodes,
             stepped_ms,
             forgets_from: if stepped_ms == 0 { Instant(0) } else { kept_until },
             last,
@@ -146,7 +143,7 @@ impl Meter {
         let since = self.last.at;
         let traffic = self.shared.traffic.load_full();
         let rates = self.last.rates(measured.as_ref(), traffic, &view, now);
-        let look = Look::take(&view, &self.nodes, measured.as_ref(), &rates, now);
+        let look = Look::take(&view, measured.as_ref(), &rates, now);
         self.idle.look(&view, &look);
         let rows = look.values.iter().map(|(subject, values)| SampleRow {
             subject: subject.to_string(),
@@ -154,7 +151,7 @@ impl Meter {
             at: now,
             values: values.clone(),
         });
-        let used = used::used(&view, &self.nodes, &look, since, now);
+        let used = used::used(&view, &look, since, now);
         let rows = rows.map(Change::Sample).chain(used.into_iter().map(Change::GpuUse));
         let kept = self.keep(rows.collect(), now).await;
         // Shown last: who sees it finds it among what is kept.

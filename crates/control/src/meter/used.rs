@@ -7,8 +7,8 @@ use records::GpuUseRow;
 use units::Instant;
 
 use super::look::{Look, Subject, by_name, of};
+use orchestrator::LOOK_EVERY_MS;
 use orchestrator::view::View;
-use orchestrator::{LOOK_EVERY_MS, NodeSpec};
 
 /// How long the ledger is kept: 400 days, a year and a month.
 pub(super) const KEPT_MS: u64 = 400 * 86_400_000;
@@ -22,18 +22,12 @@ pub(super) const fn hour(at: Instant) -> Instant {
 
 /// What was measured and used between the last look and this one, by hour, project, owner and
 /// model. A time in which nobody looked, because the server was away, is not measured.
-pub(super) fn used(
-    view: &View,
-    nodes: &[NodeSpec],
-    look: &Look,
-    since: Instant,
-    now: Instant,
-) -> Vec<GpuUseRow> {
+pub(super) fn used(view: &View, look: &Look, since: Instant, now: Instant) -> Vec<GpuUseRow> {
     if now.since_ms(since) > 2 * LOOK_EVERY_MS {
         return Vec::new();
     }
     let mut sums: BTreeMap<(Instant, u64, &str, &str), (u64, u64)> = BTreeMap::new();
-    let nodes = by_name(nodes);
+    let nodes = by_name(view);
     for workload in view.workloads.values() {
         for pod in &workload.pods {
             let node = pod.node_name.as_deref().and_then(|name| nodes.get(name));

@@ -275,7 +275,13 @@ impl Engine for FakeEngine {
             if m.deaf || m.runs.contains_key(&spec.key) {
                 return Ok(());
             }
-            m.calls.push(format!("start {}.{}", spec.workload_name, spec.key.generation));
+            let call = format!("start {}.{}", spec.workload_name, spec.key.generation);
+            let is_first = !m.calls.contains(&call);
+            m.calls.push(call);
+            if spec.image == "clock-jumps" && is_first {
+                self.clock.put_forward_ms(5000);
+                return Err(io("read the clock"));
+            }
             if spec.image == "broken" {
                 return Err(Error::Invalid("the image is broken".to_owned()));
             }
@@ -319,8 +325,14 @@ impl Engine for FakeEngine {
     }
 
     async fn remove(&self, key: RunKey) -> Result<(), Error> {
-        self.with(|m| m.runs.remove(&key));
-        Ok(())
+        self.with(|m| {
+            let is_alive = |(_, state): &(_, RunState)| !matches!(state, RunState::Exited { .. });
+            if m.runs.get(&key).is_some_and(is_alive) {
+                return Err(Error::StillRunning(key));
+            }
+            m.runs.remove(&key);
+            Ok(())
+        })
     }
 
     async fn forget_pod(&self, pod: uuid::Uuid) -> Result<(), Error> {

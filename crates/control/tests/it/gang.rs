@@ -296,6 +296,26 @@ async fn pods_take_turns_until_enough_have_ended_well() {
 }
 
 #[tokio::test]
+async fn the_scheduler_knows_of_a_search_those_that_have_their_turn() {
+    let mut w = World::new(nodes(1, 4), &[4]).await;
+    let mut spec = training("hpo", 1);
+    spec.pods = PodSet { pods: 300, at_once: Some(4), ..spec.pods };
+    w.submit(1, spec).await;
+    w.becomes("hpo Running 4/4").await;
+    for _ in 0..3 {
+        for run in w.engine.runs_of("hpo") {
+            w.engine.end(run.key, Exit::Code(0));
+        }
+        w.until("the next run", |_| w.engine.runs_of("hpo").len() == 4).await;
+        w.restart().await;
+        w.becomes("hpo Running 4/4").await;
+    }
+    let next: Vec<_> = w.engine.runs_of("hpo").iter().map(|run| run.pod_index).collect();
+    assert_eq!(next, [12, 13, 14, 15]);
+    assert!(w.gate.pods_most() <= 8, "those that end and those that begin");
+}
+
+#[tokio::test]
 async fn ports_are_found_in_steps_where_others_use_most_of_them() {
     let w = World::new(nodes(1, 3), &[3]).await;
     w.engine.use_ports(20_000..29_996);

@@ -177,6 +177,51 @@ async fn down_to_zero_and_up_again() {
 }
 
 #[tokio::test]
+async fn a_replica_that_comes_again_is_the_one_that_left() {
+    let mut w = World::new(nodes(1, 4), &[4]).await;
+    w.submit(1, inference("svc", 1, 1, 100)).await;
+    let revision = newest(&w, "svc");
+    let names = |view: &View| -> Vec<String> {
+        let head = view.workloads.values().find(|one| one.spec.name == "svc").unwrap();
+        head.pods.iter().map(|pod| pod.name.clone()).collect()
+    };
+    for (wanted, shown) in [
+        (&[0, 1, 2][..], &["svc.1-0-1", "svc.1-1-1", "svc.1-2-1"][..]),
+        (&[0], &["svc.1-0-1"]),
+        (&[0, 1], &["svc.1-0-1", "svc.1-1-2"]),
+    ] {
+        scale(&w, revision, wanted).await;
+        w.until("they run", |view| names(view) == shown).await;
+        w.becomes(&format!("svc Running {0}/{0}", wanted.len())).await;
+        w.restart().await;
+        w.until("also after a restart", |view| names(view) == shown).await;
+    }
+    assert!(w.gate.pods_most() <= 3, "the scheduler knows those that are wanted");
+    let refused = w.handle.scale(revision, [100].into(), String::new()).await.unwrap_err();
+    assert!(refused.to_string().contains("there is no replica 100; there are 100"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_replica_that_leaves_while_it_starts_is_gone_when_its_run_is() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, inference("svc", 1, 1, 2)).await;
+    w.becomes("svc Running 1/1").await;
+    let revision = newest(&w, "svc");
+    w.engine.stubborn(true);
+    scale(&w, revision, &[0, 1]).await;
+    w.until("it starts", |_| numbers(&w, "svc") == [0, 1]).await;
+    scale(&w, revision, &[0]).await;
+    w.submit(1, training("other", 1)).await;
+    w.becomes("svc Running 1/1\nother Pending 0/1").await;
+    w.restart().await;
+    w.becomes("svc Running 1/1\nother Pending 0/1").await;
+    assert_eq!(numbers(&w, "svc"), [0, 1], "it holds its place still");
+    w.engine.let_go();
+    w.becomes("svc Running 1/1\nother Running 1/1").await;
+    assert_eq!(numbers(&w, "svc"), [0]);
+}
+
+#[tokio::test]
 async fn a_replica_that_ends_is_started_again_at_another_port() {
     let w = World::new(nodes(1, 1), &[1]).await;
     w.submit(1, inference("svc", 1, 1, 1)).await;

@@ -110,6 +110,33 @@ async fn a_failed_start_that_cannot_be_cleared_away_keeps_its_gpu_meanwhile() {
 }
 
 #[tokio::test]
+async fn a_failed_start_keeps_its_gpu_until_what_it_left_is_gone() {
+    let w = one_gpu().await;
+    w.engine.stubborn(true);
+    w.submit(1, with(training("t", 1), |pod| pod.image = "half-started".to_owned())).await;
+    w.submit(1, training("next", 1)).await;
+    w.until("it is stopped", |_| w.engine.calls().contains(&"stop t.1".to_owned())).await;
+    w.decided().await;
+    assert_eq!(w.picture(), "t Initializing 1/1\nnext Pending 0/1");
+    w.engine.let_go();
+    w.phase("next", Phase::Running).await;
+    assert_eq!(w.engine.most_in_use(), 1000);
+}
+
+/// The failure is told together with the news that the clock was set, after which all is read again.
+#[tokio::test]
+async fn a_start_that_failed_before_the_state_was_built_again_is_not_held_against_the_next() {
+    let w = one_gpu().await;
+    w.submit(1, with(training("t", 1), |pod| pod.image = "clock-jumps".to_owned())).await;
+    w.becomes("t Running 1/1").await;
+    w.clock.advance_ms(2000);
+    w.decided().await;
+    assert_eq!(w.picture(), "t Running 1/1");
+    assert_eq!(w.engine.calls(), ["start t.1", "start t.1"]);
+    assert_eq!(w.engine.alive(), [("t".to_owned(), 1)]);
+}
+
+#[tokio::test]
 async fn a_clock_that_is_set_back_moves_neither_history_nor_delays() {
     let w = one_gpu().await;
     w.clock.advance_ms(500_000);

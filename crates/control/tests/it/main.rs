@@ -15,6 +15,7 @@ mod life;
 mod limits;
 mod meter;
 mod metrics;
+mod nodes;
 mod objects;
 mod org;
 mod past;

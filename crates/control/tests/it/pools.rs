@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use control::view::{NodeTypes, Phase, Share, View};
-use control::{NodeSpec, OrgChange, PoolChange, PoolSettings, PoolSpec, WorkloadSpec};
+use control::{NodeChange, NodeSpec, OrgChange, PoolChange, PoolSettings, PoolSpec, WorkloadSpec};
 use model::{UsageWindow, WindowKind};
 use sched::Fill;
 use store::Database;
@@ -234,8 +234,9 @@ async fn labels_given_to_a_node_put_it_into_another_pool() {
     }
     w.until("all run", |view| view.workloads.values().all(|w| w.phase == Phase::Running)).await;
     let give = async |node: &str, key: &str, value: &str| {
-        let labels = BTreeMap::from([(key.to_owned(), value.to_owned())]);
-        w.handle.label_node("admin", node, labels).await
+        let labels = BTreeMap::from([(key.to_owned(), Some(value.to_owned()))]);
+        let change = NodeChange { labels, replaces_labels: true, ..NodeChange::default() };
+        w.handle.change_node("admin", node, change).await
     };
     // It carries the labels of two pools; the older one has it.
     give("node-1", "owner", "me").await.unwrap();
@@ -253,7 +254,8 @@ async fn labels_given_to_a_node_put_it_into_another_pool() {
     }
     w.restart().await;
     assert_eq!(picture(&w.handle.view()), moved);
-    w.handle.label_node("admin", "node-2", BTreeMap::new()).await.unwrap();
+    let no_labels = NodeChange { replaces_labels: true, ..NodeChange::default() };
+    w.handle.change_node("admin", "node-2", no_labels).await.unwrap();
     assert_eq!(w.handle.view().nodes[1].labels["zone"], "a", "its own is back");
     let phases = w.handle.view();
     assert!(phases.workloads.values().all(|w| w.phase == Phase::Running && w.restarts == 0));

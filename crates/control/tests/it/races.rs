@@ -47,6 +47,22 @@ async fn what_is_deleted_meanwhile_is_not_started() {
 }
 
 #[tokio::test]
+async fn a_replica_that_leaves_meanwhile_is_not_started() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, inference("svc", 1, 0, 2)).await;
+    w.decided().await;
+    let revision = *w.get("svc").unwrap().revisions.last().unwrap();
+    w.gate.shut();
+    w.prompt.scale(revision, [0].into(), String::new()).await.unwrap();
+    w.gate.is_holding().await;
+    w.prompt.scale(revision, [1].into(), String::new()).await.unwrap();
+    w.gate.open();
+    w.becomes("svc Running 1/1").await;
+    let begun: Vec<_> = w.engine.runs_of("svc").iter().map(|run| run.pod_index).collect();
+    assert_eq!((begun, runs(&w)), (vec![1], vec!["start svc.1".to_owned()]));
+}
+
+#[tokio::test]
 async fn what_is_suspended_meanwhile_is_not_started() {
     let w = World::new(nodes(1, 1), &[1]).await;
     deciding_about(&w, "a", 1).await;

@@ -6,9 +6,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use control::view::{Event, Phase, View, WorkloadKind, WorkloadView};
 use control::{
-    CleanPods, Error, EventFilter, Framework, GpuRequest, Handle, MASTER, NodeGpu, NodeSpec,
-    Options, OrgChange, Place, PodSet, PodSpec, Restart, Service, ShareChange, Together, WORKER,
-    WorkloadSpec,
+    CleanPods, Error, EventFilter, Framework, GpuRequest, Handle, MASTER, NodeGpu, NodeList,
+    NodeSpec, Options, OrgChange, Place, PodSet, PodSpec, Restart, Service, ShareChange, Together,
+    WORKER, WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -56,6 +56,7 @@ pub(crate) fn nodes(count: u32, gpus: u32) -> Vec<NodeSpec> {
         cpu_millis: 64_000,
         memory_bytes: 256 << 30,
         labels: Default::default(),
+        taints: Vec::new(),
     };
     (1..=count).map(node).collect()
 }
@@ -354,6 +355,7 @@ pub(crate) struct Gate(Arc<(Mutex<Held>, Condvar)>);
 struct Held {
     is_shut: bool,
     waiting: usize,
+    pods_most: usize,
 }
 
 impl Gate {
@@ -380,8 +382,14 @@ impl Gate {
         }
     }
 
-    fn pass(&self) {
+    /// Most pods that the scheduler has known at a decision.
+    pub(crate) fn pods_most(&self) -> usize {
+        self.0.0.lock().unwrap().pods_most
+    }
+
+    fn pass(&self, cluster: &model::Cluster) {
         let mut held = self.0.0.lock().unwrap();
+        held.pods_most = held.pods_most.max(cluster.pods().len());
         if held.is_shut {
             held.waiting += 1;
             while held.is_shut && held.waiting > 0 {
@@ -424,14 +432,14 @@ async fn open(
 ) -> (Service, Handle) {
     let gate = gate.clone();
     let before_decision = move |cluster: &model::Cluster, now| {
-        gate.pass();
+        gate.pass(cluster);
         poisoned(cluster, now);
     };
     let options = Options {
         replaces_nodes: true,
         cluster_name: "test".to_owned(),
         version: "0".to_owned(),
-        nodes: nodes.to_vec(),
+        nodes: NodeList { nodes: nodes.to_vec(), origin: format!("{} nodes", nodes.len()) },
         engine: Arc::new(engine.clone()),
         store: Store::open_in(dir.path(), database).await.unwrap(),
         policy: policy.clone(),

@@ -117,7 +117,8 @@ pub(crate) fn toleration(text: &str) -> Result<Toleration, String> {
     };
     let (key, value) = (fields.get("key"), fields.get("value"));
     if fields.get("seconds").is_some() {
-        return Err("leave out seconds: nothing drives pods off a tainted node yet".to_owned());
+        return Err("leave out seconds: a taint NoExecute stops what does not tolerate it at once"
+            .to_owned());
     }
     match (exists, &key, value) {
         (true, _, Some(_)) => Err("a value goes with operator=Equal only".to_owned()),

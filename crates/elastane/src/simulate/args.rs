@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
+use clap_complete::engine::ArgValueCandidates as Known;
 use cli_kit::number::whole;
+use dialects::key_value;
+
+use crate::complete;
 
 /// `simulate`.
 #[derive(Debug, Default, Args)]
@@ -63,7 +67,7 @@ pub(crate) struct Simulate {
     pub(crate) svg: Option<PathBuf>,
 }
 
-/// Drills on a running server: only simulated GPUs fail like that.
+/// Drills on a running server: only simulated GPUs and nodes come and go like that.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub(crate) enum Drill {
     /// Make a simulated GPU of the running server fail; what runs on it goes elsewhere
@@ -74,6 +78,20 @@ pub(crate) enum Drill {
         #[arg(value_parser = whole(0..=u32::MAX))]
         gpu: u32,
     },
+    /// Add a simulated node to the running server
+    NodeAdd(NewNode),
+    /// Remove a simulated node at once; what runs there is lost, and starts elsewhere
+    NodeRemove {
+        /// Name of the node
+        #[arg(add = Known::new(complete::nodes))]
+        node: String,
+    },
+    /// Have the pods of a simulated node leave it, as `elastane node drain` does on any server
+    Drain {
+        /// Name of the node
+        #[arg(add = Known::new(complete::nodes))]
+        node: String,
+    },
     /// Make it work again
     GpuHeal {
         /// Name of the node
@@ -82,4 +100,34 @@ pub(crate) enum Drill {
         #[arg(value_parser = whole(0..=u32::MAX))]
         gpu: u32,
     },
+}
+
+/// A simulated node.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct NewNode {
+    /// Name of the node
+    pub(crate) node: String,
+    /// How many GPUs it has
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::from(gpu::GPUS_PER_NODE_MAX)))]
+    pub(crate) gpus: u64,
+    /// Memory of each GPU, such as 80GiB; 16GiB if left out
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) gpu_memory: Option<u64>,
+    /// Cores; those of this machine if left out
+    #[arg(long, value_name = "CORES", value_parser = cores)]
+    pub(crate) cpu: Option<u64>,
+    /// Memory; that of this machine if left out
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<u64>,
+    /// A label of it; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) label: Vec<(String, String)>,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    units::parse_bytes(text).map_err(|error| error.to_string())
+}
+
+fn cores(text: &str) -> Result<u64, String> {
+    units::parse_cpu_millis(text).map_err(|error| error.to_string())
 }

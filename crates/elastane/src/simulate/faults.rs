@@ -6,21 +6,21 @@ use super::Simulate;
 use cli_kit::exit::{self, Error};
 
 pub(super) fn run(flags: &Simulate, seeds: u64, out: &mut dyn Write) -> Result<(), Error> {
-    let policy = super::knobs(flags)?.policy.value;
-    let mut done = sim::faults::Tally::default();
+    let policy = super::policy(flags)?;
+    let mut done = sim::chaos::Tally::default();
     for number in 0..seeds {
         let seed = flags.seed.wrapping_add(number);
-        match sim::faults::run(seed, flags.steps, &policy) {
+        match sim::chaos::run(seed, flags.steps, &policy) {
             Ok(tally) => done += tally,
             Err(broken) => {
-                // The script can be run again as a scenario.
-                write!(out, "{}", broken.script)?;
+                write!(out, "{}", broken.history)?;
                 out.flush()?;
                 let mut err = std::io::stderr();
                 writeln!(err, "error: seed {seed}, step {}: {}", broken.step, broken.fault)?;
                 writeln!(
                     err,
-                    "the scenario above repeats it; keep it in a file and simulate that"
+                    "above is the shortest history found that breaks a rule; --seed {seed} --seeds 1 \
+                     repeats it"
                 )?;
                 return Err(Error::Said(exit::FAILED));
             }
@@ -30,8 +30,8 @@ pub(super) fn run(flags: &Simulate, seeds: u64, out: &mut dyn Write) -> Result<(
     writeln!(out, "{seeds} histories (seeds {} to {last}), every invariant held", flags.seed)?;
     writeln!(
         out,
-        "{} steps, {} decisions, {} starts, {} stops",
-        done.steps, done.cycles, done.starts, done.stops
+        "{} steps, {} batches, {} crashes, {} starts",
+        done.steps, done.batches, done.crashes, done.starts
     )?;
     Ok(())
 }

@@ -14,11 +14,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use api_types::{NodePatch, NodeScheduling, SimulatedNode};
+use client::Client;
 use sim::scenario::Scenario;
 use sim::states::State;
 use sim::{Outcome, Record};
 
-pub(crate) use args::{Drill, Simulate};
+pub(crate) use args::{Drill, NewNode, Simulate};
 
 use cli_kit::exit::{self, Error};
 use cli_kit::input::read_text;
@@ -54,18 +56,61 @@ pub(super) fn run(flags: &Simulate, out: &mut dyn Write) -> Result<(), Error> {
     finish(&outcome, file)
 }
 
-/// Makes a simulated GPU of the running server fail, or work again.
+/// Makes simulated GPUs and nodes of the running server fail, come and go.
 pub(super) async fn drill(state_dir: PathBuf, drill: Drill) -> Result<(), Error> {
-    let found = client::find(None, None, Some(&state_dir), None)?;
-    let (node, gpu, fails) = match drill {
-        Drill::GpuFail { node, gpu } => (node, gpu, true),
-        Drill::GpuHeal { node, gpu } => (node, gpu, false),
+    let client = client::find(None, None, Some(&state_dir), None)?.client;
+    let node = match &drill {
+        Drill::NodeAdd(new) => &new.node,
+        Drill::GpuFail { node, .. }
+        | Drill::GpuHeal { node, .. }
+        | Drill::NodeRemove { node }
+        | Drill::Drain { node } => node,
     };
-    units::check_name(&node).map_err(|error| Error::Usage(error.to_string()))?;
-    found.client.fail_gpu(&node, gpu, fails).await?;
-    let state = if fails { "has failed (simulated); gpu-heal brings it back" } else { "works" };
-    writeln!(std::io::stdout(), "GPU {gpu} of {node} {state}")?;
+    units::check_name(node).map_err(|error| Error::Usage(error.to_string()))?;
+    let said = match drill {
+        Drill::GpuFail { node, gpu } => {
+            client.fail_gpu(&node, gpu, true).await?;
+            format!("GPU {gpu} of {node} has failed (simulated); gpu-heal brings it back")
+        }
+        Drill::GpuHeal { node, gpu } => {
+            client.fail_gpu(&node, gpu, false).await?;
+            format!("GPU {gpu} of {node} works")
+        }
+        Drill::NodeAdd(new) => {
+            let NewNode { node: name, gpus, gpu_memory, cpu, memory, label } = new;
+            let labels = label.into_iter().collect();
+            let (gpu_memory_bytes, cpu_millis, memory_bytes) = (gpu_memory, cpu, memory);
+            let node =
+                SimulatedNode { name, gpus, gpu_memory_bytes, cpu_millis, memory_bytes, labels };
+            client.add_simulated_node(&node).await?;
+            format!("node {} added (simulated); node-remove takes it away", node.name)
+        }
+        Drill::NodeRemove { node } => {
+            client.remove_simulated_node(&node).await?;
+            format!("node {node} removed (simulated); node-add brings it back")
+        }
+        Drill::Drain { node } => {
+            is_simulated(&client, &node).await?;
+            let scheduling = Some(NodeScheduling::Draining);
+            let drains = NodePatch { scheduling, ..NodePatch::default() };
+            client.change_node(&node, &drains).await?;
+            format!("node {node} is being drained; `elastane node uncordon {node}` ends that")
+        }
+    };
+    writeln!(std::io::stdout(), "{said}")?;
     Ok(())
+}
+
+/// Refuses a node with real GPUs; whether there is one of this name, the server says.
+async fn is_simulated(client: &Client, node: &str) -> Result<(), Error> {
+    let nodes = client.status().await?.nodes;
+    let found = nodes.iter().find(|found| found.name == node);
+    match found.filter(|found| !found.simulated && !found.gpu_used.is_empty()) {
+        None => Ok(()),
+        Some(_) => Err(Error::Usage(format!(
+            "the GPUs of {node} are real; drain it with `elastane node drain {node}`"
+        ))),
+    }
 }
 
 /// Reads a file, or standard input.

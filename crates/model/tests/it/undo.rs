@@ -19,9 +19,12 @@ enum Op {
     RemoveWorkload(usize),
     Wants(usize, bool),
     Gated(usize, bool),
+    Join { workload: usize, index: usize },
+    Leave(usize),
     AddNode(usize),
     RemoveNode(usize),
     Labels { node: usize, variant: usize },
+    Hardware { node: usize, variant: usize },
     Schedulable(usize, bool),
     Drain(usize),
     Quota { queue: usize, gpus: u64 },
@@ -47,9 +50,12 @@ fn op() -> impl Strategy<Value = Op> {
         1 => n.clone().prop_map(Op::RemoveWorkload),
         1 => (n.clone(), any::<bool>()).prop_map(|(pod, wants)| Op::Wants(pod, wants)),
         1 => (n.clone(), any::<bool>()).prop_map(|(pod, gated)| Op::Gated(pod, gated)),
+        2 => (n.clone(), 0..6_usize).prop_map(|(workload, index)| Op::Join { workload, index }),
+        2 => n.clone().prop_map(Op::Leave),
         1 => n.clone().prop_map(Op::AddNode),
         1 => n.clone().prop_map(Op::RemoveNode),
         1 => (n.clone(), n.clone()).prop_map(|(node, variant)| Op::Labels { node, variant }),
+        1 => (n.clone(), n.clone()).prop_map(|(node, variant)| Op::Hardware { node, variant }),
         1 => (n.clone(), any::<bool>()).prop_map(|(node, open)| Op::Schedulable(node, open)),
         1 => n.clone().prop_map(Op::Drain),
         1 => (n.clone(), 0..9_u64).prop_map(|(queue, gpus)| Op::Quota { queue, gpus }),
@@ -153,7 +159,6 @@ fn ids<T>(table: &units::Table<T>) -> Vec<units::Idx<T>> {
 }
 
 fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
-    let node = |cluster: &Cluster, at: usize| nth(&ids(cluster.nodes()), at);
     let pod = |cluster: &Cluster, at: usize| nth(&ids(cluster.pods()), at);
     let some_workload = |cluster: &Cluster, at: usize| nth(&ids(cluster.workloads()), at);
     match *op {
@@ -178,6 +183,52 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
         Op::Gated(at, gated) => {
             pod(cluster, at).into_iter().for_each(|p| cluster.set_gated(p, gated));
         }
+        Op::Join { .. } | Op::Leave(_) => change_members(cluster, op),
+        Op::AddNode(_)
+        | Op::RemoveNode(_)
+        | Op::Labels { .. }
+        | Op::Hardware { .. }
+        | Op::Schedulable(..)
+        | Op::Drain(_) => apply_to_node(cluster, number, op),
+        Op::Quota { queue, gpus } => {
+            let id = nth(&ids(cluster.queues()), queue).expect("they stay");
+            let quota = Resources { gpu_millis: gpus * GPU_MILLIS, ..Resources::UNLIMITED };
+            let share = Share { quota, ..cluster.queues()[id].share };
+            cluster.set_share(id, share).expect("a living queue");
+        }
+        Op::Used { queue, ppm } => {
+            let id = nth(&ids(cluster.queues()), queue).expect("they stay");
+            cluster.set_usage(id, Usage { gpu_ppm: ppm, ..Usage::default() });
+        }
+        Op::Marks { workload, at } => mark(cluster, workload, Instant(at)),
+        Op::Precedence { workload, priority, preemptible } => {
+            let id = some_workload(cluster, workload);
+            id.into_iter().for_each(|id| cluster.set_precedence(id, priority, preemptible));
+        }
+        Op::Move(ref step) => go(cluster, step),
+    }
+}
+
+fn change_members(cluster: &mut Cluster, op: &Op) {
+    match *op {
+        Op::Join { workload, index } => {
+            let Some(id) = nth(&ids(cluster.workloads()), workload) else { return };
+            let joined = cluster.join(id, u32::try_from(index).expect("a small number"));
+            assert_eq!(joined.is_some(), index < cluster.workloads()[id].spec.pods() as usize);
+            joined.into_iter().for_each(|pod| cluster.set_wants(pod, true));
+        }
+        Op::Leave(at) => {
+            let Some(pod) = nth(&ids(cluster.pods()), at) else { return };
+            let is_nowhere = cluster.pods()[pod].occupancy == Occupancy::default();
+            assert_eq!(cluster.leave(pod).is_ok(), is_nowhere, "one that has a place stays");
+        }
+        _ => {}
+    }
+}
+
+fn apply_to_node(cluster: &mut Cluster, number: u64, op: &Op) {
+    let node = |cluster: &Cluster, at: usize| nth(&ids(cluster.nodes()), at);
+    match *op {
         Op::AddNode(variant) => {
             cluster.add_node(node_spec(&format!("m{number}"), variant));
         }
@@ -192,35 +243,30 @@ fn apply(cluster: &mut Cluster, number: u64, op: &Op) {
             let id = node(cluster, at).expect("one always stays");
             cluster.set_labels(id, labels(variant), taints);
         }
+        Op::Hardware { node: at, variant } => {
+            let id = node(cluster, at).expect("one always stays");
+            // What is in use stays.
+            let gpus = &cluster.nodes()[id].gpus;
+            let used = gpus.iter().rposition(|gpu| gpu.used_millis + gpu.committed_millis > 0);
+            let count = used.map_or(0, |last| last + 1).max(variant % 6);
+            let cpu_millis = [64_000, 50][variant % 2];
+            cluster.set_hardware(id, &vec![1 << (33 + variant % 2); count], cpu_millis, 1 << 40);
+        }
         Op::Schedulable(at, open) => {
             cluster.set_schedulable(node(cluster, at).expect("one always stays"), open);
         }
         Op::Drain(at) => cluster.drain(node(cluster, at).expect("one always stays")),
-        Op::Quota { queue, gpus } => {
-            let id = nth(&ids(cluster.queues()), queue).expect("they stay");
-            let quota = Resources { gpu_millis: gpus * GPU_MILLIS, ..Resources::UNLIMITED };
-            let share = Share { quota, ..cluster.queues()[id].share };
-            cluster.set_share(id, share).expect("a living queue");
-        }
-        Op::Used { queue, ppm } => {
-            let id = nth(&ids(cluster.queues()), queue).expect("they stay");
-            cluster.set_usage(id, Usage { gpu_ppm: ppm, ..Usage::default() });
-        }
-        Op::Marks { workload, at } => {
-            let Some(id) = some_workload(cluster, workload) else { return };
-            let at = Instant(at);
-            cluster.set_not_before(id, at);
-            cluster.set_starts(id, Some(at), None);
-            cluster.set_evicted(id, at);
-            cluster.set_checkpointed(id, Some(at));
-            cluster.set_stale(id, (at.0.is_multiple_of(2)).then_some(at));
-        }
-        Op::Precedence { workload, priority, preemptible } => {
-            let id = some_workload(cluster, workload);
-            id.into_iter().for_each(|id| cluster.set_precedence(id, priority, preemptible));
-        }
-        Op::Move(ref step) => go(cluster, step),
+        _ => {}
     }
+}
+
+fn mark(cluster: &mut Cluster, workload: usize, at: Instant) {
+    let Some(id) = nth(&ids(cluster.workloads()), workload) else { return };
+    cluster.set_not_before(id, at);
+    cluster.set_starts(id, Some(at), None);
+    cluster.set_evicted(id, at);
+    cluster.set_checkpointed(id, Some(at));
+    cluster.set_stale(id, (at.0.is_multiple_of(2)).then_some(at));
 }
 
 fn wants(cluster: &mut Cluster, id: WorkloadId) {

@@ -87,6 +87,9 @@ impl State {
         let plan = Arc::new(plan);
         if !plan.steps.is_empty() || !plan.stale.is_empty() {
             self.cluster.carry(self.now, &plan);
+            // It is the first in which these have their places: what is best for others, or for them, may
+            // be something else now. A plan without steps is the last.
+            self.cluster.renew();
         }
         let mut going = BTreeSet::new();
         for step in &plan.steps {
@@ -170,8 +173,10 @@ impl State {
             let Some(id) = self.workloads.of_model(*model) else { continue };
             if !reasons.is_empty() {
                 waiting.insert(id, (*model, reasons));
-            } else {
+            } else if !self.waits_for_left(id) {
                 self.explain_one(id, &[]);
+                // It may have lost its place since the scheduler looked.
+                self.explain_unconsidered(id);
             }
         }
         for (id, (model, reasons)) in waiting {
@@ -196,10 +201,10 @@ impl State {
         let count = self.runs.orphans();
         let message =
             format!("waits until {count} run(s) that should no longer exist have been stopped");
-        for model in self.cluster.waiting().collect::<Vec<_>>() {
-            if let Some(id) = self.workloads.of_model(model) {
-                self.explain_one(id, &[(CLEARING_UP.code, message.clone())]);
-            }
+        let waiting = self.cluster.waiting().filter_map(|model| self.workloads.of_model(model));
+        let ids: BTreeSet<Uuid> = waiting.chain(self.held_up_by_orphans()).collect();
+        for id in ids {
+            self.explain_one(id, &[(CLEARING_UP.code, message.clone())]);
         }
     }
 }

@@ -23,7 +23,7 @@ impl State {
                 self.ledger.allocations.keys().filter(|pod| self.workloads.home(**pod).is_none()),
             );
         }
-        let deleted = self.outbox.deleted.values().flat_map(|workload| &workload.pods);
+        let deleted = self.outbox.deleted.values().flat_map(|workload| workload.pods.iter());
         over.extend(deleted.map(|pod| pod.id));
         let mut held = Vec::new();
         for workload in ids.iter().filter_map(|id| self.workloads.get(id)) {
@@ -41,7 +41,7 @@ impl State {
     /// What a pod holds from now on, if it holds any GPU.
     fn allocation(&self, workload: &Workload, pod: &Pod) -> Option<AllocationRow> {
         let place = self.occupancy(pod).current?;
-        let node = self.nodes.get(&place.node)?;
+        let node = self.nodes.get(place.node)?;
         let gpu_millis = self.cluster.amounts(pod.model?, &place).gpu_millis;
         let row = AllocationRow {
             pod_id: pod.id,

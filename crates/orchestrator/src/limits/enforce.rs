@@ -110,7 +110,9 @@ impl State {
             || was_stale && self.limits.planned.idle != self.limits.idle
             || self.limits.planned.idle.since != self.limits.idle.since;
         let ids: BTreeSet<Uuid> = if anew {
-            let running = self.org.has_rules().then(|| self.workloads.in_model());
+            // After a start also those with a limit of their own are to be found.
+            let all = self.org.has_rules() || self.outbox.everything;
+            let running = all.then(|| self.workloads.in_model());
             running.into_iter().flatten().chain(self.limits.planned.at.keys().copied()).collect()
         } else {
             let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys());

@@ -6,23 +6,18 @@
 //! A pool is kept as an object; what it means for the scheduler is settled here after each change.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use model::{HOST_LABEL, POOL_DEFAULT, PoolId};
-use records::NodeBody;
+use model::{POOL_DEFAULT, PoolId};
 use sched::Placement;
 
 use crate::command::Subject;
 use crate::documents::{NewId, NewObject, Object, Scope};
 use crate::pools::{
-    KIND, POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, body, check_label, check_settings,
-    unreadable,
+    KIND, POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, body, check_settings, unreadable,
 };
 use crate::state::State;
 use crate::{Error, admission};
 
-/// Labels that nodes were given while the server ran; an object for each node.
-const LABELS: &str = "node";
 /// Most pools.
 const POOLS_MAX: usize = 100;
 
@@ -51,38 +46,14 @@ impl State {
         }
         Ok(())
     }
-
-    /// Labels that a node was given while the server ran.
-    ///
-    /// # Errors
-    /// What is stored cannot be understood.
-    pub(crate) fn labels_given(&self, node: &str) -> Result<BTreeMap<String, String>, Error> {
-        let Some(given) = self.labelled(node) else { return Ok(BTreeMap::new()) };
-        let body = serde_json::from_value(given.body.clone()).map_err(unreadable)?;
-        let NodeBody { labels } = body;
-        Ok(labels)
-    }
-
-    /// What keeps the labels that were given to a node.
-    fn labelled(&self, node: &str) -> Option<&Arc<Object>> {
-        self.documents.shelf(LABELS)?.values().find(|object| object.name == node)
-    }
 }
 
 /// What is in which pool.
 impl State {
-    /// Puts every node into its pool, after pools or labels have changed.
+    /// Puts every node into its pool, after pools have changed.
     fn settle_pools(&mut self) -> Result<(), Error> {
-        for id in self.nodes.keys().copied().collect::<Vec<_>>() {
-            let Some(node) = self.nodes.get(&id) else { continue };
-            let (labels, pool) = self.pools.labels_in_model(&node.labels);
-            if self.cluster.nodes()[id].labels != labels {
-                self.cluster.set_labels(id, labels, Vec::new());
-            }
-            if let Some(node) = self.nodes.get_mut(&id) {
-                node.pool = pool;
-            }
-        }
+        let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
+        ids.into_iter().for_each(|id| self.settle_node(id));
         self.outbox.machines = true;
         self.settle_shares()?;
         // Workloads show the pool they are in, and whether they are above the quota there.
@@ -191,52 +162,5 @@ impl State {
             }
         }
         Ok(())
-    }
-
-    /// Gives a node these labels, beside those it came with.
-    pub(crate) fn label_node(
-        &mut self,
-        by: String,
-        name: &str,
-        labels: BTreeMap<String, String>,
-    ) -> Result<Subject, Error> {
-        let found = self.nodes.values().find(|node| node.spec.name == name);
-        let node = found.ok_or_else(|| Error::no_node(name))?;
-        for (key, value) in &labels {
-            check_label(key, value)?;
-            if key == HOST_LABEL {
-                let why = format!("label {key} is the name of the node, and is set by the server");
-                return Err(Error::invalid("label", why));
-            }
-        }
-        let id = node.id;
-        let all = node.spec.labels_with(labels.clone());
-        let body = serde_json::to_value(NodeBody { labels }).map_err(unreadable)?;
-        let given = self.labelled(name).map(|given| given.id.clone());
-        let object = match given {
-            Some(given) => {
-                let before = self.documents.known(LABELS, &given)?;
-                self.update_object(by, &before, (name.to_owned(), body))?
-            }
-            None => {
-                let (owner, scope) = (String::new(), Scope::Cluster);
-                let name = name.to_owned();
-                let new = NewObject {
-                    kind: LABELS,
-                    id: NewId::Any,
-                    scope,
-                    owner,
-                    name,
-                    body,
-                    newest: None,
-                };
-                self.create_object(by, new)?
-            }
-        };
-        if let Some(node) = self.nodes.get_mut(&id) {
-            node.labels = all;
-        }
-        self.settle_pools()?;
-        Ok(Subject::Object(object))
     }
 }

@@ -81,6 +81,6 @@ impl State {
         if self.decisions.take_back(id) {
             self.cluster.set_not_before(model, Instant(0));
         }
-        self.update_wants(id);
+        self.update_members(id);
     }
 }

@@ -45,7 +45,8 @@ impl State {
         let spec = self.settled(project_id, wanted)?;
         self.note_volumes(project_id, &spec)?;
         let message = format!("accepted from {}", spec.submitted_by);
-        let workload = self.new_workload(project_id, spec);
+        let pods = if spec.has_revisions() { 0 } else { spec.pod_count() };
+        let workload = self.new_workload(project_id, spec, pods);
         let (id, spec) = (workload.id, workload.spec.clone());
         self.take_in(workload)?;
         self.emit(id, EventBuilder::new("Submitted", message));
@@ -143,7 +144,7 @@ impl State {
                 self.decisions.take_back(id);
             }
         }
-        self.update_wants(id);
+        self.update_members(id);
         self.touch(id);
     }
 }

@@ -14,29 +14,10 @@ use crate::state::State;
 use crate::workloads::{Ended, Pod, PortsWanted, Workload};
 
 impl Workload {
-    /// The numbers of its pods, set by set, that are to run unless somebody wants otherwise: those
-    /// that have not ended, as far as it is their turn.
-    pub(crate) fn turns(&self) -> Vec<bool> {
-        let mut pods = self.pods.iter();
-        let mut turns = Vec::with_capacity(self.pods.len());
-        for set in self.spec.sets() {
-            let mut left = set.wanted();
-            for pod in pods.by_ref().take(set.pods as usize) {
-                let turn = pod.ended.is_none() && !pod.scaled_down && left > 0;
-                left -= u32::from(turn);
-                turns.push(turn);
-            }
-        }
-        turns
-    }
-
     /// Whether so many of every set are as described that they make sense.
     pub(crate) fn is_enough(&self, is: impl Fn(&Pod) -> bool) -> bool {
-        let mut pods = self.pods.iter();
-        self.spec.sets().all(|set| {
-            let good = pods.by_ref().take(set.pods as usize).filter(|pod| is(pod)).count();
-            good >= set.pods_min as usize
-        })
+        self.pods_by_set()
+            .all(|(set, pods)| pods.iter().filter(|pod| is(pod)).count() >= set.pods_min as usize)
     }
 
     /// Whether all has ended well now that this pod has: with the master, where there is one, and
@@ -119,12 +100,12 @@ impl State {
             }
             let runs = |pod: &Pod| !pod.is_idle() && self.occupancy(pod).current.is_some();
             if !workload.pods.iter().any(runs) {
-                let all: Vec<_> = (0..self.workloads[&id].pods.len()).collect();
+                let all = self.workloads[&id].pods.numbers();
                 if !self.give_ports(id, &all) {
                     continue;
                 }
             }
-            for number in 0..self.workloads[&id].pods.len() {
+            for number in self.workloads[&id].pods.numbers() {
                 if self.workloads[&id].may_begin(number) {
                     self.start(id, number);
                 }
@@ -135,8 +116,8 @@ impl State {
     /// Begins the replicas that have their places. Each is on its own.
     fn begin_replicas(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
-        let waiting = workload.pods.iter().enumerate().filter(|(_, pod)| pod.waits_for_others);
-        let waiting: Vec<_> = waiting.map(|(number, _)| number).collect();
+        let waiting = workload.pods.iter().filter(|pod| pod.waits_for_others);
+        let waiting: Vec<_> = waiting.map(Pod::number).collect();
         if waiting.is_empty() {
             return;
         }
@@ -208,8 +189,8 @@ impl State {
     /// The pods that a pod works together with.
     pub(crate) fn gang_of(&self, workload: &Workload, number: usize) -> Option<Gang> {
         let together = workload.spec.together?;
-        let member = |(at, pod): (usize, &Pod)| {
-            let (set, index) = workload.spec.set_of(at);
+        let member = |pod: &Pod| {
+            let (set, index) = workload.spec.set_of(pod.number());
             let place = self.occupancy(pod);
             Member {
                 role: set.role.clone(),
@@ -220,7 +201,7 @@ impl State {
         };
         Some(Gang {
             framework: together.framework,
-            members: workload.pods.iter().enumerate().map(member).collect(),
+            members: workload.pods.iter().map(member).collect(),
             rank: number,
             members_min: workload.spec.sets().map(|set| set.pods_min).sum(),
             slots_per_worker: together.slots_per_worker,
@@ -245,12 +226,8 @@ impl State {
             let place = self.occupancy(pod);
             Some((pod.model?, place.current.filter(|_| !place.releasing)?))
         };
-        let others: Vec<_> = workload
-            .pods
-            .iter()
-            .enumerate()
-            .filter_map(|(at, pod)| Some((at, stays(pod)?)))
-            .collect();
+        let others: Vec<_> =
+            workload.pods.iter().filter_map(|pod| Some((pod.number(), stays(pod)?))).collect();
         for (other, (model, place)) in others {
             let Some(pod) = self.workloads.pod_mut(id, other) else { continue };
             if pod.is_idle() {
@@ -281,6 +258,6 @@ impl State {
             return;
         }
         workload.pods.iter_mut().for_each(|pod| pod.ended = None);
-        self.update_wants(id);
+        self.update_members(id);
     }
 }

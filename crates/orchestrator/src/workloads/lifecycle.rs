@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use model::PodId;
-use records::Desired;
 use spec::{Device, RunSpec, SecretUse, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
@@ -14,7 +13,7 @@ use crate::emit::EventBuilder;
 use crate::reasons::SERVER_STOPPED;
 use crate::state::State;
 use crate::view::ReasonView;
-use crate::workloads::{Ended, Pod, Workload, pod_name, revisions};
+use crate::workloads::{Pod, Workload, pod_name, revisions};
 use crate::{Error, admission};
 
 /// Runs of a pod whose output is kept, the newest included.
@@ -55,21 +54,24 @@ impl State {
             self.workloads.insert(workload);
             return Ok(());
         }
-        let (spec, over) = (workload.spec.clone(), workload.is_over());
-        let model = self.cluster.add_workload(self.in_model(&workload, queue));
+        let over = workload.is_over();
+        let model = self.cluster.add_empty_workload(self.in_model(&workload, queue));
         let model = model.map_err(internal)?;
         let row = &self.cluster.workloads()[model];
-        let wanted = spec
-            .sets()
-            .zip(&row.pod_sets)
-            .flat_map(|(spec, set)| std::iter::repeat_n(set.demand, spec.wanted() as usize));
+        let wanted = workload.pods_by_set().zip(&row.pod_sets).flat_map(|((spec, pods), set)| {
+            let stay = pods.iter().filter(|pod| !pod.left).count();
+            std::iter::repeat_n(set.demand, stay.min(spec.wanted() as usize))
+        });
         workload.requested = wanted.sum();
         if over && !holds {
             self.cluster.remove_workload(model).map_err(internal)?;
         } else {
             workload.model = Some(model);
-            for (pod, &id) in workload.pods.iter_mut().zip(&row.pods) {
-                pod.model = Some(id);
+            // Also one that has left holds its place until its run has stopped.
+            let holds =
+                |pod: &&mut Pod| pod.written.as_ref().is_some_and(|row| row.body.current.is_some());
+            for pod in workload.pods.iter_mut().filter(holds) {
+                pod.model = self.cluster.join(model, pod.index);
             }
         }
         let (id, not_before) = (workload.id, workload.not_before);
@@ -78,27 +80,9 @@ impl State {
         if listed {
             self.cluster.set_not_before(model, not_before.unwrap_or(Instant(0)));
         }
-        self.update_wants(id);
+        self.update_members(id);
         self.adopt(id);
         Ok(())
-    }
-
-    /// Tells the scheduler which pods of a workload should run.
-    pub(crate) fn update_wants(&mut self, id: Uuid) {
-        let Some(workload) = self.workloads.get(&id) else { return };
-        let turns = workload.turns();
-        for (pod, turn) in workload.pods.iter().zip(turns) {
-            let wants = workload.desired == Desired::Run
-                && workload.completed_at.is_none()
-                && turn
-                && !self.runs.has_orphan(pod.id);
-            if let Some(model) = pod.model {
-                self.cluster.set_wants(model, wants);
-                self.cluster.set_gated(model, !workload.spec.gates.is_empty());
-                let succeeded = pod.ended == Some(Ended::Succeeded);
-                self.cluster.set_succeeded(model, succeeded);
-            }
-        }
     }
 
     /// Whether the ports of the machine that a workload of a project asks for by their numbers are free:
@@ -150,7 +134,7 @@ impl State {
         let workload = self.workloads.get(&id)?;
         let pod = workload.pods.get(number)?;
         let place = self.occupancy(pod).current?;
-        let node = &self.nodes.get(&place.node)?.spec;
+        let node = &self.nodes.get(place.node)?.spec;
         let device = |share: &model::DeviceShare| {
             let gpu = node.gpus.get(share.gpu as usize)?;
             Some(Device {
@@ -221,12 +205,14 @@ impl State {
     /// Stops the runs of the pods of a workload that are as described.
     pub(crate) fn release_those(&mut self, id: Uuid, are: impl Fn(&Pod) -> bool) {
         let Some(workload) = self.workloads.get(&id) else { return };
-        let held: Vec<_> = (0..workload.pods.len())
-            .filter_map(|number| {
-                let pod = Some(&workload.pods[number]).filter(|pod| are(pod))?;
+        let held: Vec<_> = workload
+            .pods
+            .iter()
+            .filter(|pod| are(pod))
+            .filter_map(|pod| {
                 let occupancy = self.occupancy(pod);
                 let runs = occupancy.current.is_some() && !occupancy.releasing;
-                pod.model.filter(|_| runs).map(|model| (number, model))
+                pod.model.filter(|_| runs).map(|model| (pod.number(), model))
             })
             .collect();
         for (number, model) in held {

@@ -6,6 +6,8 @@ mod binding;
 mod commands;
 mod gang;
 mod lifecycle;
+mod lost;
+mod members;
 mod phases;
 mod ports;
 mod quota;
@@ -152,9 +154,15 @@ impl Workloads {
             names.insert(workload.spec.name.clone(), id);
         }
         self.by_model.extend(workload.model.map(|model| (model, id)));
-        let homes = workload.pods.iter().enumerate().map(|(number, pod)| (pod.id, (id, number)));
-        self.homes.extend(homes);
+        self.homes.extend(workload.pods.iter().map(|pod| (pod.id, (id, pod.number()))));
         self.all.insert(id, workload);
+    }
+
+    /// Takes in a pod of a number that the workload has not had yet.
+    fn insert_pod(&mut self, id: Uuid, pod: Pod) {
+        let Some(workload) = self.all.get_mut(&id) else { return };
+        self.homes.insert(pod.id, (id, pod.number()));
+        workload.pods.insert(pod);
     }
 
     /// Takes its places in the model from one: its own, and those of its pods.
@@ -177,7 +185,7 @@ impl Workloads {
                 self.names.remove(&workload.project_id);
             }
         }
-        for pod in &workload.pods {
+        for pod in workload.pods.iter() {
             self.homes.remove(&pod.id);
             self.restarting.remove(&pod.id);
         }
@@ -228,6 +236,9 @@ pub(crate) struct Runs {
     /// Runs that exist and should not. They are being stopped, and their pods start nothing
     /// before they are gone.
     orphans: BTreeSet<RunKey>,
+    /// Runs that were on a node when it went, with its name. They are being stopped; their pods start
+    /// nothing before they have ended, and nothing comes to a node that is back under that name.
+    left: BTreeMap<RunKey, String>,
     /// Gangs of which a pod got its place, or its process, in this batch.
     assembling: BTreeSet<Uuid>,
     ports: Ports,
@@ -239,6 +250,7 @@ impl Default for Runs {
     fn default() -> Self {
         Self {
             orphans: BTreeSet::new(),
+            left: BTreeMap::new(),
             assembling: BTreeSet::new(),
             ports: Ports::default(),
             limits_kept: LimitsKept::ALL,
@@ -255,7 +267,23 @@ impl Runs {
     /// Whether a pod has a run that should not exist.
     pub(crate) fn has_orphan(&self, pod: Uuid) -> bool {
         let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
-        self.orphans.range(of_pod).next().is_some()
+        self.orphans.range(of_pod).next().is_some() || self.has_left(pod)
+    }
+
+    /// Whether a pod has a run that was on a node that went.
+    fn has_left(&self, pod: Uuid) -> bool {
+        let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
+        self.left.range(of_pod).next().is_some()
+    }
+
+    /// Whether there are runs on nodes that are gone.
+    pub(crate) fn are_left(&self) -> bool {
+        !self.left.is_empty()
+    }
+
+    /// Whether runs that were on this node when it went have not ended.
+    pub(crate) fn are_left_on(&self, node: &str) -> bool {
+        self.left.values().any(|name| name == node)
     }
 
     /// When ports are to be searched for again.

@@ -1,6 +1,8 @@
 //! What a workload has, and what that is called. Owns: the phase that follows from places, processes
 //! and wishes, and the time spent in phases.
 
+use std::collections::BTreeSet;
+
 use model::Placement;
 use records::Desired;
 use units::{Instant, Resources};
@@ -54,16 +56,18 @@ impl State {
             pod.ended == Some(Ended::Succeeded)
                 || (pod.started_at.is_some() && holds(place) && !place.releasing)
         };
-        let running: Vec<_> = workload.pods.iter().zip(&places).map(runs).collect();
-        let mut turns = running.iter().zip(workload.turns());
-        if turns.all(|(runs, turn)| *runs || !turn) {
+        let running = workload.pods.iter().zip(&places).filter(|one| runs(*one));
+        let running: BTreeSet<u32> = running.map(|(pod, _)| pod.index).collect();
+        let runs = |pod: &Pod| running.contains(&pod.index);
+        let mut turns = workload.pods.iter().zip(workload.turns());
+        if turns.all(|(pod, turn)| runs(pod) || !turn) {
             return Phase::Running;
         }
         let take_turns = workload.spec.sets().any(|set| set.at_once.is_some());
-        let lives = |pod: &Pod| pod.ended.is_none() && running[pod.index as usize];
+        let lives = |pod: &Pod| pod.ended.is_none() && runs(pod);
         if take_turns && workload.pods.iter().any(lives) {
             Phase::Running
-        } else if !take_turns && workload.is_enough(|pod| running[pod.index as usize]) {
+        } else if !take_turns && workload.is_enough(runs) {
             Phase::Degraded
         } else if places.iter().any(holds) {
             Phase::Initializing

@@ -23,7 +23,9 @@ impl State {
     pub(crate) fn explain_unconsidered(&mut self, id: Uuid) {
         let now = self.now;
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model));
+        let is_gated = |pod| self.cluster.gated().contains(&pod);
+        let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model))
+            || workload.pods.iter().filter_map(|pod| pod.model).any(is_gated);
         let is_told = workload.pending.iter().any(|reason| reason.code == NOT_CONSIDERED.code);
         if waits && workload.pending.is_empty() && !self.halted {
             self.decisions.ask_why(workload.model);
@@ -32,6 +34,16 @@ impl State {
         } else if !waits && (is_told || workload.desired != Desired::Run) {
             workload.pending.clear();
         }
+    }
+
+    /// Those of which a pod does not even ask for a place before an orphaned run of it is gone.
+    pub(crate) fn held_up_by_orphans(&self) -> impl Iterator<Item = Uuid> {
+        let homes = self.runs.orphans.iter().filter_map(|run| self.workloads.home(run.pod));
+        let is_held_up = |(id, number): &(Uuid, usize)| {
+            let found = self.workloads.get(id).filter(|workload| workload.wants_to_run());
+            found.is_some_and(|workload| workload.turns().get(*number) == Some(&true))
+        };
+        homes.filter(is_held_up).map(|(id, _)| id)
     }
 
     /// Gives one these reasons to wait, or none.

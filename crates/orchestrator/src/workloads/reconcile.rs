@@ -1,6 +1,8 @@
 //! What the engine reports, taken into the state. Owns: telling what matters from what
 //! comes late, twice or about runs long gone.
 
+use std::collections::BTreeSet;
+
 use records::Desired;
 use spec::{Exit, Limits, LimitsKept, Observation, PullFailure, Restart, RunKey, RunState};
 use units::{Instant, format_bytes, format_millis};
@@ -25,7 +27,9 @@ impl State {
     pub(crate) fn observe(&mut self, seen: &Observation) {
         let key = seen.key;
         let is_exit = matches!(seen.state, RunState::Exited { .. });
-        let orphan_gone = is_exit && self.runs.orphans.remove(&key);
+        let left_on = if is_exit { self.runs.left.remove(&key) } else { None };
+        left_on.iter().for_each(|node| self.left_run_ended(node));
+        let orphan_gone = is_exit && (self.runs.orphans.remove(&key) || left_on.is_some());
         let Some((id, number)) = self.workloads.home(key.pod) else {
             if is_exit {
                 self.outbox.actions.push(Action::Remove(key));
@@ -93,7 +97,7 @@ impl State {
     }
 
     fn orphan_gone(&mut self, id: Uuid, number: usize) {
-        self.update_wants(id);
+        self.update_members(id);
         self.touch(id);
         let Some(pod) = self.workloads.pod(id, number) else { return };
         let place = self.occupancy(pod);
@@ -233,14 +237,15 @@ impl State {
         for seen in listed {
             self.reconcile_run(seen);
         }
-        let known: std::collections::BTreeSet<RunKey> = listed.iter().map(|o| o.key).collect();
+        let known: BTreeSet<RunKey> = listed.iter().map(|o| o.key).collect();
         for (id, number) in self.workloads.homes() {
             self.reconcile_pod(id, number, &known);
         }
         for seen in listed {
             self.observe(seen);
         }
-        for model in self.cluster.waiting().collect::<Vec<_>>() {
+        let gated = self.cluster.gated().iter().map(|&pod| self.cluster.pods()[pod].workload);
+        for model in self.cluster.waiting().chain(gated).collect::<BTreeSet<_>>() {
             if let Some(id) = self.workloads.of_model(model) {
                 self.explain_unconsidered(id);
                 self.outbox.shown.insert(id);
@@ -266,7 +271,7 @@ impl State {
             self.runs.orphans.insert(key);
             self.outbox.actions.push(Action::Stop(key, GRACE_MS));
             if let Some((id, _)) = self.workloads.home(key.pod) {
-                self.update_wants(id);
+                self.update_members(id);
             }
         }
     }
@@ -288,12 +293,7 @@ impl State {
         self.touch(id);
     }
 
-    fn reconcile_pod(
-        &mut self,
-        id: Uuid,
-        number: usize,
-        known: &std::collections::BTreeSet<RunKey>,
-    ) {
+    fn reconcile_pod(&mut self, id: Uuid, number: usize, known: &BTreeSet<RunKey>) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let Some(pod) = workload.pods.get(number) else { return };
         let (run, pod_id, idle) = (pod.run(), pod.id, pod.is_idle());

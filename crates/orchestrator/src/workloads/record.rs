@@ -1,5 +1,6 @@
 //! Workloads and their pods as the state keeps them, and as they are stored.
 
+use std::ops::Index;
 use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
@@ -34,7 +35,7 @@ pub(crate) struct Workload {
     pub(crate) over_quota: bool,
     /// What all its pods ask for together.
     pub(crate) requested: Resources,
-    pub(crate) pods: Vec<Pod>,
+    pub(crate) pods: Pods,
     /// Its revisions, the oldest first, if it is an inference.
     pub(crate) revisions: Vec<Uuid>,
 }
@@ -52,7 +53,7 @@ pub(crate) struct Pod {
     pub(crate) id: Uuid,
     pub(crate) index: u32,
     pub(crate) generation: u32,
-    /// Its place in the model; none once the workload has ended.
+    /// Its place in the model; none if it is no member of its set, or the workload has ended.
     pub(crate) model: Option<PodId>,
     pub(crate) placed_at: Option<Instant>,
     /// Since when its workload has held places without a break.
@@ -65,8 +66,8 @@ pub(crate) struct Pod {
     /// It has its place, and begins when the others of its gang have theirs. Until then it holds
     /// the place without a process, too.
     pub(crate) waits_for_others: bool,
-    /// It is a replica that is not wanted.
-    pub(crate) scaled_down: bool,
+    /// It has left its set, or does so as soon as its run has stopped.
+    pub(crate) left: bool,
     /// Its own port, where the pods of its workload work together or serve.
     pub(crate) port: Option<u16>,
     pub(crate) ended: Option<Ended>,
@@ -98,7 +99,7 @@ impl Pod {
             resized_at: None,
             restart_at: None,
             waits_for_others: false,
-            scaled_down: false,
+            left: false,
             port: None,
             ended: None,
             last_exit: None,
@@ -115,8 +116,70 @@ impl Pod {
         self.restart_at.is_some() || self.waits_for_others
     }
 
+    pub(crate) const fn number(&self) -> usize {
+        self.index as usize
+    }
+
     pub(crate) const fn run(&self) -> RunKey {
         RunKey { pod: self.id, generation: self.generation }
+    }
+}
+
+/// The pods of a workload by their numbers, which are not their positions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pods(Vec<Pod>);
+
+impl Pods {
+    fn position(&self, number: usize) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&number, Pod::number)
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<&Pod> {
+        self.0.get(self.position(number).ok()?)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: usize) -> Option<&mut Pod> {
+        let at = self.position(number).ok()?;
+        self.0.get_mut(at)
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Pod] {
+        &self.0
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Pod> {
+        self.0.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Pod> {
+        self.0.iter_mut()
+    }
+
+    pub(crate) fn numbers(&self) -> Vec<usize> {
+        self.iter().map(Pod::number).collect()
+    }
+
+    /// Adds a pod of a number that none has.
+    pub(crate) fn insert(&mut self, pod: Pod) {
+        if let Err(at) = self.position(pod.number()) {
+            self.0.insert(at, pod);
+        }
+    }
+}
+
+impl Index<usize> for Pods {
+    type Output = Pod;
+
+    fn index(&self, number: usize) -> &Pod {
+        self.get(number).expect("the number of a pod")
+    }
+}
+
+impl FromIterator<Pod> for Pods {
+    fn from_iter<T: IntoIterator<Item = Pod>>(pods: T) -> Self {
+        let mut all = Self::default();
+        pods.into_iter().for_each(|pod| all.insert(pod));
+        all
     }
 }
 
@@ -225,7 +288,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
         }),
         over_quota: false,
         requested: units::Resources::ZERO,
-        pods: Vec::new(),
+        pods: Pods::default(),
         revisions: Vec::new(),
     })
 }
@@ -257,7 +320,7 @@ pub(super) fn pod_row(
             resized_at_ms: ms(pod.resized_at),
             restart_at_ms: ms(pod.restart_at),
             waits_for_others: pod.waits_for_others,
-            parked: pod.scaled_down,
+            left: pod.left,
             port: pod.port,
             ended: pod.ended.map(|ended| ended_word(ended).to_owned()),
             last_exit: pod.last_exit.clone(),
@@ -280,7 +343,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         resized_at: at(body.resized_at_ms),
         restart_at: at(body.restart_at_ms),
         waits_for_others: body.waits_for_others,
-        scaled_down: body.parked,
+        left: body.left,
         port: body.port,
         ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),

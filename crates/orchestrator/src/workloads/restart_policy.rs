@@ -126,7 +126,7 @@ impl State {
         if ended == Ended::Succeeded && !workload.is_complete_with(number) {
             // Others may have waited for it to begin, and it was never seen to run.
             self.runs.assembling.insert(id);
-            self.update_wants(id);
+            self.update_members(id);
             return;
         }
         workload.completed_at = Some(now);
@@ -144,7 +144,7 @@ impl State {
             CleanPods::None => self.release_those(id, Pod::is_idle),
             CleanPods::Running | CleanPods::All => self.release_all(id),
         }
-        self.update_wants(id);
+        self.update_members(id);
         self.leave_if_over(id);
         self.limits.note_expiry(&self.workloads[&id]);
     }
@@ -155,13 +155,14 @@ impl State {
         if self.workloads.get(&id).is_some_and(over) {
             self.leave_model(id);
             if self.workloads[&id].clean() == CleanPods::All {
-                self.remove_runs(&self.workloads[&id].pods.clone());
+                let pods = self.workloads[&id].pods.clone();
+                self.remove_runs(pods.iter());
             }
         }
     }
 
     /// Has what is left of the runs of some pods deleted.
-    fn remove_runs(&mut self, pods: &[Pod]) {
+    fn remove_runs<'a>(&mut self, pods: impl IntoIterator<Item = &'a Pod>) {
         for pod in pods {
             let oldest = pod.generation.saturating_sub(RUNS_KEPT - 1).max(1);
             let runs = (oldest..=pod.generation)
@@ -209,8 +210,8 @@ impl State {
         self.outbox.workloads.remove(&id);
         self.runs.ports.forget(id);
         self.outbox.projects.insert(workload.project_id);
-        for pod in &workload.pods {
-            self.remove_runs(std::slice::from_ref(pod));
+        for pod in workload.pods.iter() {
+            self.remove_runs([pod]);
             self.outbox.actions.push(Action::Forget(pod.id));
         }
         let revision = workload.spec.revision;

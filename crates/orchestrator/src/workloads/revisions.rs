@@ -2,9 +2,8 @@
 //! own kind. Owns: beginning, scaling, retiring and giving up a revision. Refuses to know: when any
 //! of that is to be done (`serving`).
 //!
-//! A revision never changes. Its pods are as many as it may ever have replicas; those that are not
-//! wanted are scaled down, which to the scheduler is a pod that does not want to run. A retired revision
-//! stays, stopped, until there are too many.
+//! What a revision runs never changes. Its replicas join and leave it. A retired revision stays, stopped,
+//! until there are too many.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,7 +36,7 @@ impl Workload {
     }
 
     fn wanted(&self) -> u32 {
-        u32::try_from(self.pods.iter().filter(|pod| !pod.scaled_down).count()).unwrap_or(u32::MAX)
+        u32::try_from(self.pods.iter().filter(|pod| !pod.left).count()).unwrap_or(u32::MAX)
     }
 }
 
@@ -74,13 +73,12 @@ impl State {
             head.spec = Arc::new(WorkloadSpec { name, revision: None, ..(*spec).clone() });
             head.revisions.push(id);
         }
-        self.count_requested(id);
     }
 
     /// What the pods of a revision that are wanted ask for.
     fn count_requested(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
-        let wanted = workload.pods.iter().filter(|pod| !pod.scaled_down);
+        let wanted = workload.pods.iter().filter(|pod| !pod.left);
         let demand = |pod: &Pod| {
             let model = pod.model?;
             self.cluster.pods().get(model)?;
@@ -112,10 +110,7 @@ impl State {
         };
         spec.pods.pods = replicas_max;
         spec.pods.pods_min = 1;
-        let mut workload = self.new_workload(project_id, spec);
-        for pod in &mut workload.pods {
-            pod.scaled_down = pod.index >= replicas;
-        }
+        let workload = self.new_workload(project_id, spec, replicas.min(replicas_max));
         let id = workload.id;
         self.take_in(workload)?;
         let message = format!("revision {number} begins with {}", in_words(replicas));
@@ -174,19 +169,23 @@ impl State {
         why: &str,
     ) -> Result<Subject, Error> {
         let workload = self.live_revision(id)?;
-        let (before, pods) = (workload.wanted(), workload.pods.len());
-        if let Some(beyond) = wanted.iter().find(|&&number| number as usize >= pods) {
+        let (before, pods) = (workload.wanted(), workload.spec.pods.pods);
+        if let Some(beyond) = wanted.iter().find(|&&number| number >= pods) {
             let text = format!("there is no replica {beyond}; there are {pods}, from 0");
             return Err(Error::invalid("replicas", text));
         }
         let after = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
-        if let Some(workload) = self.workloads.get_mut(&id) {
-            for pod in &mut workload.pods {
-                pod.scaled_down = !wanted.contains(&pod.index);
-            }
+        let known = &self.workloads[&id].pods;
+        let new: Vec<u32> =
+            wanted.iter().copied().filter(|&number| known.get(number as usize).is_none()).collect();
+        for number in new {
+            let pod = Pod::new(self.ids.next(), number);
+            self.workloads.insert_pod(id, pod);
         }
-        self.update_wants(id);
-        self.release_those(id, |pod| pod.scaled_down);
+        let pods = self.workloads.get_mut(&id).into_iter().flat_map(|w| w.pods.iter_mut());
+        pods.for_each(|pod| pod.left = !wanted.contains(&pod.index));
+        self.update_members(id);
+        self.release_those(id, |pod| pod.left);
         self.count_requested(id);
         self.touch(id);
         if before != after {
@@ -215,13 +214,13 @@ impl State {
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.completed_at = Some(now);
             workload.not_before = None;
-            for pod in workload.pods.iter_mut().filter(|pod| !pod.scaled_down) {
+            for pod in workload.pods.iter_mut().filter(|pod| !pod.left) {
                 pod.ended = Some(Ended::Failed);
                 pod.last_exit = Some(why.to_owned());
             }
         }
         self.emit(id, EventBuilder::new("Failed", why).warning());
-        self.update_wants(id);
+        self.update_members(id);
         self.release_all(id);
         self.leave_if_over(id);
         self.touch(id);
@@ -295,8 +294,13 @@ impl State {
         }
     }
 
-    pub(crate) fn new_workload(&mut self, project_id: u64, spec: WorkloadSpec) -> Workload {
-        let pods = if spec.has_revisions() { 0 } else { spec.pod_count() };
+    /// A new workload with so many pods.
+    pub(crate) fn new_workload(
+        &mut self,
+        project_id: u64,
+        spec: WorkloadSpec,
+        pods: u32,
+    ) -> Workload {
         Workload {
             id: self.ids.next(),
             seq: self.workloads.last_seq + 1,

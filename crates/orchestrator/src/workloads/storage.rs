@@ -3,15 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{DeviceShare, NodeId, Occupancy, Placement, PodId};
+use model::{DeviceShare, Occupancy, Placement, PodId};
 use records::{Change, Desired, PlacementBody, PodRow};
 use units::GPU_MILLIS;
 use uuid::Uuid;
 
 use crate::Error;
-use crate::emit::EventBuilder;
-use crate::reasons::NODE_GONE;
 use crate::state::State;
+use crate::workloads::Workloads;
 use crate::workloads::record;
 use crate::workloads::restart_policy::BACK_OFF_MS_MAX;
 
@@ -23,9 +22,17 @@ fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
     pods
 }
 
+impl Workloads {
+    /// Has every pod of a workload that is written next written with it: its row has other dates.
+    pub(crate) fn write_all_pods(&mut self) {
+        let pods = self.all.values_mut().flat_map(|workload| workload.pods.iter_mut());
+        pods.for_each(|pod| pod.written = None);
+    }
+}
+
 impl State {
     /// What has changed of workloads, as rows. A pod that stands as it was written is not written again:
-    /// a revision may have many that are not wanted.
+    /// a workload may have many.
     pub(crate) fn changed_rows(&mut self, ids: &BTreeSet<Uuid>) -> Vec<Change> {
         let mut changes = Vec::new();
         for id in ids {
@@ -36,7 +43,7 @@ impl State {
                 record::pod_row(workload, pod, &place, |node| self.node_name(node))
             };
             let rows: Vec<_> = workload.pods.iter().map(row).collect();
-            let pods = self.workloads.get_mut(id).into_iter().flat_map(|w| &mut w.pods);
+            let pods = self.workloads.get_mut(id).into_iter().flat_map(|w| w.pods.iter_mut());
             for (pod, row) in pods.zip(rows) {
                 if pod.written.as_deref() != Some(&row) {
                     pod.written = Some(Box::new(row.clone()));
@@ -64,11 +71,11 @@ impl State {
             for row in &rows {
                 let mut pod = record::pod_from_row(row)?;
                 pod.restart_at = pod.restart_at.map(|at| at.min(latest));
-                workload.pods.push(pod);
+                workload.pods.insert(pod);
             }
             self.add(workload, rows.iter().any(|row| row.body.current.is_some()))?;
             self.limits.note_expiry(&self.workloads[&id]);
-            placed.extend(rows.into_iter().enumerate().map(|(number, row)| (id, number, row)));
+            placed.extend(rows.into_iter().map(|row| (id, row.index as usize, row)));
         }
         Ok(placed)
     }
@@ -127,7 +134,7 @@ impl State {
     /// goes on when the machine has less CPU or memory than before; what is only kept for
     /// someone has to fit.
     fn place(&self, body: &PlacementBody, pod: PodId, now: bool) -> Option<Placement> {
-        let id: NodeId = self.nodes.values().find(|node| node.spec.name == body.node)?.id;
+        let id = self.nodes.named(&body.node)?.id;
         let node = &self.cluster.nodes()[id];
         let devices = body.devices.iter().map(|&(gpu, millis)| DeviceShare { gpu, millis });
         let place = Placement { node: id, devices: devices.collect() };
@@ -154,11 +161,7 @@ impl State {
                 "its place on {node} is gone: the node, or as many GPUs, are no longer there; \
                  it waits for another"
             );
-            self.evicted(id, NODE_GONE.code, message.clone());
-            self.emit(
-                id,
-                EventBuilder::new("Evicted", message).warning().pod(number).code(NODE_GONE.code),
-            );
+            self.say_place_gone(id, number, &message);
         }
     }
 }

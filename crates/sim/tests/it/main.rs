@@ -2,12 +2,14 @@
 
 mod affinity;
 mod bad_input;
+mod chaos;
 mod departments;
 mod examples;
 mod expectations;
 mod fairness;
 mod faults;
 mod forecast;
+mod machine;
 mod mig;
 mod mutations;
 mod parts;

@@ -51,7 +51,7 @@ enum EffectName {
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(transparent)]
-struct EffectWire(#[serde(with = "EffectName")] Effect);
+pub(crate) struct EffectWire(#[serde(with = "EffectName")] pub(crate) Effect);
 
 impl From<Place> for PlaceWire {
     fn from(place: Place) -> Self {

@@ -93,7 +93,7 @@ async fn a_full_disk_changes_nothing_and_passes() {
     drop(slot);
     let many: Vec<_> = (5..2000).map(|seq| Change::Event(event(seq, None))).collect();
     let error = store.apply(&many).await.unwrap_err();
-    assert!(matches!(error, Error::Full { .. }), "{error}");
+    assert!(matches!(error, Error::Full { .. }) && error.is_outage(), "{error}");
     assert_eq!(store.load().await.unwrap(), before);
     store.apply(&many).await.unwrap();
     assert_eq!(store.load().await.unwrap().last_event_seq, 1999);

@@ -100,7 +100,7 @@ pub(crate) fn pod(workload: &WorkloadRow) -> PodRow {
         body: PodBody {
             current: Some(PlacementBody { node: "n1".to_owned(), devices: vec![(0, 500)] }),
             placed_at_ms: Some(7),
-            parked: true,
+            left: true,
             port: Some(20_000),
             ..PodBody::default()
         },

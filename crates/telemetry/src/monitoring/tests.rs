@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use control::view::{NodeView, View};
-use control::{Look, Subject, Trouble, of};
+use control::{Look, NodeSpec, Scheduling, Subject, Trouble, of};
 use expect_test::expect;
 use prometheus_client::collector::Collector;
 use prometheus_client::metrics::counter::Counter;
@@ -36,7 +36,20 @@ fn scraped(view: View, look: Look, now: Instant) -> String {
 }
 
 fn node() -> NodeView {
+    let spec = NodeSpec {
+        name: "node-1".into(),
+        gpu_type: "fast".into(),
+        simulated: false,
+        gpus: Vec::new(),
+        cpu_millis: 64_500,
+        memory_bytes: 2048,
+        labels: [].into(),
+        taints: Vec::new(),
+    };
     NodeView {
+        spec: Arc::new(spec),
+        taints: Vec::new(),
+        scheduling: Scheduling::Enabled,
         name: "node-1".into(),
         gpu_type: "the \"fast\" one".into(),
         simulated: false,

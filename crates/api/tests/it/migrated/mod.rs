@@ -61,6 +61,7 @@ fn left() -> Left {
 fn nodes(left: &Left) -> Vec<NodeSpec> {
     let told = left.answers["/api/v1/nodes"]["nodes"].as_array().unwrap();
     let node = |told: &Value| NodeSpec {
+        taints: Vec::new(),
         name: told["name"].as_str().unwrap().to_owned(),
         gpu_type: "simulated".into(),
         simulated: true,
@@ -78,6 +79,7 @@ fn nodes(left: &Left) -> Vec<NodeSpec> {
         cpu_millis: 64_000,
         memory_bytes: 64 << 30,
         labels: BTreeMap::default(),
+        taints: Vec::new(),
     };
     told.iter().map(node).collect()
 }

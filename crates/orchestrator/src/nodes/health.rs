@@ -5,15 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{NodeId, Placement};
+use model::{NodeId, Placement, PodId};
 use serde_json::json;
+use spec::{NodeGpu, NodeSpec};
 
 use crate::Error;
 use crate::command::Subject;
 use crate::documents::{NewId, NewObject, Object, Scope};
 use crate::emit::EventBuilder;
 use crate::reasons::GPU_LOST;
-use crate::state::{Node, State};
+use crate::state::State;
 use crate::trouble::{Trouble, Troubles};
 
 /// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
@@ -30,22 +31,26 @@ impl State {
 
     /// Takes GPUs out of service, and back, as what is the matter with them has changed.
     fn settle_gpus(&mut self) {
-        for id in self.nodes.keys().copied().collect::<Vec<_>>() {
-            let Some(node) = self.nodes.get(&id) else { continue };
-            let fresh = self.troubles_of(&node.spec);
-            let Some(node) = self.nodes.get_mut(&id) else { continue };
-            let before = std::mem::replace(&mut node.troubles, fresh.clone());
-            self.outbox.machines |= before != fresh;
-            let gpus: BTreeSet<u32> = before.keys().chain(fresh.keys()).copied().collect();
-            for gpu in gpus {
-                self.gpu_changed((id, gpu), before.get(&gpu), fresh.get(&gpu));
-            }
+        let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
+        ids.into_iter().for_each(|id| self.settle_gpus_of(id));
+    }
+
+    /// The same for the GPUs of a node.
+    pub(super) fn settle_gpus_of(&mut self, id: NodeId) {
+        let Some(node) = self.nodes.get(id) else { return };
+        let fresh = self.troubles_of(&node.spec);
+        let Some(node) = self.nodes.rows.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut node.troubles, fresh.clone());
+        self.outbox.machines |= before != fresh;
+        let gpus: BTreeSet<u32> = before.keys().chain(fresh.keys()).copied().collect();
+        for gpu in gpus {
+            self.gpu_changed((id, gpu), before.get(&gpu), fresh.get(&gpu));
         }
     }
 
     /// What is the matter with the GPUs of a node, by their numbers.
-    pub(crate) fn troubles_of(&self, node: &crate::NodeSpec) -> BTreeMap<u32, Trouble> {
-        let trouble = |(at, gpu): (u32, &crate::NodeGpu)| {
+    pub(super) fn troubles_of(&self, node: &NodeSpec) -> BTreeMap<u32, Trouble> {
+        let trouble = |(at, gpu): (u32, &NodeGpu)| {
             let made = node.simulated && self.failure(&node.name, at).is_some();
             let made = made.then(|| Trouble::Lost("it was made to fail (simulated)".to_owned()));
             Some((at, made.or_else(|| self.gpus_seen.get(&gpu.uuid).cloned())?))
@@ -70,7 +75,13 @@ impl State {
                 let event = EventBuilder::new(trouble.code().name, format!("{name} is {trouble}"));
                 self.emit_of_cluster(event.warning().code(trouble.code().code));
                 if trouble.is_loss() {
-                    self.fail_over(gpu, &format!("{name}, which it used, is {trouble}"));
+                    let why = format!("{name}, which it used, is {trouble}");
+                    let uses = |place: &Placement| place.node == gpu.0 && place.uses(gpu.1);
+                    let used = |pod: &PodId| {
+                        self.cluster.pods()[*pod].occupancy.current.as_ref().is_some_and(uses)
+                    };
+                    let pods = self.cluster.nodes()[gpu.0].pods.iter().copied().filter(used);
+                    self.move_off(pods.collect(), GPU_LOST, &why);
                 }
             }
             (Some(trouble), None) => {
@@ -78,24 +89,6 @@ impl State {
                 self.emit_of_cluster(event.code(trouble.code().code));
             }
             (None, None) => {}
-        }
-    }
-
-    /// Stops what runs on a GPU that does not work, and what would be lost without it. It is placed anew.
-    fn fail_over(&mut self, (node, gpu): (NodeId, u32), why: &str) {
-        let lost = |place: &Placement| place.node == node && place.uses(gpu);
-        for pod in self.cluster.nodes()[node].pods.clone() {
-            let place = &self.cluster.pods()[pod].occupancy;
-            if place.releasing || !place.current.as_ref().is_some_and(lost) {
-                continue;
-            }
-            let Some((id, number)) = self.home_of(pod) else { continue };
-            self.evicted(id, GPU_LOST.code, why.to_owned());
-            let event = EventBuilder::new("Evicted", why).warning().pod(number).code(GPU_LOST.code);
-            self.emit(id, event);
-            self.release_those(id, |pod| pod.index as usize == number);
-            self.restart_with(id, number);
-            self.rewind_if_stopped(id);
         }
     }
 }
@@ -129,9 +122,8 @@ impl State {
 
     /// The name of a GPU, if it is a simulated one.
     fn simulated_gpu(&self, node: &str, gpu: u32) -> Result<String, Error> {
-        let found = self.nodes.values().find(|found| found.spec.name == node);
-        let Node { spec, .. } = found.ok_or_else(|| Error::no_node(node))?;
-        if !spec.simulated && !spec.gpus.is_empty() {
+        let spec = &self.nodes.named(node).ok_or_else(|| Error::no_node(node))?.spec;
+        if spec.has_real_gpus() {
             let why =
                 format!("the GPUs of {node} are real; only simulated ones can be made to fail");
             return Err(Error::conflict(why));

@@ -1,0 +1,152 @@
+//! Nodes: which there are, what they are given, and drills with simulated ones.
+
+use access::{Caller, Route, Where};
+use api_types::{CountResponse, Node, NodeLabels, NodePatch, Nodes, SimulatedNode};
+use auth::Action::{Read, Update};
+use auth::Resource;
+use axum::extract::{Path, State as FromState};
+use axum::{Extension, Json};
+use control::NodeChange;
+use control::view::NodeView;
+use http_kit::openapi::{delete as del, get, patch, post, put};
+use http_kit::{Body, Created, Fault, ListQuery, NoContent};
+
+use crate::Shared;
+
+pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
+    let of_cluster = "/api/v1/clusters/{clusterUuid}/nodes/count";
+    let published = [
+        get("/api/v1/nodes", "get_tenant_nodes", "The nodes", nodes),
+        get("/api/v1/nodes/count", "count_tenant_nodes", "How many nodes", count_nodes),
+        get(of_cluster, "count_nodes", "How many nodes a cluster has", count_nodes_of),
+    ]
+    .map(|route| {
+        route.of("Nodes").rows::<NodeView, _>().needs(Read, Resource::Nodes, Where::Anywhere)
+    });
+    let labels = "/elastane/v1/nodes/{node}/labels";
+    let about_labels = "Gives a node labels beside those it came with";
+    let one = "/elastane/v1/nodes/{node}";
+    let about_one = "Cordons, drains or uncordons a node, and changes its labels and taints";
+    let failure = "/elastane/v1/nodes/{node}/gpus/{gpu}/simulated-failure";
+    let (fails, works) = ("Makes a simulated GPU fail", "Makes a simulated GPU work again");
+    let simulated = "/elastane/v1/simulated-nodes";
+    let simulated_one = "/elastane/v1/simulated-nodes/{node}";
+    let removes = "Removes a simulated node at once, with all that runs there";
+    let own = [
+        put(labels, "label_node", about_labels, label_node),
+        patch(one, "change_node", about_one, change_node),
+        put(failure, "fail_simulated_gpu", fails, fail_gpu),
+        del(failure, "heal_simulated_gpu", works, heal_gpu),
+        post(simulated, "add_simulated_node", "Adds a simulated node", add_simulated),
+        del(simulated_one, "remove_simulated_node", removes, remove_simulated),
+    ]
+    .map(|route| route.of("Elastane").needs(Update, Resource::Nodes, Where::Tenant));
+    published.into_iter().chain(own)
+}
+
+async fn nodes(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<Nodes>, Fault> {
+    let (view, context) = (state.control.view(), state.context());
+    let rows = query.matching(view.nodes.iter().map(AsRef::as_ref), context.now)?;
+    let (page, _) = query.page(rows);
+    let nodes = page.into_iter().map(|row| convert::node(row, &context)).collect();
+    Ok(Json(Nodes { nodes }))
+}
+
+async fn count_nodes(
+    FromState(state): FromState<Shared>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    let view = state.control.view();
+    query.count(view.nodes.iter().map(AsRef::as_ref), state.now())
+}
+
+async fn count_nodes_of(
+    state: FromState<Shared>,
+    Path(id): Path<String>,
+    query: ListQuery,
+) -> Result<Json<CountResponse>, Fault> {
+    state.must_be_cluster(&id)?;
+    count_nodes(state, query).await
+}
+
+/// All labels that a node has beside those it came with, anew.
+async fn label_node(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    Body(request): Body<NodeLabels>,
+) -> Result<Json<Node>, Fault> {
+    let labels = request.labels.into_iter().map(|(key, value)| (key, Some(value))).collect();
+    let change = NodeChange { labels, replaces_labels: true, ..NodeChange::default() };
+    state.asked_by(&caller).change_node(&caller.subject, &name, change).await?;
+    shown(&state, &name)
+}
+
+/// Labels, taints, and whether new pods may come.
+async fn change_node(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    Body(patch): Body<NodePatch>,
+) -> Result<Json<Node>, Fault> {
+    let change = convert::node_change(patch);
+    state.asked_by(&caller).change_node(&caller.subject, &name, change).await?;
+    shown(&state, &name)
+}
+
+async fn add_simulated(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Body(node): Body<SimulatedNode>,
+) -> Result<Created<Node>, Fault> {
+    let name = node.name.clone();
+    let asked = state.asked_by(&caller);
+    asked.add_node(&caller.subject, convert::new_node(node)).await?;
+    shown(&state, &name).map(|Json(node)| Created(node))
+}
+
+/// Removes a simulated node at once.
+async fn remove_simulated(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Result<NoContent, Fault> {
+    state.asked_by(&caller).remove_node(&caller.subject, &name).await?;
+    Ok(NoContent)
+}
+
+fn shown(state: &Shared, name: &str) -> Result<Json<Node>, Fault> {
+    let view = state.control.view();
+    let node = view.nodes.iter().find(|node| node.name == name);
+    let node = node.ok_or_else(|| Fault::no_such("node", name))?;
+    Ok(Json(convert::node(node, &state.context())))
+}
+
+/// Makes a simulated GPU fail.
+async fn fail_gpu(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path((name, gpu)): Path<(String, String)>,
+) -> Result<Json<Node>, Fault> {
+    state.asked_by(&caller).fail_gpu(&caller.subject, &name, number(&gpu)?).await?;
+    shown(&state, &name)
+}
+
+/// Makes a simulated GPU work again.
+async fn heal_gpu(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    Path((name, gpu)): Path<(String, String)>,
+) -> Result<Json<Node>, Fault> {
+    state.asked_by(&caller).heal_gpu(&caller.subject, &name, number(&gpu)?).await?;
+    shown(&state, &name)
+}
+
+/// The number of a GPU on its node.
+fn number(text: &str) -> Result<u32, Fault> {
+    let why = || format!("`{}` is not the number of a GPU; 0 or more", units::shown(text));
+    text.parse().map_err(|_| Fault::field("gpu", why()))
+}

@@ -1,0 +1,70 @@
+//! Nodes from what is known of their GPUs. Owns: how large a simulated node may be.
+
+use std::collections::BTreeMap;
+
+use gpu::{NODES_MAX, NodeGpus};
+use spec::{NodeGpu, NodeSpec};
+
+use crate::Error;
+
+/// Memory of a simulated GPU where nothing else is said.
+const GPU_MEMORY_DEFAULT: u64 = 16 << 30;
+
+/// A node with these GPUs on this machine. Simulated nodes share it: each promises all of its cores and
+/// memory, because what is simulated is the GPUs.
+#[must_use]
+pub fn node_on_host(node: NodeGpus) -> NodeSpec {
+    let capacity = gpu::host_capacity();
+    let first = node.gpus.first();
+    NodeSpec {
+        gpu_type: first.map_or_else(|| "none".to_owned(), |gpu| gpu.product.clone()),
+        simulated: first.is_some_and(|gpu| gpu.simulated),
+        gpus: node
+            .gpus
+            .into_iter()
+            .map(|gpu| NodeGpu { uuid: gpu.uuid, memory_bytes: gpu.memory_bytes, fault: gpu.fault })
+            .collect(),
+        name: node.name,
+        cpu_millis: capacity.cpu_millis,
+        memory_bytes: capacity.memory_bytes,
+        labels: node.labels,
+        taints: Vec::new(),
+    }
+}
+
+/// A simulated node to add. What is left out is as for `--nodes`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewNode {
+    /// Name, unique.
+    pub name: String,
+    /// How many GPUs it has.
+    pub gpus: u64,
+    /// Memory of each GPU in bytes.
+    pub gpu_memory_bytes: Option<u64>,
+    /// Allocatable thousandths of cores.
+    pub cpu_millis: Option<u64>,
+    /// Allocatable bytes of main memory.
+    pub memory_bytes: Option<u64>,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl NewNode {
+    /// The node, beside so many.
+    pub(crate) fn made(self, others: usize) -> Result<NodeSpec, Error> {
+        if others >= NODES_MAX as usize {
+            return Err(Error::conflict(format!(
+                "there are {others} nodes, and no more than {NODES_MAX} can be simulated; remove some"
+            )));
+        }
+        let memory = self.gpu_memory_bytes.unwrap_or(GPU_MEMORY_DEFAULT);
+        let node = gpu::simulate_node(&self.name, self.gpus, memory)
+            .map_err(|error| Error::invalid("gpus", error.to_string()))?;
+        let node = node_on_host(NodeGpus { labels: self.labels, ..node });
+        Ok(NodeSpec {
+            cpu_millis: self.cpu_millis.unwrap_or(node.cpu_millis),
+            memory_bytes: self.memory_bytes.unwrap_or(node.memory_bytes),
+            ..node
+        })
+    }
+}

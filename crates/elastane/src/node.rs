@@ -1,0 +1,196 @@
+//! `elastane node …`: what people give nodes, in the words of kubectl.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use api_types::{ChangeKind, NodePatch, NodeScheduling, NodeStatus, Taint, TaintEffect, TaintKey};
+use clap_complete::engine::ArgValueCandidates as Known;
+
+use super::complete;
+use cli_kit::exit::Error;
+use cli_kit::output::{Format, How, list, show};
+use cli_kit::plain::Plain;
+use cli_kit::pulse::Pulse;
+use cli_kit::table::Table;
+
+/// `node …`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Node {
+    /// List the nodes
+    #[command(visible_alias = "ls")]
+    List(Format),
+    /// Let no new pods come to a node; those that are there stay
+    Cordon {
+        /// Name
+        #[arg(add = Known::new(complete::nodes))]
+        node: String,
+    },
+    /// Let new pods come to a node again, and stop draining it
+    Uncordon {
+        /// Name
+        #[arg(add = Known::new(complete::nodes))]
+        node: String,
+    },
+    /// Cordon a node, and have its pods move to others or wait
+    Drain {
+        /// Name
+        #[arg(add = Known::new(complete::nodes))]
+        node: String,
+    },
+    /// Give a node taints, or take them back
+    Taint {
+        /// Name
+        #[arg(add = Known::new(complete::nodes))]
+        node: String,
+        /// A taint; with `-` at its end it is taken back. The effect is NoSchedule, PreferNoSchedule or
+        /// NoExecute
+        #[arg(required = true, value_name = "KEY=VALUE:EFFECT|KEY[:EFFECT]-", value_parser = taint)]
+        taints: Vec<TaintWord>,
+    },
+    /// Give a node labels, or take them back
+    Label {
+        /// Name
+        #[arg(add = Known::new(complete::nodes))]
+        node: String,
+        /// A label; with `-` at the end of its key it is taken back
+        #[arg(required = true, value_name = "KEY=VALUE|KEY-", value_parser = label)]
+        labels: Vec<(String, Option<String>)>,
+    },
+}
+
+/// A taint to give, or to take back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TaintWord {
+    /// To give.
+    Given(Taint),
+    /// To take back.
+    Removed(TaintKey),
+}
+
+fn effect(text: &str) -> Result<TaintEffect, String> {
+    match text {
+        "NoSchedule" => Ok(TaintEffect::NoSchedule),
+        "PreferNoSchedule" => Ok(TaintEffect::PreferNoSchedule),
+        "NoExecute" => Ok(TaintEffect::NoExecute),
+        other => {
+            Err(format!("effect `{other}`; allowed are NoSchedule, PreferNoSchedule and NoExecute"))
+        }
+    }
+}
+
+fn taint(text: &str) -> Result<TaintWord, String> {
+    let form = "write KEY=VALUE:EFFECT or KEY:EFFECT, and KEY- or KEY:EFFECT- to take one back";
+    if let Some(removed) = text.strip_suffix('-') {
+        let (key, of) = match removed.split_once(':') {
+            Some((key, of)) => (key, Some(effect(of)?)),
+            None => (removed, None),
+        };
+        // As in kubectl the value does not matter.
+        let key = key.split_once('=').map_or(key, |(key, _)| key);
+        let key = TaintKey { key: key.to_owned(), effect: of };
+        return if key.key.is_empty() { Err(form.to_owned()) } else { Ok(TaintWord::Removed(key)) };
+    }
+    let (label, of) = text.rsplit_once(':').ok_or(form)?;
+    let (key, value) = label.split_once('=').unwrap_or((label, ""));
+    units::check_label(key, value)?;
+    let (key, value) = (key.to_owned(), value.to_owned());
+    Ok(TaintWord::Given(Taint { key, value, effect: effect(of)? }))
+}
+
+/// A label to give, or to take back where there is no value.
+fn label(text: &str) -> Result<(String, Option<String>), String> {
+    match (text.split_once('='), text.strip_suffix('-')) {
+        (Some((key, value)), _) => {
+            units::check_label(key, value)?;
+            Ok((key.to_owned(), Some(value.to_owned())))
+        }
+        (None, Some(key)) if !key.is_empty() => Ok((key.to_owned(), None)),
+        (None, _) => Err("write KEY=VALUE, or KEY- to take it back".to_owned()),
+    }
+}
+
+pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
+    let client = client::find(None, None, Some(&state_dir), None)?.client;
+    let schedule = |scheduling| NodePatch { scheduling: Some(scheduling), ..NodePatch::default() };
+    let (node, patch, done) = match verb {
+        Node::List(format) => {
+            let how = How::from(format);
+            let name = |node: &NodeStatus| format!("node/{}", node.name);
+            let look = async |out: &mut dyn Write| {
+                list(&how, client.status().await?.nodes, name, table, out)
+            };
+            let pulse = Pulse::watch(&client, &[ChangeKind::Node], None);
+            return show(&how, &mut std::io::stdout(), Some(pulse), look).await;
+        }
+        Node::Cordon { node } => (node, schedule(NodeScheduling::Disabled), "cordoned"),
+        Node::Uncordon { node } => (node, schedule(NodeScheduling::Enabled), "uncordoned"),
+        Node::Drain { node } => {
+            let done = "cordoned; its pods move to other nodes or wait";
+            (node, schedule(NodeScheduling::Draining), done)
+        }
+        Node::Taint { node, taints } => (node, tainted(taints), "tainted"),
+        Node::Label { node, labels } => {
+            let labels = labels.into_iter().collect();
+            (node, NodePatch { labels, ..NodePatch::default() }, "labeled")
+        }
+    };
+    units::check_name(&node).map_err(|error| Error::Usage(error.to_string()))?;
+    client.change_node(&node, &patch).await?;
+    writeln!(Plain(std::io::stdout()), "node {node} {done}")?;
+    Ok(())
+}
+
+fn tainted(words: Vec<TaintWord>) -> NodePatch {
+    let mut patch = NodePatch::default();
+    for word in words {
+        match word {
+            TaintWord::Given(taint) => patch.taints.push(taint),
+            TaintWord::Removed(key) => patch.removed_taints.push(key),
+        }
+    }
+    patch
+}
+
+fn table(nodes: &[NodeStatus]) -> Table {
+    let mut table = Table::new(&["Node", "Status", "Node Pool", "GPU Type", "GPUs", "Taints"]);
+    for node in nodes {
+        let taints: Vec<_> = node.taints.iter().map(ToString::to_string).collect();
+        table.row([
+            node.name.clone(),
+            node.conditions(),
+            node.pool.clone(),
+            node.gpu_type.clone(),
+            node.gpu_used.len().to_string(),
+            if taints.is_empty() { "-".to_owned() } else { taints.join(",") },
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taints_and_labels_are_read_as_kubectl_reads_them() {
+        let given = |key: &str, value: &str, effect| {
+            TaintWord::Given(Taint { key: key.into(), value: value.into(), effect })
+        };
+        let removed = |key: &str, effect| TaintWord::Removed(TaintKey { key: key.into(), effect });
+        for (text, read) in [
+            ("team=a:NoSchedule", given("team", "a", TaintEffect::NoSchedule)),
+            ("slow:PreferNoSchedule", given("slow", "", TaintEffect::PreferNoSchedule)),
+            ("team-", removed("team", None)),
+            ("team:NoExecute-", removed("team", Some(TaintEffect::NoExecute))),
+            ("team=a:NoExecute-", removed("team", Some(TaintEffect::NoExecute))),
+        ] {
+            assert_eq!(taint(text), Ok(read), "{text}");
+        }
+        for wrong in ["team", "team=a", "-", "team:Never", "te am=a:NoSchedule", ":NoSchedule"] {
+            assert!(taint(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(label("zone=a"), Ok(("zone".to_owned(), Some("a".to_owned()))));
+        assert_eq!(label("zone-"), Ok(("zone".to_owned(), None)));
+        assert!(label("zone").is_err() && label("-").is_err() && label("a b=c").is_err());
+    }
+}

@@ -1,0 +1,202 @@
+//! Nodes that come, change and go. Owns: what of the records and the model follows from that. An event
+//! costs what is on the node that it is about.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::NodeId;
+use spec::{NodeGiven, NodeGpu, NodeSpec, Scheduling};
+use units::Instant;
+
+use super::Node;
+use crate::Error;
+use crate::effect::Note;
+use crate::emit::EventBuilder;
+use crate::input::NodeEvent;
+use crate::reasons::NODE_GONE;
+use crate::state::State;
+
+impl State {
+    /// Takes over what is seen of nodes.
+    pub(crate) fn node_event(&mut self, event: NodeEvent) {
+        match event {
+            NodeEvent::Applied(spec) => self.node_seen(spec),
+            NodeEvent::Deleted(name) => self.node_gone(&name),
+            NodeEvent::Listed(all) => {
+                let names: BTreeSet<&str> = all.iter().map(|spec| spec.name.as_str()).collect();
+                let gone = self.nodes.by_name.keys().filter(|name| !names.contains(name.as_str()));
+                for name in gone.cloned().collect::<Vec<_>>() {
+                    self.node_gone(&name);
+                }
+                all.into_iter().for_each(|spec| self.node_seen(spec));
+            }
+        }
+    }
+
+    /// A node is there.
+    pub(super) fn node_seen(&mut self, spec: NodeSpec) {
+        if let Some(&id) = self.nodes.by_name.get(&spec.name) {
+            return self.node_changed(id, spec);
+        }
+        let (name, made) = (spec.name.clone(), made_of(&spec));
+        match self.add_node(spec, self.now) {
+            Ok(()) => {
+                self.emit_of_cluster(EventBuilder::new("NodeAdded", format!("{name} has {made}")));
+            }
+            Err(error) => {
+                self.outbox.notes.push(Note::Error(format!("node {name} is left out: {error}")));
+            }
+        }
+    }
+
+    /// Adds a node with what it was given before, without an event: when the server starts, that is no
+    /// news.
+    pub(crate) fn add_node(&mut self, spec: NodeSpec, created_at: Instant) -> Result<(), Error> {
+        let given = self.given_to(&spec.name)?;
+        let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+        let (labels, pool) = self.pools.labels_in_model(&spec.labels_with(&given.labels));
+        let id = self.cluster.add_node(model::NodeSpec {
+            labels,
+            ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)
+        });
+        let (troubles, name) = (self.troubles_of(&spec), spec.name.clone());
+        for gpu in troubles.keys() {
+            self.cluster.set_in_service(id, *gpu, false);
+        }
+        let spec = Arc::new(spec);
+        self.nodes.by_name.insert(name, id);
+        let node = Node { spec, id, created_at, given, pool, troubles, shown: None };
+        self.nodes.rows.insert(id, node);
+        self.settle_node(id);
+        self.outbox.machines = true;
+        Ok(())
+    }
+
+    fn node_changed(&mut self, id: NodeId, spec: NodeSpec) {
+        let Some(node) = self.nodes.rows.get_mut(&id) else { return };
+        if *node.spec == spec {
+            return;
+        }
+        let spec = Arc::new(spec);
+        let before = std::mem::replace(&mut node.spec, spec.clone());
+        let (was, is) = (made_of(&before), made_of(&spec));
+        let replaced = replaced_gpus(&before, &spec);
+        if !replaced.is_empty() {
+            let why = format!("a GPU of {} that it used is no longer there", spec.name);
+            self.lose_places(id, |place| replaced.iter().any(|gpu| place.uses(*gpu)), &why);
+        }
+        let hardware = |spec: &NodeSpec| (spec.cpu_millis, spec.memory_bytes);
+        if hardware(&before) != hardware(&spec) || before.gpus != spec.gpus {
+            // What was the matter with a GPU is not the matter with the one in its place.
+            for gpu in &replaced {
+                self.cluster.set_in_service(id, *gpu, true);
+                self.nodes.rows.get_mut(&id).and_then(|node| node.troubles.remove(gpu));
+            }
+            let memories: Vec<_> = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+            self.cluster.set_hardware(id, memories, spec.cpu_millis, spec.memory_bytes);
+        }
+        if was != is {
+            let name = &spec.name;
+            self.emit_of_cluster(EventBuilder::new(
+                "NodeChanged",
+                format!("{name} has {is}, and had {was}"),
+            ));
+        }
+        self.settle_node(id);
+        self.settle_gpus_of(id);
+        self.outbox.machines = true;
+    }
+
+    /// A node is gone, and all that is there with it.
+    pub(super) fn node_gone(&mut self, name: &str) {
+        let Some(id) = self.nodes.by_name.get(name).copied() else { return };
+        let event = EventBuilder::new(NODE_GONE.name, format!("{name} is gone"));
+        self.emit_of_cluster(event.warning().code(NODE_GONE.code));
+        let why = format!("its node {name} is gone; it waits for another place");
+        self.lose_places(id, |_| true, &why);
+        self.cluster.remove_node(id);
+        self.nodes.rows.remove(&id);
+        self.nodes.by_name.remove(name);
+        self.outbox.machines = true;
+    }
+
+    /// A run has ended that was on a node when that went: others may come to the node, if it is back.
+    pub(crate) fn left_run_ended(&mut self, node: &str) {
+        if let Some(&id) = self.nodes.by_name.get(node) {
+            self.settle_node(id);
+        }
+    }
+
+    /// Brings a node in line with what it came with and what it was given: labels, pool, taints, and
+    /// whether pods may come.
+    pub(crate) fn settle_node(&mut self, id: NodeId) {
+        let Some(node) = self.nodes.rows.get(&id) else { return };
+        let (labels, pool) = self.pools.labels_in_model(&node.labels());
+        let (taints, scheduling) = (node.taints(), node.given.scheduling);
+        let is_left = self.runs.are_left_on(&node.spec.name);
+        let row = &self.cluster.nodes()[id];
+        if row.labels != labels || row.taints != taints {
+            self.cluster.set_labels(id, labels, taints);
+            self.evict_intolerant(id);
+        }
+        self.settle_scheduling(id, scheduling, is_left);
+        let Some(node) = self.nodes.rows.get_mut(&id) else { return };
+        if std::mem::replace(&mut node.pool, pool.clone()) != pool {
+            // Workloads show the pool they are in, and whether they are above the quota there.
+            let here = self.cluster.nodes()[id].pods.iter();
+            let here: Vec<_> = here.filter_map(|&pod| self.home_of(pod)).collect();
+            for (workload, _) in here {
+                self.outbox.shown.insert(workload);
+                self.outbox.projects.extend(self.workloads.get(&workload).map(|w| w.project_id));
+            }
+        }
+        self.outbox.machines = true;
+    }
+
+    fn settle_scheduling(&mut self, id: NodeId, scheduling: Scheduling, is_left: bool) {
+        let is_draining = self.cluster.draining().contains(&id);
+        match scheduling {
+            Scheduling::Draining if is_draining => {}
+            Scheduling::Draining => self.cluster.drain(id),
+            Scheduling::Enabled | Scheduling::Disabled => {
+                if is_draining {
+                    self.cluster.set_schedulable(id, true);
+                }
+                let opens = scheduling.is_enabled() && !is_left;
+                if self.cluster.nodes()[id].schedulable != opens {
+                    self.cluster.set_schedulable(id, opens);
+                }
+            }
+        }
+    }
+
+    /// What a node was given while the server ran.
+    fn given_to(&self, name: &str) -> Result<NodeGiven, Error> {
+        let Some(given) = self.given_object(name) else { return Ok(NodeGiven::default()) };
+        serde_json::from_value(given.body.clone()).map_err(super::given::unreadable)
+    }
+}
+
+/// The GPUs that are not there any more, by their numbers.
+fn replaced_gpus(before: &NodeSpec, now: &NodeSpec) -> BTreeSet<u32> {
+    let is_there = |at: u32, was: &NodeGpu| {
+        let is = now.gpus.get(at as usize);
+        is.is_some_and(|is| (&is.uuid, is.memory_bytes) == (&was.uuid, was.memory_bytes))
+    };
+    let all = (0..).zip(&before.gpus);
+    all.filter(|(at, gpu)| !is_there(*at, gpu)).map(|(at, _)| at).collect()
+}
+
+/// What a node is made of, in words: `4 GPUs of 16GiB, 64 cores and 256GiB of memory`.
+fn made_of(spec: &NodeSpec) -> String {
+    let NodeSpec { gpus, cpu_millis, memory_bytes, .. } = spec;
+    let gpus = match gpus.as_slice() {
+        [] => "no GPU".to_owned(),
+        [one] => format!("1 GPU of {}", units::format_bytes(one.memory_bytes)),
+        [first, ..] => {
+            format!("{} GPUs of {}", gpus.len(), units::format_bytes(first.memory_bytes))
+        }
+    };
+    let (cores, memory) = (units::format_millis(*cpu_millis), units::format_bytes(*memory_bytes));
+    format!("{gpus}, {cores} cores and {memory} of memory")
+}

@@ -1,0 +1,56 @@
+//! What people give nodes: labels, taints, and whether pods may come. Owns: that it is kept with the name
+//! of the node, and that it holds at once.
+
+use std::sync::Arc;
+
+use super::NodeChange;
+use crate::Error;
+use crate::command::Subject;
+use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::state::State;
+
+/// What nodes were given: an object for each.
+const GIVEN: &str = "node";
+
+pub(super) fn unreadable(error: impl std::fmt::Display) -> Error {
+    let message = format!("what a node was given cannot be read or written: {error}");
+    Error::Internal { message }
+}
+
+impl State {
+    /// What keeps what a node was given.
+    pub(super) fn given_object(&self, node: &str) -> Option<&Arc<Object>> {
+        self.documents.named(GIVEN, Scope::Cluster, node)
+    }
+
+    /// Changes what a node was given.
+    pub(crate) fn change_node(
+        &mut self,
+        by: String,
+        name: &str,
+        change: NodeChange,
+    ) -> Result<Subject, Error> {
+        let node = self.nodes.named(name).ok_or_else(|| Error::no_node(name))?;
+        let id = node.id;
+        change.check()?;
+        let given = change.made_to(node)?;
+        if given == node.given {
+            return Ok(Subject::Nothing);
+        }
+        let body = serde_json::to_value(&given).map_err(unreadable)?;
+        match self.given_object(name).cloned() {
+            Some(before) => drop(self.update_object(by, &before, (name.to_owned(), body))?),
+            None => {
+                let (owner, scope, name) = (String::new(), Scope::Cluster, name.to_owned());
+                let (kind, id) = (GIVEN, NewId::Any);
+                let new = NewObject { kind, id, scope, owner, name, body, newest: None };
+                self.create_object(by, new)?;
+            }
+        }
+        if let Some(node) = self.nodes.rows.get_mut(&id) {
+            node.given = given;
+        }
+        self.settle_node(id);
+        Ok(Subject::Nothing)
+    }
+}

@@ -1,0 +1,143 @@
+//! What happens to the pods of a node that goes, loses a GPU or gets a taint. Owns: that they give up
+//! their places and wait for others, that a run which was left behind is stopped before its pod begins
+//! elsewhere, and that a gang restarts together.
+
+use std::collections::BTreeSet;
+
+use model::{Effect, NodeId, Occupancy, Placement, PodId, Taint};
+use sched::Code;
+use uuid::Uuid;
+
+use crate::effect::Action;
+use crate::emit::EventBuilder;
+use crate::reasons::{CLEARING_UP, NODE_GONE, TAINTED};
+use crate::state::State;
+use crate::workloads::{Pod, Workload};
+
+impl State {
+    /// Takes the places on a node that are as described from the pods that have them or are to get them.
+    /// Their runs are stopped without delay, if they can be.
+    pub(crate) fn lose_places(
+        &mut self,
+        node: NodeId,
+        is_lost: impl Fn(&Placement) -> bool,
+        why: &str,
+    ) {
+        let lost = |place: &Placement| place.node == node && is_lost(place);
+        let mut evicted = Vec::new();
+        let mut ended = BTreeSet::new();
+        for pod in self.cluster.nodes()[node].pods.clone() {
+            let before = self.cluster.pods()[pod].occupancy.clone();
+            let mut now = before.clone();
+            now.next = now.next.filter(|place| !lost(place));
+            if now.current.as_ref().is_some_and(lost) {
+                (now.current, now.releasing) = (None, false);
+            }
+            let loses_current = now.current != before.current;
+            if now == before {
+                continue;
+            }
+            self.cluster.set_occupancy(pod, now);
+            let Some((id, number)) = self.home_of(pod) else { continue };
+            self.touch(id);
+            if loses_current {
+                self.leave_run(id, number, node);
+                if before.releasing || self.workloads[&id].completed_at.is_some() {
+                    ended.insert(id);
+                } else {
+                    evicted.push((id, number));
+                }
+            }
+        }
+        for (id, number) in evicted {
+            self.say_place_gone(id, number, why);
+            self.restart_with(id, number);
+            ended.insert(id);
+        }
+        for id in ended {
+            self.leave_if_over(id);
+            self.rewind_if_stopped(id);
+            self.finish_deletion(id);
+        }
+    }
+
+    /// Says that a pod has lost its place.
+    pub(crate) fn say_place_gone(&mut self, id: Uuid, number: usize, why: &str) {
+        self.evicted(id, NODE_GONE.code, why.to_owned());
+        let event = EventBuilder::new("Evicted", why).warning().pod(number).code(NODE_GONE.code);
+        self.emit(id, event);
+    }
+
+    /// Has the run of a pod whose place is gone stopped, if it has one.
+    fn leave_run(&mut self, id: Uuid, number: usize, node: NodeId) {
+        let name = self.node_name(node);
+        let is_idle = self.workloads.pod(id, number).is_some_and(Pod::is_idle);
+        self.workloads.set_restart((id, number), None);
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
+        let run = pod.run();
+        (pod.started_at, pod.condition, pod.waits_for_others) = (None, None, false);
+        if is_idle {
+            return;
+        }
+        let why = format!("waits until its run on {name}, which is gone, has been stopped");
+        self.runs.left.insert(run, name);
+        // There is no time to end in order on a node that is gone.
+        self.outbox.actions.push(Action::Stop(run, 0));
+        self.update_members(id);
+        if self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
+            self.explain_one(id, &[(CLEARING_UP.code, why)]);
+        }
+    }
+
+    /// Whether a pod of a workload waits until its run on a node that is gone has been stopped.
+    pub(crate) fn waits_for_left(&self, id: Uuid) -> bool {
+        let pods = self.workloads.get(&id).into_iter().flat_map(|workload| workload.pods.iter());
+        pods.into_iter().any(|pod| self.runs.has_left(pod.id))
+    }
+
+    /// Stops these pods, with the time that they have to end, unless they are being stopped.
+    pub(crate) fn move_off(&mut self, pods: Vec<PodId>, code: Code, why: &str) {
+        for pod in pods {
+            let occupancy = &self.cluster.pods()[pod].occupancy;
+            if occupancy.releasing || occupancy.current.is_none() {
+                continue;
+            }
+            let Some((id, number)) = self.home_of(pod) else { continue };
+            self.evicted(id, code.code, why.to_owned());
+            let event = EventBuilder::new("Evicted", why).warning().pod(number).code(code.code);
+            self.emit(id, event);
+            self.release_those(id, |pod| pod.index as usize == number);
+            self.restart_with(id, number);
+            self.rewind_if_stopped(id);
+        }
+    }
+
+    /// Stops what is on a node and does not tolerate a taint `NoExecute` of it. What is only reserved there
+    /// is given up.
+    pub(crate) fn evict_intolerant(&mut self, node: NodeId) {
+        let row = &self.cluster.nodes()[node];
+        let evicts = |taint: &&Taint| taint.effect == Effect::NoExecute;
+        let taints: Vec<_> = row.taints.iter().filter(evicts).collect();
+        let texts: Vec<_> = taints.iter().map(ToString::to_string).collect();
+        let tolerates = |pod: PodId| {
+            let constraints = self.cluster.constraints(self.cluster.set_of(pod).constraints);
+            taints.iter().all(|taint| constraints.tolerates(taint))
+        };
+        let pods: Vec<_> = row.pods.iter().copied().filter(|&pod| !tolerates(pod)).collect();
+        let why =
+            format!("{} has taint {}, which it does not tolerate", row.name, texts.join(", "));
+        for &pod in &pods {
+            let occupancy = self.cluster.pods()[pod].occupancy.clone();
+            if occupancy.next.as_ref().is_some_and(|place| place.node == node) {
+                self.cluster.set_occupancy(pod, Occupancy { next: None, ..occupancy });
+                self.home_of(pod).into_iter().for_each(|(id, _)| self.touch(id));
+            }
+        }
+        let is_here = |pod: &PodId| {
+            let current = self.cluster.pods()[*pod].occupancy.current.as_ref();
+            current.is_some_and(|place| place.node == node)
+        };
+        let pods = pods.into_iter().filter(is_here).collect();
+        self.move_off(pods, TAINTED, &why);
+    }
+}

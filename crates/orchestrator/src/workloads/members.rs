@@ -1,0 +1,94 @@
+//! The pods of a workload: they join its sets and leave them while it runs. Owns: which of them the scheduler
+//! knows. The record of a pod that has left stays, so that it is the same pod if it joins again.
+
+use records::Desired;
+use spec::PodSet;
+use uuid::Uuid;
+
+use crate::effect::Note;
+use crate::state::State;
+use crate::workloads::{Ended, Pod, Workload};
+
+impl Workload {
+    /// Its sets, each with its pods.
+    pub(crate) fn pods_by_set(&self) -> impl Iterator<Item = (&PodSet, &[Pod])> {
+        let (mut rest, mut end) = (self.pods.as_slice(), 0_u32);
+        self.spec.sets().map(move |set| {
+            end = end.saturating_add(set.pods);
+            let (own, others) = rest.split_at(rest.partition_point(|pod| pod.index < end));
+            rest = others;
+            (set, own)
+        })
+    }
+
+    /// Which of its pods are to run unless somebody wants otherwise: those that have not ended, as far
+    /// as it is their turn.
+    pub(crate) fn turns(&self) -> Vec<bool> {
+        let mut turns = Vec::new();
+        for (set, pods) in self.pods_by_set() {
+            let mut left = set.wanted();
+            for pod in pods {
+                let turn = pod.ended.is_none() && !pod.left && left > 0;
+                left -= u32::from(turn);
+                turns.push(turn);
+            }
+        }
+        turns
+    }
+
+    /// Whether each of its pods is a member: all that have not left, and where pods take turns those
+    /// whose turn it is.
+    fn members(&self) -> Vec<bool> {
+        let take_turns =
+            self.pods_by_set().flat_map(|(set, pods)| pods.iter().map(|_| set.at_once.is_some()));
+        let pods = self.pods.iter().zip(take_turns).zip(self.turns());
+        pods.map(|((pod, take_turns), turn)| turn || !(pod.left || take_turns)).collect()
+    }
+}
+
+impl State {
+    /// Has members join the model that are not in it, and tells the scheduler which should run.
+    pub(crate) fn update_members(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let Some(model) = workload.model else { return };
+        let runs = workload.desired == Desired::Run && workload.completed_at.is_none();
+        let gated = !workload.spec.gates.is_empty();
+        let pods = workload.pods.iter().zip(workload.members()).zip(workload.turns());
+        let pods: Vec<_> = pods
+            .filter(|((pod, is_member), _)| pod.model.is_some() || *is_member)
+            .map(|((pod, _), turn)| {
+                let wants = runs && turn && !self.runs.has_orphan(pod.id);
+                (pod.index, pod.model, wants, pod.ended == Some(Ended::Succeeded))
+            })
+            .collect();
+        for (index, known, wants, succeeded) in pods {
+            let Some(member) = known.or_else(|| self.cluster.join(model, index)) else { continue };
+            self.cluster.set_wants(member, wants);
+            self.cluster.set_gated(member, gated);
+            self.cluster.set_succeeded(member, succeeded);
+            if let Some(pod) = self.workloads.pod_mut(id, index as usize) {
+                pod.model = Some(member);
+            }
+        }
+    }
+
+    /// Has pods leave the model that are no members any more, once nothing of them runs.
+    pub(crate) fn drop_members(&mut self, id: Uuid) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let others = workload.pods.iter().zip(workload.members());
+        let others = others.filter(|(_, is_member)| !is_member);
+        let is_nowhere = |pod: &Pod| self.occupancy(pod) == model::Occupancy::default();
+        let leave: Vec<_> = others
+            .filter(|(pod, _)| is_nowhere(pod))
+            .filter_map(|(pod, _)| Some((pod.number(), pod.model?)))
+            .collect();
+        for (number, member) in leave {
+            if let Err(error) = self.cluster.leave(member) {
+                let note = format!("pod {number} of workload {id} is still in the model: {error}");
+                self.outbox.notes.push(Note::Error(note));
+            } else if let Some(pod) = self.workloads.pod_mut(id, number) {
+                pod.model = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What must hold after each step of a history, and when the storm is over. Owns: saying what does not.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use model::{Child, Cluster, Pod, PodId, Workload, WorkloadSpec};
+use orchestrator::view::{
+    OrgUnit, Phase, PodState, PodView, PoolView, Standing, View, WorkloadView,
+};
+use sched::{Plan, Policy, Step};
+use spec::RunKey;
+use units::Instant;
+use uuid::Uuid;
+
+use crate::machine::Machine;
+
+/// What must hold of every decision: of the cluster before it, and after it was carried out.
+pub(super) fn decision(
+    old: &Cluster,
+    plan: &Plan,
+    policy: &Policy,
+    now: Instant,
+) -> Result<(), String> {
+    let mut new = old.clone();
+    sched::carry(&mut new, now, plan);
+    new.verify()?;
+    new.verify_together(old)?;
+    if matches!(policy.profile, sched::Profile::Default) {
+        new.verify_pools(old)?;
+    }
+    let from_scratch = sched::cycle(&mut old.clone(), now, policy);
+    if from_scratch.steps != plan.steps {
+        let (got, wanted) = (&plan.steps, &from_scratch.steps);
+        return Err(format!(
+            "what the scheduler remembers changes its plan: {got:?}, not {wanted:?}"
+        ));
+    }
+    for (_, workload) in new.workloads().iter() {
+        gang(old, &new, workload)?;
+    }
+    beneficiaries(&new, plan)
+}
+
+/// A gang starts with all it needs or not at all: a pod comes only where its set, and each group
+/// above, has its minimum. Another part that lost pods, and that they can do without, is no matter.
+fn gang(old: &Cluster, new: &Cluster, workload: &Workload) -> Result<(), String> {
+    let runs = |cluster: &Cluster, pod: &PodId| cluster.pods().get(*pod).is_some_and(Pod::runs);
+    let count =
+        |cluster, set| workload.pods_of(set).iter().filter(|pod| runs(cluster, pod)).count();
+    // Those that have succeeded have done their part.
+    let done = |pod: &&PodId| new.pods().get(**pod).is_some_and(|pod| pod.succeeded);
+    let spec = &workload.spec;
+    let pods = |set| {
+        let succeeded = workload.pods_of(set).iter().filter(done).count();
+        u32::try_from(count(new, set) + succeeded).unwrap_or(u32::MAX)
+    };
+    for (at, set) in spec.pod_sets.iter().enumerate() {
+        let came = count(new, at) > count(old, at);
+        let groups =
+            std::iter::successors(Some(set.group), |at| at.map(|at| spec.groups[at].parent));
+        let mut groups = groups.map(|group| lacks(spec, group, &pods));
+        if came && (pods(at) < set.pods_min || groups.any(|lacks| lacks)) {
+            let (name, set) = (&spec.name, &set.name);
+            return Err(format!("{name} starts with {} pods of set `{set}`", pods(at)));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a group (none: the workload) has fewer parts with their minimum than it needs.
+fn lacks(spec: &WorkloadSpec, group: Option<usize>, pods: &impl Fn(usize) -> u32) -> bool {
+    let has_minimum = |child: &Child| match *child {
+        Child::Group(group) => !lacks(spec, Some(group), pods),
+        Child::Set(set) => pods(set) >= spec.pod_sets[set].pods_min,
+    };
+    spec.children(group).filter(has_minimum).count() < spec.children_min_of(group)
+}
+
+/// No pod is stopped for a workload that then has no place.
+fn beneficiaries(new: &Cluster, plan: &Plan) -> Result<(), String> {
+    for step in &plan.steps {
+        let (Step::Evict { pod, cause, .. }
+        | Step::Move { pod, cause, .. }
+        | Step::Resize { pod, cause, .. }) = step
+        else {
+            continue;
+        };
+        let Some(beneficiary) = cause.beneficiary() else { continue };
+        if new.workloads().get(beneficiary.id).is_none_or(|row| row.placed == 0) {
+            let victim = &new.workload_of(*pod).spec.name;
+            return Err(format!("{victim} is stopped for {beneficiary}, which gets no place"));
+        }
+    }
+    Ok(())
+}
+
+/// What must hold after each batch. `known` are the workloads that were acknowledged, with whether they may be
+/// gone.
+pub(super) fn batch(machine: &Machine, known: &BTreeMap<Uuid, bool>) -> Result<(), String> {
+    if let Some(misuse) = machine.misuse() {
+        return Err(misuse.to_owned());
+    }
+    let (Some(view), Some((cluster, _))) = (machine.view(), machine.replica()) else {
+        return Ok(());
+    };
+    cluster.verify()?;
+    for (id, may_go) in known {
+        if !may_go && !view.workloads.contains_key(id) {
+            return Err(format!("workload {id} was acknowledged and is not there"));
+        }
+    }
+    for workload in view.workloads.values() {
+        let name = &workload.spec.name;
+        if !known.contains_key(&workload.id) {
+            return Err(format!("workload {name} is there, and was never acknowledged"));
+        }
+        // A place that is being freed for it is reason enough.
+        let is_served = |pod: &PodView| pod.state == PodState::Reserved;
+        let waits = workload.phase == Phase::Pending
+            && workload.revisions.is_empty()
+            && !workload.pods.iter().any(is_served);
+        if waits && workload.pending.is_empty() && !machine.is_halted() {
+            return Err(format!("{name} waits without a reason"));
+        }
+    }
+    if machine.written().is_empty() { Ok(()) } else { same_after_a_start(machine, view) }
+}
+
+/// A server that is built from the rows shows what the one that wrote them does.
+fn same_after_a_start(machine: &Machine, living: &View) -> Result<(), String> {
+    let recovered = machine.recovered_view();
+    let recovered = recovered.map_err(|error| format!("the rows are of no use: {error}"))?;
+    let Some(recovered) = recovered else { return Ok(()) };
+    let workload = |view: &Arc<WorkloadView>| stored_of(view);
+    let unit = |unit: &OrgUnit| stored_of_unit(unit);
+    same(
+        "workloads",
+        living.workloads.values().map(workload),
+        recovered.workloads.values().map(workload),
+    )?;
+    same(
+        "revisions",
+        living.revisions.values().map(workload),
+        recovered.revisions.values().map(workload),
+    )?;
+    let projects = |view: &View| view.projects.values().map(|p| unit(&p.unit)).collect::<Vec<_>>();
+    same("projects", projects(living), projects(&recovered))?;
+    let departments = |view: &View| view.departments.values().map(|d| unit(d)).collect::<Vec<_>>();
+    same("departments", departments(living), departments(&recovered))?;
+    let nodes = |view: &View| {
+        let nodes = view.nodes.iter().map(|node| (node.name.clone(), node.clone()));
+        nodes.collect::<BTreeMap<_, _>>()
+    };
+    same("nodes", nodes(living), nodes(&recovered))?;
+    let pools = |view: &View| {
+        let mut pools: Vec<_> = view.pools.iter().map(|pool| PoolView::clone(pool)).collect();
+        pools.iter_mut().for_each(|pool| pool.nodes.sort());
+        pools
+    };
+    same("node pools", pools(living), pools(&recovered))?;
+    same("names", living.by_name.iter(), recovered.by_name.iter())?;
+    let objects = |view: &View| {
+        view.objects.kinds().flat_map(|kind| view.objects.all(kind)).collect::<Vec<_>>()
+    };
+    same("objects", objects(living), objects(&recovered))?;
+    same("events", [living.event_seq], [recovered.event_seq])
+}
+
+fn same<T: PartialEq + Debug>(
+    what: &str,
+    living: impl IntoIterator<Item = T>,
+    recovered: impl IntoIterator<Item = T>,
+) -> Result<(), String> {
+    let (mut living, mut recovered) = (living.into_iter(), recovered.into_iter());
+    loop {
+        match (living.next(), recovered.next()) {
+            (None, None) => return Ok(()),
+            (living, recovered) if living == recovered => {}
+            (living, recovered) => {
+                let differences = differences(&format!("{living:#?}"), &format!("{recovered:#?}"));
+                return Err(format!("{what}: after a start there would be{differences}"));
+            }
+        }
+    }
+}
+
+/// The lines that differ, each with the last one before that is the same and further out.
+fn differences(living: &str, recovered: &str) -> String {
+    let mut text = String::new();
+    let mut around = "";
+    for (living, recovered) in living.lines().zip(recovered.lines()) {
+        if living == recovered
+            && (living.ends_with(": [") || living.ends_with("(") || living.contains(": "))
+        {
+            around = living;
+        } else if living != recovered {
+            let words = [around, recovered, living].map(str::trim);
+            text += &format!("\n  {}: {} and not {}", words[0], words[1], words[2]);
+        }
+    }
+    text
+}
+
+/// A workload without what is found again after a start.
+fn stored_of(view: &WorkloadView) -> WorkloadView {
+    let mut view = view.clone();
+    view.model = None;
+    view.pending.clear();
+    for pod in &mut view.pods {
+        pod.condition = None;
+        if pod.state == PodState::Pending {
+            pod.restart_at = None;
+        }
+    }
+    view
+}
+
+fn stored_of_unit(unit: &OrgUnit) -> OrgUnit {
+    let mut unit = unit.clone();
+    let stored =
+        |standing: Standing| Standing { fair_share: Default::default(), usage: None, ..standing };
+    unit.standing = stored(unit.standing);
+    unit.pools.iter_mut().for_each(|pool| pool.standing = stored(pool.standing));
+    unit
+}
+
+/// What must hold when nothing happens any more.
+pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
+    let (Some(view), Some((cluster, policy))) = (machine.view(), machine.replica()) else {
+        return Err("the server is down".to_owned());
+    };
+    for workload in view.workloads.values().chain(view.revisions.values()) {
+        let is_moving = matches!(
+            workload.phase,
+            Phase::Deleting | Phase::Initializing | Phase::Stopping | Phase::Resuming
+        );
+        if is_moving {
+            return Err(format!("{} stays {:?}", workload.spec.name, workload.phase));
+        }
+        let passes = |code: &str| ["P304", "P308"].contains(&code);
+        if let Some(why) = workload.pending.iter().find(|why| passes(&why.code)) {
+            return Err(format!("{} still waits: {}", workload.spec.name, why.message));
+        }
+    }
+    let all =
+        view.workloads.values().filter(|w| !w.spec.has_revisions()).chain(view.revisions.values());
+    let running = all.flat_map(|w| w.pods.iter().filter(|pod| pod.state == PodState::Running));
+    let mut running: Vec<_> =
+        running.map(|pod| RunKey { pod: pod.id, generation: pod.generation }).collect();
+    running.sort();
+    let alive: Vec<_> = machine.engine.alive().map(|(key, _)| *key).collect();
+    if running != alive {
+        return Err(format!("{running:?} should run, and {alive:?} do"));
+    }
+    for node in &view.nodes {
+        let used = (0..).zip(&node.gpu_used_millis).filter(|(_, used)| **used > 0);
+        if let Some((gpu, _)) = used
+            .into_iter()
+            .find(|(gpu, _)| node.troubles.get(gpu).is_some_and(|trouble| trouble.is_loss()))
+        {
+            return Err(format!("GPU {gpu} of {} has failed, and is used", node.name));
+        }
+    }
+    let plan = sched::cycle(&mut cluster.clone(), machine.clock.now(), policy);
+    if plan.steps.is_empty() {
+        return Ok(());
+    }
+    Err(format!("there is still something to do: {:?}", plan.steps))
+}

@@ -1,0 +1,468 @@
+//! A history as it goes: the machine, what was asked and seen and not yet taken, and what people were told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use model::{UsageWindow, WindowKind};
+use orchestrator::{Command, IdleSince, Input, Subject, Trouble};
+use sched::Policy;
+use spec::{Exit, Observation, PullFailure, RunKey, RunState};
+use uuid::Uuid;
+
+use super::step::{Asked, Kind, Step};
+use super::{Tally, check, specs};
+use crate::machine::{Cut, Faults, Machine, Outcomes, StartFault};
+use crate::rng::Rng;
+
+/// Most observations that are remembered to come again.
+const REMEMBERED: usize = 64;
+/// Most rounds in which what is under way ends.
+const ROUNDS_MAX: usize = 3000;
+/// How much time passes when the storm is over, and in how many pieces: longer than every delay.
+const AFTER: (usize, u64) = (12, 400_000);
+
+pub(super) struct History {
+    pub(super) machine: Machine,
+    /// What the server was sent and has not taken.
+    queue: VecDeque<(Input, Option<Asked>)>,
+    /// Workloads that were acknowledged, and whether they may be gone.
+    pub(super) known: BTreeMap<Uuid, bool>,
+    pub(super) named: u64,
+    seen: VecDeque<Observation>,
+    told: Option<String>,
+    tally: Tally,
+    hasher: DefaultHasher,
+}
+
+impl History {
+    pub(super) fn new(start: u64, policy: Policy, is_told: bool) -> Self {
+        let mut rng = Rng::new(start);
+        let nodes = specs::nodes(&mut rng);
+        let policy = drawn(&mut rng, policy);
+        let mut history = Self {
+            machine: Machine::new(nodes, policy, Some(check::decision)),
+            queue: VecDeque::new(),
+            known: BTreeMap::new(),
+            named: 0,
+            seen: VecDeque::new(),
+            told: is_told.then(String::new),
+            tally: Tally::default(),
+            hasher: DefaultHasher::new(),
+        };
+        // The rows of a new database suffice.
+        let started = history.machine.start();
+        debug_assert_eq!(started, Ok(()));
+        for name in ["team-a", "team-b"] {
+            let spec = specs::given(&mut rng, Some(name.to_owned()));
+            let (by, department_id) = ("admin".to_owned(), 1);
+            history.send(Asked::Other, Command::CreateProject { by, department_id, spec });
+        }
+        history
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        Tally { digest: self.hasher.finish(), ..self.tally }
+    }
+
+    pub(super) fn told(&self) -> String {
+        self.told.clone().unwrap_or_default()
+    }
+
+    pub(super) fn say(&mut self, words: impl FnOnce() -> String) {
+        if let Some(told) = &mut self.told {
+            let _ = writeln!(told, "{}", words());
+        }
+    }
+
+    /// Sends a command to the server.
+    pub(super) fn send(&mut self, asked: Asked, command: Command) {
+        self.say(|| format!("asked: {}", in_words(&command)));
+        let input = Input::Command(Box::new(command), Default::default());
+        self.queue.push_back((input, Some(asked)));
+    }
+
+    pub(super) fn take(&mut self, step: &Step) -> Result<(), String> {
+        let mut rng = Rng::new(step.chance);
+        if self.machine.view().is_none() {
+            self.queue.clear();
+            if rng.below(2) == 0 {
+                return self.start();
+            }
+        }
+        match step.kind {
+            Kind::Batch => self.batch(&mut rng),
+            Kind::Verdict => self.verdict(cut(&mut rng)),
+            Kind::Ask => {
+                for _ in 0..=rng.below(8) {
+                    let asking = self.machine.asking();
+                    self.say(|| format!("one of {asking} actions is carried out"));
+                    self.machine.ask(rng.below(asking));
+                }
+                self.check()
+            }
+            Kind::GoOn | Kind::Exit | Kind::Tell => {
+                self.run_changes(step.kind, &mut rng);
+                Ok(())
+            }
+            Kind::Hear => {
+                self.hear(&mut rng);
+                Ok(())
+            }
+            Kind::HearAgain => {
+                if let Some(seen) = self.seen.get(rng.below(self.seen.len())).cloned() {
+                    self.say(|| format!("seen again: {seen:?}"));
+                    self.queue.push_back((Input::Run(seen), None));
+                }
+                Ok(())
+            }
+            Kind::EngineFault => {
+                self.machine.engine.faults = faults(&mut rng);
+                self.say_of_engine();
+                Ok(())
+            }
+            Kind::Time | Kind::ClockSet => self.time(step.kind, &mut rng),
+            Kind::Crash | Kind::Reboot => self.crash(step.kind, &mut rng),
+            Kind::Nodes => {
+                self.machine.nodes = specs::nodes(&mut rng);
+                self.say(|| "the next server has other nodes".to_owned());
+                Ok(())
+            }
+            Kind::RealGpus => {
+                self.real_gpus(&mut rng);
+                Ok(())
+            }
+            Kind::Idle => {
+                self.idle(&mut rng);
+                Ok(())
+            }
+            Kind::SchedulerFails => {
+                let all = rng.below(4) == 0;
+                let failed = self.machine.fail_scheduler(all);
+                self.say(|| "the scheduler fails".to_owned());
+                self.batch_of(failed.into_iter().collect(), None)
+            }
+            kind => {
+                self.ask(kind, &mut rng);
+                Ok(())
+            }
+        }
+    }
+
+    fn say_of_engine(&mut self) {
+        let faults = self.machine.engine.faults.clone();
+        self.say(|| format!("the engine now: {faults:?}"));
+    }
+
+    /// Of an attempt at a start that left nothing, nothing is heard any more.
+    fn forget_attempts(&mut self) {
+        let runs = self.machine.engine.runs();
+        self.seen.retain(|seen| runs.contains_key(&seen.key));
+    }
+
+    fn start(&mut self) -> Result<(), String> {
+        self.say(|| "the server starts".to_owned());
+        self.forget_attempts();
+        self.machine.start().map_err(|error| format!("the server does not start: {error}"))?;
+        self.wrote();
+        self.check()
+    }
+
+    fn batch(&mut self, rng: &mut Rng) -> Result<(), String> {
+        if self.machine.waits_for_verdict() {
+            return self.verdict(None);
+        }
+        let count = 1 + rng.below(6);
+        self.batch_of_queue(count, cut(rng))?;
+        // On a quiet machine the decision is there at once.
+        if rng.below(2) == 0 { self.verdict(cut(rng)) } else { Ok(()) }
+    }
+
+    fn batch_of_queue(&mut self, count: usize, cut: Option<Cut>) -> Result<(), String> {
+        let taken: Vec<_> = self.queue.drain(..count.min(self.queue.len())).collect();
+        let (inputs, asked): (Vec<_>, Vec<_>) = taken.into_iter().unzip();
+        let asked: Vec<_> = asked.into_iter().flatten().collect();
+        let outcomes = self.commit(inputs, cut)?;
+        for (asked, outcome) in asked.into_iter().zip(outcomes) {
+            self.say(|| format!("answered: {outcome:?}"));
+            self.acknowledged(asked, outcome);
+        }
+        self.check()
+    }
+
+    fn batch_of(&mut self, inputs: Vec<Input>, cut: Option<Cut>) -> Result<(), String> {
+        self.commit(inputs, cut)?;
+        self.check()
+    }
+
+    fn verdict(&mut self, cut: Option<Cut>) -> Result<(), String> {
+        match self.machine.verdict() {
+            Some(verdict) => {
+                self.say(|| format!("decided: {verdict:?}"));
+                self.batch_of(vec![verdict], cut)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn commit(&mut self, inputs: Vec<Input>, cut: Option<Cut>) -> Result<Outcomes, String> {
+        let (count, now) = (inputs.len(), self.machine.clock.now());
+        self.say(|| match cut {
+            Some(cut) => format!("batch of {count} at {}: {cut:?}", now.0),
+            None => format!("batch of {count} at {}", now.0),
+        });
+        let (lives, rebuilds) = (self.machine.view().is_some(), self.machine.rebuilds());
+        let outcomes = self.machine.take(inputs, cut);
+        let outcomes =
+            outcomes.map_err(|error| format!("the state cannot be built again: {error}"))?;
+        self.tally.crashes += u64::from(lives && self.machine.view().is_none());
+        if self.machine.rebuilds() != rebuilds {
+            self.say(|| "the state was built again".to_owned());
+            self.queue.retain(|(_, asked)| asked.is_some());
+            self.forget_attempts();
+        }
+        self.wrote();
+        Ok(outcomes.unwrap_or_default())
+    }
+
+    /// Notes what was written.
+    fn wrote(&mut self) {
+        self.tally.batches += 1;
+        for change in self.machine.written() {
+            if let records::Change::Event(event) = change {
+                self.tally.starts += u64::from(event.kind == "Started");
+                (event.seq, event.at.0, &event.kind, &event.message).hash(&mut self.hasher);
+            }
+        }
+    }
+
+    fn acknowledged(&mut self, asked: Asked, outcome: Result<Subject, orchestrator::Error>) {
+        match (asked, outcome) {
+            (Asked::Submit { may_go }, Ok(Subject::Workload(id))) => {
+                self.known.insert(id, may_go);
+            }
+            (Asked::MayGo(id), Ok(_)) => {
+                self.known.insert(id, true);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        check::batch(&self.machine, &self.known)
+    }
+
+    fn hear(&mut self, rng: &mut Rng) {
+        // Of several the newest may come first.
+        let newest = (rng.below(4) == 0).then(|| self.machine.newest_seen()).flatten();
+        let mut news: Vec<_> = newest.map(Input::Run).into_iter().collect();
+        for _ in 0..=rng.below(8) {
+            news.extend(self.machine.news());
+        }
+        for input in news {
+            if let Input::Run(seen) = &input {
+                if self.seen.len() == REMEMBERED {
+                    self.seen.pop_front();
+                }
+                self.seen.push_back(seen.clone());
+            }
+            self.say(|| format!("seen: {input:?}"));
+            self.queue.push_back((input, None));
+        }
+    }
+
+    fn any_alive(&self, rng: &mut Rng) -> Option<RunKey> {
+        let alive: Vec<_> = self.machine.engine.alive().map(|(key, _)| *key).collect();
+        alive.get(rng.below(alive.len())).copied()
+    }
+
+    fn run_changes(&mut self, kind: Kind, rng: &mut Rng) {
+        let now = self.machine.clock.wall();
+        let most = if kind == Kind::GoOn { 8 } else { 3 };
+        for _ in 0..=rng.below(most) {
+            let Some(key) = self.any_alive(rng) else { return };
+            match kind {
+                Kind::Exit => {
+                    let exits = [
+                        Exit::Code(0),
+                        Exit::Code(0),
+                        Exit::Code(1),
+                        Exit::OutOfMemory,
+                        Exit::Lost,
+                    ];
+                    let exit = exits[rng.below(exits.len())].clone();
+                    self.say(|| format!("run {key} ends: {exit:?}"));
+                    self.machine.engine.end(key, exit, now);
+                }
+                Kind::Tell => self.tells(key, rng),
+                _ => {
+                    self.say(|| format!("run {key} goes on"));
+                    self.machine.engine.go_on(key, now);
+                }
+            }
+        }
+    }
+
+    fn tells(&mut self, key: RunKey, rng: &mut Rng) {
+        let is_starting =
+            |run: &crate::machine::Run| !matches!(run.state, RunState::Running { .. });
+        let state = if self.machine.engine.runs().get(&key).is_some_and(is_starting) {
+            let why = "no answer".to_owned();
+            let failure = PullFailure { why, tries: 1, again_in_ms: 1000 };
+            [RunState::Preparing("fetching".to_owned()), RunState::PullFailed(failure)]
+                [rng.below(2)]
+            .clone()
+        } else {
+            RunState::Struck(1)
+        };
+        self.say(|| format!("run {key} says: {state:?}"));
+        self.machine.engine.tell(key, state);
+    }
+
+    fn time(&mut self, kind: Kind, rng: &mut Rng) -> Result<(), String> {
+        let ms = [300, 1500, 20_000, 120_000, 4_000_000][rng.below(5)];
+        if kind == Kind::Time {
+            self.say(|| format!("{ms} ms pass"));
+            self.machine.clock.advance_ms(ms);
+        } else {
+            let by = if rng.below(2) == 0 { ms.cast_signed() } else { -ms.cast_signed() };
+            self.say(|| format!("the clock is set by {by} ms"));
+            self.machine.clock.set_by_ms(by);
+        }
+        if self.machine.waits_for_verdict() {
+            return Ok(());
+        }
+        self.batch_of(Vec::new(), None)
+    }
+
+    fn crash(&mut self, kind: Kind, rng: &mut Rng) -> Result<(), String> {
+        self.tally.crashes += u64::from(self.machine.view().is_some());
+        self.machine.crash();
+        self.queue.clear();
+        self.say(|| "the server crashes".to_owned());
+        let now = self.machine.clock.wall();
+        if kind == Kind::Reboot {
+            self.say(|| "the machine starts again".to_owned());
+            self.machine.engine.reboot(now);
+            self.machine.clock.reboot();
+        }
+        // A start that was cut short may never have been prepared.
+        let starting = |run: &crate::machine::Run| matches!(run.state, RunState::Starting);
+        let cut_short = self.machine.engine.alive().find(|(_, run)| starting(run));
+        if let Some(key) = cut_short.map(|(key, _)| *key).filter(|_| rng.below(3) == 0) {
+            self.say(|| format!("run {key} was never prepared"));
+            self.machine.engine.lose(key);
+        }
+        if rng.below(3) == 0 { Ok(()) } else { self.start() }
+    }
+
+    fn real_gpus(&mut self, rng: &mut Rng) {
+        let nodes = self.machine.nodes.nodes.iter().filter(|node| !node.simulated);
+        let gpus: Vec<_> = nodes.flat_map(|node| &node.gpus).map(|gpu| gpu.uuid.clone()).collect();
+        let some = gpus.into_iter().filter(|_| rng.below(3) == 0).collect::<Vec<_>>();
+        let trouble = |uuid: String| (uuid, Trouble::Lost("it fell off the bus".to_owned()));
+        let troubles =
+            std::sync::Arc::new(some.into_iter().map(trouble).collect::<BTreeMap<_, _>>());
+        self.say(|| format!("GPUs are now: {troubles:?}"));
+        self.machine.gpus = troubles.clone();
+        self.queue.push_back((Input::Gpus(troubles), None));
+    }
+
+    fn idle(&mut self, rng: &mut Rng) {
+        let now = self.machine.clock.now();
+        let ids: Vec<_> = self.known.keys().copied().filter(|_| rng.below(3) == 0).collect();
+        let since = std::sync::Arc::new(ids.into_iter().map(|id| (id, now)).collect());
+        self.machine.idle = IdleSince { looked_at: now, since };
+        self.queue.push_back((Input::Idle(self.machine.idle.clone()), None));
+    }
+
+    /// Ends the storm: faults end, delays pass, and everything that is under way comes to its end.
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        self.say(|| "the storm is over".to_owned());
+        self.machine.engine.faults = Faults::default();
+        if self.machine.view().is_some() {
+            self.come_to_rest()?;
+        }
+        if self.machine.is_halted() {
+            self.machine.crash();
+        }
+        if self.machine.view().is_none() {
+            self.queue.clear();
+            self.start()?;
+        }
+        self.come_to_rest()?;
+        for _ in 0..AFTER.0 {
+            self.machine.clock.advance_ms(AFTER.1);
+            self.come_to_rest()?;
+        }
+        check::at_rest(&self.machine)
+    }
+
+    fn come_to_rest(&mut self) -> Result<(), String> {
+        self.verdict(None)?;
+        self.batch_of_queue(usize::MAX, None)?;
+        for _ in 0..ROUNDS_MAX {
+            let goes_on = self.machine.go_on();
+            let goes_on =
+                goes_on.map_err(|error| format!("the state cannot be built again: {error}"));
+            self.wrote();
+            self.check()?;
+            if !goes_on? {
+                return Ok(());
+            }
+        }
+        Err(format!("it does not come to rest in {ROUNDS_MAX} rounds"))
+    }
+}
+
+/// A command; of specifications only what is likely to matter.
+fn in_words(command: &Command) -> String {
+    let spec = match command {
+        Command::Submit { wanted, .. } | Command::UpdateInference { wanted, .. } => &wanted.spec,
+        other => return format!("{other:?}"),
+    };
+    let sets = spec.sets().map(|set| {
+        let (pod, pods, least) = (&set.pod, set.pods, set.pods_min);
+        format!("{pods} (at least {least}) with {:?}, restarted {:?}", pod.gpu, pod.restart)
+    });
+    let sets = sets.collect::<Vec<_>>().join(" and ");
+    let together = spec.together.map(|together| format!(", {together:?}")).unwrap_or_default();
+    let (name, kind, priority) = (&spec.name, spec.kind, spec.priority);
+    format!("{name} ({kind:?}, priority {priority}, elastic {}): {sets}{together}", spec.elastic)
+}
+
+/// The policy, with knobs drawn of which it says nothing.
+fn drawn(rng: &mut Rng, mut policy: Policy) -> Policy {
+    let usual = Policy::default();
+    let mut draw = |of: &mut u64, usual: u64, others: [u64; 2]| {
+        let drawn = [usual, others[0], others[1]][rng.below(3)];
+        if *of == usual {
+            *of = drawn;
+        }
+    };
+    draw(&mut policy.reserve_after_ms, usual.reserve_after_ms, [5_000, 0]);
+    draw(&mut policy.reclaim_min_runtime_ms, usual.reclaim_min_runtime_ms, [0, 4_000]);
+    draw(&mut policy.preempt_min_runtime_ms, usual.preempt_min_runtime_ms, [0, 4_000]);
+    if policy.usage.is_none() && rng.below(4) == 0 {
+        policy.usage = UsageWindow::new(3_600_000, WindowKind::Sliding, None).ok();
+    }
+    policy
+}
+
+fn cut(rng: &mut Rng) -> Option<Cut> {
+    match rng.below(32) {
+        0 => Some(Cut::WriteFails),
+        1 => Some(Cut::BeforeRows),
+        2 => Some(Cut::AfterActions(rng.below(4))),
+        _ => None,
+    }
+}
+
+fn faults(rng: &mut Rng) -> Faults {
+    let starts =
+        [None, None, Some(StartFault::Never), Some(StartFault::NotNow), Some(StartFault::Half)];
+    let mut one_in = |sides: usize| rng.below(sides) == 0;
+    let (stop, stubborn, remove) = (one_in(4), one_in(3), one_in(4));
+    let (volume, ports) = (one_in(3), one_in(4));
+    Faults { start: starts[rng.below(5)], stop, stubborn, remove, volume, ports }
+}

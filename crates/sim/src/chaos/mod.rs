@@ -1,0 +1,117 @@
+//! Random histories of the control plane that follow from a seed: commands of every kind, crashes between any
+//! two effects, observations that come late, twice, out of order or never, an engine that refuses, plans that
+//! are stale, nodes and GPUs that fail, clocks that jump. Owns: running one, with every invariant checked
+//! after each step, and making one that breaks an invariant as short as it can be.
+
+mod check;
+mod commands;
+mod history;
+mod specs;
+mod step;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use sched::Policy;
+
+use crate::rng::Rng;
+use history::History;
+use step::Step;
+
+/// Most histories that are tried to find a shorter one.
+const SHORTER_TRIES_MAX: usize = 2000;
+
+/// What histories came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Steps.
+    pub steps: u64,
+    /// Batches that were written.
+    pub batches: u64,
+    /// Ends of a server in the middle of something.
+    pub crashes: u64,
+    /// Runs that began.
+    pub starts: u64,
+    /// What was written, in one number: equal histories have equal ones.
+    pub digest: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.steps += other.steps;
+        self.batches += other.batches;
+        self.crashes += other.crashes;
+        self.starts += other.starts;
+        self.digest ^= other.digest;
+    }
+}
+
+/// An invariant that was broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// After which step; the last number is that of the end of the storm.
+    pub step: usize,
+    /// What was wrong.
+    pub fault: String,
+    /// The shortest history that was found in which something is wrong, in words, a line for each step.
+    pub history: String,
+}
+
+/// Runs the history of a seed.
+///
+/// # Errors
+/// An invariant was broken.
+pub fn run(seed: u64, steps: u32, policy: &Policy) -> Result<Tally, Box<Broken>> {
+    let mut rng = Rng::new(seed);
+    let start = rng.next();
+    let steps: Vec<_> = (0..steps).map(|_| Step::draw(&mut rng)).collect();
+    play(start, &steps, policy, false).map_err(|broken| {
+        let shortest = shortest(start, &steps[..broken.step.min(steps.len())], policy);
+        let told = play(start, &shortest, policy, true);
+        Box::new(told.err().unwrap_or(broken))
+    })
+}
+
+/// Runs these steps, and waits until the storm is over. Where they are told, a fault has their words.
+fn play(start: u64, steps: &[Step], policy: &Policy, is_told: bool) -> Result<Tally, Broken> {
+    let mut history = History::new(start, policy.clone(), is_told);
+    let mut at = 0;
+    let all = || {
+        for step in steps {
+            history.take(step)?;
+            at += 1;
+        }
+        history.settle()
+    };
+    let done = catch_unwind(AssertUnwindSafe(all)).unwrap_or_else(|panic| Err(words_of(&*panic)));
+    match done {
+        Ok(()) => Ok(Tally { steps: steps.len() as u64, ..history.tally() }),
+        Err(fault) => Err(Broken { step: at + 1, fault, history: history.told() }),
+    }
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let words = panic.downcast_ref::<String>().map(String::as_str);
+    let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("panicked: {}", words.unwrap_or("without words"))
+}
+
+/// Steps without which nothing is wrong, left out piece by piece.
+fn shortest(start: u64, steps: &[Step], policy: &Policy) -> Vec<Step> {
+    let (mut steps, mut size, mut tries) = (steps.to_vec(), steps.len().div_ceil(2), 0);
+    while size > 0 && tries < SHORTER_TRIES_MAX {
+        let (mut at, before) = (0, steps.len());
+        while at < steps.len() && tries < SHORTER_TRIES_MAX {
+            tries += 1;
+            let mut fewer = steps.clone();
+            fewer.drain(at..(at + size).min(steps.len()));
+            match play(start, &fewer, policy, false) {
+                Ok(_) => at += size,
+                Err(_) => steps = fewer,
+            }
+        }
+        if size > 1 || steps.len() == before {
+            size /= 2;
+        }
+    }
+    steps
+}

@@ -1,0 +1,214 @@
+//! A simulated engine. Owns: runs, from their start to their end, with the devices that they hold; which
+//! of its verbs fail is set from outside. It draws no chance: what happens next, the caller says.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use spec::{Exit, MountSource, Observation, RunKey, RunSpec, RunState};
+use units::{GPU_MILLIS, Instant};
+use uuid::Uuid;
+
+/// A run that exists, dead ones included until they are removed.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What it was started from.
+    pub spec: RunSpec,
+    /// As it was seen last.
+    pub state: RunState,
+    /// It was told to stop.
+    pub is_stopping: bool,
+}
+
+impl Run {
+    /// Whether it has processes.
+    #[must_use]
+    pub const fn is_alive(&self) -> bool {
+        !matches!(self.state, RunState::Exited { .. })
+    }
+}
+
+/// How a start fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartFault {
+    /// It can never run here.
+    Never,
+    /// It cannot be started now.
+    NotNow,
+    /// It says so, and yet a process began.
+    Half,
+}
+
+/// Which verbs fail.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    /// Starts fail like this.
+    pub start: Option<StartFault>,
+    /// The request to stop cannot be handed on.
+    pub stop: bool,
+    /// Runs do not end when they are stopped.
+    pub stubborn: bool,
+    /// What runs left cannot be removed.
+    pub remove: bool,
+    /// Volumes cannot be deleted.
+    pub volume: bool,
+    /// No port is free.
+    pub ports: bool,
+}
+
+/// Why a verb failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Never(String),
+    NotNow(String),
+}
+
+/// The engine.
+#[derive(Debug, Clone, Default)]
+pub struct Engine {
+    runs: BTreeMap<RunKey, Run>,
+    /// What was seen and not yet told, the oldest first.
+    pub(super) seen: VecDeque<Observation>,
+    /// Which verbs fail.
+    pub faults: Faults,
+    volumes: BTreeSet<String>,
+    /// What it was asked for against its rules.
+    pub(super) misuse: Option<String>,
+}
+
+impl Engine {
+    /// Its runs.
+    #[must_use]
+    pub const fn runs(&self) -> &BTreeMap<RunKey, Run> {
+        &self.runs
+    }
+
+    /// The runs that have processes.
+    pub fn alive(&self) -> impl Iterator<Item = (&RunKey, &Run)> {
+        self.runs.iter().filter(|(_, run)| run.is_alive())
+    }
+
+    /// All runs as they are.
+    #[must_use]
+    pub fn list(&self) -> Vec<Observation> {
+        let seen =
+            |(key, run): (&RunKey, &Run)| Observation { key: *key, state: run.state.clone() };
+        self.runs.iter().map(seen).collect()
+    }
+
+    pub(super) fn start(&mut self, spec: RunSpec) -> Result<(), Refusal> {
+        let key = spec.key;
+        let fault = self.faults.start;
+        match fault {
+            Some(StartFault::Never) => return Err(Refusal::Never("no such image".to_owned())),
+            Some(StartFault::NotNow) => return Err(Refusal::NotNow("too busy".to_owned())),
+            Some(StartFault::Half) | None => {}
+        }
+        // To start again what is there already changes nothing.
+        if !self.runs.contains_key(&key) {
+            let mounts = spec.container.mounts.iter();
+            self.volumes.extend(mounts.filter_map(|mount| match &mount.from {
+                MountSource::Volume { name, ephemeral: false } => Some(name.clone()),
+                _ => None,
+            }));
+            self.runs.insert(key, Run { spec, state: RunState::Starting, is_stopping: false });
+            self.check_devices(key);
+            self.tell(key, RunState::Starting);
+        }
+        match fault {
+            Some(_) => Err(Refusal::NotNow("failed half-way".to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// No device is given to more runs than fit.
+    fn check_devices(&mut self, key: RunKey) {
+        for device in &self.runs[&key].spec.devices {
+            let of = |run: &Run| {
+                let same = run.spec.devices.iter().filter(|other| other.uuid == device.uuid);
+                same.map(|other| other.millis).sum::<u64>()
+            };
+            let used: u64 = self.alive().map(|(_, run)| of(run)).sum();
+            if used > GPU_MILLIS {
+                let names = self.alive().filter(|(_, run)| of(run) > 0);
+                let names: Vec<_> = names.map(|(_, run)| run.spec.pod_name.as_str()).collect();
+                let fault = format!("{} is given to {}", device.uuid, names.join(" and "));
+                self.misuse.get_or_insert(fault);
+            }
+        }
+    }
+
+    pub(super) fn stop(&mut self, key: RunKey) -> Result<(), Refusal> {
+        if self.faults.stop {
+            return Err(Refusal::NotNow("no signal goes through".to_owned()));
+        }
+        if let Some(run) = self.runs.get_mut(&key) {
+            run.is_stopping = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, key: RunKey) -> Result<(), Refusal> {
+        let stays = self.faults.remove || self.runs.get(&key).is_some_and(Run::is_alive);
+        if stays {
+            return Err(Refusal::NotNow("it still has processes".to_owned()));
+        }
+        self.runs.remove(&key);
+        Ok(())
+    }
+
+    pub(super) fn forget_pod(&mut self, pod: Uuid) {
+        if self.alive().any(|(key, _)| key.pod == pod) {
+            let fault = format!("pod {pod} is forgotten and has a run that lives");
+            self.misuse.get_or_insert(fault);
+        }
+    }
+
+    pub(super) fn remove_volume(&mut self, name: &str) -> Result<(), Refusal> {
+        let uses = |run: &Run| {
+            let mut mounts = run.spec.container.mounts.iter();
+            mounts.any(|mount| matches!(&mount.from, MountSource::Volume { name: used, .. } if used == name))
+        };
+        if self.faults.volume || self.alive().any(|(_, run)| uses(run)) {
+            return Err(Refusal::NotNow("it is in use".to_owned()));
+        }
+        self.volumes.remove(name);
+        Ok(())
+    }
+
+    /// What a run that has begun, or is to end, comes to next.
+    pub fn go_on(&mut self, key: RunKey, now: Instant) {
+        let Some(run) = self.runs.get(&key) else { return };
+        match (&run.state, run.is_stopping) {
+            (RunState::Exited { .. }, _) => {}
+            (_, true) if !self.faults.stubborn => self.end(key, Exit::Signal(15), now),
+            (RunState::Running { .. }, _) => {}
+            _ => self.tell(key, RunState::Running { pid: Some(1), started_at: now }),
+        }
+    }
+
+    /// A run ends.
+    pub fn end(&mut self, key: RunKey, exit: Exit, at: Instant) {
+        if self.runs.get(&key).is_some_and(Run::is_alive) {
+            self.tell(key, RunState::Exited { exit, at });
+        }
+    }
+
+    /// A run is in another state, or says something.
+    pub fn tell(&mut self, key: RunKey, state: RunState) {
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        if !matches!(state, RunState::Struck(_)) {
+            run.state = state.clone();
+        }
+        self.seen.push_back(Observation { key, state });
+    }
+
+    /// A run that was never prepared: nothing of it is there.
+    pub fn lose(&mut self, key: RunKey) {
+        self.runs.remove(&key);
+    }
+
+    /// The machine stops with everything on it.
+    pub fn reboot(&mut self, at: Instant) {
+        let alive: Vec<_> = self.alive().map(|(key, _)| *key).collect();
+        alive.into_iter().for_each(|key| self.end(key, Exit::Lost, at));
+    }
+}

@@ -1,0 +1,221 @@
+//! The rows of a database, in memory. Owns: what of them is there after changes, and refusing what a
+//! database would refuse. Keeps nothing that is read only by people: events, audit rows, samples.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use records::{
+    AllocationRow, Change, ClockRow, ClusterRow, DepartmentRow, ObjectRow, PodRow, ProjectRow,
+    Snapshot, UsageRow, WorkloadRow, WorkloadState,
+};
+use units::Instant;
+use uuid::Uuid;
+
+/// What is stored.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    cluster: ClusterRow,
+    clock: Option<ClockRow>,
+    departments: BTreeMap<u64, DepartmentRow>,
+    projects: BTreeMap<u64, ProjectRow>,
+    workloads: BTreeMap<Uuid, WorkloadRow>,
+    /// Workloads that were deleted.
+    deleted: BTreeSet<Uuid>,
+    pods: BTreeMap<(Uuid, u32), PodRow>,
+    objects: BTreeMap<u64, ObjectRow>,
+    usage: BTreeMap<(Instant, Option<u64>, String), UsageRow>,
+    allocations: BTreeMap<(Uuid, Instant), AllocationRow>,
+    /// Names of what lives, each in what it is unique in.
+    names: BTreeMap<(String, String), String>,
+    /// The name of each, by what it is unique in and its id.
+    named: BTreeMap<(String, String), String>,
+    last_department_id: u64,
+    last_project_id: u64,
+    last_workload_seq: u64,
+    last_object_seq: u64,
+    last_event_seq: u64,
+}
+
+impl Rows {
+    /// Those of a new database.
+    #[must_use]
+    pub const fn new(uuid: Uuid, created_at: Instant) -> Self {
+        Self {
+            cluster: ClusterRow { uuid, created_at },
+            clock: None,
+            departments: BTreeMap::new(),
+            projects: BTreeMap::new(),
+            workloads: BTreeMap::new(),
+            deleted: BTreeSet::new(),
+            pods: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            usage: BTreeMap::new(),
+            allocations: BTreeMap::new(),
+            names: BTreeMap::new(),
+            named: BTreeMap::new(),
+            last_department_id: 0,
+            last_project_id: 0,
+            last_workload_seq: 0,
+            last_object_seq: 0,
+            last_event_seq: 0,
+        }
+    }
+
+    /// Writes changes as one transaction would.
+    ///
+    /// # Errors
+    /// A database would refuse one. What came before it is written: such rows are of no use any more.
+    pub fn apply(&mut self, changes: &[Change]) -> Result<(), String> {
+        let (pods, others): (Vec<_>, Vec<_>) =
+            changes.iter().partition(|change| matches!(change, Change::Pod(_)));
+        others.into_iter().chain(pods).try_for_each(|change| self.write(change))
+    }
+
+    fn write(&mut self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Clock(row) => self.clock = Some(*row),
+            Change::Department(row) => {
+                self.last_department_id = self.last_department_id.max(row.id);
+                let lives = row.deleted_at.is_none();
+                self.name("departments", &row.id.to_string(), &row.name, lives)?;
+                keep(&mut self.departments, row.id, row, lives);
+            }
+            Change::Project(row) => {
+                self.last_project_id = self.last_project_id.max(row.id);
+                let lives = row.deleted_at.is_none();
+                self.name("projects", &row.id.to_string(), &row.name, lives)?;
+                keep(&mut self.projects, row.id, row, lives);
+            }
+            Change::Workload(row) => self.insert(row)?,
+            Change::WorkloadSpec(id, spec) => {
+                self.workload(*id, "WorkloadSpec")?.spec = spec.clone();
+            }
+            Change::WorkloadState(id, state) => self.state(*id, state)?,
+            Change::Pod(row) => {
+                let id = row.workload_id;
+                match self.workloads.contains_key(&id) {
+                    true => drop(self.pods.insert((id, row.index), row.clone())),
+                    false if self.deleted.contains(&id) => {}
+                    false => return Err(format!("a pod of workload {id}, which is not there")),
+                }
+            }
+            Change::Event(row) if row.seq <= self.last_event_seq => {
+                return Err(format!("event {} was written already", row.seq));
+            }
+            Change::Event(row) => self.last_event_seq = row.seq,
+            Change::Object(row) => self.object(row)?,
+            Change::Usage(row) => {
+                let key = (row.step_start, row.project_id, row.pool.clone());
+                self.usage.insert(key, row.clone());
+            }
+            Change::UsageGone(before) => self.usage.retain(|(start, ..), _| start >= before),
+            Change::Allocation(row) => {
+                keep(
+                    &mut self.allocations,
+                    (row.pod_id, row.started_at),
+                    row,
+                    row.ended_at.is_none(),
+                );
+            }
+            Change::PodsGone(_)
+            | Change::WorkloadsGone(_)
+            | Change::Audit(_)
+            | Change::LogKeptFrom(..)
+            | Change::LogGone(_)
+            | Change::Credential(_)
+            | Change::CredentialGone(_)
+            | Change::Sample(_)
+            | Change::SamplesGone { .. }
+            | Change::AllocationsGone(_)
+            | Change::GpuUse(_)
+            | Change::GpuUseGone(_) => {}
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, row: &WorkloadRow) -> Result<(), String> {
+        let is_known = self.workloads.contains_key(&row.id) || self.deleted.contains(&row.id);
+        if is_known || row.seq <= self.last_workload_seq {
+            return Err(format!("workload {} (number {}) was there before", row.id, row.seq));
+        }
+        self.last_workload_seq = row.seq;
+        self.name(&of_project(row.project_id), &row.id.to_string(), &row.spec.name, true)?;
+        self.workloads.insert(row.id, row.clone());
+        Ok(())
+    }
+
+    fn state(&mut self, id: Uuid, state: &WorkloadState) -> Result<(), String> {
+        let row = self.workload(id, "WorkloadState")?;
+        row.state = state.clone();
+        if state.deleted_at.is_some() {
+            let (room, name) = (of_project(row.project_id), row.spec.name.clone());
+            self.name(&room, &id.to_string(), &name, false)?;
+            self.workloads.remove(&id);
+            self.deleted.insert(id);
+            self.pods.retain(|(workload, _), _| *workload != id);
+        }
+        Ok(())
+    }
+
+    fn workload(&mut self, id: Uuid, what: &str) -> Result<&mut WorkloadRow, String> {
+        self.workloads.get_mut(&id).ok_or_else(|| format!("{what} of {id}, which is not there"))
+    }
+
+    fn object(&mut self, row: &ObjectRow) -> Result<(), String> {
+        self.last_object_seq = self.last_object_seq.max(row.seq);
+        let room = format!("{} of {} and {}", row.kind, row.scope, row.owner);
+        let lives = row.deleted_at.is_none();
+        self.name(&room, &row.id, &row.name, lives)?;
+        keep(&mut self.objects, row.seq, row, lives);
+        Ok(())
+    }
+
+    /// Notes that a name is taken by `id`, or given back.
+    fn name(&mut self, room: &str, id: &str, name: &str, lives: bool) -> Result<(), String> {
+        let of = |what: &str| (room.to_owned(), what.to_owned());
+        if let Some(before) = self.named.remove(&of(id)) {
+            self.names.remove(&of(&before));
+        }
+        if !lives {
+            return Ok(());
+        }
+        self.named.insert(of(id), name.to_owned());
+        match self.names.insert(of(name), id.to_owned()) {
+            Some(other) => Err(format!("`{name}` is twice among {room}: {other} and {id}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything that is needed to go on after a restart.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let mut workloads: Vec<_> = self.workloads.values().cloned().collect();
+        workloads.sort_by_key(|row| row.seq);
+        Snapshot {
+            cluster: self.cluster.clone(),
+            clock: self.clock,
+            departments: self.departments.values().cloned().collect(),
+            projects: self.projects.values().cloned().collect(),
+            workloads,
+            pods: self.pods.values().cloned().collect(),
+            objects: self.objects.values().cloned().collect(),
+            usage: self.usage.values().cloned().collect(),
+            allocations: self.allocations.values().cloned().collect(),
+            last_department_id: self.last_department_id,
+            last_project_id: self.last_project_id,
+            last_workload_seq: self.last_workload_seq,
+            last_object_seq: self.last_object_seq,
+            last_event_seq: self.last_event_seq,
+        }
+    }
+}
+
+fn of_project(id: u64) -> String {
+    format!("workloads of project {id}")
+}
+
+fn keep<K: Ord, R: Clone>(rows: &mut BTreeMap<K, R>, key: K, row: &R, lives: bool) {
+    match lives {
+        true => drop(rows.insert(key, row.clone())),
+        false => drop(rows.remove(&key)),
+    }
+}

@@ -1,0 +1,154 @@
+//! What a server has in memory, and what ends with it: the state machine, the scheduler's replica, and what
+//! is still to be asked of the engine.
+
+use model::Cluster;
+use orchestrator::view::View;
+use orchestrator::{
+    Batch, Culprits, Decision, Error, IdleSince, Input, Moment, NodeList, Settled, State, Subject,
+    Troubles,
+};
+use records::Snapshot;
+use sched::{Memory, Policy};
+use spec::{LimitsKept, Observation};
+use units::Instant;
+
+use super::Check;
+use super::executor::Executor;
+
+/// What inputs came to, to be written before anything else.
+pub(super) struct Taken {
+    /// Of the commands, in order.
+    pub(super) outcomes: Vec<Result<Subject, Error>>,
+    pub(super) batch: Batch,
+}
+
+pub(super) struct Server {
+    pub(super) state: State,
+    pub(super) view: View,
+    pub(super) replica: Cluster,
+    memory: Memory,
+    policy: Policy,
+    /// The nodes that it started with.
+    pub(super) nodes: NodeList,
+    /// What the scheduler decided, and when that was asked for; the state does not know it yet.
+    pub(super) verdict: Option<Input>,
+    /// The replica is to begin again.
+    renews: bool,
+    pub(super) executor: Executor,
+    /// What is to hold of every decision, and what did not.
+    pub(super) check: Option<Check>,
+    pub(super) broken: Option<String>,
+    /// Everything is being stopped, as far as that is written.
+    pub(super) is_halted: bool,
+    /// What it knows of real GPUs, as far as that is written.
+    pub(super) gpus_told: Troubles,
+}
+
+impl Server {
+    /// The server after a start; what it has to write, say and do comes with its first inputs.
+    pub(super) fn recover(
+        snapshot: Snapshot,
+        nodes: &NodeList,
+        gpus: &Troubles,
+        policy: &Policy,
+        at: Settled,
+    ) -> Result<Self, Error> {
+        let state = State::recover(snapshot, nodes, gpus, policy.usage, at)?;
+        Ok(Self {
+            state,
+            view: View::default(),
+            replica: Cluster::default(),
+            memory: Memory::default(),
+            policy: policy.clone(),
+            nodes: nodes.clone(),
+            verdict: None,
+            renews: true,
+            executor: Executor::default(),
+            check: None,
+            broken: None,
+            is_halted: false,
+            gpus_told: gpus.clone(),
+        })
+    }
+
+    /// Compares with the engine: what a state is told first.
+    pub(super) fn reconcile(
+        &mut self,
+        listed: Vec<Observation>,
+        idle: IdleSince,
+        gpus: Troubles,
+    ) -> Taken {
+        let engine = Input::Engine(listed, LimitsKept::ALL);
+        let inputs = [Input::Idle(idle), Input::Gpus(gpus), engine];
+        let outcomes = inputs.into_iter().filter_map(|input| self.state.apply(input)).collect();
+        self.finish(outcomes)
+    }
+
+    /// Takes inputs. Nothing of them counts before it is written.
+    pub(super) fn take(&mut self, at: Moment, inputs: Vec<Input>) -> Taken {
+        self.state.begin(at);
+        let outcomes = inputs.into_iter().filter_map(|input| self.state.apply(input)).collect();
+        self.finish(outcomes)
+    }
+
+    fn finish(&mut self, outcomes: Vec<Result<Subject, Error>>) -> Taken {
+        self.state.elapse();
+        let pools = self.state.placements(self.policy.placement);
+        if self.policy.pools != pools {
+            self.policy.pools = pools;
+            self.state.decide_again();
+        }
+        Taken { outcomes, batch: self.state.finish(&self.view) }
+    }
+
+    /// Goes on after a batch was written: shows it and has the scheduler decide. Its actions are left to the
+    /// caller.
+    pub(super) fn written(&mut self, batch: &mut Batch, now: Instant) {
+        self.view = std::mem::take(&mut batch.view);
+        self.is_halted = self.state.is_halted();
+        self.gpus_told = self.state.gpus_seen().clone();
+        let ops = std::mem::take(&mut batch.ops);
+        if std::mem::take(&mut self.renews) {
+            (self.replica, self.memory) = (self.state.replica(), Memory::default());
+        } else {
+            ops.into_iter().for_each(|op| op(&mut self.replica));
+        }
+        if batch.decides {
+            self.decide(now);
+        }
+    }
+
+    fn decide(&mut self, now: Instant) {
+        if self.state.take_retells() {
+            self.memory = Memory::default();
+        }
+        let unexplained = self.state.take_unexplained();
+        if !unexplained.is_empty() {
+            self.memory.tell_again(unexplained);
+        }
+        let plan = self.memory.propose(&mut self.replica, now, &self.policy);
+        if let Some(Err(fault)) =
+            self.check.map(|check| check(&self.replica, &plan, &self.policy, now))
+        {
+            self.broken.get_or_insert(fault);
+        }
+        let moved = self.memory.take_moved_shares().into_iter();
+        let share = |queue| Some((queue, *self.memory.shares().get(&queue)?));
+        let shares = moved.filter_map(share).collect();
+        self.verdict = Some(Input::Decided(Box::new(Decision { now, plan, shares })));
+    }
+
+    /// The scheduler fails on what it is deciding about, and then on nothing that it can name.
+    pub(super) fn fail_scheduler(&mut self, all: bool) -> Option<Input> {
+        self.verdict.take()?;
+        (self.replica, self.memory) = (self.state.replica(), Memory::default());
+        let ids = self.replica.waiting().take(usize::from(!all)).collect();
+        self.verdict = Some(Input::Culprits(Culprits { ids, all }));
+        Some(Input::DecisionFailed)
+    }
+
+    /// The policy with the placement of each node pool.
+    pub(super) const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+}

@@ -1,0 +1,287 @@
+//! A server and its machine, step by step: what was found by random histories.
+
+#![expect(clippy::unwrap_used, reason = "in a test, an error that is not expected is a panic")]
+
+use std::collections::BTreeMap;
+
+use orchestrator::view::{Phase, WorkloadView};
+use orchestrator::{Command, Input, NodeList, OrgChange, POOL_DEFAULT_ID, Subject, Wanted};
+use sched::Policy;
+use sim::machine::Machine;
+use spec::{
+    Audience, Container, GpuRequest, Metric, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Probe,
+    Restart, Scaling, Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
+};
+use units::Instant;
+
+fn nodes(gpus: u32) -> NodeList {
+    let gpu =
+        |number| NodeGpu { uuid: format!("GPU-{number}"), memory_bytes: 16 << 30, fault: None };
+    let node = NodeSpec {
+        name: "n1".to_owned(),
+        gpu_type: "simulated".to_owned(),
+        simulated: true,
+        gpus: (0..gpus).map(gpu).collect(),
+        cpu_millis: 64_000,
+        memory_bytes: 256 << 30,
+        labels: BTreeMap::new(),
+        taints: Vec::new(),
+    };
+    NodeList { nodes: vec![node], origin: format!("{gpus} GPUs") }
+}
+
+/// A server on one node, with two projects of these quotas.
+fn server(gpus: u32, quotas: [u64; 2], policy: Policy) -> Machine {
+    let mut machine = Machine::new(nodes(gpus), policy, None);
+    machine.start().unwrap();
+    for (name, quota) in ["team-a", "team-b"].into_iter().zip(quotas) {
+        let share = ShareChange { gpu_quota_millis: Some(quota), ..ShareChange::default() };
+        let shares = [(POOL_DEFAULT_ID.to_owned(), share)].into();
+        let spec = OrgChange { name: Some(name.to_owned()), shares, ..OrgChange::default() };
+        let command = Command::CreateProject { by: "admin".to_owned(), department_id: 1, spec };
+        machine.command(command).unwrap();
+    }
+    rest(&mut machine);
+    machine
+}
+
+fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
+    let pod = PodSpec {
+        image: "image".to_owned(),
+        command: None,
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        secrets: Vec::new(),
+        working_dir: None,
+        place: Place::default(),
+        gpu,
+        cpu_millis: 100,
+        memory_bytes: 1 << 20,
+        restart: Restart::Never,
+        grace_ms: 1000,
+        stdin: false,
+        tty: false,
+        container: Container::default(),
+    };
+    WorkloadSpec {
+        name: name.to_owned(),
+        kind: WorkloadKind::Training,
+        submitted_by: "alice".to_owned(),
+        submitter_id: "user/1".to_owned(),
+        source: "CLI".to_owned(),
+        pods: PodSet::one(pod),
+        more: Vec::new(),
+        together: None,
+        serving: None,
+        revision: None,
+        elastic: false,
+        priority: 50,
+        priority_class: "train".to_owned(),
+        preemptible: true,
+        backoff_limit: 6,
+        delete_after_ms: None,
+        delete_when_preempted: false,
+        command_line: None,
+        uses: Vec::new(),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        node_pools: Vec::new(),
+        node_types: Vec::new(),
+        topology: None,
+        groups: Vec::new(),
+        children_min: None,
+        gates: Vec::new(),
+        preemption_delay_ms: 0,
+        time_limit_ms: None,
+        urls: Vec::new(),
+        related_urls: Vec::new(),
+        manifest: None,
+    }
+}
+
+fn submit(machine: &mut Machine, project_id: u64, spec: WorkloadSpec) {
+    submit_all(machine, vec![(project_id, spec)]);
+}
+
+/// Submits them before anything is decided about one.
+fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>) {
+    let input = |(project_id, spec)| {
+        let wanted = Box::new(Wanted { spec, runs: Ok(()) });
+        Input::Command(Box::new(Command::Submit { project_id, wanted }), Default::default())
+    };
+    let done = machine.take(specs.into_iter().map(input).collect(), None).unwrap().unwrap();
+    assert!(done.iter().all(|one| matches!(one, Ok(Subject::Workload(_)))), "{done:?}");
+}
+
+/// Everything that is under way comes to its end.
+fn rest(machine: &mut Machine) {
+    assert!((0..100).any(|_| !machine.go_on().unwrap()), "it does not come to rest");
+}
+
+fn get(machine: &Machine, name: &str) -> WorkloadView {
+    let view = machine.view().unwrap();
+    let mut all = view.revisions.values().chain(view.workloads.values());
+    WorkloadView::clone(all.find(|w| w.spec.name == name).unwrap())
+}
+
+fn codes(machine: &Machine, name: &str) -> Vec<String> {
+    get(machine, name).pending.into_iter().map(|why| why.code).collect()
+}
+
+#[test]
+fn a_server_starts_what_fits_and_goes_on_after_a_crash() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    submit(&mut machine, 1, training("b", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    assert_eq!(
+        (get(&machine, "a").phase, get(&machine, "b").phase),
+        (Phase::Running, Phase::Pending)
+    );
+    machine.crash();
+    assert!(machine.view().is_none());
+    machine.start().unwrap();
+    rest(&mut machine);
+    assert_eq!(
+        (get(&machine, "a").phase, get(&machine, "b").phase),
+        (Phase::Running, Phase::Pending)
+    );
+    assert_eq!((machine.engine.runs().len(), machine.misuse()), (1, None));
+}
+
+#[test]
+fn dates_that_moved_with_the_clock_are_written() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    let started = get(&machine, "a").pods[0].started_at.unwrap();
+    machine.clock.set_by_ms(3_600_000);
+    machine.take(Vec::new(), None).unwrap();
+    let moved = Instant(started.0 + 3_600_000);
+    assert_eq!(get(&machine, "a").pods[0].started_at, Some(moved));
+    machine.crash();
+    machine.start().unwrap();
+    assert_eq!(get(&machine, "a").pods[0].started_at, Some(moved), "it ran no hour more");
+}
+
+#[test]
+fn what_loses_its_place_during_a_decision_still_has_a_reason() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    let verdict = machine.verdict().unwrap();
+    machine.take(vec![verdict], None).unwrap();
+    assert_eq!(get(&machine, "a").phase, Phase::Initializing);
+    // A decision in which it has its place is under way when its GPU fails.
+    submit(&mut machine, 1, training("b", GpuRequest::Whole(1)));
+    machine
+        .command(Command::FailGpu { by: "admin".to_owned(), node: "n1".to_owned(), gpu: 0 })
+        .unwrap();
+    let verdict = machine.verdict().unwrap();
+    machine.take(vec![verdict], None).unwrap();
+    assert_eq!(codes(&machine, "a"), ["P308"]);
+}
+
+#[test]
+fn what_waits_for_its_own_run_to_be_gone_says_so() {
+    let mut machine = server(2, [2000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(2)));
+    rest(&mut machine);
+    machine.crash();
+    machine.nodes = nodes(1);
+    machine.start().unwrap();
+    assert_eq!(codes(&machine, "a"), ["P304"]);
+    rest(&mut machine);
+    assert_eq!(codes(&machine, "a"), ["P101"]);
+}
+
+#[test]
+fn a_revision_that_was_given_up_asks_for_as_much_after_a_start() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    let scaling = Scaling {
+        replicas_min: 1,
+        replicas_max: 3,
+        replicas_initial: 1,
+        replicas_activation: 1,
+        target: Some(Target { metric: Metric::Concurrency, threshold: 10, percent_millis: 70_000 }),
+        window_ms: 60_000,
+        down_delay_ms: 0,
+        zero_retention_ms: 0,
+    };
+    let serving = Serving {
+        container_port: 8000,
+        scaling,
+        concurrency_max: None,
+        start_ms_max: 600_000,
+        request_ms_max: 300_000,
+        local_only: false,
+        audience: Audience::Everyone,
+        probe: Probe::default(),
+    };
+    let mut spec = training("a", GpuRequest::Whole(1));
+    (spec.kind, spec.serving, spec.preemptible) = (WorkloadKind::Inference, Some(serving), false);
+    spec.pods.pod.restart = Restart::Always;
+    submit(&mut machine, 1, spec);
+    rest(&mut machine);
+    let revision = *machine.view().unwrap().revisions.keys().next().unwrap();
+    machine.command(Command::GiveUp { revision, why: "never ready".to_owned() }).unwrap();
+    rest(&mut machine);
+    let asked =
+        |machine: &Machine| machine.view().unwrap().revisions[&revision].requested.gpu_millis;
+    assert_eq!(asked(&machine), 1000);
+    machine.crash();
+    machine.start().unwrap();
+    assert_eq!(asked(&machine), 1000);
+}
+
+#[test]
+fn what_waited_behind_a_reservation_is_looked_at_again_once_that_is_fulfilled() {
+    let policy = Policy { reserve_after_ms: 0, ..Policy::default() };
+    let mut machine = server(2, [1500, 3500], policy);
+    let share = |millis| GpuRequest::share(1, millis);
+    let mut gang = training("gang", share(300));
+    (gang.pods.pods, gang.pods.pods_min) = (3, 3);
+    let mut first = training("first", share(500));
+    (first.kind, first.priority, first.preemptible) = (WorkloadKind::Workspace, 100, false);
+    let large = WorkloadSpec { priority: 60, ..training("large", GpuRequest::Whole(1)) };
+    gang.priority = 60;
+    let all = [(2, first), (2, gang), (1, large), (1, training("behind", share(250)))];
+    submit_all(&mut machine, all.into());
+    rest(&mut machine);
+    machine.clock.advance_ms(100);
+    rest(&mut machine);
+    let (cluster, policy) = machine.replica().unwrap();
+    let left = sched::cycle(&mut cluster.clone(), machine.clock.now(), policy);
+    assert_eq!(left.steps, [], "{:?}", machine.view().unwrap().nodes);
+    let behind = get(&machine, "behind");
+    assert_eq!(behind.phase, Phase::Running, "{:?}", behind.pending);
+}
+
+#[test]
+fn a_gated_workload_has_a_reason_at_once_and_after_a_start() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    let gates = vec!["review".to_owned()];
+    submit(&mut machine, 1, WorkloadSpec { gates, ..training("a", GpuRequest::Whole(1)) });
+    assert_eq!(codes(&machine, "a"), ["P308"]);
+    rest(&mut machine);
+    assert_eq!(codes(&machine, "a"), ["P305"]);
+    machine.crash();
+    machine.start().unwrap();
+    assert_eq!(codes(&machine, "a"), ["P308"]);
+}
+
+#[test]
+fn a_time_limit_of_its_own_outlives_the_server() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    let time_limit_ms = Some(60_000);
+    submit(&mut machine, 1, WorkloadSpec { time_limit_ms, ..training("a", GpuRequest::Whole(1)) });
+    rest(&mut machine);
+    machine.crash();
+    machine.start().unwrap();
+    rest(&mut machine);
+    for _ in 0..3 {
+        machine.clock.advance_ms(60_000);
+        machine.take(Vec::new(), None).unwrap();
+        rest(&mut machine);
+    }
+    assert_eq!(get(&machine, "a").phase, Phase::Stopped);
+}
