@@ -1,5 +1,5 @@
 //! Passwords that everybody tries. Owns: the list of words, and what is done to a word to make a
-//! password of it that is no better. Refuses to know: how long a password has to be.
+//! password of it that is no better. Does not know how long a password has to be.
 
 /// Digits and signs at the ends of a word that do not make it a password, at most so many.
 const AFFIX_MAX: usize = 6;

@@ -1,8 +1,8 @@
 //! Who is asking: signed tokens, and the credentials they are given for.
 //!
 //! Owns: the signing key, the form of a token, the administrator's credential that a new
-//! installation starts with, and the files of the state directory that hold them. Refuses to
-//! know: HTTP, and where a role holds.
+//! installation starts with, and the files of the state directory that hold them. Does not
+//! know about HTTP, and where a role holds.
 
 mod authority;
 mod common_passwords;

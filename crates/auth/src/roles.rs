@@ -1,6 +1,6 @@
 //! What a role allows: the predefined roles as published, each a matrix of resources and actions.
 //!
-//! Owns: the words of resources and actions, and the matrix. Refuses to know: who has a role, and
+//! Owns: the words of resources and actions, and the matrix. Does not know who has a role, and
 //! where it holds.
 
 /// Something that can be done.

@@ -2,7 +2,7 @@
 //!
 //! Owns: the keys, their file, and the form of what is sealed: `1.<number of the key>.<base64url
 //! of nonce, text and tag>`, ChaCha20-Poly1305 with a random nonce each. What is sealed for one
-//! object opens for no other. Refuses to know: what is sealed.
+//! object opens for no other. Does not know what is sealed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

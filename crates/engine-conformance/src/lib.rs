@@ -1,6 +1,6 @@
 //! The suite every engine passes: what each verb of [`Engine`] promises, as scenarios.
 //!
-//! Owns: the scenarios and the words they are told in. Refuses to know: which engine it is; a
+//! Owns: the scenarios and the words they are told in. Does not know which engine it is; a
 //! [`Fixture`] brings that. Scenarios end by themselves or hang: nothing asserts on time, only
 //! the test runner's patience bounds them.
 //!

@@ -1,5 +1,5 @@
 //! A server of S3 buckets for a test. Owns: a few objects behind a port of the loopback address, in pages of
-//! two, for everybody, or for an access key in a region of its own, or saying nothing. Refuses to know:
+//! two, for everybody, or for an access key in a region of its own, or saying nothing. Does not know about
 //! whether a signature is right; the tests against a program of others do.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! What a run is as a container. Owns: its name, labels, environment, devices, mounts and limits. Pure.
-//! Refuses to know: when it is made and started.
+//! The container of a run. Owns: its name, labels, environment, devices, mounts and limits. Pure.
+//! Does not know when it is created and started.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::daemon::{Facts, Gpus};
 use crate::owner::Owner;
 use crate::user::Who;
-use crate::{around, files};
+use crate::{container_options, files};
 
 /// The key of the run.
 pub(crate) const RUN_LABEL: &str = "elastane.run";
@@ -28,7 +28,7 @@ const PROJECT_LABEL: &str = "elastane.project";
 
 /// Where the volume of a pod is.
 pub(crate) const OWN_DIR: &str = "/elastane";
-/// Where a pod leaves what its later runs should find.
+/// Data for later runs of a pod.
 const CHECKPOINT_DIR: &str = "/elastane/checkpoint";
 /// The hostfile of MPI.
 const HOSTFILE: &str = "/elastane/hostfile";
@@ -36,12 +36,12 @@ const HOSTFILE: &str = "/elastane/hostfile";
 const SECRETS_VARIABLE: &str = "ELASTANE_SECRETS_DIR";
 const MOUNTS_VARIABLE: &str = "ELASTANE_MOUNTS_DIR";
 
-/// The daemon takes no less as the memory that is aimed at.
+/// The least memory reservation that the daemon accepts.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 6 << 20;
-/// What the daemon calls all of a core, in CPU shares, and the fewest it takes.
+/// CPU shares of one core, and the fewest that the daemon accepts.
 const SHARES_PER_CORE: u64 = 1024;
 const SHARES_MIN: u64 = 2;
-/// Longest name of a machine, in bytes.
+/// Longest host name, in bytes.
 const HOST_NAME_BYTES_MAX: usize = 63;
 
 /// The name of a run's container.
@@ -54,24 +54,24 @@ pub(crate) fn volume(pod: Uuid) -> String {
     format!("elastane-{pod}")
 }
 
-/// The name under which a pod of a gang is reached in the network of its workload; it is the pod's.
+/// The network alias of a pod of a gang; the pod's name.
 pub(crate) fn address(workload: &str, member: &Member) -> String {
     format!("{workload}-{}-{}", member.role, member.index)
 }
 
-/// The program and arguments that replace the image's, either of them none if the image's stay.
+/// The program and arguments that replace the image's; none: the image's stay.
 pub(crate) fn command(spec: &RunSpec) -> (Option<Vec<String>>, Option<Vec<String>>) {
     let given = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
     (given(spec.command.as_deref().unwrap_or_default()), given(&spec.args))
 }
 
-/// Checks what no container can be made of.
+/// Checks what no container can have.
 pub(crate) fn check(spec: &RunSpec, facts: &Facts) -> Result<(), Error> {
     let (command, args) = command(spec);
     let words = [command.unwrap_or_default(), args.unwrap_or_default()].concat();
     environment::check(spec, &words)?;
-    around::check(spec)?;
-    // Whoever owns them, files have places.
+    container_options::check(spec)?;
+    // The paths of files do not depend on the user.
     files::archives(spec, Who::of(spec, ""))?;
     if spec.image.trim().is_empty() {
         return Err(Error::Invalid("the image is empty; name one with --image".to_owned()));
@@ -122,7 +122,7 @@ pub(crate) fn body(
         }),
         ..ContainerCreateBody::default()
     };
-    around::furnish(&mut body, spec, owner, facts);
+    container_options::apply_host_config(&mut body, spec, owner, facts);
     Ok(body)
 }
 
@@ -138,13 +138,14 @@ fn labels(spec: &RunSpec, owner: &Owner) -> BTreeMap<String, String> {
     owner.labels().into_iter().chain(all).collect()
 }
 
-/// The user's variables, what an image of theirs does not set, and the platform's, which win.
+/// The user's variables, defaults that an image of the user does not set, and the platform's,
+/// which win.
 fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
     let mut env = spec.env.clone();
     for secret in &spec.secrets {
         match &secret.to {
             SecretPlace::Variable(name) => drop(env.insert(name.clone(), secret.value.clone())),
-            // What is `$ELASTANE_SECRETS_DIR/etc/x` in a process is found so here, too.
+            // `$ELASTANE_SECRETS_DIR/etc/x` works as in a process.
             SecretPlace::File { .. } => drop(env.insert(SECRETS_VARIABLE.into(), String::new())),
         }
     }
@@ -154,7 +155,7 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
     environment::complete(&mut env, spec)?;
     env.insert("ELASTANE_CHECKPOINT_DIR".into(), CHECKPOINT_DIR.into());
     if spec.devices.iter().any(|device| !device.simulated) {
-        // A container sees its own GPUs only, and counts them from 0.
+        // A container sees only its own GPUs, counted from 0.
         let own: Vec<_> = (0..spec.devices.len()).map(|at| at.to_string()).collect();
         env.insert("CUDA_VISIBLE_DEVICES".into(), own.join(","));
     }
@@ -191,7 +192,7 @@ fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &Facts) -> HostConf
     };
     let (device_requests, devices) = gpus(spec, facts);
     HostConfig {
-        // Reaps what is orphaned, and lets signals do what they do to any process.
+        // Reaps orphans and forwards signals.
         init: Some(true),
         network_mode: Some(network.to_owned()),
         cpu_shares: i64::try_from(shares).ok(),
@@ -199,7 +200,7 @@ fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &Facts) -> HostConf
         mounts: Some(vec![volume]),
         device_requests,
         devices,
-        // Of the drivers that can be read again, the one that every daemon has; Podman bounds its own.
+        // The readable log driver that every daemon has; Podman has its own limit.
         log_config: (!facts.podman).then(|| HostConfigLogConfig {
             typ: Some("json-file".to_owned()),
             config: Some(owner.log_options().into()),
@@ -208,7 +209,7 @@ fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &Facts) -> HostConf
     }
 }
 
-/// GPUs by the names the driver has for them. Simulated ones are only told.
+/// GPUs by the driver's names. Simulated ones are only variables.
 fn gpus(spec: &RunSpec, facts: &Facts) -> (Option<Vec<DeviceRequest>>, Option<Vec<DeviceMapping>>) {
     let uuids = spec.devices.iter().filter(|device| !device.simulated);
     let uuids: Vec<String> = uuids.map(|device| device.uuid.clone()).collect();
@@ -360,8 +361,8 @@ pub(crate) mod tests {
         let none = facts(Gpus::None, false);
         let no_image = RunSpec { image: " ".into(), ..spec() };
         assert!(check(&no_image, &none).expect_err("no image").to_string().contains("--image"));
-        let no_program = RunSpec { command: Some(vec![String::new()]), ..spec() };
-        assert!(check(&no_program, &none).is_err());
+        let program_error = RunSpec { command: Some(vec![String::new()]), ..spec() };
+        assert!(check(&program_error, &none).is_err());
         let mut outside = spec();
         let to = SecretPlace::File { path: "/../x".into(), mode: 0o400 };
         outside.secrets = vec![Secret { to, value: String::new() }];

@@ -1,7 +1,6 @@
-//! Copies on their way into containers. Owns: where they lie until a container has them, and
-//! the archive the daemon unpacks into the volume of the run. As they are on a volume then, they are the
-//! user's of the container, whoever the server is, and end with it. Refuses to know: how anything is
-//! copied.
+//! Copies for containers. Owns: where they are until a container has them, and the archive that
+//! the daemon unpacks into the volume of the run. On that volume they belong to the container's
+//! user, and end with it. Does not know how to copy.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -23,14 +22,14 @@ use crate::files::{header, relative};
 use crate::user::Who;
 use crate::{container, failed};
 
-/// A daemon that has not unpacked a copy by then never will.
-const UNPACKED_WITHIN: Duration = Duration::from_secs(3600);
-/// Bytes of a file in one piece, and pieces that a slow daemon may be behind.
+/// Timeout for unpacking a copy.
+const UNPACK_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Bytes of a piece of a file, and pieces that a slow daemon may be behind.
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 4;
 
-/// What an earlier server left is deleted, beside everything else.
-pub(crate) fn forget_earlier(copies: &Path) -> Result<(), Error> {
+/// Deletes what an earlier server left, in the background.
+pub(crate) fn delete_earlier(copies: &Path) -> Result<(), Error> {
     let unreadable = |source| Error::Io { what: format!("read {}", copies.display()), source };
     let left = match fs::read_dir(copies) {
         Ok(found) => found.collect::<Result<Vec<_>, _>>().map_err(unreadable)?,
@@ -52,7 +51,7 @@ fn forget(folder: PathBuf) {
     });
 }
 
-/// The copies of one run; they are deleted with this.
+/// The copies of one run; deleted on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     folder: Option<PathBuf>,
@@ -81,12 +80,12 @@ impl Copies {
         Ok(copies)
     }
 
-    /// Gives a container that is not started its copies. Where nobody knows the number of its user,
-    /// everybody there may write to them.
+    /// Puts the copies into a created container. If only the image knows the number of its user,
+    /// all users may write to them.
     pub(crate) async fn put(&self, docker: &Docker, spec: &RunSpec, who: Who) -> Result<(), Error> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        // The daemon answers when all of it is unpacked.
-        let docker = docker.clone().with_timeout(UNPACKED_WITHIN);
+        // The daemon answers when all is unpacked.
+        let docker = docker.clone().with_timeout(UNPACK_TIMEOUT);
         for (at, (to, _)) in engine::copy::copies(&spec.container).enumerate() {
             let (pieces, mut archive) = mpsc::channel(PIECES_AHEAD);
             let pack = Pack { owner: who.ids(), open: who.is_a_name(), pieces };
@@ -95,7 +94,8 @@ impl Copies {
             let archive = futures_util::stream::poll_fn(move |context| archive.poll_recv(context));
             let archive = archive.map(|piece: io::Result<Vec<u8>>| piece.map(Into::into));
             let sent = bollard::body_try_stream(archive);
-            // Not at its own path: the daemon leaves the folder it unpacks into as it is, which is root's.
+            // Not at its own path: the daemon does not change the folder it unpacks into, which is
+            // root's.
             let at_root = UploadToContainerOptionsBuilder::default().path("/").build();
             let name = container::name(spec.key);
             let given = docker.upload_to_container(&name, Some(at_root), sent).await;
@@ -105,7 +105,7 @@ impl Copies {
     }
 }
 
-/// An archive that is being written to whoever reads its pieces.
+/// An archive that is sent in pieces.
 struct Pack {
     owner: (u32, u32),
     open: bool,
@@ -119,12 +119,12 @@ impl Pack {
         let packed = self.folder(&mut archive, from, relative(to));
         let packed = packed.and_then(|()| archive.into_inner()?.flush());
         if let Err(error) = packed {
-            // A receiver that is gone does not want the error either.
+            // A dropped receiver needs no error.
             let _gone = self.pieces.blocking_send(Err(error));
         }
     }
 
-    /// A folder with all that is in it. Links stay links.
+    /// A folder with its content. Links stay links.
     fn folder(&self, archive: &mut Builder<impl Write>, from: &Path, to: &Path) -> io::Result<()> {
         let mut header = self.header(EntryType::Directory, 0o755, 0);
         archive.append_data(&mut header, to, io::empty())?;
@@ -137,7 +137,7 @@ impl Pack {
             } else if kind.is_symlink() {
                 let mut header = self.header(EntryType::Symlink, 0o777, 0);
                 let leads_to = fs::read_link(&from)?;
-                // To the letter, unless that is too long for a header.
+                // Literally, unless that is too long for a header.
                 match header.set_link_name_literal(leads_to.as_os_str().as_bytes()) {
                     Ok(()) => archive.append_data(&mut header, &to, io::empty())?,
                     Err(_) => archive.append_link(&mut header, &to, &leads_to)?,
@@ -177,7 +177,7 @@ impl Write for Pieces {
     }
 }
 
-/// As many bytes of a file as its header says, although it may grow or shrink meanwhile.
+/// As many bytes of a file as its header says, even if it grows or shrinks meanwhile.
 struct Exactly {
     file: File,
     left: u64,

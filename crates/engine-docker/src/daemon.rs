@@ -1,4 +1,4 @@
-//! The daemon. Owns: finding its socket, and what has to be known of it. Refuses to know: containers.
+//! The daemon. Owns: finding its socket, and its properties. Does not know about containers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use units::Instant;
 
 use crate::failed;
 
-/// A request is answered in so many seconds, or not at all.
+/// Timeout of a request, in seconds.
 const ANSWER_S_MAX: u64 = 60;
-/// Where Docker and Podman listen, the machine's first.
+/// Where Docker and Podman listen, the machine's sockets first.
 const DOCKER: &str = "/var/run/docker.sock";
 const PODMAN: &str = "/run/podman/podman.sock";
 
@@ -26,27 +26,27 @@ pub struct Daemon {
     pub(crate) facts: Facts,
 }
 
-/// What matters of a daemon.
+/// The properties of a daemon.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// Product and version, for people.
     pub(crate) name: String,
-    /// Podman speaks the same language with a few words missing.
+    /// Podman implements most of the same API.
     pub(crate) podman: bool,
-    /// How it hands out NVIDIA's GPUs.
+    /// How it provides NVIDIA GPUs.
     pub(crate) gpus: Gpus,
     /// Memory of the machine.
     pub(crate) memory_bytes: Option<u64>,
     /// Whether containers outlive a daemon.
     pub(crate) keeps: bool,
-    /// When it was started, if that ended the containers of the one before it.
+    /// When it was started, if that ended the containers of its predecessor.
     pub(crate) ends_all_before: Option<Instant>,
 }
 
-/// How a daemon hands out NVIDIA's GPUs.
+/// How a daemon provides NVIDIA GPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Gpus {
-    /// Not at all: the container toolkit is not installed, or was not told of this daemon.
+    /// Not at all: the container toolkit is not installed or not configured.
     #[default]
     None,
     /// By device requests.
@@ -56,10 +56,11 @@ pub(crate) enum Gpus {
 }
 
 impl Daemon {
-    /// The first daemon that answers where `variable` (an environment) and custom say.
+    /// The first daemon that answers at the configured (`variable` is the environment) or usual
+    /// places.
     ///
     /// # Errors
-    /// None answers; the text says where it was looked for.
+    /// None answers; the text lists the places.
     pub fn find(
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> impl Future<Output = Result<Self, Error>> + Send + use<> {
@@ -98,7 +99,7 @@ impl Daemon {
         &self.socket
     }
 
-    /// Whether it can hand GPUs to containers.
+    /// Whether it can provide GPUs to containers.
     #[must_use]
     pub fn has_gpus(&self) -> bool {
         self.facts.gpus != Gpus::None
@@ -119,7 +120,7 @@ fn cause(error: &Error) -> String {
     }
 }
 
-/// Where a daemon may listen. `DOCKER_HOST` decides alone.
+/// Where a daemon may listen. `DOCKER_HOST` overrides all others.
 fn sockets(variable: &dyn Fn(&str) -> Option<String>) -> Result<Vec<PathBuf>, Error> {
     if let Some(host) = variable("DOCKER_HOST").filter(|host| !host.is_empty()) {
         return match host.strip_prefix("unix://") {
@@ -134,7 +135,7 @@ fn sockets(variable: &dyn Fn(&str) -> Option<String>) -> Result<Vec<PathBuf>, Er
     Ok([Some(DOCKER.into()), own, Some(PODMAN.into())].into_iter().flatten().collect())
 }
 
-/// Asks a daemon about itself.
+/// Queries a daemon's properties.
 pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<Facts, Error> {
     let version = docker.version().await.map_err(|e| failed("ask Docker for its version", e))?;
     let info = docker.info().await.map_err(|e| failed("ask Docker about itself", e))?;
@@ -144,7 +145,7 @@ pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<Facts, Error
     let has_runtime = info.runtimes.is_some_and(|runtimes| runtimes.contains_key("nvidia"));
     let devices = info.discovered_devices.unwrap_or_default();
     let is_gpu = |id: Option<String>| id.is_some_and(|id| id.starts_with("nvidia.com/gpu="));
-    // Podman does not tell.
+    // Podman does not report it.
     let named = podman && Path::new("/etc/cdi/nvidia.yaml").exists();
     let gpus = if named || devices.into_iter().any(|device| is_gpu(device.id)) {
         Gpus::Cdi
@@ -166,8 +167,9 @@ pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<Facts, Error
     })
 }
 
-/// When the daemon was started that answers somebody new. None where that cannot be seen: its process
-/// is not on this machine. One that goes down answers nobody new, and only then ends containers.
+/// The start time of the daemon that answers a new connection. None where its process is not
+/// visible on this machine. A daemon that shuts down answers no new connection, and only then ends
+/// containers.
 pub(crate) async fn started_at(socket: &Path) -> io::Result<Option<Instant>> {
     let mut stream = UnixStream::connect(socket).await?;
     let listener = stream.peer_cred()?.pid();
@@ -178,9 +180,9 @@ pub(crate) async fn started_at(socket: &Path) -> io::Result<Option<Instant>> {
     Ok(listener.and_then(begun_at))
 }
 
-/// When the daemon began whose socket this process opened.
+/// The start time of the daemon whose socket this process opened.
 fn begun_at(listener: i32) -> Option<Instant> {
-    // systemd may have opened the socket in its stead.
+    // systemd may have opened the socket for it.
     let by_file = || std::fs::read_to_string("/run/docker.pid").ok()?.trim().parse().ok();
     let pid =
         if is_daemon(listener) { listener } else { by_file().filter(|pid| is_daemon(*pid))? };

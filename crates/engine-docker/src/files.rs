@@ -1,5 +1,5 @@
-//! Files that a container is given before it starts. Owns: which, and the archive the daemon unpacks.
-//! Does not know what is in them.
+//! Files that a container gets before it starts. Owns: which, and the archive that the daemon
+//! unpacks. Does not know their content.
 
 use std::io;
 use std::path::Path;
@@ -10,8 +10,8 @@ use tar::{Builder, EntryType, Header};
 use crate::container::{OWN_DIR, address};
 use crate::user::Who;
 
-/// The archives of a run's files, and where each is unpacked. What every run has is in its volume, which
-/// may be written to also where the rest may not; the daemon makes that as root's.
+/// The archives of a run's files, and where each is unpacked. Files of every run are in its
+/// volume, which is writable even if the root file system is not; the daemon creates it as root.
 pub(crate) fn archives(spec: &RunSpec, who: Who) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
     let root = (0, 0);
     let mut own = Archive::default();
@@ -31,7 +31,7 @@ pub(crate) fn archives(spec: &RunSpec, who: Who) -> Result<Vec<(&'static str, Ve
     all.map(|(folder, archive)| Ok((folder, archive.finish()?))).collect()
 }
 
-/// Files and folders as the daemon takes them.
+/// Files and folders as an archive for the daemon.
 pub(crate) struct Archive(Builder<Vec<u8>>);
 
 impl Default for Archive {
@@ -78,12 +78,12 @@ fn invalid(path: &Path, error: &io::Error) -> Error {
     Error::Invalid(format!("the path `{}` of a file is not allowed: {error}", path.display()))
 }
 
-/// Names in an archive have no slash before them.
+/// Names in an archive have no leading slash.
 pub(crate) fn relative(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
 }
 
-/// What an archive says of one file or folder, but its name.
+/// The metadata of a file or folder in an archive.
 pub(crate) fn header(kind: EntryType, mode: u32, owner: (u32, u32), size: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);

@@ -1,4 +1,5 @@
-//! Images. Owns: looking for one, pulling it, and saying how far that is. Refuses to know: who waits.
+//! Images. Owns: finding one, pulling it, and reporting progress. Does not know which run needs
+//! it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,33 +15,32 @@ use tokio::time::Instant;
 
 use crate::{chain, failed, status};
 
-/// Progress is told no more often.
-const TELL_EVERY: Duration = Duration::from_secs(10);
-/// The first pause after a pull that failed; it doubles with each, as a kubelet's.
+/// Least time between two progress reports.
+const REPORT_PAUSE: Duration = Duration::from_secs(10);
+/// The first pause after a failed pull; it doubles with each, as a kubelet's.
 pub const PULL_PAUSE: Duration = Duration::from_secs(10);
-/// The longest.
+/// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(300);
 const MIB: i64 = 1 << 20;
 
-/// Whether the image is here; if so, who it runs as, in its own words.
+/// Whether the image is local; if so, its user as the image states it.
 pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<String>, Error> {
     match docker.inspect_image(image).await {
         Ok(found) => Ok(Some(found.config.and_then(|config| config.user).unwrap_or_default())),
         Err(fault) if status(&fault) == Some(404) => Ok(None),
-        // The daemon's words for a name that is none.
+        // The daemon's message for an invalid name.
         Err(fault) if status(&fault) == Some(400) => {
             Err(Error::Invalid(format!("`{image}` is no name of an image: {}", said(&fault))))
         }
-        Err(fault) => Err(failed(format!("look for the image {image}"), fault)),
+        Err(fault) => Err(failed(format!("find the image {image}"), fault)),
     }
 }
 
-/// Pulls an image, and reports how far that is. A pull that may succeed another time is tried
-/// again, after `first_pause` and then after pauses that double, up to [`PAUSE_MAX`], until this is
-/// dropped.
+/// Pulls an image, and reports progress. A pull that may succeed later is retried after
+/// `first_pause` and then after doubling pauses, up to [`PAUSE_MAX`], until this is dropped.
 ///
 /// # Errors
-/// Why there is no such image, for people: a pull of it will not succeed another time.
+/// Why the image cannot be pulled, for people: a retry would not succeed.
 pub(crate) async fn pull(
     docker: &Docker,
     image: &str,
@@ -87,7 +87,7 @@ async fn pull_once(
     let mut told = Instant::now();
     while let Some(step) = steps.next().await {
         progress.take(&step?);
-        if told.elapsed() >= TELL_EVERY {
+        if told.elapsed() >= REPORT_PAUSE {
             told = Instant::now();
             tell(format!("pulling image `{image}`: {progress}"));
         }
@@ -95,7 +95,7 @@ async fn pull_once(
     Ok(())
 }
 
-/// Whether asking again would change nothing.
+/// Whether a retry would change nothing.
 fn is_final(fault: &Fault, why: &str) -> bool {
     let refused = [
         "not found",
@@ -110,7 +110,7 @@ fn is_final(fault: &Fault, why: &str) -> bool {
         || refused.iter().any(|word| why.contains(word))
 }
 
-/// What the daemon or registry said, without the client's wrapping.
+/// The message of the daemon or registry, without the client's wrapping.
 fn said(fault: &Fault) -> String {
     match fault {
         Fault::DockerResponseServerError { message, .. } => message.clone(),
@@ -119,7 +119,7 @@ fn said(fault: &Fault) -> String {
     }
 }
 
-/// Name and tag (or digest). Without a tag the daemon would pull every one there is.
+/// Name and tag (or digest). Without a tag the daemon would pull all tags.
 fn reference(image: &str) -> (&str, &str) {
     let (named, digest) = match image.split_once('@') {
         Some((named, digest)) => (named, Some(digest)),
@@ -133,7 +133,7 @@ fn reference(image: &str) -> (&str, &str) {
     (name, digest.unwrap_or(tag))
 }
 
-/// How much of each layer is here.
+/// Downloaded bytes by layer.
 #[derive(Debug, Default)]
 struct Progress {
     layers: BTreeMap<String, (i64, i64)>,

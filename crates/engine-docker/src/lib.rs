@@ -1,30 +1,31 @@
 //! The engine for containers on this machine, over the Docker Engine API (Podman speaks it as well).
 //!
-//! Owns: which container a run is, its network, its image and its output. Refuses to know: scheduling,
-//! the database, and who may do what.
+//! Owns: which container a run is, its network, its image and its output. Does not know about
+//! scheduling, the database, or permissions of users.
 //!
-//! The daemon is the truth: a run is the container of its name, and its labels say whose it is. Nothing
-//! is kept beside it, so a server that comes later finds the same. A container that was made and
-//! never started is no run: the next server removes it and is asked to start again.
+//! The daemon is the truth: a run is the container of its name, and its labels name the owner. No
+//! other state is kept, so a later server finds the same. A container that was created and never
+//! started is no run: the next server removes it and starts the run again.
 //!
-//! Events of the daemon are hints, inspection is the truth. When the daemon was away, everything is
-//! inspected anew. A daemon that starts ends the containers of the one before it; what ended like that
-//! is *lost*, whatever its exit code says: the workload is started again and uses up no retry.
+//! Events of the daemon are hints, inspection is the truth. After an outage of the daemon, all
+//! containers are inspected again. A restarted daemon ends the containers of its predecessor; such
+//! a run is *lost*, whatever its exit code: the workload restarts without using up a retry.
 
-mod around;
-mod books;
 mod container;
+mod container_options;
 mod copies;
 mod daemon;
+mod events;
 mod files;
 mod image;
+mod inspect;
 mod logs;
-mod look;
 mod measure;
 mod network;
 mod open;
 mod owner;
 mod program;
+mod run_registry;
 mod session;
 mod start;
 #[cfg(feature = "testing")]
@@ -32,7 +33,6 @@ pub mod testing;
 mod toolbox;
 mod user;
 mod verbs;
-mod watch;
 
 pub use daemon::Daemon;
 pub use image::PULL_PAUSE;
@@ -44,7 +44,7 @@ use std::io;
 use bollard::errors::Error as Fault;
 use engine::Error;
 
-/// An error of the daemon, with what was tried, as a phrase after "failed to".
+/// An error of the daemon, with the attempted action as a phrase after "failed to".
 pub(crate) fn failed(what: impl Into<String>, fault: Fault) -> Error {
     let source = match fault {
         Fault::DockerResponseServerError { message, .. } => io::Error::other(message),
@@ -54,7 +54,7 @@ pub(crate) fn failed(what: impl Into<String>, fault: Fault) -> Error {
     Error::Io { what: what.into(), source }
 }
 
-/// The status of a refusal; none: the daemon did not answer, or not understandably.
+/// The HTTP status of an error; none: no valid answer.
 pub(crate) fn status(fault: &Fault) -> Option<u16> {
     match fault {
         Fault::DockerResponseServerError { status_code, .. } => Some(*status_code),
@@ -62,7 +62,7 @@ pub(crate) fn status(fault: &Fault) -> Option<u16> {
     }
 }
 
-/// What is not there, or is so already, is as good as done.
+/// Not found and not modified count as success.
 pub(crate) fn unless(done: Result<(), Fault>, fine: &[u16]) -> Result<(), Fault> {
     match done {
         Err(fault) if status(&fault).is_some_and(|status| fine.contains(&status)) => Ok(()),
@@ -70,7 +70,7 @@ pub(crate) fn unless(done: Result<(), Fault>, fine: &[u16]) -> Result<(), Fault>
     }
 }
 
-/// An error with its causes: the client's own texts say little.
+/// An error with its causes: the client's own texts contain little.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,24 +1,24 @@
-//! Reading a run's output while it is being written. Owns: going on where it stopped when the daemon was
-//! away, and knowing when everything has been read. Each stream is in order; between the two, lines are in
-//! the order in which the daemon got them.
+//! Reading a run's output while it is being written. Owns: resuming after an outage of the daemon,
+//! and detecting the end. Each stream is in order; across the two, lines are in the order in which
+//! the daemon received them.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::query_parameters::LogsOptionsBuilder;
-use engine::{Error, LogRange, RunKey, Stamps};
+use engine::{Error, LogRange, RunKey, Timestamps};
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc;
 
-use crate::books::has_ended;
 use crate::open::Shared;
+use crate::run_registry::has_ended;
 use crate::{chain, container, status};
 
-/// Chunks a slow reader may be behind.
+/// Chunks that a slow reader may be behind.
 const CHUNKS_AHEAD: usize = 64;
-/// Before a followed output that broke off is asked for again, or that of a run without a container.
-const FOLLOW_LOOK: Duration = Duration::from_millis(100);
+/// Pause before an interrupted output, or that of a run without a container, is requested again.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 
 type Chunk = io::Result<Vec<u8>>;
 
@@ -28,7 +28,7 @@ pub(crate) fn read(
     key: RunKey,
     range: LogRange,
 ) -> Result<mpsc::Receiver<Chunk>, Error> {
-    shared.books.state(key).ok_or(Error::NoSuchRun(key))?;
+    shared.runs.state(key).ok_or(Error::NoSuchRun(key))?;
     let (chunks, receiver) = mpsc::channel(CHUNKS_AHEAD);
     let own = Arc::clone(shared);
     shared.spawn(async move {
@@ -45,32 +45,33 @@ pub(crate) fn read(
 struct Mark {
     /// Time of the last line, as the daemon writes it.
     last: Option<jiff::Timestamp>,
-    /// Bytes that are still to be left out. The daemon counts lines, whose order does not change.
+    /// Bytes to skip. The daemon counts lines, whose order does not change.
     skip: u64,
-    stamps: Stamps,
+    stamps: Timestamps,
 }
 
 async fn pump(shared: &Shared, key: RunKey, range: &LogRange, chunks: &mpsc::Sender<Chunk>) {
     let skip = range.from_byte.unwrap_or(0);
-    let mut mark = Mark { last: None, skip, stamps: Stamps::default() };
+    let mut mark = Mark { last: None, skip, stamps: Timestamps::default() };
     loop {
-        // Asked before reading: what is written until then is read, and then nothing follows.
-        let ended = shared.books.state(key).is_none_or(|state| has_ended(&state));
+        // Read the state before the output: what was written until then is read, and nothing
+        // follows.
+        let ended = shared.runs.state(key).is_none_or(|state| has_ended(&state));
         if let Err(error) = copy(shared, key, range, &mut mark, chunks).await
             && (ended || !range.follow)
         {
-            // A reader that went away wants no error either.
+            // A reader that disconnected needs no error.
             let _gone = chunks.send(Err(error)).await;
             return;
         }
         if ended || !range.follow {
             return;
         }
-        tokio::time::sleep(FOLLOW_LOOK).await;
+        tokio::time::sleep(FOLLOW_PAUSE).await;
     }
 }
 
-/// Sends what there is, and while the run goes on what comes, if that is wanted.
+/// Sends what there is, and what follows while the run lives, if requested.
 async fn copy(
     shared: &Shared,
     key: RunKey,
@@ -88,7 +89,7 @@ async fn copy(
         options = options.tail(&lines.to_string());
     }
     let since = range.since.filter(|_| anew).map(moment);
-    // To the second; what was before is left out below.
+    // In seconds; earlier lines are skipped below.
     if let Some(from) = mark.last.or(since) {
         options = options.since(i32::try_from(from.as_second()).unwrap_or(i32::MAX));
     }
@@ -98,7 +99,7 @@ async fn copy(
     while let Some(line) = lines.next().await {
         let line = match line {
             Ok(line) => line.into_bytes(),
-            // No container yet, or one that never came to be.
+            // No container yet, or never one.
             Err(fault) if status(&fault) == Some(404) => return Ok(()),
             Err(fault) => return Err(io::Error::other(chain(&fault))),
         };
@@ -110,7 +111,7 @@ async fn copy(
         let left_out = usize::try_from(mark.skip).unwrap_or(usize::MAX).min(text.len());
         mark.skip -= left_out as u64;
         if let Some(last) = text[..left_out].last() {
-            mark.stamps = Stamps::going_on(*last != b'\n');
+            mark.stamps = Timestamps::going_on(*last != b'\n');
         }
         let text = &text[left_out..];
         let told = match at {

@@ -1,5 +1,5 @@
-//! What containers use, as the daemon counts it, and the driver of the GPUs. Owns: which processes on a GPU
-//! are a container's. Refuses to know: what it is measured for.
+//! Resource usage of containers, from the daemon and the GPU driver. Owns: which processes on a
+//! GPU belong to a container. Does not know what the measurements are for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,23 +15,23 @@ use gpu::{Activity, Health};
 use crate::container;
 use crate::open::Shared;
 
-/// Containers asked about at a time.
-const AT_A_TIME: usize = 8;
-/// One that the daemon cannot tell of in this time is left out.
+/// Concurrent requests.
+const CONCURRENT_MAX: usize = 8;
+/// A container without an answer in this time is left out.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-/// Pages that are only kept because nobody needs the memory (cgroup version 1, and 2).
+/// Page cache that can be dropped (cgroup version 1, and 2).
 const CACHES: [&str; 2] = ["total_inactive_file", "inactive_file"];
 
 /// Measures everything that runs now.
 pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
     let own = Arc::clone(shared);
     let gpus = tokio::task::spawn_blocking(move || sample(&own)).await.unwrap_or_default();
-    let runs = shared.books.all();
+    let runs = shared.runs.all();
     let running = runs.into_iter().filter(|run| matches!(run.state, RunState::Running { .. }));
     let runs: Vec<(String, RunUse)> = stream::iter(running)
         .map(|run| run_use(shared, run.key))
-        .buffer_unordered(AT_A_TIME)
-        // No async closure here: compiled bit by bit it brings rustc 1.95 down.
+        .buffer_unordered(CONCURRENT_MAX)
+        // Not an async closure: it makes incremental builds of rustc 1.95 crash.
         .filter_map(std::future::ready)
         .collect()
         .await;
@@ -56,7 +56,7 @@ pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
     }
 }
 
-/// What GPUs do, and of each process on them in which container it is. Blocks.
+/// GPU activity, and the container of each process on a GPU. Blocks.
 fn sample(shared: &Shared) -> Vec<(Activity, BTreeMap<u32, String>)> {
     let gpus = shared.driver.sample().unwrap_or_else(|error| {
         tracing::warn!(%error, "what GPUs do is not known");
@@ -69,7 +69,7 @@ fn sample(shared: &Shared) -> Vec<(Activity, BTreeMap<u32, String>)> {
     gpus.into_iter().map(homes).collect()
 }
 
-/// How these GPUs are; none without a driver.
+/// The health of these GPUs; none without a driver.
 pub(crate) async fn gpu_health(
     shared: &Arc<Shared>,
     uuids: Vec<String>,
@@ -83,10 +83,10 @@ pub(crate) async fn gpu_health(
     let seen =
         tokio::task::spawn_blocking(look).await.map_err(|fault| driver(fault.to_string()))?;
     let Some(seen) = seen.map_err(driver)? else { return Ok(None) };
-    // Asked for after the GPUs were: a container that begins in between is none of strangers.
+    // Read after the GPUs: processes of a container that starts in between are not foreign.
     let busy = seen.values().any(Health::is_busy);
     let own = if busy { shared.own_containers().await } else { Ok(Vec::new()) };
-    // Without the daemon it is not known whose processes they are; what the driver said still counts.
+    // Without the daemon the owners of processes are unknown; the driver's report still counts.
     let own = own.map_err(|error| {
         tracing::warn!(%error, "it is not known whose processes are on the GPUs");
     });
@@ -109,13 +109,13 @@ fn home(pid: u32) -> Option<String> {
     id_in(&std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?)
 }
 
-/// The id of a container is 64 hexadecimal digits somewhere in the name of its group.
+/// A container id is 64 hexadecimal digits in the name of its control group.
 fn id_in(groups: &str) -> Option<String> {
     let words = groups.split(|character: char| !character.is_ascii_hexdigit());
     words.into_iter().find(|word| word.len() == 64).map(str::to_owned)
 }
 
-/// What a container uses, with its id; none if that is not known, or it has just ended.
+/// The usage of a container, with its id; none if unknown, or if it has just ended.
 async fn run_use(shared: &Shared, key: RunKey) -> Option<(String, RunUse)> {
     let options = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
     let name = container::name(key);

@@ -1,6 +1,6 @@
-//! Networks of containers. Owns: one of each server for all that work alone, in which none reaches another,
-//! and one for each gang, in which pods have names. A gang's goes with its last container, the other when the server
-//! is taken down.
+//! Networks of containers. Owns: one of each server for pods without a gang, in which containers
+//! cannot reach each other, and one for each gang, in which pods have names. A gang's network is
+//! removed with its last container, the server's when the server is removed.
 
 use bollard::models::NetworkCreateRequest;
 use engine::{Error, RunSpec};
@@ -11,10 +11,10 @@ use crate::open::Shared;
 use crate::owner::Owner;
 use crate::{failed, status, unless};
 
-/// Keeps containers of a network from each other; Docker's own word.
-const NO_NEIGHBOURS: &str = "com.docker.network.bridge.enable_icc";
+/// Isolates containers of a network from each other (Docker's option).
+const ENABLE_ICC: &str = "com.docker.network.bridge.enable_icc";
 
-/// The network of a run. No two servers have one of the same name: daemons make both.
+/// The network of a run. Names are unique across servers, which may share a daemon.
 pub(crate) fn name(spec: &RunSpec, owner: &Owner) -> String {
     match &spec.gang {
         Some(_) => gangs(spec.workload_id),
@@ -26,23 +26,23 @@ fn gangs(workload_id: Uuid) -> String {
     format!("elastane-{workload_id}")
 }
 
-/// The network of all that work alone.
+/// The network of pods without a gang.
 fn alone(owner: &Owner) -> String {
     format!("elastane-{}", owner.name())
 }
 
-/// Makes a network, unless it is there. Calls for one name must not cross.
+/// Creates a network if it does not exist. Calls for one name must not overlap.
 pub(crate) async fn make(daemon: &Daemon, name: &str, owner: &Owner) -> Result<(), Error> {
     match daemon.docker.inspect_network(name, None).await {
         Ok(_) => return Ok(()),
         Err(fault) if status(&fault) == Some(404) => {}
-        Err(fault) => return Err(failed(format!("look for the network {name}"), fault)),
+        Err(fault) => return Err(failed(format!("find the network {name}"), fault)),
     }
     let apart = name == alone(owner) && !daemon.facts.podman;
     let wanted = NetworkCreateRequest {
         name: name.to_owned(),
         driver: Some("bridge".to_owned()),
-        options: apart.then(|| [(NO_NEIGHBOURS.to_owned(), "false".to_owned())].into()),
+        options: apart.then(|| [(ENABLE_ICC.to_owned(), "false".to_owned())].into()),
         labels: Some(owner.labels().into()),
         ..NetworkCreateRequest::default()
     };
@@ -50,12 +50,12 @@ pub(crate) async fn make(daemon: &Daemon, name: &str, owner: &Owner) -> Result<(
     made.map(drop).map_err(|fault| failed(format!("make the network {name}"), fault))
 }
 
-/// Takes the network of a gang away, unless a container is in it. A workload that is none has none.
+/// Removes the network of a gang, unless a container is in it.
 pub(crate) async fn discard(shared: &Shared, workload_id: Uuid) -> Result<(), Error> {
     remove(shared, gangs(workload_id)).await
 }
 
-/// Takes the network of those that work alone away, unless a container is in it.
+/// Removes the network of pods without a gang, unless a container is in it.
 pub(crate) async fn discard_own(shared: &Shared) -> Result<(), Error> {
     remove(shared, alone(&shared.owner)).await
 }

@@ -1,4 +1,5 @@
-//! Opening the engine. Owns: what its parts share, and taking over what an earlier server left.
+//! Opening the engine. Owns: the state its parts share, and taking over the runs of an earlier
+//! server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,38 +9,36 @@ use std::time::Duration;
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use engine::image::plain_name;
-use engine::{Error, Installation, Outage, RunKey, RunSpec, RunState, Turns};
+use engine::{Error, Installation, KeyedLock, Outage, RunKey, RunSpec, RunState};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use units::Instant;
 
-use crate::books::{Books, Known, has_ended};
 use crate::container::{self, RUN_LABEL};
 use crate::daemon::{self, Daemon, Facts};
-use crate::look::{Look, look};
+use crate::inspect::{Inspected, inspect};
 use crate::owner::Owner;
 use crate::program::Program;
-use crate::{copies, failed, status, unless, watch};
+use crate::run_registry::{Known, RunRegistry, has_ended};
+use crate::{copies, events, failed, status, unless};
 
-/// What the engine needs to know.
+/// The options of the engine.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whose containers they are: servers that share a daemon do not touch each other's.
+    /// The owner of the containers: servers that share a daemon do not touch each other's.
     pub installation: Installation,
     /// The daemon.
     pub daemon: Daemon,
-    /// Programs that stand for images, by their plain names ([`engine::image::plain_name`]), where no
+    /// Programs that replace images, by plain image name ([`engine::image::plain_name`]), where no
     /// command is given.
     pub programs: BTreeMap<String, Program>,
-    /// What runs of these images have as `nvidia-smi`, where the NVIDIA toolkit gives them no
-    /// other.
+    /// `nvidia-smi` of runs of these images, where the NVIDIA toolkit provides none.
     pub nvidia_smi: Option<Program>,
-    /// How long after a pull that failed the image is pulled again; see
-    /// [`PULL_PAUSE`](crate::PULL_PAUSE).
+    /// Pause before a failed pull is retried; see [`PULL_PAUSE`](crate::PULL_PAUSE).
     pub pull_pause: Duration,
     /// Most of the output of a run that the daemon keeps, in bytes.
     pub output_bytes_max: u64,
-    /// Largest copy of a repository or bucket that is made, in bytes.
+    /// Largest copy of a repository or bucket, in bytes.
     pub copy_bytes_max: u64,
 }
 
@@ -49,33 +48,33 @@ pub struct DockerEngine {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What the engine and its tasks share.
+/// State shared by the engine and its tasks.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) daemon: Daemon,
-    /// They change when the daemon is started again.
+    /// They change when the daemon restarts.
     pub(crate) facts: RwLock<Facts>,
     /// Since when the daemon does not answer; none while it does.
     pub(crate) outage: Mutex<Option<Outage>>,
-    /// Whose the containers are.
+    /// The owner of the containers.
     pub(crate) owner: Owner,
-    pub(crate) books: Books,
+    pub(crate) runs: RunRegistry,
     programs: BTreeMap<String, Program>,
     pub(crate) nvidia_smi: Option<Program>,
     pub(crate) pull_pause: Duration,
-    /// The image around programs, once it was made.
+    /// The base image of programs, once it is created.
     pub(crate) tools: tokio::sync::Mutex<Option<String>>,
-    /// A network is made, filled or taken away by one at a time: one that is empty now must not go
-    /// before the container that is being made is in it.
-    pub(crate) networks: Turns<String>,
+    /// Operations on a network are serialized: one that is empty now must not be removed before
+    /// the container being created has joined it.
+    pub(crate) networks: KeyedLock<String>,
     /// Where copies of repositories and buckets are until a container has them.
     pub(crate) copies: PathBuf,
     /// Largest of them, in bytes.
     pub(crate) copy_bytes_max: u64,
-    /// Runs that are being made ready: their image is pulled, what they need is copied and put into their
-    /// container. Dropping the sender ends that.
+    /// Runs being prepared: their image is pulled, and copies are made and put into the container.
+    /// Dropping the sender cancels that.
     pub(crate) fetching: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
-    /// Runs that could not be looked at and are asked for again.
+    /// Runs whose inspection failed and is retried.
     pub(crate) asking: Mutex<BTreeSet<RunKey>>,
     pub(crate) driver: gpu::Driver,
     /// None once the engine is dropped.
@@ -83,8 +82,8 @@ pub(crate) struct Shared {
 }
 
 impl DockerEngine {
-    /// Opens the engine, and takes over the runs of an earlier server. Containers that were made and
-    /// never started are removed: whoever wants them starts them again.
+    /// Opens the engine, and takes over the runs of an earlier server. Containers that were
+    /// created and never started are removed: the server starts such runs again.
     ///
     /// # Errors
     /// The daemon does not answer.
@@ -103,12 +102,12 @@ impl DockerEngine {
             outage: Mutex::default(),
             daemon,
             owner: Owner::new(&installation, output_bytes_max),
-            books: Books::default(),
+            runs: RunRegistry::default(),
             programs,
             nvidia_smi,
             pull_pause,
             tools: tokio::sync::Mutex::default(),
-            networks: Turns::default(),
+            networks: KeyedLock::default(),
             copies: installation.directory().join("copies"),
             copy_bytes_max,
             fetching: Mutex::default(),
@@ -119,28 +118,28 @@ impl DockerEngine {
         for key in shared.containers().await? {
             adopt(&shared, key).await?;
         }
-        copies::forget_earlier(&shared.copies)?;
+        copies::delete_earlier(&shared.copies)?;
         let own = Arc::clone(&shared);
-        shared.spawn(async move { watch::follow(&own).await });
+        shared.spawn(async move { events::follow(&own).await });
         Ok(Self { shared })
     }
 }
 
 impl Drop for DockerEngine {
     fn drop(&mut self) {
-        // Dropped outside the lock: a task's end may want it.
+        // Dropped outside the lock: a task's end may need it.
         let tasks = self.shared.tasks.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(tasks);
     }
 }
 
 async fn adopt(shared: &Shared, key: RunKey) -> Result<(), Error> {
-    let Some((_, look)) = shared.look(key).await? else { return Ok(()) };
-    if look.state == RunState::Starting {
+    let Some((_, inspected)) = shared.inspect(key).await? else { return Ok(()) };
+    if inspected.state == RunState::Starting {
         return shared.remove_container(key).await;
     }
-    let Look { state, address, workload_id, .. } = look;
-    shared.books.know(key, Known { state, has_container: true, address, workload_id });
+    let Inspected { state, address, workload_id, .. } = inspected;
+    shared.runs.know(key, Known { state, has_container: true, address, workload_id });
     Ok(())
 }
 
@@ -149,7 +148,7 @@ impl Shared {
         self.facts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The program that stands for a run's image, if one does.
+    /// The program that replaces a run's image, if any.
     pub(crate) fn program(&self, spec: &RunSpec) -> Option<&Program> {
         let own = spec.command.as_ref().is_some_and(|words| !words.is_empty());
         self.programs.get(plain_name(&spec.image)).filter(|_| !own)
@@ -178,7 +177,7 @@ impl Shared {
             one.labels.as_ref().is_some_and(|labels| self.owner.owns(|name| labels.get(name)))
         };
         own.retain(label);
-        // With both labels it was found twice.
+        // A container with both labels is listed twice.
         own.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         own.dedup_by(|one, other| one.id == other.id);
         Ok(own)
@@ -194,33 +193,33 @@ impl Shared {
             .collect())
     }
 
-    /// What the daemon says of a run; none if it has no container.
-    pub(crate) async fn look(
+    /// The state of a run at the daemon; none if it has no container.
+    pub(crate) async fn inspect(
         &self,
         key: RunKey,
-    ) -> Result<Option<(ContainerInspectResponse, Look)>, Error> {
+    ) -> Result<Option<(ContainerInspectResponse, Inspected)>, Error> {
         match self.daemon.docker.inspect_container(&container::name(key), None).await {
             Ok(found) => {
-                let mut seen = look(&found, &self.facts(), now());
+                let mut seen = inspect(&found, &self.facts(), now());
                 if self.is_news(key, &seen.state) {
-                    self.ask_anew().await?;
-                    seen = look(&found, &self.facts(), now());
+                    self.ask_new_connection().await?;
+                    seen = inspect(&found, &self.facts(), now());
                 }
                 Ok(Some((found, seen)))
             }
             Err(fault) if status(&fault) == Some(404) => Ok(None),
-            Err(fault) => Err(failed(format!("look at the container of run {key}"), fault)),
+            Err(fault) => Err(failed(format!("inspect the container of run {key}"), fault)),
         }
     }
 
-    /// Whether this is an end that was not known.
+    /// Whether this is an end that was not recorded.
     fn is_news(&self, key: RunKey, state: &RunState) -> bool {
-        has_ended(state) && !self.books.state(key).is_some_and(|known| has_ended(&known))
+        has_ended(state) && !self.runs.state(key).is_some_and(|known| has_ended(&known))
     }
 
-    /// An end is believed once a daemon has answered somebody new since: then it was not the daemon that
-    /// ended the run because it goes down, or it is another by now, and known to be.
-    pub(crate) async fn ask_anew(&self) -> Result<(), Error> {
+    /// An end is accepted once the daemon has answered a new connection since: then the daemon was
+    /// not shutting down when it ended the run, or it has restarted and is known to have.
+    pub(crate) async fn ask_new_connection(&self) -> Result<(), Error> {
         if self.facts().keeps {
             return Ok(());
         }
@@ -231,7 +230,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes a container that has ended or never started; one that is not there is as good.
+    /// Removes a container that has ended or never started; an absent one is no error.
     pub(crate) async fn remove_container(&self, key: RunKey) -> Result<(), Error> {
         let options = RemoveContainerOptionsBuilder::default().v(true).force(true).build();
         let name = container::name(key);

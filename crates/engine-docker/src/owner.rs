@@ -1,25 +1,25 @@
-//! Whose a container, network or volume is. Owns: the labels that say so, the names that are made of it, and
-//! how much of a container's output the daemon keeps. Refuses to know: the daemon.
+//! The owner of a container, network or volume. Owns: its labels, the names derived from it, and
+//! the log limit of containers. Does not know about the daemon.
 
 use std::fmt::Display;
 
 use engine::Installation;
 use uuid::Uuid;
 
-/// The installation that something belongs to, by its id.
+/// The installation that owns an object, by its id.
 pub(crate) const INSTALLATION_LABEL: &str = "elastane.installation";
-/// The state directory of the server that made it, for people. Before there were ids it said whose it is.
+/// The state directory of the server, for people; the owner of objects from before there were ids.
 pub(crate) const STATE_DIR_LABEL: &str = "elastane.state-dir";
 
-/// Files in which the daemon keeps the output of a container: when one is full the oldest goes.
+/// Files of a container's output: when one is full the oldest is deleted.
 const LOG_FILES: u64 = 4;
 
-/// An installation, as the daemon knows it.
+/// An installation as an owner of objects.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
     id: Uuid,
     state_dir: String,
-    /// The state directory by which things of before there were ids are found.
+    /// The state directory, to find objects from before there were ids.
     earlier: Option<String>,
     output_bytes_max: u64,
 }
@@ -34,20 +34,20 @@ impl Owner {
         }
     }
 
-    /// The labels of what it makes.
+    /// The labels of its objects.
     pub(crate) fn labels(&self) -> [(String, String); 2] {
         let id = (INSTALLATION_LABEL.to_owned(), self.id.to_string());
         [id, (STATE_DIR_LABEL.to_owned(), self.state_dir.clone())]
     }
 
-    /// The filters that find its containers, by a label each; what is found is to be asked with
+    /// The filters that find its containers, one label each; check the results with
     /// [`Owner::owns`].
     pub(crate) fn filters(&self) -> Vec<String> {
         let by_path = self.earlier.as_ref().map(|path| format!("{STATE_DIR_LABEL}={path}"));
         [Some(format!("{INSTALLATION_LABEL}={}", self.id)), by_path].into_iter().flatten().collect()
     }
 
-    /// Whether something with these labels is its own.
+    /// Whether it owns an object with these labels.
     pub(crate) fn owns<'a>(&self, label: impl Fn(&str) -> Option<&'a String>) -> bool {
         match label(INSTALLATION_LABEL) {
             Some(id) => *id == self.id.to_string(),
@@ -55,7 +55,7 @@ impl Owner {
         }
     }
 
-    /// What names are made of. It never changes, so what has a name is found again.
+    /// The prefix of names. It never changes, so named objects are found again.
     pub(crate) fn name(&self) -> Uuid {
         let name = self.earlier.clone().unwrap_or_else(|| self.id.to_string());
         Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes())
@@ -100,7 +100,7 @@ pub(crate) mod tests {
         let moved = Owner::new(&open(&two, true), 1);
         assert!(owns(&moved, &old_label) && owns(&moved, &before.labels()));
         assert_eq!(moved.name(), before.name(), "volumes keep their names");
-        // Another one where it was.
+        // Another one in its place.
         fs::create_dir(&one).expect("made");
         let other = Owner::new(&open(&one, false), 1);
         assert!(!owns(&other, &old_label) && !owns(&other, &before.labels()));

@@ -1,6 +1,5 @@
-//! A program of this machine that stands for an image. Owns: what of the machine the program needs
-//! in a container, which is mounted there, and the image around that: a few tools. So nothing has
-//! to be pulled.
+//! A program of this machine that replaces an image. Owns: the program's files, which are mounted
+//! into the container, and its base image with a few tools. So nothing is pulled.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,7 +14,7 @@ use uuid::Uuid;
 use crate::open::Shared;
 use crate::{failed, image, toolbox};
 
-/// The image around a program; its tag changes with what is in it.
+/// The base image of a program; its tag depends on its content.
 const IMAGE_NAME: &str = "elastane/tools";
 
 /// A program, its arguments and the files it needs.
@@ -25,16 +24,16 @@ pub struct Program {
     files: BTreeSet<PathBuf>,
 }
 
-/// How a shell reads a word as it is.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 impl Program {
-    /// The program that runs now, with these arguments. Its libraries are those it has.
+    /// The running program, with these arguments, and its libraries.
     ///
     /// # Errors
-    /// It cannot be seen which file and libraries it is.
+    /// Its file or libraries cannot be found.
     pub fn this(args: &[&str]) -> io::Result<Self> {
         let program = std::env::current_exe()?;
         let maps = std::fs::read_to_string("/proc/self/maps")?;
@@ -60,15 +59,19 @@ impl Program {
         Self { argv, files }
     }
 
-    /// A script that starts it with what the script is given.
+    /// A script that starts it with the script's arguments.
     fn script(&self) -> String {
         let words: Vec<_> = self.argv.iter().map(|word| quoted(word)).collect();
         format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "))
     }
 
-    /// Makes this of a container instead of what its image would have been. `image`: the image
-    /// around it.
-    pub(crate) fn stand_in(&self, body: &mut ContainerCreateBody, spec: &RunSpec, image: String) {
+    /// Replaces the image's program in a container. `image`: the base image.
+    pub(crate) fn replace_image(
+        &self,
+        body: &mut ContainerCreateBody,
+        spec: &RunSpec,
+        image: String,
+    ) {
         body.image = Some(image);
         body.entrypoint = Some(self.argv.clone());
         body.cmd = Some(spec.args.clone());
@@ -84,10 +87,10 @@ impl Program {
     }
 }
 
-/// Makes the image around a program, unless it is there; returns its name.
+/// Creates the base image unless it exists; returns its name.
 pub(crate) async fn prepare(shared: &Shared) -> Result<String, Error> {
     let docker = &shared.daemon.docker;
-    // Held over the work: of several runs that want it the first makes it.
+    // Held during the work: of several runs the first creates it.
     let mut known = shared.tools.lock().await;
     if let Some(name) = &*known
         && image::find(docker, name).await?.is_some()

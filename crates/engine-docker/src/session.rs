@@ -1,5 +1,5 @@
-//! Somebody at a container. Owns: commands inside it, its own terminal, connections to its ports. Refuses to
-//! know: who it is, and over what it comes.
+//! Sessions in a container. Owns: commands inside it, its own terminal, connections to its ports.
+//! Does not know about users and transports.
 
 use std::io;
 use std::pin::Pin;
@@ -24,19 +24,19 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-use crate::look::address;
+use crate::inspect::address;
 use crate::open::Shared;
 use crate::{container, failed};
 
 /// Pieces that one side may be ahead of the other.
 const AHEAD: usize = 32;
-/// A port that does not answer in this time does not answer.
+/// Timeout of a connection to a port.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
-/// How often the end of a run that is attached to is looked for, once its output has ended.
-const END_LOOK: Duration = Duration::from_millis(20);
-/// How the daemon begins what it says where the program of a command is not there.
+/// How often the end of an attached run is checked after its output has ended.
+const END_CHECK: Duration = Duration::from_millis(20);
+/// How the daemon's message starts if the program of a command does not exist.
 const NO_PROGRAM: &str = "OCI runtime exec failed";
-/// The layers through which it does.
+/// The layers in that message.
 const NO_PROGRAM_LAYERS: [&str; 3] =
     ["OCI runtime exec failed: ", "exec failed: ", "unable to start container process: "];
 
@@ -86,7 +86,7 @@ pub(crate) async fn exec(
         }
     };
     if let Some(size) = terminal {
-        // One that has ended already has no size.
+        // A session that has ended has no size.
         let _ended = resize(size).await;
     }
     shared.spawn(async move {
@@ -98,15 +98,15 @@ pub(crate) async fn exec(
                 return;
             }
         };
-        // An end that is not known is none: the session is broken off.
+        // An unknown exit breaks the session off.
         let Some(end) = end_of(&ours, held, code, &program).await else { return };
-        // Nobody may be there any more.
+        // The client may be gone.
         let _gone = ours.to.send(Output::End(end)).await;
     });
     Ok(session)
 }
 
-/// How a command ended, if that is known. What was held back is shown if it was the command's own.
+/// How a command ended, if known. Output that was held back is sent if it is the command's own.
 async fn end_of(
     ours: &Ours,
     held: Option<Output>,
@@ -115,20 +115,20 @@ async fn end_of(
 ) -> Option<Exit> {
     match (held, code) {
         (Some(Output::Stdout(said) | Output::Stderr(said)), Some(126..=127)) => {
-            Some(Exit::CannotRun(no_program(&String::from_utf8_lossy(&said), program)))
+            Some(Exit::CannotRun(program_error(&String::from_utf8_lossy(&said), program)))
         }
         (held, code) => {
             if let Some(held) = held {
                 // The receiver may be gone.
                 let _gone = ours.to.send(held).await;
             }
-            code.map(crate::look::exit)
+            code.map(crate::inspect::exit)
         }
     }
 }
 
-/// The exit code of a command that shows nothing more; none if nobody knows it. Where nobody is at it
-/// any more, what was started goes as well.
+/// The exit code of a command whose output ended; none if unknown. If the client is gone, the
+/// command is killed.
 async fn code_of(
     docker: &Docker,
     id: &str,
@@ -146,11 +146,11 @@ async fn code_of(
             }
             return Ok(None);
         }
-        tokio::time::sleep(END_LOOK).await;
+        tokio::time::sleep(END_CHECK).await;
     }
 }
 
-/// Shows what the main process prints, and hands on what is typed.
+/// Sends the main process's output, and copies input to it.
 pub(crate) async fn attach(
     shared: &Arc<Shared>,
     key: RunKey,
@@ -197,21 +197,21 @@ pub(crate) async fn attach(
             let _gone = ours.to.send(held).await;
         }
         while !ours.to.is_closed() {
-            match own.books.state(key) {
+            match own.runs.state(key) {
                 Some(RunState::Exited { exit, .. }) => {
                     let _gone = ours.to.send(Output::End(exit)).await;
                     return;
                 }
                 None => return,
-                Some(_) => tokio::time::sleep(END_LOOK).await,
+                Some(_) => tokio::time::sleep(END_CHECK).await,
             }
         }
     });
     Ok(session)
 }
 
-/// Connects to a port of a run, at the run's own address. In the network of the machine any other's
-/// could be there.
+/// Connects to a port of a run, at the run's own address. In the host's network the port could be
+/// another's.
 pub(crate) async fn connect(
     shared: &Arc<Shared>,
     key: RunKey,
@@ -236,9 +236,11 @@ pub(crate) async fn connect(
 }
 
 async fn running(shared: &Shared, key: RunKey) -> Result<ContainerInspectResponse, Error> {
-    shared.books.state(key).ok_or(Error::NoSuchRun(key))?;
-    match shared.look(key).await? {
-        Some((found, look)) if matches!(look.state, RunState::Running { .. }) => Ok(found),
+    shared.runs.state(key).ok_or(Error::NoSuchRun(key))?;
+    match shared.inspect(key).await? {
+        Some((found, inspected)) if matches!(inspected.state, RunState::Running { .. }) => {
+            Ok(found)
+        }
         _ => Err(Error::NotRunning(key)),
     }
 }
@@ -256,9 +258,9 @@ fn pair() -> (Session, Ours) {
 }
 
 impl Ours {
-    /// Carries both directions until the output ends or the client has gone. What the daemon says
-    /// where it cannot start a program comes as output: it is held back, and returned if it is all
-    /// there was.
+    /// Copies both directions until the output ends or the client disconnects. The daemon's
+    /// message that it cannot start a program comes as output: it is held back, and returned if it
+    /// was all.
     async fn carry<F>(
         &mut self,
         mut printed: Printed,
@@ -279,7 +281,7 @@ impl Ours {
                         Output::Stdout(message.to_vec())
                     }
                 };
-                if std::mem::take(&mut first) && is_no_program(&piece) {
+                if std::mem::take(&mut first) && is_program_error(&piece) {
                     held = Some(piece);
                     continue;
                 }
@@ -290,7 +292,7 @@ impl Ours {
                 }
             }
         };
-        // Beside it: who is not read from may not be able to read.
+        // Concurrently: a client that is not read from may not be able to read.
         let types = async {
             while let Some(input) = from.recv().await {
                 match input {
@@ -318,14 +320,14 @@ impl Ours {
     }
 }
 
-/// Whether this is how the daemon begins to say that it cannot start a program.
-fn is_no_program(piece: &Output) -> bool {
+/// Whether this is the start of the daemon's message that it cannot start a program.
+fn is_program_error(piece: &Output) -> bool {
     let (Output::Stdout(bytes) | Output::Stderr(bytes)) = piece else { return false };
     bytes.starts_with(NO_PROGRAM.as_bytes())
 }
 
-/// Why a program cannot be run, from what the daemon says.
-fn no_program(said: &str, program: &str) -> String {
+/// Why a program cannot be run, from the daemon's message.
+fn program_error(said: &str, program: &str) -> String {
     let said = said.trim_end().trim_end_matches(": unknown");
     if said.contains("no such file") || said.contains("not found") {
         return format!(
@@ -344,9 +346,9 @@ async fn end_input(typed: Option<Typed>) {
     }
 }
 
-/// Kills a process of a container and all below it, the lowest last: what is orphaned meanwhile is
-/// still known. What is not in the container's control group was never that process: it had ended, or the
-/// daemon counts processes otherwise than this machine.
+/// Kills a process of a container and its descendants, the deepest last: an orphan is still known
+/// then. A process outside the container's control group is skipped: the id was reused, or the
+/// daemon has another PID namespace.
 fn end_tree(pid: i32, container: &str) {
     let mut parents = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -367,7 +369,7 @@ fn end_tree(pid: i32, container: &str) {
     }
     for pid in tree.into_iter().filter_map(Pid::from_raw) {
         let number = pid.as_raw_nonzero();
-        // The handle pins the number before it is looked whose it is.
+        // The handle pins the id before its owner is checked.
         let ended = pidfd_open(pid, PidfdFlags::empty()).and_then(|handle| {
             let group = std::fs::read_to_string(format!("/proc/{number}/cgroup"));
             if group.is_ok_and(|group| group.contains(container)) {
@@ -394,10 +396,10 @@ mod tests {
     fn a_program_that_is_not_there_is_named_and_no_other() {
         let said = "OCI runtime exec failed: exec failed: unable to start container process: exec: \
                     \"/bin/bash\": stat /bin/bash: no such file or directory: unknown\r\n";
-        let told = no_program(said, "/bin/bash");
+        let told = program_error(said, "/bin/bash");
         assert!(told.starts_with("`/bin/bash` is not in the image"), "{told}");
         let said = said.replace("no such file or directory", "permission denied");
-        let told = no_program(&said, "/bin/bash");
+        let told = program_error(&said, "/bin/bash");
         let want =
             "`/bin/bash` cannot be run: exec: \"/bin/bash\": stat /bin/bash: permission denied";
         assert_eq!(told, want);

@@ -1,5 +1,5 @@
-//! Starting a run. Owns: the order of the steps, which is what makes it safe to start again after a
-//! crash between any two: image, copies, network, container, files, start.
+//! Starting a run. Owns: the order of the steps, which makes a start safe to repeat after a crash
+//! between any two: image, copies, network, container, files, start.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -10,26 +10,26 @@ use engine::copy::NotCopied;
 use engine::{Error, Exit, MountSource, PullPolicy, RunKey, RunSpec, RunState};
 use tokio::sync::oneshot;
 
-use crate::books::Known;
 use crate::container;
 use crate::copies::Copies;
-use crate::look::plain;
+use crate::inspect::plain;
 use crate::open::{Shared, now};
+use crate::run_registry::Known;
 use crate::user::Who;
 use crate::verbs::TERM;
-use crate::{chain, failed, files, image, network, program, status, watch};
+use crate::{chain, events, failed, files, image, network, program, status};
 
-/// Of a daemon that is going down or has lost its own helpers: not the container's fault.
+/// Errors of a daemon that shuts down or has lost its helpers: not the container's fault.
 const PASSING: [&str; 4] = ["unavailable", "context canceled", "shutting down", "ttrpc: closed"];
 
-/// Between two tries to remove what must not be left.
+/// Pause between two attempts to remove a failed start.
 const REMOVE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Starts a run; the caller has its turn. An image that is not here is pulled first, and repositories are
-/// copied; the caller does not wait for that, nor for others of a gang that come before.
+/// Starts a run; the caller holds its lock. Pulling a missing image, copying repositories and
+/// waiting for the gang's network happen in the background.
 pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
     let key = spec.key;
-    if shared.books.state(key).is_some() {
+    if shared.runs.state(key).is_some() {
         return Ok(());
     }
     container::check(&spec, &shared.facts())?;
@@ -46,12 +46,12 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
         )));
     }
     let waits = engine::copy::copies(&spec.container).next().is_some() || spec.gang.is_some();
-    shared.books.know(key, Known::asked_for(spec.workload_id));
+    shared.runs.know(key, Known::requested(spec.workload_id));
     let (running, mut cancelled) = oneshot::channel();
     if let Some(user) = found.as_deref().filter(|_| !waits) {
         let launched = launch(shared, &spec, user, &Copies::default(), &mut cancelled).await;
         if launched.is_err() {
-            shared.books.forget(key);
+            shared.runs.forget(key);
             clear(shared, &spec).await;
         }
         return launched.map(drop);
@@ -62,7 +62,7 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
     Ok(())
 }
 
-/// Gets what a run needs, then starts it. `found`: the user of the image, which is here.
+/// Prepares a run, then starts it. `found`: the user of the image, if it is local.
 async fn fetch(
     shared: &Arc<Shared>,
     spec: &RunSpec,
@@ -73,7 +73,7 @@ async fn fetch(
     let docker = &shared.daemon.docker;
     let got = get(shared, spec, found.is_none(), &mut cancelled).await;
     let made = got.is_ok();
-    let turn = shared.books.turns.take(key).await;
+    let turn = shared.runs.turns.take(key).await;
     let launched = match (got, found) {
         (Ok(copies), Some(user)) => launch(shared, spec, &user, &copies, &mut cancelled).await,
         (Ok(copies), None) => match image::find(docker, &spec.image).await {
@@ -100,10 +100,10 @@ async fn fetch(
     if let Some(exit) = exit
         && (!made || is_removed(shared, key).await)
     {
-        shared.books.report(key, RunState::Exited { exit, at: now() });
+        shared.runs.report(key, RunState::Exited { exit, at: now() });
     }
     shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-    // Others of its gang may have the network's turn for long.
+    // Others of its gang may hold the network's lock for long.
     drop(turn);
     if failed
         && made
@@ -113,11 +113,11 @@ async fn fetch(
     }
 }
 
-/// Removes what there is of a run that was not started: told as ended while it lives, it would be started a
-/// second time. False: it is still there, and whoever stops the run comes next and removes it.
+/// Removes what exists of a run that was not started: if it were reported as ended while it lives,
+/// it would be started twice. False: it still exists, and a stop of the run removes it.
 async fn is_removed(shared: &Shared, key: RunKey) -> bool {
     while let Err(left) = shared.remove_container(key).await {
-        shared.books.has_container(key);
+        shared.runs.has_container(key);
         if !shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&key) {
             return false;
         }
@@ -127,7 +127,7 @@ async fn is_removed(shared: &Shared, key: RunKey) -> bool {
     true
 }
 
-/// What comes of something; none if the run is stopped before.
+/// The result of a future; none if the run is stopped before.
 async fn unless_stopped<T>(
     cancelled: &mut oneshot::Receiver<()>,
     what: impl Future<Output = T>,
@@ -139,14 +139,14 @@ async fn unless_stopped<T>(
     }
 }
 
-/// Pulls the image, if asked to, and copies the repositories.
+/// Pulls the image if needed, and copies the repositories.
 async fn get(
     shared: &Shared,
     spec: &RunSpec,
     pull: bool,
     cancelled: &mut oneshot::Receiver<()>,
 ) -> Result<Copies, NotCopied> {
-    let report = |state| shared.books.report(spec.key, state);
+    let report = |state| shared.runs.report(spec.key, state);
     let tell = |text| report(RunState::Preparing(text));
     if pull {
         let (docker, login) = (&shared.daemon.docker, spec.registry.as_ref());
@@ -160,8 +160,8 @@ async fn get(
     Copies::make((&shared.copies, shared.copy_bytes_max), spec, cancelled, tell).await
 }
 
-/// Makes the container and starts it, whatever of that has been done before. False: the run was stopped before
-/// it was started.
+/// Creates the container and starts it, continuing after a crash. False: the run was stopped
+/// before.
 async fn launch(
     shared: &Arc<Shared>,
     spec: &RunSpec,
@@ -176,10 +176,10 @@ async fn launch(
     let turn = shared.networks.take(network.clone());
     let Some(turn) = unless_stopped(cancelled, turn).await else { return Ok(false) };
     network::make(&shared.daemon, &network, &shared.owner).await?;
-    // Nobody takes the network away of those that work alone.
+    // The network of pods without a gang is not removed while the server runs.
     let _turn = spec.gang.is_some().then_some(turn);
-    let found = match shared.look(key).await? {
-        Some((_, look)) => look.state,
+    let found = match shared.inspect(key).await? {
+        Some((_, inspected)) => inspected.state,
         None => {
             let who = create(shared, spec, user, &network).await?;
             let given = unless_stopped(cancelled, copies.put(docker, spec, who)).await;
@@ -188,7 +188,7 @@ async fn launch(
             RunState::Starting
         }
     };
-    shared.books.has_container(key);
+    shared.runs.has_container(key);
     let refused = match found {
         RunState::Starting => match swapped(spec).await {
             None => docker.start_container(&name, None).await.err().as_ref().and_then(refusal),
@@ -197,13 +197,13 @@ async fn launch(
         _ => None,
     };
     if let Some(why) = refused {
-        // Kept: where the daemon refused, it is how a later server learns what became of the run.
-        shared.books.report(key, RunState::Exited { exit: Exit::CannotRun(why), at: now() });
+        // Kept: if the daemon refused, a later server learns the result from it.
+        shared.runs.report(key, RunState::Exited { exit: Exit::CannotRun(why), at: now() });
         return Ok(true);
     }
-    match shared.look(key).await? {
-        Some((_, look)) if look.state != RunState::Starting => {
-            watch::take(shared, key, look).await.map(|()| true)
+    match shared.inspect(key).await? {
+        Some((_, inspected)) if inspected.state != RunState::Starting => {
+            events::take(shared, key, inspected).await.map(|()| true)
         }
         _ => Err(Error::Io {
             what: format!("start the container of run {key}"),
@@ -212,7 +212,7 @@ async fn launch(
     }
 }
 
-/// Makes the container, and tells as whom it runs.
+/// Creates the container, and reports its user.
 async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> Result<Who, Error> {
     let docker = &shared.daemon.docker;
     let (key, facts) = (spec.key, shared.facts());
@@ -222,7 +222,7 @@ async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> R
     let archives = files::archives(spec, who)?;
     let mut body = container::body(spec, &shared.owner, network, &facts)?;
     if let Some(program) = shared.program(spec) {
-        program.stand_in(&mut body, spec, program::prepare(shared).await?);
+        program.replace_image(&mut body, spec, program::prepare(shared).await?);
     }
     let options = CreateContainerOptionsBuilder::default().name(&name).build();
     match docker.create_container(Some(options), body).await {
@@ -241,8 +241,8 @@ async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> R
     Ok(who)
 }
 
-/// Why a folder of the node is no longer the one that was allowed, which had no link on the way to it.
-/// Looked at as late as can be: between this and the daemon's own look are no more than milliseconds.
+/// Why a folder of the node is no longer the one that was allowed, which had no symbolic link on
+/// its path. Checked as late as possible: milliseconds before the daemon's own access.
 async fn swapped(spec: &RunSpec) -> Option<String> {
     for mount in &spec.container.mounts {
         let MountSource::HostPath { path, .. } = &mount.from else { continue };
@@ -262,7 +262,8 @@ async fn swapped(spec: &RunSpec) -> Option<String> {
     None
 }
 
-/// Why the daemon cannot start this container at all; none if it may another time, or did not answer.
+/// Why the daemon can never start this container; none if a retry may succeed, or it did not
+/// answer.
 fn refusal(fault: &Fault) -> Option<String> {
     status(fault)?;
     let Fault::DockerResponseServerError { message, .. } = fault else { return None };
@@ -270,7 +271,7 @@ fn refusal(fault: &Fault) -> Option<String> {
     (!passing).then(|| plain(message))
 }
 
-/// Nothing is left of a start that failed; what cannot be removed now is so by the stop that follows.
+/// Removes a failed start; what cannot be removed now is removed by the stop that follows.
 async fn clear(shared: &Shared, spec: &RunSpec) {
     let container = shared.remove_container(spec.key).await;
     let network = network::discard(shared, spec.workload_id).await;

@@ -1,5 +1,5 @@
-//! A daemon of a test's own. Owns: finding the programs, starting and ending it without leaving anything
-//! behind, also when the test is killed, and an image of a shell.
+//! A daemon for tests. Owns: finding the programs, starting and stopping it without leftovers,
+//! even if the test is killed, and an image of a shell.
 
 #![expect(clippy::unwrap_used, reason = "it is part of tests, which end with a panic")]
 
@@ -23,7 +23,7 @@ use crate::Daemon;
 /// The image every daemon of a test has: busybox, and nothing else.
 pub const IMAGE: &str = "elastane-test:latest";
 
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_PAUSE: Duration = Duration::from_millis(50);
 const UP_WAIT: Duration = Duration::from_secs(60);
 /// Stops the daemon and whatever ran below it when its input ends: `$0` is its folder.
 const KEEPER: &str = r#"cat > /dev/null
@@ -38,17 +38,16 @@ rm -rf "$0""#;
 #[derive(Debug)]
 pub struct DockerServer {
     dir: PathBuf,
-    /// Ends everything when its input ends: when this is dropped, or this process has ended in
-    /// whatever way.
+    /// Stops everything when its input closes: when this is dropped, or this process has ended.
     _keeper: Child,
 }
 
 impl DockerServer {
-    /// The socket of the one daemon that tests of this process share: the machine's, or one that is
-    /// started; none, and a line that says so, where there can be none.
+    /// The socket of the daemon that tests of this process share: the machine's, or one that is
+    /// started; none, after a line that says so, where that is impossible.
     ///
     /// # Panics
-    /// One could be started and cannot.
+    /// A daemon should start and does not.
     #[must_use]
     pub fn shared() -> Option<&'static Path> {
         static OWN: OnceLock<DockerServer> = OnceLock::new();
@@ -66,11 +65,11 @@ impl DockerServer {
         }
     }
 
-    /// A daemon for one test, which may kill it. None beside the machine's: they would take each
-    /// other's rules for packets away.
+    /// A daemon for one test, which may kill it. None if the machine has one: they would remove
+    /// each other's packet filter rules.
     ///
     /// # Panics
-    /// It could be started and cannot.
+    /// A daemon should start and does not.
     #[must_use]
     pub fn own() -> Option<Self> {
         match machines() {
@@ -113,7 +112,7 @@ impl DockerServer {
         self.dir.join("docker.sock")
     }
 
-    /// The same as `DOCKER_HOST` has it.
+    /// Its address for `DOCKER_HOST`.
     #[must_use]
     pub fn host(&self) -> String {
         format!("unix://{}", self.socket().display())
@@ -131,7 +130,7 @@ impl DockerServer {
             .args(["--data-root", &path("data"), "--exec-root", &path("exec")])
             .args(["--host", &self.host(), "--pidfile", &pid, "--bridge", "none"])
             .args(["--shutdown-timeout", "5"])
-            // Many small networks: each test has some.
+            // Many small networks: each test uses some.
             .args(["--default-address-pool", "base=10.211.0.0/16,size=26"])
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
@@ -143,7 +142,7 @@ impl DockerServer {
         while !block_on(async { Daemon::at(&self.socket()).await.is_ok() }) {
             let said = || fs::read_to_string(path("log")).unwrap_or_default();
             assert!(began.elapsed() < UP_WAIT, "dockerd does not answer: {}", said());
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_PAUSE);
         }
     }
 
@@ -166,11 +165,11 @@ impl DockerServer {
     fn end(&self, signal: Signal) {
         let pid = self.pid("pid").unwrap();
         kill_process(pid, signal).unwrap();
-        // Its helper dies with it, but stays a corpse where nobody buries those, and the next daemon
-        // would take that for a helper.
+        // Its helper dies with it, but stays a zombie where nothing reaps it, and the next daemon
+        // would take it for a helper.
         for file in ["pid", "exec/containerd/containerd.pid"] {
             while self.pid(file).is_some_and(lives) {
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(POLL_PAUSE);
             }
             let _absent = fs::remove_file(self.dir.join(file));
         }
@@ -224,7 +223,7 @@ impl DockerServer {
     }
 }
 
-/// The daemon that this machine has anyway.
+/// The daemon of this machine.
 fn machines() -> Option<Daemon> {
     block_on(Daemon::find(&|name| std::env::var(name).ok())).ok()
 }
@@ -234,7 +233,8 @@ fn busybox() -> Result<PathBuf, &'static str> {
     found.ok_or("no image for Docker: busybox-static was not found")
 }
 
-/// The files of the image, as an archive; none, and a line that says so, where there can be none.
+/// The files of the image, as an archive; none, after a line that says so, where that is
+/// impossible.
 #[must_use]
 pub fn layer() -> Option<Vec<u8>> {
     busybox().map_or_else(skip::missing, |busybox| Some(archive(&busybox)))

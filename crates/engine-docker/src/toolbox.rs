@@ -1,9 +1,9 @@
 //! The root file system of the built-in images. Owns: which tools of this machine are in it, the
 //! libraries that they need, and the archive of both. Does not know about containers.
 //!
-//! A busybox of the machine is all the tools but bash. Without one they are the machine's own, each
-//! with the libraries that its loader names. So `runai bash` and `runai exec` find what the images
-//! of the published guides have, and nothing is downloaded.
+//! A busybox of the machine provides all tools but bash. Without one they are the machine's own,
+//! each with the libraries that its loader lists. So `runai bash` and `runai exec` find the tools
+//! of the images in the published guides, and nothing is downloaded.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use tar::EntryType;
 
 use crate::files::Archive;
 
-/// Where programs are looked for, before the folders of `PATH`.
+/// Where programs are inspected for, before the folders of `PATH`.
 const FOLDERS: [&str; 4] = ["/bin", "/usr/bin", "/sbin", "/usr/sbin"];
 /// The tools where there is no busybox.
 const TOOLS: [&str; 44] = [
@@ -26,11 +26,11 @@ const TOOLS: [&str; 44] = [
     "sort", "uniq", "cut", "tr", "tee", "seq", "xargs", "env", "id", "hostname", "uname", "ps",
     "top", "kill", "sleep", "test", "true", "false", "tar",
 ];
-/// What the machine knows of terminals, which bash asks for.
+/// The terminal descriptions that bash needs.
 const TERMINFO: [&str; 3] = ["/lib/terminfo", "/usr/share/terminfo", "/etc/terminfo"];
 const TERMINALS: [&str; 7] =
     ["xterm", "xterm-256color", "linux", "screen", "screen-256color", "tmux", "vt100"];
-/// Where loaders look up libraries that are not in a usual folder.
+/// Where loaders find libraries in unusual folders.
 const LIBRARY_CACHE: &str = "/etc/ld.so.cache";
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n";
 const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
@@ -104,7 +104,7 @@ impl Root {
         Ok(())
     }
 
-    /// Busybox, by the names of all the tools that it is.
+    /// Busybox, under the names of all its tools.
     fn busybox(&mut self, path: &Path) -> Result<(), Error> {
         if !self.tool("busybox", path)? {
             return Ok(());
@@ -176,7 +176,7 @@ fn find(name: &str) -> Option<PathBuf> {
     all.map(|folder| folder.join(name)).find(is_program)
 }
 
-/// What a file is to the kernel.
+/// The kind of a file.
 #[derive(Debug, PartialEq, Eq)]
 enum Elf {
     /// A program that needs no library.
@@ -216,7 +216,7 @@ fn elf_loader(bytes: &[u8]) -> Elf {
     Elf::Static
 }
 
-/// What a program needs, the loader included: the loader itself says where it finds each.
+/// The libraries of a program, including the loader, as the loader lists them.
 fn libraries(loader: &Path, program: &Path) -> Result<Vec<PathBuf>, String> {
     let listed = Command::new(loader).arg("--list").arg(program).env_clear().output();
     let listed = listed.map_err(|error| format!("{}: {error}", loader.display()))?;

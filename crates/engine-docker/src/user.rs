@@ -1,23 +1,23 @@
-//! Who a container runs as. Owns: reading it from what a run asks for and what its image says, and the
-//! refusals that follow. Pure. Refuses to know: the names that are in an image.
+//! The user of a container. Owns: reading it from the run and its image, and the errors that
+//! follow. Pure. Does not know the names inside an image.
 
 use engine::{Error, RunSpec, SecretPlace};
 
 /// Root's number.
 const ROOT: u32 = 0;
-/// Permission of everybody to read.
+/// Read permission for others.
 const READABLE: u32 = 0o004;
 
-/// Who a container runs as.
+/// The user of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Who {
-    /// None: a name, which means something in the image only.
+    /// None: a name, which has a meaning in the image only.
     uid: Option<u32>,
     gid: Option<u32>,
 }
 
 impl Who {
-    /// Of a run, whose image says `image_user` (`1000:1000`, `app`; empty for root).
+    /// The user of a run, whose image states `image_user` (`1000:1000`, `app`; empty for root).
     pub(crate) fn of(spec: &RunSpec, image_user: &str) -> Self {
         let asked = &spec.container.user;
         if asked.uid.is_some() {
@@ -28,17 +28,17 @@ impl Who {
         Self { uid, gid: group.parse().ok() }
     }
 
-    /// User and group that a file of its own has.
+    /// User and group of a file of its own.
     pub(crate) fn ids(self) -> (u32, u32) {
         (self.uid.unwrap_or(ROOT), self.gid.unwrap_or(ROOT))
     }
 
-    /// Whether nobody but the image knows the number.
+    /// Whether only the image defines the number.
     pub(crate) const fn is_a_name(self) -> bool {
         self.uid.is_none()
     }
 
-    /// Whether the run may be this user.
+    /// Whether the run may have this user.
     ///
     /// # Errors
     /// It may not, or could not read its own secrets; what to do.

@@ -1,5 +1,5 @@
-//! The verbs. Owns: the order of the steps in each, which is what makes them safe to repeat after a
-//! crash between any two.
+//! The engine's operations. Owns: the order of the steps in each, which makes them safe to repeat
+//! after a crash between any two.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,13 +19,15 @@ use engine::{
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::books::{Known, has_ended};
 use crate::container::{POD_ID_LABEL, POD_LABEL};
 use crate::open::{DockerEngine, Shared, now};
-use crate::{around, container, failed, logs, measure, network, session, start, unless, watch};
+use crate::run_registry::{Known, has_ended};
+use crate::{
+    container, container_options, events, failed, logs, measure, network, session, start, unless,
+};
 
 pub(crate) const TERM: i32 = 15;
-/// Before a container that was to be killed and could not is killed again.
+/// Pause before a failed kill of a container is retried.
 const KILL_PAUSE: Duration = Duration::from_secs(1);
 
 #[async_trait]
@@ -48,27 +50,28 @@ impl Engine for DockerEngine {
     }
 
     fn address(&self, key: RunKey) -> Option<IpAddr> {
-        self.shared.books.get(key)?.address
+        self.shared.runs.get(key)?.address
     }
 
     async fn list(&self) -> Result<Vec<Observation>, Error> {
-        Ok(self.shared.books.all())
+        Ok(self.shared.runs.all())
     }
 
     async fn start(&self, spec: RunSpec) -> Result<(), Error> {
-        let _turn = self.shared.books.turns.take(spec.key).await;
+        let _turn = self.shared.runs.turns.take(spec.key).await;
         start::start(&self.shared, spec).await
     }
 
     async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error> {
-        // Before its turn: whoever makes the run ready has that, for long perhaps, and lets go of it.
+        // Before taking the lock: the preparation of the run may hold it for long, and releases it
+        // on this.
         self.shared.fetching.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-        let _turn = self.shared.books.turns.take(key).await;
+        let _turn = self.shared.runs.turns.take(key).await;
         stop(&self.shared, key, grace_ms).await
     }
 
     async fn remove(&self, key: RunKey) -> Result<(), Error> {
-        let _turn = self.shared.books.turns.take(key).await;
+        let _turn = self.shared.runs.turns.take(key).await;
         remove(&self.shared, key).await
     }
 
@@ -87,7 +90,7 @@ impl Engine for DockerEngine {
     }
 
     async fn remove_volume(&self, name: &str) -> Result<(), Error> {
-        let volume = around::volume(&self.shared.owner, name);
+        let volume = container_options::volume(&self.shared.owner, name);
         remove_volume(&self.shared, &volume, format!("delete the volume {name}")).await
     }
 
@@ -96,16 +99,16 @@ impl Engine for DockerEngine {
     }
 
     async fn pod_name(&self, key: RunKey) -> Option<String> {
-        let (found, _) = self.shared.look(key).await.ok()??;
+        let (found, _) = self.shared.inspect(key).await.ok()??;
         found.config?.labels?.remove(POD_LABEL)
     }
 
     fn observations(&self) -> mpsc::UnboundedReceiver<Observation> {
-        self.shared.books.observations.stream()
+        self.shared.runs.observations.stream()
     }
 
     async fn bytes_before(&self, _key: RunKey, range: &LogRange) -> Result<Option<u64>, Error> {
-        // How long the lines before the last ones are the daemon does not tell.
+        // The daemon does not report the length of earlier lines.
         let all = range.tail_lines.is_none() && range.since.is_none();
         Ok(range.from_byte.or(all.then_some(0)))
     }
@@ -152,27 +155,27 @@ async fn remove_volume(shared: &Shared, name: &str, doing: String) -> Result<(),
     unless(gone, &[404]).map_err(|fault| failed(doing, fault))
 }
 
-/// SIGTERM now, and SIGKILL when the grace is over. The first grace that is over counts, so a second
-/// stop can make it shorter and not longer.
+/// SIGTERM now, and SIGKILL after the grace period. A second stop can make the period shorter, not
+/// longer.
 async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Error> {
-    if shared.books.state(key).is_some_and(|state| has_ended(&state)) {
+    if shared.runs.state(key).is_some_and(|state| has_ended(&state)) {
         return Ok(());
     }
-    let Some((_, look)) = shared.look(key).await? else {
-        return watch::refresh(shared, key).await;
+    let Some((_, inspected)) = shared.inspect(key).await? else {
+        return events::refresh(shared, key).await;
     };
-    if shared.books.state(key).is_none() {
-        let known = Known::asked_for(look.workload_id);
-        shared.books.know(key, Known { has_container: true, ..known });
+    if shared.runs.state(key).is_none() {
+        let known = Known::requested(inspected.workload_id);
+        shared.runs.know(key, Known { has_container: true, ..known });
     }
-    match look.state {
+    match inspected.state {
         RunState::Starting
         | RunState::Preparing(_)
         | RunState::PullFailed(_)
         | RunState::Struck(_) => {
             shared.remove_container(key).await?;
             let stopped = RunState::Exited { exit: Exit::Signal(TERM), at: now() };
-            shared.books.report(key, stopped);
+            shared.runs.report(key, stopped);
         }
         RunState::Running { .. } => {
             signal(shared, key, "SIGTERM").await?;
@@ -182,15 +185,15 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
                 kill(&own, key).await;
             });
         }
-        RunState::Exited { .. } => watch::take(shared, key, look).await?,
+        RunState::Exited { .. } => events::take(shared, key, inspected).await?,
     }
     Ok(())
 }
 
-/// Kills a run until it has ended; a daemon that is away is waited for.
+/// Kills a run until it has ended; waits for an absent daemon.
 async fn kill(shared: &Shared, key: RunKey) {
     loop {
-        if shared.books.state(key).is_none_or(|state| has_ended(&state)) {
+        if shared.runs.state(key).is_none_or(|state| has_ended(&state)) {
             return;
         }
         if let Err(error) = signal(shared, key, "SIGKILL").await {
@@ -200,7 +203,7 @@ async fn kill(shared: &Shared, key: RunKey) {
     }
 }
 
-/// One that is not there, or does not run, is what was wanted.
+/// A container that does not exist or run is the goal.
 async fn signal(shared: &Shared, key: RunKey, signal: &str) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
     let name = container::name(key);
@@ -208,24 +211,25 @@ async fn signal(shared: &Shared, key: RunKey, signal: &str) -> Result<(), Error>
     let sent = docker.kill_container(&name, Some(options)).await;
     unless(sent, &[404, 409])
         .map_err(|fault| failed(format!("send {signal} to run {key}"), fault))?;
-    // What is frozen feels no signal.
+    // A frozen process receives no signal.
     unless(docker.unpause_container(&name).await, &[404, 409, 500])
         .map_err(|fault| failed(format!("wake run {key}"), fault))
 }
 
 async fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
-    let seen = shared.look(key).await?.map(|(_, look)| (look.state, look.workload_id));
-    let known = shared.books.get(key).map(|known| (known.state, known.workload_id));
+    let seen =
+        shared.inspect(key).await?.map(|(_, inspected)| (inspected.state, inspected.workload_id));
+    let known = shared.runs.get(key).map(|known| (known.state, known.workload_id));
     let unknown = known.is_none();
     let both: Vec<_> = [seen, known].into_iter().flatten().collect();
     let Some(&(_, workload_id)) = both.first() else { return Ok(()) };
-    // Made and never started; nobody is about to, as this has the turn.
+    // Created and never started; nothing will start it, as this task holds the lock.
     let unstarted = unknown && both.iter().any(|(state, _)| *state == RunState::Starting);
     let over = unstarted || both.iter().any(|(state, _)| has_ended(state));
     if !over {
         return Err(Error::StillRunning(key));
     }
-    shared.books.forget(key);
+    shared.runs.forget(key);
     shared.remove_container(key).await?;
     network::discard(shared, workload_id).await
 }

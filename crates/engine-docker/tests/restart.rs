@@ -1,4 +1,5 @@
-//! A daemon that dies, or is restarted. In a program of its own: daemons that start take others' rules for packets away.
+//! A daemon that dies, or is restarted. A program of its own: daemons that start remove others'
+//! packet filter rules.
 
 #[path = "it/bench/mod.rs"]
 mod bench;
@@ -25,7 +26,7 @@ async fn a_daemon_that_goes_loses_what_ran_and_forgets_nothing() {
         assert_eq!(watched.end(ended).await, Exit::Code(3));
         goes(&server);
         server.up();
-        // Which of them is seen first is open.
+        // The order of these is not fixed.
         let mut lost = std::collections::BTreeSet::from([ran, plain]);
         while !lost.is_empty() {
             let (key, exit) = watched.next_end().await;

@@ -1,8 +1,8 @@
-//! The control groups of runs. Owns: one group of its own for each run, the limits written into it, and
-//! what the kernel counts there. Refuses to know: where groups may be made ([`place`]).
+//! The control groups of runs. Owns: one group for each run, its limits, and its counters. Does
+//! not know where groups may be created ([`place`]).
 //!
-//! A group is one folder under version 2, and one in the hierarchy of each controller under version 1.
-//! Which it is and where it lies stands in the run's specification, so whoever comes later finds it.
+//! A group is one folder under version 2, and one in the hierarchy of each controller under
+//! version 1. The run's specification records which, and where.
 
 mod place;
 
@@ -18,18 +18,18 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use place::Place;
 
-/// What a limit of CPU time is counted over, in microseconds: the kernel's own default.
+/// The period of CPU limits, in microseconds: the kernel's default.
 const CPU_PERIOD_US: u64 = 100_000;
-/// Least CPU time in a period that the kernel takes.
+/// Least CPU time in a period that the kernel accepts.
 const CPU_QUOTA_US_MIN: u64 = 1000;
-/// How often it is looked whether all stand still, and how long between.
-const FREEZE_LOOKS_MAX: u32 = 20;
-const FREEZE_LOOK: Duration = Duration::from_millis(1);
-/// How often a group is ended before it is given up, and how long between.
-const END_ROUNDS_MAX: u32 = 300;
+/// How often it is checked whether all processes are frozen, and the pause between.
+const FREEZE_CHECKS_MAX: u32 = 20;
+const FREEZE_PAUSE: Duration = Duration::from_millis(1);
+/// How often a group is killed before giving up, and the pause between.
+const KILL_ROUNDS_MAX: u32 = 300;
 const END_PAUSE: Duration = Duration::from_millis(10);
 
-/// Which interface the kernel shows.
+/// The cgroup version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Version {
@@ -39,7 +39,7 @@ pub(crate) enum Version {
     V2,
 }
 
-/// What is limited, counted or done through a group.
+/// What a controller limits, counts or does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Controller {
@@ -55,7 +55,7 @@ pub(crate) enum Controller {
     Freezer,
 }
 
-/// The group of a run, which may not be made yet.
+/// The group of a run, which may not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Group {
     version: Version,
@@ -63,20 +63,20 @@ pub(crate) struct Group {
     folders: BTreeMap<Controller, PathBuf>,
 }
 
-/// What the processes of a group use, those that have ended included.
+/// What the processes of a group use, including ended ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupUse {
-    /// Since it was made, in milliseconds.
+    /// Since its creation, in milliseconds.
     pub(crate) cpu_time_ms: u64,
-    /// Now, without what the kernel keeps of files and can drop.
+    /// Now, without page cache that the kernel can drop.
     pub(crate) memory_bytes: u64,
 }
 
 impl Group {
-    /// Makes it, or finds it made, and limits it.
+    /// Creates it if it does not exist, and sets its limits.
     ///
     /// # Errors
-    /// The kernel refuses a folder or a value.
+    /// The kernel rejects a folder or a value.
     pub(crate) fn make(&self, limits: &Limits) -> io::Result<()> {
         for folder in self.places() {
             match fs::create_dir(folder) {
@@ -103,7 +103,7 @@ impl Group {
         }
     }
 
-    /// Without swap, where the kernel counts that: else a limit would only slow a run down.
+    /// Without swap, where the kernel counts it: otherwise a limit would only slow a run down.
     fn limit_memory(&self, bytes: Option<u64>) -> io::Result<()> {
         let Some(bytes) = bytes else { return Ok(()) };
         let (limit, with_swap, swap) = match self.version {
@@ -117,17 +117,17 @@ impl Group {
         }
     }
 
-    /// What a process writes `0` into to come into the group.
+    /// The files into which a process writes `0` to join the group.
     ///
     /// # Errors
-    /// It is not made, or is not this user's.
-    pub(crate) fn doors(&self) -> io::Result<Vec<File>> {
+    /// It does not exist, or belongs to another user.
+    pub(crate) fn entry_files(&self) -> io::Result<Vec<File>> {
         let open =
             |folder: &PathBuf| OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
         self.places().into_iter().map(open).collect()
     }
 
-    /// How many of its processes were killed because it had more memory than it may.
+    /// How many of its processes the kernel killed for exceeding the memory limit.
     pub(crate) fn out_of_memory_kills(&self) -> u64 {
         let name = match self.version {
             Version::V1 => "memory.oom_control",
@@ -136,7 +136,7 @@ impl Group {
         self.read(Controller::Memory, name).and_then(|text| value(&text, "oom_kill")).unwrap_or(0)
     }
 
-    /// None: it does not count one of them.
+    /// None: one of them is not counted.
     pub(crate) fn usage(&self) -> Option<GroupUse> {
         let (cpu_time_ms, name, droppable) = match self.version {
             Version::V1 => {
@@ -155,25 +155,24 @@ impl Group {
         Some(GroupUse { cpu_time_ms, memory_bytes })
     }
 
-    /// Kills all its processes, those as well that are being forked meanwhile. They may take a moment to
-    /// be gone.
+    /// Kills all its processes, including those being forked. They may take a moment to end.
     pub(crate) fn kill(&self) {
         if self.version == Version::V2 {
             let by_kernel = self.set(Controller::Freezer, "cgroup.kill", 1);
-            // Before Linux 5.14 it cannot.
+            // Linux before 5.14 cannot.
             return by_kernel.unwrap_or_else(|_| self.kill_each());
         }
-        // Whoever stands still forks nothing. One that is stuck in a driver never does; it forks nothing
+        // A frozen process does not fork. One stuck in a driver never freezes, but does not fork
         // either.
         let freeze = |state: &str| self.set(Controller::Freezer, "freezer.state", state).is_ok();
         let frozen =
             || self.read(Controller::Freezer, "freezer.state").is_none_or(|s| s == "FROZEN\n");
         if freeze("FROZEN") {
-            for _ in 0..FREEZE_LOOKS_MAX {
+            for _ in 0..FREEZE_CHECKS_MAX {
                 if frozen() {
                     break;
                 }
-                std::thread::sleep(FREEZE_LOOK);
+                std::thread::sleep(FREEZE_PAUSE);
             }
         }
         self.kill_each();
@@ -183,14 +182,15 @@ impl Group {
     fn kill_each(&self) {
         for pid in self.processes() {
             let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-            // The handle pins the id; that it is still in the group proves that it was not another's.
+            // The handle pins the id; that it is still in the group proves that the id was not
+            // reused.
             if self.processes().contains(&pid) {
                 let _ended = pidfd_send_signal(handle, Signal::KILL);
             }
         }
     }
 
-    /// Those that this process can see. An ended one that nobody has waited for is none.
+    /// The processes that are visible here, without zombies.
     fn processes(&self) -> Vec<Pid> {
         let folders = self.places().into_iter().flat_map(|folder| whole(folder));
         let lists = folders.map(|folder| folder.join("cgroup.procs"));
@@ -199,10 +199,10 @@ impl Group {
         found.into_iter().filter_map(Pid::from_raw).collect()
     }
 
-    /// Kills what is in it, and removes it. False: something resists. One that is not there is as good.
-    /// Blocks, at most some seconds.
+    /// Kills its processes, and removes it. False: something survives. An absent group is no
+    /// error. Blocks, at most some seconds.
     pub(crate) fn end(&self) -> bool {
-        for _ in 0..END_ROUNDS_MAX {
+        for _ in 0..KILL_ROUNDS_MAX {
             match self.remove() {
                 Ok(()) => return true,
                 Err(_) => self.kill(),
@@ -212,7 +212,7 @@ impl Group {
         self.processes().is_empty()
     }
 
-    /// Removes it where no process is in it.
+    /// Removes it if it has no processes.
     pub(crate) fn discard(&self) -> io::Result<()> {
         if self.processes().is_empty() { self.remove() } else { Ok(()) }
     }
@@ -238,13 +238,13 @@ impl Group {
         fs::read_to_string(self.file(controller, name)?).ok()
     }
 
-    /// Nothing where there is no such controller: what cannot be limited was told before.
+    /// Does nothing without the controller: capabilities have reported that already.
     fn set(&self, controller: Controller, name: &str, value: impl ToString) -> io::Result<()> {
         self.file(controller, name).map_or(Ok(()), |file| set(&file, &value.to_string()))
     }
 }
 
-/// A group and those that the run made in it, the innermost first.
+/// A group and the groups that the run created in it, innermost first.
 fn whole(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -258,7 +258,7 @@ fn set(file: &Path, value: &str) -> io::Result<()> {
     })
 }
 
-/// The number behind a name, in a file of one on each line.
+/// The value of a key in a flat keyed file.
 fn value(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     line.trim().parse().ok()

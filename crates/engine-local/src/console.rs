@@ -1,5 +1,5 @@
-//! What the main process of a run reads from and prints to, as its supervisor holds it. Owns:
-//! making it, and carrying what a terminal shows into the run's log. Refuses to know: who attaches.
+//! The input and output of the main process, as its supervisor holds them. Owns: creating them,
+//! and copying terminal output into the run's log. Does not know who attaches.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
@@ -13,19 +13,19 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::isolation::Account;
 use crate::ownership;
 
-/// Bytes carried at a time.
+/// Bytes copied at a time.
 const PIECE_BYTES: usize = 64 << 10;
-/// Size of a terminal before anybody has looked at it, as that of the first ones.
+/// Initial size of a terminal, as that of the first ones.
 const ROWS_COLUMNS: (u16, u16) = (24, 80);
 
-/// What the supervisor keeps.
+/// The supervisor's end.
 #[derive(Debug)]
 pub(crate) enum Console {
-    /// Nothing: no input, and the output goes into the log by itself.
+    /// Nothing: no input, and the output goes directly into the log.
     None,
-    /// The other end of the input. It stays open until somebody who attached says that it ends.
+    /// The write end of the input. It stays open until an attached client closes the input.
     Input(PipeWriter),
-    /// The other end of the terminal, and where it is written down.
+    /// The master end of the terminal, and its log.
     Terminal { master: File, log: File },
 }
 
@@ -50,7 +50,7 @@ impl Console {
         Ok((Self::None, [Stdio::null(), out, errors]))
     }
 
-    /// What tells that there is something to [`carry`](Self::carry).
+    /// Readable when there is something to [`carry`](Self::carry).
     pub(crate) fn awaited(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Terminal { master, .. } => Some(master.as_fd()),
@@ -58,8 +58,8 @@ impl Console {
         }
     }
 
-    /// Carries what the terminal shows at the moment into the log. False: there is nothing now; or
-    /// the terminal has ended, and is not awaited any more.
+    /// Copies the available terminal output into the log. False: there is none now, or the
+    /// terminal has ended.
     pub(crate) fn carry(&mut self) -> bool {
         let Self::Terminal { master, log } = self else { return false };
         if !has_something(master.as_fd()) {
@@ -67,10 +67,10 @@ impl Console {
         }
         let mut piece = [0; PIECE_BYTES];
         match master.read(&mut piece) {
-            // The disk may be full. The run must not stand still for it.
+            // The disk may be full. The run must not block on it.
             Ok(count @ 1..) => drop(log.write_all(&piece[..count])),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // EIO is how a terminal says that nobody is at its other side any more.
+            // EIO means that no process has the other end open.
             Ok(0) | Err(_) => {
                 *self = Self::None;
                 return false;
@@ -79,7 +79,7 @@ impl Console {
         true
     }
 
-    /// What whoever attaches types into.
+    /// The input of an attached client.
     pub(crate) fn handle(&self) -> io::Result<Stdio> {
         Ok(match self {
             Self::None => Stdio::null(),
@@ -88,7 +88,7 @@ impl Console {
         })
     }
 
-    /// Nobody types any more. The process finds its end once all who attached have let go.
+    /// Closes the input. The process sees its end once all attached clients have closed it, too.
     pub(crate) fn end_input(&mut self) {
         if let Self::Input(_) = self {
             *self = Self::None;
@@ -101,8 +101,8 @@ fn has_something(fd: BorrowedFd<'_>) -> bool {
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0)
 }
 
-/// A pipe that belongs to the account of the process, which could not open `/dev/stdin`,
-/// `/dev/stdout` or `/dev/stderr` otherwise.
+/// A pipe owned by the account of the process, which otherwise could not open `/dev/stdin`,
+/// `/dev/stdout` or `/dev/stderr`.
 pub(crate) fn pipe(account: Option<&Account>) -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     if let Some(account) = account {
@@ -112,8 +112,8 @@ pub(crate) fn pipe(account: Option<&Account>) -> io::Result<(PipeReader, PipeWri
     Ok((reader, writer))
 }
 
-/// A terminal of so many rows and columns: the end that a person is at, and the process's, which
-/// belongs to its account.
+/// A terminal of this many rows and columns: the master end, and the process's end, owned by its
+/// account.
 pub(crate) fn terminal(
     size: (u16, u16),
     account: Option<&Account>,
@@ -129,7 +129,7 @@ pub(crate) fn terminal(
     Ok((master, slave))
 }
 
-/// Gives a terminal another size. Who runs in it is told by the kernel.
+/// Resizes a terminal. The kernel signals its processes.
 pub(crate) fn resize(
     terminal: impl std::os::fd::AsFd,
     (rows, columns): (u16, u16),

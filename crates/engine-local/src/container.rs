@@ -1,13 +1,11 @@
-//! What a process has of what a container has. Owns: the refusal of everything else, by the field
-//! that asks for it.
+//! Which container settings a process can have. Owns: rejecting all others, by field.
 //!
-//! A process sees the machine as it is, and no other file system: a mount of its own would need a
-//! mount point, and where the path is not there already that is a folder on the machine that outlives
-//! the run and is seen by everyone. A private root (user and mount namespace) would hide that, but not
-//! every machine allows one, and a shell beside the run would see another file system than the run. So
-//! what is the same with and without a mount is accepted (a folder of the machine at its own path, a
-//! port under its own number, the machine's network and memory), and everything else is refused. What the
-//! run is told of by a variable instead, copies like secret files, is accepted, too.
+//! A process sees the machine's own file system: a mount would need a mount point, which may be a
+//! new folder on the machine, visible to all and left behind. A private root (user and mount
+//! namespace) would hide it, but not every machine allows one, and a shell outside the run would
+//! see another file system. So settings that change nothing are accepted (a host folder at its own
+//! path, a port under its own number, the machine's network and memory), as are copies and secret
+//! files, which a run finds by a variable; everything else is rejected.
 
 use std::path::Path;
 
@@ -16,7 +14,7 @@ use rustix::process::{getgid, getuid};
 
 use crate::isolation::Account;
 
-/// Refuses what a process cannot have.
+/// Rejects what a process cannot have.
 ///
 /// # Errors
 /// The field, why, and what to do.
@@ -25,7 +23,7 @@ pub(crate) fn check(
     account: Option<&Account>,
     isolation: IsolationKind,
 ) -> Result<(), Error> {
-    // Limits are kept where the machine lets them be; where it does not, that is told.
+    // Limits apply where the machine supports them; capabilities say where it does not.
     let Container { mounts, ports, user, limits: _, shared_memory_large: _, pull, security } =
         container;
     mounts.iter().try_for_each(mount)?;
@@ -89,7 +87,7 @@ pub(crate) fn check(
     }
 }
 
-/// Refuses a copy whose place is inside that of another.
+/// Rejects a copy inside another.
 fn no_copy_in_another(container: &Container) -> Result<(), Error> {
     let nested = engine::copy::copies(container).find_map(|(inner, origin)| {
         let around = |(outer, _): &(&Path, _)| inner != *outer && inner.starts_with(outer);

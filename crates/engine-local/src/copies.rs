@@ -1,6 +1,6 @@
-//! Copies for runs. Owns: when they are made (before anything else of a run is on disk, so
-//! that a crash leaves nothing that could be taken for a run), where they lie, and what becomes of a run
-//! that gets none. Refuses to know: how anything is copied.
+//! Copies for runs. Owns: when they are made (before anything else of a run is on disk, so that a
+//! crash leaves nothing that looks like a run), where they are, and the end of a run whose copy
+//! fails. Does not know how to copy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use rustix::process::Signal;
 use tokio::sync::oneshot;
 
 use crate::engine_impl::launch;
+use crate::events::Shared;
 use crate::record::{ExitFile, SpecFile, StateFile};
 use crate::secrets::{below, forget_folder};
-use crate::watch::Shared;
 
-/// Where a run finds its copies: what would be `/code` is `$ELASTANE_MOUNTS_DIR/code`.
+/// Where a run finds its copies: `/code` is at `$ELASTANE_MOUNTS_DIR/code`.
 pub(crate) const FOLDER_VARIABLE: &str = "ELASTANE_MOUNTS_DIR";
 
-/// Where a folder is that a run was told to work in: in a copy, if it is there in a container.
+/// The working directory of a run: inside a copy, if the container's would be.
 pub(crate) fn place(copies: &Path, folder: &Path, container: &Container) -> PathBuf {
     let copied = engine::copy::copies(container).any(|(to, _)| folder.starts_with(to));
     if copied { below(copies, folder) } else { folder.to_owned() }
 }
 
-/// Copies what a run needs, then starts it; the run is in the books.
+/// Copies what a run needs, then starts it; the run is registered.
 pub(crate) fn spawn(shared: &Arc<Shared>, spec: RunSpec, file: SpecFile) {
     let key = spec.key;
     let mut stop = shared.begin_copying(key);
@@ -34,10 +34,10 @@ pub(crate) fn spawn(shared: &Arc<Shared>, spec: RunSpec, file: SpecFile) {
         let turn = own.turns.take(key).await;
         let finished = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            // From here on a stop comes after it.
+            // A stop from here on comes after it.
             let wanted = own.end_copying(key);
             let end = match copied {
-                Ok(()) if wanted => launch(&own, &spec, &file).err().map(unlaunched),
+                Ok(()) if wanted => launch(&own, &spec, &file).err().map(failed_start),
                 Err(NotCopied::Failed(why)) if wanted => Some(StateFile::cannot_run(&why)),
                 _ => Some(StateFile::exited(ExitFile::Signal(Signal::TERM.as_raw()))),
             };
@@ -64,8 +64,8 @@ async fn make(
     Ok(())
 }
 
-/// What only this machine at this moment is to blame for may go well another time.
-fn unlaunched(error: Error) -> StateFile {
+/// A temporary failure of this machine may be retried.
+fn failed_start(error: Error) -> StateFile {
     match error {
         Error::Invalid(why) => StateFile::cannot_run(&why),
         error => {
@@ -75,7 +75,7 @@ fn unlaunched(error: Error) -> StateFile {
     }
 }
 
-/// The run ends without having begun.
+/// The run ends without having started.
 fn give_up(shared: &Shared, spec: &RunSpec, end: StateFile) {
     let dir = shared.dir(spec.key);
     for done in [dir.claim(&end).map(drop), forget_folder(&dir.copies())] {

@@ -1,4 +1,4 @@
-//! The verbs. Owns: the order of the steps in each, which is what makes them safe to repeat
+//! The engine's operations. Owns: the order of the steps in each, which makes them safe to repeat
 //! after a crash between any two.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ use uuid::Uuid;
 
 use crate::copies;
 use crate::environment::{self, Folders};
-use crate::insist;
+use crate::events::{self, Shared};
+use crate::force_kill;
 use crate::isolation::{Account, Boundary};
 use crate::logs;
 use crate::measure;
@@ -27,8 +28,7 @@ use crate::ownership;
 use crate::ports;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile};
 use crate::secrets::Secrets;
-use crate::visit;
-use crate::watch::{self, Shared};
+use crate::session_client;
 
 #[async_trait]
 impl Engine for LocalEngine {
@@ -42,7 +42,7 @@ impl Engine for LocalEngine {
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {
-        // What asks whether it would start waits for nothing: the account is known or left out.
+        // A check does not wait: an account that is not known yet is left out.
         let separator = &self.shared.separator;
         let account = separator.known_account(&spec.submitted_by, &spec.submitter_id);
         check(&self.shared, spec, &self.shared.images.argv(spec)?, account.as_ref())
@@ -122,7 +122,7 @@ impl Engine for LocalEngine {
     }
 
     async fn exec(&self, key: RunKey, what: ExecSpec) -> Result<Session, Error> {
-        visit::exec(&self.shared, key, what).await
+        session_client::exec(&self.shared, key, what).await
     }
 
     async fn attach(
@@ -131,7 +131,7 @@ impl Engine for LocalEngine {
         stdin: bool,
         terminal: Option<TerminalSize>,
     ) -> Result<Session, Error> {
-        visit::attach(&self.shared, key, stdin, terminal).await
+        session_client::attach(&self.shared, key, stdin, terminal).await
     }
 
     async fn connect(&self, key: RunKey, port: u16) -> Result<Box<dyn Duplex>, Error> {
@@ -140,7 +140,8 @@ impl Engine for LocalEngine {
 }
 
 impl LocalEngine {
-    /// Runs one verb of a run after the one before it, to its end even if the caller goes away.
+    /// Runs one operation of a run after the previous one, to its end even if the caller is
+    /// dropped.
     async fn in_turn(
         &self,
         key: RunKey,
@@ -163,8 +164,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|fault| Err(io_error("finish a task".into(), io::Error::other(fault))))
 }
 
-/// Specification on disk, then a supervisor, which decides by itself whether it is the first. Copies of
-/// repositories come before both, and the caller does not wait for them.
+/// Writes the specification, then starts a supervisor, which decides whether it is the first.
+/// Copies of repositories are made before, in the background.
 fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
     let key = spec.key;
     if shared.state(key).is_some() {
@@ -180,7 +181,7 @@ fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is left to do once all that a run needs is there.
+/// The remaining steps of a start, once all that the run needs exists.
 pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> Result<(), Error> {
     let key = spec.key;
     let dir = shared.dir(key);
@@ -192,11 +193,11 @@ pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> R
     match spawned {
         Ok(supervisor) => {
             shared.know(key, StateFile::Starting);
-            watch::spawn_started(shared, key, supervisor);
+            events::spawn_started(shared, key, supervisor);
             Ok(())
         }
         Err(error) => {
-            // A directory that was there before may have a supervisor on its way to it.
+            // A directory that existed before may have a supervisor that is starting.
             if fresh && let Err(left) = shared.paths.discard(dir.path()) {
                 tracing::warn!("cannot delete {}: {left}", dir.path().display());
             }
@@ -205,7 +206,7 @@ pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> R
     }
 }
 
-/// Refuses what cannot be run by this account.
+/// Rejects what this account cannot run.
 fn check(
     shared: &Shared,
     spec: &RunSpec,
@@ -273,7 +274,8 @@ fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Re
     let own = [Paths::work, Paths::home, Paths::checkpoint];
     for folder in own.map(|of| of(&shared.paths, key.pod)) {
         make_dir(&folder)?;
-        // The folder around it may be the account's since an earlier run, which deleted this one.
+        // The folder around it may belong to the account of an earlier run, which deleted this
+        // one.
         given(&folder)?;
     }
     given(&shared.paths.pod(key.pod))?;
@@ -292,23 +294,23 @@ fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Re
         .map_err(|source| io_error(format!("write the specification of {key}"), source))
 }
 
-/// A run nobody has claimed is claimed as stopped, so that a supervisor on its way finds it
-/// ended; a claimed one has a supervisor with its signal handlers in place, or has lost it.
+/// An unclaimed run is claimed as stopped, so that a supervisor that is starting finds it ended; a
+/// claimed one has a supervisor with signal handlers, or has lost it.
 fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
     let dir = shared.dir(key);
     if !dir.exists() || matches!(shared.state(key), Some(StateFile::Exited { .. })) {
         return Ok(());
     }
     if shared.end_copying(key) {
-        return Ok(()); // whoever copies tells the end
+        return Ok(()); // the copy task reports the end
     }
     let stopped = StateFile::exited(ExitFile::Signal(Signal::TERM.as_raw()));
     let first = dir.claim(&stopped)?;
     if shared.state(key).is_none() {
-        // Prepared by an earlier server, and perhaps claimed only after this one looked.
+        // Prepared by an earlier server, and perhaps claimed after recovery.
         shared.know(key, StateFile::Starting);
         if !first {
-            watch::spawn_adopted(shared, key);
+            events::spawn_adopted(shared, key);
         }
     }
     if first {
@@ -319,8 +321,8 @@ fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
         tracing::warn!("run {key} keeps the grace it was started with: {error}");
     }
     let Some(holder) = dir.holder()? else { return Ok(()) };
-    let Some(handle) = watch::handle(&dir, holder)? else { return Ok(()) };
-    // The second wakes a supervisor that is frozen, so that its run has its grace.
+    let Some(handle) = events::handle(&dir, holder)? else { return Ok(()) };
+    // The second wakes a frozen supervisor, so that its run gets its grace period.
     for signal in [Signal::TERM, Signal::CONT] {
         match pidfd_send_signal(&handle, signal) {
             Ok(()) => {}
@@ -328,7 +330,7 @@ fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    insist::spawn(shared, key, holder, handle, grace_ms);
+    force_kill::spawn(shared, key, holder, handle, grace_ms);
     Ok(())
 }
 
@@ -339,7 +341,7 @@ fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
         Some(StateFile::Exited { .. }) => {}
         Some(_) => return Err(Error::StillRunning(key)),
         None if !dir.exists() => return Ok(()),
-        // Never started: stopping it makes sure it never will be, or finds that it was.
+        // Never started: a stop prevents a later start, or finds that it started.
         None => {
             stop(shared, key, 0).map_err(failed)?;
             if !matches!(shared.state(key), Some(StateFile::Exited { .. })) {
@@ -347,7 +349,7 @@ fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
             }
         }
     }
-    // What its supervisor could not remove; its name goes with the folder.
+    // What the supervisor could not remove; the group's name is in the folder.
     if dir.group().is_some_and(|group| !group.end()) {
         tracing::warn!("the control group of the ended run {key} cannot be removed");
     }

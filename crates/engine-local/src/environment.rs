@@ -1,9 +1,10 @@
-//! What a process sees in its environment. Owns: which variables are whose, and who wins.
+//! The environment variables of a process. Owns: which variables belong to whom, and their
+//! precedence.
 //!
-//! Three layers, later ones win: a few variables of the server's own environment (`INHERITED`;
-//! nothing else of it leaks), the user's variables, the platform's. The platform wins because
-//! its variables say what was granted: a run that named its own GPUs would take another's.
-//! `PATH` and `HOME` are not the platform's; a user may set them.
+//! Three layers, later ones win: a few variables of the server's own environment (`INHERITED`),
+//! the user's variables, the platform's. The platform wins because its variables state what was
+//! granted: a run that sets its own GPUs would use another's. `PATH` and `HOME` are not the
+//! platform's; a user may set them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,41 +16,41 @@ use crate::copies;
 use crate::isolation::{Account, first_closed};
 use crate::secrets::FOLDER_VARIABLE;
 
-/// What of the server's environment a run may see.
+/// The variables of the server's environment that a run inherits.
 const INHERITED: [&str; 8] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL"];
-/// Where programs are looked for if the server was started without a `PATH`.
+/// `PATH` if the server was started without one.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Where Python finds packages that a user has installed.
+/// Where Python finds the packages of a user.
 const PACKAGES: &str = "PYTHONUSERBASE";
 /// The shell of an account that has none of its own.
 const SHELL_DEFAULT: &str = "/bin/sh";
 
-/// The folders a run is told about.
+/// The folders that a run's variables name.
 #[derive(Debug, Clone)]
 pub(crate) struct Folders<'a> {
-    /// What it finds and leaves at home, from one generation to the next.
+    /// Its home, kept from one generation to the next.
     pub(crate) home: PathBuf,
-    /// Where it may leave what a later generation should find.
+    /// Data for later generations.
     pub(crate) checkpoint: PathBuf,
-    /// Programs that stand in for the driver's on simulated devices.
+    /// Programs that replace the driver's on simulated devices.
     pub(crate) shims: &'a Path,
     /// Where its secret files are.
     pub(crate) secrets: PathBuf,
     /// Where its copies of repositories and buckets are.
     pub(crate) copies: PathBuf,
-    /// Where the hostfile of MPI is, for those that need one.
+    /// The hostfile of MPI, for runs that need one.
     pub(crate) hostfile: PathBuf,
 }
 
-/// The part of this process's environment that runs may see.
+/// The variables of this process's environment that runs inherit.
 pub(crate) fn inherited() -> BTreeMap<String, String> {
     let mut kept: BTreeMap<String, String> = INHERITED
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
         .collect();
     kept.entry("PATH".to_owned()).or_insert_with(|| PATH_DEFAULT.to_owned());
-    // Packages of Python that the server's user has installed are found as if it were at home.
+    // Python packages of the server's user are found although `HOME` differs.
     if let Ok(home) = std::env::var("HOME") {
         kept.insert(PACKAGES.to_owned(), format!("{home}/.local"));
     }
@@ -79,8 +80,8 @@ pub(crate) fn of_account(
     env
 }
 
-/// The folders of a search path that an account can enter: with a closed one in
-/// it, the error for a program that does not exist would be "permission denied".
+/// The folders of a search path that an account can enter: a closed one would turn the error for a
+/// missing program into "permission denied".
 fn enterable(path: &str, account: &Account) -> String {
     let folders: Vec<_> = std::env::split_paths(path).collect();
     let open = folders.iter().filter(|folder| first_closed(folder, account).is_none());
@@ -88,7 +89,7 @@ fn enterable(path: &str, account: &Account) -> String {
     joined.filter(|path| !path.is_empty()).unwrap_or_else(|| PATH_DEFAULT.to_owned())
 }
 
-/// Checks what cannot be handed to a process.
+/// Checks what cannot be passed to a process.
 ///
 /// # Errors
 /// Names the variable, the argument or the field.
@@ -136,7 +137,8 @@ pub(crate) fn environment(
     Ok(env)
 }
 
-/// Where the pods of a gang reach each other: all nodes of this engine are one machine.
+/// The address at which the pods of a gang reach each other: all nodes of this engine are one
+/// machine.
 pub(crate) fn address(_: &Member) -> String {
     "127.0.0.1".to_owned()
 }

@@ -1,9 +1,9 @@
 //! The memory of this program's own processes. Owns: releasing what only a start, or a burst of
 //! work, needed.
 //!
-//! The kernel maps code in pieces of 64 KiB around each page that is used, so a start leaves most of
-//! a large program resident. What is unmapped here stays in the page cache, from where a page that
-//! is used again comes back; under memory pressure the kernel drops it as it drops any other.
+//! The kernel maps code in pieces of 64 KiB around each page used, so a start leaves most of a
+//! large program resident. Unmapped pages stay in the page cache, from where a page that is used
+//! again comes back; under memory pressure the kernel drops them like any other.
 
 use std::fs;
 use std::io;
@@ -11,11 +11,11 @@ use std::ops::Range;
 
 use crate::sys;
 
-/// A process that has grown by less is left as it is.
+/// A process that has grown by less is left alone.
 const GROWTH_BYTES_MIN: u64 = 4 << 20;
-/// As many looks after memory was released, what the process needs all the time is back, and that
-/// is not more than this; the rest is growth.
-const SETTLE_LOOKS: u32 = 4;
+/// After this many checks the process has mapped again what it needs at rest, unless that is more
+/// than this; the remainder is growth.
+const SETTLE_CHECKS: u32 = 4;
 const SETTLE_BYTES_MAX: u64 = 8 << 20;
 
 /// Unmaps the code that this process has used so far, and returns freed memory to the kernel.
@@ -30,19 +30,20 @@ pub(crate) fn release_memory() -> io::Result<()> {
     Ok(())
 }
 
-/// Releases the memory of a process that lives long, each time it has grown.
+/// Releases the memory of a long-lived process each time it has grown.
 #[derive(Debug, Default)]
 pub struct Footprint {
-    /// Resident after the last time; 0 before the first.
+    /// Resident after the last release; 0 before the first.
     released_bytes: u64,
-    /// What it needs at rest: a while later.
+    /// Resident at rest, some checks later.
     rest_bytes: u64,
-    /// Looks until that is known.
+    /// Checks until that is known.
     settles: u32,
 }
 
 impl Footprint {
-    /// To be called every few seconds, or when there is nothing to do: reads one small file, unless the process has grown.
+    /// Call it every few seconds, or when idle: reads one small file, unless the process has
+    /// grown.
     ///
     /// # Errors
     /// `/proc` is not readable, or the kernel refuses.
@@ -54,13 +55,13 @@ impl Footprint {
         } else if resident_bytes >= self.rest_bytes + GROWTH_BYTES_MIN {
             release_memory()?;
             self.released_bytes = self::resident_bytes()?;
-            self.settles = SETTLE_LOOKS;
+            self.settles = SETTLE_CHECKS;
         }
         Ok(())
     }
 }
 
-/// What this process has in memory (proc_pid_statm(5)).
+/// Resident memory of this process (proc_pid_statm(5)).
 fn resident_bytes() -> io::Result<u64> {
     let statm = fs::read_to_string("/proc/self/statm")?;
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
@@ -68,9 +69,9 @@ fn resident_bytes() -> io::Result<u64> {
     Ok(pages * rustix::param::page_size() as u64)
 }
 
-/// The addresses at which memory is as in a file, of a process with these mappings
-/// (proc_pid_maps(5)): code, and what stands before it in the program and its libraries. What can be
-/// written, and what was relocated, is elsewhere in them.
+/// The address ranges whose memory equals the file, for a process with these mappings
+/// (proc_pid_maps(5)): code, and the read-only data before it in the program and its libraries.
+/// Writable and relocated data are elsewhere.
 fn as_in_files(mappings: &str) -> Vec<Range<usize>> {
     let rows: Vec<_> = mappings.lines().filter_map(Mapping::read).collect();
     let is_code = |row: &Mapping<'_>| row.access == "r-xp" && row.path.starts_with('/');
@@ -84,7 +85,7 @@ fn as_in_files(mappings: &str) -> Vec<Range<usize>> {
 struct Mapping<'a> {
     addresses: Range<usize>,
     access: &'a str,
-    /// Whether it is of the start of the file.
+    /// Whether it maps the start of the file.
     is_start: bool,
     path: &'a str,
 }

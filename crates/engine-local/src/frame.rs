@@ -1,5 +1,5 @@
-//! What server and session say to each other over the run's socket: a kind, a length, and so many
-//! bytes. Owns: the format, for those who wait for it in a thread and those who do so in a task.
+//! The protocol between server and session on the run's socket: a kind, a length, and that many
+//! bytes. Owns: the format, for blocking and asynchronous readers.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::record::ExitFile;
 
-/// Most bytes of one frame. A longer piece is several.
+/// Most bytes of one frame. A longer piece is split.
 const BYTES_MAX: usize = 64 << 10;
 const HEAD_BYTES: usize = 5;
 
@@ -21,10 +21,10 @@ const RESIZE: u8 = 3;
 const ERRORS: u8 = 4;
 const END: u8 = 5;
 
-/// The first thing that is said: what the visitor wants.
+/// The first frame: what the client requests.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub(crate) enum Wish {
+pub(crate) enum SessionRequest {
     /// A command beside the main process.
     Exec {
         command: Vec<String>,
@@ -36,9 +36,9 @@ pub(crate) enum Wish {
     /// The main process itself.
     Attach {
         terminal: Option<(u16, u16)>,
-        /// Bytes of the log that are past.
+        /// Bytes of the log that the client has.
         from: u64,
-        /// Whether the visitor types; else nothing of the input is held.
+        /// Whether the client sends input; otherwise the input is not held open.
         #[serde(default)]
         stdin: bool,
     },
@@ -57,16 +57,16 @@ fn frame(kind: u8, bytes: &[u8]) -> Vec<u8> {
     [&[kind][..], &length, bytes].concat()
 }
 
-pub(crate) fn wish(wish: &Wish) -> io::Result<Vec<u8>> {
-    let text = serde_json::to_vec(wish)?;
-    if text.len() > WISH_BYTES_MAX {
+pub(crate) fn request(request: &SessionRequest) -> io::Result<Vec<u8>> {
+    let text = serde_json::to_vec(request)?;
+    if text.len() > REQUEST_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is too long"));
     }
     Ok(frame(OPEN, &text))
 }
 
-/// Most bytes of a wish: what the kernel takes as arguments of a program is less.
-const WISH_BYTES_MAX: usize = 4 << 20;
+/// Most bytes of a request: the kernel accepts fewer as arguments of a program.
+const REQUEST_BYTES_MAX: usize = 4 << 20;
 
 pub(crate) fn input(input: &Input) -> Vec<u8> {
     match input {
@@ -91,7 +91,7 @@ pub(crate) fn end(exit: &ExitFile) -> io::Result<Vec<u8>> {
 fn head(head: [u8; HEAD_BYTES]) -> io::Result<(u8, usize)> {
     let [kind, length @ ..] = head;
     let length = u32::from_be_bytes(length) as usize;
-    let most = if kind == OPEN { WISH_BYTES_MAX } else { BYTES_MAX };
+    let most = if kind == OPEN { REQUEST_BYTES_MAX } else { BYTES_MAX };
     if length > most { Err(unknown()) } else { Ok((kind, length)) }
 }
 
@@ -99,7 +99,7 @@ fn unknown() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "not a frame that is known")
 }
 
-/// The next frame; an end in the middle of one is an error.
+/// The next frame; an end inside a frame is an error.
 fn read(from: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
     let mut bytes = [0; HEAD_BYTES];
     from.read_exact(&mut bytes)?;
@@ -109,7 +109,7 @@ fn read(from: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
     Ok((kind, bytes))
 }
 
-pub(crate) fn read_wish(from: &mut impl Read) -> io::Result<Wish> {
+pub(crate) fn read_request(from: &mut impl Read) -> io::Result<SessionRequest> {
     match read(from)? {
         (OPEN, text) => Ok(serde_json::from_slice(&text)?),
         _ => Err(unknown()),

@@ -1,6 +1,6 @@
 //! What an image name stands for on a machine without containers. Owns: the image table, the
-//! comparison of image names, and the command line a specification comes to. Refuses to know: what
-//! the programs that stand in for images do.
+//! comparison of image names, and the resulting command line. Does not know what the replacement
+//! programs do.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,17 +8,17 @@ use std::path::Path;
 use engine::image::{QUICKSTARTS, plain_name};
 use engine::{Error, RunSpec};
 
-/// What an image brings along.
+/// The settings of an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Image {
-    /// What a command of the user replaces.
+    /// Replaced by a command of the user.
     pub entrypoint: Vec<String>,
-    /// What arguments of the user replace.
+    /// Replaced by arguments of the user.
     pub default_args: Vec<String>,
-    /// Programs that are in the image: a command that begins with one runs by the entrypoint.
+    /// Programs in the image: a command that starts with one runs through the entrypoint.
     pub programs: &'static [&'static str],
-    /// Where its program serves. Ports of a machine are shared, so each run is told another one in
-    /// `PORT`, and who asks the run for this port is led there.
+    /// The port its program serves at. Runs share the machine's ports, so each gets another in
+    /// `PORT`; connections to this port of the run lead there.
     pub port: Option<u16>,
 }
 
@@ -27,13 +27,13 @@ pub struct Image {
 #[derive(Debug, Clone)]
 pub struct ImageTable(BTreeMap<String, Image>);
 
-/// Images that are used as an environment to run a given command in. Started without one and
-/// without a terminal, their shell finds no input and ends well at once, here as in a container.
+/// Images that are environments for a given command. Without a command and a terminal, their shell
+/// finds no input and exits with 0 at once, as in a container.
 const SHELLS: [&str; 9] =
     ["ubuntu", "debian", "busybox", "alpine", "fedora", "python", "bash", "centos", "rockylinux"];
 
-/// An image of the published quickstarts and what stands in for it: its name, the word for the quickstart
-/// program, programs that are in the image, and its port.
+/// A quickstart image and its replacement: its name, the subcommand of the quickstart program,
+/// programs in the image, and its port.
 type StandIn = (&'static str, &'static str, &'static [&'static str], Option<u16>);
 
 const STAND_INS: [StandIn; 8] = [

@@ -1,8 +1,8 @@
 //! The engine for this machine: runs pods as processes, each under a supervisor of its own that
 //! outlives the server.
 //!
-//! Owns: the run directories on disk, the supervisor, the environment a run sees, the image
-//! table. Refuses to know: scheduling, the database, and who may do what.
+//! Owns: the run directories on disk, the supervisor, the environment of a run, the image table.
+//! Does not know about scheduling, the database, or permissions of users.
 //!
 //! ```text
 //! server ── spawn ──> supervisor (own session, holds <run>/lock for its life)
@@ -11,41 +11,40 @@
 //!    └─ line each (pipe) ─┘
 //! ```
 //!
-//! After a crash of the server only the files are left, and they are enough: who holds the lock
-//! of a run directory supervises it; an unfinished state beside a lock nobody holds is a run
-//! whose supervisor vanished; a specification without a state is a start cut short, which the
-//! next server finishes. So after `open` every run that may have processes is in `list`.
+//! After a crash of the server only the files are left, and they are enough: the holder of the
+//! lock of a run directory supervises it; an unfinished state with a free lock is a run whose
+//! supervisor vanished; a specification without a state is an interrupted start, which the next
+//! server finishes. So after `open` every run that may have processes is in `list`.
 //!
-//! Whoever comes to a run (a command in it, or somebody who attaches) is let in by its supervisor,
-//! through a socket in the run's folder, and gets a process of their own below it (`session`). So
-//! what they start belongs to the run like everything else, and needs no marks or limits of its own.
+//! Sessions (exec and attach) go through the supervisor, by a socket in the run's folder, and get
+//! a process below it (`session`). So what they start belongs to the run, and needs no marks or
+//! limits of its own.
 //!
-//! A process is known to be a run's by three marks: while the supervisor lives, by descent (it
-//! is the subreaper of all); after that, by the run's key in the environment, and by a limit on
-//! file locks, which a process inherits whatever it does to its environment, its session, its
-//! descriptors or its user. While a marked process lives that cannot be killed, the run has not
-//! ended, and what it holds is not free.
+//! A process is attributed to a run by three marks: while the supervisor lives, by descent (it is
+//! the subreaper); after that, by the run's key in the environment, and by a limit on file locks,
+//! which a process inherits even if it changes its environment, session, descriptors or user.
+//! While a marked process survives SIGKILL, the run has not ended, and its resources are not free.
 //!
-//! Limits: found while the supervisor lives, but not
-//! after that was killed, is a process that lowered its own limit on file locks *and* cleared its
-//! environment: not by accident, but a run that wants to hide can. The same holds for one that
-//! only cleared its environment where the server itself was started under such a limit.
+//! Limits: after the supervisor was killed, a process that lowered its own limit on file locks
+//! *and* cleared its environment is not found: not by accident, but a run that wants to hide can.
+//! The same holds for one that only cleared its environment if the server itself was started under
+//! such a limit.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-mod bound;
 mod cgroup;
 mod console;
 mod container;
 mod copies;
-mod door;
 mod engine_impl;
 mod environment;
+mod events;
 mod footprint;
+mod force_kill;
 mod frame;
 mod image;
-mod insist;
 mod isolation;
+mod log_retention;
 mod logs;
 mod measure;
 mod open;
@@ -55,13 +54,13 @@ mod process;
 mod record;
 mod secrets;
 mod session;
+mod session_client;
+mod session_server;
 mod smi;
 mod supervise;
 mod sys;
 mod times;
 mod tree;
-mod visit;
-mod watch;
 
 pub use footprint::Footprint;
 pub use image::{Image, ImageTable};

@@ -1,27 +1,27 @@
-//! Reading a run's output while it is being written. Owns: finding the last lines and those since a
-//! moment, and knowing when everything has been read. What is too much of it is gone (`bound`).
+//! Reading a run's output while it is being written. Owns: finding the last lines and those since
+//! a time, and detecting the end. Older output may be deleted (`log_retention`).
 
 use std::io::{self, SeekFrom};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Error, LogRange, RunKey, Stamps};
+use engine::{Error, LogRange, RunKey, Timestamps};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::sync::mpsc;
 
-use crate::bound::first_kept;
+use crate::events::Shared;
+use crate::log_retention::first_kept;
 use crate::open::io_error;
 use crate::record::{RunDir, StateFile};
 use crate::times::Times;
-use crate::watch::Shared;
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Chunks a slow reader may be behind.
+/// Chunks that a slow reader may be behind.
 const CHUNKS_AHEAD: usize = 4;
-/// How often a followed log is looked at for more.
-const FOLLOW_LOOK: Duration = Duration::from_millis(100);
+/// How often a followed log is checked for more.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 
 type Chunk = io::Result<Vec<u8>>;
 
@@ -36,14 +36,14 @@ pub(crate) fn read(
     let own = Arc::clone(shared);
     shared.spawn(async move {
         if let Err(error) = pump(&own, key, &range, &chunks).await {
-            // A reader that went away wants no error either.
+            // A reader that disconnected needs no error.
             let _gone = chunks.send(Err(error)).await;
         }
     });
     Ok(receiver)
 }
 
-/// How many bytes are before this part of a run's output.
+/// How many bytes precede this part of a run's output.
 pub(crate) async fn bytes_before(
     shared: &Shared,
     key: RunKey,
@@ -67,7 +67,7 @@ async fn pump(
     let dir = shared.dir(key);
     let mut reading = None;
     loop {
-        // Asked before reading: what is written until then is read, and then nothing follows.
+        // Read the state before the log: what was written until then is read, and nothing follows.
         let ended =
             !matches!(shared.state(key), Some(StateFile::Starting | StateFile::Running { .. }));
         if reading.is_none() {
@@ -83,20 +83,20 @@ async fn pump(
         }
         tokio::select! {
             () = chunks.closed() => return Ok(()),
-            () = tokio::time::sleep(FOLLOW_LOOK) => {}
+            () = tokio::time::sleep(FOLLOW_PAUSE) => {}
         }
     }
 }
 
-/// A log that is being read.
+/// A log being read.
 struct Reading {
     log: File,
-    /// The same file, to ask what of it is kept: that moves the position.
+    /// A second handle, to find holes: that moves the position.
     kept: std::fs::File,
-    /// Bytes that were read, or are left out.
+    /// Bytes that were read or skipped.
     at: u64,
-    /// Where times are wanted.
-    stamps: Option<(Stamps, Times)>,
+    /// If times are requested.
+    stamps: Option<(Timestamps, Times)>,
 }
 
 /// None: nothing has been written yet.
@@ -118,7 +118,7 @@ async fn open(dir: &RunDir, range: &LogRange) -> io::Result<Option<Reading>> {
     };
     let at = first_kept(&kept, at)?;
     let stamps = if range.timestamps {
-        let stamps = Stamps::going_on(!begins_a_line(&mut log, at).await?);
+        let stamps = Timestamps::going_on(!begins_a_line(&mut log, at).await?);
         Some((stamps, times(dir).await?))
     } else {
         None
@@ -134,7 +134,7 @@ async fn times(dir: &RunDir) -> io::Result<Times> {
 }
 
 impl Reading {
-    /// Sends what there is. False: the reader went away.
+    /// Sends what there is. False: the reader disconnected.
     async fn copy(&mut self, chunks: &mpsc::Sender<Chunk>) -> io::Result<bool> {
         loop {
             let mut chunk = vec![0; CHUNK_BYTES];
@@ -170,14 +170,14 @@ impl Reading {
     }
 }
 
-/// Where the last lines begin that are wanted.
+/// Where the requested last lines start.
 async fn tail(log: &mut File, first: u64, range: &LogRange) -> io::Result<u64> {
     let Some(lines) = range.tail_lines else { return Ok(0) };
     let end = log.seek(SeekFrom::End(0)).await?;
     tail_start(log, first, end, lines).await
 }
 
-/// Where the first line begins of which something was written after so many bytes.
+/// Where the first line starts of which a part was written after this many bytes.
 async fn since_start(log: &mut File, first: u64, before: u64) -> io::Result<u64> {
     if before >= log.seek(SeekFrom::End(0)).await? || begins_a_line(log, before).await? {
         return Ok(before);
@@ -189,11 +189,12 @@ async fn begins_a_line(log: &mut File, at: u64) -> io::Result<bool> {
     let Some(before) = at.checked_sub(1) else { return Ok(true) };
     log.seek(SeekFrom::Start(before)).await?;
     let mut byte = [0];
-    // Behind the end nothing has begun.
+    // No line starts after the end.
     Ok(log.read(&mut byte).await? == 0 || byte == *b"\n")
 }
 
-/// Where the last `lines` lines before `end` begin, of those after `first`. A line without an end counts as one.
+/// Where the last `lines` lines before `end` start, of those after `first`. A line without an end
+/// counts as one.
 async fn tail_start(log: &mut File, first: u64, mut end: u64, lines: u64) -> io::Result<u64> {
     if lines == 0 {
         return Ok(end);
@@ -208,7 +209,7 @@ async fn tail_start(log: &mut File, first: u64, mut end: u64, lines: u64) -> io:
         log.read_exact(&mut block[..count]).await?;
         for (at, _) in block[..count].iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n') {
             let next = start + at as u64 + 1;
-            // The end of the last line begins no line.
+            // The end of the last line starts no line.
             if next == size {
                 continue;
             }

@@ -1,5 +1,6 @@
-//! What runs use, as control groups, `/proc` and the driver of the GPUs show it. Owns: which processes are
-//! a run's (its supervisor and all below it), and their sum. Refuses to know: what it is measured for.
+//! Resource usage of runs, from control groups, `/proc` and the GPU driver. Owns: which processes
+//! belong to a run (its supervisor and all below it), and their sum. Does not know what the
+//! measurements are for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,24 +10,24 @@ use gpu::Activity;
 use rustix::param::{clock_ticks_per_second, page_size};
 
 use crate::cgroup::GroupUse;
-use crate::process::{Family, families};
+use crate::events::Shared;
+use crate::process::{Subtree, subtrees};
 use crate::record::StateFile;
-use crate::watch::Shared;
 
-/// Measures everything that runs now. Blocks for milliseconds, the first time while the driver
+/// Measures all running runs. Blocks for milliseconds; longer the first time, while the driver
 /// wakes up.
 pub(crate) fn measure(shared: &Shared) -> Measured {
     let gpus = shared.driver.sample().unwrap_or_else(|error| {
-        tracing::warn!(%error, "what GPUs do is not known");
+        tracing::warn!(%error, "GPU activity is unknown");
         Vec::new()
     });
     let runs: BTreeMap<RunKey, Option<GroupUse>> =
         running(shared).map(|key| (key, use_of_group(shared, key))).collect();
-    // The process table is long, and read where nothing else says whose a GPU or a process is.
+    // The process table is long, and only read where nothing else attributes a process.
     let needs_table = !gpus.is_empty() || runs.values().any(Option::is_none);
-    let families = if needs_table { own_families(shared) } else { BTreeMap::new() };
+    let subtrees = if needs_table { own_subtrees(shared) } else { BTreeMap::new() };
     let runs = runs.into_iter().filter_map(|(key, used)| {
-        let family = families.get(&key);
+        let family = subtrees.get(&key);
         let GroupUse { cpu_time_ms, memory_bytes } = used.or_else(|| family.map(use_of))?;
         let parts = family.map(|family| gpus.iter().filter_map(|gpu| part_of(gpu, family)));
         let gpus = parts.into_iter().flatten().collect();
@@ -41,14 +42,14 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
     Measured { runs, gpus: gpus.iter().map(whole).collect() }
 }
 
-/// How these GPUs are; none without a driver. Blocks as measuring does.
+/// The health of these GPUs; none without a driver. Blocks as `measure` does.
 pub(crate) fn gpu_health(
     shared: &Shared,
     uuids: &[String],
 ) -> Result<Option<BTreeMap<String, GpuHealth>>, String> {
     let Some(seen) = shared.driver.look(uuids)? else { return Ok(None) };
     let busy = seen.values().any(gpu::Health::is_busy);
-    // Asked for after the GPUs were: a run that begins in between is none of strangers.
+    // Read after the GPUs: processes of a run that starts in between are not foreign.
     let ours = if busy { own_processes(shared) } else { BTreeSet::new() };
     let health = |(uuid, seen): (String, gpu::Health)| {
         let strangers = seen.strangers(
@@ -64,24 +65,24 @@ pub(crate) fn gpu_health(
     Ok(Some(seen.into_iter().map(health).collect()))
 }
 
-/// What a run uses by its control group, which says too how often memory ran out; none if that does not
-/// count both.
+/// The usage of a run from its control group, which also counts out-of-memory kills; none if the
+/// group does not count both.
 fn use_of_group(shared: &Shared, key: RunKey) -> Option<GroupUse> {
     let group = shared.dir(key).group()?;
-    shared.tell_kills(key, group.out_of_memory_kills());
+    shared.report_out_of_memory_kills(key, group.out_of_memory_kills());
     group.usage()
 }
 
 /// The processes of all runs.
 fn own_processes(shared: &Shared) -> BTreeSet<u32> {
-    let families = own_families(shared);
-    let pids = families.values().flat_map(|family| &family.pids);
+    let subtrees = own_subtrees(shared);
+    let pids = subtrees.values().flat_map(|family| &family.pids);
     pids.filter_map(|&pid| pid.try_into().ok()).collect()
 }
 
-/// What a family uses, as far as it can be seen without a control group: the time of those whose end nobody
-/// waited for is lost.
-fn use_of(family: &Family) -> GroupUse {
+/// The usage of a process tree without a control group: CPU time of processes without a waiting
+/// parent is lost.
+fn use_of(family: &Subtree) -> GroupUse {
     GroupUse {
         cpu_time_ms: family.cpu_ticks.saturating_mul(1000) / clock_ticks_per_second().max(1),
         memory_bytes: family.pids.iter().map(|pid| memory_bytes(*pid)).sum(),
@@ -94,16 +95,16 @@ fn running(shared: &Shared) -> impl Iterator<Item = RunKey> {
 }
 
 /// The processes of each run that has started: those below its supervisor.
-fn own_families(shared: &Shared) -> BTreeMap<RunKey, Family> {
+fn own_subtrees(shared: &Shared) -> BTreeMap<RunKey, Subtree> {
     let holder = |key| Some((shared.dir(key).holder().ok()??.as_raw_nonzero().get(), key));
     let supervisors: BTreeMap<i32, RunKey> = running(shared).filter_map(holder).collect();
-    let families = families(&supervisors.keys().copied().collect());
+    let subtrees = subtrees(&supervisors.keys().copied().collect());
     let named = |(pid, family)| Some((*supervisors.get(&pid)?, family));
-    families.into_iter().filter_map(named).collect()
+    subtrees.into_iter().filter_map(named).collect()
 }
 
-/// What a run's processes do on a GPU; none if the driver knows none of them there.
-fn part_of(gpu: &Activity, family: &Family) -> Option<GpuUse> {
+/// The usage of a GPU by a run's processes; none if the driver shows none of them.
+fn part_of(gpu: &Activity, family: &Subtree) -> Option<GpuUse> {
     let own: BTreeSet<u32> = family.pids.iter().filter_map(|&pid| pid.try_into().ok()).collect();
     let part = gpu.of(|pid| own.contains(&pid))?;
     Some(GpuUse {
@@ -113,8 +114,8 @@ fn part_of(gpu: &Activity, family: &Family) -> Option<GpuUse> {
     })
 }
 
-/// What is shared is divided among those who share it. A kernel that does not tell shares gives
-/// the resident pages instead; a process that has just ended has none.
+/// The proportional set size. A kernel without it gives the resident pages instead; a process that
+/// has just ended has none.
 fn memory_bytes(pid: i32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     if let Some(kib) = parse_pss(&rollup) {
@@ -148,7 +149,7 @@ mod tests {
             processes: processes.into(),
         };
         let of = |pids: &[i32]| {
-            let part = part_of(&gpu, &Family { cpu_ticks: 0, pids: pids.to_vec() })?;
+            let part = part_of(&gpu, &Subtree { cpu_ticks: 0, pids: pids.to_vec() })?;
             Some((part.busy_millis, part.memory_bytes))
         };
         assert_eq!(of(&[7, 8, 1]), Some((Some(300), Some(11))));

@@ -1,5 +1,5 @@
-//! Opening the engine. Owns: the folders under the state directory, and the survey of what an
-//! earlier server left: which runs live, which ended, which lost their supervisor.
+//! Opening the engine. Owns: the folders under the state directory, and the recovery of runs of an
+//! earlier server: which are alive, which ended, which lost their supervisor.
 //!
 //! ```text
 //! runs/<pod>.<generation>/     one run (`record`)
@@ -22,17 +22,17 @@ use uuid::Uuid;
 
 use crate::cgroup::Place;
 use crate::environment;
+use crate::events::{self, Shared};
 use crate::image::ImageTable;
 use crate::isolation::{Separation, Separator};
 use crate::process;
 use crate::record::{ExitFile, RunDir, Runtime, StateFile};
 use crate::supervise;
-use crate::watch::{self, Shared};
 
-/// What the engine needs to know.
+/// The options of the engine.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where runs and what they leave are kept. Used by one server at a time.
+    /// Where runs and their data are kept. Used by one server at a time.
     pub state_dir: PathBuf,
     /// The `elastane` program; `<supervisor> supervise <run dir>` must call
     /// [`supervise`](crate::supervise), `<supervisor> nvidia-smi` [`nvidia_smi`](crate::nvidia_smi).
@@ -41,11 +41,11 @@ pub struct Options {
     pub images: ImageTable,
     /// The umask of runs, for a server that has a stricter one itself; none: the server's.
     pub umask: Option<u32>,
-    /// Most of the output of a run that is kept, in bytes. What is older is given back to the disk.
+    /// Most of the output of a run that is kept, in bytes. Older output is deleted.
     pub output_bytes_max: u64,
-    /// Largest copy of a repository or bucket that is made, in bytes.
+    /// Largest copy of a repository or bucket, in bytes.
     pub copy_bytes_max: u64,
-    /// How runs are kept apart; none: they are not.
+    /// How runs are isolated; none: they are not.
     pub separation: Option<Separation>,
 }
 
@@ -55,7 +55,7 @@ pub struct LocalEngine {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// Where things are.
+/// The paths in the state directory.
 #[derive(Debug)]
 pub(crate) struct Paths {
     root: PathBuf,
@@ -87,17 +87,17 @@ impl Paths {
         self.root.join("trash")
     }
 
-    /// Takes a folder away in one step; the next opening deletes it.
-    fn bury(&self, folder: &Path) -> io::Result<PathBuf> {
+    /// Moves a folder to the trash; the next start deletes it.
+    fn move_to_trash(&self, folder: &Path) -> io::Result<PathBuf> {
         let grave = self.trash().join(Uuid::new_v4().to_string());
         fs::rename(folder, &grave).map(|()| grave)
     }
 
-    /// Takes a folder away in one step, then deletes it. A crash in between is made good by the
-    /// next opening. Absent is as good as deleted.
+    /// Moves a folder to the trash, then deletes it. After a crash in between, the next start
+    /// deletes it. An absent folder is no error.
     pub(crate) fn discard(&self, folder: &Path) -> io::Result<()> {
-        match self.bury(folder).and_then(fs::remove_dir_all) {
-            // Not there, or already being deleted by whoever empties the trash.
+        match self.move_to_trash(folder).and_then(fs::remove_dir_all) {
+            // Absent, or another task is deleting it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done,
         }
@@ -114,7 +114,7 @@ impl Paths {
     }
 }
 
-/// Creates a folder that only its owner may look into.
+/// Creates a folder that only its owner may read.
 pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|source| io_error(format!("create {}", path.display()), source))
@@ -165,7 +165,7 @@ impl LocalEngine {
         shared.output_bytes_max = Some(output_bytes_max);
         shared.copy_bytes_max = copy_bytes_max;
         let shared = Arc::new(shared);
-        adopt_all(&shared)?;
+        recover_all(&shared)?;
         let trash = Arc::clone(&shared);
         tokio::task::spawn_blocking(move || trash.paths.empty_trash());
         Ok(Self { shared })
@@ -183,39 +183,38 @@ fn write_shim(folder: &Path, binary: &Path) -> Result<(), Error> {
     let script = format!("#!/bin/sh\nexec {quoted} nvidia-smi \"$@\"\n");
     let path = folder.join("nvidia-smi");
     let write = || {
-        // A run may be executing the old one: replace, never rewrite.
+        // A run may be executing the old file: replace it, never rewrite it.
         let new = folder.join("nvidia-smi.new");
         fs::write(&new, script)?;
         fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
         fs::rename(&new, &path)?;
-        // For runs of other accounts, who see it and not the state directory around it.
+        // For runs of other accounts, which see this folder and not the state directory around it.
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
     };
     write().map_err(|source| io_error(format!("write {}", path.display()), source))
 }
 
-/// What a survey found about one run directory.
+/// What recovery found in one run directory.
 enum Found {
     Ended(StateFile),
     Alive(StateFile),
     Vanished(StateFile),
-    /// Prepared and not claimed: the server died in the middle of a start, and a supervisor may
-    /// or may not be on its way.
+    /// Prepared and not claimed: the server crashed during a start, and a supervisor may exist.
     Prepared,
-    /// Not even prepared, so no supervisor can be on its way.
+    /// Not prepared, so there is no supervisor.
     Empty,
 }
 
-fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
+fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
     let mut vanished = BTreeMap::new();
     let groups = shared.place.runs();
     let mut others = groups.clone();
     let mut unbounded = 0_usize;
     for (key, dir) in run_dirs(&shared.paths.runs())? {
         others.remove(&key);
-        match survey(&dir) {
+        match recover(&dir) {
             Ok(Found::Ended(state)) => {
-                // What its supervisor could not remove.
+                // What the supervisor could not remove.
                 if groups.contains(&key) && dir.group().is_some_and(|group| !group.end()) {
                     tracing::warn!("the control group of the ended run {key} cannot be removed");
                 }
@@ -224,24 +223,24 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
             Ok(Found::Alive(state)) => {
                 unbounded += usize::from(has_no_boundary(&dir));
                 let kills = dir.group().map_or(0, |group| group.out_of_memory_kills());
-                shared.know_kills(key, kills);
+                shared.restore_out_of_memory_kills(key, kills);
                 shared.know(key, state);
-                watch::spawn_adopted(shared, key);
+                events::spawn_adopted(shared, key);
             }
             Ok(Found::Vanished(state)) => drop(vanished.insert(key, (dir, state))),
             Ok(Found::Prepared) => finish_start(shared, key, &dir),
             // Deleted with the trash: copies may be large.
             Ok(Found::Empty) => {
-                if let Err(error) = shared.paths.bury(dir.path()) {
+                if let Err(error) = shared.paths.move_to_trash(dir.path()) {
                     tracing::warn!("cannot take away {}: {error}", dir.path().display());
                 }
             }
-            // It may have processes, so it is a run; what becomes of it is told when it can be
-            // read. The others go on meanwhile.
+            // It may have processes, so it is listed; its end is reported once its files can be
+            // read. Recovery of the other runs continues.
             Err(error) => {
                 tracing::warn!("cannot read run {key}: {error}; trying again");
                 shared.know(key, StateFile::Starting);
-                watch::spawn_adopted(shared, key);
+                events::spawn_adopted(shared, key);
             }
         }
     }
@@ -256,7 +255,7 @@ fn adopt_all(shared: &Arc<Shared>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a run began under a server that did not keep runs apart.
+/// Whether the run was started by a server that did not isolate runs.
 fn has_no_boundary(dir: &RunDir) -> bool {
     dir.read_spec().is_ok_and(|spec| {
         let Runtime::Process(process) = spec.runtime;
@@ -264,26 +263,28 @@ fn has_no_boundary(dir: &RunDir) -> bool {
     })
 }
 
-/// Removes empty groups of runs whose state directory was deleted. Another server's run has a supervisor, also
-/// while nothing is in its group yet.
+/// Removes empty control groups of runs whose state directory was deleted. A run of another server
+/// has a supervisor, even while its group is empty.
 fn clear_groups(shared: &Shared, mut others: BTreeSet<RunKey>) {
-    // After the groups were listed: who had one then is found.
+    // Read after the groups were listed, so that every run with a group then is found.
     let Some(supervised) = process::supervised().filter(|_| !others.is_empty()) else { return };
     others.retain(|key| !supervised.contains(key));
     for (key, group) in others.iter().filter_map(|key| Some((key, shared.place.group(*key)?))) {
         if let Err(error) = group.discard() {
-            tracing::debug!("the control group of {key}, which is nobody's, stays: {error}");
+            tracing::debug!(
+                "the control group of {key}, which has no run, cannot be removed: {error}"
+            );
         }
     }
 }
 
-/// One sweep for all. Whose processes resist is followed like a living run.
+/// One sweep for all runs. A run whose processes survive is followed like a living one.
 fn end_vanished(shared: &Arc<Shared>, vanished: BTreeMap<RunKey, (RunDir, StateFile)>) {
     let resisting = shared.sweep(&vanished.keys().copied().collect());
     for (key, (dir, state)) in vanished {
         if resisting.contains(&key) {
             shared.know(key, state);
-            watch::spawn_adopted(shared, key);
+            events::spawn_adopted(shared, key);
             continue;
         }
         let lost = StateFile::exited(ExitFile::Lost);
@@ -294,21 +295,20 @@ fn end_vanished(shared: &Arc<Shared>, vanished: BTreeMap<RunKey, (RunDir, StateF
     }
 }
 
-/// Finishing an interrupted start is the one way to know who runs: should the first supervisor
-/// be on its way after all, this one finds the run taken and leaves. Whoever no longer wants the
-/// run finds it in the list, and stops it.
+/// Finishes the interrupted start. If the first supervisor exists after all, the second finds the
+/// run claimed and exits. A run that is no longer wanted is in the list and can be stopped.
 fn finish_start(shared: &Arc<Shared>, key: RunKey, dir: &RunDir) {
     match spawn_supervisor(shared, dir) {
         Ok(supervisor) => {
             shared.know(key, StateFile::Starting);
-            watch::spawn_started(shared, key, supervisor);
+            events::spawn_started(shared, key, supervisor);
         }
-        // Not in the books, so that `start` tries it again.
+        // Not registered, so `start` tries again.
         Err(error) => tracing::warn!("cannot start the supervisor of run {key}: {error}"),
     }
 }
 
-/// Starts a supervisor, which decides by itself whether it is the first.
+/// Starts a supervisor, which itself decides whether it is the first.
 pub(crate) fn spawn_supervisor(shared: &Shared, dir: &RunDir) -> io::Result<Child> {
     let complaints: Stdio = dir.append("supervisor.log").map_or_else(|_| Stdio::null(), File::into);
     Command::new(&shared.supervisor)
@@ -321,8 +321,8 @@ pub(crate) fn spawn_supervisor(shared: &Shared, dir: &RunDir) -> io::Result<Chil
         .spawn()
 }
 
-fn survey(dir: &RunDir) -> io::Result<Found> {
-    // The lock first: a supervisor that ends in between leaves a final state to be read.
+fn recover(dir: &RunDir) -> io::Result<Found> {
+    // Check the lock first: a supervisor that ends in between leaves a final state.
     let holder = dir.holder()?;
     Ok(match (dir.read_state()?, holder) {
         (Some(state @ StateFile::Exited { .. }), _) => Found::Ended(state),

@@ -1,5 +1,5 @@
-//! Whose files the folders of a run are. Owns: giving them to its account without following what
-//! the run itself may have put there. Refuses to know: which folders.
+//! Ownership of the folders of a run. Owns: changing it to the run's account without following
+//! links that the run created. Does not know which folders.
 
 use std::fs;
 use std::io;
@@ -24,8 +24,8 @@ pub(crate) fn give_handle(file: impl AsFd, account: &Account) -> io::Result<()> 
     Ok(fchown(file, uid, gid)?)
 }
 
-/// Gives an account what is at a path, and all below it that had the same owner. What has further
-/// names may be a file of somebody else elsewhere, and stays theirs. Absent is as good as given.
+/// Gives an account a path and everything below it that had the same owner. A file with further
+/// names may belong to another account and is skipped. An absent path is no error.
 pub(crate) fn give(path: &Path, account: &Account) -> io::Result<()> {
     let owner = match fs::symlink_metadata(path) {
         Ok(meta) if (meta.uid(), meta.gid()) == (account.uid, account.gid) => return Ok(()),
@@ -44,7 +44,8 @@ pub(crate) fn give(path: &Path, account: &Account) -> io::Result<()> {
     }
 }
 
-/// The content first: should it be cut short the folder has its old owner, and all is done again.
+/// The content first: after a crash in between, the folder still has its old owner, and all is
+/// repeated.
 fn give_folder(folder: OwnedFd, owner: u32, account: &Account) -> io::Result<()> {
     let (uid, gid) = ids(account);
     for entry in Dir::read_from(&folder)? {

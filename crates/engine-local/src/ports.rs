@@ -1,8 +1,8 @@
-//! Ports that processes of a run listen on. Owns: that nobody reaches another's through it, and the
-//! ports that are told to programs of images. Refuses to know: what is spoken there.
+//! Ports that processes of a run listen on. Owns: that a port leads to no other run's process, and
+//! the ports assigned to programs of images. Does not know about protocols.
 //!
-//! Processes of all runs share this machine's addresses. A socket is a run's if one of its processes
-//! has it open, as `/proc` shows.
+//! Processes of all runs share this machine's addresses. A socket belongs to a run if one of its
+//! processes has it open, according to `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,20 +15,20 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use crate::engine_impl::blocking;
+use crate::events::Shared;
 use crate::open::io_error;
-use crate::process::families;
+use crate::process::subtrees;
 use crate::record::Runtime;
-use crate::visit::running;
-use crate::watch::Shared;
+use crate::session_client::running;
 
 /// State of a listening socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
-/// Where a program learns its port.
+/// The variable with the program's port.
 const VARIABLE: &str = "PORT";
 
-/// Tells a program whose image serves at a port where to listen: where it was told already, at that
-/// very port if it was asked for by its number on this machine, else at any that is free. If somebody
-/// takes that one first the program ends, and the next run is told another.
+/// Sets the port of a program whose image serves at one: the user's `PORT`, else the image's port
+/// if the pod asks for it on this machine, else any free one. If another process takes that port
+/// first, the program fails, and the next run gets another port.
 pub(crate) fn tell(
     usual: u16,
     spec: &RunSpec,
@@ -45,8 +45,8 @@ pub(crate) fn tell(
     Ok(port)
 }
 
-/// Looks at a time: each reads much of `/proc`.
-static LOOKS: Semaphore = Semaphore::const_new(8);
+/// Concurrent searches: each reads much of `/proc`.
+static SEARCHES: Semaphore = Semaphore::const_new(8);
 
 /// Connects to a port of a run.
 pub(crate) async fn connect(
@@ -58,7 +58,7 @@ pub(crate) async fn connect(
     let failed = |source| io_error(format!("connect to port {port} of run {key}"), source);
     let listener = own_listener(shared, key, port).await?;
     let stream = TcpStream::connect(listener.reached_at()).await.map_err(failed)?;
-    // Who listened before and after is who was reached.
+    // The listener is the same before and after, so the connection reached it.
     if own_listener(shared, key, port).await? != listener {
         let why = format!("port {port} changed hands at this moment; try again");
         return Err(Error::Invalid(why));
@@ -75,7 +75,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// Where on this machine it is reached.
+    /// The address that reaches it on this machine.
     fn reached_at(&self) -> SocketAddr {
         let ip = match self.address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -85,7 +85,7 @@ impl Listener {
         SocketAddr::new(ip, self.address.port())
     }
 
-    /// Whether what comes to this address may come to it.
+    /// Whether a connection to this address may reach it.
     fn hears(&self, address: SocketAddr) -> bool {
         let ip = self.address.ip();
         let all = ip.is_unspecified() && (ip.is_ipv6() || address.is_ipv4());
@@ -94,8 +94,8 @@ impl Listener {
 }
 
 async fn own_listener(shared: &Arc<Shared>, key: RunKey, port: u16) -> Result<Listener, Error> {
-    // It is never closed.
-    let _turn = LOOKS.acquire().await;
+    // The semaphore is never closed.
+    let _turn = SEARCHES.acquire().await;
     let own = Arc::clone(shared);
     let found = blocking(move || {
         find(&own, key, port)
@@ -112,15 +112,15 @@ async fn own_listener(shared: &Arc<Shared>, key: RunKey, port: u16) -> Result<Li
     }
 }
 
-/// Who listens on a port.
+/// The listener on a port.
 enum Found {
     Own(Listener),
     Nobody,
-    /// The run, and somebody else in the same place (`SO_REUSEPORT`).
+    /// The run, and another process in the same place (`SO_REUSEPORT`).
     Shared,
 }
 
-/// Who listens where the run is asked for this port.
+/// Finds the listener behind this port of the run.
 fn find(shared: &Shared, key: RunKey, port: u16) -> io::Result<Found> {
     let found = find_at(shared, key, port)?;
     if !matches!(found, Found::Nobody) {
@@ -136,7 +136,7 @@ fn find(shared: &Shared, key: RunKey, port: u16) -> io::Result<Found> {
 fn find_at(shared: &Shared, key: RunKey, port: u16) -> io::Result<Found> {
     let Some(supervisor) = shared.dir(key).holder()? else { return Ok(Found::Nobody) };
     let root = supervisor.as_raw_nonzero().get();
-    let family = families(&BTreeSet::from([root])).remove(&root).unwrap_or_default();
+    let family = subtrees(&BTreeSet::from([root])).remove(&root).unwrap_or_default();
     let sockets: BTreeSet<u64> = family.pids.iter().flat_map(|pid| sockets_of(*pid)).collect();
     let (own, others): (Vec<_>, Vec<_>) =
         listeners(port)?.into_iter().partition(|one| sockets.contains(&one.inode));
@@ -145,7 +145,7 @@ fn find_at(shared: &Shared, key: RunKey, port: u16) -> io::Result<Found> {
     Ok(if shared { Found::Shared } else { Found::Own(*listener) })
 }
 
-/// The sockets that a process has open, by inode. None of one that is gone.
+/// The sockets that a process has open, by inode. Empty if the process has ended.
 fn sockets_of(pid: i32) -> Vec<u64> {
     let links = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let inode = |link: fs::DirEntry| {
@@ -159,7 +159,7 @@ fn listeners(port: u16) -> io::Result<Vec<Listener>> {
     let mut all = parse(&fs::read_to_string("/proc/net/tcp")?);
     match fs::read_to_string("/proc/net/tcp6") {
         Ok(table) => all.extend(parse(&table)),
-        // A machine without the newer protocol.
+        // A machine without IPv6.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -167,7 +167,7 @@ fn listeners(port: u16) -> io::Result<Vec<Listener>> {
     Ok(all)
 }
 
-/// The sockets of a table of the kernel that listen.
+/// The listening sockets in a table of the kernel.
 fn parse(table: &str) -> Vec<Listener> {
     let line = |line: &str| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();

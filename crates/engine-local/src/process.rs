@@ -1,5 +1,5 @@
-//! Processes as `/proc` shows them. Owns: finding a process tree, finding what a vanished
-//! supervisor left behind, and signalling without hitting a process that reused an id.
+//! Processes as `/proc` shows them. Owns: finding a process tree, finding processes of a vanished
+//! supervisor, and signalling without hitting a process that reused an id.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,23 +16,23 @@ use rustix::process::{
 
 use crate::supervise::SUBCOMMAND;
 
-/// How often leftovers are killed again, 10 ms apart, before they are given up as unkillable.
-const LEFTOVER_ROUNDS_MAX: u32 = 300;
+/// How often orphans are killed again, 10 ms apart, before they count as unkillable.
+const KILL_ROUNDS_MAX: u32 = 300;
 
 /// One line of the process table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     pid: Pid,
     parent: i32,
-    /// Clock ticks after boot; with the id it names a process for good.
+    /// Clock ticks after boot; identifies a process together with the id.
     started: u64,
     zombie: bool,
     /// CPU time in clock ticks, its own and that of children it has waited for.
     cpu_ticks: u64,
 }
 
-/// The processes below a supervisor, of which there may be none. Names the supervisor for good, also
-/// after its id was given to another process.
+/// The processes below a supervisor, of which there may be none. Identifies the supervisor even
+/// after its id is reused.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tree {
     root: Pid,
@@ -40,7 +40,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// None: there is no such process. The caller holds a handle that it took before.
+    /// None: there is no such process. The caller holds a handle taken before.
     pub(crate) fn below(root: Pid) -> Option<Self> {
         let started = look_up(root.as_raw_nonzero().get())?.started;
         Some(Self { root, started })
@@ -48,15 +48,15 @@ impl Tree {
 
     /// As if the id had belonged to another process before.
     #[cfg(test)]
-    pub(crate) fn of_an_earlier(root: Pid) -> Option<Self> {
+    pub(crate) fn of_reused_id(root: Pid) -> Option<Self> {
         Self::below(root).map(|tree| Self { started: tree.started - 1, ..tree })
     }
 
-    /// Kills them until none is left; returns the ids of those that resist. Without a `/proc` none
-    /// is found. Blocks, at most some seconds.
+    /// Kills them until none is left; returns the ids of the survivors. Finds none without a
+    /// `/proc`. Blocks, at most some seconds.
     pub(crate) fn kill(self) -> Vec<i32> {
         let (mut left, mut clean_rounds) = (Vec::new(), 0);
-        for _ in 0..LEFTOVER_ROUNDS_MAX {
+        for _ in 0..KILL_ROUNDS_MAX {
             left = self.living();
             left.iter().for_each(|entry| send(entry, Signal::KILL));
             clean_rounds = if left.is_empty() { clean_rounds + 1 } else { 0 };
@@ -72,7 +72,7 @@ impl Tree {
         let mut found = descendants(self.root).unwrap_or_default();
         // This process may have been started from a shell inside the run.
         found.retain(|entry| entry.pid != getpid());
-        // The same process before and after the table was read is the one the others are below.
+        // If the process is the same before and after, the table shows its descendants.
         let same = Self::below(self.root).is_some_and(|now| now.started == self.started);
         if same { found } else { Vec::new() }
     }
@@ -81,7 +81,7 @@ impl Tree {
 /// Sends a signal to every process below this one; `leader` is the session it started.
 ///
 /// Without a `/proc` of this process's own PID namespace only the leader's process group can be
-/// reached; the rest falls to this process as it is orphaned, and to the next round.
+/// signalled; the others follow as they are orphaned to this process.
 pub(crate) fn signal_descendants(leader: Pid, signal: Signal) {
     match descendants(getpid()) {
         Some(entries) => entries.iter().for_each(|entry| send(entry, signal)),
@@ -90,7 +90,7 @@ pub(crate) fn signal_descendants(leader: Pid, signal: Signal) {
 }
 
 /// Kills every process that carries the mark of one of these run keys, until none is left.
-/// Returns the keys whose processes resisted. Blocks, at most some seconds.
+/// Returns the keys whose processes survive. Blocks, at most some seconds.
 pub(crate) fn kill_marked(keys: &BTreeSet<String>) -> BTreeSet<String> {
     let mut resisting = BTreeSet::new();
     if keys.is_empty() {
@@ -98,10 +98,10 @@ pub(crate) fn kill_marked(keys: &BTreeSet<String>) -> BTreeSet<String> {
     }
     let marks: BTreeMap<u64, &String> = keys.iter().map(|key| (limit_mark(key), key)).collect();
     let mut clean_rounds = 0;
-    for _ in 0..LEFTOVER_ROUNDS_MAX {
+    for _ in 0..KILL_ROUNDS_MAX {
         let (marked, unclear) = look_for(keys, &marks);
         marked.iter().for_each(|(entry, _)| send(entry, Signal::KILL));
-        // One look may miss a process whose parent ended while the table was read.
+        // One pass may miss a process whose parent ended while the table was read.
         clean_rounds = if marked.is_empty() && !unclear { clean_rounds + 1 } else { 0 };
         resisting = marked.into_iter().map(|(_, key)| key).collect();
         if clean_rounds == 2 {
@@ -113,15 +113,15 @@ pub(crate) fn kill_marked(keys: &BTreeSet<String>) -> BTreeSet<String> {
     resisting
 }
 
-/// The runs that have a supervisor on this machine, those of other servers included. None where `/proc` does
-/// not show it.
+/// The runs that have a supervisor on this machine, including those of other servers. None where
+/// `/proc` does not show it.
 pub(crate) fn supervised() -> Option<BTreeSet<RunKey>> {
     let line = |entry: &Entry| fs::read(format!("/proc/{}/cmdline", pid_of(entry))).ok();
     let found = || table().iter().filter_map(line).filter_map(|line| run_of(&line)).collect();
     shows_this_namespace().then(found)
 }
 
-/// The run that a supervisor has, by its arguments.
+/// The run of a supervisor, from its arguments.
 fn run_of(line: &[u8]) -> Option<RunKey> {
     let mut words = line.split(|&byte| byte == 0).map(|word| str::from_utf8(word).ok()).skip(1);
     let (Some(Some(SUBCOMMAND)), Some(Some(dir))) = (words.next(), words.next()) else {
@@ -130,9 +130,9 @@ fn run_of(line: &[u8]) -> Option<RunKey> {
     Path::new(dir).file_name()?.to_str()?.parse().ok()
 }
 
-/// What a run's processes carry as their limit on file locks: unlike the environment and the
-/// session it cannot be shed by accident, and it stays when the user changes. In the upper half
-/// of the range, where nobody sets one by hand; the same in all versions (FNV-1a).
+/// The mark of a run's processes: their limit on file locks. Unlike the environment and the
+/// session it is not lost by accident, and it stays when the user changes. It is in the upper half
+/// of the range, where limits are not set by hand; the same in all versions (FNV-1a).
 pub(crate) fn limit_mark(key: &str) -> u64 {
     let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -140,8 +140,8 @@ pub(crate) fn limit_mark(key: &str) -> u64 {
     (hash >> 1) | (1 << 62)
 }
 
-/// The processes that carry one of these marks, whose they are, and whether one could not be
-/// told yet.
+/// The processes that carry one of these marks, with their run, and whether one could not be
+/// classified yet.
 fn look_for(
     keys: &BTreeSet<String>,
     marks: &BTreeMap<u64, &String>,
@@ -159,15 +159,15 @@ fn look_for(
     (marked, unclear)
 }
 
-/// Whose a process is.
+/// The owner of a process.
 #[derive(Debug, PartialEq, Eq)]
 enum Look {
     /// A process of the run with this key.
     Of(String),
-    /// None that is looked for.
+    /// No process of these runs.
     Other,
-    /// In the middle of an exec, where it shows neither arguments nor environment, though it has
-    /// a program (which sets it apart from the kernel's own threads).
+    /// In the middle of an exec: it shows neither arguments nor environment, but has a program
+    /// (unlike kernel threads).
     Unclear,
 }
 
@@ -177,14 +177,14 @@ fn limit_of(entry: &Entry) -> Option<u64> {
 }
 
 fn parse_limit(limits: &str) -> Option<u64> {
-    // The hard one: a program may lower the other without meaning anything.
+    // The hard limit: a program may lower the soft one for other reasons.
     let line = limits.lines().find_map(|line| line.strip_prefix("Max file locks"))?;
     line.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 fn by_environment(entry: &Entry, keys: &BTreeSet<String>) -> Look {
     let folder = format!("/proc/{}", pid_of(entry));
-    // Gone, or another user's, whose environment only root may read.
+    // Ended, or another user's, whose environment only root may read.
     let own = |uid: u32| getuid().is_root() || uid == getuid().as_raw();
     if !fs::metadata(&folder).is_ok_and(|meta| own(meta.uid())) {
         return Look::Other;
@@ -204,35 +204,34 @@ fn by_environment(entry: &Entry, keys: &BTreeSet<String>) -> Look {
 
 /// A process and all below it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Family {
-    /// CPU time in clock ticks, with that of processes below it that have ended.
+pub(crate) struct Subtree {
+    /// CPU time in clock ticks, including ended processes below it.
     pub(crate) cpu_ticks: u64,
-    /// Those that live.
+    /// The living ones.
     pub(crate) pids: Vec<i32>,
 }
 
-/// The families of these processes, from one look at the process table; none where `/proc` is
-/// hidden.
-pub(crate) fn families(roots: &BTreeSet<i32>) -> BTreeMap<i32, Family> {
-    let mut families = BTreeMap::new();
+/// The trees of these processes, from one read of the process table; none where `/proc` is hidden.
+pub(crate) fn subtrees(roots: &BTreeSet<i32>) -> BTreeMap<i32, Subtree> {
+    let mut subtrees = BTreeMap::new();
     if roots.is_empty() || !shows_this_namespace() {
-        return families;
+        return subtrees;
     }
     let table = table();
     let parents: BTreeMap<i32, i32> = table.iter().map(|e| (pid_of(e), e.parent)).collect();
     for entry in &table {
-        // Two entries may name each other if one id was given away between the reads.
+        // Two entries may name each other if an id was reused between the reads.
         let up = |pid: &i32| parents.get(pid).copied();
         let mut line = std::iter::successors(Some(pid_of(entry)), up).take(parents.len());
         if let Some(root) = line.find(|pid| roots.contains(pid)) {
-            let family: &mut Family = families.entry(root).or_default();
+            let family: &mut Subtree = subtrees.entry(root).or_default();
             family.cpu_ticks += entry.cpu_ticks;
             if !entry.zombie {
                 family.pids.push(pid_of(entry));
             }
         }
     }
-    families
+    subtrees
 }
 
 fn shows_this_namespace() -> bool {
@@ -249,7 +248,7 @@ fn descendants(root: Pid) -> Option<Vec<Entry>> {
     let table = table();
     let root = root.as_raw_nonzero().get();
     let mut family = BTreeSet::from([root]);
-    // A child may stand before its parent in the table, so look until nobody is added.
+    // A child may precede its parent in the table, so repeat until none is added.
     loop {
         let known = family.len();
         family.extend(
@@ -283,13 +282,13 @@ fn look_up(pid: i32) -> Option<Entry> {
     parse_stat(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The name, in parentheses, may hold anything; fields are counted from its end.
+/// The name, in parentheses, may hold any character; fields are counted from its end.
 fn parse_stat(pid: i32, text: &str) -> Option<Entry> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    // Fields 20 and 22 of proc_pid_stat(5); the state is field 3.
-    // Between them, from field 14, the four times.
+    // Fields 20 and 22 of proc_pid_stat(5); the state is field 3. The four times start at field
+    // 14.
     let times = fields.by_ref().skip(9).take(4).map(|ticks| ticks.parse().unwrap_or(0_u64));
     let cpu_ticks = times.sum();
     let threads: u32 = fields.nth(2)?.parse().ok()?;
@@ -299,7 +298,7 @@ fn parse_stat(pid: i32, text: &str) -> Option<Entry> {
     Some(Entry { pid: Pid::from_raw(pid)?, parent, started, zombie, cpu_ticks })
 }
 
-/// Signals exactly this process: the handle pins the id, the start time proves it is the same.
+/// Signals exactly this process: the handle pins the id, the start time proves identity.
 fn send(entry: &Entry, signal: Signal) {
     let sent = pidfd_open(entry.pid, PidfdFlags::empty()).and_then(|handle| {
         match look_up(pid_of(entry)) {
@@ -310,7 +309,7 @@ fn send(entry: &Entry, signal: Signal) {
     note(entry.pid, sent);
 }
 
-/// A process that is gone is what was wanted; any other refusal is worth a line.
+/// An ended process is the goal; any other error is logged.
 fn note(pid: Pid, sent: rustix::io::Result<()>) {
     if let Err(error) = sent
         && error != Errno::SRCH
@@ -348,7 +347,7 @@ mod tests {
         assert_eq!(parse_limit(&limits("unlimited unlimited locks")), None);
         assert_eq!(parse_limit(""), None);
         assert_ne!(mark, limit_mark("b"));
-        // Older supervisors' runs are looked for by newer servers: the number must not change.
+        // Newer servers look for runs of older supervisors: the number must not change.
         assert_eq!(mark, 6_319_093_600_277_820_998);
     }
 

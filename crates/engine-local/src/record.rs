@@ -1,21 +1,21 @@
-//! What is on disk about one run. Owns: the files of a run directory, their formats, and the two
-//! rules that make a run start at most once: the lock, and who creates `state.json`.
+//! The files of one run. Owns: the run directory, the formats, and the two rules that make a run
+//! start at most once: the lock, and the exclusive creation of `state.json`.
 //!
 //! ```text
 //! spec.json     what to run; written once, before any supervisor is spawned
 //! lock          locked by the supervisor for its life (a POSIX record lock: it names its holder,
 //!               is not inherited by children, and cannot outlive the process)
-//! state.json    created by whoever decides the run's fate first (its supervisor, or a stop that
-//!               came before it); replaced by rename ever after
-//! state.*.room  disk space for the next states, taken before anything is started
+//! state.json    created by the first of: its supervisor, or a stop that came before it;
+//!               replaced by rename afterwards
+//! state.*.room  disk space reserved for the next states before anything is started
 //! grace_ms      least grace of all stops so far
 //! secrets.*     values of credentials, while they are needed (`secrets`)
 //! mounts/       copies of repositories and buckets, below the path they would be mounted at
 //! hostfile      the hosts of an MPI launcher
-//! output.log    stdout and stderr of the run, together; a hole where it was too much (`bound`)
+//! output.log    stdout and stderr of the run; a hole at the start if too long (`log_retention`)
 //! output.times  when it was written (`times`)
-//! session.sock  where the supervisor lets in whoever comes to the run (`door`)
-//! session.key   and says this first
+//! session.sock  the socket for sessions (`session_server`)
+//! session.key   the secret that a client sends first
 //! ```
 
 use std::collections::BTreeMap;
@@ -35,11 +35,11 @@ use crate::cgroup::Group;
 use crate::isolation::Boundary;
 use crate::secrets::{self, Secrets};
 
-/// Size of a reserved state file. One block on the usual file systems; a state fits in it.
+/// Size of a reserved state file: one block on usual file systems; a state fits in it.
 const ROOM_BYTES: usize = 4096;
 /// What the run prints.
 pub(crate) const OUTPUT: &str = "output.log";
-/// Longest fault text that is recorded, in characters; four bytes each still fit the room.
+/// Longest error text that is recorded, in characters; at four bytes each it still fits.
 const FAULT_CHARS_MAX: usize = 800;
 
 /// `spec.json`: everything the supervisor needs.
@@ -52,7 +52,7 @@ pub(crate) struct SpecFile {
     /// Whether it needs what lies in `secrets.json`.
     #[serde(default)]
     pub(crate) secrets: bool,
-    /// How it is run. An older supervisor refuses a runtime it does not know.
+    /// How it is run. An older supervisor rejects an unknown runtime.
     pub(crate) runtime: Runtime,
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum Runtime {
     Process(ProcessSpec),
 }
 
-/// A command with its surroundings, complete.
+/// A command with its environment, complete.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ProcessSpec {
     /// Program and arguments; never empty.
@@ -73,31 +73,31 @@ pub(crate) struct ProcessSpec {
     pub(crate) env: BTreeMap<String, String>,
     /// Working directory.
     pub(crate) working_dir: PathBuf,
-    /// Which permissions its files lack by default; none: as the supervisor's.
+    /// Its umask; none: the supervisor's.
     #[serde(default)]
     pub(crate) umask: Option<u32>,
-    /// Whether whoever attaches may type.
+    /// Whether an attached client may send input.
     #[serde(default)]
     pub(crate) stdin: bool,
     /// Whether it has a terminal.
     #[serde(default)]
     pub(crate) tty: bool,
-    /// Its control group; none: there are none here, and what it uses is not limited.
+    /// Its control group; none: not available here, and resources are not limited.
     #[serde(default)]
     pub(crate) group: Option<Group>,
-    /// Most it may use.
+    /// Its resource limits.
     #[serde(default)]
     pub(crate) limits: Limits,
-    /// Most of its output that is kept, in bytes; none: all of it.
+    /// Most of its output that is kept, in bytes; none: all.
     #[serde(default)]
     pub(crate) output_bytes_max: Option<u64>,
-    /// What keeps it apart from others; none: nothing does.
+    /// Its isolation; none: it is not isolated.
     #[serde(default)]
     pub(crate) boundary: Option<Boundary>,
-    /// Whether programs in it may get rights that it has not, as `sudo` does.
+    /// Whether its programs may gain privileges, as `sudo` does.
     #[serde(default)]
     pub(crate) more_rights: bool,
-    /// The port of its image, and the one it was told instead.
+    /// The port of its image, and the one assigned instead.
     #[serde(default)]
     pub(crate) port: Option<(u16, u16)>,
 }
@@ -134,7 +134,7 @@ pub(crate) enum ExitFile {
     Signal(i32),
     /// Could not be started.
     CannotRun(String),
-    /// Killed because the run had more memory than it may.
+    /// Killed because it exceeded its memory limit.
     OutOfMemory,
     /// Unknown.
     Lost,
@@ -146,7 +146,7 @@ impl StateFile {
         Self::Exited { exit, at_ms: now_ms() }
     }
 
-    /// The run could not be started; long texts are cut so that the state fits its room.
+    /// The run could not be started; long texts are cut so that the state fits its reserved file.
     pub(crate) fn cannot_run(fault: &str) -> Self {
         Self::exited(ExitFile::CannotRun(fault.chars().take(FAULT_CHARS_MAX).collect()))
     }
@@ -184,8 +184,8 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The lock of a run directory, held until dropped. The file is opened once per process:
-/// closing any other handle to it would release the lock.
+/// The lock of a run directory, held until dropped. The file is opened once per process: closing
+/// any other handle to it would release the lock.
 #[derive(Debug)]
 pub(crate) struct RunLock(#[expect(dead_code, reason = "held for its lock")] File);
 
@@ -199,7 +199,7 @@ impl RunDir {
         Self(runs.join(key.to_string()))
     }
 
-    /// An existing directory, as the supervisor is given it.
+    /// An existing directory, from the supervisor's arguments.
     pub(crate) fn at(path: &Path) -> Self {
         Self(path.to_owned())
     }
@@ -248,25 +248,25 @@ impl RunDir {
         self.replace("spec.json", &to_json(spec)?)
     }
 
-    /// Leaves the secret values to the supervisor. To be called before the specification is written.
+    /// Passes the secret values to the supervisor. Call it before the specification is written.
     pub(crate) fn write_secrets(&self, secrets: &Secrets) -> io::Result<()> {
         if self.has_spec() { Ok(()) } else { self.replace(secrets::FILE, &to_json(secrets)?) }
     }
 
-    /// Takes the secret values away from the disk.
+    /// Reads the secret values and deletes the file.
     pub(crate) fn take_secrets(&self) -> io::Result<Secrets> {
         let path = self.file(secrets::FILE);
         let found = serde_json::from_slice(&fs::read(&path)?)?;
         fs::remove_file(path).map(|()| found)
     }
 
-    /// Where the secret files of the run lie.
+    /// The folder of the secret files.
     pub(crate) fn secrets_folder(&self) -> PathBuf {
         self.file(secrets::FOLDER)
     }
 
-    /// The run has ended, or never begins: nobody needs its secrets any more. That they resist
-    /// changes nothing of how it ended; they go with the directory then.
+    /// Deletes the secrets of an ended run. A failure does not change how the run ended; the files
+    /// are deleted with the directory.
     fn forget_secrets(&self, state: &StateFile) {
         let StateFile::Exited { .. } = state else { return };
         for gone in [
@@ -274,7 +274,7 @@ impl RunDir {
             secrets::forget_folder(&self.secrets_folder()),
         ] {
             if let Err(error) = gone {
-                // In the log of the supervisor or of the server, whoever this is.
+                // Goes to the log of the supervisor or of the server.
                 let _refused = writeln!(io::stderr(), "failed to delete its secrets: {error}");
             }
         }
@@ -291,8 +291,8 @@ impl RunDir {
         process.group
     }
 
-    /// Reads the state. None: nobody has claimed the run. A state that is there but cannot be
-    /// parsed was being created when its writer died, so the run was claimed and no more.
+    /// Reads the state. None: the run is not claimed. If the file cannot be parsed, its writer
+    /// crashed while creating it, so the run was claimed but not started.
     pub(crate) fn read_state(&self) -> io::Result<Option<StateFile>> {
         match fs::read(self.file("state.json")) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text).unwrap_or(StateFile::Starting))),
@@ -301,7 +301,7 @@ impl RunDir {
         }
     }
 
-    /// Decides the fate of an unclaimed run. False: somebody else was first.
+    /// Claims the run with its first state. False: it was claimed before.
     pub(crate) fn claim(&self, state: &StateFile) -> io::Result<bool> {
         let created = OpenOptions::new()
             .write(true)
@@ -319,8 +319,7 @@ impl RunDir {
         }
     }
 
-    /// Takes disk space for the states to come, so that a disk that fills up later cannot keep
-    /// an exit from being recorded.
+    /// Reserves disk space for later states, so that a full disk cannot prevent recording an exit.
     pub(crate) fn reserve_states(&self) -> io::Result<()> {
         let blank = [b' '; ROOM_BYTES];
         private(&self.file("state.running.room"))?.write_all(&blank)?;
@@ -334,7 +333,7 @@ impl RunDir {
             StateFile::Starting | StateFile::Running { .. } => "state.running.room",
         };
         let mut text = to_json(state)?;
-        // Overwritten in place and never cut: blanks after a JSON value mean nothing.
+        // Overwritten in place without truncation: blanks after a JSON value are ignored.
         text.resize(text.len().max(ROOM_BYTES), b' ');
         match OpenOptions::new().write(true).open(self.file(room)) {
             Ok(mut file) => file.write_all(&text)?,
@@ -348,19 +347,19 @@ impl RunDir {
         Ok(())
     }
 
-    /// Notes the grace of a stop, for the supervisor to read when it is signalled. Signals may
-    /// melt into one, so the least grace of all stops is kept.
+    /// Records the grace period of a stop, which the supervisor reads when it is signalled.
+    /// Signals may merge, so the least of all stops is kept.
     pub(crate) fn write_grace(&self, grace_ms: u64) -> io::Result<()> {
         let least = self.read_grace().map_or(grace_ms, |before| before.min(grace_ms));
         self.replace("grace_ms", least.to_string().as_bytes())
     }
 
-    /// The least grace of all stops; none when the specification's applies.
+    /// The least grace period of all stops; none: the specification's applies.
     pub(crate) fn read_grace(&self) -> Option<u64> {
         fs::read_to_string(self.file("grace_ms")).ok()?.trim().parse().ok()
     }
 
-    /// Becomes the run's supervisor. None: another process is.
+    /// Takes the run's lock. None: another process holds it.
     pub(crate) fn lock(&self) -> io::Result<Option<RunLock>> {
         let path = self.file("lock");
         let file = OpenOptions::new()
@@ -377,7 +376,7 @@ impl RunDir {
         }
     }
 
-    /// The run's supervisor, if it lives. Says nothing about a lock of this process itself.
+    /// The process that holds the run's lock. Does not report a lock of this process itself.
     pub(crate) fn holder(&self) -> io::Result<Option<Pid>> {
         let file = match OpenOptions::new().read(true).write(true).open(self.file("lock")) {
             Ok(file) => file,
@@ -394,7 +393,7 @@ impl RunDir {
         }
     }
 
-    /// Writes a file of the run, whole or not at all, readable by its owner only.
+    /// Writes a file of the run atomically, readable by its owner only.
     pub(crate) fn replace(&self, name: &str, text: &[u8]) -> io::Result<()> {
         let new = self.file(&format!("{name}.new"));
         private(&new)?.write_all(text)?;

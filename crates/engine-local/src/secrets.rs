@@ -1,5 +1,5 @@
-//! The secret values of a run on disk. Owns: that they lie there, readable by their owner only, for
-//! no longer than needed: variables until the command starts, files until the run has ended.
+//! The secret values of a run on disk. Owns: keeping them readable by their owner only, and no
+//! longer than needed: variables until the command starts, files until the run has ended.
 //!
 //! ```text
 //! secrets.json   from the server to the supervisor; gone before the command starts
@@ -57,7 +57,7 @@ impl Secrets {
             let place = below(folder, &file.path);
             let around = place.parent().unwrap_or(folder);
             DirBuilder::new().recursive(true).mode(0o700).create(around)?;
-            // The later of two for one place counts, as with variables.
+            // The later of two at one path wins, as with variables.
             forget(&place)?;
             let mut open = OpenOptions::new();
             let mut out = open.write(true).create_new(true).mode(0o600).open(&place)?;
@@ -68,7 +68,7 @@ impl Secrets {
     }
 }
 
-/// A path as a container sees it, inside a folder; nothing leads out of that.
+/// A container path inside a folder; cannot lead out of it.
 pub(crate) fn below(folder: &Path, path: &Path) -> PathBuf {
     let inner = path.components().filter(|part| matches!(part, Component::Normal(_)));
     inner.fold(folder.to_owned(), |path, part| path.join(part))
@@ -79,7 +79,7 @@ pub(crate) fn forget(path: &Path) -> io::Result<()> {
     gone(fs::remove_file(path))
 }
 
-/// Deletes a folder, if it is there, whatever the run has made of its permissions.
+/// Deletes a folder, if it is there, whatever its permissions.
 pub(crate) fn forget_folder(path: &Path) -> io::Result<()> {
     match gone(fs::remove_dir_all(path)) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -90,7 +90,7 @@ pub(crate) fn forget_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives its owner back a folder and all in it.
+/// Restores the owner's permissions on a folder and everything in it.
 fn open_up(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(0o700))?;
     for entry in fs::read_dir(path)? {
@@ -122,7 +122,7 @@ mod tests {
         for path in [&inner, inner.parent().unwrap()] {
             fs::set_permissions(path, Permissions::from_mode(0o000)).unwrap();
         }
-        // Root is let in anyway.
+        // Root may read it anyway.
         forget_folder(&dir.path().join("secrets")).unwrap();
         assert!(!dir.path().join("secrets").exists());
     }

@@ -1,6 +1,6 @@
-//! The process that sees to one visitor of a run, below the run's supervisor and with all that a
-//! process of the run has. Owns: the command a visitor runs, with or without a terminal, and the end
-//! of all it started; or the way between a visitor and the main process.
+//! The process of one session, below the run's supervisor and with the run's context. Owns: the
+//! command of an exec session, with or without a terminal, and the end of all its processes; or
+//! the copying between an attached client and the main process.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,33 +20,33 @@ use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_child_subr
 use rustix::termios::isatty;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use crate::bound::read_kept;
 use crate::console::{pipe, resize, terminal};
-use crate::door::{self, NO_MORE_INPUT, OVER, Surroundings};
-use crate::frame::{self, Wish};
+use crate::frame::{self, SessionRequest};
 use crate::isolation::{Account, Boundary};
+use crate::log_retention::read_kept;
 use crate::process::signal_descendants;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile};
-use crate::supervise::{Fault, complain, refusal};
-use crate::tree::{Brood, Flag, Signals};
+use crate::session_server::{self, MAIN_EXITED, NO_MORE_INPUT, RunContext};
+use crate::supervise::{Fault, log_line, refusal};
+use crate::tree::{Flag, ProcessTree, Signals};
 
-/// What a command left running has so long to end.
+/// How long processes that a command left running have to end.
 const REST_GRACE_MS: u64 = 500;
 /// Bytes read at a time.
 const PIECE_BYTES: usize = 32 << 10;
-/// What a terminal takes for the end of its input.
+/// The end-of-input character of a terminal.
 const END_OF_INPUT: [u8; 1] = [4];
 
-/// Sees to the visitor that is connected to this process's standard input; who attaches types into
-/// its standard output. Returns when nothing of the visitor is left.
+/// Serves the client connected to standard input; standard output is the input of the main
+/// process, for attached clients. Returns when nothing of the session is left.
 ///
-/// To be called first thing in a process of its own.
+/// Call it first in a process of its own.
 #[must_use]
 pub fn session(run_dir: &Path) -> ExitCode {
     match run(&RunDir::at(run_dir)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("failed to see to a visitor: {error}"));
+            log_line(&format!("the session failed: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -54,32 +54,32 @@ pub fn session(run_dir: &Path) -> ExitCode {
 
 fn run(dir: &RunDir) -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
-    let mut orders = Orders::register()?;
+    let mut signals = SignalFlags::register()?;
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     check_key(dir, &mut line)?;
-    match frame::read_wish(&mut line)? {
-        Wish::Exec { command, stdin, terminal, env } => {
+    match frame::read_request(&mut line)? {
+        SessionRequest::Exec { command, stdin, terminal, env } => {
             leave_input()?;
             let around = surroundings(dir, env)?;
-            let exit = match Guest::start(&command, stdin, terminal, &around, &line)? {
-                Ok(guest) => guest.watch(&mut orders, &line),
+            let exit = match ExecSession::start(&command, stdin, terminal, &around, &line)? {
+                Ok(exec_session) => exec_session.watch(&mut signals, &line),
                 Err(why) => ExitFile::CannotRun(why),
             };
             line.write_all(&frame::end(&exit)?)
         }
-        Wish::Attach { terminal, from, stdin } => {
+        SessionRequest::Attach { terminal, from, stdin } => {
             let console = File::from(io::stdout().as_fd().try_clone_to_owned()?);
             if !stdin {
                 leave_input()?;
             }
-            attach(dir, (terminal, from), (console, stdin), &mut orders, &line)
+            attach(dir, (terminal, from), (console, stdin), &mut signals, &line)
         }
     }
 }
 
-/// Refuses a visitor who has not the key of the run.
+/// Rejects a client without the key of the run.
 fn check_key(dir: &RunDir, line: &mut UnixStream) -> io::Result<()> {
-    let key = std::fs::read(dir.file(door::KEY))?;
+    let key = std::fs::read(dir.file(session_server::KEY))?;
     let mut said = vec![0; key.len()];
     line.read_exact(&mut said)?;
     match said == key && !key.is_empty() {
@@ -88,49 +88,49 @@ fn check_key(dir: &RunDir, line: &mut UnixStream) -> io::Result<()> {
     }
 }
 
-/// The surroundings of the run, for a command with these variables of its own.
-fn surroundings(dir: &RunDir, env: BTreeMap<String, String>) -> io::Result<Surroundings> {
+/// The context of the run, with additional variables for a command.
+fn surroundings(dir: &RunDir, env: BTreeMap<String, String>) -> io::Result<RunContext> {
     let SpecFile { key, runtime: Runtime::Process(process), .. } = dir.read_spec()?;
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    let env = door::handed_on().filter_map(text).chain(env).collect();
+    let env = session_server::run_environment().filter_map(text).chain(env).collect();
     let ProcessSpec { working_dir, boundary, .. } = process;
-    // It is in the control group of the run, and so is what it starts.
-    Ok(Surroundings { key, env, working_dir, group: None, boundary })
+    // This process is in the control group of the run, and so are its children.
+    Ok(RunContext { key, env, working_dir, group: None, boundary })
 }
 
-/// What this process is told by signals.
-struct Orders {
+/// The signals that this process reacts to.
+struct SignalFlags {
     all: Signals,
     over: Flag,
 }
 
-impl Orders {
+impl SignalFlags {
     fn register() -> io::Result<Self> {
         let all = Signals::new()?;
-        let over = all.flag(&[OVER.as_raw()])?;
-        // The run's processes are asked to end all together. This one ends after its own.
+        let over = all.flag(&[MAIN_EXITED.as_raw()])?;
+        // The run's processes are stopped together. This one ends after its own.
         all.wake_by(&[SIGCHLD, SIGTERM, SIGINT, SIGHUP])?;
         Ok(Self { all, over })
     }
 }
 
-/// A command of a visitor.
-struct Guest {
-    brood: Brood,
+/// A command of a session.
+struct ExecSession {
+    tree: ProcessTree,
     main: Pid,
-    /// Those who carry what it prints to the visitor.
+    /// The threads that copy its output to the client.
     carriers: Vec<thread::JoinHandle<()>>,
 }
 
-impl Guest {
+impl ExecSession {
     /// Or why it cannot be run.
     fn start(
         words: &[String],
         stdin: bool,
         size: Option<(u16, u16)>,
-        around: &Surroundings,
+        around: &RunContext,
         line: &UnixStream,
     ) -> io::Result<Result<Self, String>> {
         let Some((program, args)) = words.split_first() else {
@@ -138,7 +138,7 @@ impl Guest {
         };
         let mut command = Command::new(program);
         command.args(args);
-        around.put_in(&mut command, size.is_some())?;
+        around.prepare(&mut command, size.is_some())?;
         let account = around.boundary.as_ref().and_then(Boundary::account);
         let ends = match size {
             Some(size) => Ends::of_terminal(&mut command, size, account)?,
@@ -153,50 +153,50 @@ impl Guest {
                 }));
             }
         };
-        // The other sides are the command's alone, so that they end with it.
+        // Only the command holds the other ends, so they close with it.
         drop(command);
         let carriers = connect(ends, line)?;
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let main = id.ok_or_else(|| io::Error::other("no process id"))?;
-        Ok(Ok(Self { brood: Brood::of(main, None), main, carriers }))
+        Ok(Ok(Self { tree: ProcessTree::of(main, None), main, carriers }))
     }
 
-    /// Returns how the command ended, when it is gone with all it started and all is printed.
-    fn watch(mut self, orders: &mut Orders, line: &UnixStream) -> ExitFile {
+    /// Returns the exit of the command, when all its processes ended and all output is sent.
+    fn watch(mut self, signals: &mut SignalFlags, line: &UnixStream) -> ExitFile {
         let mut hung_up = false;
-        while self.brood.reap(|_| {}) {
-            let left = orders.over.take() || is_gone(line);
-            if (left || self.brood.exit().is_some()) && !hung_up {
+        while self.tree.reap(|_| {}) {
+            let left = signals.over.take() || has_disconnected(line);
+            if (left || self.tree.exit().is_some()) && !hung_up {
                 hung_up = true;
                 signal_descendants(self.main, Signal::HUP);
-                self.brood.ask(REST_GRACE_MS);
+                self.tree.ask(REST_GRACE_MS);
             }
-            let pause = self.brood.force_when_due();
-            // Once it is known that the visitor has gone it must not wake this any more.
+            let pause = self.tree.force_when_due();
+            // A client that is known to be gone must not wake this loop again.
             let visitor = (!hung_up).then(|| (line.as_fd(), PollFlags::empty()));
-            if let Err(error) = orders.all.wait(pause, [visitor]) {
-                complain(&format!("failed to wait for signals: {error}"));
+            if let Err(error) = signals.all.wait(pause, [visitor]) {
+                log_line(&format!("failed to wait for signals: {error}"));
                 thread::sleep(std::time::Duration::from_millis(100));
             }
         }
         for carrier in self.carriers {
-            // One that panicked has said so.
+            // A panic was already printed.
             let _ended = carrier.join();
         }
-        self.brood.into_exit()
+        self.tree.into_exit()
     }
 }
 
-fn is_gone(line: &UnixStream) -> bool {
+fn has_disconnected(line: &UnixStream) -> bool {
     use rustix::event::{PollFd, Timespec, poll};
     let mut fds = [PollFd::new(line, PollFlags::empty())];
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0)
 }
 
-/// This side of what a command reads from and prints to.
+/// This process's ends of a command's input and output.
 struct Ends {
     typed: Option<Typed>,
-    /// What it prints; whether these are errors.
+    /// Its output; whether it is stderr.
     printed: Vec<(File, bool)>,
 }
 
@@ -229,12 +229,12 @@ impl Ends {
     }
 }
 
-/// Carries what is typed to a command, and what it prints to the visitor.
+/// Copies input to a command, and its output to the client.
 fn connect(ends: Ends, line: &UnixStream) -> io::Result<Vec<thread::JoinHandle<()>>> {
     let Ends { typed, printed } = ends;
     let to = Arc::new(Mutex::new(line.try_clone()?));
     let from = line.try_clone()?;
-    // It ends with the visitor, or with this process.
+    // Ends with the client, or with this process.
     thread::spawn(move || take_input(from, typed, end_input));
     let start = |(from, errors)| {
         let to = Arc::clone(&to);
@@ -243,7 +243,7 @@ fn connect(ends: Ends, line: &UnixStream) -> io::Result<Vec<thread::JoinHandle<(
     Ok(printed.into_iter().map(start).collect())
 }
 
-/// What a visitor types into.
+/// The destination of a client's input.
 enum Typed {
     Terminal(File),
     Pipe(File),
@@ -257,7 +257,7 @@ impl Typed {
     }
 }
 
-/// Tells a command that there is no more input.
+/// Ends the input of a command.
 fn end_input(typed: &mut Option<Typed>) {
     match typed {
         // It may have ended.
@@ -266,19 +266,19 @@ fn end_input(typed: &mut Option<Typed>) {
     }
 }
 
-/// Hands on what is typed, until the visitor goes.
+/// Copies input until the client disconnects.
 fn take_input(mut from: UnixStream, mut to: Option<Typed>, at_end: fn(&mut Option<Typed>)) {
     while let Ok(input) = frame::read_input(&mut from) {
         match (input, &mut to) {
             (Input::Bytes(bytes), Some(typed)) => {
                 if typed.file().write_all(&bytes).is_err() {
-                    // Who does not read any more is told nothing, and the visitor goes on.
+                    // A command that closed its input gets no more, and the session continues.
                     to = None;
                 }
             }
             (Input::Resize(TerminalSize { rows, columns }), Some(Typed::Terminal(terminal))) => {
                 if let Err(error) = resize(terminal, (rows, columns)) {
-                    complain(&format!("failed to resize a terminal: {error}"));
+                    log_line(&format!("failed to resize a terminal: {error}"));
                 }
             }
             (Input::Eof, typed) => at_end(typed),
@@ -292,25 +292,25 @@ fn carry(mut from: File, errors: bool, to: &Mutex<UnixStream>) {
     loop {
         match from.read(&mut piece) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // EIO is how a terminal says that nobody is at its other side any more.
+            // EIO means that no process has the other end open.
             Ok(0) | Err(_) => return,
             Ok(count) => {
                 let frames = frame::output(errors, &piece[..count]);
                 let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
-                // Read on for a visitor that has gone, so that the command can end.
+                // Keep reading after the client disconnected, so that the command can end.
                 let _gone = to.write_all(&frames);
             }
         }
     }
 }
 
-/// Shows what the main process prints, and hands on what is typed. What it prints last the server finds
-/// in the log.
+/// Sends the main process's output, and copies input to it. The server reads the last output from
+/// the log.
 fn attach(
     dir: &RunDir,
     (size, past): (Option<(u16, u16)>, u64),
     (console, stdin): (File, bool),
-    orders: &mut Orders,
+    signals: &mut SignalFlags,
     line: &UnixStream,
 ) -> io::Result<()> {
     let log = File::open(dir.log_path())?;
@@ -327,9 +327,9 @@ fn attach(
         false => stdin.then_some(Typed::Pipe(console)),
     };
     let from = line.try_clone()?;
-    thread::spawn(move || take_input(from, typed, let_go));
+    thread::spawn(move || take_input(from, typed, detach));
     let (mut to, mut piece) = (line.try_clone()?, vec![0; PIECE_BYTES]);
-    while !orders.over.take() {
+    while !signals.over.take() {
         loop {
             let (from, count) = read_kept(&log, shown, &mut piece)?;
             if count == 0 {
@@ -342,27 +342,27 @@ fn attach(
         }
         let others =
             [Some((changes.as_fd(), PollFlags::IN)), Some((line.as_fd(), PollFlags::empty()))];
-        let [_, visitor] = orders.all.wait(None, others)?;
+        let [_, visitor] = signals.all.wait(None, others)?;
         if !visitor.is_empty() {
             return Ok(());
         }
-        // Only that there are changes matters; the log says which.
+        // Only that the log changed matters, not how.
         let _none = changes.read(&mut piece);
     }
     Ok(())
 }
 
-/// Somebody who attached types no more. At a terminal others may be; the input of a pipe ends.
-fn let_go(typed: &mut Option<Typed>) {
+/// Closes the input of an attached client. A terminal may have other clients; a pipe ends.
+fn detach(typed: &mut Option<Typed>) {
     let (Some(Typed::Pipe(_)), Some(supervisor)) = (&typed, getppid()) else { return };
     *typed = None;
     let ended = leave_input().and_then(|()| Ok(kill_process(supervisor, NO_MORE_INPUT)?));
     if let Err(error) = ended {
-        complain(&format!("failed to end the input: {error}"));
+        log_line(&format!("failed to end the input: {error}"));
     }
 }
 
-/// Standard output is the input of the main process, which does not end while somebody has it open.
+/// Standard output is the input of the main process, which stays open while this process has it.
 fn leave_input() -> io::Result<()> {
     let null = File::options().write(true).open("/dev/null")?;
     Ok(rustix::stdio::dup2_stdout(null)?)
@@ -376,17 +376,17 @@ mod tests {
     fn only_who_has_the_key_of_the_run_is_seen_to() {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = RunDir::at(folder.path());
-        let knock = |said: &[u8]| {
+        let connect = |said: &[u8]| {
             let (mut visitor, mut line) = UnixStream::pair().expect("a line");
             visitor.write_all(said).expect("written");
             drop(visitor);
             check_key(&dir, &mut line).is_ok()
         };
-        assert!(!knock(b""), "there is no key");
-        dir.replace(door::KEY, b"").expect("written");
-        assert!(!knock(b"x"), "no key that anybody has");
-        dir.replace(door::KEY, b"0123").expect("written");
-        assert!(knock(b"0123") && knock(b"0123wish"));
-        assert!(!knock(b"0124") && !knock(b"012") && !knock(b""));
+        assert!(!connect(b""), "there is no key");
+        dir.replace(session_server::KEY, b"").expect("written");
+        assert!(!connect(b"x"), "no key that anybody has");
+        dir.replace(session_server::KEY, b"0123").expect("written");
+        assert!(connect(b"0123") && connect(b"0123wish"));
+        assert!(!connect(b"0124") && !connect(b"012") && !connect(b""));
     }
 }

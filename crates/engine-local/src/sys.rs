@@ -31,23 +31,23 @@ use tokio::io::unix::AsyncFd;
 
 use crate::isolation::{Entry, NotEntered};
 
-/// How a command begins as a process of a run.
+/// How a command starts as a process of a run.
 #[derive(Debug)]
 pub(crate) struct Start {
     /// A limit on file locks, which Linux has not enforced since 2.4.25 but still hands down from
     /// process to process and shows in `/proc/<pid>/limits`.
     pub(crate) mark: u64,
-    /// Whether its input is a terminal, which it is then controlled by.
+    /// Whether its input is a terminal, which becomes its controlling terminal.
     pub(crate) terminal: bool,
-    /// Files into which a process writes `0` to come into a control group.
+    /// Files into which a process writes `0` to join a control group.
     pub(crate) groups: Vec<File>,
-    /// What keeps it apart from others; none: nothing does.
+    /// Its isolation; none: it is not isolated.
     pub(crate) entry: Option<Entry>,
 }
 
-/// Makes the command lead a session of its own, carry a mark, be in its control groups and behind
-/// its boundary, and be killed if this thread ends: the kernel binds the death signal to the thread
-/// that forks, so this is for single-threaded programs.
+/// Makes the command lead a session, carry a mark, join its control groups and enter its boundary,
+/// and be killed if this thread ends: the kernel binds the death signal to the thread that forks,
+/// so this is for single-threaded programs.
 pub(crate) fn in_own_session(command: &mut Command, start: Start) {
     let Start { mark, terminal, groups, entry } = start;
     let parent = getpid();
@@ -58,14 +58,15 @@ pub(crate) fn in_own_session(command: &mut Command, start: Start) {
             // SAFETY: the standard library has put the command's input at 0 before this is called.
             ioctl_tiocsctty(unsafe { BorrowedFd::borrow_raw(0) })?;
         }
-        // Refused where an ancestor has set a lower limit; then the environment alone marks.
+        // Fails where an ancestor has set a lower limit; then only the environment marks the
+        // process.
         let _refused = setrlimit(Resource::Locks, mark);
-        // Whatever refuses it is no fault of the command.
+        // A failure here is not the command's.
         groups.iter().try_for_each(|group| write(group, b"0").map(drop).map_err(|_| Errno::IO))?;
         entry.as_ref().map_or(Ok(()), enter)?;
-        // Last: another account takes it back.
+        // Last: a change of the account resets it.
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have died before the signal was asked for.
+        // The parent may have died before the call.
         if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
     };
     // SAFETY: the closure makes system calls with what was prepared for them, on descriptors that
@@ -73,38 +74,37 @@ pub(crate) fn in_own_session(command: &mut Command, start: Start) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Lets a command begin behind a boundary, and no more. What refuses it is the error of the start.
+/// Starts a command inside a boundary, and no more. A failure is the error of the start.
 pub(crate) fn behind(command: &mut Command, entry: Entry) {
     // SAFETY: as in `in_own_session`.
     unsafe { command.pre_exec(move || Ok(entry.enter().map_err(NotEntered::errno)?)) };
 }
 
-/// The error by which a child tells that it may not enter its working directory. No other step of
-/// a start gives it.
+/// The error of a child that may not enter its working directory. No other step of a start returns
+/// it.
 pub(crate) const NO_WORKING_DIR: Errno = Errno::BADFD;
 
 fn enter(entry: &Entry) -> Result<(), Errno> {
     entry.enter().map_err(|why| match why {
-        // Whatever refuses it is no fault of the command.
+        // A failure here is not the command's.
         NotEntered::Boundary(_) => Errno::IO,
         NotEntered::WorkingDir => NO_WORKING_DIR,
     })
 }
 
-/// Gives this process namespaces of its own.
+/// Moves this process to namespaces of its own.
 pub(crate) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
     // SAFETY: no file descriptors are unshared, the one thing that could break what others hold.
     unsafe { unshare_unsafe(flags) }
 }
 
-/// Writes a file of the kernel.
+/// Writes a kernel file.
 pub(crate) fn write_to(path: &CStr, text: &CStr) -> Result<(), Errno> {
     let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     write(file, text.to_bytes()).map(drop)
 }
 
-/// Makes a mount read-only, and leaves the rest of it as it is. Does not know what is mounted
-/// below.
+/// Makes a mount read-only, and keeps its other attributes. Does not change mounts below it.
 pub(crate) fn make_read_only(mount: &CStr) -> Result<(), Errno> {
     const READ_ONLY: u64 = 1;
     // struct mount_attr: what is set, cleared, the propagation, a user namespace.
@@ -123,9 +123,9 @@ pub(crate) fn make_read_only(mount: &CStr) -> Result<(), Errno> {
     last_error(rc).map(drop)
 }
 
-/// Leaves the keys of the session that the server was started in, for an empty session of the
-/// user of this process. A kernel without keys has none; and where a filter forbids the call, as
-/// that of containers does, processes started from here cannot use keys either.
+/// Replaces the session keyring that the server inherited by an empty one of this process's user.
+/// Does nothing in a kernel without keyrings, or where a filter forbids the call, as in
+/// containers, because processes started from here cannot use keyrings either.
 pub(crate) fn leave_keyring() -> Result<(), Errno> {
     const JOIN_SESSION_KEYRING: libc::c_int = 1;
     // SAFETY: the name is none, so no memory is read.
@@ -138,7 +138,7 @@ pub(crate) fn leave_keyring() -> Result<(), Errno> {
     }
 }
 
-/// Unmaps pages that are as in their file. They come back from the page cache at their next use.
+/// Unmaps pages that equal their file. They come back from the page cache at their next use.
 pub(crate) fn unmap_file_pages(pages: Range<usize>) -> Result<(), Errno> {
     let start = ptr::with_exposed_provenance_mut(pages.start);
     // SAFETY: these pages were never written, so what stands in their place at the next use is the
@@ -147,7 +147,7 @@ pub(crate) fn unmap_file_pages(pages: Range<usize>) -> Result<(), Errno> {
     last_error(rc.into()).map(drop)
 }
 
-/// Has the allocator return what it holds free.
+/// Makes the allocator return free memory.
 pub(crate) fn trim_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes the locks of the allocator, as every allocation does.
@@ -156,25 +156,25 @@ pub(crate) fn trim_heap() {
     }
 }
 
-/// What of the file system Landlock looks after in a ruleset, or allows by a rule.
+/// The accesses that a ruleset handles, or a rule allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LandlockAccess {
     /// Nothing.
     None,
     /// All it knows.
     Files,
-    /// What can be done with a file that is no folder.
+    /// What applies to a file that is no folder.
     OneFile,
     /// Reading, listing and executing.
     Reading,
 }
 
-/// The version that knows scopes.
+/// The first version with scopes.
 pub(crate) const LANDLOCK_ABI_SCOPES: u32 = 6;
 
 impl LandlockAccess {
-    /// The rights of linux/landlock.h: from executing to symbolic links, moving to another folder,
-    /// truncating.
+    /// The rights of linux/landlock.h: from executing to creating symbolic links, linking across
+    /// folders, truncating.
     const fn bits(self, abi: u32) -> u64 {
         const REFER: u64 = 1 << 13;
         const TRUNCATE: u64 = 1 << 14;
@@ -203,7 +203,7 @@ pub(crate) fn landlock_abi() -> Result<u32, Errno> {
         .and_then(|abi| u32::try_from(abi).map_err(|_| Errno::INVAL))
 }
 
-/// A ruleset that looks after these, and with `scoped` after signals and abstract sockets.
+/// A ruleset that handles these accesses, and with `scoped` signals and abstract sockets.
 pub(crate) fn landlock_ruleset(access: LandlockAccess, scoped: bool) -> io::Result<OwnedFd> {
     const SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS: u64 = 0b11;
     let abi = landlock_abi()?;
@@ -219,7 +219,7 @@ pub(crate) fn landlock_ruleset(access: LandlockAccess, scoped: bool) -> io::Resu
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Allows this access to what is at and below a handle.
+/// Allows this access to a handle and everything below it.
 pub(crate) fn landlock_allow(
     ruleset: &OwnedFd,
     place: BorrowedFd<'_>,
@@ -246,7 +246,7 @@ pub(crate) fn landlock_allow(
     Ok(last_error(rc).map(drop)?)
 }
 
-/// Puts this thread under the rules.
+/// Applies the ruleset to this thread.
 pub(crate) fn landlock_restrict(ruleset: &OwnedFd) -> Result<(), Errno> {
     // SAFETY: no memory is passed.
     let rc = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
@@ -260,9 +260,9 @@ fn last_error(rc: libc::c_long) -> Result<i64, Errno> {
     Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
 
-/// Keeps every descriptor but 0, 1 and 2 from reaching programs started from now on. Ours are so
-/// marked already; this is for those a careless ancestor handed down. Kernels before 5.11 do
-/// not know the call, and keep what they were given.
+/// Keeps descriptors other than 0, 1 and 2 from being inherited by programs started from now on.
+/// This server's own are close-on-exec already; this is for inherited ones. Kernels before 5.11
+/// lack the call and keep them.
 pub(crate) fn keep_descriptors() {
     // SAFETY: marks descriptors close-on-exec and closes none; no memory is passed.
     let rc =

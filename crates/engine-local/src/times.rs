@@ -1,7 +1,7 @@
-//! When the output of a run was written. Owns: `output.times`, pairs of a moment and how long the
-//! output was then. A run writes straight into its log and nobody sees it; so it is looked once a
-//! second how long the log is and when it was last written to. What is told of a line is never earlier
-//! than it was, and at most that second later.
+//! When the output of a run was written. Owns: `output.times`, pairs of a time and the length of
+//! the output then. A run writes directly into its log; so the supervisor checks its length and
+//! modification time once a second. The time of a line is never too early, and at most that second
+//! too late.
 
 use std::collections::VecDeque;
 use std::fs::{File, Metadata};
@@ -11,56 +11,56 @@ use std::time::{Duration, Instant as Tick, UNIX_EPOCH};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use units::Instant;
 
-use crate::bound::first_kept;
+use crate::log_retention::first_kept;
 use crate::record::RunDir;
 
 /// The file of a run.
 pub(crate) const TIMES: &str = "output.times";
-/// Most of it that is kept, in bytes: of a run that prints all the time, 12 days. What was printed before is
-/// told to have been there when what is kept begins.
+/// Size limit of the file: 12 days for a run that prints all the time. Older output gets the time
+/// of the first pair that is kept.
 pub(crate) const TIMES_BYTES_MAX: u64 = 16 << 20;
-/// How often the supervisor looks. The kernel could tell (inotify), but 128 times for each user unless somebody
-/// allows more, and the programs of workloads need those.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often the supervisor checks. inotify would notify it, but allows 128 watches for each user
+/// by default, and workloads need those.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Milliseconds since the epoch, and bytes.
 const PAIR_BYTES: usize = 16;
 /// Pairs read at a time.
 const PAIRS_AT_ONCE: usize = 1024;
 
-/// What the supervisor takes down.
+/// The writer of the file, in the supervisor.
 #[derive(Debug)]
-pub(crate) struct Notes {
+pub(crate) struct TimesWriter {
     log: File,
     times: File,
-    /// Bytes of the log at the last look.
+    /// Length of the log at the last check.
     bytes: u64,
     due: Tick,
 }
 
-impl Notes {
+impl TimesWriter {
     pub(crate) fn open(dir: &RunDir) -> io::Result<Self> {
         let (log, times) = (dir.append("output.log")?, dir.append(TIMES)?);
         Ok(Self { log, times, bytes: 0, due: Tick::now() })
     }
 
-    /// How long until the next look.
+    /// Time until the next check.
     pub(crate) fn pause(&self) -> Duration {
         self.due.saturating_duration_since(Tick::now())
     }
 
-    /// Looks, if it is time.
+    /// Checks, if it is due.
     ///
     /// # Errors
-    /// The disk refuses. The next pair stands for this one as well.
-    pub(crate) fn look_when_due(&mut self) -> io::Result<()> {
+    /// A disk error. The next pair stands for this one as well.
+    pub(crate) fn check_when_due(&mut self) -> io::Result<()> {
         if !self.pause().is_zero() {
             return Ok(());
         }
-        self.due = Tick::now() + LOOK_EVERY;
+        self.due = Tick::now() + CHECK_INTERVAL;
         self.look()
     }
 
-    /// Looks.
+    /// Checks now.
     ///
     /// # Errors
     /// As above.
@@ -70,13 +70,13 @@ impl Notes {
             return Ok(());
         }
         if log.len() < self.bytes {
-            // It was emptied: what was taken down is of bytes that are no more.
+            // The run emptied its output: the pairs refer to bytes that no longer exist.
             self.times.set_len(0)?;
         }
         let pair = [written(&log)?.0.to_le_bytes(), log.len().to_le_bytes()].concat();
         let before = self.times.metadata()?.len();
         if let Err(error) = self.times.write_all(&pair) {
-            // No half pairs.
+            // Write whole pairs only.
             self.times.set_len(before)?;
             return Err(error);
         }
@@ -85,25 +85,25 @@ impl Notes {
     }
 }
 
-/// When a file was last written to.
+/// When a file was last modified.
 fn written(file: &Metadata) -> io::Result<Instant> {
     let since = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Instant(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
 }
 
-/// The times of an output, read from its beginning to its end.
+/// The times of an output, read from start to end.
 #[derive(Debug)]
 pub(crate) struct Times {
     log: tokio::fs::File,
     times: tokio::fs::File,
-    /// Where the next pairs are.
+    /// Offset of the next pairs.
     at: u64,
-    /// Those that were read.
+    /// Pairs read.
     ahead: VecDeque<(Instant, u64)>,
 }
 
 impl Times {
-    /// None: nothing was taken down, by an older supervisor.
+    /// None: an older supervisor recorded no times.
     pub(crate) async fn open(dir: &RunDir) -> io::Result<Option<Self>> {
         let times = match tokio::fs::File::open(dir.file(TIMES)).await {
             Ok(times) => times,
@@ -115,20 +115,20 @@ impl Times {
         Ok(Some(Self { log, times, at, ahead: VecDeque::new() }))
     }
 
-    /// When the output was so long; asked for more and more bytes.
+    /// When the output reached this length; call it with growing lengths.
     pub(crate) async fn of(&mut self, bytes: u64) -> io::Result<Instant> {
         loop {
             match self.ahead.front().copied() {
                 Some((at, there)) if there >= bytes => return Ok(at),
                 Some(_) => drop(self.ahead.pop_front()),
                 None if self.read_more().await? => {}
-                // It was not looked since.
+                // Not checked since.
                 None => return written(&self.log.metadata().await?),
             }
         }
     }
 
-    /// How many bytes were there before this moment, for all that is known.
+    /// How many bytes were there before this time, as far as recorded.
     pub(crate) async fn bytes_before(mut self, since: Instant) -> io::Result<u64> {
         let mut before = 0;
         loop {
@@ -161,12 +161,12 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::bound::Bound;
+    use crate::log_retention::LogRetention;
 
     /// A run that wrote `a`, and later `bb`.
     async fn wrote(folder: &tempfile::TempDir) -> RunDir {
         let dir = RunDir::at(folder.path());
-        let mut notes = Notes::open(&dir).expect("opened");
+        let mut notes = TimesWriter::open(&dir).expect("opened");
         for (at, text) in [(1000, "a\n"), (5000, "bb\n")] {
             notes.log.write_all(text.as_bytes()).expect("written");
             let at: SystemTime = UNIX_EPOCH + Duration::from_millis(at);
@@ -191,10 +191,10 @@ mod tests {
     async fn of_times_that_are_given_back_the_first_that_is_kept_stands_for_all() {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = RunDir::at(folder.path());
-        let notes = Notes::open(&dir).expect("opened");
+        let notes = TimesWriter::open(&dir).expect("opened");
         let pairs = (1..=12_288_u64).flat_map(|n| [(1000 * n).to_le_bytes(), n.to_le_bytes()]);
         (&notes.times).write_all(&pairs.flatten().collect::<Vec<_>>()).expect("written");
-        let mut bound = Bound::new(TIMES, dir.append(TIMES).expect("opened"), 64 << 10);
+        let mut bound = LogRetention::new(TIMES, dir.append(TIMES).expect("opened"), 64 << 10);
         assert!(bound.keep());
         let mut times = Times::open(&dir).await.expect("read").expect("there");
         for (bytes, at) in [(1, 8_193_000), (8193, 8_193_000), (8194, 8_194_000)] {

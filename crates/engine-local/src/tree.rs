@@ -1,5 +1,5 @@
-//! The processes below this one, as subreaper of all of them. Owns: taking in who has died, and
-//! ending the rest: SIGTERM, a grace, SIGKILL again and again. Refuses to know: why they are to end.
+//! The processes below this one, as their subreaper. Owns: reaping, and ending the tree: SIGTERM,
+//! a grace period, then repeated SIGKILL. Does not know why it is ended.
 
 use std::io;
 use std::io::Read as _;
@@ -17,31 +17,32 @@ use crate::cgroup::Group;
 use crate::process::signal_descendants;
 use crate::record::ExitFile;
 
-/// Between two rounds of SIGKILL, first and most: a process may be forking, or stuck in a driver.
+/// Pause between two rounds of SIGKILL, first and most: a process may be forking, or stuck in a
+/// driver.
 const KILL_ROUND_MS: (u64, u64) = (5, 1000);
 
-/// How far they have been asked to end.
+/// How far the end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Not at all.
+    /// Not started.
     Unasked,
     /// SIGTERM was sent; SIGKILL follows at this time.
     Asked(Instant),
-    /// SIGKILL is sent again and again, this many milliseconds apart.
+    /// SIGKILL is sent repeatedly, this many milliseconds apart.
     Forced(u64),
 }
 
-/// A main process and all that came of it.
+/// A main process and its descendants.
 #[derive(Debug)]
-pub(crate) struct Brood {
+pub(crate) struct ProcessTree {
     main: Pid,
     exit: Option<ExitFile>,
     end: End,
-    /// The control group that holds all of them and nobody else.
+    /// The control group that holds exactly these processes.
     group: Option<Group>,
 }
 
-impl Brood {
+impl ProcessTree {
     pub(crate) fn of(main: Pid, group: Option<Group>) -> Self {
         Self { main, exit: None, end: End::Unasked, group }
     }
@@ -51,12 +52,12 @@ impl Brood {
         self.exit.as_ref()
     }
 
-    /// How the main process ended. To be asked when all are gone.
+    /// How the main process ended. Call it when no process is left.
     pub(crate) fn into_exit(self) -> ExitFile {
         self.exit.unwrap_or(ExitFile::Lost)
     }
 
-    /// Takes in whoever has died, and names them. False: no process is left.
+    /// Reaps ended processes and reports their ids. False: no process is left.
     pub(crate) fn reap(&mut self, mut gone: impl FnMut(Pid)) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -70,17 +71,17 @@ impl Brood {
                 Ok(None) => return true,
                 Err(Errno::CHILD) => return false,
                 Err(error) => {
-                    crate::supervise::complain(&format!("failed to reap: {error}"));
+                    crate::supervise::log_line(&format!("failed to reap: {error}"));
                     return true;
                 }
             }
         }
     }
 
-    /// SIGTERM to all, once; asked again, only an earlier end counts.
+    /// SIGTERM to all, once; a repeated call can only shorten the grace period.
     pub(crate) fn ask(&mut self, grace_ms: u64) {
         let now = Instant::now();
-        // A grace beyond the clock's range is as good as a year.
+        // A grace period beyond the clock's range becomes a year.
         let until = now
             .checked_add(Duration::from_millis(grace_ms))
             .unwrap_or(now + Duration::from_secs(365 * 24 * 3600));
@@ -94,7 +95,7 @@ impl Brood {
         };
     }
 
-    /// SIGKILL to all once the grace is over. Returns how long nothing is due.
+    /// SIGKILL to all after the grace period. Returns the time until it is due.
     pub(crate) fn force_when_due(&mut self) -> Option<Duration> {
         let pause_ms = match self.end {
             End::Unasked => return None,
@@ -117,18 +118,18 @@ fn exit_of(status: WaitStatus) -> ExitFile {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => ExitFile::Code(code),
         (None, Some(signal)) => ExitFile::Signal(signal),
-        (None, None) => ExitFile::Lost, // only stops and continues, which are not asked for
+        (None, None) => ExitFile::Lost, // stopped or continued: not requested
     }
 }
 
-/// Signals turned into bytes on a socket, so that one wait is for all of them and for other things.
+/// Signals as bytes on a socket, so that one wait covers them and other descriptors.
 #[derive(Debug)]
 pub(crate) struct Signals {
     wake: UnixStream,
     sender: UnixStream,
 }
 
-/// Whether a signal has come since it was asked last.
+/// Whether the signal has arrived since the last call.
 #[derive(Debug)]
 pub(crate) struct Flag(Arc<AtomicBool>);
 
@@ -145,7 +146,7 @@ impl Signals {
         Ok(Self { wake, sender })
     }
 
-    /// These are taken note of, and end a wait.
+    /// Sets a flag for these signals and ends a wait.
     pub(crate) fn flag(&self, signals: &[i32]) -> io::Result<Flag> {
         let flag = Arc::new(AtomicBool::new(false));
         for &signal in signals {
@@ -156,7 +157,7 @@ impl Signals {
         Ok(Flag(flag))
     }
 
-    /// These only end a wait.
+    /// Only ends a wait for these signals.
     pub(crate) fn wake_by(&self, signals: &[i32]) -> io::Result<()> {
         for &signal in signals {
             signal_hook::low_level::pipe::register(signal, self.sender.try_clone()?)?;
@@ -164,7 +165,7 @@ impl Signals {
         Ok(())
     }
 
-    /// Waits for the next signal or one of these, at most so long. Returns what is with each of them.
+    /// Waits for the next signal or descriptor, at most this long. Returns the events of each.
     pub(crate) fn wait<const N: usize>(
         &mut self,
         at_most: Option<Duration>,
@@ -183,7 +184,7 @@ impl Signals {
         }
         let mut seen = fds.iter().skip(1).map(PollFd::revents);
         let seen = others.map(|one| one.and_then(|_| seen.next()).unwrap_or(PollFlags::empty()));
-        // How many signals came does not matter, only that one did.
+        // How many signals arrived does not matter.
         match self.wake.read(&mut [0; 64]) {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(seen),

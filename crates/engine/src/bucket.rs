@@ -1,5 +1,5 @@
 //! Copies of S3 buckets. Owns: listing and fetching objects, where each lies in the copy, and what the
-//! server's refusals mean. Refuses to know: whose the copy is, and where it is seen.
+//! server's refusals mean. Does not know whose the copy is, and where it is seen.
 //!
 //! Requests are signed one by one, so the secret of a login leaves this process for nowhere; no other
 //! server gets one, whatever the server says. No name of an object leads out of the copy.
@@ -21,7 +21,7 @@ use tokio::io::AsyncWriteExt as _;
 use crate::Bucket;
 use crate::copy::{Errand, Fault, TELL_EVERY, too_large};
 
-mod said;
+mod error_response;
 
 /// How long a request may be on its way.
 const SIGNED_FOR: Duration = Duration::from_secs(3600);
@@ -118,8 +118,8 @@ impl<'a> Store<'a> {
             return self.read(answer).await;
         }
         let (status, text) = (answer.status(), self.text(answer, REFUSAL_BYTES_MAX).await?);
-        let Some(region) = said::part(&text, "Region") else {
-            return Err(said::fault(status, None, &text, self.login.is_some()));
+        let Some(region) = error_response::part(&text, "Region") else {
+            return Err(error_response::fault(status, None, &text, self.login.is_some()));
         };
         self.bucket = bucket(self.of, Some(region))?;
         self.read(self.ask(self.page(None)).await?).await
@@ -189,7 +189,7 @@ impl<'a> Store<'a> {
         let region = answer.headers().get("x-amz-bucket-region");
         let region = region.and_then(|name| name.to_str().ok()).map(str::to_owned);
         let text = self.text(answer, REFUSAL_BYTES_MAX).await?;
-        Err(said::fault(status, region, &text, self.login.is_some()))
+        Err(error_response::fault(status, region, &text, self.login.is_some()))
     }
 
     /// The beginning of an answer.

@@ -1,5 +1,5 @@
 //! Copies for runs, made before they start. Owns: what there is to copy, how often it is tried, and what is
-//! told meanwhile. Refuses to know: how each is copied, whose the copy is, and where it is seen.
+//! told meanwhile. Does not know how each is copied, whose the copy is, and where it is seen.
 
 use std::fmt;
 use std::fs;
@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use crate::{Bucket, Container, MountSource, Repository, bucket, repository};
 
-/// Progress is told no more often.
+/// Least time between two progress reports.
 pub(crate) const TELL_EVERY: Duration = Duration::from_secs(10);
-/// How often it is looked how large a copy is.
+/// How often the size of a copy is measured.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// What the size of a file on the disk is counted in.
 const BLOCK_BYTES: u64 = 512;

@@ -1,5 +1,5 @@
 //! Which installation a state directory is. Owns: its id, which stays when the directory is moved, and
-//! telling a move from a copy. Refuses to know: what belongs to an installation.
+//! telling a move from a copy. Does not know what belongs to an installation.
 //!
 //! The file `installation` in the directory has it. A directory that was used before there was this file
 //! keeps its path as a second name, by which what it left then is found.

@@ -1,9 +1,9 @@
-//! The seam between deciding and doing: what every engine can be asked, and what it reports.
+//! The seam between deciding and doing: the operations and reports of every engine.
 //!
 //! Owns: the [`Engine`] trait, its data, what a run needs around it ([`Container`]), copies of
-//! repositories and buckets ([`copy`]), and what pods are told of themselves ([`environment`]) and of
-//! those they work together with ([`Gang`]). `engine-conformance` has the suite every engine passes.
-//! Refuses to know: scheduling, storage, and how a pod is made to run.
+//! repositories and buckets ([`copy`]), and the variables of pods about themselves ([`environment`]) and of
+//! their gang ([`Gang`]). `engine-conformance` has the suite every engine passes.
+//! Does not know about scheduling, storage, and how a pod is made to run.
 
 mod bucket;
 mod capabilities;
@@ -11,17 +11,18 @@ pub mod copy;
 pub mod environment;
 pub mod image;
 mod installation;
+mod keyed_lock;
 mod observations;
 mod repository;
 mod session;
-mod stamps;
-mod turns;
+mod timestamps;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 pub use capabilities::{Capabilities, Enforcement, Isolation, IsolationKind, Outage};
 pub use installation::Installation;
+pub use keyed_lock::KeyedLock;
 pub use observations::Observations;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 pub use spec::{
@@ -30,8 +31,7 @@ pub use spec::{
     PullFailure, PullPolicy, RegistryLogin, Repository, RunKey, RunSpec, RunState, Seccomp, Secret,
     SecretPlace, Security, Stranger, TASKS_MAX, User, WORKER,
 };
-pub use stamps::Stamps;
-pub use turns::Turns;
+pub use timestamps::Timestamps;
 
 use async_trait::async_trait;
 use thiserror::Error;
@@ -82,7 +82,7 @@ pub struct RunUse {
 pub struct GpuUse {
     /// What the driver calls it.
     pub uuid: String,
-    /// Thousandths of the time in which it computed, of late.
+    /// Thousandths of the time in which it computed recently.
     pub busy_millis: Option<u64>,
     /// Its memory that is in use.
     pub memory_bytes: Option<u64>,

@@ -1,5 +1,5 @@
 //! Copies of Git repositories. Owns: running the machine's `git` so that nothing but a copy comes of it,
-//! and what its faults mean. Refuses to know: whose the copy is, where it is seen, and when it is tried again.
+//! and what its faults mean. Does not know whose the copy is, where it is seen, and when it is tried again.
 //!
 //! Nothing of the server gets into it: no configuration, no hooks, no keys, no protocol that could read the
 //! machine. The password is in the environment of `git` only; it is not on a command line, nor in the copy.
@@ -16,9 +16,9 @@ use tokio::time::timeout;
 use crate::Repository;
 use crate::copy::{Errand, Fault, bytes_on_disk, outgrown, too_large};
 
-mod said;
+mod stderr_parser;
 
-use said::Said;
+use stderr_parser::StderrParser;
 
 /// What a shell answers where a program is not there.
 const NOT_FOUND: i32 = 127;
@@ -81,7 +81,7 @@ pub(crate) async fn attempt<T: Fn(String) + Sync>(
     copying.git(&["remote", "add", "origin", &repository.address]).await?;
     let [little, all] = plans(repository);
     let checkout = match copying.fetch(&little).await {
-        Err(Fault::Final(why)) if said::all_may_help(&why, repository) => {
+        Err(Fault::Final(why)) if stderr_parser::all_may_help(&why, repository) => {
             copying.fetch(&all).await?;
             all.checkout
         }
@@ -144,7 +144,7 @@ impl<T: Fn(String) + Sync> Copying<'_, '_, T> {
     async fn git(&mut self, words: &[&str]) -> Result<(), Fault> {
         let mut child = command(self.repository, self.errand.to, words)?.spawn()?;
         let lifeline = child.stdin.take();
-        let mut said = Said::default();
+        let mut said = StderrParser::default();
         let ended = self.follow(&mut child, &mut said).await;
         if ended.is_err() {
             drop(lifeline);
@@ -164,7 +164,11 @@ impl<T: Fn(String) + Sync> Copying<'_, '_, T> {
     }
 
     /// Hears what it says until it ends.
-    async fn follow(&mut self, child: &mut Child, said: &mut Said) -> Result<ExitStatus, Fault> {
+    async fn follow(
+        &mut self,
+        child: &mut Child,
+        said: &mut StderrParser,
+    ) -> Result<ExitStatus, Fault> {
         let mut errors = child.stderr.take().ok_or_else(|| io::Error::other("no output"))?;
         let mut piece = [0; 4096];
         let bytes_max = self.errand.bytes_max;

@@ -1,5 +1,5 @@
-//! Somebody at a run. Owns: what goes in and comes out of a command inside a run, of a run's own
-//! terminal, and of a connection to a port of it. Refuses to know: who it is, and over what it comes.
+//! Sessions at a run. Owns: the input and output of a command inside a run, of a run's own
+//! terminal, and of a connection to one of its ports. Does not know about users and transports.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! What GPUs do, as the driver tells it. Owns: a connection to the driver that stays open, and
-//! leaving out what a device cannot tell. Refuses to know: whose processes they are.
+//! leaving out what a device cannot tell. Does not know whose processes they are.
 
 use std::collections::BTreeMap;
 

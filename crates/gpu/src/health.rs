@@ -1,5 +1,5 @@
 //! Whether GPUs work, and who computes on them, as the driver tells it. Owns: which of its answers mean
-//! that a device is lost. Refuses to know: whose processes they are, and what follows.
+//! that a device is lost. Does not know whose processes they are, and what follows.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Which GPUs and how much CPU and memory a machine has, found or simulated.
 //!
 //! Owns: discovery and health through NVML, the notation of simulated machines (`4x16GiB`, `2x2x16GiB`),
-//! and this machine's capacity. Refuses to know: who gets a GPU.
+//! and this machine's capacity. Does not know who gets a GPU.
 
 mod activity;
 mod discover;

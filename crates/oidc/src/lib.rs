@@ -1,7 +1,7 @@
 //! Logins by an OpenID Connect provider: discovery, the authorization code flow with PKCE, and what
 //! an ID token must be to be believed.
 //!
-//! Owns: everything that is asked of a provider. Refuses to know: users, roles and sessions.
+//! Owns: everything that is asked of a provider. Does not know about users, roles and sessions.
 //! Signatures are checked by `ring`, which TLS brings along: the rest of a JWT is too little to take a
 //! library for it, and those there are bring a second set of algorithms.
 

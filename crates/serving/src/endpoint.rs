@@ -1,6 +1,6 @@
 //! Where the requests of one inference arrive. Owns: which replica gets which request (the one with
-//! the fewest), and the line of those that wait for one, bounded in length and time. Refuses to
-//! know: HTTP, and where replicas come from.
+//! the fewest), and the line of those that wait for one, bounded in length and time. Does not
+//! know about HTTP, and where replicas come from.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;

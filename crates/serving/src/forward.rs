@@ -1,6 +1,6 @@
 //! A request, to a replica and back. Owns: the connections to replicas, which headers belong to one
-//! connection only, trying another replica, and bodies that pass through as they come. Refuses to
-//! know: who asks, and under which address the inference is found.
+//! connection only, trying another replica, and bodies that pass through as they come. Does not
+//! know about who asks, and under which address the inference is found.
 
 use std::net::SocketAddr;
 use std::pin::Pin;

@@ -1,6 +1,6 @@
 //! One inference: what its replicas are, and what is to be done about them. Owns: carrying what the
 //! state shows over to the endpoint, asking the rule for the number, letting replicas finish before
-//! they go, and giving up a revision that never gets ready. Refuses to know: how orders are carried
+//! they go, and giving up a revision that never gets ready. Does not know how orders are carried
 //! out.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Owns: which replica answers, what waits and for how long, what is measured, when a replica is
-//! ready, how many there should be. Refuses to know: who may ask (`api`), where replicas run.
+//! ready, how many there should be. Does not know who may ask (`api`), where replicas run.
 
 mod endpoint;
 mod forward;

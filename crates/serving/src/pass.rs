@@ -1,6 +1,6 @@
 //! Requests over a connection of their own, for pods that are no replicas: nothing is measured, and nobody
 //! comes to a connection that another pod may have by now. Owns: that no workload takes the places of others.
-//! Refuses to know: who asks, and how a connection is made.
+//! Does not know who asks, and how a connection is made.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

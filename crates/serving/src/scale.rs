@@ -1,5 +1,5 @@
 //! How many replicas. Owns: the one rule, as a function of what was measured and of time, which is
-//! an argument. Refuses to know: who measures, and what becomes of the answer.
+//! an argument. Does not know who measures, and what becomes of the answer.
 //!
 //! What is needed is looked at over a tenth of the window, so that a burst counts at once and a
 //! single request does not. The answer is the most that was needed within the whole window (and

@@ -2,7 +2,7 @@
 //! credentials, audit.
 //!
 //! Owns: the state directory, the database in it, and its schema. Every [`Store::apply`] is one
-//! transaction: all of it is on disk, or none. Refuses to know: what the rows mean, and who may
+//! transaction: all of it is on disk, or none. Does not know what the rows mean, and who may
 //! write them.
 
 mod backup;

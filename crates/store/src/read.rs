@@ -1,4 +1,4 @@
-//! Every SQL statement that reads, into the storage types. Refuses to know: which database it is
+//! Every SQL statement that reads, into the storage types. Does not know which database it is
 //! for; it keeps to what SQLite and PostgreSQL share.
 
 use std::collections::BTreeMap;

@@ -19,7 +19,7 @@ const IN_CIRCLES: [(&str, usize); 18] = [
     ("elastane", 12),
     ("engine-docker", 8),
     ("engine-local", 26),
-    ("engine", 4),
+    ("engine", 3),
     ("model", 17),
     ("oidc", 2),
     ("dialects", 9),
@@ -27,7 +27,7 @@ const IN_CIRCLES: [(&str, usize); 18] = [
     ("sched", 29),
     ("serving", 3),
     ("sim", 16),
-    ("store", 5),
+    ("store", 4),
 ];
 
 /// Modules by path, such as `a::b`; the root is empty.

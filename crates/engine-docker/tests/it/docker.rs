@@ -1,4 +1,5 @@
-//! What only this engine promises: what a container is given, images, networks, and a daemon that dies.
+//! Properties of this engine alone: what a container gets, images, networks, and a daemon that
+//! dies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,7 @@ use engine_docker::Daemon;
 use engine_docker::testing::DockerServer;
 use tokio::io::AsyncReadExt as _;
 
-/// Runs a specification to its end, and tells what it printed.
+/// Runs a specification to its end, and returns its output.
 async fn printed(bench: &Bench, spec: RunSpec) -> String {
     let watched = Watched::new(bench);
     let key = watched.start(spec).await;
@@ -195,7 +196,7 @@ async fn an_image_whose_name_is_not_valid_is_refused_at_once() {
 async fn a_pull_ends_when_its_run_is_stopped() {
     let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
     let mut watched = Watched::new(&bench);
-    // Takes connections and says nothing.
+    // Accepts connections and sends nothing.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = silent.local_addr().expect("an address").port();
     let image = format!("127.0.0.1:{port}/slow:1");
@@ -450,11 +451,11 @@ async fn commands_run_inside_and_their_input_and_end_come_through() {
     let mut session = watched.engine.exec(key, echo).await.expect("a session");
     session.input.send(Input::Bytes(b"typed\n".to_vec())).await.expect("taken");
     session.input.send(Input::Eof).await.expect("taken");
-    // The daemon hands on two pipes, in no order.
+    // The daemon forwards two pipes, in no order.
     let (text, exit) = said(&mut session).await;
     assert!(text.contains("typed\n") && text.contains("job0\n"), "{text}");
     assert_eq!(exit, Exit::Code(7));
-    // More than fits anywhere on its way: who types and who shows do not wait for each other.
+    // More than any buffer on the way: input and output do not wait for each other.
     let cat = ExecSpec { stdin: true, ..command(&["cat"]) };
     let mut session = watched.engine.exec(key, cat).await.expect("a session");
     let input = session.input.clone();

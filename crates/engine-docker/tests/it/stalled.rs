@@ -1,4 +1,5 @@
-//! A daemon that never has a copy unpacked. Owns: as much of the protocol as starting and stopping need.
+//! A daemon that never unpacks a copy. Owns: as much of the protocol as starting and stopping
+//! need.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// The daemon. It has every image and network, and no container that could be looked at.
+/// The daemon. It has every image and network, and no container that can be inspected.
 pub(crate) struct Stalled {
     pub(crate) socket: PathBuf,
     heard: UnboundedReceiver<String>,

@@ -1,9 +1,9 @@
-//! Where groups of runs are made. Owns: finding a folder for them in the hierarchies that the kernel
-//! shows, and why there is none. Refuses to know: what is done with a group.
+//! Where control groups of runs are created. Owns: finding a folder in the cgroup hierarchies, and
+//! why there is none. Does not know what a group is used for.
 //!
-//! Tried first is the top of a hierarchy (root's, or a container's own), as daemons of containers do: runs
-//! outlive the session that the server was started from. Then the group of the server itself, which is
-//! where others than root have been given one (`systemd-run --user --scope -p Delegate=yes`).
+//! The root of a hierarchy (root's, or a container's own) is tried first, as container daemons do:
+//! runs outlive the session of the server. Then the group of the server itself, for a user with a
+//! delegated one (`systemd-run --user --scope -p Delegate=yes`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,10 +14,10 @@ use engine::{LimitsKept, RunKey};
 
 use super::{Controller, Group, Version, set};
 
-/// The folder that holds the groups of runs, of all servers that may make some here.
+/// The folder of all groups of runs, shared by all servers on the machine.
 const FOLDER: &str = "elastane";
-/// Where the server goes itself, if it has to: under version 2 only the top of the hierarchy may have both
-/// processes and groups that are limited.
+/// The server's group, if it has to move: under version 2 only the root may have both processes
+/// and groups with limits.
 const SERVER: &str = "elastane-server";
 /// Each controller by the name of its hierarchy under version 1.
 const CONTROLLERS: [(Controller, &str); 5] = [
@@ -28,30 +28,30 @@ const CONTROLLERS: [(Controller, &str); 5] = [
     (Controller::Freezer, "freezer"),
 ];
 
-/// Where groups of runs are made.
+/// The parent groups of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     version: Version,
-    /// By controller; without an entry, there is none for it.
+    /// By controller; no entry: not available.
     folders: BTreeMap<Controller, PathBuf>,
-    /// Why not, for what is missing.
+    /// Why controllers are missing.
     why: Option<String>,
 }
 
-/// A hierarchy that is mounted.
+/// A mounted hierarchy.
 #[derive(Debug, PartialEq, Eq)]
 struct Hierarchy {
     unified: bool,
     /// Its controllers under version 1.
     options: Vec<String>,
-    /// The top of it that is seen here.
+    /// The root of it as seen here.
     top: PathBuf,
     /// The group of this process.
     own: PathBuf,
 }
 
 impl Place {
-    /// Looks for one, and makes what it takes. Nothing that fails keeps runs from starting.
+    /// Finds or creates one. A failure here does not prevent starting runs.
     pub(crate) fn find() -> Self {
         let read = |name| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
         Self::among(&hierarchies(&read("mountinfo"), &read("cgroup")))
@@ -102,7 +102,7 @@ impl Place {
         Self { version: Version::V1, folders, why: Some(why) }
     }
 
-    /// Which limits are kept here.
+    /// Which limits apply here.
     pub(crate) fn keeps(&self) -> LimitsKept {
         let has = |controller| self.folders.contains_key(&controller);
         LimitsKept {
@@ -121,7 +121,7 @@ impl Place {
         (!folders.is_empty()).then_some(Group { version: self.version, folders })
     }
 
-    /// The runs that have a group here, those of other servers included.
+    /// The runs that have a group here, including those of other servers.
     pub(crate) fn runs(&self) -> BTreeSet<RunKey> {
         let entries = self.folders.values().filter_map(|folder| fs::read_dir(folder).ok());
         let names = entries.flatten().flatten().map(|entry| entry.file_name());
@@ -130,7 +130,7 @@ impl Place {
 }
 
 impl Hierarchy {
-    /// Where to try.
+    /// The candidates.
     fn bases(&self) -> Vec<PathBuf> {
         let own = match self.own.file_name() {
             Some(name) if name == SERVER => self.own.parent().unwrap_or(&self.own),
@@ -158,7 +158,7 @@ fn unified_place(base: &Path) -> io::Result<Option<Place>> {
     let all: Vec<String> = found.iter().map(|(_, name)| format!("+{name}")).collect();
     hand_down(base, &all.join(" "))?;
     set(&folder.join("cgroup.subtree_control"), &all.join(" "))?;
-    // Counting time and ending all at once take no controller.
+    // Counting time and killing a group need no controller.
     let controllers = found.iter().map(|(controller, _)| *controller);
     let controllers = controllers.chain([Controller::Cpuacct, Controller::Freezer]);
     let folders: BTreeMap<_, _> = controllers.map(|one| (one, folder.clone())).collect();
@@ -170,7 +170,7 @@ fn unified_place(base: &Path) -> io::Result<Option<Place>> {
     Ok(Some(Place { version: Version::V2, folders, why }))
 }
 
-/// Gives groups below a folder these controllers. The server steps aside if it is in the way.
+/// Enables these controllers for groups below a folder. Moves the server if it is in the way.
 fn hand_down(base: &Path, controllers: &str) -> io::Result<()> {
     let control = base.join("cgroup.subtree_control");
     match set(&control, controllers) {
@@ -187,14 +187,14 @@ fn hand_down(base: &Path, controllers: &str) -> io::Result<()> {
     })
 }
 
-/// The folder for groups of runs, made if it is not there.
+/// The folder for groups of runs; created if it does not exist.
 fn folder_in(base: &Path) -> io::Result<PathBuf> {
     let folder = base.join(FOLDER);
     match fs::create_dir(&folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    // It may be another user's.
+    // It may belong to another user.
     rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK)?;
     Ok(folder)
 }

@@ -1,5 +1,5 @@
-//! What is written into a group and read from it, over a tree of files as the kernel shows it. That the
-//! kernel heeds it is shown in `tests/limits.rs`.
+//! What is written into a group and read from it, over a tree of files as the kernel shows it.
+//! `tests/limits.rs` shows that the kernel applies it.
 
 use super::*;
 
@@ -85,18 +85,18 @@ fn one_blow_ends_all_that_is_in_a_group() {
     group.make(&Limits::default()).expect("made");
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "env -i setsid sleep 600 & setsid sleep 600 & exec sleep 600"]);
-    let groups = group.doors().expect("made");
+    let groups = group.entry_files().expect("made");
     let start = crate::sys::Start { mark: 1 << 62, terminal: false, groups, entry: None };
     crate::sys::in_own_session(&mut command, start);
     let mut main = command.spawn().expect("sh");
     while group.processes().len() < 3 {
-        std::thread::sleep(FREEZE_LOOK);
+        std::thread::sleep(FREEZE_PAUSE);
     }
     assert!(group.discard().is_ok() && place.runs().contains(&key), "it is in use");
     group.kill();
     assert!(!main.wait().expect("ours").success());
     while !group.processes().is_empty() {
-        std::thread::sleep(FREEZE_LOOK);
+        std::thread::sleep(FREEZE_PAUSE);
     }
     assert!(group.discard().is_ok() && !place.runs().contains(&key));
 }

@@ -1,8 +1,8 @@
 //! Which Unix account a submitter's runs have. Owns: the table, the mapping by name, and the
-//! private ids of everyone else with the file that keeps them. Refuses to know: how a process
+//! private ids of all other submitters with the file that stores them. Does not know how a process
 //! takes an account on.
 //!
-//! The name service is asked through `getent`, so directories such as LDAP count wherever the
+//! The name service is queried through `getent`, so directories such as LDAP count where the
 //! machine uses them; without that program the files in `/etc` are read.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ const FILE: &str = "accounts.json";
 /// Accounts below are the system's.
 const FIRST_USER_ID: u32 = 1000;
 /// `nobody`, and the id that means "none" to the kernel in 16 bits. Neither is a person.
-const NOT_PEOPLE: RangeInclusive<u32> = 65534..=65535;
+const RESERVED_IDS: RangeInclusive<u32> = 65534..=65535;
 
 /// Which accounts submitters have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,15 +35,15 @@ pub struct AccountPolicy {
     pub table: BTreeMap<String, String>,
     /// Domains of e-mail addresses whose local part names an account; `*` for every domain.
     pub domains: Vec<String>,
-    /// Ids for everyone else, as user and group.
+    /// Ids for all other submitters, as user and group.
     pub pool: RangeInclusive<u32>,
 }
 
 impl AccountPolicy {
-    /// Ids that can be private. Those below belong to the system and to people, and the one above
+    /// Ids that can be private. Lower ones belong to the system and to people, and the next one
     /// means "none" to the kernel.
     pub const POOL_BOUNDS: RangeInclusive<u32> = 10_000..=u32::MAX - 1;
-    /// Private ids that no tool of a Linux distribution gives out by itself.
+    /// Private ids that no tool of a Linux distribution assigns by itself.
     pub const POOL_DEFAULT: RangeInclusive<u32> = 1_900_000_000..=1_900_065_535;
 }
 
@@ -93,8 +93,8 @@ impl Accounts {
         Ok(Self { policy, pool })
     }
 
-    /// The account of a submitter, which from now on stays the same unless the policy changes. `id`
-    /// says which submitter of this name it is, should the name be used again.
+    /// The account of a submitter, which stays the same until the policy changes. `id`
+    /// distinguishes submitters if the name is used again.
     ///
     /// # Errors
     /// The table names an account that does not exist, or there is no private id left.
@@ -116,11 +116,11 @@ impl Accounts {
         }
     }
 
-    /// The account of this name that the name service found, if a person has it.
+    /// The account of this name, if the name service finds it and it belongs to a person.
     ///
     /// # Errors
-    /// It found none, and found one before. Most name services say of an account that they cannot
-    /// ask for now that it does not exist, and files of a private id are not the account's.
+    /// The account existed before and is not found now. Most name services report an account as
+    /// missing while they cannot be reached, and the files of a private id are not the account's.
     fn person(&self, name: &str, found: Option<Account>) -> Result<Option<Account>, Error> {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         match found {
@@ -142,8 +142,8 @@ impl Accounts {
         }
     }
 
-    /// The private id of a submitter that has one. Waits for nothing, asks nothing of the name
-    /// service and gives out no id; so none may only mean that it is not known yet.
+    /// The private id of a submitter. Waits for nothing, does not query the name service and
+    /// assigns no id; so none may mean that it is not known yet.
     pub(crate) fn known(&self, submitter: &str, id: &str) -> Option<Account> {
         if self.policy.table.contains_key(submitter) || self.named(submitter).is_some() {
             return None;
@@ -165,22 +165,22 @@ impl Accounts {
     }
 
     fn private(&self, key: &str) -> Result<u32, Error> {
-        // Nothing panics between two changes of it.
+        // No code panics between two changes of it.
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         pool.id_of(key, &self.policy.pool, &id_is_taken)
     }
 }
 
-/// By what a submitter is known in the file of the private ids.
+/// The key of a submitter in the file of the private ids.
 const fn key<'a>(submitter: &'a str, id: &'a str) -> &'a str {
     if id.is_empty() { submitter } else { id }
 }
 
 const fn is_person(uid: u32) -> bool {
-    uid >= FIRST_USER_ID && !(*NOT_PEOPLE.start() <= uid && uid <= *NOT_PEOPLE.end())
+    uid >= FIRST_USER_ID && !(*RESERVED_IDS.start() <= uid && uid <= *RESERVED_IDS.end())
 }
 
-/// Whether `getent` and the files take it for a name: no number, no option, no separator.
+/// Whether `getent` and the files accept it as a name: no number, option or separator.
 fn is_account_name(name: &str) -> bool {
     let first = |c: char| c.is_ascii_alphabetic() || c == '_';
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -203,7 +203,7 @@ fn look_up(name: &str) -> Result<Option<Account>, Error> {
 
 /// Whether an account has this id already.
 fn id_is_taken(id: u32) -> bool {
-    // What cannot be told is taken for free: the range is a private one.
+    // If this is unknown the id counts as free: the range is private.
     entry("passwd", &id.to_string()).is_ok_and(|line| line.is_some())
 }
 
@@ -223,12 +223,12 @@ fn parse_passwd(line: &str) -> Option<Account> {
 /// The supplementary groups of an account, as `initgroups` sets them.
 fn groups(account: &Account) -> io::Result<Vec<u32>> {
     let numbers = match ask(&["initgroups", &account.name])? {
-        Answer::Lines(text) => {
+        GetentAnswer::Lines(text) => {
             let words = text.split_ascii_whitespace().skip(1);
             words.filter_map(|word| word.parse().ok()).collect()
         }
-        Answer::Nothing => Vec::new(),
-        Answer::NoProgram => groups_in(&fs::read_to_string("/etc/group")?, &account.name),
+        GetentAnswer::Nothing => Vec::new(),
+        GetentAnswer::NoProgram => groups_in(&fs::read_to_string("/etc/group")?, &account.name),
     };
     Ok(numbers.into_iter().filter(|gid| *gid != account.gid).collect())
 }
@@ -242,12 +242,12 @@ fn groups_in(text: &str, name: &str) -> Vec<u32> {
     text.lines().filter_map(group).collect()
 }
 
-/// The line of a database of the name service.
+/// The entry of a name service database.
 fn entry(database: &str, key: &str) -> io::Result<Option<String>> {
     match ask(&[database, key])? {
-        Answer::Lines(text) => Ok(text.lines().next().map(ToOwned::to_owned)),
-        Answer::Nothing => Ok(None),
-        Answer::NoProgram => {
+        GetentAnswer::Lines(text) => Ok(text.lines().next().map(ToOwned::to_owned)),
+        GetentAnswer::Nothing => Ok(None),
+        GetentAnswer::NoProgram => {
             let text = fs::read_to_string(format!("/etc/{database}"))?;
             let is = |line: &&str| {
                 let mut fields = line.split(':');
@@ -259,33 +259,33 @@ fn entry(database: &str, key: &str) -> io::Result<Option<String>> {
     }
 }
 
-/// What `getent` says.
-enum Answer {
+/// The answer of `getent`.
+enum GetentAnswer {
     Lines(String),
     Nothing,
     NoProgram,
 }
 
-/// Exit code of `getent` for a key that is not there.
+/// Exit code of `getent` for a key that does not exist.
 const GETENT_NO_KEY: i32 = 2;
 
-/// A directory service that does not answer may keep `getent` for minutes.
+/// A directory service that does not answer can block `getent` for minutes.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-/// Between two looks whether it has ended.
-const LOOK: Duration = Duration::from_millis(5);
+/// Pause between two checks whether it has ended.
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-fn ask(words: &[&str]) -> io::Result<Answer> {
+fn ask(words: &[&str]) -> io::Result<GetentAnswer> {
     let mut command = Command::new("getent");
     command.args(words);
     let output = match output_within(&mut command, ANSWER_WAIT) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Answer::NoProgram),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(GetentAnswer::NoProgram),
         other => other?,
     };
     match output.status.code() {
-        Some(0) => Ok(Answer::Lines(String::from_utf8_lossy(&output.stdout).into_owned())),
-        Some(GETENT_NO_KEY) => Ok(Answer::Nothing),
-        // One without this database, as that of Alpine.
-        Some(1) => Ok(Answer::NoProgram),
+        Some(0) => Ok(GetentAnswer::Lines(String::from_utf8_lossy(&output.stdout).into_owned())),
+        Some(GETENT_NO_KEY) => Ok(GetentAnswer::Nothing),
+        // A `getent` without this database, such as Alpine's.
+        Some(1) => Ok(GetentAnswer::NoProgram),
         _ => Err(io::Error::other(format!(
             "`getent {}` failed: {}",
             words.join(" "),
@@ -294,12 +294,12 @@ fn ask(words: &[&str]) -> io::Result<Answer> {
     }
 }
 
-/// What a program prints that ends in time. One that does not is killed.
+/// The output of a program that ends in time. One that does not is killed.
 fn output_within(command: &mut Command, most: Duration) -> io::Result<Output> {
     let end = Instant::now() + most;
     let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn()?;
-    // Read beside it: what it prints may be more than a pipe holds.
+    // Read in parallel: the output may exceed the capacity of a pipe.
     let (output, errors) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -312,7 +312,7 @@ fn output_within(command: &mut Command, most: Duration) -> io::Result<Output> {
             let why = format!("`{program}` did not answer within {} seconds", most.as_secs());
             return Err(io::Error::new(ErrorKind::TimedOut, why));
         }
-        thread::sleep(LOOK);
+        thread::sleep(CHECK_INTERVAL);
     };
     let stdout = output.join().unwrap_or_else(|_| Err(io::Error::other("a reader panicked")))?;
     let stderr = errors.join().unwrap_or_else(|_| Err(io::Error::other("a reader panicked")))?;
@@ -327,12 +327,12 @@ fn read_all(from: Option<impl Read + Send + 'static>) -> JoinHandle<io::Result<V
     })
 }
 
-/// Brings the private ids of a backup (the text of its `accounts.json`) into a state directory. Ids
-/// that this machine gave out stay: its files belong to them. A submitter whose id belongs to
-/// another here, or to an account, or is no private one, is given a new id at the next run.
+/// Imports the private ids of a backup (the text of its `accounts.json`) into a state directory.
+/// Ids assigned on this machine stay: files belong to them. A submitter whose id is used here, or
+/// is not a private one, gets a new id at its next run.
 ///
 /// # Errors
-/// The text is not that of such a file, or the file cannot be read or written.
+/// The text is not such a file, or the file cannot be read or written.
 pub fn restore_private_ids(state_dir: &Path, saved: &str) -> Result<(), Error> {
     let wrong =
         |error: serde_json::Error| io_error("read the private ids of it".into(), error.into());
@@ -353,11 +353,11 @@ pub fn restore_private_ids(state_dir: &Path, saved: &str) -> Result<(), Error> {
 /// `accounts.json`: private ids by submitter.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Ids {
-    /// No id from here on was given out on this machine.
+    /// No id from here on was assigned on this machine.
     next: u32,
     ids: BTreeMap<String, u32>,
-    /// Accounts that submitters had by their name. What the name service does not find of these
-    /// is not taken for deleted.
+    /// Accounts that submitters had by their name. If the name service does not find one of these,
+    /// it is not assumed to be deleted.
     #[serde(default)]
     named: BTreeSet<String>,
 }
@@ -379,8 +379,8 @@ impl Pool {
         Ok(Self { path, given })
     }
 
-    /// The id of a submitter: the one it was given once, else the next that was never given out. It
-    /// is on disk before it is used.
+    /// The id of a submitter: its earlier one, else the next unused one. It is on disk before it
+    /// is used.
     fn id_of(
         &mut self,
         submitter: &str,
@@ -391,7 +391,7 @@ impl Pool {
             return Ok(*id);
         }
         let (first, last) = (*range.start(), *range.end());
-        // Those of a backup are anywhere in the range.
+        // Ids of a backup are anywhere in the range.
         let given: BTreeSet<u32> = self.given.ids.values().copied().collect();
         let mut free = self.given.next.max(first)..=last;
         let id = free.find(|id| !given.contains(id) && !taken(*id)).ok_or_else(|| {
@@ -406,7 +406,7 @@ impl Pool {
         Ok(id)
     }
 
-    /// Keeps that there is an account of this name.
+    /// Records that an account of this name exists.
     fn remember(&mut self, name: &str) -> Result<(), Error> {
         if self.given.named.contains(name) {
             return Ok(());

@@ -1,10 +1,10 @@
-//! Rules of Landlock (landlock(7)). Owns: what a run may reach where neither accounts nor
-//! namespaces keep it apart, and the scope that keeps its signals to itself.
+//! Landlock rules (landlock(7)). Owns: what a run may access where neither accounts nor namespaces
+//! isolate it, and the scope that limits its signals to itself.
 //!
-//! Landlock can only allow. So everything beside the way to the state directory is allowed, as it
-//! is when the run starts, and what lies in the folders on that way is allowed one by one. In
-//! these folders themselves (`/`, the home of the server's user, ...) a run can list and create
-//! nothing: a rule for a folder holds for all below it.
+//! Landlock can only allow. So everything outside the path to the state directory is allowed as it
+//! exists when the run starts, and the entries of the folders on that path are allowed one by one.
+//! A run can list and create nothing in these folders (`/`, the home of the server's user, ...),
+//! because a rule for a folder applies to everything below it.
 
 use std::fs;
 use std::io;
@@ -16,18 +16,17 @@ use rustix::io::Errno;
 
 use crate::sys::{self, LandlockAccess};
 
-/// Rules, ready to be taken on.
+/// A prepared ruleset.
 #[derive(Debug)]
 pub(crate) struct Ruleset(OwnedFd);
 
 impl Ruleset {
-    /// Signals and abstract sockets only to processes under the same rules.
+    /// Signals and abstract sockets only to processes in the same domain.
     pub(crate) fn of_scope() -> io::Result<Self> {
         sys::landlock_ruleset(LandlockAccess::None, true).map(Self)
     }
 
-    /// No file of `private` but what is in `visible` and, to read, in `fixed`; and none of
-    /// `others`.
+    /// No file of `private` except `visible` and, read-only, `fixed`; and none of `others`.
     pub(crate) fn without(
         private: &Path,
         visible: &[PathBuf],
@@ -52,7 +51,7 @@ impl Ruleset {
         }
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
-            // Not to be listed by this user; then it is not for its runs either.
+            // This user cannot list the folder; neither can its runs.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -72,21 +71,22 @@ impl Ruleset {
         let handle =
             match open(path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty()) {
                 Ok(handle) => fs::File::from(handle),
-                // Gone, or not for this user.
+                // Deleted, or not readable by this user.
                 Err(Errno::NOENT | Errno::ACCESS) => return Ok(()),
                 Err(error) => return Err(error.into()),
             };
-        // What cannot be looked at, as a mount whose server is gone, is not for its runs either.
+        // An entry that cannot be read, such as a mount whose server is gone, is not for runs
+        // either.
         let Ok(meta) = handle.metadata() else { return Ok(()) };
         if meta.is_symlink() {
-            // What it leads to is allowed where that is.
+            // The target of a link is allowed where the target is.
             return Ok(());
         }
         sys::landlock_allow(&self.0, handle.as_fd(), access(&meta))
     }
 
-    /// To be called between fork and exec, by a process that may gain no more rights or may do as
-    /// it likes in its namespace.
+    /// Call it between fork and exec, in a process that has no_new_privs or is privileged in its
+    /// namespace.
     pub(crate) fn restrict(&self) -> Result<(), Errno> {
         sys::landlock_restrict(&self.0)
     }

@@ -1,13 +1,13 @@
-//! How runs are kept apart from each other and from the server. Owns: which means this machine
-//! has (found by trying, not by version), what each run has to take on, and taking it on
-//! between fork and exec.
+//! Isolation of runs from each other and from the server. Owns: which means this machine supports
+//! (found by trying, not by version), the boundary of each run, and entering it between fork and
+//! exec.
 //!
 //! ```text
 //! server is root      accounts    another user, and a view without the state directory
 //! server is not root  namespaces  a user and mount namespace, so the same view; the kernel
 //!                                 lets no process of such a namespace look into one outside
 //!                     landlock    no files of the state directory, no processes outside
-//! neither             none        as the server itself; the start and the status tell it
+//! neither             none        as the server itself; the start and the status say so
 //! ```
 
 mod accounts;
@@ -39,7 +39,7 @@ pub(crate) use view::first_closed;
 use crate::open::io_error;
 use crate::sys;
 
-/// The settings of an engine for keeping runs apart.
+/// The isolation settings of an engine.
 #[derive(Debug, Clone, Default)]
 pub struct Separation {
     /// Which accounts runs have, where the server is root.
@@ -48,22 +48,22 @@ pub struct Separation {
     pub private_files: Vec<PathBuf>,
 }
 
-/// What a run takes on before its command begins. Part of `spec.json`.
+/// What isolates a run; entered before its command starts. Part of `spec.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Boundary {
     pub(crate) means: Means,
     /// The state directory.
     private: PathBuf,
-    /// What of it the run has.
+    /// The part of it that the run may use.
     visible: Vec<PathBuf>,
-    /// What of it the run has, but may not change.
+    /// The part of it that the run may read only.
     fixed: Vec<PathBuf>,
-    /// Programs of the run may begin with this one: it stands in for images.
+    /// The program that stands in for images, which runs may execute.
     program: PathBuf,
     private_files: Vec<PathBuf>,
 }
 
-/// By which means.
+/// The means of isolation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Means {
@@ -75,7 +75,7 @@ pub(crate) enum Means {
     Landlock,
 }
 
-/// What this machine can do.
+/// What this machine supports.
 #[derive(Debug)]
 pub(crate) struct Separator {
     accounts: Option<Accounts>,
@@ -87,7 +87,7 @@ pub(crate) struct Separator {
 }
 
 impl Separator {
-    /// Runs are not kept apart.
+    /// Runs are not isolated.
     pub(crate) fn none(missing: &str) -> Self {
         Self {
             accounts: None,
@@ -99,8 +99,8 @@ impl Separator {
         }
     }
 
-    /// Finds out what this machine can do, by doing it with a shell, which sees the folder of the
-    /// pods and that of the shims.
+    /// Finds out what this machine supports by starting a shell that sees the folder of the pods
+    /// and that of the shims.
     ///
     /// # Errors
     /// The file of the private ids cannot be read, or a private file has no absolute path.
@@ -111,14 +111,14 @@ impl Separator {
         program: &Path,
     ) -> Result<Self, Error> {
         let Separation { accounts: policy, private_files } = wanted;
-        // Who hides them has another working directory.
+        // A shell that hides them needs another working directory.
         let private_files = absolute(&private_files)?;
         let (private, program) = (state_dir.to_owned(), program.to_owned());
         let first = Account::private(*policy.pool.start());
         let boundary = |means| Boundary {
             means,
             private: private.clone(),
-            // As every run has some, so that no call of a run is left untried.
+            // As every run has some, so that every system call of a run is tried.
             visible: vec![pods.to_owned()],
             fixed: vec![shims.to_owned()],
             program: program.clone(),
@@ -145,13 +145,13 @@ impl Separator {
         self.accounts.as_ref().map(|accounts| accounts.of(submitter, id)).transpose()
     }
 
-    /// The same without waiting for anything; none also where it is not known yet.
+    /// The same without waiting; also none if it is not known yet.
     pub(crate) fn known_account(&self, submitter: &str, id: &str) -> Option<Account> {
         self.accounts.as_ref()?.known(submitter, id)
     }
 
-    /// The boundary of a run that has this account, and of the private files those that are
-    /// visible, and to read those that are fixed.
+    /// The boundary of a run of this account, which of the private files sees `visible` and may
+    /// read `fixed`.
     pub(crate) fn boundary(
         &self,
         account: Option<Account>,
@@ -226,7 +226,7 @@ fn find_unprivileged(works: impl Fn(Means) -> io::Result<()>) -> Isolation {
 }
 
 impl Boundary {
-    /// The account of the run, where it is not the server's.
+    /// The account of the run, if it is not the server's.
     pub(crate) const fn account(&self) -> Option<&Account> {
         match &self.means {
             Means::Account { account, .. } => Some(account),
@@ -234,17 +234,17 @@ impl Boundary {
         }
     }
 
-    /// Leaves the keys that the server has, for the run and all who come to it. To be called by its
-    /// supervisor, so that it takes one of root's many keys and none of those of the account.
+    /// Drops the server's keyring, for the run and its sessions. Call it in the supervisor, so
+    /// that it uses one of root's many keyrings and none of the account's.
     pub(crate) fn leave_keys(&self) -> io::Result<()> {
         match (&self.means, sys::leave_keyring()) {
-            // A user has few. What it keeps belongs to the same user as the run.
+            // A user has few keyrings. The keyring kept here belongs to the same user as the run.
             (Means::Namespaces | Means::Landlock, Err(Errno::DQUOT)) => Ok(()),
             (_, left) => Ok(left?),
         }
     }
 
-    /// The private files outside the state directory, by all their paths.
+    /// The private files outside the state directory, at all their paths.
     fn files(&self) -> io::Result<Vec<PathBuf>> {
         let own = self.private_files.iter().filter_map(|file| file.canonicalize().ok());
         let mut all: Vec<PathBuf> = own.collect();
@@ -255,7 +255,7 @@ impl Boundary {
         Ok(all)
     }
 
-    /// Whether a shell begins behind it, with an empty state directory.
+    /// Whether a shell starts inside it, with an empty state directory.
     fn attempt(&self) -> io::Result<()> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", ":"]).env_clear();
@@ -265,7 +265,7 @@ impl Boundary {
         if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
     }
 
-    /// What is to be done in the child, with the working directory it begins in.
+    /// The steps in the child, and its working directory.
     pub(crate) fn entry(&self, working_dir: &Path) -> io::Result<Entry> {
         let Self { private, visible, fixed, program, .. } = self;
         let view = || View::new(self.account(), private, visible, fixed, program);
@@ -297,7 +297,7 @@ impl Boundary {
     }
 }
 
-/// What a child does, prepared so that it allocates nothing.
+/// The steps of a child, prepared so that they do not allocate.
 #[derive(Debug)]
 pub(crate) struct Entry {
     step: Step,
@@ -311,11 +311,11 @@ enum Step {
     Landlock(Ruleset),
 }
 
-/// Why a child did not get there.
+/// Why a child did not enter.
 pub(crate) enum NotEntered {
     /// The machine refused.
     Boundary(Errno),
-    /// There is no such working directory for it.
+    /// The working directory does not exist, or the account may not enter it.
     WorkingDir,
 }
 
@@ -329,7 +329,7 @@ impl NotEntered {
 }
 
 impl Entry {
-    /// To be called between fork and exec. There is no way back.
+    /// Call it between fork and exec. It cannot be undone.
     pub(crate) fn enter(&self) -> Result<(), NotEntered> {
         self.step.take().map_err(NotEntered::Boundary)?;
         // With the rights and the view of the run.
@@ -347,7 +347,8 @@ impl Step {
             }
             Self::Namespaces { view, users, groups, scope } => {
                 sys::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
-                // The supervisor is not dumpable, so its child's files in /proc would be root's.
+                // The supervisor is not dumpable, so its child's files in /proc would belong to
+                // root.
                 set_dumpable_behavior(DumpableBehavior::Dumpable)?;
                 sys::write_to(c"/proc/self/setgroups", c"deny")?;
                 sys::write_to(c"/proc/self/uid_map", users)?;
@@ -365,7 +366,7 @@ impl Step {
     }
 }
 
-/// Groups before the user: afterwards they could not be changed any more.
+/// Groups before the user: they cannot be changed after it.
 fn take_account(uid: Uid, gid: Gid, groups: &[Gid]) -> Result<(), Errno> {
     set_thread_groups(groups)?;
     set_thread_res_gid(gid, gid, gid)?;
@@ -373,7 +374,7 @@ fn take_account(uid: Uid, gid: Gid, groups: &[Gid]) -> Result<(), Errno> {
     if uid.is_root() { Ok(()) } else { give_up_capabilities() }
 }
 
-/// All of them, also those that a program could inherit.
+/// Drops all capabilities, including inheritable ones.
 fn give_up_capabilities() -> Result<(), Errno> {
     clear_ambient_capability_set()?;
     let none = CapabilitySet::empty();

@@ -1,5 +1,5 @@
 //! Other paths of a folder: where its file system is mounted more than once. Owns: reading the
-//! table of mounts. A folder that is hidden at one path would still be there at another.
+//! mount table. A folder hidden at one path would otherwise be visible at another.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ const TABLE: &str = "/proc/self/mountinfo";
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
     device: String,
-    /// What of the file system it shows.
+    /// The part of the file system it shows.
     root: PathBuf,
     point: PathBuf,
 }
@@ -27,7 +27,7 @@ pub(super) fn other_paths(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn aliases(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
-    // Of several at one place the last is on top.
+    // Of several mounts at one place the last is on top.
     let around = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     let Some(own) = around.max_by_key(|mount| mount.point.components().count()) else {
         return Vec::new();
@@ -49,7 +49,7 @@ fn parse(table: &str) -> Vec<Mount> {
     table.lines().filter_map(line).collect()
 }
 
-/// Blanks, tabs, line ends and backslashes are written as three octal digits.
+/// Decodes blanks, tabs, line ends and backslashes, written as three octal digits.
 fn unescaped(text: &str) -> String {
     let all = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     all.iter().fold(text.to_owned(), |text, (code, plain)| text.replace(code, plain))

@@ -1,10 +1,10 @@
-//! What of the file system a run sees. Owns: the mounts of its namespace, prepared before the
-//! fork and made after it. Refuses to know: accounts, but for who may enter a folder.
+//! The part of the file system that a run sees. Owns: the mounts of its namespace, prepared before
+//! the fork and made after it. Does not know about accounts, except who may enter a folder.
 //!
-//! The state directory is covered by an empty folder. Where the account of the run could not
-//! even get as far, the first folder it may not enter is covered instead; that hides nothing it
-//! could have seen. What belongs to the run is mounted over the cover at its usual path, so
-//! a path means the same inside and outside.
+//! The state directory is covered by an empty folder. If the account of the run cannot reach it,
+//! the first folder it may not enter is covered instead; this hides nothing that the account could
+//! read. The run's own files are mounted over the cover at their usual paths, so a path means the
+//! same inside and outside.
 
 use std::ffi::CString;
 use std::fs;
@@ -25,30 +25,30 @@ use rustix::process::umask;
 use super::accounts::Account;
 use crate::sys;
 
-/// Most folders and files that are shown; what is more has no place in [`View::enter`].
+/// Most folders and files that are shown: the capacity of [`View::enter`].
 const SHOWN_MAX: usize = 8;
 /// Size and number of entries of a cover, which holds mount points only.
 const COVER_OPTIONS: &std::ffi::CStr = c"mode=0755,size=64k,nr_inodes=64";
-/// Extended attribute of folders with an access list, which may let in more than the mode says.
+/// Extended attribute of folders with an access list, which may grant more than the mode.
 const ACCESS_LIST: &str = "system.posix_acl_access";
 
 /// The mounts to make.
 #[derive(Debug)]
 pub(crate) struct View {
     covers: Vec<CString>,
-    /// Mount points to be made on the covers, parents first; whether it is a folder.
+    /// Mount points to create on the covers, parents first; whether each is a folder.
     points: Vec<(CString, bool)>,
     shown: Vec<CString>,
-    /// Those of them that the run may not change, also where it has the server's account.
+    /// Those that the run may not change, even with the server's account.
     fixed: Vec<CString>,
-    /// Files of the server that are elsewhere.
+    /// Files of the server in other places.
     hidden: Vec<CString>,
     hides_processes: bool,
 }
 
 impl View {
-    /// What is needed for `account` to see `visible`, `fixed` and `program`, but nothing else of
-    /// `private`. Without an account: the one of this process.
+    /// The view in which `account` (none: that of this process) sees `visible`, `fixed` and
+    /// `program`, but nothing else of `private`.
     pub(crate) fn new(
         account: Option<&Account>,
         private: &Path,
@@ -63,7 +63,7 @@ impl View {
         let mut covers = vec![covered(private).unwrap_or_else(|| private.to_owned())];
         covers.extend(program.parent().and_then(covered));
         covers.sort();
-        // A cover hides those below it.
+        // A cover hides the covers below it.
         covers.dedup_by(|below, above| below.starts_with(above));
         let all = visible.iter().chain(fixed).map(PathBuf::as_path).chain([program]);
         let on_cover = |path: &&Path| covers.iter().any(|cover| path.starts_with(cover));
@@ -113,10 +113,10 @@ impl View {
         Ok(self)
     }
 
-    /// Makes the mounts, in a mount namespace of this process's own. Does not allocate, so it may
-    /// run between fork and exec.
+    /// Makes the mounts, in a mount namespace of this process. Does not allocate, so it may run
+    /// between fork and exec.
     pub(crate) fn enter(&self) -> Result<(), Errno> {
-        // Mount points are for the run to pass, whatever it does not grant others by default.
+        // The run must pass through mount points, whatever the umask.
         let before = umask(Mode::empty());
         let made = self.mount();
         umask(before);
@@ -124,7 +124,7 @@ impl View {
     }
 
     fn mount(&self) -> Result<(), Errno> {
-        // What the machine mounts later is seen; what is mounted here is not.
+        // Later mounts of the machine are visible here; these mounts are not visible outside.
         mount_change(c"/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
         let mut trees: [Option<OwnedFd>; SHOWN_MAX] = [const { None }; SHOWN_MAX];
         for (tree, path) in trees.iter_mut().zip(&self.shown) {
@@ -146,7 +146,7 @@ impl View {
         }
         for path in self.shown.iter().filter(|path| self.fixed.contains(path)) {
             match sys::make_read_only(path) {
-                // Linux before 5.12: all that the mount was is said again.
+                // Linux before 5.12: state all attributes of the mount again.
                 Err(Errno::NOSYS) => {
                     let flags = MountFlags::BIND | MountFlags::RDONLY | plain;
                     mount_remount(path.as_c_str(), flags, c"")?;
@@ -162,8 +162,8 @@ impl View {
             mount_bind(c"/dev/null", file.as_c_str())?;
         }
         if self.hides_processes {
-            // The word, not the number: kernels before 5.8 refuse it, and would hide them from
-            // the whole machine.
+            // Use the word, not the number: kernels before 5.8 reject the word, but apply the
+            // number to the whole machine.
             mount(c"proc", c"/proc", c"proc", plain | MountFlags::NOEXEC, c"hidepid=invisible")?;
         }
         Ok(())
@@ -200,7 +200,7 @@ fn lets_in(folder: &Path, meta: &fs::Metadata, account: &Account) -> bool {
         (_, true) => 3,
         _ => 0,
     };
-    // A list may let it in all the same; then a cover could hide what it sees.
+    // An access list may grant entry; a cover could then hide readable files.
     let has_list = || rustix::fs::getxattr(folder, ACCESS_LIST, &mut [0_u8; 0]).is_ok();
     (meta.mode() >> class) & SEARCH != 0 || (class != 6 && has_list())
 }

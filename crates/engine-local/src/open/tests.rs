@@ -1,5 +1,5 @@
-//! Runs that lost their supervisor, with a sweep that fails as a stuck driver makes it fail; groups that are
-//! nobody's.
+//! Runs that lost their supervisor, with a sweep that fails as with a stuck driver; groups without
+//! a run.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,13 +14,13 @@ const RUNNING: StateFile = StateFile::Running { pid: 1, started_at_ms: 1 };
 const ROUNDS: usize = 4;
 static SWEEPS: AtomicUsize = AtomicUsize::new(0);
 
-/// Every process resists, some times.
+/// Every process survives, some times.
 fn stubborn(keys: &BTreeSet<String>) -> BTreeSet<String> {
     let sweep = SWEEPS.fetch_add(1, Ordering::SeqCst);
     if sweep < ROUNDS { keys.clone() } else { BTreeSet::new() }
 }
 
-/// What an engine shares, over a folder.
+/// The shared state of an engine in a folder.
 fn shared_over(root: &Path) -> (Shared, UnboundedReceiver<Observation>) {
     let paths = Paths { root: root.to_owned() };
     make_dir(&paths.runs()).expect("created");
@@ -41,7 +41,7 @@ async fn a_lost_run_has_not_ended_while_its_processes_resist() {
     shared.kill_marked = stubborn;
     let shared = Arc::new(shared);
 
-    adopt_all(&shared).expect("readable");
+    recover_all(&shared).expect("readable");
     assert_eq!(SWEEPS.load(Ordering::SeqCst), 1);
     assert_eq!(shared.state(key), Some(RUNNING), "its GPUs are not free");
 
@@ -77,11 +77,11 @@ async fn groups_go_with_a_state_directory_that_was_deleted() {
         group.make(&engine::Limits::default()).expect("made");
     }
     let shared = Arc::new(shared);
-    adopt_all(&shared).expect("readable");
+    recover_all(&shared).expect("readable");
     let left = shared.place.runs();
     assert!(!left.contains(&nobodys) && left.contains(&others), "{left:?}");
     supervisor.kill().expect("ours");
     supervisor.wait().expect("reaped");
-    adopt_all(&shared).expect("readable");
+    recover_all(&shared).expect("readable");
     assert!(!shared.place.runs().contains(&others), "nobody's now");
 }

@@ -1,5 +1,5 @@
 //! The supervisor as a program of its own, so that tests need no other crate's binary.
-//! Owns: nothing but the dispatch of its subcommands.
+//! Owns: only the dispatch of its subcommands.
 
 use std::path::Path;
 use std::process::ExitCode;

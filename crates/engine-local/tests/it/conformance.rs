@@ -6,8 +6,8 @@ engine_conformance::conformance_suite!(Bench::new());
 engine_conformance::conformance_suite!(sessions of Bench::new());
 engine_conformance::conformance_suite!(copies of Bench::new());
 
-/// The same promises hold where runs are kept apart, by whatever means this machine has for the
-/// user of the tests.
+/// The same holds where runs are isolated, by the means this machine has for the user of the
+/// tests.
 mod apart {
     use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! What control groups do for runs, on a kernel that has them: limits, their removal, and the end of
-//! processes that nothing else would find.
+//! What control groups do for runs, on a kernel that has them: limits, their removal, and the end
+//! of processes that nothing else would find.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::bench::Bench;
 use engine::{ExecSpec, Exit, Limits, LimitsKept, Output, RunKey, RunSpec, RunState};
 use engine_conformance::Fixture;
 
-/// A bench on a machine that keeps limits. Others have no such promise, and say so.
+/// A bench on a machine with limits. Others skip these tests and say so.
 fn bench() -> Option<Bench> {
     let bench = Bench::new();
     let keeps = bench.engine().capabilities().keeps_limits;
@@ -160,7 +160,7 @@ async fn a_group_ends_with_its_run_also_when_nobody_was_there_to_remove_it() {
     let ends = start(&bench, bench.script("exit 0")).await;
     let fails =
         start(&bench, RunSpec { command: Some(vec!["/no/such".into()]), ..bench.script("") }).await;
-    // As a daemon of containers does that is started in a run.
+    // As a container daemon does when it is started in a run.
     let within = "for h in /sys/fs/cgroup /sys/fs/cgroup/*; do for g in $h/elastane/$ELASTANE_RUN; do
                   [ -d $g ] && mkdir $g/inner && echo $$ >$g/inner/cgroup.procs; done; done 2>/dev/null
                   echo here; sleep 600";

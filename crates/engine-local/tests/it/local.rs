@@ -1,5 +1,5 @@
-//! What only this engine promises: what a run sees, and that no crash in the middle of a verb
-//! leads to two copies of a run or to none.
+//! Properties of this engine alone: what a run sees, and that no crash in the middle of an
+//! operation starts a run twice or loses it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -51,7 +51,7 @@ async fn end(engine: &dyn Engine, key: RunKey) -> Exit {
     }
 }
 
-/// Brings a run to where a server left it that died after preparing it, before spawning.
+/// Leaves a run as a server does that crashed after preparing it, before spawning.
 async fn prepared_only(bench: &mut Bench, spec: &RunSpec) {
     let run = bench.run_dir(spec.key);
     bench.engine().start(spec.clone()).await.expect("started");
@@ -80,8 +80,8 @@ async fn nothing_of_the_servers_surroundings_leaks_in() {
     let text = run(&bench, spec).await;
     let (names, rest) = text.split_once("\n\n").expect("two parts");
     assert_eq!(rest, "0\n1\n2\n3\n\nown session\n", "3 is ls's own");
-    // Of this test's many variables (cargo's, to begin with) only a person's surroundings; the
-    // platform's; and what the shell sets itself.
+    // Of this test's many variables (cargo's, to begin with) only a person's; the platform's; and
+    // what the shell sets itself.
     let known = |name: &str| {
         let person = ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL"];
         let own = [
@@ -95,11 +95,11 @@ async fn nothing_of_the_servers_surroundings_leaks_in() {
             "podUUID",
             "NODE_NAME",
         ];
-        let families =
+        let subtrees =
             ["JOB_", "POD_", "RUNAI_", "GPU_", "CUDA_", "NVIDIA_VISIBLE_DEVICES", "ELASTANE_"];
         person.contains(&name)
             || own.contains(&name)
-            || families.iter().any(|family| name.starts_with(family))
+            || subtrees.iter().any(|family| name.starts_with(family))
     };
     let leaked: Vec<&str> = names.lines().filter(|name| !known(name)).collect();
     assert!(leaked.is_empty(), "{leaked:?}");
@@ -198,9 +198,9 @@ async fn secrets_are_with_the_run_and_nowhere_else_and_end_with_it() {
     assert_eq!(inside.len(), 2);
     let words = ["sh", "-c", "[ \"$TOKEN\" = \"$(echo hush)-7f3a\" ]"].map(str::to_owned);
     let what = ExecSpec { command: words.into(), ..ExecSpec::default() };
-    let mut visit = engine.exec(key, what).await.expect("it runs");
+    let mut session_client = engine.exec(key, what).await.expect("it runs");
     assert_eq!(
-        visit.output.recv().await,
+        session_client.output.recv().await,
         Some(engine::Output::End(Exit::Code(0))),
         "known to a command"
     );
@@ -302,7 +302,7 @@ async fn a_supervisor_that_comes_after_the_stop_or_the_removal_runs_nothing() {
     let spec = bench.script("echo once");
     prepared_only(&mut bench, &spec).await;
     let run_dir = bench.run_dir(spec.key);
-    // As `stop` leaves a run that nobody has claimed yet.
+    // As `stop` leaves an unclaimed run.
     let stopped = r#"{"phase":"exited","exit":{"signal":15},"at_ms":1}"#;
     std::fs::write(run_dir.join("state.json"), stopped).expect("written");
     assert!(supervise(&run_dir).stdout.is_empty());
@@ -346,7 +346,7 @@ async fn an_end_the_disk_refuses_is_told_and_recorded_later() {
     while !matches!(state(&*engine, key).await, Some(RunState::Running { .. })) {
         seen.recv().await.expect("the engine lives");
     }
-    // A folder in the place of the file: writing fails, whoever asks.
+    // A folder in place of the file: writing fails, even for root.
     let room = bench.run_dir(key).join("state.exited.room");
     std::fs::remove_file(&room).expect("reserved at the start");
     std::fs::create_dir(&room).expect("created");
@@ -455,7 +455,7 @@ async fn started(bench: &Bench, spec: RunSpec) -> u32 {
 #[tokio::test]
 async fn what_left_its_session_and_cleared_its_environment_is_ended_with_a_lost_run() {
     let mut bench = Bench::new();
-    // `exec` keeps the id that the shell tells.
+    // `exec` keeps the id that the shell prints.
     let script = "env -i setsid sh -c 'echo $$; exec sleep 4343 >/dev/null 2>&1' & sleep 1000";
     let (one, other) = (bench.script(script), bench.script(script));
     let (first, second) = (one.key, other.key);
@@ -483,14 +483,14 @@ async fn a_run_directory_that_cannot_be_read_holds_up_nobody_else() {
     let engine = bench.engine();
     assert_eq!(state(&*engine, bad_key).await, Some(RunState::Starting), "it may have processes");
     assert_eq!(output(&*engine, good_key).await, "fine\n");
-    // Repaired by hand, with a broom.
+    // Repaired by hand.
     std::fs::remove_dir_all(&run_dir).expect("removed");
     assert_eq!(end(&*engine, bad_key).await, Exit::Lost);
 }
 
 #[tokio::test]
 async fn a_machine_that_cannot_start_anything_now_does_not_fail_the_run() {
-    // Folders in the place of files stand for a full disk: writing fails, whoever asks.
+    // Folders in place of files stand for a full disk: writing fails, even for root.
     for file in ["state.running.room", "output.log"] {
         let mut bench = Bench::new();
         let spec = bench.script("echo never");
@@ -511,7 +511,7 @@ async fn a_run_has_the_umask_it_was_given_not_the_servers() {
     assert_eq!(run(&bench, spec).await, "0027\n", "as the bench opens its engine");
 }
 
-/// Looks until the process is gone; a test that never gets there says so.
+/// Polls until the process is gone; a test that never gets there says so.
 async fn gone(bench: &Bench, pid: u32) -> bool {
     for _ in 0..1000 {
         if !bench.is_alive(pid) {
@@ -541,7 +541,7 @@ async fn a_supervisor_leaves_a_run_alone_that_another_one_holds() {
     let spec = bench.script("echo never");
     prepared_only(&mut bench, &spec).await;
     let run_dir = bench.run_dir(spec.key);
-    // As a supervisor holds it that is about to claim the run.
+    // Held as by a supervisor that is about to claim the run.
     let lock = std::fs::File::create(run_dir.join("lock")).expect("created");
     fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive).expect("nobody else's");
     let said = supervise(&run_dir);
@@ -570,7 +570,7 @@ fn keep_frozen(bench: &Bench, key: RunKey) -> std::thread::JoinHandle<()> {
 async fn ends_though_frozen(bench: &Bench, key: RunKey, main: u32) -> Exit {
     let exit = end(&*bench.engine(), key).await;
     assert!(!bench.is_alive(main), "its command is left");
-    // One that told the end has still to leave; a test that never gets there says so.
+    // After reporting the end it still has to exit; a test that never gets there says so.
     for _ in 0..1000 {
         if supervisors(&bench.run_dir(key)).is_empty() {
             break;
@@ -599,7 +599,7 @@ fn work(bench: &Bench, key: RunKey) -> std::path::PathBuf {
     state.join("pods").join(key.pod.to_string()).join("work")
 }
 
-/// Starts a run that does not care for SIGTERM, stops it, and freezes its supervisor in its grace.
+/// Starts a run that ignores SIGTERM, stops it, and freezes its supervisor in its grace period.
 async fn frozen_in_its_grace(bench: &Bench, grace_ms: u64) -> (RunKey, u32) {
     let script = "trap 'touch asked' TERM; echo $$; while :; do sleep 0.05; done";
     let spec = bench.script(script);

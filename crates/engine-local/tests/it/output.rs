@@ -1,4 +1,4 @@
-//! The bound of what a run prints: the disk is given back what is oldest, and who reads goes on.
+//! The size limit of a run's output: the oldest part is freed, and readers continue.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ impl Printing {
         self.bench.run_dir(self.key).join("output.log")
     }
 
-    /// Waits until so much was printed, and no more of it is on the disk than is kept and a block.
+    /// Waits until this much was printed, and at most the limit and a block are on disk.
     async fn holds(&self, bytes: u64) {
         loop {
             let log = std::fs::metadata(self.log());

@@ -88,7 +88,7 @@ fn a_refusal_is_told_with_what_to_check() {
         (moved, None, String::new(), true, "write its own address"),
         (StatusCode::NOT_FOUND, None, "<html>".to_owned(), true, "that of an S3 server"),
     ] {
-        match said::fault(status, region, &text, login) {
+        match error_response::fault(status, region, &text, login) {
             Fault::Final(why) => assert!(why.contains(want), "{status} {text}: {why}"),
             other => panic!("{status} {text}: {other:?}"),
         }
@@ -97,7 +97,10 @@ fn a_refusal_is_told_with_what_to_check() {
         (StatusCode::SERVICE_UNAVAILABLE, xml("SlowDown", "")),
         (StatusCode::BAD_GATEWAY, String::new()),
     ] {
-        assert!(matches!(said::fault(status, None, &text, true), Fault::Passing(_)), "{status}");
+        assert!(
+            matches!(error_response::fault(status, None, &text, true), Fault::Passing(_)),
+            "{status}"
+        );
     }
 }
 

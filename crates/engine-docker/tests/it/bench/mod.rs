@@ -30,7 +30,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// On the daemon that listens here; none where there is none, which has been told.
+    /// On the daemon that listens here; none where there is none, which was printed.
     pub(crate) async fn on(socket: Option<impl AsRef<Path>>) -> Option<Self> {
         let socket = socket?.as_ref().to_owned();
         let folder = tempfile::tempdir().expect("a folder");

@@ -35,7 +35,7 @@ impl Bench {
         Self::with(supervisor, None)
     }
 
-    /// One that keeps runs apart as it is told.
+    /// One with these isolation settings.
     pub(crate) fn with(supervisor: &Path, separation: Option<Separation>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let engine = Some(open(folder.path(), supervisor, separation.clone()));

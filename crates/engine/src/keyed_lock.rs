@@ -1,4 +1,4 @@
-//! Turns: what is done to one thing is done one after the other. Owns: who waits for whom.
+//! A lock for each key. Owns: creating and dropping the locks.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,25 +7,24 @@ use tokio::sync::{Mutex as Gate, OwnedMutexGuard};
 
 use crate::RunKey;
 
-/// The verbs of one run take turns, so that a stop cannot overtake its start; so may those of other
-/// things that have keys.
+/// Serializes operations by key, so that a stop of a run cannot overtake its start.
 #[derive(Debug)]
-pub struct Turns<K = RunKey>(Mutex<BTreeMap<K, Weak<Gate<()>>>>);
+pub struct KeyedLock<K = RunKey>(Mutex<BTreeMap<K, Weak<Gate<()>>>>);
 
-impl<K> Default for Turns<K> {
+impl<K> Default for KeyedLock<K> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: Ord> Turns<K> {
-    /// Waits for the turn. It ends when the answer is dropped.
+impl<K: Ord> KeyedLock<K> {
+    /// Waits for the lock of a key. It is released when the guard is dropped.
     pub async fn take(&self, key: K) -> OwnedMutexGuard<()> {
         self.gate(key).lock_owned().await
     }
 
     fn gate(&self, key: K) -> Arc<Gate<()>> {
-        // Nothing can panic half-way through a change.
+        // No code panics inside a change.
         let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         gates.retain(|_, gate| gate.strong_count() > 0);
         if let Some(gate) = gates.get(&key).and_then(Weak::upgrade) {

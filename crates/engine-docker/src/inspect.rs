@@ -1,5 +1,5 @@
-//! What an inspected container says of its run. Owns: telling ends apart. Pure, but for the last line of
-//! a container whose program could not be started.
+//! The state of a run from its inspected container. Owns: distinguishing ends. Pure, except for
+//! the last line of a container whose program could not be started.
 
 use std::net::IpAddr;
 
@@ -13,30 +13,34 @@ use uuid::Uuid;
 use crate::container::WORKLOAD_ID_LABEL;
 use crate::daemon::Facts;
 
-/// Exit codes above this are signals, as shells tell them.
+/// Exit codes above this are signals, as in shells.
 const SIGNALS: i64 = 128;
 const SIGNAL_MAX: i64 = 64;
 const KILL: i64 = SIGNALS + 9;
-/// From the first container that a daemon ends because it goes down to the start of the next daemon.
-/// It waits 15 seconds for containers unless told otherwise.
+/// Longest time from the first container that a stopping daemon ends to the start of the next
+/// daemon. It waits 15 seconds for containers by default.
 const SHUTDOWN_MS: u64 = 20_000;
-/// What `docker-init` and shells answer where a program is not there, or is none.
+/// Exit codes of `docker-init` and shells for a missing or invalid program.
 pub(crate) const NOT_EXECUTABLE: [i32; 2] = [126, 127];
 
 /// A container, as far as its run is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct Inspected {
     pub(crate) state: RunState,
     /// When its main process started, if it ever did.
     pub(crate) started_at: Option<Instant>,
     /// Where its ports are reached from this machine.
     pub(crate) address: Option<IpAddr>,
-    /// Whose run it is.
+    /// The workload of the run.
     pub(crate) workload_id: Uuid,
 }
 
-/// Reads what the daemon says. `now` stands in for what it does not say.
-pub(crate) fn look(container: &ContainerInspectResponse, facts: &Facts, now: Instant) -> Look {
+/// Reads an inspection. `now` replaces missing times.
+pub(crate) fn inspect(
+    container: &ContainerInspectResponse,
+    facts: &Facts,
+    now: Instant,
+) -> Inspected {
     let none = ContainerState::default();
     let state = container.state.as_ref().unwrap_or(&none);
     let started_at = state.started_at.as_deref().and_then(instant);
@@ -55,12 +59,12 @@ pub(crate) fn look(container: &ContainerInspectResponse, facts: &Facts, now: Ins
         },
         _ => match (started_at, error) {
             (None, error) => ended(Exit::CannotRun(plain(&error.unwrap_or_default()))),
-            (Some(started), _) if by_restart(started, finished_at, facts) => ended(Exit::Lost),
+            (Some(started), _) if ended_by_daemon(started, finished_at, facts) => ended(Exit::Lost),
             _ if code == KILL && state.oom_killed == Some(true) => ended(Exit::OutOfMemory),
             _ => ended(exit(code)),
         },
     };
-    Look {
+    Inspected {
         state: seen,
         started_at,
         address: address(container),
@@ -85,9 +89,9 @@ pub(crate) fn address(container: &ContainerInspectResponse) -> Option<IpAddr> {
     networks.values().find_map(|network| network.ip_address.as_ref()?.parse().ok())
 }
 
-/// Whether a daemon ended it: the one that is there when it started, or its predecessor when that was
+/// Whether a daemon ended it: the current one when it started, or its predecessor when it stopped.
 /// told to go.
-fn by_restart(started: Instant, finished: Option<Instant>, facts: &Facts) -> bool {
+fn ended_by_daemon(started: Instant, finished: Option<Instant>, facts: &Facts) -> bool {
     let Some(daemon) = facts.ends_all_before else { return false };
     let since = daemon.0.saturating_sub(SHUTDOWN_MS);
     started < daemon && finished.is_none_or(|finished| finished.0 >= since)
@@ -103,13 +107,13 @@ pub(crate) fn exit(code: i64) -> Exit {
     }
 }
 
-/// A time as the daemon writes it; none for the year 1, which is how it spells "never".
+/// A time as the daemon writes it; none for the year 1, which means "never".
 pub(crate) fn instant(text: &str) -> Option<Instant> {
     let at: jiff::Timestamp = text.parse().ok()?;
     u64::try_from(at.as_millisecond()).ok().map(Instant)
 }
 
-/// What the daemon says of a start that failed, without the layers it went through.
+/// The daemon's message of a failed start, without the layers.
 pub(crate) fn plain(error: &str) -> String {
     let layers = [
         "failed to create shim task: ",
@@ -122,7 +126,7 @@ pub(crate) fn plain(error: &str) -> String {
     inner.trim_end_matches(": unknown").to_owned()
 }
 
-/// What `docker-init` says when there is no such program, from the last line of its output.
+/// The message of `docker-init` for a missing program, from the last line of its output.
 pub(crate) fn not_executable(line: &str) -> Option<&str> {
     let told = line.trim_end().strip_prefix("[FATAL tini (")?;
     told.split_once(")] ").map(|(_, fault)| fault)
@@ -147,7 +151,7 @@ mod tests {
         let container =
             ContainerInspectResponse { state: Some(state), ..ContainerInspectResponse::default() };
         let facts = Facts { ends_all_before: Some(DAEMON), ..Facts::default() };
-        look(&container, &facts, NOW).state
+        inspect(&container, &facts, NOW).state
     }
 
     fn ended(code: i64, edit: impl FnOnce(&mut ContainerState)) -> Exit {

@@ -1,6 +1,6 @@
-//! What follows when a run that was asked to stop does not end. Owns: waking its supervisor, then
-//! ending in its stead everything below it, and last the supervisor itself. Refuses to know: how
-//! the run ended; whoever follows it finds out, as with any supervisor that vanished.
+//! Ending a run that does not stop. Owns: waking its supervisor, then killing everything below it,
+//! and last the supervisor itself. Does not know how the run ended; its follower finds out, as for
+//! any supervisor that vanished.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,17 +13,17 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 use tokio::io::unix::AsyncFd;
 
 use crate::cgroup::Group;
+use crate::events::Shared;
 use crate::process::Tree;
 use crate::record::StateFile;
 use crate::sys;
-use crate::watch::Shared;
 
-/// After the grace a supervisor has so long to end what is left: SIGKILL takes the kernel a while.
+/// Extra time for a supervisor after the grace period: SIGKILL takes the kernel a while.
 const MARGIN_MS: u64 = 2000;
-/// One that was woken has so long to end; later attempts are further apart, up to the second.
+/// Time to end after a wake-up; later attempts are further apart, up to the second value.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Sees to it that a supervisor which was asked to end its run does. `handle` is the supervisor's.
+/// Makes sure that a supervisor that was signalled ends its run. `handle` is the supervisor's.
 pub(crate) fn spawn(
     shared: &Arc<Shared>,
     key: RunKey,
@@ -34,13 +34,13 @@ pub(crate) fn spawn(
     let own = Arc::clone(shared);
     shared.spawn(async move {
         let patience = Duration::from_millis(grace_ms.saturating_add(MARGIN_MS));
-        if let Err(error) = insist(&own, key, supervisor, handle, patience).await {
+        if let Err(error) = force_kill(&own, key, supervisor, handle, patience).await {
             tracing::error!("cannot make run {key} end: {error}; stop it again");
         }
     });
 }
 
-async fn insist(
+async fn force_kill(
     shared: &Shared,
     key: RunKey,
     supervisor: Pid,
@@ -48,9 +48,9 @@ async fn insist(
     patience: Duration,
 ) -> io::Result<()> {
     let death = sys::await_death(handle)?;
-    // None: it ended just now, and its id may be another's.
+    // None: it just ended, and its id may be reused.
     let Some(tree) = Tree::below(supervisor) else { return Ok(()) };
-    // All is gone already where the end is told; the supervisor may still have to record it.
+    // The processes are gone when the end is reported; the supervisor may still have to record it.
     let ended = || matches!(shared.state(key), Some(StateFile::Exited { .. }));
     if dies_within(&death, patience).await? || ended() || !shared.begin_to_force(key) {
         return Ok(());
@@ -65,8 +65,8 @@ async fn insist(
     forced
 }
 
-/// Returns when the supervisor is gone, however long it takes. `kill` ends what is below it, and names
-/// those that resist.
+/// Returns when the supervisor is gone. `kill` ends the processes below it, and returns the
+/// survivors.
 async fn force(
     key: RunKey,
     supervisor: Pid,
@@ -81,8 +81,9 @@ async fn force(
         return Ok(());
     }
     loop {
-        // While the supervisor lives, whatever is below it is the run's; after that only marks
-        // tell. So it goes last, when nothing is left, and has time to tell the end itself.
+        // While the supervisor lives, its descendants are the run's; after that only marks
+        // identify them. So it is killed last, when nothing else is left, and has time to report
+        // the end.
         let resisting = tokio::task::spawn_blocking(kill.clone()).await;
         let resisting = resisting.map_err(io::Error::other)?;
         if dies_within(death, pause).await? {
@@ -111,7 +112,7 @@ async fn dies_within(death: &AsyncFd<OwnedFd>, pause: Duration) -> io::Result<bo
     }
 }
 
-/// One that is gone is what was wanted.
+/// An ended process is the goal.
 fn signal(death: &AsyncFd<OwnedFd>, signal: Signal) -> io::Result<()> {
     match pidfd_send_signal(death.get_ref().as_fd(), signal) {
         Ok(()) | Err(Errno::SRCH) => Ok(()),
@@ -164,7 +165,7 @@ mod tests {
         let mut said = BufReader::new(other.stdout.take().expect("piped"));
         said.read_line(&mut String::new()).expect("its child lives");
         let pid = Pid::from_raw(i32::try_from(other.id()).expect("an id")).expect("an id");
-        let earlier = Tree::of_an_earlier(pid).expect("alive");
+        let earlier = Tree::of_reused_id(pid).expect("alive");
         assert_eq!(earlier.kill(), Vec::<i32>::new());
         assert!(other.try_wait().expect("ours").is_none(), "it waits for its own child");
         assert_eq!(Tree::below(pid).expect("alive").kill(), Vec::<i32>::new());

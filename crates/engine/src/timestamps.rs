@@ -1,17 +1,17 @@
-//! Output with the time before each line. Owns: where a line begins. Refuses to know: when it was
-//! written, which each engine knows in its own way.
+//! Output with the time before each line. Owns: where a line starts. Does not know when it was
+//! written, which each engine finds out in its own way.
 
 use std::fmt::Display;
 
 /// Puts times before lines.
 #[derive(Debug, Default)]
-pub struct Stamps {
-    /// Whether the line that comes next has begun already.
+pub struct Timestamps {
+    /// Whether the next piece continues a line.
     within_a_line: bool,
 }
 
-impl Stamps {
-    /// For output that goes on from here.
+impl Timestamps {
+    /// For output that continues from here.
     #[must_use]
     pub const fn going_on(within_a_line: bool) -> Self {
         Self { within_a_line }
@@ -27,7 +27,7 @@ impl Stamps {
         self.within_a_line = *last != b'\n';
     }
 
-    /// The same by itself.
+    /// Returns a line, or a part of one, that was written at this time.
     pub fn stamped(&mut self, at: impl Display, piece: &[u8]) -> Vec<u8> {
         let mut told = Vec::new();
         self.line(at, piece, &mut told);

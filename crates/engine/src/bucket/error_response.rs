@@ -1,4 +1,4 @@
-//! What an S3 server refuses with. Owns: finding code and text of it, and what to do about it. Pure.
+//! The error responses of an S3 server. Owns: finding their code and text, and what to do. Pure.
 
 use reqwest::StatusCode;
 

@@ -1,5 +1,5 @@
-//! What `git` says. Owns: finding its progress and its fault among it, and what to do about a fault.
-//! Pure.
+//! The messages of `git`. Owns: finding its progress and its fault in them, and what to do about a
+//! fault. Pure.
 
 use super::Fault;
 use crate::Repository;
@@ -43,14 +43,14 @@ pub(super) fn all_may_help(why: &str, repository: &Repository) -> bool {
 
 /// What was said so far.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct StderrParser {
     line: Vec<u8>,
     last: String,
     progress: Option<String>,
     faults: Vec<String>,
 }
 
-impl Said {
+impl StderrParser {
     pub(super) fn take(&mut self, bytes: &[u8]) {
         for byte in bytes {
             match byte {
@@ -126,7 +126,7 @@ mod tests {
             revision: None,
             login: Some(login),
         };
-        let mut said = Said::default();
+        let mut said = StderrParser::default();
         said.take(text.as_bytes());
         said.fault(&repository)
     }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn progress_is_the_last_of_our_own_side() {
-        let mut said = Said::default();
+        let mut said = StderrParser::default();
         said.take(b"Receiving objects:  4% (1/25)\rReceiving objects: 50% (12/25), 3 MiB\r");
         said.take(b"remote: hush 100% (1/1)\nReceiving obj");
         assert_eq!(said.progress().as_deref(), Some("Receiving objects: 50% (12/25), 3 MiB"));

@@ -1,5 +1,5 @@
-//! What a run needs around it, as a container has it. Owns: mounts, ports, user, limits and rights of the
-//! container, and the refusal of what containers cannot have. Pure.
+//! The container options of a run. Owns: mounts, ports, user, limits and capabilities, and
+//! rejecting what containers cannot have. Pure.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::container::{OWN_DIR, POD_ID_LABEL};
 use crate::daemon::Facts;
 use crate::owner::Owner;
 
-/// A port that was not asked for by number is reached from this machine only.
+/// A port without a host number is reached from this machine only.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// The volume of this name of a server; those of several servers differ.
+/// The volume of this name of a server; servers do not share them.
 pub(crate) fn volume(owner: &Owner, name: &str) -> String {
     format!("elastane-{}-{name}", owner.name().as_fields().0)
 }
 
-/// Refuses what containers cannot have.
+/// Rejects what containers cannot have.
 ///
 /// # Errors
 /// The field, why, and what to do.
@@ -80,8 +80,8 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
     }
 }
 
-/// Gives a container what its run needs around it.
-pub(crate) fn furnish(
+/// Sets the host configuration of a run's container.
+pub(crate) fn apply_host_config(
     body: &mut ContainerCreateBody,
     spec: &RunSpec,
     owner: &Owner,
@@ -101,13 +101,13 @@ pub(crate) fn furnish(
     host.nano_cpus = limits.cpu_millis_max.map(|millis| signed(millis.saturating_mul(1_000_000)));
     host.memory = limits.memory_bytes_max.map(signed);
     host.pids_limit = Some(signed(TASKS_MAX));
-    // No more with swap than without.
+    // Memory and swap together have the same limit.
     host.memory_swap = host.memory;
     if *shared_memory_large {
         host.shm_size = host.memory.or(facts.memory_bytes.map(signed));
     }
     host.cap_add = list(security.capabilities.iter().cloned());
-    // With it a run could take the address of another in its network.
+    // With this capability a run could take the address of another in its network.
     let keeps_raw = security.privileged || security.capabilities.iter().any(|one| one == "NET_RAW");
     host.cap_drop = (!keeps_raw).then(|| vec!["NET_RAW".to_owned()]);
     host.privileged = security.privileged.then_some(true);
@@ -121,7 +121,7 @@ pub(crate) fn furnish(
     if security.host_network {
         host.network_mode = Some("host".to_owned());
         body.networking_config = None;
-        // The name of the machine comes with its network.
+        // The host name comes with its network.
         body.hostname = None;
         return;
     }
@@ -180,7 +180,7 @@ fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &Owner) -> DockerMount {
         },
         MountSource::Volume { name, ephemeral } => {
             let pod = ephemeral.then_some(spec.key.pod);
-            // What ends with the pod is this pod's and nobody else's.
+            // The name of a volume that ends with the pod contains the pod.
             let name = match pod {
                 Some(pod) => format!("{}-{name}", crate::container::volume(pod)),
                 None => volume(owner, name),
@@ -210,7 +210,8 @@ fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &Owner) -> DockerMount {
             }),
             ..DockerMount::default()
         },
-        // Without a name it goes with the container. Copies are put into theirs before the start.
+        // A volume without a name is deleted with the container. Copies are unpacked before the
+        // start.
         MountSource::Scratch { .. } | MountSource::Git(_) | MountSource::S3(_) => {
             DockerMount { read_only: None, ..of_volume(None, plain(None)) }
         }

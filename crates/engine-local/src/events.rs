@@ -1,6 +1,6 @@
-//! Keeping up with runs while the server lives. Owns: what is known of each run, the tasks that
-//! follow supervisors (their pipe, or for adopted ones their death), and the judgement on a
-//! supervisor that vanished.
+//! Following runs while the server lives. Owns: the state of each run, the tasks that follow
+//! supervisors (by pipe, or for adopted ones by process handle), and the end of a run whose
+//! supervisor vanished.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::{Observation, Observations, RunKey, RunState, Turns};
+use engine::{KeyedLock, Observation, Observations, RunKey, RunState};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -25,16 +25,17 @@ use crate::process::kill_marked;
 use crate::record::{ExitFile, RunDir, StateFile};
 use crate::sys;
 
-/// How often an adopted run that has not started its command yet is looked at: nothing tells a
-/// server that came later, and it is a matter of milliseconds.
-const STARTING_LOOK: Duration = Duration::from_millis(10);
-/// Before a run that could not be read, or whose processes resist, is tried again: first and most.
+/// How often an adopted run that has not started its command is checked: there is no notification,
+/// and it takes milliseconds.
+const STARTING_PAUSE: Duration = Duration::from_millis(10);
+/// Pause before a run that could not be read, or whose processes survive, is retried: first and
+/// most.
 const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
 
-/// Ends the processes of runs that lost their supervisor; returns the keys of those that resist.
+/// Ends the processes of runs that lost their supervisor; returns the keys of the survivors.
 pub(crate) type Sweep = fn(&BTreeSet<String>) -> BTreeSet<String>;
 
-/// What the engine and its tasks share.
+/// State shared by the engine and its tasks.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) paths: Paths,
@@ -42,32 +43,32 @@ pub(crate) struct Shared {
     pub(crate) images: ImageTable,
     pub(crate) inherited: BTreeMap<String, String>,
     pub(crate) umask: Option<u32>,
-    /// Most of a run's output that is kept; none: all of it.
+    /// Most of a run's output that is kept; none: all.
     pub(crate) output_bytes_max: Option<u64>,
     /// Largest copy of a repository or bucket, in bytes.
     pub(crate) copy_bytes_max: u64,
-    /// Where runs get their control groups.
+    /// The parent control groups of runs.
     pub(crate) place: Place,
-    /// What keeps runs apart.
+    /// The isolation of runs.
     pub(crate) separator: Separator,
-    /// [`kill_marked`]; another one in tests, where no process resists.
+    /// [`kill_marked`]; replaced in tests, where no process survives.
     pub(crate) kill_marked: Sweep,
     pub(crate) driver: gpu::Driver,
     pub(crate) observations: Observations,
-    /// Processes of each run that were killed for want of memory, as far as it is told.
+    /// Out-of-memory kills of each run that were reported.
     kills: Mutex<BTreeMap<RunKey, u64>>,
     states: Mutex<BTreeMap<RunKey, StateFile>>,
-    /// The verbs of one run take turns.
-    pub(crate) turns: Turns,
-    /// Runs whose repositories are being copied; dropping the sender ends that.
+    /// Operations of one run are serialized.
+    pub(crate) turns: KeyedLock,
+    /// Runs whose repositories are being copied; dropping the sender cancels that.
     copying: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
-    /// The runs that are being ended in their supervisors' stead.
+    /// The runs that are being killed in place of their supervisors.
     forced: Mutex<BTreeSet<RunKey>>,
     /// None once the engine is dropped.
     tasks: Mutex<Option<JoinSet<()>>>,
 }
 
-/// None of these locks is held while anything can panic half-way through a change.
+/// No code panics inside a change while it holds one of these locks.
 fn open<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -87,14 +88,14 @@ impl Shared {
             umask: None,
             output_bytes_max: None,
             copy_bytes_max: u64::MAX,
-            place: Place::none("nobody has looked for control groups"),
+            place: Place::none("control groups were not looked for"),
             separator: Separator::none("nothing was looked for"),
             kill_marked,
             driver: gpu::Driver::default(),
             observations: Observations::default(),
             kills: Mutex::default(),
             states: Mutex::default(),
-            turns: Turns::default(),
+            turns: KeyedLock::default(),
             copying: Mutex::default(),
             forced: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
@@ -115,19 +116,19 @@ impl Shared {
         states.iter().filter(|(_, state)| wanted(state)).map(|(key, _)| *key).collect()
     }
 
-    /// Every known run.
+    /// Every registered run.
     pub(crate) fn states(&self) -> Vec<Observation> {
         let seen =
             |(&key, state): (&RunKey, &StateFile)| Observation { key, state: state.clone().into() };
         open(&self.states).iter().map(seen).collect()
     }
 
-    /// Takes a run into the books without reporting it.
+    /// Registers a run without reporting it.
     pub(crate) fn know(&self, key: RunKey, state: StateFile) {
         open(&self.states).insert(key, state);
     }
 
-    /// False: somebody is at it.
+    /// False: a task is doing it already.
     pub(crate) fn begin_to_force(&self, key: RunKey) -> bool {
         open(&self.forced).insert(key)
     }
@@ -141,9 +142,9 @@ impl Shared {
         open(&self.kills).remove(&key);
     }
 
-    /// Tells of processes of a run that were killed for want of memory since it was told last; `kills` are
-    /// those since it began.
-    pub(crate) fn tell_kills(&self, key: RunKey, kills: u64) {
+    /// Reports out-of-memory kills since the last report; `kills` counts from the start of the
+    /// run.
+    pub(crate) fn report_out_of_memory_kills(&self, key: RunKey, kills: u64) {
         let before = open(&self.kills).insert(key, kills).unwrap_or(0);
         if kills > before {
             let state = RunState::Struck(kills - before);
@@ -151,12 +152,12 @@ impl Shared {
         }
     }
 
-    /// Takes those for told: by the server before this one, as far as it was there.
-    pub(crate) fn know_kills(&self, key: RunKey, kills: u64) {
+    /// Marks them as reported: by the server before this one, if it could.
+    pub(crate) fn restore_out_of_memory_kills(&self, key: RunKey, kills: u64) {
         open(&self.kills).insert(key, kills);
     }
 
-    /// Takes in what was seen of a known run, and reports it if it is news. The first end stands.
+    /// Records the state of a registered run, and reports it if it changed. The first end stays.
     pub(crate) fn report(&self, key: RunKey, state: StateFile) {
         let mut states = open(&self.states);
         let Some(known) = states.get_mut(&key) else { return };
@@ -170,28 +171,28 @@ impl Shared {
         }
     }
 
-    /// Tells how far the copies are that a run waits for. Nothing keeps it.
+    /// Reports progress of a run's copies. It is not stored.
     pub(crate) fn tell(&self, key: RunKey, what: String) {
         self.observations.report(Observation { key, state: RunState::Preparing(what) });
     }
 
-    /// The copies of a run are being made for as long as what is returned says nothing.
+    /// Marks the copies as in progress, until the returned receiver fires.
     pub(crate) fn begin_copying(&self, key: RunKey) -> oneshot::Receiver<()> {
         let (wanted, stop) = oneshot::channel();
         open(&self.copying).insert(key, wanted);
         stop
     }
 
-    /// Whether the copies of a run were being made; they are wanted no longer, or are there.
+    /// Whether copies were in progress; they are cancelled, or complete.
     pub(crate) fn end_copying(&self, key: RunKey) -> bool {
         open(&self.copying).remove(&key).is_some()
     }
 
-    /// Ends the processes of runs that lost their supervisor; returns the keys of those that resist.
+    /// Ends the processes of runs that lost their supervisor; returns the keys of the survivors.
     pub(crate) fn sweep(&self, keys: &BTreeSet<RunKey>) -> BTreeSet<RunKey> {
         let resist = |key: &&RunKey| self.dir(**key).group().is_some_and(|group| !group.end());
         let mut resisting: BTreeSet<RunKey> = keys.iter().filter(resist).copied().collect();
-        // A process can leave its group where it may write there, as root may everywhere.
+        // A process can leave its group where it may write, as root may everywhere.
         let marked = (self.kill_marked)(&keys.iter().map(ToString::to_string).collect());
         resisting.extend(keys.iter().filter(|key| marked.contains(&key.to_string())));
         resisting
@@ -206,13 +207,13 @@ impl Shared {
     }
 
     pub(crate) fn end_tasks(&self) {
-        // Dropped outside the lock: a task's end may want it.
+        // Dropped outside the lock: a task's end may need it.
         let tasks = open(&self.tasks).take();
         drop(tasks);
     }
 }
 
-/// Follows a supervisor this server started: its states come through the pipe.
+/// Follows a supervisor of this server: its states come through the pipe.
 pub(crate) fn spawn_started(shared: &Arc<Shared>, key: RunKey, mut supervisor: Child) {
     let own = Arc::clone(shared);
     shared.spawn(async move {
@@ -228,12 +229,12 @@ pub(crate) fn spawn_started(shared: &Arc<Shared>, key: RunKey, mut supervisor: C
         if let Err(error) = supervisor.wait().await {
             tracing::warn!("cannot wait for the supervisor of {key}: {error}");
         }
-        // Usually all is told now; but another supervisor may have had the run before this one.
+        // Usually complete now; but another supervisor may have had the run before this one.
         follow(&own, key).await;
     });
 }
 
-/// Follows a supervisor that an earlier server started.
+/// Follows a supervisor of an earlier server.
 pub(crate) fn spawn_adopted(shared: &Arc<Shared>, key: RunKey) {
     let own = Arc::clone(shared);
     shared.spawn(async move { follow(&own, key).await });
@@ -259,18 +260,18 @@ async fn follow(shared: &Arc<Shared>, key: RunKey) {
     }
 }
 
-/// What came of one look at a run.
+/// The result of one check of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Its end is known.
+    /// Its end is recorded.
     Ended,
-    /// Something changed: look again.
+    /// Something changed: check again.
     Again,
-    /// It has processes that cannot be ended, so it has not ended.
+    /// It has processes that survive, so it has not ended.
     Resisting,
 }
 
-/// Waits for the end of whoever supervises the run now; settles the end if nobody does.
+/// Waits for the end of the run's supervisor; settles the run if there is none.
 async fn follow_once(shared: &Arc<Shared>, key: RunKey) -> io::Result<Step> {
     let dir = shared.dir(key);
     let Some(holder) = dir.holder()? else {
@@ -286,13 +287,13 @@ async fn follow_once(shared: &Arc<Shared>, key: RunKey) -> io::Result<Step> {
         shared.report(key, state);
         tokio::select! {
             ended = death.readable() => return ended.map(|_| Step::Again),
-            () = tokio::time::sleep(STARTING_LOOK), if starting => {}
+            () = tokio::time::sleep(STARTING_PAUSE), if starting => {}
         }
     }
 }
 
-/// A handle on the lock's holder. None: it ended just now. The second look at the lock proves
-/// that the id was not given to another process before the handle was there.
+/// A handle on the lock's holder. None: it just ended. The second read of the lock proves that the
+/// id was not reused before the handle existed.
 pub(crate) fn handle(dir: &RunDir, holder: Pid) -> io::Result<Option<OwnedFd>> {
     match pidfd_open(holder, PidfdFlags::empty()) {
         Ok(fd) => Ok((dir.holder()? == Some(holder)).then_some(fd)),
@@ -301,7 +302,7 @@ pub(crate) fn handle(dir: &RunDir, holder: Pid) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Nobody supervises the run: finds out, or decides, how it ended.
+/// The run has no supervisor: finds out, or decides, how it ended.
 fn settle(shared: &Shared, key: RunKey) -> io::Result<Step> {
     let dir = shared.dir(key);
     let told = shared.state(key).filter(|state| matches!(state, StateFile::Exited { .. }));
@@ -311,7 +312,7 @@ fn settle(shared: &Shared, key: RunKey) -> io::Result<Step> {
             shared.report(key, state);
             return Ok(Step::Ended);
         }
-        // Removed meanwhile: by `remove`, which needs no report, or by somebody's hand.
+        // Removed meanwhile, by `remove`, which needs no report, or by hand.
         None if !dir.exists() && shared.state(key).is_none() => return Ok(Step::Ended),
         None if dir.exists() => match dir.claim(&last()) {
             Ok(false) => return Ok(Step::Again),

@@ -1,42 +1,42 @@
-//! What is known of each run while the server lives. Owns: the states, telling them on if they are
-//! news, and the turns of verbs. Refuses to know: where states come from.
+//! The runs known to the server. Owns: their states, reporting changes, and serializing operations
+//! of one run. Does not know where states come from.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use engine::{Observation, Observations, RunKey, RunState, Turns};
+use engine::{KeyedLock, Observation, Observations, RunKey, RunState};
 use uuid::Uuid;
 
-/// The books.
+/// The registered runs.
 #[derive(Debug, Default)]
-pub(crate) struct Books {
+pub(crate) struct RunRegistry {
     pub(crate) observations: Observations,
     runs: Mutex<BTreeMap<RunKey, Known>>,
-    /// The verbs of one run take turns.
-    pub(crate) turns: Turns,
+    /// Operations of one run are serialized.
+    pub(crate) turns: KeyedLock,
 }
 
-/// A run that is known.
+/// A registered run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) state: RunState,
-    /// Whether it has a container: one that is not there any more is lost.
+    /// Whether it has a container: if that disappears, the run is lost.
     pub(crate) has_container: bool,
     /// Where its ports are reached.
     pub(crate) address: Option<IpAddr>,
-    /// Whose run it is.
+    /// The workload of the run.
     pub(crate) workload_id: Uuid,
 }
 
 impl Known {
-    /// One that has only been asked for.
-    pub(crate) const fn asked_for(workload_id: Uuid) -> Self {
+    /// One that was only requested.
+    pub(crate) const fn requested(workload_id: Uuid) -> Self {
         Self { state: RunState::Starting, has_container: false, address: None, workload_id }
     }
 }
 
-/// None of these locks is held while anything can panic half-way through a change.
+/// No code panics inside a change while it holds one of these locks.
 fn open<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -45,7 +45,7 @@ pub(crate) const fn has_ended(state: &RunState) -> bool {
     matches!(state, RunState::Exited { .. })
 }
 
-impl Books {
+impl RunRegistry {
     pub(crate) fn get(&self, key: RunKey) -> Option<Known> {
         open(&self.runs).get(&key).cloned()
     }
@@ -67,12 +67,12 @@ impl Books {
         open(&self.runs).iter().filter(lives).map(|(key, _)| *key).collect()
     }
 
-    /// Takes a run into the books without telling of it.
+    /// Registers a run without reporting it.
     pub(crate) fn know(&self, key: RunKey, known: Known) {
         open(&self.runs).insert(key, known);
     }
 
-    /// From now on its container is missed when it is not there.
+    /// From now on the run is lost if its container does not exist.
     pub(crate) fn has_container(&self, key: RunKey) {
         if let Some(known) = open(&self.runs).get_mut(&key) {
             known.has_container = true;
@@ -89,7 +89,7 @@ impl Books {
         open(&self.runs).remove(&key);
     }
 
-    /// Takes in what was seen of a known run, and tells it on if it is news. The first end stands.
+    /// Records the state of a registered run, and reports it if it changed. The first end stays.
     pub(crate) fn report(&self, key: RunKey, state: RunState) {
         let mut runs = open(&self.runs);
         let Some(known) = runs.get_mut(&key) else { return };
@@ -110,22 +110,22 @@ mod tests {
 
     #[test]
     fn only_news_is_told_and_the_first_end_stands() {
-        let books = Books::default();
-        let mut told = books.observations.stream();
+        let registry = RunRegistry::default();
+        let mut told = registry.observations.stream();
         let key = RunKey { pod: Uuid::from_u128(1), generation: 1 };
         let runs = RunState::Running { pid: None, started_at: Instant(1) };
         let ended = |code| RunState::Exited { exit: Exit::Code(code), at: Instant(2) };
-        books.report(key, runs.clone());
+        registry.report(key, runs.clone());
         assert!(told.try_recv().is_err(), "of a run that is not known nothing is told");
-        books.know(key, Known { has_container: true, ..Known::asked_for(Uuid::nil()) });
+        registry.know(key, Known { has_container: true, ..Known::requested(Uuid::nil()) });
         for state in
             [runs.clone(), runs.clone(), RunState::Starting, ended(3), ended(4), runs.clone()]
         {
-            books.report(key, state);
+            registry.report(key, state);
         }
         assert_eq!(told.try_recv().map(|seen| seen.state), Ok(runs));
         assert_eq!(told.try_recv().map(|seen| seen.state), Ok(ended(3)));
         assert!(told.try_recv().is_err());
-        assert_eq!((books.state(key), books.living()), (Some(ended(3)), vec![]));
+        assert_eq!((registry.state(key), registry.living()), (Some(ended(3)), vec![]));
     }
 }

@@ -1,8 +1,8 @@
-//! The bounds of what is kept of a run on disk. Owns: giving back the space of what is oldest, and where the rest
-//! begins. Refuses to know: who reads.
+//! Size limits for the files of a run. Owns: freeing the space of the oldest output, and finding
+//! where the rest starts. Does not know about readers.
 //!
-//! The output stays one file in which every byte keeps its number, so whoever prints, follows or comes
-//! back goes on where they were; what is given back becomes a hole at its beginning.
+//! The output stays one file with stable byte offsets, so readers continue where they were; freed
+//! space is a hole at its start.
 
 use std::fs::File;
 use std::io;
@@ -13,36 +13,36 @@ use std::time::Duration;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 
-use crate::supervise::complain;
+use crate::supervise::log_line;
 
-/// How often it is looked how much there is.
-pub(crate) const LOOK: Duration = Duration::from_secs(1);
-/// What is given back is a multiple of this: no usual file system has larger blocks.
+/// How often the size is checked.
+pub(crate) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// The hole ends at a multiple of this: usual file systems have no larger blocks.
 const PIECE_BYTES: u64 = 64 << 10;
 
-/// Keeps a file to its bound.
+/// Keeps a file below a size.
 #[derive(Debug)]
-pub(crate) struct Bound {
-    /// What it is called in complaints.
+pub(crate) struct LogRetention {
+    /// Its name in log lines.
     name: &'static str,
     log: File,
     bytes_max: u64,
-    /// So much of it is given back.
+    /// Bytes freed so far.
     gone: u64,
-    /// Whether it was complained that this failed.
-    complained: bool,
+    /// Whether a failure was logged.
+    logged: bool,
 }
 
-impl Bound {
-    /// `log` can be written.
+impl LogRetention {
+    /// `log` must be writable.
     pub(crate) fn new(name: &'static str, log: File, bytes_max: u64) -> Self {
-        Self { name, log, bytes_max, gone: 0, complained: false }
+        Self { name, log, bytes_max, gone: 0, logged: false }
     }
 
-    /// Gives back what is too much. False: the file system cannot.
+    /// Frees what exceeds the limit. False: the file system cannot.
     pub(crate) fn keep(&mut self) -> bool {
         let given = self.log.metadata().and_then(|log| {
-            // Who empties its own output begins anew.
+            // The run may have truncated its output.
             self.gone = self.gone.min(log.len());
             let until = log.len().saturating_sub(self.bytes_max) / PIECE_BYTES * PIECE_BYTES;
             if until > self.gone {
@@ -56,33 +56,35 @@ impl Bound {
         let name = self.name;
         let never = [Errno::OPNOTSUPP, Errno::NOSYS].map(Errno::raw_os_error);
         if error.raw_os_error().is_some_and(|code| never.contains(&code)) {
-            complain(&format!("{name} is bounded by the disk only: {error}"));
+            log_line(&format!(
+                "{name} has no size limit: the file system cannot free a part of a file: {error}"
+            ));
             return false;
         }
-        // Another time it may go well.
-        if !std::mem::replace(&mut self.complained, true) {
-            complain(&format!("{name} cannot be kept to its bound: {error}; trying again"));
+        // A later attempt may succeed.
+        if !std::mem::replace(&mut self.logged, true) {
+            log_line(&format!("{name} cannot be kept below its size limit: {error}; trying again"));
         }
         true
     }
 }
 
-/// Where what is kept begins, from here on. Moves the file's own position.
+/// The first kept byte at or after an offset. Moves the file's position.
 pub(crate) fn first_kept(log: impl AsFd, from: u64) -> io::Result<u64> {
     match seek(log, SeekFrom::Data(from)) {
         Ok(first) => Ok(first),
-        // Nothing is there yet, or the file system knows no holes.
+        // Empty so far, or the file system has no holes.
         Err(Errno::NXIO | Errno::INVAL) => Ok(from),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Reads what is kept, from here on: where that began, and how many bytes it is; none at the end.
+/// Reads kept bytes from an offset: where they start, and how many; 0 at the end.
 pub(crate) fn read_kept(log: &File, from: u64, piece: &mut [u8]) -> io::Result<(u64, usize)> {
     let mut from = first_kept(log, from)?;
     loop {
         let count = log.read_at(piece, from)?;
-        // It may have been given back while it was read.
+        // The bytes may have been freed during the read.
         let first = first_kept(log, from)?;
         if first == from {
             return Ok((from, count));
@@ -100,10 +102,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("output");
         std::fs::write(&path, vec![7; 192 << 10]).expect("written");
-        // One that can only be read cannot give anything back.
-        let mut bound = Bound::new("output", File::open(&path).expect("there"), 64 << 10);
-        assert!(!bound.complained);
-        assert!(bound.keep() && bound.complained && bound.keep());
+        // A read-only handle cannot free anything.
+        let mut bound = LogRetention::new("output", File::open(&path).expect("there"), 64 << 10);
+        assert!(!bound.logged);
+        assert!(bound.keep() && bound.logged && bound.keep());
         bound.log = File::options().write(true).open(&path).expect("there");
         assert!(bound.keep());
         assert_eq!(bound.gone, 2 * PIECE_BYTES);

@@ -1,5 +1,5 @@
-//! Keeping up with containers. Owns: following the daemon's events, catching up when it was away, and
-//! what follows from a look at a container.
+//! Following containers. Owns: the daemon's events, catching up after an outage, and the
+//! consequences of an inspection.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,20 +10,19 @@ use bollard::query_parameters::{EventsOptionsBuilder, LogsOptionsBuilder};
 use engine::{Error, Exit, Outage, RunKey, RunState};
 use futures_util::StreamExt as _;
 
-use crate::books::has_ended;
 use crate::container::{self, RUN_LABEL};
-use crate::look::{Look, NOT_EXECUTABLE, not_executable};
+use crate::inspect::{Inspected, NOT_EXECUTABLE, not_executable};
 use crate::open::{Shared, now};
+use crate::run_registry::has_ended;
 use crate::{chain, daemon};
 
-/// Before a daemon that is away is asked again.
+/// Pause before an absent daemon is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
-/// How often a daemon that has nothing to tell is asked whether it is there, and how long it may
-/// take.
+/// How often an idle daemon is pinged, and the timeout.
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PING_WAIT: Duration = Duration::from_secs(10);
-/// Before a daemon is asked again for the one run of which it said nothing.
-const LOOK_PAUSE: Duration = Duration::from_secs(5);
+/// Pause before a failed inspection of one run is retried.
+const INSPECT_PAUSE: Duration = Duration::from_secs(5);
 
 /// Follows the daemon for as long as the engine lives.
 pub(crate) async fn follow(shared: &Arc<Shared>) {
@@ -38,7 +37,7 @@ pub(crate) async fn follow(shared: &Arc<Shared>) {
     }
 }
 
-/// The first reason stands until the daemon answers.
+/// The first reason stays until the daemon answers.
 fn note_outage(shared: &Shared, why: String) {
     let mut outage = outage(shared);
     if outage.is_none() {
@@ -51,7 +50,7 @@ fn outage(shared: &Shared) -> MutexGuard<'_, Option<Outage>> {
     shared.outage.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns when the daemon does not answer any more, although its events have not ended: it hangs.
+/// Returns when the daemon stops answering although its events have not ended: it hangs.
 async fn hangs(shared: &Shared) -> Error {
     loop {
         tokio::time::sleep(PING_EVERY).await;
@@ -65,7 +64,7 @@ async fn hangs(shared: &Shared) -> Error {
     }
 }
 
-/// Takes events from before the first look: what happens in between is seen twice, not missed.
+/// Subscribes before the first inspection: what happens in between is seen twice, not missed.
 async fn follow_once(shared: &Arc<Shared>) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
     let since = (now().0 / 1000).to_string();
@@ -79,8 +78,8 @@ async fn follow_once(shared: &Arc<Shared>) -> Result<(), Error> {
     let options = EventsOptionsBuilder::default().since(&since).filters(&filters.into()).build();
     let mut events = Box::pin(docker.events(Some(options)));
     let caught_up = async {
-        for key in shared.books.living() {
-            keep_up(shared, key).await?;
+        for key in shared.runs.living() {
+            refresh_all(shared, key).await?;
         }
         Ok::<_, Error>(())
     };
@@ -95,7 +94,7 @@ async fn follow_once(shared: &Arc<Shared>) -> Result<(), Error> {
                     let label = |name: &str| labels.as_ref().and_then(|labels| labels.get(name));
                     let run = label(RUN_LABEL).filter(|_| shared.owner.owns(label));
                     if let Some(key) = run.and_then(|run| run.parse().ok()) {
-                        keep_up(shared, key).await?;
+                        refresh_all(shared, key).await?;
                     }
                 }
                 Some(Err(fault)) => return Err(crate::failed("follow its events", fault)),
@@ -113,13 +112,13 @@ async fn follow_once(shared: &Arc<Shared>) -> Result<(), Error> {
     }
 }
 
-/// Looks at a run. What the daemon cannot say of one is no reason to miss the others: it is asked again.
+/// Inspects a run. A failure for one run does not delay the others: it is retried.
 ///
 /// # Errors
-/// The daemon does not answer at all, or goes down.
-async fn keep_up(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
+/// The daemon does not answer, or shuts down.
+async fn refresh_all(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
     let Err(error) = refresh(shared, key).await else { return Ok(()) };
-    shared.ask_anew().await?;
+    shared.ask_new_connection().await?;
     if !asking(shared).insert(key) {
         return Ok(());
     }
@@ -127,7 +126,7 @@ async fn keep_up(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
     let own = Arc::clone(shared);
     shared.spawn(async move {
         loop {
-            tokio::time::sleep(LOOK_PAUSE).await;
+            tokio::time::sleep(INSPECT_PAUSE).await;
             if refresh(&own, key).await.is_ok() {
                 asking(&own).remove(&key);
                 return;
@@ -141,44 +140,44 @@ fn asking(shared: &Shared) -> MutexGuard<'_, BTreeSet<RunKey>> {
     shared.asking.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at a run's container and tells what is news. One that was there and is not is lost.
+/// Inspects a run's container and reports changes. A container that disappeared is lost.
 pub(crate) async fn refresh(shared: &Shared, key: RunKey) -> Result<(), Error> {
-    let Some(known) = shared.books.get(key) else { return Ok(()) };
+    let Some(known) = shared.runs.get(key) else { return Ok(()) };
     if has_ended(&known.state) {
         return Ok(());
     }
-    match shared.look(key).await? {
-        Some((_, look)) => take(shared, key, look).await,
+    match shared.inspect(key).await? {
+        Some((_, inspected)) => take(shared, key, inspected).await,
         None if known.has_container => {
-            shared.books.report(key, RunState::Exited { exit: Exit::Lost, at: now() });
+            shared.runs.report(key, RunState::Exited { exit: Exit::Lost, at: now() });
             Ok(())
         }
         None => Ok(()),
     }
 }
 
-/// Takes in what was seen. A run that ended between two looks has run all the same.
-pub(crate) async fn take(shared: &Shared, key: RunKey, look: Look) -> Result<(), Error> {
-    let Look { mut state, started_at, address, .. } = look;
-    shared.books.is_at(key, address);
+/// Records the result. A run that ended between two inspections is also reported as running.
+pub(crate) async fn take(shared: &Shared, key: RunKey, inspected: Inspected) -> Result<(), Error> {
+    let Inspected { mut state, started_at, address, .. } = inspected;
+    shared.runs.is_at(key, address);
     if let RunState::Exited { exit, .. } = &mut state {
         if let Exit::Code(code) = exit
             && NOT_EXECUTABLE.contains(code)
-            && let Some(fault) = last_words(shared, key).await
+            && let Some(fault) = start_error(shared, key).await
         {
             *exit = Exit::CannotRun(fault);
         } else if let Some(started_at) = started_at
-            && !matches!(shared.books.state(key), Some(RunState::Running { .. }))
+            && !matches!(shared.runs.state(key), Some(RunState::Running { .. }))
         {
-            shared.books.report(key, RunState::Running { pid: None, started_at });
+            shared.runs.report(key, RunState::Running { pid: None, started_at });
         }
     }
-    shared.books.report(key, state);
+    shared.runs.report(key, state);
     Ok(())
 }
 
 /// Why the program was not started, if the last line of the output says so.
-async fn last_words(shared: &Shared, key: RunKey) -> Option<String> {
+async fn start_error(shared: &Shared, key: RunKey) -> Option<String> {
     let options = LogsOptionsBuilder::default().stderr(true).tail("1").build();
     let name = container::name(key);
     let mut lines = Box::pin(shared.daemon.docker.logs(&name, Some(options)));

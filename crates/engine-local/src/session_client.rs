@@ -1,5 +1,5 @@
-//! Coming to a run, from the server's side. Owns: knocking at the supervisor's door, and carrying
-//! what is typed and printed between the caller and the session that was opened there.
+//! Sessions, from the server's side. Owns: connecting to the supervisor, and copying input and
+//! output between the caller and the session's process.
 
 use std::io::{self, SeekFrom};
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use tokio::io::{
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use crate::bound::first_kept;
-use crate::door;
 use crate::engine_impl::blocking;
-use crate::frame::{self, Wish};
+use crate::events::Shared;
+use crate::frame::{self, SessionRequest};
+use crate::log_retention::first_kept;
 use crate::open::io_error;
 use crate::record::{ProcessSpec, Runtime, StateFile};
-use crate::watch::Shared;
+use crate::session_server;
 
-/// Pieces that a slow caller or command may be behind, each way.
+/// Pieces that a slow caller or command may be behind, in each direction.
 const PIECES_AHEAD: usize = 8;
 /// Bytes of the log that are read at a time.
 const REST_BYTES: usize = 64 << 10;
-/// How often it is looked whether a run has ended whose session is over, and for how long: what a run
-/// leaves behind is given less time to end.
-const END_LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(15));
+/// How often and how long the end of a run is awaited after its session ended: processes that a
+/// run left have less time to end.
+const END_CHECK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(15));
 
 /// Runs a command in a run.
 pub(crate) async fn exec(
@@ -39,11 +39,11 @@ pub(crate) async fn exec(
     if command.is_empty() {
         return Err(Error::Invalid("say which command to run".to_owned()));
     }
-    let wish = Wish::Exec { command, stdin, terminal: terminal.map(pair), env };
-    open(shared, key, &wish).await
+    let request = SessionRequest::Exec { command, stdin, terminal: terminal.map(pair), env };
+    open(shared, key, &request).await
 }
 
-/// Comes to the main process of a run.
+/// Attaches to the main process of a run.
 pub(crate) async fn attach(
     shared: &Arc<Shared>,
     key: RunKey,
@@ -72,14 +72,14 @@ pub(crate) async fn attach(
         Ok(log) => log.len(),
         Err(source) => return Err(io_error(format!("look at the output of run {key}"), source)),
     };
-    open(shared, key, &Wish::Attach { terminal: terminal.map(pair), from, stdin }).await
+    open(shared, key, &SessionRequest::Attach { terminal: terminal.map(pair), from, stdin }).await
 }
 
 fn pair(size: TerminalSize) -> (u16, u16) {
     (size.rows, size.columns)
 }
 
-/// Refuses what does not run.
+/// Rejects a run that is not running.
 pub(crate) fn running(shared: &Shared, key: RunKey) -> Result<(), Error> {
     match shared.state(key) {
         Some(StateFile::Running { .. }) => Ok(()),
@@ -88,13 +88,17 @@ pub(crate) fn running(shared: &Shared, key: RunKey) -> Result<(), Error> {
     }
 }
 
-async fn open(shared: &Arc<Shared>, key: RunKey, wish: &Wish) -> Result<Session, Error> {
+async fn open(
+    shared: &Arc<Shared>,
+    key: RunKey,
+    request: &SessionRequest,
+) -> Result<Session, Error> {
     running(shared, key)?;
     let failed = |source| io_error(format!("come to run {key}"), source);
-    let said = frame::wish(wish).map_err(|error| Error::Invalid(error.to_string()))?;
-    let mut stream = knock(shared, key).await?;
-    // A supervisor of an earlier version has none, and expects none.
-    match tokio::fs::read(shared.dir(key).file(door::KEY)).await {
+    let said = frame::request(request).map_err(|error| Error::Invalid(error.to_string()))?;
+    let mut stream = connect(shared, key).await?;
+    // A supervisor of an earlier version has no key, and expects none.
+    match tokio::fs::read(shared.dir(key).file(session_server::KEY)).await {
         Ok(proof) => stream.write_all(&proof).await.map_err(failed)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
@@ -103,14 +107,14 @@ async fn open(shared: &Arc<Shared>, key: RunKey, wish: &Wish) -> Result<Session,
     let (reader, writer) = stream.into_split();
     let (input, typed) = mpsc::channel(PIECES_AHEAD);
     let (shown, output) = mpsc::channel(PIECES_AHEAD);
-    let (past, stdin) = match wish {
-        Wish::Attach { from, stdin, .. } => (Some(*from), *stdin),
-        Wish::Exec { stdin, .. } => (None, *stdin),
+    let (past, stdin) = match request {
+        SessionRequest::Attach { from, stdin, .. } => (Some(*from), *stdin),
+        SessionRequest::Exec { stdin, .. } => (None, *stdin),
     };
     let own = Arc::clone(shared);
     shared.spawn(async move {
         tokio::select! {
-            // Nobody looks any more: the connection is dropped, and with it what was started.
+            // The caller is gone: drop the connection, which ends the command.
             () = shown.closed() => {}
             count = show(BufReader::new(reader), &shown) => {
                 if let Some(past) = past {
@@ -123,10 +127,10 @@ async fn open(shared: &Arc<Shared>, key: RunKey, wish: &Wish) -> Result<Session,
     Ok(Session { input, output })
 }
 
-async fn knock(shared: &Shared, key: RunKey) -> Result<UnixStream, Error> {
+async fn connect(shared: &Shared, key: RunKey) -> Result<UnixStream, Error> {
     let dir = shared.dir(key);
     let connect = async {
-        let (_folder, path) = door::socket(&dir)?;
+        let (_folder, path) = session_server::socket(&dir)?;
         UnixStream::connect(path).await
     };
     connect.await.map_err(|error: io::Error| match error.kind() {
@@ -134,16 +138,16 @@ async fn knock(shared: &Shared, key: RunKey) -> Result<UnixStream, Error> {
             "it was started by a version without sessions; commands can join it after its next start"
                 .to_owned(),
         ),
-        // Its supervisor is gone, or shows everybody out.
+        // The supervisor is gone, or ends all sessions.
         io::ErrorKind::ConnectionRefused => Error::NotRunning(key),
         _ => io_error(format!("come to run {key}"), error),
     })
 }
 
-/// Hands out what is printed, to the end. Returns how many bytes it was.
+/// Passes on the output to its end. Returns its length in bytes.
 async fn show(mut from: impl AsyncRead + Unpin, to: &mpsc::Sender<Output>) -> u64 {
     let mut count = 0;
-    // A connection that breaks off is one that has ended without a word.
+    // A connection that breaks counts as ended without a result.
     while let Ok(next) = frame::next_output(&mut from).await {
         let last = matches!(next, Output::End(_));
         if let Output::Stdout(bytes) | Output::Stderr(bytes) = &next {
@@ -156,7 +160,7 @@ async fn show(mut from: impl AsyncRead + Unpin, to: &mpsc::Sender<Output>) -> u6
     count
 }
 
-/// Shows whoever was attached the rest of what a run has printed, and how it ended.
+/// Passes on the rest of the output after attaching, and how the run ended.
 async fn finish(shared: &Shared, key: RunKey, past: u64, to: &mpsc::Sender<Output>) {
     let Some(exit) = end_of(shared, key).await else { return };
     let rest = async {
@@ -177,8 +181,8 @@ async fn finish(shared: &Shared, key: RunKey, past: u64, to: &mpsc::Sender<Outpu
     let _gone = to.send(Output::End(exit)).await;
 }
 
-/// Hands on the size of the terminal, and, with an input, what is typed; never returns, because a
-/// command may go on without one.
+/// Passes on the size of the terminal and the input; never returns, because a command may continue
+/// without input.
 async fn hand_on(mut typed: mpsc::Receiver<Input>, stdin: bool, mut to: impl AsyncWrite + Unpin) {
     while let Some(input) = typed.recv().await {
         if !stdin && !matches!(input, Input::Resize(_)) {
@@ -191,16 +195,16 @@ async fn hand_on(mut typed: mpsc::Receiver<Input>, stdin: bool, mut to: impl Asy
     std::future::pending::<()>().await;
 }
 
-/// How the run ended; none if it goes on.
+/// How the run ended; none if it is still running.
 async fn end_of(shared: &Shared, key: RunKey) -> Option<engine::Exit> {
     let look = async {
         loop {
             match shared.state(key) {
                 Some(StateFile::Exited { exit, .. }) => return Some(exit.into()),
-                Some(_) => tokio::time::sleep(END_LOOK.0).await,
+                Some(_) => tokio::time::sleep(END_CHECK.0).await,
                 None => return None,
             }
         }
     };
-    tokio::time::timeout(END_LOOK.1, look).await.ok().flatten()
+    tokio::time::timeout(END_CHECK.1, look).await.ok().flatten()
 }
