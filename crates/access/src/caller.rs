@@ -8,7 +8,7 @@ use auth::{Action, Claims, Principal, Resource, Role};
 use axum::http::StatusCode;
 use control::view::{OrgUnit, ProjectView, View, WorkloadKind, WorkloadView};
 use control::{AuditDetail, Object, Scope};
-use http_kit::{Fault, Origin};
+use http_kit::{ApiError, Origin};
 use units::Instant;
 
 /// The one route that is open to a caller that has to change its password.
@@ -115,12 +115,12 @@ impl Sight {
 
 impl Caller {
     /// Refuses a caller that has to change its password first.
-    pub fn must_have_own_password(&self) -> Result<(), Fault> {
+    pub fn must_have_own_password(&self) -> Result<(), ApiError> {
         if !self.must_change_password {
             return Ok(());
         }
         let why = format!("the password was given out; change it first with POST {OWN_PASSWORD}");
-        Err(Fault::forbidden(why))
+        Err(ApiError::forbidden(why))
     }
 
     /// Whether the caller may do this in a scope, to what is its own.
@@ -166,7 +166,7 @@ impl Caller {
     }
 
     /// Refuses what the caller may not do.
-    pub fn must(&self, action: Action, resource: Resource, scope: Scope) -> Result<(), Fault> {
+    pub fn must(&self, action: Action, resource: Resource, scope: Scope) -> Result<(), ApiError> {
         if self.may(action, resource, scope) {
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl Caller {
         action: Action,
         resource: Resource,
         workload: &WorkloadView,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ApiError> {
         let scope = Scope::Project(workload.project_id);
         let made = (workload.spec.submitted_by.as_str(), workload.created_at);
         if self.may_to(action, resource, scope, made) {
@@ -196,7 +196,7 @@ impl Caller {
         action: Action,
         resource: Resource,
         object: &Object,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ApiError> {
         let made = (object.created_by.as_str(), object.created_at);
         if self.may_to(action, resource, object.scope, made) {
             return Ok(());
@@ -222,12 +222,12 @@ impl Caller {
     }
 
     /// Refuses to show an object that the caller may not see.
-    pub fn must_see(&self, resource: Resource, object: &Object) -> Result<(), Fault> {
+    pub fn must_see(&self, resource: Resource, object: &Object) -> Result<(), ApiError> {
         self.must_see_in(resource, object.scope)
     }
 
     /// Refuses to show what is in a scope where the caller may see nothing of the kind.
-    pub fn must_see_in(&self, resource: Resource, scope: Scope) -> Result<(), Fault> {
+    pub fn must_see_in(&self, resource: Resource, scope: Scope) -> Result<(), ApiError> {
         if self.sees_in(resource, scope) {
             return Ok(());
         }
@@ -236,9 +236,9 @@ impl Caller {
     }
 
     /// What somebody is told who may not do this in a place, which begins with a space.
-    pub fn refused(&self, action: Action, resource: Resource, place: &str) -> Fault {
+    pub fn refused(&self, action: Action, resource: Resource, place: &str) -> ApiError {
         let (action, resource) = (action.word(), resource.shown().to_lowercase());
-        Fault::forbidden(format!(
+        ApiError::forbidden(format!(
             "{} may not {action} {resource}{place}; ask an administrator for a role that allows it",
             self.subject
         ))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use control::{Edit, NewId, NewObject, Object, Scope};
-use http_kit::Fault;
+use http_kit::ApiError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -61,16 +61,16 @@ impl Backend {
     }
 
     /// All of a family, in order of creation.
-    pub fn all<F: Family>(&self) -> Result<Vec<Item<F>>, Fault> {
+    pub fn all<F: Family>(&self) -> Result<Vec<Item<F>>, ApiError> {
         let all = self.control.view().objects.all(F::KIND);
         Ok(all.iter().map(Item::of).collect::<Result<_, _>>()?)
     }
 
     /// The one with this id.
-    pub fn one<F: Family>(&self, id: &str) -> Result<Item<F>, Fault> {
+    pub fn one<F: Family>(&self, id: &str) -> Result<Item<F>, ApiError> {
         let view = self.control.view();
         let found = view.objects.get(F::KIND, id);
-        Ok(Item::of(found.ok_or_else(|| Fault::no_such(F::KIND, id))?)?)
+        Ok(Item::of(found.ok_or_else(|| ApiError::no_such(F::KIND, id))?)?)
     }
 
     /// Creates one. A name that is taken in its scope is a conflict.
@@ -80,7 +80,7 @@ impl Backend {
         scope: Scope,
         name: &str,
         body: &F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         self.make_owned(by, scope, "", name, body).await
     }
 
@@ -92,7 +92,7 @@ impl Backend {
         scope: Scope,
         name: &str,
         body: &F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         self.create(by, (NewId::Given(id), scope, "", None), name, body).await
     }
 
@@ -104,7 +104,7 @@ impl Backend {
         owner: &str,
         name: &str,
         body: &F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         let id = if F::NUMBERED { NewId::Number } else { NewId::Any };
         self.create(by, (id, scope, owner, None), name, body).await
     }
@@ -116,7 +116,7 @@ impl Backend {
         (owner, most): (&str, usize),
         name: &str,
         body: &F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         self.create(by, (NewId::Any, Scope::Tenant, owner, Some(most)), name, body).await
     }
 
@@ -126,7 +126,7 @@ impl Backend {
         (id, scope, owner, newest): (NewId, Scope, &str, Option<usize>),
         name: &str,
         body: &F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         let new = NewObject {
             kind: F::KIND,
             id,
@@ -146,7 +146,7 @@ impl Backend {
         by: &Caller,
         id: &str,
         edit: impl Fn(&mut String, &mut F) -> Result<(), control::Error> + Send + Sync + 'static,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         let edit = Edit::new(move |object| {
             let (mut name, mut body) = (object.name.clone(), body::<F>(object)?);
             edit(&mut name, &mut body)?;
@@ -162,7 +162,7 @@ impl Backend {
         scope: Scope,
         name: &str,
         body: F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         let found = || self.control.view().objects.named(F::KIND, scope, name).cloned();
         let there = match found() {
             Some(there) => there,
@@ -180,7 +180,7 @@ impl Backend {
     }
 
     /// Deletes one and what ends with it; answers what it was.
-    pub async fn remove<F: Family>(&self, by: &Caller, id: &str) -> Result<Item<F>, Fault> {
+    pub async fn remove<F: Family>(&self, by: &Caller, id: &str) -> Result<Item<F>, ApiError> {
         Ok(Item::of(&self.asked_by(by).delete_object(&by.subject, F::KIND, id).await?)?)
     }
 }

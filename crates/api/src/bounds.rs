@@ -6,7 +6,7 @@ use auth::Action::Update;
 use auth::Resource;
 use control::view::OrgUnit;
 use control::{OrgChange, Scope};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 /// Whether a change leaves the bounds as they are.
 fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {
@@ -36,7 +36,7 @@ pub(crate) fn check_bounds(
     (what, resource): (&str, Resource),
     (now, around): (&OrgUnit, Scope),
     change: &OrgChange,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     if unbound(now, change) || caller.may(Update, resource, around) {
         return Ok(());
     }
@@ -45,5 +45,5 @@ pub(crate) fn check_bounds(
         "the shares and time limits of a {what} are changed by whoever may change all of them in \
          {around}"
     );
-    Err(Fault::forbidden(format!("{who} may not do this: {why}")))
+    Err(ApiError::forbidden(format!("{who} may not do this: {why}")))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api_types::StartEstimate;
 use control::view::{Phase, View, WorkloadKind, WorkloadView};
-use http_kit::{Fault, aside};
+use http_kit::{ApiError, aside};
 use sim::Forecast;
 use sim::scenario::Scenario;
 use sim::scenario::amount::Span;
@@ -29,13 +29,13 @@ const LONG_PERCENT: usize = 75;
 pub(crate) async fn start_estimate(
     state: &Server,
     workload: &WorkloadView,
-) -> Result<Option<StartEstimate>, Fault> {
+) -> Result<Option<StartEstimate>, ApiError> {
     if !workload.waits_for_a_place() {
         return Ok(None);
     }
     let turn = tokio::time::timeout(TURN_WAIT, state.forecasting.clone().acquire_owned()).await;
     let Ok(turn) = turn else { return Ok(None) };
-    let turn = turn.map_err(Fault::internal)?;
+    let turn = turn.map_err(ApiError::internal)?;
     let seen = state.control.scheduling_state().await?;
     // It may have ended since it was found. An inference is known here by its newest revision.
     let view = state.control.view();

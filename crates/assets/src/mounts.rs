@@ -11,7 +11,7 @@ use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
 use control::view::WorkloadView;
 use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec, volume_name};
 use convert::{self, Asker};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use crate::{AssetSpec, Stored};
 
@@ -41,12 +41,12 @@ pub async fn settle(
     asker: &Asker,
     project: u64,
     spec: &mut WorkloadSpec,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let name = spec.name.clone();
     let uses = spec.uses.clone();
     for set in spec.sets_mut() {
         let is_master = set.role == control::MASTER;
-        let of_set = |fault| if is_master { convert::of_the_master(fault) } else { fault };
+        let of_set = |error| if is_master { convert::of_the_master(error) } else { error };
         if !asker.administrator && !state.control.node_access().privileged {
             unprivileged(&set.pod.container.security).map_err(of_set)?;
         }
@@ -69,7 +69,7 @@ pub async fn settle(
 }
 
 /// Refuses rights over the node.
-fn unprivileged(security: &Security) -> Result<(), Fault> {
+fn unprivileged(security: &Security) -> Result<(), ApiError> {
     let strong = |name: &&String| !HARMLESS.contains(&name.as_str());
     let field = if security.privileged {
         "privileged"
@@ -84,7 +84,7 @@ fn unprivileged(security: &Security) -> Result<(), Fault> {
     } else {
         return Ok(());
     };
-    Err(Fault::forbidden(format!(
+    Err(ApiError::forbidden(format!(
         "spec.security.{field}: gives rights over the machine, which only an administrator may; leave \
          it out, or have the server started with --allow-privileged"
     )))
@@ -97,16 +97,16 @@ async fn may_see(
     asker: &Asker,
     uses: &[String],
     mount: &mut Mount,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let MountSource::HostPath { path, .. } = &mut mount.from else { return Ok(()) };
     let asked = path.clone();
     let found = real(state, asked.clone()).await?.map(|real| *path = real);
     let open = found.is_ok() && state.control.node_access().is_open(path);
     if open || asker.administrator || asker.had(mount) || is_given(state, uses, mount) {
-        return found.map_err(|why| Fault::field("spec.storage.hostPath", why));
+        return found.map_err(|why| ApiError::field("spec.storage.hostPath", why));
     }
     let asked = asked.display();
-    Err(Fault::forbidden(format!(
+    Err(ApiError::forbidden(format!(
         "spec.storage.hostPath: {asked} is not there, or no folder of the machine that is open to \
          everyone; name a data source that an administrator made of it as it is now, or have the server \
          started with --host-paths {asked}"
@@ -115,10 +115,13 @@ async fn may_see(
 
 /// The folder of the machine itself, or why nobody gets it. A file system may be long in answering; nobody
 /// else waits for it.
-pub(crate) async fn real(state: &Backend, path: PathBuf) -> Result<Result<PathBuf, String>, Fault> {
+pub(crate) async fn real(
+    state: &Backend,
+    path: PathBuf,
+) -> Result<Result<PathBuf, String>, ApiError> {
     let control = state.control.clone();
     let real = tokio::task::spawn_blocking(move || control.node_access().real(&path));
-    real.await.map_err(Fault::internal)
+    real.await.map_err(ApiError::internal)
 }
 
 /// Refuses an NFS export that is not for who asks: the machine mounts it, and to the file server
@@ -128,12 +131,12 @@ fn may_have_export(
     asker: &Asker,
     uses: &[String],
     mount: &Mount,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let given = asker.administrator || asker.had(mount) || is_given(state, uses, mount);
     if given || state.control.node_access().privileged {
         return Ok(());
     }
-    Err(Fault::forbidden(
+    Err(ApiError::forbidden(
         "spec.storage.nfs: an export is mounted with the rights of the machine; name a data source that \
          an administrator made of it, or have the server started with --allow-privileged",
     ))
@@ -164,12 +167,16 @@ fn of_kind<S: AssetSpec>(state: &Backend, key: &str) -> Option<Stored<S>> {
 
 /// Refuses who comes to a workload, or changes it and keeps what it has, that has more of the machine
 /// than everyone in its project could have asked for: only who made it may, and an administrator.
-pub fn may_enter(state: &Backend, caller: &Caller, workload: &WorkloadView) -> Result<(), Fault> {
+pub fn may_enter(
+    state: &Backend,
+    caller: &Caller,
+    workload: &WorkloadView,
+) -> Result<(), ApiError> {
     let own = caller.made(&workload.spec.submitted_by, workload.created_at);
     if own || caller.administers() || !is_strong(state, workload) {
         return Ok(());
     }
-    Err(Fault::forbidden(
+    Err(ApiError::forbidden(
         "the workload has rights over the machine, or folders of it; only an administrator and who \
          submitted it come to its pods",
     ))
@@ -199,7 +206,7 @@ fn is_strong(state: &Backend, workload: &WorkloadView) -> bool {
 }
 
 /// Refuses a volume that is to be there and is not.
-pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), Fault> {
+pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), ApiError> {
     let claims = request.storage.iter().flat_map(|storage| &storage.pvc).flatten();
     let old =
         |one: &&api_types::PvcInstance| one.exclude != Some(true) && one.existing_pvc == Some(true);
@@ -214,7 +221,7 @@ pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), F
                  /elastane/v1/volumes, or leave existingPvc out to have it made",
                 units::shown(claim)
             );
-            return Err(Fault::new(axum::http::StatusCode::NOT_FOUND, why));
+            return Err(ApiError::new(axum::http::StatusCode::NOT_FOUND, why));
         }
     }
     Ok(())

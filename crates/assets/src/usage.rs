@@ -11,7 +11,7 @@ use api_types::{
 use auth::{Action, Resource};
 use control::view::{View, WorkloadKind, WorkloadView};
 use control::{Object, Scope};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use super::AssetSpec;
 use crate::templates::Template;
@@ -36,7 +36,7 @@ impl Usage {
         state: &Backend,
         view: &View,
         seen_by: Option<&Caller>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         let mut all: BTreeMap<String, AssetUsageInfo> = BTreeMap::new();
         let mut users: Vec<&WorkloadView> = view.workloads.values().map(AsRef::as_ref).collect();
         users.retain(|workload| {

@@ -27,7 +27,7 @@ mod urls;
 mod workload;
 
 use access::{Backend, Family as _};
-use http_kit::Fault;
+use http_kit::ApiError;
 use units::Instant;
 
 pub use address::{
@@ -72,8 +72,8 @@ pub struct Context {
 }
 
 /// What is wrong with a specification, as a change says it.
-pub fn refusal(fault: Fault) -> control::Error {
-    control::Error::Invalid { field: "spec", message: fault.message }
+pub fn refusal(error: ApiError) -> control::Error {
+    control::Error::Invalid { field: "spec", message: error.message }
 }
 
 impl Context {
@@ -94,9 +94,9 @@ impl Context {
 }
 
 /// A count that is not 0.
-fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, Fault> {
+fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, ApiError> {
     match count {
-        Some(0) => Err(Fault::field(field, "0 is too few; use 1 or more, or leave it out")),
+        Some(0) => Err(ApiError::field(field, "0 is too few; use 1 or more, or leave it out")),
         count => Ok(count),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-fn asked(kind: WorkloadKind, spec: &serde_json::Value) -> Result<WorkloadSpec, Fault> {
+fn asked(kind: WorkloadKind, spec: &serde_json::Value) -> Result<WorkloadSpec, ApiError> {
     let body = json!({"name": "a1", "projectId": "7", "clusterId": "c", "spec": spec});
     let request = http_kit::parse_json(body.to_string().as_bytes())?;
     let asker = Asker { subject: "ann".into(), ..Asker::anonymous("CLI") };

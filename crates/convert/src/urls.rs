@@ -11,7 +11,7 @@ use api_types::{
 use axum::http::Uri;
 use control::view::WorkloadView;
 use control::{ExposedUrl, RelatedUrl};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use super::container::port;
 use super::serving::{audience, told_audience};
@@ -25,7 +25,7 @@ const URL_BYTES_MAX: usize = 2048;
 const TOOL: &str = "custom";
 
 /// The ports that a specification opens.
-pub(super) fn urls(spec: &WorkloadSpec) -> Result<Vec<ExposedUrl>, Fault> {
+pub(super) fn urls(spec: &WorkloadSpec) -> Result<Vec<ExposedUrl>, ApiError> {
     let wire = spec.exposed_urls.as_deref().unwrap_or_default();
     not_too_many("spec.exposedUrls", wire.len())?;
     let (mut ports, mut names) = (BTreeSet::new(), BTreeSet::new());
@@ -35,11 +35,11 @@ pub(super) fn urls(spec: &WorkloadSpec) -> Result<Vec<ExposedUrl>, Fault> {
         let field = |name: &str| format!("spec.exposedUrls[{at}].{name}");
         if !ports.insert(url.port) {
             let why = format!("port {} is there twice; give each once", url.port);
-            return Err(Fault::field(&field("container"), why));
+            return Err(ApiError::field(&field("container"), why));
         }
         if let Some(name) = url.name.as_ref().filter(|name| !names.insert((*name).clone())) {
             let why = format!("`{}` is there twice; give each another", units::shown(name));
-            return Err(Fault::field(&field("name"), why));
+            return Err(ApiError::field(&field("name"), why));
         }
         urls.push(url);
     }
@@ -62,9 +62,10 @@ pub(super) fn authorization(wire: &Wire) -> Authorization {
     wire.authorization_type.unwrap_or(usual)
 }
 
-fn url(at: &str, wire: &Wire) -> Result<ExposedUrl, Fault> {
+fn url(at: &str, wire: &Wire) -> Result<ExposedUrl, ApiError> {
     let field = format!("{at}.container");
-    let port = port(&field, wire.container)?.ok_or_else(|| Fault::field(&field, "must be set"))?;
+    let port =
+        port(&field, wire.container)?.ok_or_else(|| ApiError::field(&field, "must be set"))?;
     let users = wire.authorized_users.clone().unwrap_or_default();
     let groups = lists(wire.authorized_groups.as_ref());
     let kind = authorization(wire);
@@ -76,15 +77,15 @@ fn url(at: &str, wire: &Wire) -> Result<ExposedUrl, Fault> {
     })
 }
 
-fn not_too_many(field: &str, count: usize) -> Result<(), Fault> {
+fn not_too_many(field: &str, count: usize) -> Result<(), ApiError> {
     if count <= URLS_MAX {
         return Ok(());
     }
-    Err(Fault::field(field, format!("{count} are too many; at most {URLS_MAX} are allowed")))
+    Err(ApiError::field(field, format!("{count} are too many; at most {URLS_MAX} are allowed")))
 }
 
 /// The pages elsewhere that a specification names.
-pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, Fault> {
+pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, ApiError> {
     let wire = spec.related_urls.as_deref().unwrap_or_default();
     not_too_many("spec.relatedUrls", wire.len())?;
     let kept = wire.iter().enumerate().filter(|(_, one)| one.exclude != Some(true));
@@ -99,7 +100,7 @@ pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, Fault> {
 
 /// Refuses what is no address of a page. Whoever looks at the workload may follow it, so it is of
 /// the web and not, for instance, a script.
-pub fn page(field: &str, url: &str) -> Result<(), Fault> {
+pub fn page(field: &str, url: &str) -> Result<(), ApiError> {
     let web = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https"));
     if url.len() <= URL_BYTES_MAX && url.parse().is_ok_and(|uri: Uri| web(&uri)) {
         return Ok(());
@@ -107,7 +108,7 @@ pub fn page(field: &str, url: &str) -> Result<(), Fault> {
     let shown = units::shown(url);
     let what = "an http:// or https:// address";
     let why = format!("`{shown}` is not {what} of at most {URL_BYTES_MAX} bytes");
-    Err(Fault::field(field, why))
+    Err(ApiError::field(field, why))
 }
 
 /// As they could have been asked for.

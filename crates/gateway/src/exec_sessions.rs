@@ -18,7 +18,7 @@ use control::view::WorkloadView;
 use engine::{Duplex, Exit, Input, Output, Session};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
-use http_kit::Fault;
+use http_kit::ApiError;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -53,7 +53,7 @@ pub(crate) struct Slot {
 
 impl Sessions {
     /// Takes a place for one more session.
-    pub(crate) fn begin(self: &Arc<Self>, who: &str) -> Result<Slot, Fault> {
+    pub(crate) fn begin(self: &Arc<Self>, who: &str) -> Result<Slot, ApiError> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (own, sum) = (all.get(who).copied().unwrap_or(0), all.values().sum::<usize>());
         let (own_max, sum_max) = SESSIONS_MAX;
@@ -67,7 +67,7 @@ impl Sessions {
             }
         };
         let why = format!("{full}; end one of them first");
-        Err(Fault::new(StatusCode::TOO_MANY_REQUESTS, why))
+        Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, why))
     }
 }
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use access::{Authenticator, Backend, Caller};
 use control::view::WorkloadView;
 use convert::Origins;
-use http_kit::{Fault, Shutdown};
+use http_kit::{ApiError, Shutdown};
 
 use exec_sessions::Sessions;
 use tickets::Tickets;
@@ -32,7 +32,7 @@ pub use routes::routes;
 pub use socket::admit_pages;
 
 /// Refuses who comes to a pod that has more of the machine than everyone may have.
-pub type MayEnter = Box<dyn Fn(&Caller, &WorkloadView) -> Result<(), Fault> + Send + Sync>;
+pub type MayEnter = Box<dyn Fn(&Caller, &WorkloadView) -> Result<(), ApiError> + Send + Sync>;
 
 /// What leads into workloads, and who is there now.
 pub struct Gateway {

@@ -1,6 +1,6 @@
 //! Work that would keep a thread from answering requests.
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// Works away from what answers requests. The turn is held to the end, also if no caller waits for it
 /// any more.
@@ -10,8 +10,8 @@ use crate::fault::Fault;
 pub async fn aside<T: Send + 'static, P: Send + 'static>(
     turn: P,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<(T, P), Fault> {
-    tokio::task::spawn_blocking(move || (work(), turn)).await.map_err(Fault::internal)
+) -> Result<(T, P), ApiError> {
+    tokio::task::spawn_blocking(move || (work(), turn)).await.map_err(ApiError::internal)
 }
 
 #[cfg(test)]

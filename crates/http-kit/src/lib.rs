@@ -10,7 +10,7 @@ mod body;
 mod connections;
 mod csv;
 mod decode;
-mod fault;
+mod error;
 mod given;
 mod guard;
 mod host;
@@ -37,7 +37,7 @@ pub use body::{
 };
 pub use connections::{CONNECTIONS_MAX, Limits, Place};
 pub use csv::csv_line;
-pub use fault::{Fault, Said};
+pub use error::{ApiError, ErrorMessage};
 pub use given::{Deleted, Given, OrderedPage, Page, Takes};
 pub use guard::{bearer, limit_time, panicked, wants_page};
 pub use host::{Hosts, check_host, host_of, is_loopback, name_one_host};

@@ -4,7 +4,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use super::fault::Fault;
+use super::error::ApiError;
 use super::list::parameters;
 use crate::openapi::{Description, Input};
 
@@ -16,13 +16,15 @@ impl Input for NoParameters {
 }
 
 impl<S: Sync> FromRequestParts<S> for NoParameters {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         match parameters(&parts.uri)?.first() {
             Some((name, _)) => {
                 let name = units::shown(name);
-                Err(Fault::bad(format!("unknown parameter `{name}`; leave it out, all are shown")))
+                Err(ApiError::bad(format!(
+                    "unknown parameter `{name}`; leave it out, all are shown"
+                )))
             }
             None => Ok(Self),
         }

@@ -14,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use control::Scope;
 use control::view::WorkloadView;
-use http_kit::{Fault, Origin, Said, bearer};
+use http_kit::{ApiError, ErrorMessage, Origin, bearer};
 use uuid::Uuid;
 
 use crate::Iam;
@@ -43,7 +43,7 @@ pub async fn authenticate(
             request.extensions_mut().insert(caller);
             let response = next.run(request).await;
             if response.status() == StatusCode::FORBIDDEN {
-                let said = response.extensions().get::<Said>();
+                let said = response.extensions().get::<ErrorMessage>();
                 let why = said.map_or("refused", |said| said.0.as_str());
                 iam.note_refusal(&origin, (&who, by_program), response.status(), why);
             }
@@ -52,8 +52,8 @@ pub async fn authenticate(
         Err(Refusal { why, who }) => {
             let status = StatusCode::UNAUTHORIZED;
             iam.note_refusal(&origin, (&who, false), status, &why);
-            let fault = Fault::new(status, why);
-            Err(([(header::WWW_AUTHENTICATE, "Bearer")], fault).into_response())
+            let error = ApiError::new(status, why);
+            Err(([(header::WWW_AUTHENTICATE, "Bearer")], error).into_response())
         }
     }
 }
@@ -68,7 +68,7 @@ pub async fn authorise(
     parameters: RawPathParams,
     request: Request,
     next: Next,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     if path != OWN_PASSWORD {
         caller.must_have_own_password()?;
     }
@@ -81,10 +81,12 @@ async fn check(
     access: Access,
     caller: &Caller,
     parameters: &RawPathParams,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let (action, resource, place) = match access {
         Access::Open | Access::Token => return Ok(()),
-        Access::Undeclared => return Err(Fault::forbidden("this route says not who may use it")),
+        Access::Undeclared => {
+            return Err(ApiError::forbidden("this route says not who may use it"));
+        }
         Access::Role((action, resource, place)) => (action, resource, place),
     };
     let named = |name: &str| parameters.iter().find(|(own, _)| *own == name).map(|(_, id)| id);
@@ -113,7 +115,7 @@ async fn check(
                 None if caller.may(action, resource, Scope::Tenant) => Ok(()),
                 None => {
                     somewhere(caller, action, resource)?;
-                    Err(Fault::no_such("workload", named("workloadId").unwrap_or_default()))
+                    Err(ApiError::no_such("workload", named("workloadId").unwrap_or_default()))
                 }
             }
         }
@@ -126,7 +128,7 @@ async fn workload(
     caller: &Caller,
     (action, resource): (Action, Resource),
     id: Option<Uuid>,
-) -> Result<Option<Arc<WorkloadView>>, Fault> {
+) -> Result<Option<Arc<WorkloadView>>, ApiError> {
     let Some(id) = id else { return Ok(None) };
     let living = backend.control.view().workloads.get(&id).cloned();
     if living.is_some() || caller.may(action, resource, Scope::Tenant) {
@@ -135,7 +137,7 @@ async fn workload(
     Ok(backend.control.deleted_one(id, backend.now()).await?)
 }
 
-fn somewhere(caller: &Caller, action: Action, resource: Resource) -> Result<(), Fault> {
+fn somewhere(caller: &Caller, action: Action, resource: Resource) -> Result<(), ApiError> {
     if caller.may_somewhere(action, resource) {
         return Ok(());
     }

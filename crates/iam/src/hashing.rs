@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::PasswordHash;
-use http_kit::{Fault, aside};
+use http_kit::{ApiError, aside};
 
 use crate::Iam;
 use crate::limit::{Who, network};
@@ -32,13 +32,13 @@ impl Default for Turns {
 }
 
 impl Turns {
-    async fn next(&self, who: Who<'_>) -> Result<Turn, Fault> {
+    async fn next(&self, who: Who<'_>) -> Result<Turn, ApiError> {
         let turn = if who.known {
             self.known.turn(who.name, TURN_WAIT).await
         } else {
             self.strangers.turn(&network(who.address), TURN_WAIT).await
         };
-        turn.ok_or_else(|| Fault::too_many(1))
+        turn.ok_or_else(|| ApiError::too_many(1))
     }
 }
 
@@ -53,15 +53,15 @@ impl Iam {
         who: Who<'_>,
         hash: Option<PasswordHash>,
         password: String,
-    ) -> Result<bool, Fault> {
-        self.wrong_passwords.check(who, self.now()).map_err(Fault::too_many)?;
+    ) -> Result<bool, ApiError> {
+        self.wrong_passwords.check(who, self.now()).map_err(ApiError::too_many)?;
         if !auth::may_be_password(&password) {
             // Whether there is such a user does not show: it is the same for all of them.
-            self.wrong_passwords.count(who, self.now()).map_err(Fault::too_many)?;
+            self.wrong_passwords.count(who, self.now()).map_err(ApiError::too_many)?;
             return Ok(false);
         }
         let turn = self.turns.next(who).await?;
-        self.wrong_passwords.check(who, self.now()).map_err(Fault::too_many)?;
+        self.wrong_passwords.check(who, self.now()).map_err(ApiError::too_many)?;
         let compare = move || match hash {
             Some(hash) => hash.matches(&password),
             None => {
@@ -78,9 +78,9 @@ impl Iam {
     }
 
     /// Hashes a new password, set by a logged-in user.
-    pub(crate) async fn hash(&self, by: &str, password: String) -> Result<PasswordHash, Fault> {
+    pub(crate) async fn hash(&self, by: &str, password: String) -> Result<PasswordHash, ApiError> {
         let turn = self.turns.next(Who { name: by, address: "", known: true }).await?;
         let (hash, _turn) = aside(turn, move || PasswordHash::new(&password)).await?;
-        hash.map_err(Fault::internal)
+        hash.map_err(ApiError::internal)
     }
 }

@@ -6,7 +6,7 @@ use access::{Caller, Family, Item};
 use api_types::TokenResponse;
 use auth::{Identity, PasswordHash, Principal, hash_secret, secret_matches};
 use axum::http::StatusCode;
-use http_kit::{Fault, Origin};
+use http_kit::{ApiError, Origin};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
@@ -68,10 +68,10 @@ pub(super) async fn begin(
     user: &Item<User>,
     (by_provider, password_mark): (bool, String),
     origin: &Origin,
-) -> Result<TokenResponse, Fault> {
+) -> Result<TokenResponse, ApiError> {
     let (principal, name) = (Principal::User(user.object.id.clone()), &user.object.name);
     let caller = Caller::new(principal.clone(), name, origin.clone());
-    let own = auth::new_secret().map_err(Fault::internal)?;
+    let own = auth::new_secret().map_err(ApiError::internal)?;
     let (secret, secrets) = next_secrets(&own)?;
     let now = iam.now();
     let end = session_end(now, now, by_provider);
@@ -87,8 +87,8 @@ pub(super) async fn begin(
 }
 
 /// What the next refresh token of a session says, and what is kept of it.
-fn next_secrets(own: &str) -> Result<(String, SessionSecrets), Fault> {
-    let next = auth::new_secret().map_err(Fault::internal)?;
+fn next_secrets(own: &str) -> Result<(String, SessionSecrets), ApiError> {
+    let next = auth::new_secret().map_err(ApiError::internal)?;
     let (own_sha256, current_sha256) = (hash_secret(own), hash_secret(&next));
     Ok((format!("{own}.{next}"), SessionSecrets { own_sha256, current_sha256 }))
 }
@@ -99,7 +99,7 @@ pub(super) async fn refresh(
     iam: &Iam,
     token: &str,
     origin: &Origin,
-) -> Result<TokenResponse, Fault> {
+) -> Result<TokenResponse, ApiError> {
     let (id, secret) = token.split_once('.').unwrap_or((token, ""));
     let refused = || wrong_secret(iam, id, origin, WRONG_REFRESH);
     let session = iam.living::<Session>(id).ok_or_else(refused)?;
@@ -133,9 +133,9 @@ pub(super) async fn refresh(
         session.expires_at_ms = expires_at_ms;
         Ok(())
     };
-    iam.change(&caller, id, renew).await.map_err(|fault| match fault.status {
+    iam.change(&caller, id, renew).await.map_err(|error| match error.status {
         StatusCode::CONFLICT | StatusCode::NOT_FOUND => wrong(WRONG_REFRESH),
-        _ => fault,
+        _ => error,
     })?;
     let identity = Identity { name, principal: owner, proof: id.to_owned() };
     let refresh = format!("{id}.{next}");

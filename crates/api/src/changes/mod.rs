@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use access::{Authenticator as _, Caller};
-use http_kit::Fault;
+use http_kit::ApiError;
 use telemetry::Watcher;
 
 use crate::Server;
@@ -70,7 +70,7 @@ impl Wanted {
     }
 
     /// Refuses kinds of which the caller may see nothing at all.
-    fn check(&self, caller: &Caller, sight: &Sight) -> Result<(), Fault> {
+    fn check(&self, caller: &Caller, sight: &Sight) -> Result<(), ApiError> {
         let unseen = self.kinds.iter().find(|kind| !sight.has_any(**kind));
         match unseen.and_then(|kind| resources(*kind).first().copied()) {
             Some(resource) => Err(caller.refused(Read, resource, " anywhere")),
@@ -104,7 +104,7 @@ impl Reader {
         server: Arc<Server>,
         caller: Caller,
         wanted: Wanted,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         let sight = Sight::of(&caller);
         wanted.check(&caller, &sight)?;
         let changes = server.control.changes().await;

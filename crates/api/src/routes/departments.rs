@@ -16,7 +16,7 @@ use control::view::{OrgUnit, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
-use http_kit::{Body, Created, Fault, ListQuery};
+use http_kit::{ApiError, Body, Created, ListQuery};
 
 use super::units::{self, Unit};
 use crate::Shared;
@@ -63,7 +63,7 @@ async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<DepartmentsPage>, Fault> {
+) -> Result<Json<DepartmentsPage>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let rows = query.matching(OrgUnit::seen(&view, &caller), context.now)?;
     let (page, next) = query.page(rows);
@@ -76,7 +76,7 @@ async fn create(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<DepartmentCreationRequest>,
-) -> Result<Created<DepartmentForList>, Fault> {
+) -> Result<Created<DepartmentForList>, ApiError> {
     caller.must(Create, Resource::Department, Scope::Cluster)?;
     state.check_cluster(request.cluster_id.as_deref())?;
     let spec = convert::department_creation(request)?;
@@ -111,11 +111,11 @@ impl Unit for OrgUnit {
     }
 
     /// An empty list is the way back to having been given nothing.
-    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
         convert::shares(asked)
     }
 
-    fn asked(request: DepartmentUpdateRequest) -> Result<OrgChange, Fault> {
+    fn asked(request: DepartmentUpdateRequest) -> Result<OrgChange, ApiError> {
         convert::department_update(request)
     }
 

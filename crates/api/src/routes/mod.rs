@@ -32,7 +32,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use control::view::NodeView;
 use http_kit::openapi::{self, delete as del, get, post, put};
-use http_kit::{Fault, check_host, limit_time, name_one_host, note_origin, panicked};
+use http_kit::{ApiError, check_host, limit_time, name_one_host, note_origin, panicked};
 use iam::{authenticate, authorise};
 use telemetry::{Routes, trace};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -230,13 +230,13 @@ struct Described {
 }
 
 /// Made once: it never changes.
-fn description() -> Result<&'static Described, Fault> {
+fn description() -> Result<&'static Described, ApiError> {
     static MADE: OnceLock<Result<Described, String>> = OnceLock::new();
     let make = || {
         let document = openapi::document(&table()).map_err(|error| error.to_string())?;
         Ok(Described { document: format!("{document:#}"), page: openapi::page(&document) })
     };
-    MADE.get_or_init(make).as_ref().map_err(Fault::internal)
+    MADE.get_or_init(make).as_ref().map_err(ApiError::internal)
 }
 
 /// Says what does not answer: reads tell what was last known.
@@ -254,9 +254,9 @@ async fn tell_outage(
     response
 }
 
-async fn wrong_method(method: Method, uri: Uri) -> Fault {
+async fn wrong_method(method: Method, uri: Uri) -> ApiError {
     let why = format!("`{}` does not answer {method}", uri.path());
-    Fault::new(StatusCode::METHOD_NOT_ALLOWED, why)
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, why)
 }
 
 #[cfg(test)]

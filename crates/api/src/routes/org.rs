@@ -11,7 +11,7 @@ use axum::{Extension, Json};
 use control::Scope;
 use convert::{self, ClusterName};
 use http_kit::{
-    Allowed, Body, Created, Fault, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
+    Allowed, ApiError, Body, Created, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
 };
 
 use crate::Shared;
@@ -43,22 +43,22 @@ pub(super) async fn cluster(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     _: Given<Verbosity>,
-) -> Result<Json<DisplayedCluster>, Fault> {
+) -> Result<Json<DisplayedCluster>, ApiError> {
     let own = convert::cluster(state.control.cluster(), &state.context());
-    if own.uuid == id { Ok(Json(own)) } else { Err(Fault::no_such("cluster", &id)) }
+    if own.uuid == id { Ok(Json(own)) } else { Err(ApiError::no_such("cluster", &id)) }
 }
 
 /// There is one cluster, and it is this server.
 pub(super) async fn one_cluster(
     FromState(state): FromState<Shared>,
     Body(_): Body<ClusterCreationRequest>,
-) -> Result<Created<DisplayedCluster>, Fault> {
+) -> Result<Created<DisplayedCluster>, ApiError> {
     let name = state.context().cluster_name;
     let why = format!(
         "a server runs one cluster, and this is `{name}`; start another server for another, or \
          divide this one into node pools"
     );
-    Err(Fault::new(StatusCode::CONFLICT, why))
+    Err(ApiError::new(StatusCode::CONFLICT, why))
 }
 
 pub(super) async fn rename_cluster(
@@ -66,7 +66,7 @@ pub(super) async fn rename_cluster(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<ClusterUpdateRequest>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     state.must_be_cluster(&id)?;
     match state.all::<ClusterName>()?.first() {
         None => {
@@ -87,14 +87,14 @@ pub(super) async fn keep_cluster(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     _: Given<Force>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     state.must_be_cluster(&id)?;
     let why = "the server is the cluster and cannot go on without; `elastane down` stops it";
-    Err(Fault::new(StatusCode::CONFLICT, why))
+    Err(ApiError::new(StatusCode::CONFLICT, why))
 }
 
 /// What there is to do to have the cluster: nothing. It is a comment in a shell and in YAML.
-fn nothing_to_install(state: &Shared, id: &str) -> Result<String, Fault> {
+fn nothing_to_install(state: &Shared, id: &str) -> Result<String, ApiError> {
     state.must_be_cluster(id)?;
     let name = state.context().cluster_name;
     Ok(format!("# nothing to install: this server is the cluster `{name}`\n"))
@@ -104,7 +104,7 @@ pub(super) async fn install_info(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     _: Given<Installation>,
-) -> Result<Json<ClusterInstallationInfoResponse>, Fault> {
+) -> Result<Json<ClusterInstallationInfoResponse>, ApiError> {
     let installation_str = nothing_to_install(&state, &id)?;
     // There is no chart, and nobody needs a secret for it.
     Ok(Json(ClusterInstallationInfoResponse { installation_str, ..Default::default() }))
@@ -114,14 +114,14 @@ pub(super) async fn install_file(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     _: Given<InstallFile>,
-) -> Result<PlainText, Fault> {
+) -> Result<PlainText, ApiError> {
     Ok(PlainText(nothing_to_install(&state, &id)?.into()))
 }
 
 pub(super) async fn nodes(
     FromState(state): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<Nodes>, Fault> {
+) -> Result<Json<Nodes>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let rows = query.matching(view.nodes.iter().map(AsRef::as_ref), context.now)?;
     let (page, _) = query.page(rows);
@@ -132,7 +132,7 @@ pub(super) async fn nodes(
 pub(super) async fn count_nodes(
     FromState(state): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     let view = state.control.view();
     query.count(view.nodes.iter().map(AsRef::as_ref), state.now())
 }
@@ -141,7 +141,7 @@ pub(super) async fn count_nodes_of(
     state: FromState<Shared>,
     Path(id): Path<String>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     state.must_be_cluster(&id)?;
     count_nodes(state, query).await
 }
@@ -152,15 +152,15 @@ pub(super) async fn label_node(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     Body(request): Body<NodeLabels>,
-) -> Result<Json<Node>, Fault> {
+) -> Result<Json<Node>, ApiError> {
     state.asked_by(&caller).label_node(&caller.subject, &name, request.labels).await?;
     shown(&state, &name)
 }
 
-fn shown(state: &Shared, name: &str) -> Result<Json<Node>, Fault> {
+fn shown(state: &Shared, name: &str) -> Result<Json<Node>, ApiError> {
     let view = state.control.view();
     let node = view.nodes.iter().find(|node| node.name == name);
-    let node = node.ok_or_else(|| Fault::no_such("node", name))?;
+    let node = node.ok_or_else(|| ApiError::no_such("node", name))?;
     Ok(Json(convert::node(node, &state.context())))
 }
 
@@ -169,7 +169,7 @@ pub(super) async fn fail_gpu(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path((name, gpu)): Path<(String, String)>,
-) -> Result<Json<Node>, Fault> {
+) -> Result<Json<Node>, ApiError> {
     state.asked_by(&caller).fail_gpu(&caller.subject, &name, number(&gpu)?).await?;
     shown(&state, &name)
 }
@@ -179,13 +179,13 @@ pub(super) async fn heal_gpu(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path((name, gpu)): Path<(String, String)>,
-) -> Result<Json<Node>, Fault> {
+) -> Result<Json<Node>, ApiError> {
     state.asked_by(&caller).heal_gpu(&caller.subject, &name, number(&gpu)?).await?;
     shown(&state, &name)
 }
 
 /// The number of a GPU on its node.
-fn number(text: &str) -> Result<u32, Fault> {
+fn number(text: &str) -> Result<u32, ApiError> {
     let why = || format!("`{}` is not the number of a GPU; 0 or more", units::shown(text));
-    text.parse().map_err(|_| Fault::field("gpu", why()))
+    text.parse().map_err(|_| ApiError::field("gpu", why()))
 }

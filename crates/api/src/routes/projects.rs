@@ -15,7 +15,7 @@ use control::view::{OrgUnit, ProjectView, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
-use http_kit::{Body, Created, Fault, ListQuery};
+use http_kit::{ApiError, Body, Created, ListQuery};
 
 use super::units::{self, Unit};
 use crate::Shared;
@@ -67,7 +67,7 @@ async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<ProjectsPage>, Fault> {
+) -> Result<Json<ProjectsPage>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let rows = query.matching(ProjectView::seen(&view, &caller), context.now)?;
     let (page, next) = query.page(rows);
@@ -79,7 +79,7 @@ async fn create(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<ProjectCreationRequest>,
-) -> Result<Created<Project>, Fault> {
+) -> Result<Created<Project>, ApiError> {
     state.check_cluster(request.cluster_id.as_deref())?;
     let parent = convert::parent(request.parent_id.as_deref(), &state.control.view().departments)?;
     caller.must(Create, Resource::Project, Scope::Department(parent))?;
@@ -114,11 +114,11 @@ impl Unit for ProjectView {
         caller.projects(view)
     }
 
-    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
         convert::some_shares(asked)
     }
 
-    fn asked(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> {
+    fn asked(request: ProjectUpdateRequest) -> Result<OrgChange, ApiError> {
         convert::update(request)
     }
 

@@ -86,13 +86,13 @@ async fn prices_are_kept_exactly_and_make_costs() {
         (json!({"currency": "a currency with a name", "prices": []}), "16 bytes"),
         (json!({"currency": "", "prices": [price("x", 1.0)]}), "currency: must be a word"),
     ] {
-        let (status, fault) = server.raw("PUT", &prices, &body.to_string()).await;
+        let (status, error) = server.raw("PUT", &prices, &body.to_string()).await;
         assert_eq!(status.as_u16(), 400, "{body}");
-        assert!(fault["message"].as_str().unwrap().contains(says), "{fault}");
+        assert!(error["message"].as_str().unwrap().contains(says), "{error}");
     }
     for query in ["by=colour", "from=yesterday", "from=2099-01-01", "x=1"] {
-        let (status, fault) = server.raw("GET", &format!("{USAGE}?{query}"), "").await;
-        assert_eq!(status.as_u16(), 400, "{query}: {fault}");
+        let (status, error) = server.raw("GET", &format!("{USAGE}?{query}"), "").await;
+        assert_eq!(status.as_u16(), 400, "{query}: {error}");
     }
 }
 

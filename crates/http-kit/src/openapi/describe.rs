@@ -23,7 +23,7 @@ use crate::answer::{
     Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Rows, Switched,
 };
 use crate::body::Body;
-use crate::fault::Fault;
+use crate::error::ApiError;
 use crate::row::Row;
 
 /// What is known of an operation.
@@ -286,7 +286,7 @@ impl<S> Output for Sse<S> {
     }
 }
 
-impl<T: Output> Output for Result<T, Fault> {
+impl<T: Output> Output for Result<T, ApiError> {
     fn describe(to: &mut Description) {
         T::describe(to);
     }
