@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api_types::StartEstimate;
 use control::view::{Phase, View, WorkloadKind, WorkloadView};
-use http_kit::{ApiError, aside};
+use http_kit::{ApiError, run_blocking};
 use sim::Forecast;
 use sim::scenario::Scenario;
 use sim::scenario::amount::Span;
@@ -48,7 +48,7 @@ pub(crate) async fn start_estimate(
         let project = &seen.cluster.queues()[spec.queue].name;
         estimate(&scenario, &History::of(&view), (project, &spec.name), seen.now)
     };
-    let (estimate, _turn) = aside(turn, work).await?;
+    let (estimate, _turn) = run_blocking(turn, work).await?;
     Ok(estimate
         .inspect_err(|error| {
             tracing::error!(workload = %workload.id, %error, "no start can be estimated");

@@ -139,7 +139,7 @@ pub(crate) fn play(scenario: &Scenario, now: Instant) -> Result<WouldHappen, Api
         last.pending.retain(|waiting| is_asked(&asked, &waiting.project, &waiting.workload));
     }
     sim::diagnose(&mut outcome, EXPLAINED_MAX);
-    Ok(told(&outcome, &asked, now))
+    Ok(to_wire(&outcome, &asked, now))
 }
 
 fn is_asked(asked: &[(String, String)], project: &str, name: &str) -> bool {
@@ -147,7 +147,7 @@ fn is_asked(asked: &[(String, String)], project: &str, name: &str) -> bool {
 }
 
 /// What came of it; before the first step is what would happen without being asked.
-fn told(outcome: &Outcome, asked: &[(String, String)], now: Instant) -> WouldHappen {
+fn to_wire(outcome: &Outcome, asked: &[(String, String)], now: Instant) -> WouldHappen {
     let asked_for = outcome.frames.iter().filter(|frame| frame.step > 0);
     let decisions = asked_for.flat_map(|frame| &frame.decisions);
     let last = outcome.frames.last();

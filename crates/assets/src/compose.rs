@@ -12,7 +12,7 @@ use control::{Object, Scope};
 use http_kit::ApiError;
 
 use super::data::DataSource as _;
-use super::{AssetSpec, Stored, restricts, tools};
+use super::{AssetSpec, Stored, connections, restricts};
 use crate::templates::{self, Template, Values};
 
 /// Fills what a creation leaves out. Answers the objects that values were taken from.
@@ -248,6 +248,6 @@ fn environment(kind: WorkloadKind, asset: EnvironmentAssetSpec) -> WorkloadSpec 
         stdin: yes(asset.stdin),
         tty: yes(asset.tty),
         security: Some(security).filter(|all| *all != Security::default()),
-        ..tools::values(kind, asset.connections.unwrap_or_default())
+        ..connections::values(kind, asset.connections.unwrap_or_default())
     }
 }

@@ -9,7 +9,7 @@ use auth::Resource;
 use convert::{self, COMPUTE_ASSET, ENVIRONMENT_ASSET};
 use http_kit::ApiError;
 
-use super::{AssetSpec, tools};
+use super::{AssetSpec, connections};
 
 /// Refuses what lacks one of these.
 pub(super) fn needs<const N: usize>(fields: [(&str, bool); N]) -> Result<(), ApiError> {
@@ -82,7 +82,7 @@ impl AssetSpec for EnvironmentAssetSpec {
         convert::words("spec.args", self.args.clone())?;
         let sources = ["fromTheImage", "fromIdpToken", "custom"];
         one_of("uidGidSource", self.uid_gid_source.as_deref(), &sources)?;
-        tools::check(self.connections.as_deref().unwrap_or_default())
+        connections::check(self.connections.as_deref().unwrap_or_default())
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod compose;
 mod config_maps;
+mod connections;
 mod credentials;
 mod data;
 mod kinds;
@@ -15,7 +16,6 @@ mod reseal;
 mod routes;
 mod secrets;
 mod templates;
-mod tools;
 mod usage;
 
 use std::path::PathBuf;

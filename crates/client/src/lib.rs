@@ -7,24 +7,24 @@ mod assets;
 mod changes;
 mod config_maps;
 mod departments;
+mod exec_session;
 mod find;
+mod iam;
 mod listener;
 mod logs;
-mod people;
 mod policies;
 mod request;
 mod routes;
 mod trust;
-mod visit;
 mod workloads;
 
 pub use changes::{ChangeStream, Watched};
+pub use exec_session::{Exec, ExecSession, Gone, Input, Printed, Receiver, Sender};
 pub use find::{
     Found, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
 };
 pub use logs::{LogPosition, LogStream, Logs, Since};
 pub use routes::{Download, WorkloadKind};
-pub use visit::{Exec, Gone, Printed, Receiver, Sender, Typed, Visit};
 pub use workloads::Selection;
 
 use std::path::PathBuf;

@@ -26,7 +26,8 @@ impl Client {
     /// The address is not one of HTTP or has a login in it, or the file of authorities cannot be used.
     pub fn new(url: &str, token: Option<String>, ca: Option<&Path>) -> Result<Self, Error> {
         let (base, scheme) = checked(url)?;
-        let trusted = if scheme == "https" { trust::authorities(ca)? } else { trust::nobody()? };
+        let trusted =
+            if scheme == "https" { trust::authorities(ca)? } else { trust::no_authorities()? };
         let http = connector(&base, trusted)?;
         Ok(Self::over(http, base, token, None))
     }

@@ -467,7 +467,7 @@ impl Client {
         let mut query = vec![("follow", "true".to_owned())];
         query.extend([("pod", run.clone()), ("offset", offset.to_string())]);
         query.extend(line.stamped.then(|| ("timestamps", "true".to_owned())));
-        self.output(id, query, line.anew()).await
+        self.output(id, query, line.restarted()).await
     }
 
     async fn output(

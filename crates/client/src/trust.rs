@@ -37,7 +37,7 @@ pub(crate) fn authorities(file: Option<&Path>) -> Result<ClientConfig, Error> {
 }
 
 /// Nobody's: for connections that are not encrypted.
-pub(crate) fn nobody() -> Result<ClientConfig, Error> {
+pub(crate) fn no_authorities() -> Result<ClientConfig, Error> {
     Ok(builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 

@@ -281,7 +281,7 @@ fn scratch(at: &At, one: &EmptyDirInstance) -> Result<Mount, ApiError> {
 }
 
 /// Ports as they could have been asked for.
-pub(super) fn told_ports(ports: &[control::Port]) -> Vec<Port> {
+pub(super) fn ports_to_wire(ports: &[control::Port]) -> Vec<Port> {
     let one = |port: &control::Port| Port {
         container: Some(port.container.into()),
         external: port.host.map(Into::into),

@@ -3,7 +3,7 @@
 mod address;
 mod cluster;
 mod container;
-mod container_told;
+mod container_to_wire;
 mod defaults;
 mod department;
 mod event;
@@ -21,10 +21,10 @@ mod serving;
 mod share;
 mod submit;
 mod topology;
-mod typed;
 mod update;
 mod urls;
 mod workload;
+mod workload_kinds;
 
 use access::{Backend, Family as _};
 use http_kit::ApiError;
@@ -48,10 +48,10 @@ pub use revision::revision;
 pub use share::{ranks, shares, some_shares};
 pub use submit::{Asker, check_compute, check_spec, command, words};
 pub use topology::network_topology;
-pub use typed::{COMPUTE_ASSET, ENVIRONMENT_ASSET, asked_for, typed};
 pub use update::{change, check_changeable};
 pub use urls::page;
 pub use workload::{category, kind_name, kind_plural, phase_name, workload};
+pub use workload_kinds::{COMPUTE_ASSET, ENVIRONMENT_ASSET, asked_for, typed};
 
 /// Says that this crate says how something is listed.
 pub struct Listed;

@@ -133,7 +133,7 @@ pub(super) fn mig(wire: &[ExtendedResource]) -> Result<Option<MigRequest>, ApiEr
 }
 
 /// The fields a place could have been asked for with.
-pub(super) fn told(place: &Place, to: &mut api_types::WorkloadSpec) {
+pub(super) fn to_wire(place: &Place, to: &mut api_types::WorkloadSpec) {
     let values = |values: &[String]| Some(values.to_vec());
     let expression = |one: &Requirement| {
         let (operator, values) = match &one.operator {

@@ -305,7 +305,7 @@ fn probe(wire: Probes, serving_port: u16) -> Result<Probe, ApiError> {
 }
 
 /// The fields by which an audience could have been asked for.
-pub(super) fn told_audience(audience: &Audience) -> (Authorization, Option<Vec<String>>) {
+pub(super) fn audience_to_wire(audience: &Audience) -> (Authorization, Option<Vec<String>>) {
     match audience {
         Audience::Everyone => (Authorization::Public, None),
         Audience::Authenticated => (Authorization::AuthenticatedUsers, None),
@@ -335,7 +335,7 @@ pub(super) fn shown(spec: &WorkloadSpec, of_pods: Wire) -> Wire {
             http_get: Some(ProbeHandlerHttpGet { path: Some(path), ..Default::default() }),
         }),
     };
-    let (authorization, users) = told_audience(&serving.audience);
+    let (authorization, users) = audience_to_wire(&serving.audience);
     Wire {
         // These are not for an inference to choose.
         backoff_limit: None,

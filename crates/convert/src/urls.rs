@@ -14,7 +14,7 @@ use control::{ExposedUrl, RelatedUrl};
 use http_kit::ApiError;
 
 use super::container::port;
-use super::serving::{audience, told_audience};
+use super::serving::{audience, audience_to_wire};
 use super::workload::shown;
 
 /// Most of a workload, of either kind.
@@ -112,9 +112,9 @@ pub fn page(field: &str, url: &str) -> Result<(), ApiError> {
 }
 
 /// As they could have been asked for.
-pub(super) fn told(urls: &[ExposedUrl]) -> Option<Vec<Wire>> {
+pub(super) fn to_wire(urls: &[ExposedUrl]) -> Option<Vec<Wire>> {
     let one = |url: &ExposedUrl| {
-        let (authorization, users) = told_audience(&url.audience);
+        let (authorization, users) = audience_to_wire(&url.audience);
         let (tool_type, tool_name) = url.tool.clone();
         Wire {
             container: Some(url.port.into()),
@@ -130,7 +130,7 @@ pub(super) fn told(urls: &[ExposedUrl]) -> Option<Vec<Wire>> {
 }
 
 /// As they could have been asked for.
-pub(super) fn told_related(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
+pub(super) fn related_to_wire(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
     let one = |of: &RelatedUrl| WireRelated {
         url: Some(of.url.clone()),
         r#type: of.tool_type.clone(),
@@ -143,7 +143,7 @@ pub(super) fn told_related(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
 /// The ways to a workload. The address of a port that the engine gives is not known here.
 pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<Connection1> {
     let opened = view.spec.urls.iter().map(|url| {
-        let (authorization, users) = told_audience(&url.audience);
+        let (authorization, users) = audience_to_wire(&url.audience);
         let (tool_type, tool_name) = url.tool.clone();
         Connection1 {
             name: url.name.clone().or(tool_name).unwrap_or_else(|| url.port.to_string()),

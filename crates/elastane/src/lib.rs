@@ -11,11 +11,11 @@ mod config_show;
 mod credential;
 mod department;
 mod down;
+mod iam;
 mod keys;
 mod login;
 mod machines;
 mod man;
-mod people;
 mod policy;
 mod project;
 mod reach;
@@ -98,10 +98,10 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::NodePool(verb) => with_client(department::node_pool(state_dir(dir)?, verb)),
         Command::ConfigMap(verb) => with_client(config_map::run(state_dir(dir)?, verb)),
         Command::Credential(verb) => with_client(credential::run(state_dir(dir)?, verb)),
-        Command::User(verb) => with_client(people::user(state_dir(dir)?, verb)),
-        Command::Application(verb) => with_client(people::application(state_dir(dir)?, verb)),
-        Command::AccessKey(verb) => with_client(people::access_key(state_dir(dir)?, verb)),
-        Command::AccessRule(verb) => with_client(people::access_rule(state_dir(dir)?, verb)),
+        Command::User(verb) => with_client(iam::user(state_dir(dir)?, verb)),
+        Command::Application(verb) => with_client(iam::application(state_dir(dir)?, verb)),
+        Command::AccessKey(verb) => with_client(iam::access_key(state_dir(dir)?, verb)),
+        Command::AccessRule(verb) => with_client(iam::access_rule(state_dir(dir)?, verb)),
         Command::Policy(verb) => with_client(policy::run(state_dir(dir)?, verb)),
         Command::Usage(flags) => with_client(usage::run(state_dir(dir)?, flags)),
         Command::Simulate(flags) => match flags.drill {

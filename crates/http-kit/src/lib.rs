@@ -5,21 +5,21 @@
 //! Refuses to know: which routes there are, and everything behind them.
 
 mod answer;
-mod aside;
+mod blocking;
 mod body;
 mod connections;
 mod csv;
 mod decode;
 mod error;
-mod given;
 mod guard;
 mod host;
 mod list;
-mod none;
+mod no_parameters;
 pub mod openapi;
 mod origin;
 mod parameters;
 mod proxies;
+mod query_parameters;
 mod request_id;
 mod row;
 mod serve;
@@ -31,21 +31,21 @@ mod tree;
 pub use answer::{
     Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Rows, Switched,
 };
-pub use aside::aside;
+pub use blocking::run_blocking;
 pub use body::{
     Body, Format, nearest, parse as parse_json, read as read_body, read_part, take_part,
 };
 pub use connections::{CONNECTIONS_MAX, Limits, Place};
 pub use csv::csv_line;
 pub use error::{ApiError, ErrorMessage};
-pub use given::{Deleted, Given, OrderedPage, Page, Takes};
 pub use guard::{bearer, limit_time, panicked, wants_page};
 pub use host::{Hosts, check_host, host_of, is_loopback, name_one_host};
 pub use list::{ListQuery, date, flag, parameters, unknown_word};
-pub use none::NoParameters;
+pub use no_parameters::NoParameters;
 pub use origin::{Origin, note_origin};
 pub use parameters::{Allowed, Parameter, VERBOSITY};
 pub use proxies::{FORWARDED_FOR, Proxies};
+pub use query_parameters::{Deleted, OrderedPage, Page, QueryParameters, Takes};
 pub use request_id::{REQUEST_ID, RequestId};
 pub use row::{Row, Scalar, Type};
 pub use serve::{Shutdown, serve, serve_within};

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::PasswordHash;
-use http_kit::{ApiError, aside};
+use http_kit::{ApiError, run_blocking};
 
 use crate::Iam;
+use crate::fair_queue::{FairQueue, Permit};
 use crate::limit::{Who, network};
-use crate::turns::{Lane, Turn};
 
 /// Passwords of strangers compared at a time; each takes a core and 19 MiB.
 const STRANGERS_MAX: usize = 2;
@@ -19,20 +19,20 @@ const KNOWN_MAX: usize = 1;
 /// How long a password may wait for its turn.
 const TURN_WAIT: Duration = Duration::from_secs(10);
 
-/// Turns to hash a password. Strangers take turns by address, those who are known by name.
-pub(crate) struct Turns {
-    strangers: Arc<Lane>,
-    known: Arc<Lane>,
+/// HashQueues to hash a password. Strangers take turns by address, those who are known by name.
+pub(crate) struct HashQueues {
+    strangers: Arc<FairQueue>,
+    known: Arc<FairQueue>,
 }
 
-impl Default for Turns {
+impl Default for HashQueues {
     fn default() -> Self {
-        Self { strangers: Lane::new(STRANGERS_MAX), known: Lane::new(KNOWN_MAX) }
+        Self { strangers: FairQueue::new(STRANGERS_MAX), known: FairQueue::new(KNOWN_MAX) }
     }
 }
 
-impl Turns {
-    async fn next(&self, who: Who<'_>) -> Result<Turn, ApiError> {
+impl HashQueues {
+    async fn next(&self, who: Who<'_>) -> Result<Permit, ApiError> {
         let turn = if who.known {
             self.known.turn(who.name, TURN_WAIT).await
         } else {
@@ -60,7 +60,7 @@ impl Iam {
             self.wrong_passwords.count(who, self.now()).map_err(ApiError::too_many)?;
             return Ok(false);
         }
-        let turn = self.turns.next(who).await?;
+        let turn = self.hash_queues.next(who).await?;
         self.wrong_passwords.check(who, self.now()).map_err(ApiError::too_many)?;
         let compare = move || match hash {
             Some(hash) => hash.matches(&password),
@@ -69,7 +69,7 @@ impl Iam {
                 false
             }
         };
-        let (matches, _turn) = aside(turn, compare).await?;
+        let (matches, _turn) = run_blocking(turn, compare).await?;
         if !matches {
             // Those who were wrong at the same moment may have used up what was left.
             let _ = self.wrong_passwords.count(who, self.now());
@@ -79,8 +79,8 @@ impl Iam {
 
     /// Hashes a new password, set by a logged-in user.
     pub(crate) async fn hash(&self, by: &str, password: String) -> Result<PasswordHash, ApiError> {
-        let turn = self.turns.next(Who { name: by, address: "", known: true }).await?;
-        let (hash, _turn) = aside(turn, move || PasswordHash::new(&password)).await?;
+        let turn = self.hash_queues.next(Who { name: by, address: "", known: true }).await?;
+        let (hash, _turn) = run_blocking(turn, move || PasswordHash::new(&password)).await?;
         hash.map_err(ApiError::internal)
     }
 }

@@ -6,6 +6,7 @@
 
 mod check;
 mod email;
+mod fair_queue;
 mod grant;
 mod guard;
 mod hashing;
@@ -16,14 +17,13 @@ mod routes;
 mod rules;
 mod session;
 mod subjects;
-mod turns;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use access::{Backend, Family};
 use auth::Authority;
 
-use hashing::Turns;
+use hashing::HashQueues;
 use limit::{Failures, Most};
 use provider::Asking;
 use rules::{AccessRule, RuleIndex};
@@ -58,7 +58,7 @@ pub struct Iam {
     /// Refusals written to the audit log.
     refusals: Failures,
     /// Who may hash a password now.
-    turns: Turns,
+    hash_queues: HashQueues,
     /// Who may ask the login provider now.
     asking: Asking,
 }
@@ -82,7 +82,7 @@ impl Iam {
             wrong_secrets: Failures::new(Most::SECRETS),
             wrong_logins: Failures::new(Most::LOGINS),
             refusals: Failures::new(Most::REFUSALS),
-            turns: Turns::default(),
+            hash_queues: HashQueues::default(),
             asking: Asking::default(),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use super::account::expiry;
-use super::config::{Told, write_file};
+use super::config::{ConfigReport, write_file};
 use super::context::{Context, now_ms};
 use super::session;
 use cli_kit::exit::Error;
@@ -54,7 +54,7 @@ pub(super) async fn run(
     let mut rows = program();
     match context {
         Ok(context) => {
-            rows.extend(Told::of(context).rows());
+            rows.extend(ConfigReport::of(context).rows());
             rows.extend(connection(context).await);
             rows.extend(login(context).await);
         }

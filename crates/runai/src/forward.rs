@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::context::Context;
+use super::exec_session::refuse_ended;
 use super::logs::refuse_resting;
-use super::visit::refuse_ended;
 use cli_kit::exit::Error;
 use cli_kit::plain::tell;
 use dialects::intent::Target;

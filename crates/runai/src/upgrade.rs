@@ -11,7 +11,7 @@ use client::Client;
 use tokio::process::Command;
 
 use super::context::{Context, now_ms};
-use super::visit::Orders;
+use super::exec_session::Signals;
 use cli_kit::exit::Error;
 use cli_kit::plain::patiently;
 
@@ -20,12 +20,12 @@ pub(super) async fn run(context: &Context, out: &mut dyn Write) -> Result<(), Er
     let own = std::env::current_exe().and_then(fs::canonicalize).map_err(|error| {
         Error::Failed(format!("failed to find this program's own file: {error}"))
     })?;
-    let mut orders = Orders::listen()?;
+    let mut signals = Signals::listen()?;
     let work = patiently("Fetching the program...", upgrade(&own, &client));
     let upgraded = tokio::select! {
         upgraded = work => upgraded?,
         // Nothing is left behind.
-        code = orders.come() => return Err(Error::Said(code)),
+        code = signals.come() => return Err(Error::Said(code)),
     };
     let (url, version) = (client.url(), env!("CARGO_PKG_VERSION"));
     match upgraded {

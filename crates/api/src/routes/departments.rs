@@ -18,7 +18,7 @@ use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery};
 
-use super::units::{self, Unit};
+use super::org_units::{self, Unit};
 use crate::Shared;
 
 /// The routes of departments.
@@ -38,22 +38,23 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             count_all,
             "count_departments",
             "How many departments there are",
-            units::count::<OrgUnit>,
+            org_units::count::<OrgUnit>,
         )
         .needs(Read, of, anywhere),
-        get(one, "get_department", "A department", units::read::<OrgUnit>).needs(Read, of, here),
-        put(one, "update_department", "Changes a department", units::update::<OrgUnit>)
+        get(one, "get_department", "A department", org_units::read::<OrgUnit>)
+            .needs(Read, of, here),
+        put(one, "update_department", "Changes a department", org_units::update::<OrgUnit>)
             .needs(Update, of, here),
         del(
             one,
             "delete_department",
             "Deletes a department without projects",
-            units::delete::<OrgUnit>,
+            org_units::delete::<OrgUnit>,
         )
         .needs(Delete, of, here),
-        put(shares, "update_department_resources", replace, units::replace_shares::<OrgUnit>)
+        put(shares, "update_department_resources", replace, org_units::replace_shares::<OrgUnit>)
             .needs(Update, of, here),
-        patch(shares, "patch_department_resources", change, units::change_shares::<OrgUnit>)
+        patch(shares, "patch_department_resources", change, org_units::change_shares::<OrgUnit>)
             .needs(Update, of, here),
     ];
     routes.into_iter().map(|route| route.of("Departments").rows::<OrgUnit, _>())
@@ -81,7 +82,7 @@ async fn create(
     state.check_cluster(request.cluster_id.as_deref())?;
     let spec = convert::department_creation(request)?;
     let made = state.asked_by(&caller).create_department(&caller.subject, spec).await?;
-    Ok(Created(units::shown(&state, &*made)))
+    Ok(Created(org_units::shown(&state, &*made)))
 }
 
 impl Unit for OrgUnit {
@@ -111,7 +112,7 @@ impl Unit for OrgUnit {
     }
 
     /// An empty list is the way back to having been given nothing.
-    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
+    fn replacing_shares(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
         convert::shares(asked)
     }
 

@@ -15,9 +15,9 @@ use control::view::{Event, WorkloadKind, WorkloadView};
 use control::{EventFilter, WorkloadSpec};
 use convert::{self, PodRow};
 use http_kit::openapi::{delete as del, get, patch, post};
-use http_kit::{ApiError, Body, Deleted, Given, ListQuery, OrderedPage, Page};
+use http_kit::{ApiError, Body, Deleted, ListQuery, OrderedPage, Page, QueryParameters};
 
-use super::typed::{Answer, accepted, add, comes_to, create, delete, read, source};
+use super::workload_kinds::{Answer, accepted, add, comes_to, create, delete, read, source};
 use crate::Shared;
 use assets::may_enter;
 
@@ -152,7 +152,7 @@ fn of_inference(
 async fn revisions(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: Given<Deleted>,
+    query: QueryParameters<Deleted>,
 ) -> Result<Json<GetInferenceWorkloadRevisions200Response>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let all = of_inference(&state, &id, query.list()?.deleted)?;
@@ -163,7 +163,7 @@ async fn revisions(
 async fn count(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: Given<Deleted>,
+    query: QueryParameters<Deleted>,
 ) -> Result<Json<api_types::CountResponse>, ApiError> {
     let count = of_inference(&state, &id, query.list()?.deleted)?.len() as u64;
     Ok(Json(api_types::CountResponse { count }))
@@ -191,7 +191,7 @@ async fn pods(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: Given<Deleted>,
+    query: QueryParameters<Deleted>,
 ) -> Result<Json<GetRevisionPods200Response>, ApiError> {
     let deleted = query.list()?.deleted;
     let found = known(&state, &caller, &id)?;
@@ -226,7 +226,7 @@ async fn events(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: Given<OrderedPage>,
+    query: QueryParameters<OrderedPage>,
 ) -> Result<Json<EventsPage>, ApiError> {
     let revision = known(&state, &caller, &id)?;
     let (events, next) = log_page(&state, &revision, &query.list()?).await?;
@@ -239,7 +239,7 @@ async fn history(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: Given<Page>,
+    query: QueryParameters<Page>,
 ) -> Result<Json<HistoryPage>, ApiError> {
     let revision = known(&state, &caller, &id)?;
     let (events, next) = log_page(&state, &revision, &query.list()?).await?;

@@ -4,20 +4,20 @@ mod audit;
 mod changes;
 mod departments;
 mod download;
+mod elastane_ext;
 mod events;
 mod inferences;
-mod missing;
 mod org;
-mod own;
+mod org_units;
 mod pools;
 mod projects;
 mod properties;
 mod tenant;
 mod topologies;
-mod typed;
-mod units;
+mod unimplemented;
 mod v2;
 mod welcome;
+mod workload_kinds;
 mod workloads;
 
 use std::sync::{Arc, OnceLock};
@@ -96,18 +96,18 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(projects::routes());
     all.extend(pools::routes());
     all.extend(topologies::routes());
-    all.extend(typed::routes());
+    all.extend(workload_kinds::routes());
     all.extend(v2::routes());
     all.extend(inferences::routes());
     all.extend(workloads::routes());
     all.extend(assets::routes());
     all.extend(properties::routes());
     all.extend(policy::routes());
-    all.extend(own_routes());
+    all.extend(elastane_routes());
     all.extend(audit::routes());
     all.extend(tenant::routes());
     all.extend(download::routes());
-    all.extend(missing::routes());
+    all.extend(unimplemented::routes());
     all
 }
 
@@ -159,29 +159,28 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
     clusters.into_iter().chain(nodes)
 }
 
-fn own_routes() -> impl Iterator<Item = Route<Shared>> {
-    let health = get("/healthz", "get_health", "Whether the server answers", own::health).open();
+fn elastane_routes() -> impl Iterator<Item = Route<Shared>> {
+    let health =
+        get("/healthz", "get_health", "Whether the server answers", elastane_ext::health).open();
     let document = "/elastane/v1/openapi.json";
     let about = "This description, for programs";
-    let described = get(document, "get_openapi", about, own::openapi).open();
+    let described = get(document, "get_openapi", about, elastane_ext::openapi).open();
     let about = "This description, for people";
-    let page = get("/elastane/v1/docs", "get_docs", about, own::docs).open();
+    let page = get("/elastane/v1/docs", "get_docs", about, elastane_ext::docs).open();
     let about = "Stops every workload, then the server";
-    let down = post("/elastane/v1/down", "stop_server", about, own::down).patient().needs(
+    let down = post("/elastane/v1/down", "stop_server", about, elastane_ext::down).patient().needs(
         Delete,
         Resource::Cluster,
         Where::Tenant,
     );
-    let status = get("/elastane/v1/status", "get_status", "The cluster in short", own::status)
-        .needs(Read, Resource::Nodes, Where::Anywhere);
+    let status =
+        get("/elastane/v1/status", "get_status", "The cluster in short", elastane_ext::status)
+            .needs(Read, Resource::Nodes, Where::Anywhere);
     let about = "What the scheduler sees, as a scenario for `elastane simulate`";
-    let snapshot = get("/elastane/v1/snapshot", "get_snapshot", about, own::snapshot).needs(
-        Read,
-        Resource::Workloads,
-        Where::Tenant,
-    );
+    let snapshot = get("/elastane/v1/snapshot", "get_snapshot", about, elastane_ext::snapshot)
+        .needs(Read, Resource::Workloads, Where::Tenant);
     let about = "What would happen if this were submitted, or changed; touches nothing";
-    let asked = post("/elastane/v1/what-if", "what_if", about, own::what_if).needs(
+    let asked = post("/elastane/v1/what-if", "what_if", about, elastane_ext::what_if).needs(
         Read,
         Resource::Workloads,
         Where::Anywhere,
@@ -207,14 +206,14 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
             "/elastane/v1/workloads/{workloadId}/logs",
             "get_logs",
             "What a pod has printed",
-            own::logs,
+            elastane_ext::logs,
         )
         .needs(Read, Resource::Workloads, Where::Workload),
         get(
             "/elastane/v1/workloads/{workloadId}/explain",
             "explain_workload",
             "Why a workload is where it is, and what would help",
-            own::explain,
+            elastane_ext::explain,
         )
         .needs(Read, Resource::Workloads, Where::Workload),
     ];

@@ -11,7 +11,8 @@ use axum::{Extension, Json};
 use control::Scope;
 use convert::{self, ClusterName};
 use http_kit::{
-    Allowed, ApiError, Body, Created, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
+    Allowed, ApiError, Body, Created, ListQuery, NoContent, PlainText, QueryParameters, VERBOSITY,
+    takes,
 };
 
 use crate::Shared;
@@ -42,7 +43,7 @@ takes! {
 pub(super) async fn cluster(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    _: Given<Verbosity>,
+    _: QueryParameters<Verbosity>,
 ) -> Result<Json<DisplayedCluster>, ApiError> {
     let own = convert::cluster(state.control.cluster(), &state.context());
     if own.uuid == id { Ok(Json(own)) } else { Err(ApiError::no_such("cluster", &id)) }
@@ -86,7 +87,7 @@ pub(super) async fn rename_cluster(
 pub(super) async fn keep_cluster(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    _: Given<Force>,
+    _: QueryParameters<Force>,
 ) -> Result<NoContent, ApiError> {
     state.must_be_cluster(&id)?;
     let why = "the server is the cluster and cannot go on without; `elastane down` stops it";
@@ -103,7 +104,7 @@ fn nothing_to_install(state: &Shared, id: &str) -> Result<String, ApiError> {
 pub(super) async fn install_info(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    _: Given<Installation>,
+    _: QueryParameters<Installation>,
 ) -> Result<Json<ClusterInstallationInfoResponse>, ApiError> {
     let installation_str = nothing_to_install(&state, &id)?;
     // There is no chart, and nobody needs a secret for it.
@@ -113,7 +114,7 @@ pub(super) async fn install_info(
 pub(super) async fn install_file(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    _: Given<InstallFile>,
+    _: QueryParameters<InstallFile>,
 ) -> Result<PlainText, ApiError> {
     Ok(PlainText(nothing_to_install(&state, &id)?.into()))
 }

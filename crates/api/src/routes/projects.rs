@@ -17,7 +17,7 @@ use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery};
 
-use super::units::{self, Unit};
+use super::org_units::{self, Unit};
 use crate::Shared;
 
 /// The routes of projects.
@@ -35,15 +35,15 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             count_all,
             "count_projects",
             "How many projects there are",
-            units::count::<ProjectView>,
+            org_units::count::<ProjectView>,
         )
         .needs(Read, of, Where::Anywhere),
-        get(one, "get_project", "A project", units::read::<ProjectView>).needs(
+        get(one, "get_project", "A project", org_units::read::<ProjectView>).needs(
             Read,
             of,
             Where::Project,
         ),
-        put(one, "update_project", "Changes a project", units::update::<ProjectView>).needs(
+        put(one, "update_project", "Changes a project", org_units::update::<ProjectView>).needs(
             Update,
             of,
             Where::Project,
@@ -52,12 +52,12 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             one,
             "delete_project",
             "Deletes a project without workloads",
-            units::delete::<ProjectView>,
+            org_units::delete::<ProjectView>,
         )
         .needs(Delete, of, Where::Project),
-        put(shares, "update_project_resources", replace, units::replace_shares::<ProjectView>)
+        put(shares, "update_project_resources", replace, org_units::replace_shares::<ProjectView>)
             .needs(Update, of, Where::Project),
-        patch(shares, "patch_project_resources", change, units::change_shares::<ProjectView>)
+        patch(shares, "patch_project_resources", change, org_units::change_shares::<ProjectView>)
             .needs(Update, of, Where::Project),
     ];
     routes.into_iter().map(|route| route.of("Projects").rows::<ProjectView, _>())
@@ -85,7 +85,7 @@ async fn create(
     caller.must(Create, Resource::Project, Scope::Department(parent))?;
     let spec = convert::creation(request)?;
     let made = state.asked_by(&caller).create_project(&caller.subject, parent, spec).await?;
-    Ok(Created(units::shown(&state, &*made)))
+    Ok(Created(org_units::shown(&state, &*made)))
 }
 
 impl Unit for ProjectView {
@@ -114,7 +114,7 @@ impl Unit for ProjectView {
         caller.projects(view)
     }
 
-    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
+    fn replacing_shares(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
         convert::some_shares(asked)
     }
 

@@ -21,7 +21,7 @@ use http_kit::openapi::{delete as del, get, post, put};
 use http_kit::{Accepted, ApiError, Body, parse_json};
 use serde_json::Value;
 
-use super::typed::{asked_for, changed, source};
+use super::workload_kinds::{asked_for, changed, source};
 use crate::Shared;
 
 /// Longest manifest.

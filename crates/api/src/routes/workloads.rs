@@ -17,7 +17,9 @@ use control::view::{Event, View, WorkloadView};
 use control::{EventFilter, SharedMap};
 use convert::{self, PodRow};
 use http_kit::openapi::{get, post};
-use http_kit::{ApiError, Body, Format, Given, ListQuery, OrderedPage, Page, Rows, read_body};
+use http_kit::{
+    ApiError, Body, Format, ListQuery, OrderedPage, Page, QueryParameters, Rows, read_body,
+};
 use uuid::Uuid;
 
 use crate::Shared;
@@ -329,7 +331,7 @@ async fn log_page(
 async fn events(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: Given<OrderedPage>,
+    query: QueryParameters<OrderedPage>,
 ) -> Result<Json<EventsPage>, ApiError> {
     let (events, next) = log_page(&state, &id, &query.list()?).await?;
     let context = state.context();
@@ -340,7 +342,7 @@ async fn events(
 async fn history(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: Given<Page>,
+    query: QueryParameters<Page>,
 ) -> Result<Json<HistoryPage>, ApiError> {
     let (events, next) = log_page(&state, &id, &query.list()?).await?;
     let context = state.context();

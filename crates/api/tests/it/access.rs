@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::assets::{keep, one_of_each};
 use crate::credentials;
-use crate::people::{call, get, give, program, text, user};
+use crate::iam::{call, get, give, program, text, user};
 use crate::server::{Server, read};
 
 const RULES: &str = "/api/v1/authorization/access-rules";

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::people::{call, give, program};
+use crate::iam::{call, give, program};
 use crate::server::Server;
 
 #[tokio::test]

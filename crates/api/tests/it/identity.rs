@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use crate::people::{call, get, give, grant, grant_client, grant_password, program, text, user};
+use crate::iam::{call, get, give, grant, grant_client, grant_password, program, text, user};
 use crate::server::{Server, read};
 
 const MINE: &str = "/api/v1/authorization/me/access-rules/count";

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use oidc::testing::{FakeProvider, Signer};
 use serde_json::{Value, json};
 
-use crate::people::{call, get, grant, grant_password, text, user};
+use crate::iam::{call, get, grant, grant_password, text, user};
 use crate::server::Server;
 
 const MINE: &str = "/api/v1/authorization/me/access-rules";

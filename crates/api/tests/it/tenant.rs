@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
-use crate::people::{call, get, give, program, user};
+use crate::iam::{call, get, give, program, user};
 use crate::refusals::refused;
 use crate::server::{Server, bytes};
 

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use serde_json::{Value, json};
 
-use crate::people::{get, give, program};
+use crate::iam::{get, give, program};
 use crate::server::{Server, bytes};
 
 const USAGE: &str = "/elastane/v1/usage";
@@ -50,13 +50,9 @@ async fn rows_are_told_apart_as_asked_for_and_nobody_sees_those_of_others() {
     assert_eq!(column(&theirs, "projectName"), ["team-b"]);
     assert_eq!(theirs["rows"][0]["allocatedGpuHours"], theirs["total"]["allocatedGpuHours"]);
     let prices = format!("{USAGE}/prices");
-    let (status, _) = crate::people::call(
-        &server,
-        &token,
-        ("PUT", &prices),
-        &json!({"currency": "", "prices": []}),
-    )
-    .await;
+    let (status, _) =
+        crate::iam::call(&server, &token, ("PUT", &prices), &json!({"currency": "", "prices": []}))
+            .await;
     assert_eq!(status.as_u16(), 403, "only administrators set prices");
 }
 

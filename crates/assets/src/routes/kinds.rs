@@ -10,7 +10,7 @@ use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, post, put};
-use http_kit::{ApiError, Body, Created, Given, NoContent, Page};
+use http_kit::{ApiError, Body, Created, NoContent, Page, QueryParameters};
 use serde_json::Value;
 
 use super::Shared;
@@ -249,7 +249,7 @@ async fn history<S: AssetSpec>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: Given<Page>,
+    query: QueryParameters<Page>,
 ) -> Result<Json<HistoryPage>, ApiError> {
     let found = find::<S>(&state, &caller, &id)?;
     let all = convert::asset_history(&found.object, found.body.updates, &state.context());

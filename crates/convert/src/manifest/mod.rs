@@ -49,7 +49,7 @@ pub fn creation(
     }
     check_kind(manifest)?;
     let head: Manifest = read_part("manifest", manifest.clone())?;
-    let (kind, spec, master) = told(&head, asked.category.as_deref())?;
+    let (kind, spec, master) = to_wire(&head, asked.category.as_deref())?;
     let meta = head.metadata;
     let spec = WorkloadSpec {
         labels: over(meta.labels, spec.labels),
@@ -75,7 +75,7 @@ pub fn creation(
 }
 
 /// Kind and pods of a manifest, and the one that leads them.
-fn told(
+fn to_wire(
     head: &Manifest,
     category: Option<&str>,
 ) -> Result<(WorkloadKind, WorkloadSpec, Option<WorkloadSpec>), ApiError> {

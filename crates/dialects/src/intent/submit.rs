@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use api_types::{ExposedUrl, ImagePullPolicy, Port, Security, Storage};
 
-use super::{Dialect, Framework, Noun, Target, Tie};
+use super::{Dialect, Framework, Noun, Stdio, Target};
 use crate::args::v2::{CleanPodPolicy, RestartPolicy, Serving};
 
 /// A workload to submit.
@@ -22,7 +22,7 @@ pub struct Submit {
     /// What runs, and with what.
     pub spec: Spec,
     /// What is done with it.
-    pub deed: Deed,
+    pub mode: Mode,
     /// How whoever submits it comes to it at once.
     pub access: Option<Access>,
     /// What is said of it first.
@@ -48,7 +48,7 @@ pub struct Access {
 
 /// What is done with a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum Mode {
     /// It is submitted.
     Submit,
     /// It is submitted, and this terminal becomes that of its main process.
@@ -235,7 +235,7 @@ pub struct Spec {
     /// Seconds between SIGTERM and SIGKILL.
     pub grace_seconds: Option<u64>,
     /// Input and terminal of its main process, for those who attach.
-    pub tie: Tie,
+    pub stdio: Stdio,
     /// Priority by name.
     pub priority: Option<String>,
     /// Labels.

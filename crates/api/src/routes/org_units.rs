@@ -38,7 +38,7 @@ pub(super) trait Unit: Sized + Send + Sync + 'static {
     /// Those that the caller may see.
     fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self>;
     /// What it is given in place of everything it had.
-    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError>;
+    fn replacing_shares(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError>;
     /// What an update asks for.
     fn asked(request: Self::Update) -> Result<OrgChange, ApiError>;
     /// Changes one.
@@ -99,8 +99,11 @@ pub(super) async fn replace_shares<U: Unit>(
     Body(request): Body<Vec<ShareRequest>>,
 ) -> Result<Json<U::Shown>, ApiError> {
     let now = find::<U>(&state, &id)?;
-    let change =
-        OrgChange { shares: U::anew(&request)?, replaces_shares: true, ..OrgChange::default() };
+    let change = OrgChange {
+        shares: U::replacing_shares(&request)?,
+        replaces_shares: true,
+        ..OrgChange::default()
+    };
     save(&state, &caller, &*now, change).await
 }
 

@@ -7,7 +7,7 @@ use crate::error::ApiError;
 ///
 /// # Errors
 /// The work panicked.
-pub async fn aside<T: Send + 'static, P: Send + 'static>(
+pub async fn run_blocking<T: Send + 'static, P: Send + 'static>(
     turn: P,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<(T, P), ApiError> {
@@ -27,7 +27,7 @@ mod tests {
         let turns = Arc::new(Semaphore::new(1));
         let turn = turns.clone().acquire_owned().await.unwrap();
         let (end, ended) = std::sync::mpsc::channel::<()>();
-        let waits = tokio::spawn(aside(turn, move || ended.recv()));
+        let waits = tokio::spawn(run_blocking(turn, move || ended.recv()));
         tokio::task::yield_now().await;
         waits.abort();
         assert!(waits.await.is_err());

@@ -16,12 +16,12 @@ use engine::{Enforcement, LogRange};
 use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
-use http_kit::{ApiError, Body as Asked, Html, JsonText, PlainText, aside, parameters};
+use http_kit::{ApiError, Body as Asked, Html, JsonText, PlainText, parameters, run_blocking};
 use sim::scenario::At;
 use units::Instant;
 use utoipa::openapi::schema::Type;
 
-use super::typed;
+use super::workload_kinds;
 use crate::Shared;
 use crate::{as_in_a_scenario, forecast, what_if};
 
@@ -114,7 +114,8 @@ pub(super) async fn what_if(
     let (mut submitted, mut pools) = (Vec::new(), Vec::new());
     for (kind, request) in asked {
         let asker = convert::Asker::of(&caller, "what-if".to_owned());
-        let (project_id, spec) = typed::asked_for(&state, &caller, kind, request, asker).await?;
+        let (project_id, spec) =
+            workload_kinds::asked_for(&state, &caller, kind, request, asker).await?;
         let spec = state.control.settled(project_id, spec).await?;
         let view = state.control.view();
         let project = view
@@ -134,7 +135,7 @@ pub(super) async fn what_if(
         scenario.steps.extend(steps.into_iter().map(At::from));
         what_if::play(&scenario, seen.now)
     };
-    let (answer, _turn) = aside(turn, work).await?;
+    let (answer, _turn) = run_blocking(turn, work).await?;
     Ok(Json(answer?))
 }
 

@@ -7,14 +7,14 @@ use super::{Command, v2};
 
 /// A spelling that is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Older {
+pub struct Deprecated {
     verb: &'static str,
     now: &'static str,
     /// Whether it is the usual one in the second dialect.
     only_v1: bool,
 }
 
-impl Older {
+impl Deprecated {
     /// What is said to whoever has chosen the first dialect, or has not.
     #[must_use]
     pub fn line(self, v1: bool) -> Option<String> {
@@ -27,7 +27,7 @@ impl Older {
 
 /// The spelling of a command, if it is replaced.
 #[must_use]
-pub(crate) fn spelling(command: &Command) -> Option<Older> {
+pub(crate) fn spelling(command: &Command) -> Option<Deprecated> {
     let (verb, now, only_v1) = match command {
         Command::Get(_) => ("get", "describe job", false),
         Command::Objects(OfObjects::Template(Verb::Get(_))) => ("get", "describe template", false),
@@ -39,7 +39,7 @@ pub(crate) fn spelling(command: &Command) -> Option<Older> {
         Command::Cluster(ClusterVerb::Set(_)) => ("set", "config cluster", true),
         _ => return None,
     };
-    Some(Older { verb, now, only_v1 })
+    Some(Deprecated { verb, now, only_v1 })
 }
 
 const fn submit(typed: &v2::OfFramework) -> &'static str {

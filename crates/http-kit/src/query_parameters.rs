@@ -18,16 +18,16 @@ pub trait Takes: Send + 'static {
 }
 
 /// The parameters of a request, checked.
-pub struct Given<T>(Vec<(String, String)>, PhantomData<T>);
+pub struct QueryParameters<T>(Vec<(String, String)>, PhantomData<T>);
 
-impl<T> Given<T> {
+impl<T> QueryParameters<T> {
     /// The list that is asked for, where they are parameters of lists.
     pub fn list(&self) -> Result<ListQuery, ApiError> {
         ListQuery::parse(&self.0)
     }
 }
 
-impl<T: Takes> Input for Given<T> {
+impl<T: Takes> Input for QueryParameters<T> {
     fn describe(to: &mut Description) {
         for (name, allowed, about) in T::PARAMETERS {
             to.parameter_of(name, allowed.schema(), about);
@@ -35,7 +35,7 @@ impl<T: Takes> Input for Given<T> {
     }
 }
 
-impl<S: Sync, T: Takes> FromRequestParts<S> for Given<T> {
+impl<S: Sync, T: Takes> FromRequestParts<S> for QueryParameters<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {

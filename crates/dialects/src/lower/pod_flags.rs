@@ -4,7 +4,7 @@ use api_types::{
     HostPathInstance, ImagePullPolicy, NfsInstance, Port, PvcInstance, Security, Storage,
 };
 
-use crate::args::around::{Common, Opened, ServiceType, Timing, V1, V2, opened};
+use crate::args::pod_flags::{Common, Opened, ServiceType, Timing, V1, V2, opened};
 use crate::intent::{Access, Around};
 
 /// The ports that are brought to whoever submits; they are none of the workload's. Those of ingress have
