@@ -1,5 +1,5 @@
 //! Who asks, and what it may do where: the roles that it has in scopes, and how scopes lie in each
-//! other. Refuses to know: how it proved who it is (`iam`).
+//! other. Does not know how it authenticated (`iam`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub const OWN_PASSWORD: &str = "/api/v1/me/password";
 pub struct Caller {
     /// Its name, as it is recorded.
     pub subject: String,
-    /// Since when there is somebody of this name; what is older was made by another.
+    /// When this account was created; older objects belong to an earlier account of the name.
     pub since: Instant,
     /// Who it is; whose key it has is not told apart from the person.
     pub principal: Principal,
@@ -27,7 +27,8 @@ pub struct Caller {
     pub by_program: bool,
     /// The session the token belongs to.
     pub session: Option<String>,
-    /// The groups that the login provider says it is in; none for a token that it did not vouch for.
+    /// The groups that the login provider says it is in; none for a token that it did not vouch
+    /// for.
     pub groups: Arc<[String]>,
     /// The roles it has, and where.
     pub grants: Arc<[Grant]>,
@@ -85,7 +86,7 @@ pub(crate) fn contains(view: &View, outer: Scope, inner: Scope) -> bool {
     }
 }
 
-/// A role that somebody has in a scope.
+/// A role in a scope.
 #[derive(Debug, Clone, Copy)]
 pub struct Grant {
     /// Where.
@@ -94,7 +95,7 @@ pub struct Grant {
     pub role: &'static Role,
 }
 
-/// The projects in which somebody may see something.
+/// The projects in which a caller may read a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sight {
     /// In all, and in those that are gone.
@@ -142,8 +143,8 @@ impl Caller {
             || self.grants.iter().any(|grant| grant.role.allows(action, resource))
     }
 
-    /// Whether the caller made what this subject made at this moment. What is older than the caller was
-    /// made by somebody who had the same name.
+    /// Whether the caller made what this subject made at this moment. What is older than the caller
+    /// was made by an earlier account of the same name.
     pub fn made(&self, maker: &str, at: Instant) -> bool {
         maker == self.subject && at >= self.since
     }
@@ -235,7 +236,7 @@ impl Caller {
         Err(self.refused(Action::Read, resource, &place))
     }
 
-    /// What somebody is told who may not do this in a place, which begins with a space.
+    /// The end of the error for a forbidden action in a scope; begins with a space.
     pub fn refused(&self, action: Action, resource: Resource, place: &str) -> ApiError {
         let (action, resource) = (action.word(), resource.shown().to_lowercase());
         ApiError::forbidden(format!(
@@ -266,7 +267,7 @@ impl Caller {
         view.projects.values().map(AsRef::as_ref).filter(move |project| sight.has(project.unit.id))
     }
 
-    /// Whether the caller may give somebody a role in a scope: nobody gives what it does not have.
+    /// Whether the caller may grant a role in a scope: only permissions it has itself.
     pub fn may_give(&self, role: &Role, scope: Scope) -> bool {
         let covers =
             |grant: &Grant| contains(&self.view, grant.scope, scope) && grant.role.covers(role);
@@ -317,7 +318,7 @@ mod tests {
         }
         assert!(!contains(Project(1), Project(2)) && !contains(Department(2), Project(1)));
         assert!(contains(Department(2), Project(2)) && !contains(Department(1), Project(2)));
-        assert!(!contains(Department(1), Project(3)), "nobody knows where it is");
+        assert!(!contains(Department(1), Project(3)), "its department is unknown");
         assert!(!contains(System, Tenant) && !contains(System, System));
         assert!(!contains(Cluster, System));
     }

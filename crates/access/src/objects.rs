@@ -1,8 +1,8 @@
 //! Families of objects: what a family of documents (users, rules, assets, templates, …) needs to
 //! be kept, found and changed. A new one is a storage type with a [`Family`] and its routes.
 //!
-//! Owns: between a typed body and the document that `control` keeps. Refuses to know: routes and
-//! who may do what.
+//! Owns: between a typed body and the document that `control` keeps. Does not know about: routes
+//! and who may do what.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ fn document<F: Family>(body: &F) -> Result<serde_json::Value, control::Error> {
 }
 
 impl Backend {
-    /// The way to the dispatcher for what somebody asks; the audit log tells from where.
+    /// The way to the dispatcher for a request; the audit log notes its origin.
     pub fn asked_by(&self, caller: &Caller) -> control::Handle {
         self.control.asked_from(audit_detail(&caller.origin, caller.by_program, None))
     }
@@ -167,7 +167,7 @@ impl Backend {
         let there = match found() {
             Some(there) => there,
             None => match self.make(by, scope, name, &body).await {
-                // Somebody else has just made one: this one comes after it.
+                // Another request has just created it: this one comes after it.
                 Err(fault) if fault.status == StatusCode::CONFLICT => found().ok_or(fault)?,
                 made => return made,
             },

@@ -1,5 +1,5 @@
 //! When a workload that waits may start. Owns: how long workloads are taken to run, and saying so.
-//! Refuses to know: how that is played forward.
+//! Does not know how that is played forward.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

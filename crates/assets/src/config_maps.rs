@@ -1,5 +1,6 @@
-//! Config maps in use. Owns: from the names in a specification to references that the dispatcher keeps; the
-//! texts themselves are looked up when a run starts. Refuses to know: who may change one.
+//! Config maps in use. Owns: from the names in a specification to references that the dispatcher
+//! keeps; the texts themselves are looked up when a run starts. Does not know who may change
+//! one.
 
 use access::Backend;
 use api_types::{ConfigMapInstance, EnvironmentVariable};

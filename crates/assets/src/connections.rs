@@ -1,5 +1,5 @@
 //! The tools of environments. Owns: which there can be, and what each is as a value of a workload.
-//! Refuses to know: how a port is reached.
+//! Does not know how a port is reached.
 
 use std::collections::BTreeSet;
 

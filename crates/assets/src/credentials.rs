@@ -1,5 +1,5 @@
 //! The kinds of credentials: what each keeps, what of it is secret, and how its values are called
-//! where they are used. Refuses to know: who uses them.
+//! where they are used. Does not know who uses them.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! What submissions take values from: assets, templates, config maps; and the volumes of projects.
 //!
-//! Owns: how they are kept, checked, found and shown, their routes, what a submission becomes by those
-//! that it names, and who may have what of the machine ([`settle`]). What a kind is, is in [`kinds`].
-//! Does not know policies.
+//! Owns: how they are kept, checked, found and shown, their routes, what a submission becomes by
+//! those that it names, and who may have what of the machine ([`settle`]). What a kind is, is in
+//! [`kinds`]. Does not know policies.
 
 mod compose;
 mod config_maps;
@@ -125,7 +125,7 @@ pub struct Stored<S> {
 /// What of the machine goes with an asset: nothing, unless an administrator made it as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Given {
-    /// Whether whoever made it so may have anything of the machine.
+    /// Whether its creator may mount paths of the machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) by_administrator: bool,
     /// The folder it named then, with links followed. Later ones lead nowhere.

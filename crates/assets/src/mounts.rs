@@ -1,6 +1,6 @@
-//! What a workload gets of the node and of its project besides its place: folders of the node, rights
-//! over it, volumes. Owns: who may have what of the node, and which volumes a project has. The volumes
-//! themselves are the engine's.
+//! What a workload gets of the node and of its project besides its place: folders of the node,
+//! rights over it, volumes. Owns: who may have what of the node, and which volumes a project has.
+//! The volumes themselves are the engine's.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -15,8 +15,9 @@ use http_kit::ApiError;
 
 use crate::{AssetSpec, Stored};
 
-/// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod Security
-/// Standards of Kubernetes), and two that only concern the workload's own processes and memory.
+/// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod
+/// Security Standards of Kubernetes), and two that only concern the workload's own processes and
+/// memory.
 const HARMLESS: [&str; 15] = [
     "AUDIT_WRITE",
     "CHOWN",
@@ -90,8 +91,8 @@ fn unprivileged(security: &Security) -> Result<(), ApiError> {
     )))
 }
 
-/// Refuses a folder of the node that is not for who asks, and leaves the folder itself in place of a
-/// link to it. Who may not have it hears nothing of it, not even whether it is there.
+/// Refuses a folder of the node that is not for who asks, and leaves the folder itself in place of
+/// a link to it. Who may not have it hears nothing of it, not even whether it is there.
 async fn may_see(
     state: &Backend,
     asker: &Asker,
@@ -113,8 +114,8 @@ async fn may_see(
     )))
 }
 
-/// The folder of the machine itself, or why nobody gets it. A file system may be long in answering; nobody
-/// else waits for it.
+/// The folder of the machine itself, or why nobody gets it. A file system may be long in answering;
+/// nobody else waits for it.
 pub(crate) async fn real(
     state: &Backend,
     path: PathBuf,
@@ -125,7 +126,7 @@ pub(crate) async fn real(
 }
 
 /// Refuses an NFS export that is not for who asks: the machine mounts it, and to the file server
-/// whoever uses it may be anybody.
+/// any workload that uses it may be untrusted.
 fn may_have_export(
     state: &Backend,
     asker: &Asker,
@@ -165,8 +166,9 @@ fn of_kind<S: AssetSpec>(state: &Backend, key: &str) -> Option<Stored<S>> {
     Some(state.one(id).ok()?.body)
 }
 
-/// Refuses who comes to a workload, or changes it and keeps what it has, that has more of the machine
-/// than everyone in its project could have asked for: only who made it may, and an administrator.
+/// Refuses who comes to a workload, or changes it and keeps what it has, that has more of the
+/// machine than everyone in its project could have asked for: only who made it may, and an
+/// administrator.
 pub fn may_enter(
     state: &Backend,
     caller: &Caller,
@@ -182,8 +184,8 @@ pub fn may_enter(
     ))
 }
 
-/// Whether a workload has more of the machine than everyone could have asked for. Of an inference each
-/// revision counts that has pods.
+/// Whether a workload has more of the machine than everyone could have asked for. Of an inference
+/// each revision counts that has pods.
 fn is_strong(state: &Backend, workload: &WorkloadView) -> bool {
     let (view, node) = (state.control.view(), state.control.node_access());
     let revisions: BTreeSet<_> = workload.pods.iter().filter_map(|pod| pod.revision).collect();

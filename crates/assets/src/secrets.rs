@@ -1,5 +1,6 @@
 //! Credentials in use. Owns: from the names in a specification to references that the dispatcher
-//! keeps; the values themselves are looked up when a run starts. Those of config maps go the same way.
+//! keeps; the values themselves are looked up when a run starts. Those of config maps go the same
+//! way.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ use super::config_maps::ConfigMaps;
 use super::credentials::ALL;
 use super::kinds::{absolute, bits};
 
-/// Takes what a specification wants of credentials and config maps out of it. Answers references to the values.
+/// Takes what a specification wants of credentials and config maps out of it. Answers references to
+/// the values.
 pub fn take_secrets(
     state: &Backend,
     project: u64,
@@ -137,7 +139,7 @@ impl Credentials<'_> {
         kept.then(|| self.login(field, ("accessKeySecret", wanted), path, keys)).transpose()
     }
 
-    /// The login of whoever copies what is mounted at a path: a credential, and which of its values it is.
+    /// The login for copying a mounted source: a credential, and which of its values it is.
     fn login(
         &self,
         field: &str,
@@ -201,7 +203,7 @@ impl Credentials<'_> {
                 Some((object.key(), registry))
             })
         };
-        // Named by nobody: it is looked for anew when the workload is submitted again.
+        // Not named explicitly: it is looked up again when the workload is resubmitted.
         Ok(self.near.iter().find_map(fits).map(|(object, registry)| SecretUse {
             object,
             named: String::new(),

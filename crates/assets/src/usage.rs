@@ -31,7 +31,7 @@ const DATA_SOURCES: [&str; 7] = [
 pub struct Usage(BTreeMap<String, AssetUsageInfo>);
 
 impl Usage {
-    /// As of now, as far as somebody may see it.
+    /// As of now, as far as the caller may see it.
     pub(crate) fn new(
         state: &Backend,
         view: &View,
@@ -85,8 +85,8 @@ fn reference(workload: &WorkloadView) -> WorkloadRefAndStatus {
     }
 }
 
-/// The objects that are named as assets from a scope, `<kind>/<id>`. Each must be there, in that scope
-/// or around it; one that lies elsewhere looks as if it were not.
+/// The objects that are named as assets from a scope, `<kind>/<id>`. Each must be there, in that
+/// scope or around it; one that lies elsewhere looks as if it were not.
 pub(crate) fn keys(
     view: &View,
     scope: Scope,

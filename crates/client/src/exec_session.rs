@@ -1,5 +1,5 @@
-//! Coming to a pod: commands in it, its own terminal, its ports. Owns: going over to a WebSocket, and
-//! what its messages mean. Refuses to know: terminals and sockets of whoever comes.
+//! Coming to a pod: commands in it, its own terminal, its ports. Owns: going over to a WebSocket,
+//! and what its messages mean. Does not know about: the caller's terminal and sockets.
 
 use std::time::Duration;
 
@@ -189,7 +189,7 @@ impl Sender {
         self.0.send(Message::Binary(bytes.into())).await.map_err(|_| Gone)
     }
 
-    /// Says good-bye, as far as somebody listens.
+    /// Closes the connection, if the peer still listens.
     pub async fn leaves(mut self) {
         let _gone = self.0.send(Message::Close(None)).await;
     }

@@ -1,5 +1,5 @@
-//! What a workload wrote, as it comes. Owns: how far it was read, so that somebody who was cut off can
-//! go on there.
+//! What a workload wrote, as it comes. Owns: how far it was read, so that a reader that was cut off
+//! can go on there.
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;

@@ -42,8 +42,8 @@ impl Client {
         self.get("/elastane/v1/status").await
     }
 
-    /// Whether it answers whoever asks, and the time by its clock, to the second; none if it does not
-    /// tell.
+    /// Whether it answers without a token, and the time by its clock, to the second; none if it
+    /// does not tell.
     ///
     /// # Errors
     /// As every request.
@@ -184,7 +184,7 @@ impl Client {
         self.accept(request).await.map(drop)
     }
 
-    /// How many access rules the caller has: for whoever only wants to know whether its token is
+    /// How many access rules the caller has: to check only whether its token is
     /// good.
     ///
     /// # Errors

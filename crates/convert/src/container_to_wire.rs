@@ -141,7 +141,7 @@ fn put(storage: &mut Storage, mount: &Mount, secrets: &[SecretUse]) {
     }
 }
 
-/// The credential of whoever copies what is mounted, and which of its values are the login.
+/// The credential that copies a mounted source, and which of its values are the login.
 fn login(mount: &Mount, secrets: &[SecretUse]) -> (Option<String>, Option<String>, Option<String>) {
     let login = secrets.iter().find_map(|secret| match &secret.to {
         SecretTo::Copy { mount: at, user_key, password_key } if *at == mount.to => {

@@ -13,7 +13,7 @@ use http_kit::ApiError;
 use super::positive;
 use super::submit::pod;
 
-/// What the published clients send as `sshAuthMountPath`, also where nobody asked for it. Nothing is
+/// What the published clients send as `sshAuthMountPath`, even if it was not requested. Nothing is
 /// mounted here.
 const SSH_PATH_DEFAULT: &str = concat!("/root", "/.ssh");
 

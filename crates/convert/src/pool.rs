@@ -12,7 +12,7 @@ use units::Instant;
 
 use super::Context;
 
-/// The label of the nodes of no other pool, which nobody has to give them.
+/// The label of the nodes of no other pool; it is implied.
 const DEFAULT_LABEL: (&str, &str) = ("elastane.dev/node-pool", "default");
 
 /// Refuses what is not acted on.
@@ -105,7 +105,8 @@ pub fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, ApiError
     Ok(PoolSpec { name, settings: PoolSettings::new(Some(label)).changed(&change) })
 }
 
-/// What an update asks for. With `replaces_all`, what is left out gets its default; the label stays.
+/// What an update asks for. With `replaces_all`, what is left out gets its default; the label
+/// stays.
 pub fn pool_change(
     request: NodepoolUpdateFields,
     replaces_all: bool,

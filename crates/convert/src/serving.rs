@@ -231,7 +231,8 @@ fn window_s(spec: &Wire) -> Result<u32, ApiError> {
     })
 }
 
-/// Who may send requests, by the fields at this place: the users listed, and whether there are groups.
+/// Who may send requests, by the fields at this place: the users listed, and whether there are
+/// groups.
 pub(super) fn audience(
     at: &str,
     kind: Authorization,
@@ -259,7 +260,7 @@ pub(super) fn audience(
     })
 }
 
-/// The name by which somebody is known. People have addresses, in small letters.
+/// The name of a user: an e-mail address, in small letters.
 fn known_as(name: String) -> String {
     if name.contains('@') { name.to_lowercase() } else { name }
 }

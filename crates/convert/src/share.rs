@@ -183,7 +183,7 @@ pub(super) fn pool_quotas(pools: &[PoolShare]) -> Vec<NodePoolQuota> {
     pools.iter().map(quota).collect()
 }
 
-/// Our own numbers: what it is entitled to, and what it used of late.
+/// Our own numbers: its entitlement and its recent usage.
 pub(super) fn own_numbers(standing: &Standing) -> BTreeMap<String, Value> {
     let fair_share = ("fairShare".to_owned(), json!(amounts(standing.fair_share)));
     let mut own = BTreeMap::from([fair_share]);

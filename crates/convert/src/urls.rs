@@ -1,5 +1,5 @@
-//! Wire to command and back: ports that are opened in a browser, and pages elsewhere. Refuses to
-//! know: the addresses of ports (`urls`).
+//! Wire to command and back: ports that are opened in a browser, and pages elsewhere. Does not
+//! know about: the addresses of ports (`urls`).
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use super::workload::shown;
 const URLS_MAX: usize = 64;
 /// Longest address of a page elsewhere.
 const URL_BYTES_MAX: usize = 2048;
-/// The tool of what nobody named.
+/// The tool of an unnamed URL.
 const TOOL: &str = "custom";
 
 /// The ports that a specification opens.
@@ -98,7 +98,7 @@ pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, ApiError> 
     kept.map(one).collect()
 }
 
-/// Refuses what is no address of a page. Whoever looks at the workload may follow it, so it is of
+/// Refuses what is no address of a page. Readers of the workload may follow it, so it is of
 /// the web and not, for instance, a script.
 pub fn page(field: &str, url: &str) -> Result<(), ApiError> {
     let web = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https"));

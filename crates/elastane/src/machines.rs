@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) nodes: Vec<NodeSpec>,
     /// The flag and value that say so; none where the machine itself does.
     layout: Option<String>,
-    /// Why GPUs are simulated that nobody asked for.
+    /// Why GPUs are simulated without being requested.
     because: Option<&'static str>,
 }
 
@@ -189,7 +189,8 @@ fn node(node: NodeGpus) -> NodeSpec {
     }
 }
 
-/// One line per node and per GPU that is lost, and one that cannot be overlooked when GPUs are simulated.
+/// One line per node and per GPU that is lost, and one that cannot be overlooked when GPUs are
+/// simulated.
 pub(crate) fn announce(found: &Found) -> String {
     let mut text = String::new();
     if found.nodes.iter().any(|node| node.simulated) {

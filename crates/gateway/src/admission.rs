@@ -1,6 +1,6 @@
 //! What requests to programs of users have in common, and what inferences add. Owns: whose token a
 //! request carries, who is admitted, which headers a program gets, and what the former addresses of
-//! inferences answer. Does not know about: which host leads to which program (`front`), and which
+//! inferences answer. Does not know which host leads to which program (`front`), and which
 //! replica answers (`serving`).
 
 use std::sync::Arc;
@@ -111,7 +111,7 @@ pub(crate) fn is_meant(
             } else {
                 return Ok(());
             };
-            Err(ApiError::forbidden(format!("{who} {why}; ask whoever submitted it")))
+            Err(ApiError::forbidden(format!("{who} {why}; ask its owner")))
         }
     }
 }
@@ -122,8 +122,8 @@ pub(crate) fn said_at(view: &View, inference: &WorkloadView) -> Instant {
     newest.map_or(inference.created_at, |newest| newest.created_at)
 }
 
-/// Returns when a connection that went over to another protocol has to end. It keeps its place until
-/// then.
+/// Returns when a connection that went over to another protocol has to end. It keeps its place
+/// until then.
 pub(crate) async fn no_longer_allowed(
     gateway: Arc<Gateway>,
     caller: Option<Caller>,
@@ -142,7 +142,7 @@ pub(crate) async fn no_longer_allowed(
     }
 }
 
-/// Tells whoever answers who asks and where the request came from.
+/// Adds headers with the caller and the origin of the request.
 pub(crate) fn tell(
     gateway: &Gateway,
     headers: &mut HeaderMap,

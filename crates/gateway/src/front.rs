@@ -1,5 +1,5 @@
 //! Requests to the hosts of workloads: ports that are opened in a browser, and inferences. Owns:
-//! who is admitted, and what the workload does not see. Does not know about: how a port is reached
+//! who is admitted, and what the workload does not see. Does not know how a port is reached
 //! (`control`), which replica answers (`serving`), and what comes back.
 
 use std::sync::Arc;
@@ -30,7 +30,8 @@ use crate::browser::{
 use crate::page;
 use crate::tickets::{Place, VISIT_MS};
 
-/// Answers requests to hosts of workloads. No other route is reached there, and none of these elsewhere.
+/// Answers requests to hosts of workloads. No other route is reached there, and none of these
+/// elsewhere.
 pub async fn divert(
     FromState(gateway): FromState<Arc<Gateway>>,
     Extension(origin): Extension<Origin>,
@@ -123,7 +124,7 @@ fn nowhere() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, why)
 }
 
-/// Whoever has no token is not told which there are.
+/// Without a token, the answer does not reveal which exist.
 fn closed() -> ApiError {
     let why = "nothing here is open to everyone, or there is nothing; open it with \
                `runai workload open NAME`, or send `Authorization: Bearer <token>`";
@@ -297,7 +298,8 @@ impl Door {
         is_meant(&self.audience, by, named_at)
     }
 
-    /// A connection to the port: of the pod that leads, where one does, else of the first that runs.
+    /// A connection to the port: of the pod that leads, where one does, else of the first that
+    /// runs.
     async fn connect(
         &self,
         gateway: &Gateway,

@@ -1,5 +1,5 @@
-//! Tickets to ports of workloads. Owns: which port is meant, and that who gets one may open it. Refuses to
-//! know: who may see the workload.
+//! Tickets to ports of workloads. Owns: which port is meant, and that who gets one may open it.
+//! Does not know who may see the workload.
 
 use access::Caller;
 use axum::http::StatusCode;
@@ -16,8 +16,8 @@ use crate::tickets::TICKET_MS;
 /// No port of a workload has this number.
 const NO_PORT: u16 = 0;
 
-/// The port that is meant, by name or number, or the only one; and an address by which a browser comes there
-/// as this caller. Where everyone may come there is no ticket in it.
+/// The port that is meant, by name or number, or the only one; and an address by which a browser
+/// comes there as this caller. Where everyone may come there is no ticket in it.
 pub(crate) fn ticket(
     gateway: &Gateway,
     workload: &WorkloadView,

@@ -1,10 +1,10 @@
-//! Ways into running workloads: ports and inferences in a browser, commands, terminals and ports over
-//! WebSockets. Each port has an address, and so a host, of its own: pages are programs of users, and a
-//! host of its own keeps their cookies, storage and scripts away from each other and from the interface
-//! of this server.
+//! Ways into running workloads: ports and inferences in a browser, commands, terminals and ports
+//! over WebSockets. Each port has an address, and so a host, of its own: pages are programs of
+//! users, and a host of its own keeps their cookies, storage and scripts away from each other and
+//! from the interface of this server.
 //!
-//! Owns: which host leads where, who is admitted, tickets, sessions in pods, and their routes. Refuses to
-//! know: whose a token is (`iam`), and which replica answers (`serving`).
+//! Owns: which host leads where, who is admitted, tickets, sessions in pods, and their routes. Does
+//! not know about: whose a token is (`iam`), and which replica answers (`serving`).
 
 mod admission;
 mod browser;

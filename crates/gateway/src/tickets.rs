@@ -1,6 +1,7 @@
-//! Those who come in a browser, which sends no token of its own: a ticket is good for coming once, a visit
-//! is what the browser keeps from then on. Owns: for how long, and how many. They are in memory only: after
-//! a restart one comes anew. Refuses to know: who may come, and how either is carried.
+//! Those who come in a browser, which sends no token of its own: a ticket is good for coming once,
+//! a visit is what the browser keeps from then on. Owns: for how long, and how many. They are in
+//! memory only: after a restart a new ticket is needed. Does not know who may come, and how
+//! either is carried.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,7 +56,7 @@ impl Tickets {
         (grant.place == place && grant.ends > now).then_some(grant.caller)
     }
 
-    /// Lets somebody in until the visit ends.
+    /// Admits the caller until the visit ends.
     pub(crate) fn begin(
         &self,
         place: Place,
@@ -65,8 +66,9 @@ impl Tickets {
         keep(&self.visits, Grant { place, caller, ends: now.plus_ms(VISIT_MS) }, now)
     }
 
-    /// The visit to this port of which a browser brings the secret. A page of a host beside may have it bring
-    /// others, too, worth nothing here; of two visits one is somebody else's, and nobody knows which.
+    /// The visit to this port of which a browser brings the secret. A page of a host beside may
+    /// have it bring others, too, worth nothing here; of two valid visits one is foreign, so
+    /// neither is used.
     pub(crate) fn visit(&self, secrets: &[String], place: Place, now: Instant) -> Option<Grant> {
         let here = |grant: &&Grant| grant.place == place && grant.ends > now;
         let all = lock(&self.visits);
@@ -89,7 +91,7 @@ fn keep(
     mut grant: Grant,
     now: Instant,
 ) -> Result<String, auth::Error> {
-    // What it may and what there is are looked at anew when it comes.
+    // Permissions and the port are checked again when it is redeemed.
     (grant.caller.grants, grant.caller.view) = (Arc::default(), Arc::default());
     let secret = auth::new_secret()?;
     let mut all = lock(all);
@@ -148,7 +150,7 @@ mod tests {
         assert!(lasts(HERE, NOW.plus_ms(VISIT_MS - 1)));
         assert!(!lasts(HERE, NOW.plus_ms(VISIT_MS)));
         assert!(!lasts((Uuid::nil(), 80), NOW));
-        assert!(tickets.visit(&secrets, HERE, NOW).is_none(), "one of two is somebody else's");
+        assert!(tickets.visit(&secrets, HERE, NOW).is_none(), "one of two is foreign");
         assert!(tickets.redeem(&secrets[1], HERE, NOW).is_none(), "it is no ticket");
     }
 

@@ -144,8 +144,8 @@ fn tree(bytes: &[u8]) -> Result<Value, ApiError> {
     Ok(value)
 }
 
-/// Reads a part of a body that was taken as it came; the error names the field, which is at or below
-/// `at`.
+/// Reads a part of a body that was taken as it came; the error names the field, which is at or
+/// below `at`.
 pub fn read_part<T: DeserializeOwned>(at: &str, part: Value) -> Result<T, ApiError> {
     decode::decode(part).map_err(|error| {
         let path =
@@ -176,7 +176,7 @@ fn explain(error: &serde_json::Error) -> String {
         return format!("the body is not valid JSON: {error}");
     }
     let text = error.to_string();
-    // Positions in a body that a program wrote help nobody; the path names the field.
+    // Positions in a generated body are of no use; the path names the field.
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
     // serde's own text: unknown field `x`, expected one of `a`, `b`
     let mut quoted = text.split('`').skip(1).step_by(2);

@@ -21,7 +21,7 @@ pub struct ApiError {
     pub retry_after_s: Option<u64>,
 }
 
-/// What a refusal says, for whoever writes it down on its way out.
+/// The message of an error, kept for the audit log and the error page.
 #[derive(Debug, Clone)]
 pub struct ErrorMessage(pub String);
 

@@ -1,8 +1,8 @@
-//! What every interface over HTTP needs, whatever it is about: connections and TLS, reading requests
-//! and refusing them, lists, and the description of routes.
+//! What every interface over HTTP needs, whatever it is about: connections and TLS, reading
+//! requests and refusing them, lists, and the description of routes.
 //!
 //! Owns: statuses, error bodies, list queries, and what is checked of every request but who asks.
-//! Refuses to know: which routes there are, and everything behind them.
+//! Does not know which routes there are, and everything behind them.
 
 mod answer;
 mod blocking;

@@ -1,7 +1,7 @@
 //! Lists: paging, sorting, searching and filtering, the same for every family.
 //!
-//! Owns: the query language (reference C.2). Refuses to know: what is listed; a family says which
-//! fields it has.
+//! Owns: the query language (reference C.2). Does not know what is listed; a family says
+//! which fields it has.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -141,8 +141,8 @@ impl ListQuery {
         Ok(self.ordered(self.found(rows, now)?, usize::MAX, now, |_| ()))
     }
 
-    /// The page of many rows, which come in no order: `own` is what they have, and what those have that
-    /// are alike in what was asked for. Only what the page needs is put in order.
+    /// The page of many rows, which come in no order: `own` is what they have, and what those have
+    /// that are alike in what was asked for. Only what the page needs is put in order.
     pub fn page_of<'a, T: Row<L> + 'a, L, K: Ord>(
         &self,
         rows: impl Iterator<Item = &'a T>,
@@ -158,8 +158,8 @@ impl ListQuery {
         (self.sort_by.as_deref(), self.sort_by.is_some() && self.descending)
     }
 
-    /// The page of rows that are sorted already, as the query wants them. Reads only up to the end of
-    /// the page.
+    /// The page of rows that are sorted already, as the query wants them. Reads only up to the end
+    /// of the page.
     pub fn page_in_order<'a, T: Row<L> + 'a, L>(
         &self,
         rows: impl Iterator<Item = &'a T>,

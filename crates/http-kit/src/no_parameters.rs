@@ -1,5 +1,5 @@
-//! Requests that take no parameters. Owns: that one which is there all the same is told, not left
-//! out: whoever filters by it would take everything for what was found.
+//! Requests that take no parameters. Owns: that an unexpected one is refused, not ignored: a caller
+//! that filters by it would take the whole list for the result.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

@@ -1,5 +1,5 @@
-//! Turns at work of which only so much is done at a time. Owns: that a key with many requests waits behind
-//! its own, not before others. Refuses to know: what the work is.
+//! Turns at work of which only so much is done at a time. Owns: that a key with many requests waits
+//! behind its own, not before others. Does not know what the work is.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -99,7 +99,7 @@ async fn check(
         },
         Where::Project => match named("projectId").and_then(|id| id.parse().ok()) {
             Some(id) => caller.must(action, resource, Scope::Project(id)),
-            // No project: the handler says so, to whoever may know about any.
+            // No project: the handler says so, to callers that may read projects.
             None => somewhere(caller, action, resource),
         },
         Where::Workload => {
@@ -111,7 +111,7 @@ async fn check(
                     let resource = if resource == Resource::Workloads { kind } else { resource };
                     caller.must_to_workload(action, resource, &workload)
                 }
-                // It is unknown, or has been forgotten, and then nobody's but the installation's.
+                // Unknown or no longer stored: it belongs to the tenant only.
                 None if caller.may(action, resource, Scope::Tenant) => Ok(()),
                 None => {
                     somewhere(caller, action, resource)?;
@@ -122,7 +122,7 @@ async fn check(
     }
 }
 
-/// The workload, living or deleted. Whoever may do this everywhere needs no look into the past.
+/// The workload, living or deleted. With tenant-wide permission the deleted ones are not searched.
 async fn workload(
     backend: &Backend,
     caller: &Caller,

@@ -1,5 +1,5 @@
 //! Passwords, compared and hashed. Owns: that it is done a few at a time and in fair turns, that
-//! wrong ones are counted, and that strangers do not keep out known users. Refuses to know:
+//! wrong ones are counted, and that strangers do not keep out known users. Does not know about:
 //! whose they are.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::limit::{Who, network};
 
 /// Passwords of strangers compared at a time; each takes a core and 19 MiB.
 const STRANGERS_MAX: usize = 2;
-/// Those of whoever is logged in or was at this address before.
+/// Requests of known users: logged in, or seen at this address before.
 const KNOWN_MAX: usize = 1;
 /// How long a password may wait for its turn.
 const TURN_WAIT: Duration = Duration::from_secs(10);

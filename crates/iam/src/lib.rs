@@ -1,8 +1,8 @@
-//! Who asks: what is kept of principals, how they get tokens, what a token is worth now, and what they
-//! may do.
+//! Who asks: what is kept of principals, how they get tokens, what a token is worth now, and what
+//! they may do.
 //!
 //! Owns: users, service accounts, access keys, sessions, access rules, their routes, and the checks
-//! that every request passes. Refuses to know: what the other routes do.
+//! that every request passes. Does not know what the other routes do.
 
 mod check;
 mod email;
@@ -34,7 +34,8 @@ pub use routes::routes;
 
 /// The kind of the objects that users are.
 pub const USER: &str = subjects::User::KIND;
-/// The kind of the objects that keep when a principal got its last token; each is owned by its principal.
+/// The kind of the objects that keep when a principal got its last token; each is owned by its
+/// principal.
 pub const LOGIN: &str = subjects::Login::KIND;
 
 /// Says whether a host is one of the server's own names.

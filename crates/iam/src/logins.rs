@@ -27,7 +27,7 @@ pub(super) fn response(granted: Granted, refresh_token: Option<String>) -> Token
     TokenResponse { access_token, expires_in, refresh_token }
 }
 
-/// Remembers when somebody got a token; the audit log has it with that.
+/// Stores when a user got a token, and writes it to the audit log.
 pub(super) async fn logged_in(
     iam: &Iam,
     principal: &Principal,
@@ -41,7 +41,7 @@ pub(super) async fn logged_in(
     let Some(before) = iam.login_of(&owner) else {
         let login = Login { at_ms, address, networks_before: Vec::new() };
         let made = iam.make_owned(&caller, Scope::Tenant, &owner, name, &login).await;
-        // Somebody else may have logged in as the same at this moment.
+        // Another login of the same user may have come first.
         return match made {
             Err(error) if error.status != StatusCode::CONFLICT => Err(error),
             _ => Ok(()),

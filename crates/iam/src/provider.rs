@@ -1,5 +1,6 @@
 //! Logins that the login provider vouches for. Owns: which user an account there is, and that no
-//! stranger makes this server ask without end. Refuses to know: what a provider says and how (`oidc`).
+//! stranger makes this server ask without end. Does not know what a provider says and how
+//! (`oidc`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +37,7 @@ const TURN_WAIT: Duration = Duration::from_secs(10);
 pub struct LoginProvider {
     /// The provider.
     pub provider: Provider,
-    /// Whether whoever it vouches for becomes a user; else only those who are one log in.
+    /// Whether a login creates the user; else only existing users log in.
     pub creates_users: bool,
     /// Whether ID tokens that other programs got for this server are exchanged for a session.
     pub exchanges_tokens: bool,
@@ -155,9 +156,9 @@ fn unverified(name: &str) -> ApiError {
     ))
 }
 
-/// The user with this account; else the one of this name, whose account it is from now on; else a new
-/// one. A name is an e-mail address, and counts only if it is verified: at many providers people
-/// write into their account what they like.
+/// The user with this account; else the one of this name, whose account it is from now on; else a
+/// new one. A name is an e-mail address, and counts only if it is verified: at many providers
+/// people write into their account what they like.
 async fn user_of(
     iam: &Iam,
     login: &LoginProvider,

@@ -1,4 +1,5 @@
-//! Sessions of people: how they begin, go on and end. Refuses to know: how somebody proved who it is.
+//! Sessions of users: how they begin, are renewed and end. Does not know how a user
+//! authenticated.
 
 use std::sync::Arc;
 
@@ -18,20 +19,20 @@ use crate::subjects::{Account, User};
 const SESSION_MS: u64 = 30 * 24 * 3600 * 1000;
 /// How long it lasts at most, refreshed or not.
 const SESSION_MS_MAX: u64 = 90 * 24 * 3600 * 1000;
-/// How long one lasts at most that a provider vouched for: whoever may not log in there any more, or
-/// is in other groups, is found out then.
+/// How long one lasts at most that a provider vouched for: whoever may not log in there any more,
+/// or is in other groups, is found out then.
 const PROVIDER_SESSION_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Most sessions of a user; the oldest ends for a new one.
 const SESSIONS_MAX: usize = 20;
 
 const WRONG_REFRESH: &str = "the refresh token is not valid any more; log in again";
 
-/// Somebody who is logged in, until the refresh token was not used for too long.
+/// A logged-in user, until the refresh token is unused for too long.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Session {
     pub(crate) expires_at_ms: u64,
-    /// Stands for the password, or the account at the provider, that it was begun with; it ends with
-    /// that.
+    /// Stands for the password, or the account at the provider, that it was begun with; it ends
+    /// with that.
     pub(crate) password_mark: String,
     /// Whether the login provider vouched for it.
     #[serde(default)]
@@ -40,7 +41,7 @@ pub(crate) struct Session {
     pub(crate) secrets: SessionSecrets,
 }
 
-/// Hashes of the two parts of a refresh token. Whoever has the first had a token of this session;
+/// Hashes of the two parts of a refresh token. The first proves a token of this session;
 /// if the second is not the current one, that token was used already.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SessionSecrets {
@@ -61,8 +62,8 @@ impl Family for Session {
     const KIND: &'static str = "session";
 }
 
-/// Begins a session of a user, who has proved who it is: by the password this mark stands for, or, if a
-/// provider vouches, the account.
+/// Begins a session of a user, who has proved who it is: by the password this mark stands for, or,
+/// if a provider vouches, the account.
 pub(super) async fn begin(
     iam: &Iam,
     user: &Item<User>,

@@ -1,6 +1,6 @@
 //! Who asks: what is kept of principals, how they get tokens, and what a token is worth now.
 //!
-//! Owns: users, service accounts, access keys, sessions. Refuses to know: what they may do.
+//! Owns: users, service accounts, access keys, sessions. Does not know what they may do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -116,8 +116,8 @@ impl ClientSecret {
     }
 }
 
-/// When and where a principal got its last token. Apart from the principal, so that a login is no change
-/// of it.
+/// When and where a principal got its last token. Apart from the principal, so that a login is no
+/// change of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Login {
     pub(crate) at_ms: u64,
@@ -160,8 +160,8 @@ impl Family for Login {
 }
 
 impl Iam {
-    /// Whether another refusal is written to the audit log. Whoever is refused all the time does
-    /// not fill the disk with that: what is too much is left out.
+    /// Whether another refusal is written to the audit log. A caller that is refused all the time
+    /// does not fill the disk with that: what is too much is left out.
     pub(crate) fn notes_refusal(&self, name: &str, origin: &Origin) -> bool {
         let who = Who { name, address: &origin.address, known: false };
         self.refusals.count(who, self.now()).is_ok()

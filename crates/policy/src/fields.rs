@@ -1,5 +1,5 @@
 //! The fields that rules can be for: those that are acted on. Owns: what each holds, and which
-//! workloads have it. Refuses to know: what rules say.
+//! workloads have it. Does not know what rules say.
 
 use std::borrow::Cow;
 

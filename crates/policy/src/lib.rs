@@ -1,6 +1,6 @@
 //! Policies: what holds for the workloads submitted in a scope. Owns: how policies of nested scopes
 //! go together. The nearest default counts; the rules of all of them must be kept, so that none
-//! loosens one further out. Does not know what an asset is: whoever uses it says what one imposes.
+//! loosens one further out. Does not know what an asset is: its caller says what one imposes.
 
 mod fields;
 mod items;
@@ -135,7 +135,7 @@ impl Policies {
             if same == Some(true) {
                 *defaults = nothing.clone();
             }
-            // It is as the workers are unless somebody says something else of it.
+            // It is as the workers are unless set otherwise.
             let differs = *defaults != nothing || *imposed != nothing;
             if differs && same != Some(false) && request.master_spec.is_none() {
                 request.master_spec = Some(nothing);
@@ -232,7 +232,7 @@ fn refuse(broken: Vec<String>) -> Result<(), ApiError> {
 }
 
 /// Refuses a policy of a scope that can never be right, or whose defaults those further out do not
-/// allow: nobody could submit anything. Answers the assets it imposes.
+/// allow: every submission would fail. Answers the assets it imposes.
 pub(crate) fn check(
     state: &Context,
     kind: WorkloadKind,

@@ -1,5 +1,5 @@
-//! What a policy says of one kind of pod, read from what is kept. Owns: the published form of defaults
-//! and imposed assets. Refuses to know: other policies.
+//! What a policy says of one kind of pod, read from what is kept. Owns: the published form of
+//! defaults and imposed assets. Does not know about: other policies.
 
 use api_types::{CreationRequest, PolicyBody, WorkloadSpec};
 use control::Scope;
@@ -145,7 +145,7 @@ impl Part {
     }
 }
 
-/// The part of a document that is for somebody, and where it is.
+/// A part of a document, and its path.
 fn of_part(who: Who, at: &str, whole: Option<&Value>) -> Result<(String, Value), ApiError> {
     let whole = whole.unwrap_or(&Value::Null);
     let Some(part) = who.part() else { return Ok((at.to_owned(), whole.clone())) };
@@ -158,7 +158,8 @@ fn of_part(who: Who, at: &str, whole: Option<&Value>) -> Result<(String, Value),
     Ok((format!("{at}.{part}"), parts.remove(part).unwrap_or_default()))
 }
 
-/// Puts the items of a list in place of the object that they stand in. Answers the other part of that.
+/// Puts the items of a list in place of the object that they stand in. Answers the other part of
+/// that.
 fn take_instances(
     at: &str,
     path: &str,

@@ -69,7 +69,7 @@ where
     [all].into_iter().chain(kinds.into_iter().flatten())
 }
 
-/// So often a change is made over that of somebody else.
+/// Attempts at a change that conflicts with concurrent ones.
 const TRIES: u32 = 3;
 
 const PARAMETERS: [(&str, Type, &str); 8] = [
@@ -252,10 +252,10 @@ async fn change(
         }
         let policy = Policy { name: request.meta.name.clone(), body: after, names };
         let was = before.body.body;
-        // What was checked is what is kept; over what somebody else has just made of it, once more.
+        // What was checked is what is kept; after a concurrent change, once more.
         let edit = move |_: &mut String, kept: &mut Policy| {
             if kept.body != was {
-                let message = "the policy is being changed by somebody else; send it again";
+                let message = "the policy is being changed by another request; send it again";
                 return Err(control::Error::Conflict { message: message.to_owned() });
             }
             kept.clone_from(&policy);

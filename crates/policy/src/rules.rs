@@ -1,5 +1,5 @@
-//! The rules of a policy by field, and whether a specification keeps them. Which fields they can be for
-//! is in `fields`, what they say of a value in `rule`, and of the items of a list in `items`.
+//! The rules of a policy by field, and whether a specification keeps them. Which fields they can be
+//! for is in `fields`, what they say of a value in `rule`, and of the items of a list in `items`.
 
 use http_kit::{ApiError, nearest};
 use serde_json::Value;
@@ -18,7 +18,8 @@ enum Allowed {
 pub(super) struct Rules(Vec<(&'static str, Allowed)>);
 
 impl Rules {
-    /// From their published form; `at` is where they are. What is not acted on is refused by its name.
+    /// From their published form; `at` is where they are. What is not acted on is refused by its
+    /// name.
     pub(super) fn read(who: Who, at: &str, wire: &Value) -> Result<Self, ApiError> {
         let mut all = Vec::new();
         leaves(&|| who.fields(), at, "", wire, &mut all)?;
@@ -86,7 +87,7 @@ pub(super) struct Judged {
     pub(super) means: Value,
     /// As one would be taken that says nothing.
     pub(super) left_alone: Value,
-    /// Whether it is for somebody else to say what it leaves out.
+    /// Whether another document supplies what it leaves out.
     pub(super) not_all: bool,
 }
 

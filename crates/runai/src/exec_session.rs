@@ -205,7 +205,7 @@ async fn print(from: &mut Receiver, out: &mut dyn Write) -> Result<SessionEnd, E
                 out.write_all(&bytes)?;
                 out.flush()?;
             }
-            // Nobody reads it; the command goes on, and its exit code is still wanted.
+            // Nothing reads it; the command continues, and its exit code is still needed.
             Printed::Errors(bytes) => drop(std::io::stderr().write_all(&bytes)),
             Printed::End(end) => return Ok(end),
         }
@@ -213,7 +213,7 @@ async fn print(from: &mut Receiver, out: &mut dyn Write) -> Result<SessionEnd, E
 }
 
 /// Hands on what is typed, and the size of the terminal. Returns only when the person leaves; when
-/// the connection ends, whoever prints knows why.
+/// the connection ends, the printing side knows why.
 async fn hand_on(mut to: Sender, stdio: Stdio, may_leave: bool) -> Left {
     let mut sizes = if stdio.tty { signal(SignalKind::window_change()).ok() } else { None };
     let mut typed = stdio.stdin.then(terminal::typed);
@@ -267,8 +267,8 @@ struct Keys {
 }
 
 impl Keys {
-    /// What is to be handed on; none: the person leaves. The first of the keys is held back until the
-    /// next one tells what it was.
+    /// What is to be handed on; none: the person leaves. The first of the keys is held back until
+    /// the next one tells what it was.
     fn pass(&mut self, bytes: Vec<u8>) -> Option<Vec<u8>> {
         let mut passed = Vec::with_capacity(bytes.len() + 1);
         for byte in bytes {
@@ -309,7 +309,8 @@ impl Signals {
     /// Returns the exit code that says so.
     pub(super) async fn come(&mut self) -> u8 {
         let kind = tokio::select! {
-            // A terminal that is handed on sends no signal but the key; who sends one means this program.
+            // A terminal that is handed on sends no signal but the key; who sends one means this
+            // program.
             _ = self.interrupt.recv() => SignalKind::interrupt(),
             _ = self.terminate.recv() => SignalKind::terminate(),
             _ = self.hang_up.recv() => SignalKind::hangup(),
@@ -330,7 +331,7 @@ fn refuse_unless_running(workload: &Workload) -> Result<(), Error> {
     )))
 }
 
-/// Says of a workload that none of its pods will run any more, unless somebody resumes it.
+/// Refuses a workload none of whose pods will run again unless it is resumed.
 pub(super) fn refuse_ended(workload: &Workload) -> Result<(), Error> {
     let Workload { name, phase, .. } = workload;
     let hint = match phase.as_str() {

@@ -77,7 +77,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     };
     let stdout = std::io::stdout();
     let done = runtime.block_on(begin(intent, deprecated, &global, &mut stdout.lock()));
-    // Nobody waits for what still waits for others, such as the turn to renew a login.
+    // Tasks that still wait, such as for the lock of a login, are dropped.
     runtime.shutdown_background();
     match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -85,7 +85,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// Whether it is done without asking the server as whoever is logged in.
+/// Whether it needs no request in the name of the user.
 const fn needs_no_session(intent: &Intent) -> bool {
     use Intent as I;
     matches!(

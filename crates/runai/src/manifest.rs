@@ -1,5 +1,5 @@
-//! Manifests of Kubernetes that are submitted. Owns: that a file holds one, in YAML or JSON, and that
-//! its namespace is that of the project. Refuses to know what is in it; that is the server's.
+//! Manifests of Kubernetes that are submitted. Owns: that a file holds one, in YAML or JSON, and
+//! that its namespace is that of the project. Does not know what is in it; that is the server's.
 
 use std::io::Write;
 

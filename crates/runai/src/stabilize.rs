@@ -15,7 +15,7 @@ use cli_kit::pulse::Pulse;
 const OWN_WAIT_MAX: Duration = Duration::from_millis(1500);
 /// How long it stays to see others settle that had to make room, or got some.
 const OTHERS_WAIT_MAX: Duration = Duration::from_millis(400);
-/// Of more workloads than these somebody always moves.
+/// Among more workloads than these, some always change.
 const OTHERS_MAX: u64 = 100;
 /// A deleted workload may take its grace to stop; this long the command stays to see it gone.
 const GONE_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -57,8 +57,8 @@ fn is_stable(workload: &wire::Workload) -> bool {
     }
 }
 
-/// Stays until nobody is being started, stopped or moved; for a moment only, since on a busy
-/// server somebody always is. On a crowded one it does not even look.
+/// Waits until no workload is being started, stopped or moved; for a moment only, since on a busy
+/// server one always is. On a crowded one it does not wait at all.
 pub(super) async fn wait_for_others(context: &Context) {
     sleep(DECIDED_WITHIN).await;
     let deadline = Instant::now() + OTHERS_WAIT_MAX;

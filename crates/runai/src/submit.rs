@@ -18,7 +18,7 @@ use dialects::intent::{Dialect, Kind, Mode, Name, Noun, Submit, Update};
 /// What is said where no image is named, and nothing names one in its place.
 pub(super) const NO_IMAGE: &str =
     "the image is missing; name one with -i, --image IMAGE, such as -i ubuntu";
-/// Numbered names are retried when somebody else takes the number first.
+/// Numbered names are retried when another submission takes the number first.
 const NUMBER_TRIES_MAX: usize = 20;
 
 pub(super) async fn run(
@@ -242,7 +242,7 @@ async fn free_name(
     Ok(free.unwrap_or_else(|| prefix.clone()))
 }
 
-/// The server's own words, with the project that its hint leaves to whoever reads it.
+/// The server's message, with the project filled into its hint.
 fn taken(error: client::Error, name: &str, project: &str) -> Error {
     let short = format!("`runai delete {name}`");
     match error {

@@ -125,7 +125,8 @@ impl Row<crate::Listed> for AuditLog {
 }
 
 /// The published word for what was done; there are only six, and clients refuse others. What was
-/// refused before it became an operation goes by its method: whoever was not let read was not let in.
+/// refused before it became an operation goes by its method: a refused read counts as a refused
+/// login.
 fn action(entity: &str, operation: &str, method: &str) -> &'static str {
     match (entity, operation, method) {
         ("session", "delete", _) => "sign-out",

@@ -1,5 +1,6 @@
 //! The researcher's program, to be downloaded and installed. Owns: for which machine there is one
-//! (the one this server runs on), and the script that installs it. Refuses to know: what it does.
+//! (the one this server runs on), and the script that installs it. Does not know what it
+//! does.
 
 use std::path::Path as File;
 
@@ -18,7 +19,7 @@ use crate::Shared;
 const CHUNK_BYTES: usize = 1 << 16;
 const INSTALLER: &str = include_str!("download.sh");
 
-/// The routes of downloads, for anybody: the program is no secret, and whoever installs it has no
+/// The routes of downloads, open to all: the program is no secret, and an installing user has no
 /// token yet.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let program = "/api/v1/cli-exposer/dist/{operatingSystem}/{architecture}/runai";

@@ -121,12 +121,12 @@ async fn changed(
         spec: Some(change.over(now)),
         ..CreationRequest::default()
     };
-    // Nobody comes by folders of the machine through the workload of another.
+    // No caller gets folders of the machine through the workload of another.
     let keeps = may_enter(state, caller, view).is_ok();
     let has = if keeps { view.spec.pods.pod.container.mounts.clone() } else { Vec::new() };
     let asker = convert::Asker { has, ..convert::Asker::of(caller, source(headers)) };
     let (_, spec) = comes_to(state, KIND, request, asker).await?;
-    // Credentials are named anew; what values were taken from once is still where they are from.
+    // Credentials are named again; values already taken keep their source.
     let named = &view.spec.pods.pod.secrets;
     let is_kept = |object: &&String| !named.iter().any(|secret| secret.object == **object);
     let mut uses: Vec<String> = view.spec.uses.iter().filter(is_kept).cloned().collect();

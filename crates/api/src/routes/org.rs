@@ -107,7 +107,7 @@ pub(super) async fn install_info(
     _: QueryParameters<Installation>,
 ) -> Result<Json<ClusterInstallationInfoResponse>, ApiError> {
     let installation_str = nothing_to_install(&state, &id)?;
-    // There is no chart, and nobody needs a secret for it.
+    // There is no chart, and no secret is needed.
     Ok(Json(ClusterInstallationInfoResponse { installation_str, ..Default::default() }))
 }
 
@@ -147,7 +147,7 @@ pub(super) async fn count_nodes_of(
     count_nodes(state, query).await
 }
 
-/// All labels that a node has beside those it came with, anew.
+/// Replaces all labels of a node beside its built-in ones.
 pub(super) async fn label_node(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,

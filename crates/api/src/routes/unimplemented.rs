@@ -1,5 +1,5 @@
 //! Published operations that are not served. Owns: that each answers 501 with what to use instead.
-//! Refuses to know: anything else about them.
+//! Does not know about: anything else about them.
 
 use access::Route;
 use api_types::Error;
@@ -353,7 +353,7 @@ async fn refuse(Extension(instead): Extension<&'static str>) -> NotServed {
     NotServed(ApiError::new(StatusCode::NOT_IMPLEMENTED, why))
 }
 
-/// The routes of what is missing, for whoever has a token.
+/// The routes of what is missing, for every caller with a token.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     MISSING.iter().flat_map(|missing| {
         missing.operations.lines().filter_map(|line| {

@@ -1,4 +1,4 @@
-//! Nobody raises what binds nobody but itself.
+//! No caller raises its own limits.
 
 use serde_json::{Value, json};
 

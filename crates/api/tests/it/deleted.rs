@@ -1,4 +1,4 @@
-//! Workloads that were deleted are listed for whoever asks for them.
+//! Deleted workloads are listed on request.
 
 use serde_json::{Value, json};
 

@@ -55,7 +55,7 @@ fn public() -> Value {
     json!({"authorizationType": "public"})
 }
 
-/// One that nobody answers for, which is said soon.
+/// One without a replica, which is reported soon.
 fn at_once(audience: &Value) -> Value {
     let mut spec = spec(audience, 0);
     spec["servingConfiguration"]["requestTimeoutSeconds"] = json!(1);
@@ -236,11 +236,11 @@ async fn those_named_are_who_had_the_name_then() {
                        "authorizedUsers": ["Eve@X.org", "new@x.org"]});
     let id = made(&server, "svc", &at_once(&named)).await;
     let (_, new) = iam::user(&server, "new@x.org").await;
-    // Whoever passes finds no replica in time.
+    // An admitted caller finds no replica in time.
     assert_eq!(refusal(&server, "svc", &eve).await.0, 503);
     let (status, why) = refusal(&server, "svc", &new).await;
     assert!(status == 403 && why.contains("came after its authorizedUsers"), "{status} {why}");
-    // Whoever changes it means those who are there now.
+    // A change names users that exist now.
     let change = json!({"spec": {"image": "j"}}).to_string();
     server.raw("PATCH", &format!("{ALL}/{id}"), &change).await;
     assert_eq!(refusal(&server, "svc", &new).await.0, 503);

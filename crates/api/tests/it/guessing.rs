@@ -1,4 +1,4 @@
-//! Guessing is slow, and what others guess keeps nobody out.
+//! Guessing is slow, and failed guesses of others lock no user out.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

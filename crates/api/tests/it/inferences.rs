@@ -184,7 +184,7 @@ async fn only_its_audience_may_ask() {
     made(&server, "known", &closed("authenticatedUsers", Value::Null)).await;
     made(&server, "mine", &closed("authorizedUsers", json!([me]))).await;
     made(&server, "others", &closed("authorizedUsers", json!(["somebody@else"]))).await;
-    // Whoever passes finds no replica in time: the runs of this engine do not listen.
+    // An admitted caller finds no replica in time: the runs of this engine do not listen.
     for (name, without, with_token) in
         [("open", 503, 503), ("known", 401, 503), ("mine", 401, 503), ("others", 401, 403)]
     {

@@ -382,7 +382,7 @@ async fn what_a_connection_went_over_to_ends_with_the_token_and_with_the_server(
 
 const TICKETS: &str = "/elastane/v1/workloads";
 
-/// The address with a ticket to the lab, for whoever has this token.
+/// The address with a ticket to the lab, for this token.
 async fn ticket(server: &Server, token: &str, id: &str) -> String {
     let route = ("POST", &*format!("{TICKETS}/{id}/tickets"));
     let (status, made) = iam::call(server, token, route, &json!({})).await;
@@ -442,7 +442,7 @@ async fn a_visit_is_one_of_its_host_and_its_pages() {
     assert_eq!(answer.status, 401, "one of them may be set by a sibling");
     let bearer = format!("Bearer {}", server.token);
     let sent = [("authorization", bearer.as_str()), ("origin", "http://elsewhere")];
-    assert_eq!(ask(&server, LAB, "/", &sent).await.status, 200, "whoever has a token sent it");
+    assert_eq!(ask(&server, LAB, "/", &sent).await.status, 200, "the request had a token");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use crate::server::{Server, bytes};
 
 const USAGE: &str = "/elastane/v1/usage";
 
-/// A server on which each team has a GPU, and somebody else two more.
+/// A server on which each team has a GPU, and another owner two more.
 async fn used() -> Server {
     let server = Server::with_teams().await;
     for (project, name) in [("1", "a"), ("2", "b")] {

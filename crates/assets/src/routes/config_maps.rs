@@ -1,4 +1,4 @@
-//! Config maps of projects: what is in them. Refuses to know: which workload gets what of them.
+//! Config maps of projects: what is in them. Does not know which workload gets what of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -89,7 +89,7 @@ where
         "Every data source that is kept",
         list_data_sources,
     );
-    // Each of them is shown to whoever may see its kind.
+    // Each is shown to callers that may read its kind.
     let all = all.of("Datasources").own();
     compute.into_iter().chain(environments).chain([all]).chain(data_sources())
 }

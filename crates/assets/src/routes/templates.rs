@@ -251,7 +251,7 @@ async fn change(
     let merged = move |body: &mut Template| {
         body.clear(&clear)?;
         let merged = values.clone().over(body.values()?);
-        // Also together with what somebody else has changed at this moment.
+        // Also together with a concurrent change.
         merged.check(kind)?;
         Ok(merged)
     };

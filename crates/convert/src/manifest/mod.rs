@@ -1,5 +1,5 @@
 //! Manifests of Kubernetes as submissions. Owns: which kinds there are and which of their fields
-//! mean something here; the others are refused by name. Refuses to know: what becomes of a
+//! mean something here; the others are refused by name. Does not know what becomes of a
 //! workload; a manifest is turned into the creation that says the same.
 
 mod kinds;
@@ -87,7 +87,7 @@ fn to_wire(
                 metadata: Some(head.metadata.clone()),
                 spec: read_part::<Pod>("manifest.spec", spec)?,
             };
-            // What was not told to stay ended begins anew, as published.
+            // Restarts unless the restart policy forbids it, as published.
             let restart = template.spec.restart_policy.or(Some(RestartPolicy::Always));
             let spec = WorkloadSpec { restart_policy: restart, ..pod("manifest.spec", template)? };
             let kind = match category {

@@ -1,5 +1,5 @@
-//! Spellings that newer versions have replaced. They do what they always did. Owns the line that names
-//! the new one.
+//! Spellings that newer versions have replaced. They do what they always did. Owns the line that
+//! names the new one.
 
 use super::objects::{OfObjects, Verb};
 use super::v2::{ClusterVerb, Framework, ProjectVerb, Verb as V2};
@@ -15,7 +15,7 @@ pub struct Deprecated {
 }
 
 impl Deprecated {
-    /// What is said to whoever has chosen the first dialect, or has not.
+    /// The deprecation line, for users of the first dialect or of the second.
     #[must_use]
     pub fn line(self, v1: bool) -> Option<String> {
         let Self { verb, now, only_v1 } = self;

@@ -1,5 +1,5 @@
 //! What can be typed after `runai`: one tree that holds both dialects.
-//! Owns words, flags and their help. Refuses to know what any of it leads to (see `intent`).
+//! Owns words, flags and their help. Does not know what any of it leads to (see `intent`).
 
 pub(crate) mod deferred;
 pub(crate) mod deprecated;
@@ -173,7 +173,7 @@ pub(crate) enum Command {
     /// What is kept beside workloads.
     #[command(flatten)]
     Objects(objects::OfObjects),
-    /// Refused: nobody has credentials of their own
+    /// Refused: users have no credentials of their own
     #[command(hide = true)]
     MyCredential(program::Whatever),
     /// Choose the default project or cluster, say where the server is
@@ -343,7 +343,7 @@ pub(crate) struct Asking {
     pub(crate) what_if: bool,
 }
 
-/// The main process and whoever is at this terminal.
+/// How the main process and this terminal are connected.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Console {
     /// Let it read what those who attach type
@@ -448,8 +448,8 @@ pub fn tree() -> clap::Command {
     prepared(Cli::command(), &[], None)
 }
 
-/// A command with what all get beside their own words, and so those below it; where a line is read, only
-/// the one that it names: there are some thousand flags, and each costs time.
+/// A command with what all get beside their own words, and so those below it; where a line is read,
+/// only the one that it names: there are some thousand flags, and each costs time.
 fn prepared(command: clap::Command, path: &[&str], typed: Option<&[String]>) -> clap::Command {
     let command = unsupported_flags::add_to(normalize::patient(command), path);
     let below: Vec<String> = match typed {

@@ -1,5 +1,5 @@
 //! What a person wants, whichever dialect they said it in. Owns the meaning of a command line;
-//! refuses to know flags, the wire, and how answers look.
+//! does not know flags, the wire, and how answers look.
 
 mod submit;
 
@@ -265,7 +265,7 @@ pub enum Intent {
 /// What is done whatever the settings are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Alone {
-    /// Tell what somebody who helps has to know, or write it to a file.
+    /// Print what support needs to know, or write it to a file.
     Diagnose {
         /// How it is told.
         shown: Shown,

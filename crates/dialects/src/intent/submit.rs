@@ -23,7 +23,7 @@ pub struct Submit {
     pub spec: Spec,
     /// What is done with it.
     pub mode: Mode,
-    /// How whoever submits it comes to it at once.
+    /// How it is opened at once.
     pub access: Option<Access>,
     /// What is said of it first.
     pub notes: Vec<String>,
@@ -31,14 +31,14 @@ pub struct Submit {
     pub command_line: String,
 }
 
-/// How whoever submits a workload comes to it.
+/// How a submitted workload is opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
     /// Ports that are brought here: the one here, and the one there.
     pub ports: Vec<(u16, u16)>,
     /// Where they listen here.
     pub address: String,
-    /// Whether another port here will do, because nobody asked for one.
+    /// Whether another local port will do, because none was requested.
     pub any_port: bool,
     /// Whether it is a notebook, which tells a token.
     pub notebook: bool,

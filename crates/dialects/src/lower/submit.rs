@@ -168,7 +168,7 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
     Ok(Submit { dialect, name, kind, inherits, spec, mode, access, notes, command_line })
 }
 
-/// How somebody comes to the ports of what nobody sits at.
+/// How the ports of a workload without a terminal are reached.
 fn forward_later(name: &Name, ports: &[(u16, u16)]) -> String {
     let name = if let Name::Given(name) = name { name } else { "NAME" };
     let ports: String =
@@ -188,7 +188,7 @@ fn stdio(typed: &args::Console) -> Result<Stdio, String> {
     Ok(stdio)
 }
 
-/// What is done with it; nobody is ever at a replica.
+/// What is done with it; replicas have no terminal.
 fn mode(asking: &args::Asking, console: Option<&args::Console>) -> Result<Mode, String> {
     let attached = console.filter(|console| console.attach);
     let within_s = attached.map(|console| console.pod_running_timeout.unwrap_or(ATTACH_WAIT_S));

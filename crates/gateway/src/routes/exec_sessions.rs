@@ -78,7 +78,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
     }
 }
 
-/// Somebody who comes to a pod, and is let in.
+/// An admitted session in a pod.
 struct Visitor {
     gateway: Shared,
     caller: Caller,
@@ -95,8 +95,8 @@ impl Visitor {
         Ok(Self { gateway, caller, workload, slot, upgrade })
     }
 
-    /// Has the engine do what is asked for and writes it down, goes over to the WebSocket, and does there
-    /// what is to be done until the visitor has to leave.
+    /// Has the engine do what is asked for and writes it down, goes over to the WebSocket, and does
+    /// there what is to be done until the visitor has to leave.
     async fn enter<S: Send + 'static, F: Future<Output = ()> + Send + 'static>(
         self,
         what: &str,

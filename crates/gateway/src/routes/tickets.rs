@@ -1,4 +1,4 @@
-//! Tickets: by them somebody comes to a port of a workload in a browser.
+//! Tickets, which open a port of a workload in a browser.
 
 use access::{Caller, Route, Where, find_workload};
 use api_types::{Ticket, TicketRequest, WebSocketTicket};

@@ -1,5 +1,5 @@
 //! What the types of a handler say about its operation. Owns: how extractors become parameters
-//! and bodies, and answers become responses. Refuses to know: which routes there are.
+//! and bodies, and answers become responses. Does not know which routes there are.
 //!
 //! A description is derived from the signature of the function that serves the request, so the
 //! two cannot come apart.

@@ -483,7 +483,7 @@ fn scope(iam: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, ApiE
     })
 }
 
-/// Refuses a group that nobody can be in. It has no owner.
+/// Refuses a group where no login provider is configured. It has no owner.
 fn check_group(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, ApiError> {
     if iam.login_provider.is_none() {
         let why = "groups come from a login provider, and there is none; name users, or start the \

@@ -200,7 +200,7 @@ async fn remove(
     Ok(NoContent)
 }
 
-/// Gives a user a new password to begin with. Whoever had the old one is out: the sessions end, and
+/// Gives a user a new initial password. The old one stops working: the sessions end, and
 /// the access keys, which may have been made with it.
 async fn reset_password(
     FromState(iam): FromState<Shared>,

@@ -1,5 +1,5 @@
-//! `runai top`: GPUs, queues and workloads as they change, at a terminal. Owns: what comes in and goes
-//! out, keys, answers and the screen; refuses to know what a key does (`view`) and how it looks
+//! `runai top`: GPUs, queues and workloads as they change, at a terminal. Owns: what comes in and
+//! goes out, keys, answers and the screen; does not know what a key does (`view`) and how it looks
 //! (`draw`).
 
 mod draw;
@@ -74,7 +74,7 @@ enum Update {
     Said(String),
 }
 
-/// Shows it until somebody ends it.
+/// Shows it until the user ends it.
 pub(super) async fn run(context: &Context) -> Result<(), Error> {
     let is_dumb = std::env::var("TERM").is_ok_and(|kind| kind == "dumb");
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() || is_dumb {
@@ -116,7 +116,7 @@ struct Stage {
     raw: Option<Raw>,
     /// What is done beside.
     tasks: JoinSet<()>,
-    /// Whoever reads what a workload writes.
+    /// The task that reads the output of a workload.
     reader: Option<AbortHandle>,
     /// Where that was cut off.
     cut: Option<(String, LogPosition)>,
@@ -244,7 +244,7 @@ impl Stage {
     async fn sleep(&mut self) -> Result<(), Error> {
         self.raw = None;
         kill_current_process_group(Signal::TSTP).map_err(std::io::Error::from)?;
-        // Without a shell that could bring it back nothing stops, and nobody wakes it.
+        // Without job control the process would not be resumed, so it does not stop.
         let _woken = timeout(STOPPED_WITHIN, self.woken.recv()).await;
         self.enter_again()
     }
@@ -258,7 +258,7 @@ impl Stage {
     }
 }
 
-/// Whoever breaks down has given the terminal back, and the view must not go on in it.
+/// A panicked task has restored the terminal, and the view must not draw on it.
 fn unless_broken(done: Result<(), JoinError>) -> Result<(), Error> {
     match done {
         Err(error) if error.is_panic() => {

@@ -177,7 +177,7 @@ fn used_gpu_memory(node: &NodeView, look: &Look) -> Option<u64> {
     if gpus(node) == 0 { Some(0) } else { seen(look, node, of::GPU_MEMORY).map(whole) }
 }
 
-/// The GPUs that somebody holds and that do not compute, if that is known of each that is held.
+/// The allocated GPUs that are idle, if utilization is known of each allocated one.
 fn idle_gpus(node: &NodeView, look: &Look) -> Option<u64> {
     let held = (0..).zip(&node.gpu_used_millis).filter(|(_, millis)| **millis > 0);
     held.map(|(index, _)| Some(one(seen(look, node, &of::gpu(of::BUSY, index))? == 0))).sum()

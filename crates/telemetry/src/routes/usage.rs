@@ -39,22 +39,21 @@ where
     let prices = "/elastane/v1/usage/prices";
     let of = Resource::Consumption;
     let about = "What was held and used of GPUs, by project, user and model";
-    let routes =
-        [
-            get(all, "get_usage", about, read).needs(Read, of, Where::Anywhere),
-            get(file, "download_usage", "The same as a file", download).needs(
-                Read,
-                of,
-                Where::Anywhere,
-            ),
-            get(prices, "get_gpu_prices", "What GPUs cost", read_prices).needs(
-                Read,
-                of,
-                Where::Anywhere,
-            ),
-            put(prices, "set_gpu_prices", "Sets what GPUs cost; all prices anew", set_prices)
-                .needs(Update, Resource::Settings, Where::Tenant),
-        ];
+    let routes = [
+        get(all, "get_usage", about, read).needs(Read, of, Where::Anywhere),
+        get(file, "download_usage", "The same as a file", download).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        get(prices, "get_gpu_prices", "What GPUs cost", read_prices).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        put(prices, "set_gpu_prices", "Sets what GPUs cost; replaces all prices", set_prices)
+            .needs(Update, Resource::Settings, Where::Tenant),
+    ];
     routes.into_iter().map(|route| route.of("Elastane"))
 }
 
