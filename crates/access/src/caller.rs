@@ -1,5 +1,5 @@
 //! Who asks, and what it may do where: the roles that it has in scopes, and how scopes lie in each
-//! other. Refuses to know: how it proved who it is (`iam`).
+//! other. Does not know how it authenticated (`iam`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use auth::{Action, Claims, Principal, Resource, Role};
 use axum::http::StatusCode;
 use control::view::{OrgUnit, ProjectView, View, WorkloadKind, WorkloadView};
 use control::{AuditDetail, Object, Scope};
-use http_kit::{Fault, Origin};
+use http_kit::{ApiError, Origin};
 use units::Instant;
 
 /// The one route that is open to a caller that has to change its password.
@@ -19,7 +19,7 @@ pub const OWN_PASSWORD: &str = "/api/v1/me/password";
 pub struct Caller {
     /// Its name, as it is recorded.
     pub subject: String,
-    /// Since when there is somebody of this name; what is older was made by another.
+    /// When this account was created; older objects belong to an earlier account of the name.
     pub since: Instant,
     /// Who it is; whose key it has is not told apart from the person.
     pub principal: Principal,
@@ -27,7 +27,8 @@ pub struct Caller {
     pub by_program: bool,
     /// The session the token belongs to.
     pub session: Option<String>,
-    /// The groups that the login provider says it is in; none for a token that it did not vouch for.
+    /// The groups that the login provider says it is in; none for a token that it did not vouch
+    /// for.
     pub groups: Arc<[String]>,
     /// The roles it has, and where.
     pub grants: Arc<[Grant]>,
@@ -85,7 +86,7 @@ pub(crate) fn contains(view: &View, outer: Scope, inner: Scope) -> bool {
     }
 }
 
-/// A role that somebody has in a scope.
+/// A role in a scope.
 #[derive(Debug, Clone, Copy)]
 pub struct Grant {
     /// Where.
@@ -94,7 +95,7 @@ pub struct Grant {
     pub role: &'static Role,
 }
 
-/// The projects in which somebody may see something.
+/// The projects in which a caller may read a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sight {
     /// In all, and in those that are gone.
@@ -115,12 +116,12 @@ impl Sight {
 
 impl Caller {
     /// Refuses a caller that has to change its password first.
-    pub fn must_have_own_password(&self) -> Result<(), Fault> {
+    pub fn must_have_own_password(&self) -> Result<(), ApiError> {
         if !self.must_change_password {
             return Ok(());
         }
         let why = format!("the password was given out; change it first with POST {OWN_PASSWORD}");
-        Err(Fault::forbidden(why))
+        Err(ApiError::forbidden(why))
     }
 
     /// Whether the caller may do this in a scope, to what is its own.
@@ -142,8 +143,8 @@ impl Caller {
             || self.grants.iter().any(|grant| grant.role.allows(action, resource))
     }
 
-    /// Whether the caller made what this subject made at this moment. What is older than the caller was
-    /// made by somebody who had the same name.
+    /// Whether the caller made what this subject made at this moment. What is older than the caller
+    /// was made by an earlier account of the same name.
     pub fn made(&self, maker: &str, at: Instant) -> bool {
         maker == self.subject && at >= self.since
     }
@@ -166,7 +167,7 @@ impl Caller {
     }
 
     /// Refuses what the caller may not do.
-    pub fn must(&self, action: Action, resource: Resource, scope: Scope) -> Result<(), Fault> {
+    pub fn must(&self, action: Action, resource: Resource, scope: Scope) -> Result<(), ApiError> {
         if self.may(action, resource, scope) {
             return Ok(());
         }
@@ -179,7 +180,7 @@ impl Caller {
         action: Action,
         resource: Resource,
         workload: &WorkloadView,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ApiError> {
         let scope = Scope::Project(workload.project_id);
         let made = (workload.spec.submitted_by.as_str(), workload.created_at);
         if self.may_to(action, resource, scope, made) {
@@ -196,7 +197,7 @@ impl Caller {
         action: Action,
         resource: Resource,
         object: &Object,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ApiError> {
         let made = (object.created_by.as_str(), object.created_at);
         if self.may_to(action, resource, object.scope, made) {
             return Ok(());
@@ -222,12 +223,12 @@ impl Caller {
     }
 
     /// Refuses to show an object that the caller may not see.
-    pub fn must_see(&self, resource: Resource, object: &Object) -> Result<(), Fault> {
+    pub fn must_see(&self, resource: Resource, object: &Object) -> Result<(), ApiError> {
         self.must_see_in(resource, object.scope)
     }
 
     /// Refuses to show what is in a scope where the caller may see nothing of the kind.
-    pub fn must_see_in(&self, resource: Resource, scope: Scope) -> Result<(), Fault> {
+    pub fn must_see_in(&self, resource: Resource, scope: Scope) -> Result<(), ApiError> {
         if self.sees_in(resource, scope) {
             return Ok(());
         }
@@ -235,10 +236,10 @@ impl Caller {
         Err(self.refused(Action::Read, resource, &place))
     }
 
-    /// What somebody is told who may not do this in a place, which begins with a space.
-    pub fn refused(&self, action: Action, resource: Resource, place: &str) -> Fault {
+    /// The end of the error for a forbidden action in a scope; begins with a space.
+    pub fn refused(&self, action: Action, resource: Resource, place: &str) -> ApiError {
         let (action, resource) = (action.word(), resource.shown().to_lowercase());
-        Fault::forbidden(format!(
+        ApiError::forbidden(format!(
             "{} may not {action} {resource}{place}; ask an administrator for a role that allows it",
             self.subject
         ))
@@ -266,7 +267,7 @@ impl Caller {
         view.projects.values().map(AsRef::as_ref).filter(move |project| sight.has(project.unit.id))
     }
 
-    /// Whether the caller may give somebody a role in a scope: nobody gives what it does not have.
+    /// Whether the caller may grant a role in a scope: only permissions it has itself.
     pub fn may_give(&self, role: &Role, scope: Scope) -> bool {
         let covers =
             |grant: &Grant| contains(&self.view, grant.scope, scope) && grant.role.covers(role);
@@ -317,7 +318,7 @@ mod tests {
         }
         assert!(!contains(Project(1), Project(2)) && !contains(Department(2), Project(1)));
         assert!(contains(Department(2), Project(2)) && !contains(Department(1), Project(2)));
-        assert!(!contains(Department(1), Project(3)), "nobody knows where it is");
+        assert!(!contains(Department(1), Project(3)), "its department is unknown");
         assert!(!contains(System, Tenant) && !contains(System, System));
         assert!(!contains(Cluster, System));
     }

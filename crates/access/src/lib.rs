@@ -1,12 +1,12 @@
 //! What the handlers of every capability need: who asks and what it may do where, the documents and
 //! scopes that it names, and the way to the dispatcher.
 //!
-//! Each route says which role it needs ([`Need`]); one that says nothing is refused. Where the scope is
-//! in the address the check is made before the handler; where it is in the body, or there are many, the
-//! handler asks the [`Caller`].
+//! Each route says which role it needs ([`Need`]); one that says nothing is refused. Where the
+//! scope is in the address the check is made before the handler; where it is in the body, or there
+//! are many, the handler asks the [`Caller`].
 //!
-//! Owns: the caller, scopes and families of objects. Refuses to know: routes, how a caller proves who
-//! it is, and what the objects are.
+//! Owns: the caller, scopes and families of objects. Does not know about: routes, how a caller
+//! proves who it is, and what the objects are.
 
 mod authenticator;
 mod caller;

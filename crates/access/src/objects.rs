@@ -1,14 +1,14 @@
 //! Families of objects: what a family of documents (users, rules, assets, templates, …) needs to
 //! be kept, found and changed. A new one is a storage type with a [`Family`] and its routes.
 //!
-//! Owns: between a typed body and the document that `control` keeps. Refuses to know: routes and
-//! who may do what.
+//! Owns: between a typed body and the document that `control` keeps. Does not know about: routes
+//! and who may do what.
 
 use std::sync::Arc;
 
 use axum::http::StatusCode;
 use control::{Edit, NewId, NewObject, Object, Scope};
-use http_kit::Fault;
+use http_kit::ApiError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -55,22 +55,22 @@ fn document<F: Family>(body: &F) -> Result<serde_json::Value, control::Error> {
 }
 
 impl Backend {
-    /// The way to the dispatcher for what somebody asks; the audit log tells from where.
+    /// The way to the dispatcher for a request; the audit log notes its origin.
     pub fn asked_by(&self, caller: &Caller) -> control::Handle {
         self.control.asked_from(audit_detail(&caller.origin, caller.by_program, None))
     }
 
     /// All of a family, in order of creation.
-    pub fn all<F: Family>(&self) -> Result<Vec<Item<F>>, Fault> {
+    pub fn all<F: Family>(&self) -> Result<Vec<Item<F>>, ApiError> {
         let all = self.control.view().objects.all(F::KIND);
         Ok(all.iter().map(Item::of).collect::<Result<_, _>>()?)
     }
 
     /// The one with this id.
-    pub fn one<F: Family>(&self, id: &str) -> Result<Item<F>, Fault> {
+    pub fn one<F: Family>(&self, id: &str) -> Result<Item<F>, ApiError> {
         let view = self.control.view();
         let found = view.objects.get(F::KIND, id);
-        Ok(Item::of(found.ok_or_else(|| Fault::no_such(F::KIND, id))?)?)
+        Ok(Item::of(found.ok_or_else(|| ApiError::no_such(F::KIND, id))?)?)
     }
 
     /// Creates one. A name that is taken in its scope is a conflict.
@@ -80,7 +80,7 @@ impl Backend {
         scope: Scope,
         name: &str,
         body: &F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         self.make_owned(by, scope, "", name, body).await
     }
 
@@ -92,7 +92,7 @@ impl Backend {
         scope: Scope,
         name: &str,
         body: &F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         self.create(by, (NewId::Given(id), scope, "", None), name, body).await
     }
 
@@ -104,7 +104,7 @@ impl Backend {
         owner: &str,
         name: &str,
         body: &F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         let id = if F::NUMBERED { NewId::Number } else { NewId::Any };
         self.create(by, (id, scope, owner, None), name, body).await
     }
@@ -116,7 +116,7 @@ impl Backend {
         (owner, most): (&str, usize),
         name: &str,
         body: &F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         self.create(by, (NewId::Any, Scope::Tenant, owner, Some(most)), name, body).await
     }
 
@@ -126,7 +126,7 @@ impl Backend {
         (id, scope, owner, newest): (NewId, Scope, &str, Option<usize>),
         name: &str,
         body: &F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         let new = NewObject {
             kind: F::KIND,
             id,
@@ -146,7 +146,7 @@ impl Backend {
         by: &Caller,
         id: &str,
         edit: impl Fn(&mut String, &mut F) -> Result<(), control::Error> + Send + Sync + 'static,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         let edit = Edit::new(move |object| {
             let (mut name, mut body) = (object.name.clone(), body::<F>(object)?);
             edit(&mut name, &mut body)?;
@@ -162,12 +162,12 @@ impl Backend {
         scope: Scope,
         name: &str,
         body: F,
-    ) -> Result<Item<F>, Fault> {
+    ) -> Result<Item<F>, ApiError> {
         let found = || self.control.view().objects.named(F::KIND, scope, name).cloned();
         let there = match found() {
             Some(there) => there,
             None => match self.make(by, scope, name, &body).await {
-                // Somebody else has just made one: this one comes after it.
+                // Another request has just created it: this one comes after it.
                 Err(fault) if fault.status == StatusCode::CONFLICT => found().ok_or(fault)?,
                 made => return made,
             },
@@ -180,7 +180,7 @@ impl Backend {
     }
 
     /// Deletes one and what ends with it; answers what it was.
-    pub async fn remove<F: Family>(&self, by: &Caller, id: &str) -> Result<Item<F>, Fault> {
+    pub async fn remove<F: Family>(&self, by: &Caller, id: &str) -> Result<Item<F>, ApiError> {
         Ok(Item::of(&self.asked_by(by).delete_object(&by.subject, F::KIND, id).await?)?)
     }
 }

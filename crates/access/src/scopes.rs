@@ -6,7 +6,7 @@ use api_types::ScopeType;
 use axum::http::StatusCode;
 use control::Scope;
 use control::view::{View, WorkloadKind, WorkloadView};
-use http_kit::Fault;
+use http_kit::ApiError;
 use uuid::Uuid;
 
 use crate::Backend;
@@ -26,27 +26,27 @@ pub struct NamedScope<'a> {
 
 impl Backend {
     /// Refuses another cluster than the one there is. Leaving it out means that one.
-    pub fn check_cluster(&self, asked: Option<&str>) -> Result<(), Fault> {
+    pub fn check_cluster(&self, asked: Option<&str>) -> Result<(), ApiError> {
         let own = self.control.cluster().uuid.to_string();
         match asked {
             Some(asked) if asked != own => {
                 let why = format!("no cluster `{asked}`; this one is {own}");
-                Err(Fault::new(StatusCode::NOT_FOUND, why))
+                Err(ApiError::new(StatusCode::NOT_FOUND, why))
             }
             _ => Ok(()),
         }
     }
 
     /// Refuses an id in an address that is not that of the cluster.
-    pub fn must_be_cluster(&self, id: &str) -> Result<(), Fault> {
+    pub fn must_be_cluster(&self, id: &str) -> Result<(), ApiError> {
         let own = self.control.cluster().uuid.to_string() == id;
-        if own { Ok(()) } else { Err(Fault::no_such("cluster", id)) }
+        if own { Ok(()) } else { Err(ApiError::no_such("cluster", id)) }
     }
 
     /// The scope that a request names; it must exist. `path` is where its fields are: `meta.`.
-    pub fn scope(&self, path: &str, named: NamedScope<'_>) -> Result<Scope, Fault> {
+    pub fn scope(&self, path: &str, named: NamedScope<'_>) -> Result<Scope, ApiError> {
         self.check_cluster(named.cluster)?;
-        let at = |field: &str, why: String| Fault::field(&format!("{path}{field}"), why);
+        let at = |field: &str, why: String| ApiError::field(&format!("{path}{field}"), why);
         let needs = |field, kind| at(field, format!("must be set with scope {kind}"));
         let department = named.department.map(|id| self.department(id)).transpose()?;
         let stray = |field, kind| at(field, format!("goes with scope {kind} only"));
@@ -77,10 +77,10 @@ impl Backend {
         path: &str,
         kind: ScopeType,
         id: Option<&str>,
-    ) -> Result<Scope, Fault> {
+    ) -> Result<Scope, ApiError> {
         let mut named = NamedScope { kind, cluster: None, department: None, project: None };
         let field = format!("{path}scopeId");
-        let needed = || Fault::field(&field, format!("must be set with scope {}", word(kind)));
+        let needed = || ApiError::field(&field, format!("must be set with scope {}", word(kind)));
         match kind {
             ScopeType::System | ScopeType::Tenant => {}
             ScopeType::Cluster => named.cluster = id,
@@ -94,18 +94,18 @@ impl Backend {
     }
 
     /// The scope of a department, which must exist.
-    pub fn department(&self, id: &str) -> Result<Scope, Fault> {
+    pub fn department(&self, id: &str) -> Result<Scope, ApiError> {
         let view = self.control.view();
         let found = id.parse().ok().filter(|id| view.departments.contains_key(id));
-        found.map(Scope::Department).ok_or_else(|| Fault::no_such("department", id))
+        found.map(Scope::Department).ok_or_else(|| ApiError::no_such("department", id))
     }
 
     /// The scope of a project, which must exist.
-    pub fn project(&self, id: u64) -> Result<Scope, Fault> {
+    pub fn project(&self, id: u64) -> Result<Scope, ApiError> {
         if self.control.view().projects.contains_key(&id) {
             return Ok(Scope::Project(id));
         }
-        Err(Fault::no_such("project", &id.to_string()))
+        Err(ApiError::no_such("project", &id.to_string()))
     }
 }
 
@@ -175,46 +175,50 @@ pub const fn word(kind: ScopeType) -> &'static str {
 }
 
 /// The kind of scope with this word.
-pub fn named(field: &str, text: &str) -> Result<ScopeType, Fault> {
+pub fn named(field: &str, text: &str) -> Result<ScopeType, ApiError> {
     use ScopeType::{Cluster, Department, Project, System, Tenant};
     let all = [System, Tenant, Cluster, Department, Project];
     all.into_iter().find(|kind| word(*kind) == text).ok_or_else(|| {
         let why = format!("`{text}` is no scope; system, tenant, cluster, department or project");
-        Fault::field(field, why)
+        ApiError::field(field, why)
     })
 }
 
 /// A project id from the wire.
-pub fn project_id(field: &str, text: &str) -> Result<u64, Fault> {
+pub fn project_id(field: &str, text: &str) -> Result<u64, ApiError> {
     text.parse().map_err(|_| {
         let why = format!(
             "`{text}` is not a project id; use the id, a string of digits, that \
              GET /api/v1/org-unit/projects shows"
         );
-        Fault::field(field, why)
+        ApiError::field(field, why)
     })
 }
 
 /// A workload id from the wire.
-pub fn workload_id(text: &str) -> Result<Uuid, Fault> {
-    text.parse().map_err(|_| Fault::no_such("workload", text))
+pub fn workload_id(text: &str) -> Result<Uuid, ApiError> {
+    text.parse().map_err(|_| ApiError::no_such("workload", text))
 }
 
 /// The living workload with this id.
-pub fn find_workload(view: &View, id: &str) -> Result<Arc<WorkloadView>, Fault> {
+pub fn find_workload(view: &View, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
     let parsed = workload_id(id)?;
-    view.workloads.get(&parsed).cloned().ok_or_else(|| Fault::no_such("workload", id))
+    view.workloads.get(&parsed).cloned().ok_or_else(|| ApiError::no_such("workload", id))
 }
 
 /// The workload with this id, if it is of this kind.
-pub fn find_of_kind(view: &View, kind: WorkloadKind, id: &str) -> Result<Arc<WorkloadView>, Fault> {
+pub fn find_of_kind(
+    view: &View,
+    kind: WorkloadKind,
+    id: &str,
+) -> Result<Arc<WorkloadView>, ApiError> {
     let name = match kind {
         WorkloadKind::Training => "training",
         WorkloadKind::Workspace => "workspace",
         WorkloadKind::Distributed => "distributed workload",
         WorkloadKind::Inference => "inference",
     };
-    let parsed = id.parse().map_err(|_| Fault::no_such(name, id))?;
+    let parsed = id.parse().map_err(|_| ApiError::no_such(name, id))?;
     let found = view.workloads.get(&parsed).cloned();
-    found.filter(|found| found.spec.kind == kind).ok_or_else(|| Fault::no_such(name, id))
+    found.filter(|found| found.spec.kind == kind).ok_or_else(|| ApiError::no_such(name, id))
 }

@@ -1,17 +1,17 @@
-//! Who may change what binds a project or a department: whoever has the right one level up. Nobody
-//! raises the quota, or lengthens the time limits, that bind nobody but itself.
+//! Who may change the limits of a project or a department: a caller with the right one level up. No
+//! caller raises its own quota or lengthens its own time limits.
 
 use access::{Caller, in_words};
 use auth::Action::Update;
 use auth::Resource;
 use control::view::OrgUnit;
 use control::{OrgChange, Scope};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 /// Whether a change leaves the bounds as they are.
 fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {
-    // All of it, so that whoever adds a field has to say what it is. Which pools are tried first
-    // binds nobody.
+    // Every field, so that a new one has to be classified. Which pools are tried first
+    // is no limit.
     let OrgChange {
         name: _,
         description: _,
@@ -29,21 +29,21 @@ fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {
         && node_types.as_ref().is_none_or(|new| *new == now.node_types)
 }
 
-/// Refuses a change of the bounds of something by whoever is only this one's: `around` is the scope
+/// Refuses a change of limits by a caller with rights in this scope only: `around` is the scope
 /// one level up.
 pub(crate) fn check_bounds(
     caller: &Caller,
     (what, resource): (&str, Resource),
     (now, around): (&OrgUnit, Scope),
     change: &OrgChange,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     if unbound(now, change) || caller.may(Update, resource, around) {
         return Ok(());
     }
     let (who, around) = (&caller.subject, in_words(around));
     let why = format!(
-        "the shares and time limits of a {what} are changed by whoever may change all of them in \
-         {around}"
+        "the shares and time limits of a {what} are changed by a caller that may change all of them \
+         in {around}"
     );
-    Err(Fault::forbidden(format!("{who} may not do this: {why}")))
+    Err(ApiError::forbidden(format!("{who} may not do this: {why}")))
 }

@@ -1,12 +1,12 @@
 //! When a workload that waits may start. Owns: how long workloads are taken to run, and saying so.
-//! Refuses to know: how that is played forward.
+//! Does not know how that is played forward.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api_types::StartEstimate;
 use control::view::{Phase, View, WorkloadKind, WorkloadView};
-use http_kit::{Fault, aside};
+use http_kit::{ApiError, run_blocking};
 use sim::Forecast;
 use sim::scenario::Scenario;
 use sim::scenario::amount::Span;
@@ -29,13 +29,13 @@ const LONG_PERCENT: usize = 75;
 pub(crate) async fn start_estimate(
     state: &Server,
     workload: &WorkloadView,
-) -> Result<Option<StartEstimate>, Fault> {
+) -> Result<Option<StartEstimate>, ApiError> {
     if !workload.waits_for_a_place() {
         return Ok(None);
     }
     let turn = tokio::time::timeout(TURN_WAIT, state.forecasting.clone().acquire_owned()).await;
     let Ok(turn) = turn else { return Ok(None) };
-    let turn = turn.map_err(Fault::internal)?;
+    let turn = turn.map_err(ApiError::internal)?;
     let seen = state.control.scheduling_state().await?;
     // It may have ended since it was found. An inference is known here by its newest revision.
     let view = state.control.view();
@@ -48,7 +48,7 @@ pub(crate) async fn start_estimate(
         let project = &seen.cluster.queues()[spec.queue].name;
         estimate(&scenario, &History::of(&view), (project, &spec.name), seen.now)
     };
-    let (estimate, _turn) = aside(turn, work).await?;
+    let (estimate, _turn) = run_blocking(turn, work).await?;
     Ok(estimate
         .inspect_err(|error| {
             tracing::error!(workload = %workload.id, %error, "no start can be estimated");

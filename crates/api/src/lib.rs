@@ -5,8 +5,8 @@
 //!                                              `<---- convert <---- view::View
 //! ```
 //!
-//! Owns: routes, statuses, error bodies, list queries, streams. Refuses to know: how anything is
-//! decided, stored or run. The published routes lie under `/api/v1`, our own under
+//! Owns: routes, statuses, error bodies, list queries, streams. Does not know how anything
+//! is decided, stored or run. The published routes lie under `/api/v1`, our own under
 //! `/elastane/v1`.
 
 mod bounds;

@@ -4,7 +4,7 @@
 use auth::TokenFault;
 use control::Error;
 use expect_test::expect_file;
-use http_kit::{Fault, TlsError};
+use http_kit::{ApiError, TlsError};
 use oidc::{Error as ProviderError, TokenFault as IdTokenFault};
 use serving::{Error as ServingError, NoReplica};
 use testkit::{assert_plain, texts};
@@ -27,26 +27,26 @@ fn of_control() -> Vec<Error> {
     ]
 }
 
-fn shown(fault: &Fault) -> String {
-    let Fault { status, message, details, .. } = fault;
+fn shown(fault: &ApiError) -> String {
+    let ApiError { status, message, details, .. } = fault;
     let details = details.as_ref().map(|details| format!(" ({details})")).unwrap_or_default();
     format!("{} {message}{details}", status.as_u16())
 }
 
 fn faults() -> String {
     let all = [
-        Fault::bad("WHAT IS WRONG"),
-        Fault::field("spec.image", "WHAT IS ALLOWED"),
-        Fault::not_yet("spec.x"),
-        Fault::forbidden("WHY"),
-        Fault::too_many(30),
-        Fault::internal("CAUSE"),
-        Fault::no_such("project", "7"),
-        Fault::no_such("workload", "ID"),
-        Fault::no_such("template", "ID"),
+        ApiError::bad("WHAT IS WRONG"),
+        ApiError::field("spec.image", "WHAT IS ALLOWED"),
+        ApiError::not_yet("spec.x"),
+        ApiError::forbidden("WHY"),
+        ApiError::too_many(30),
+        ApiError::internal("CAUSE"),
+        ApiError::no_such("project", "7"),
+        ApiError::no_such("workload", "ID"),
+        ApiError::no_such("template", "ID"),
     ];
     let lines = all.iter().map(|fault| format!("    {}\n", shown(fault)));
-    format!("# Fault\n{}", lines.collect::<String>())
+    format!("# ApiError\n{}", lines.collect::<String>())
 }
 
 fn of_login() -> String {
@@ -140,7 +140,7 @@ fn every_kind_of_refusal() {
     let of_control = texts!(
         Error { Invalid, NotFound, Conflict, Unavailable, Internal },
         of_control(),
-        |error: &Error| shown(&Fault::from(error.clone())),
+        |error: &Error| shown(&ApiError::from(error.clone())),
     );
     let all = [faults(), of_control, of_login(), of_connections()].join("\n");
     expect_file!["texts.txt"].assert_eq(&all);

@@ -4,7 +4,7 @@
 use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
 use control::view::WorkloadKind;
 use control::{PodSet, PodSpec, WorkloadSpec};
-use http_kit::Fault;
+use http_kit::ApiError;
 use sim::scenario::amount::{Count, Size, Span};
 use sim::scenario::{self, At, GpuAsk, Scenario, Step, Submit, Workload};
 use sim::{Decision, Outcome, Record, Waiting};
@@ -83,19 +83,19 @@ fn gpus(pod: &PodSpec) -> GpuAsk {
 pub(crate) fn steps(
     asked: &[serde_json::Value],
     submitted: Vec<At<Workload>>,
-) -> Result<Vec<Step>, Fault> {
+) -> Result<Vec<Step>, ApiError> {
     if asked.len() > STEPS_MAX {
         let why = format!("{} are too many; more than {STEPS_MAX} are {ELSEWHERE}", asked.len());
-        return Err(Fault::field("steps", why));
+        return Err(ApiError::field("steps", why));
     }
     let mut steps = Vec::new();
     for (at, step) in asked.iter().enumerate() {
         let name = format!("steps[{at}]");
         let step = Step::read(&step.to_string())
-            .map_err(|error| Fault::field(&name, error.message().to_owned()))?;
+            .map_err(|error| ApiError::field(&name, error.message().to_owned()))?;
         if step.advance.is_some() || step.cycles.is_some() || step.expect.is_some() {
             let why = format!("`advance`, `cycles` and `expect` are {ELSEWHERE}");
-            return Err(Fault::field(&name, why));
+            return Err(ApiError::field(&name, why));
         }
         steps.push(step);
     }
@@ -108,7 +108,7 @@ pub(crate) fn steps(
 }
 
 /// A server answers one question in bounded time.
-fn check(steps: &[Step]) -> Result<(), Fault> {
+fn check(steps: &[Step]) -> Result<(), ApiError> {
     let submitted = steps.iter().filter_map(|step| step.submit.as_ref());
     let pods = submitted.flat_map(|submit| &submit.0).map(|workload| pods_of(workload));
     let added = steps.iter().filter_map(|step| step.add_node.as_ref());
@@ -116,7 +116,7 @@ fn check(steps: &[Step]) -> Result<(), Fault> {
     let (pods, nodes) = (pods.fold(0, u64::saturating_add), nodes.sum::<u64>());
     for (what, count, most) in [("pods", pods, PODS_MAX), ("nodes", nodes, NODES_MAX)] {
         if count > most {
-            return Err(Fault::bad(format!("{count} {what}; more than {most} are {ELSEWHERE}")));
+            return Err(ApiError::bad(format!("{count} {what}; more than {most} are {ELSEWHERE}")));
         }
     }
     Ok(())
@@ -130,8 +130,8 @@ fn pods_of(workload: &Workload) -> u64 {
 }
 
 /// Plays the scenario; `now` is when its state was taken.
-pub(crate) fn play(scenario: &Scenario, now: Instant) -> Result<WouldHappen, Fault> {
-    let wrong = |error: sim::Error| Fault::bad(error.message().to_owned());
+pub(crate) fn play(scenario: &Scenario, now: Instant) -> Result<WouldHappen, ApiError> {
+    let wrong = |error: sim::Error| ApiError::bad(error.message().to_owned());
     let mut outcome = sim::run(scenario, Record::Decisions).map_err(wrong)?;
     let submitted = scenario.steps.iter().filter_map(|step| step.submit.as_ref());
     let asked: Vec<(String, String)> = submitted.flat_map(|submit| submit.names()).collect();
@@ -139,7 +139,7 @@ pub(crate) fn play(scenario: &Scenario, now: Instant) -> Result<WouldHappen, Fau
         last.pending.retain(|waiting| is_asked(&asked, &waiting.project, &waiting.workload));
     }
     sim::diagnose(&mut outcome, EXPLAINED_MAX);
-    Ok(told(&outcome, &asked, now))
+    Ok(to_wire(&outcome, &asked, now))
 }
 
 fn is_asked(asked: &[(String, String)], project: &str, name: &str) -> bool {
@@ -147,7 +147,7 @@ fn is_asked(asked: &[(String, String)], project: &str, name: &str) -> bool {
 }
 
 /// What came of it; before the first step is what would happen without being asked.
-fn told(outcome: &Outcome, asked: &[(String, String)], now: Instant) -> WouldHappen {
+fn to_wire(outcome: &Outcome, asked: &[(String, String)], now: Instant) -> WouldHappen {
     let asked_for = outcome.frames.iter().filter(|frame| frame.step > 0);
     let decisions = asked_for.flat_map(|frame| &frame.decisions);
     let last = outcome.frames.last();

@@ -9,10 +9,10 @@ use api_types::{
 };
 use control::view::WorkloadKind;
 use control::{Object, Scope};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use super::data::DataSource as _;
-use super::{AssetSpec, Stored, restricts, tools};
+use super::{AssetSpec, Stored, connections, restricts};
 use crate::templates::{self, Template, Values};
 
 /// Fills what a creation leaves out. Answers the objects that values were taken from.
@@ -20,7 +20,7 @@ pub fn compose(
     state: &Backend,
     kind: WorkloadKind,
     request: &mut CreationRequest,
-) -> Result<Vec<String>, Fault> {
+) -> Result<Vec<String>, ApiError> {
     let own = request.spec.take().unwrap_or_default();
     let template = request.template_id.take();
     if template.is_none() && own.assets.is_none() {
@@ -56,15 +56,15 @@ pub fn imposed(
     scope: Scope,
     field: &str,
     ids: Vec<String>,
-) -> Result<(WorkloadSpec, Vec<String>), Fault> {
+) -> Result<(WorkloadSpec, Vec<String>), ApiError> {
     let view = state.control.view();
     let one = |id: &String| AssetIdRef { id: id.clone(), kind: None };
     let named =
         AssetIds { datasources: Some(ids.iter().map(one).collect()), ..AssetIds::default() };
-    let named = super::keys(&view, scope, &named).map_err(Fault::from);
-    named.map_err(|fault| Fault {
-        message: fault.message.replacen("spec.assets.datasources", field, 1),
-        ..fault
+    let named = super::keys(&view, scope, &named).map_err(ApiError::from);
+    named.map_err(|error| ApiError {
+        message: error.message.replacen("spec.assets.datasources", field, 1),
+        ..error
     })?;
     let mut from = Sources { state, kind, near: scopes::around(scope, &view), uses: vec![] };
     let storage = from.storage(field, ids)?;
@@ -88,12 +88,12 @@ struct Sources<'a> {
 
 impl Sources<'_> {
     /// An object that the workload can use. One that lies elsewhere is not there for it.
-    fn find<F: Family>(&mut self, field: &str, id: &str) -> Result<Item<F>, Fault> {
+    fn find<F: Family>(&mut self, field: &str, id: &str) -> Result<Item<F>, ApiError> {
         let found = self.state.one::<F>(id).ok();
         let found = found.filter(|item| self.near.contains(&item.object.scope));
         let missing = || {
             let why = format!("{} {} was not found", F::KIND, units::shown(id));
-            Fault::new(axum::http::StatusCode::NOT_FOUND, format!("{field}: {why}"))
+            ApiError::new(axum::http::StatusCode::NOT_FOUND, format!("{field}: {why}"))
         };
         let item = found.ok_or_else(missing)?;
         self.uses.push(item.object.key());
@@ -101,17 +101,17 @@ impl Sources<'_> {
     }
 
     /// The values of a template.
-    fn template(&mut self, id: Option<&str>) -> Result<Values, Fault> {
+    fn template(&mut self, id: Option<&str>) -> Result<Values, ApiError> {
         let Some(id) = id else { return Ok(Values::default()) };
         let item: Item<Template> = self.find("templateId", id)?;
         let wanted = templates::type_of(self.kind);
         if item.body.workload_type != wanted {
             let (name, own) = (&item.object.name, item.body.workload_type);
             let why = format!("`{name}` is a template of type {own:?}, not {wanted:?}");
-            return Err(Fault::field("templateId", why));
+            return Err(ApiError::field("templateId", why));
         }
         let values = item.body.values();
-        let values = values.map_err(|fault| Fault::field("templateId", fault.message))?;
+        let values = values.map_err(|error| ApiError::field("templateId", error.message))?;
         self.supported("templateId", &item.object, &values.spec)?;
         if let Some(master) = &values.master {
             self.supported("templateId: master", &item.object, master)?;
@@ -120,7 +120,7 @@ impl Sources<'_> {
     }
 
     /// The values of the assets that something names.
-    fn assets(&mut self, at: &str, ids: AssetIds) -> Result<WorkloadSpec, Fault> {
+    fn assets(&mut self, at: &str, ids: AssetIds) -> Result<WorkloadSpec, ApiError> {
         let mut values = WorkloadSpec::default();
         let sources = ids.datasources.unwrap_or_default().into_iter().map(|one| one.id);
         values.storage = self.storage(&format!("{at}.datasources"), sources.collect())?;
@@ -142,7 +142,7 @@ impl Sources<'_> {
     }
 
     /// What data sources are in a file system.
-    fn storage(&mut self, field: &str, ids: Vec<String>) -> Result<Option<Storage>, Fault> {
+    fn storage(&mut self, field: &str, ids: Vec<String>) -> Result<Option<Storage>, ApiError> {
         let mut storage = Storage::default();
         for (n, id) in ids.iter().enumerate() {
             self.data_source(&format!("{field}[{n}]"), id, &mut storage)?;
@@ -150,7 +150,7 @@ impl Sources<'_> {
         Ok(Some(storage).filter(|storage| *storage != Storage::default()))
     }
 
-    fn data_source(&mut self, field: &str, id: &str, to: &mut Storage) -> Result<(), Fault> {
+    fn data_source(&mut self, field: &str, id: &str, to: &mut Storage) -> Result<(), ApiError> {
         let is = |kind| self.state.control.view().objects.get(kind, id).is_some();
         macro_rules! put {
             ($($spec:ident)+) => {$(
@@ -170,7 +170,7 @@ impl Sources<'_> {
     }
 
     /// An asset that workloads of this kind may use.
-    fn usable<S: AssetSpec>(&mut self, field: &str, id: &str) -> Result<Item<Stored<S>>, Fault> {
+    fn usable<S: AssetSpec>(&mut self, field: &str, id: &str) -> Result<Item<Stored<S>>, ApiError> {
         let item: Item<Stored<S>> = self.find(field, id)?;
         let Some(types) = restricts(item.body.supports.as_ref()) else { return Ok(item) };
         let may = match self.kind {
@@ -183,15 +183,20 @@ impl Sources<'_> {
             return Ok(item);
         }
         let kinds = convert::kind_plural(self.kind);
-        Err(Fault::field(field, format!("`{}` is not for {kinds}", item.object.name)))
+        Err(ApiError::field(field, format!("`{}` is not for {kinds}", item.object.name)))
     }
 
     /// Refuses values that this server does not act on, by where they come from.
-    fn supported(&self, field: &str, object: &Object, values: &WorkloadSpec) -> Result<(), Fault> {
+    fn supported(
+        &self,
+        field: &str,
+        object: &Object,
+        values: &WorkloadSpec,
+    ) -> Result<(), ApiError> {
         match values.all_not_yet().first() {
             Some(later) => {
                 let what = format!("{field}: {later}, which `{}` sets,", object.name);
-                Err(Fault::not_yet(what))
+                Err(ApiError::not_yet(what))
             }
             None => Ok(()),
         }
@@ -243,6 +248,6 @@ fn environment(kind: WorkloadKind, asset: EnvironmentAssetSpec) -> WorkloadSpec 
         stdin: yes(asset.stdin),
         tty: yes(asset.tty),
         security: Some(security).filter(|all| *all != Security::default()),
-        ..tools::values(kind, asset.connections.unwrap_or_default())
+        ..connections::values(kind, asset.connections.unwrap_or_default())
     }
 }

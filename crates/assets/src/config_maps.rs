@@ -1,12 +1,13 @@
-//! Config maps in use. Owns: from the names in a specification to references that the dispatcher keeps; the
-//! texts themselves are looked up when a run starts. Refuses to know: who may change one.
+//! Config maps in use. Owns: from the names in a specification to references that the dispatcher
+//! keeps; the texts themselves are looked up when a run starts. Does not know who may change
+//! one.
 
 use access::Backend;
 use api_types::{ConfigMapInstance, EnvironmentVariable};
 use axum::http::StatusCode;
 use control::{CONFIG_MAP, Scope, SecretPlace, SecretTo, SecretUse, texts_of};
 use convert::CONFIG_MAP_MODE_DEFAULT;
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use super::kinds::{absolute, bits};
 
@@ -22,7 +23,7 @@ impl ConfigMaps<'_> {
         &self,
         field: &str,
         variable: &EnvironmentVariable,
-    ) -> Result<Option<SecretUse>, Fault> {
+    ) -> Result<Option<SecretUse>, ApiError> {
         let Some(from) = &variable.config_map else { return Ok(None) };
         if variable.exclude == Some(true) {
             return Ok(None);
@@ -30,7 +31,7 @@ impl ConfigMaps<'_> {
         let at = |name: &str| format!("{field}.{name}");
         if variable.value.is_some() || variable.secret.is_some() {
             let why = "has a configMap and another value; leave one of them out";
-            return Err(Fault::field(field, why));
+            return Err(ApiError::field(field, why));
         }
         let to = SecretPlace::Variable(needed(&at("name"), &variable.name)?);
         let name = needed(&at("configMap.name"), &from.name)?;
@@ -44,7 +45,7 @@ impl ConfigMaps<'_> {
         &self,
         field: &str,
         volume: &ConfigMapInstance,
-    ) -> Result<Option<SecretUse>, Fault> {
+    ) -> Result<Option<SecretUse>, ApiError> {
         if volume.exclude == Some(true) {
             return Ok(None);
         }
@@ -66,8 +67,8 @@ impl ConfigMaps<'_> {
         field: &str,
         name: &str,
         (key_field, key): (&str, Option<&str>),
-    ) -> Result<(), Fault> {
-        let refused = |why| Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, why));
+    ) -> Result<(), ApiError> {
+        let refused = |why| Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, why));
         let view = self.state.control.view();
         let project = view.projects.get(&self.project);
         let project = project.map_or("PROJECT", |project| &project.unit.name);
@@ -90,9 +91,9 @@ impl ConfigMaps<'_> {
     }
 }
 
-fn needed(field: &str, text: &Option<String>) -> Result<String, Fault> {
+fn needed(field: &str, text: &Option<String>) -> Result<String, ApiError> {
     let text = text.clone().filter(|text| !text.is_empty());
-    text.ok_or_else(|| Fault::field(field, "must be set"))
+    text.ok_or_else(|| ApiError::field(field, "must be set"))
 }
 
 fn use_of(name: String, key: Option<String>, to: SecretPlace) -> SecretUse {

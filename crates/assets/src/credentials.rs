@@ -1,5 +1,5 @@
 //! The kinds of credentials: what each keeps, what of it is secret, and how its values are called
-//! where they are used. Refuses to know: who uses them.
+//! where they are used. Does not know who uses them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use api_types::{
     SecretText,
 };
 use auth::{Resource, Vault, key_of};
-use http_kit::Fault;
+use http_kit::ApiError;
 use uuid::Uuid;
 
 use super::kinds::needs;
@@ -28,38 +28,38 @@ pub trait Credential: AssetSpec {
 
 impl<S: Credential> Stored<S> {
     /// Seals the values for the object with this id; without them nothing secret is left.
-    pub(crate) fn seal(&mut self, vault: &Vault, id: Uuid) -> Result<(), Fault> {
+    pub(crate) fn seal(&mut self, vault: &Vault, id: Uuid) -> Result<(), ApiError> {
         let values = self.spec.take();
         check_values(&values)?;
         self.keys = values.keys().cloned().collect();
-        let text = serde_json::to_vec(&values).map_err(Fault::internal)?;
+        let text = serde_json::to_vec(&values).map_err(ApiError::internal)?;
         let of = format!("{}/{id}", Self::KIND);
-        let sealed = vault.seal(&of, &text).map_err(Fault::internal)?;
+        let sealed = vault.seal(&of, &text).map_err(ApiError::internal)?;
         *self.spec.key_id() = key_of(&sealed).map(u64::from);
         self.secrets = Some(sealed);
         Ok(())
     }
 }
 
-fn check_values(values: &BTreeMap<String, String>) -> Result<(), Fault> {
+fn check_values(values: &BTreeMap<String, String>) -> Result<(), ApiError> {
     if values.values().any(|value| value.contains('\0')) {
-        return Err(Fault::field("spec", "a value holds a zero byte, which no variable can"));
+        return Err(ApiError::field("spec", "a value holds a zero byte, which no variable can"));
     }
     let bytes: usize = values.values().map(String::len).sum();
     if bytes > VALUES_BYTES_MAX {
         let why = format!("the values have {bytes} bytes; at most {VALUES_BYTES_MAX} are allowed");
-        return Err(Fault::field("spec", why));
+        return Err(ApiError::field("spec", why));
     }
     Ok(())
 }
 
 /// What all credentials refuse.
-fn refuse(existing: Option<&String>, key_id: Option<u64>) -> Result<(), Fault> {
+fn refuse(existing: Option<&String>, key_id: Option<u64>) -> Result<(), ApiError> {
     if key_id.is_some() {
-        return Err(Fault::field("spec.keyId", "is the server's; leave it out"));
+        return Err(ApiError::field("spec.keyId", "is the server's; leave it out"));
     }
     match existing {
-        Some(_) => Err(Fault::not_yet("spec.existingSecretName")),
+        Some(_) => Err(ApiError::not_yet("spec.existingSecretName")),
         None => Ok(()),
     }
 }
@@ -80,7 +80,7 @@ macro_rules! credential {
             const RESOURCE: Resource = Resource::Credentials;
             const STORED: &'static str = $stored;
 
-            fn check(&self) -> Result<(), Fault> {
+            fn check(&self) -> Result<(), ApiError> {
                 self.refuse_wrong()
             }
         }
@@ -89,7 +89,7 @@ macro_rules! credential {
 
 /// The part of the check that differs.
 trait Wrong {
-    fn refuse_wrong(&self) -> Result<(), Fault>;
+    fn refuse_wrong(&self) -> Result<(), ApiError>;
 }
 
 credential!(PasswordSpec, Password, "password-asset");
@@ -108,7 +108,7 @@ pub(super) const ALL: [&str; 5] = [
 ];
 
 impl Wrong for PasswordSpec {
-    fn refuse_wrong(&self) -> Result<(), Fault> {
+    fn refuse_wrong(&self) -> Result<(), ApiError> {
         refuse(self.existing_secret_name.as_ref(), self.key_id)?;
         needs([("user", self.user.is_some()), ("password", self.password.is_some())])
     }
@@ -125,7 +125,7 @@ impl Credential for PasswordSpec {
 }
 
 impl Wrong for AccessKeySpec {
-    fn refuse_wrong(&self) -> Result<(), Fault> {
+    fn refuse_wrong(&self) -> Result<(), ApiError> {
         refuse(self.existing_secret_name.as_ref(), self.key_id)?;
         let secret = self.secret_access_key.is_some();
         needs([("accessKeyId", self.access_key_id.is_some()), ("secretAccessKey", secret)])
@@ -144,7 +144,7 @@ impl Credential for AccessKeySpec {
 }
 
 impl Wrong for DockerRegistrySpec {
-    fn refuse_wrong(&self) -> Result<(), Fault> {
+    fn refuse_wrong(&self) -> Result<(), ApiError> {
         refuse(self.existing_secret_name.as_ref(), self.key_id)?;
         let password = self.password.is_some();
         needs([("url", self.url.is_some()), ("user", self.user.is_some()), ("password", password)])
@@ -163,14 +163,14 @@ impl Credential for DockerRegistrySpec {
 }
 
 impl Wrong for NgcApiKeySpec {
-    fn refuse_wrong(&self) -> Result<(), Fault> {
+    fn refuse_wrong(&self) -> Result<(), ApiError> {
         refuse(None, self.key_id)?;
         needs([("ngc_api_key", self.ngc_api_key.is_some())])?;
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         match &self.ngc_api_key {
             Some(SecretText(key)) if !key.chars().all(allowed) => {
                 let why = "holds what no key has; letters, digits, `-`, `.` and `_` are allowed";
-                Err(Fault::field("spec.ngc_api_key", why))
+                Err(ApiError::field("spec.ngc_api_key", why))
             }
             _ => Ok(()),
         }
@@ -188,7 +188,7 @@ impl Credential for NgcApiKeySpec {
 }
 
 impl Wrong for GenericSecretSpec {
-    fn refuse_wrong(&self) -> Result<(), Fault> {
+    fn refuse_wrong(&self) -> Result<(), ApiError> {
         refuse(self.existing_secret_name.as_ref(), self.key_id)?;
         let pairs = self.key_value_pairs.as_deref().unwrap_or_default();
         needs([("keyValuePairs", !pairs.is_empty())])?;
@@ -199,13 +199,13 @@ impl Wrong for GenericSecretSpec {
             let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
             if !key.chars().all(allowed) || key.is_empty() || matches!(key, "." | "..") {
                 let why = "is no name; letters, digits, `-`, `.` and `_` are allowed";
-                return Err(Fault::field(&field("key"), why));
+                return Err(ApiError::field(&field("key"), why));
             }
             if seen.contains(&key) {
-                return Err(Fault::field(&field("key"), format!("`{key}` is there twice")));
+                return Err(ApiError::field(&field("key"), format!("`{key}` is there twice")));
             }
             if pair.value.is_none() {
-                return Err(Fault::field(&field("value"), "must be set"));
+                return Err(ApiError::field(&field("value"), "must be set"));
             }
             seen.push(key);
         }

@@ -7,31 +7,31 @@ use api_types::{
 
 use auth::Resource;
 use convert::{self, COMPUTE_ASSET, ENVIRONMENT_ASSET};
-use http_kit::Fault;
+use http_kit::ApiError;
 
-use super::{AssetSpec, tools};
+use super::{AssetSpec, connections};
 
 /// Refuses what lacks one of these.
-pub(super) fn needs<const N: usize>(fields: [(&str, bool); N]) -> Result<(), Fault> {
+pub(super) fn needs<const N: usize>(fields: [(&str, bool); N]) -> Result<(), ApiError> {
     match fields.into_iter().find(|(_, there)| !there) {
-        Some((field, _)) => Err(Fault::field(&format!("spec.{field}"), "must be set")),
+        Some((field, _)) => Err(ApiError::field(&format!("spec.{field}"), "must be set")),
         None => Ok(()),
     }
 }
 
 /// Refuses a path that does not begin at the root.
-pub(super) fn absolute(field: &str, path: Option<&str>) -> Result<(), Fault> {
+pub(super) fn absolute(field: &str, path: Option<&str>) -> Result<(), ApiError> {
     match path {
         Some(path) if !path.starts_with('/') => {
             let why = format!("`{path}` is not an absolute path; begin it with /");
-            Err(Fault::field(field, why))
+            Err(ApiError::field(field, why))
         }
         _ => Ok(()),
     }
 }
 
 /// Refuses what is not written as permissions are.
-pub(super) fn mode(field: &str, text: Option<&str>) -> Result<(), Fault> {
+pub(super) fn mode(field: &str, text: Option<&str>) -> Result<(), ApiError> {
     let octal = |text: &str| {
         let digits = text.strip_prefix('0').filter(|rest| rest.len() == 3);
         digits.is_some_and(|rest| rest.bytes().all(|digit| (b'0'..=b'7').contains(&digit)))
@@ -39,24 +39,24 @@ pub(super) fn mode(field: &str, text: Option<&str>) -> Result<(), Fault> {
     match text.filter(|text| !octal(text)) {
         Some(text) => {
             let why = format!("`{text}` is not allowed; four octal digits such as 0644");
-            Err(Fault::field(field, why))
+            Err(ApiError::field(field, why))
         }
         None => Ok(()),
     }
 }
 
 /// Reads permissions.
-pub(super) fn bits(field: &str, text: Option<&str>) -> Result<Option<u32>, Fault> {
+pub(super) fn bits(field: &str, text: Option<&str>) -> Result<Option<u32>, ApiError> {
     mode(field, text)?;
     Ok(text.and_then(|text| u32::from_str_radix(text, 8).ok()))
 }
 
 /// Refuses a word that is none of these.
-pub(super) fn one_of(field: &str, word: Option<&str>, allowed: &[&str]) -> Result<(), Fault> {
+pub(super) fn one_of(field: &str, word: Option<&str>, allowed: &[&str]) -> Result<(), ApiError> {
     match word.filter(|word| !allowed.contains(word)) {
         Some(word) => {
             let why = format!("`{word}` is not allowed; {}", allowed.join(", "));
-            Err(Fault::field(&format!("spec.{field}"), why))
+            Err(ApiError::field(&format!("spec.{field}"), why))
         }
         None => Ok(()),
     }
@@ -67,7 +67,7 @@ impl AssetSpec for Compute {
     const RESOURCE: Resource = Resource::ComputeResources;
     const STORED: &'static str = COMPUTE_ASSET;
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         convert::check_compute(self)
     }
 }
@@ -77,12 +77,12 @@ impl AssetSpec for EnvironmentAssetSpec {
     const RESOURCE: Resource = Resource::Environments;
     const STORED: &'static str = ENVIRONMENT_ASSET;
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         convert::words("spec.command", self.command.clone())?;
         convert::words("spec.args", self.args.clone())?;
         let sources = ["fromTheImage", "fromIdpToken", "custom"];
         one_of("uidGidSource", self.uid_gid_source.as_deref(), &sources)?;
-        tools::check(self.connections.as_deref().unwrap_or_default())
+        connections::check(self.connections.as_deref().unwrap_or_default())
     }
 }
 
@@ -91,7 +91,7 @@ impl AssetSpec for NfsAssetSpec {
     const RESOURCE: Resource = Resource::NfsAssets;
     const STORED: &'static str = "nfs-asset";
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         let there = [
             ("server", self.server.is_some()),
             ("path", self.path.is_some()),
@@ -114,7 +114,7 @@ impl AssetSpec for PvcAssetSpec {
         if only_path { Self { path: self.path, ..before.clone() } } else { self }
     }
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         needs([("path", self.path.is_some())])?;
         absolute("spec.path", self.path.as_deref())?;
         if self.existing_pvc == Some(true) {
@@ -122,7 +122,7 @@ impl AssetSpec for PvcAssetSpec {
         }
         let size = self.claim_info.as_ref().and_then(|claim| claim.size.as_deref());
         needs([("claimInfo.size", size.is_some())])?;
-        let wrong = |why| Fault::field("spec.claimInfo.size", why);
+        let wrong = |why| ApiError::field("spec.claimInfo.size", why);
         size.map_or(Ok(()), |size| units::parse_bytes(size).map(|_| ()).map_err(wrong))
     }
 }
@@ -132,7 +132,7 @@ impl AssetSpec for S3AssetSpec {
     const RESOURCE: Resource = Resource::S3Assets;
     const STORED: &'static str = "s3-asset";
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         needs([("bucket", self.bucket.is_some()), ("path", self.path.is_some())])?;
         absolute("spec.path", self.path.as_deref())
     }
@@ -143,7 +143,7 @@ impl AssetSpec for GitAssetSpec {
     const RESOURCE: Resource = Resource::GitAssets;
     const STORED: &'static str = "git-asset";
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         needs([("repository", self.repository.is_some()), ("path", self.path.is_some())])?;
         absolute("spec.path", self.path.as_deref())
     }
@@ -158,7 +158,7 @@ impl AssetSpec for HostPathSpec {
         self.path.as_deref()
     }
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         needs([("path", self.path.is_some()), ("mountPath", self.mount_path.is_some())])?;
         absolute("spec.path", self.path.as_deref())?;
         absolute("spec.mountPath", self.mount_path.as_deref())?;
@@ -172,7 +172,7 @@ impl AssetSpec for ConfigMapAssetSpec {
     const RESOURCE: Resource = Resource::ConfigMapAssets;
     const STORED: &'static str = "config-map-asset";
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         needs([
             ("configMap", self.config_map.is_some()),
             ("mountPath", self.mount_path.is_some()),
@@ -187,7 +187,7 @@ impl AssetSpec for SecretAssetSpec {
     const RESOURCE: Resource = Resource::SecretAssets;
     const STORED: &'static str = "secret-asset";
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), ApiError> {
         let credential = self.credential_asset_id.is_some();
         needs([("credentialAssetId", credential), ("mountPath", self.mount_path.is_some())])?;
         absolute("spec.mountPath", self.mount_path.as_deref())?;

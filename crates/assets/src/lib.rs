@@ -1,11 +1,12 @@
 //! What submissions take values from: assets, templates, config maps; and the volumes of projects.
 //!
-//! Owns: how they are kept, checked, found and shown, their routes, what a submission becomes by those
-//! that it names, and who may have what of the machine ([`settle`]). What a kind is, is in [`kinds`].
-//! Does not know policies.
+//! Owns: how they are kept, checked, found and shown, their routes, what a submission becomes by
+//! those that it names, and who may have what of the machine ([`settle`]). What a kind is, is in
+//! [`kinds`]. Does not know policies.
 
 mod compose;
 mod config_maps;
+mod connections;
 mod credentials;
 mod data;
 mod kinds;
@@ -15,7 +16,6 @@ mod reseal;
 mod routes;
 mod secrets;
 mod templates;
-mod tools;
 mod usage;
 
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ use auth::{Resource, Vault};
 use control::Scope;
 use control::view::View;
 use convert::Origins;
-use http_kit::Fault;
+use http_kit::ApiError;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -91,7 +91,7 @@ pub trait AssetSpec:
     const STORED: &'static str;
 
     /// Refuses what can never be right.
-    fn check(&self) -> Result<(), Fault>;
+    fn check(&self) -> Result<(), ApiError>;
 
     /// What it is after a change that says this.
     fn after(self, _before: &Self) -> Self {
@@ -125,7 +125,7 @@ pub struct Stored<S> {
 /// What of the machine goes with an asset: nothing, unless an administrator made it as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Given {
-    /// Whether whoever made it so may have anything of the machine.
+    /// Whether its creator may mount paths of the machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) by_administrator: bool,
     /// The folder it named then, with links followed. Later ones lead nowhere.
@@ -139,7 +139,7 @@ impl Given {
         caller: &Caller,
         state: &Backend,
         spec: &S,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         let by_administrator = caller.administers();
         let real_path = match spec.path_on_machine().filter(|_| by_administrator) {
             // One that is not there yet is given by saving the asset once it is.
@@ -160,7 +160,7 @@ pub(crate) async fn creation<S: AssetSpec>(
     caller: &Caller,
     meta: AssetCreationMeta,
     spec: S,
-) -> Result<(Scope, String, Stored<S>), Fault> {
+) -> Result<(Scope, String, Stored<S>), ApiError> {
     let named = NamedScope {
         kind: meta.scope,
         cluster: meta.cluster_id.as_deref(),
@@ -171,7 +171,7 @@ pub(crate) async fn creation<S: AssetSpec>(
     caller.must(Create, S::RESOURCE, scope)?;
     for (field, later) in [("autoDelete", &meta.auto_delete), ("private", &meta.private)] {
         if asks_for_something(later) {
-            return Err(Fault::not_yet(format!("meta.{field}")));
+            return Err(ApiError::not_yet(format!("meta.{field}")));
         }
     }
     check_description(meta.description.as_deref())?;
@@ -184,12 +184,12 @@ pub(crate) async fn creation<S: AssetSpec>(
 }
 
 /// Refuses a description that is too long, or none and yet there.
-pub(crate) fn check_description(text: Option<&str>) -> Result<(), Fault> {
+pub(crate) fn check_description(text: Option<&str>) -> Result<(), ApiError> {
     match text.map(|text| text.chars().count()) {
         None | Some(1..=DESCRIPTION_CHARS_MAX) => Ok(()),
         Some(chars) => {
             let why = format!("has {chars} characters; 1 to {DESCRIPTION_CHARS_MAX}, or left out");
-            Err(Fault::field("meta.description", why))
+            Err(ApiError::field("meta.description", why))
         }
     }
 }
@@ -200,10 +200,10 @@ pub(crate) fn description_after(new: Option<String>, before: Option<String>) -> 
 }
 
 /// Refuses a specification that can never be right.
-pub(crate) fn check<S: AssetSpec>(spec: &S) -> Result<(), Fault> {
+pub(crate) fn check<S: AssetSpec>(spec: &S) -> Result<(), ApiError> {
     let wire = serde_json::to_value(spec).unwrap_or_default();
     if let Some(path) = blank(&wire, "spec") {
-        return Err(Fault::field(&path, "is empty; leave it out instead"));
+        return Err(ApiError::field(&path, "is empty; leave it out instead"));
     }
     spec.check()
 }

@@ -1,6 +1,6 @@
-//! What a workload gets of the node and of its project besides its place: folders of the node, rights
-//! over it, volumes. Owns: who may have what of the node, and which volumes a project has. The volumes
-//! themselves are the engine's.
+//! What a workload gets of the node and of its project besides its place: folders of the node,
+//! rights over it, volumes. Owns: who may have what of the node, and which volumes a project has.
+//! The volumes themselves are the engine's.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -11,12 +11,13 @@ use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
 use control::view::WorkloadView;
 use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec, volume_name};
 use convert::{self, Asker};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use crate::{AssetSpec, Stored};
 
-/// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod Security
-/// Standards of Kubernetes), and two that only concern the workload's own processes and memory.
+/// Capabilities that are no more than what containers have anyway (the *baseline* of the Pod
+/// Security Standards of Kubernetes), and two that only concern the workload's own processes and
+/// memory.
 const HARMLESS: [&str; 15] = [
     "AUDIT_WRITE",
     "CHOWN",
@@ -41,12 +42,12 @@ pub async fn settle(
     asker: &Asker,
     project: u64,
     spec: &mut WorkloadSpec,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let name = spec.name.clone();
     let uses = spec.uses.clone();
     for set in spec.sets_mut() {
         let is_master = set.role == control::MASTER;
-        let of_set = |fault| if is_master { convert::of_the_master(fault) } else { fault };
+        let of_set = |error| if is_master { convert::of_the_master(error) } else { error };
         if !asker.administrator && !state.control.node_access().privileged {
             unprivileged(&set.pod.container.security).map_err(of_set)?;
         }
@@ -69,7 +70,7 @@ pub async fn settle(
 }
 
 /// Refuses rights over the node.
-fn unprivileged(security: &Security) -> Result<(), Fault> {
+fn unprivileged(security: &Security) -> Result<(), ApiError> {
     let strong = |name: &&String| !HARMLESS.contains(&name.as_str());
     let field = if security.privileged {
         "privileged"
@@ -84,56 +85,59 @@ fn unprivileged(security: &Security) -> Result<(), Fault> {
     } else {
         return Ok(());
     };
-    Err(Fault::forbidden(format!(
+    Err(ApiError::forbidden(format!(
         "spec.security.{field}: gives rights over the machine, which only an administrator may; leave \
          it out, or have the server started with --allow-privileged"
     )))
 }
 
-/// Refuses a folder of the node that is not for who asks, and leaves the folder itself in place of a
-/// link to it. Who may not have it hears nothing of it, not even whether it is there.
+/// Refuses a folder of the node that is not for who asks, and leaves the folder itself in place of
+/// a link to it. Who may not have it hears nothing of it, not even whether it is there.
 async fn may_see(
     state: &Backend,
     asker: &Asker,
     uses: &[String],
     mount: &mut Mount,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let MountSource::HostPath { path, .. } = &mut mount.from else { return Ok(()) };
     let asked = path.clone();
     let found = real(state, asked.clone()).await?.map(|real| *path = real);
     let open = found.is_ok() && state.control.node_access().is_open(path);
     if open || asker.administrator || asker.had(mount) || is_given(state, uses, mount) {
-        return found.map_err(|why| Fault::field("spec.storage.hostPath", why));
+        return found.map_err(|why| ApiError::field("spec.storage.hostPath", why));
     }
     let asked = asked.display();
-    Err(Fault::forbidden(format!(
+    Err(ApiError::forbidden(format!(
         "spec.storage.hostPath: {asked} is not there, or no folder of the machine that is open to \
          everyone; name a data source that an administrator made of it as it is now, or have the server \
          started with --host-paths {asked}"
     )))
 }
 
-/// The folder of the machine itself, or why nobody gets it. A file system may be long in answering; nobody
-/// else waits for it.
-pub(crate) async fn real(state: &Backend, path: PathBuf) -> Result<Result<PathBuf, String>, Fault> {
+/// The folder of the machine itself, or why nobody gets it. A file system may be long in answering;
+/// nobody else waits for it.
+pub(crate) async fn real(
+    state: &Backend,
+    path: PathBuf,
+) -> Result<Result<PathBuf, String>, ApiError> {
     let control = state.control.clone();
     let real = tokio::task::spawn_blocking(move || control.node_access().real(&path));
-    real.await.map_err(Fault::internal)
+    real.await.map_err(ApiError::internal)
 }
 
 /// Refuses an NFS export that is not for who asks: the machine mounts it, and to the file server
-/// whoever uses it may be anybody.
+/// any workload that uses it may be untrusted.
 fn may_have_export(
     state: &Backend,
     asker: &Asker,
     uses: &[String],
     mount: &Mount,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let given = asker.administrator || asker.had(mount) || is_given(state, uses, mount);
     if given || state.control.node_access().privileged {
         return Ok(());
     }
-    Err(Fault::forbidden(
+    Err(ApiError::forbidden(
         "spec.storage.nfs: an export is mounted with the rights of the machine; name a data source that \
          an administrator made of it, or have the server started with --allow-privileged",
     ))
@@ -162,21 +166,26 @@ fn of_kind<S: AssetSpec>(state: &Backend, key: &str) -> Option<Stored<S>> {
     Some(state.one(id).ok()?.body)
 }
 
-/// Refuses who comes to a workload, or changes it and keeps what it has, that has more of the machine
-/// than everyone in its project could have asked for: only who made it may, and an administrator.
-pub fn may_enter(state: &Backend, caller: &Caller, workload: &WorkloadView) -> Result<(), Fault> {
+/// Refuses who comes to a workload, or changes it and keeps what it has, that has more of the
+/// machine than everyone in its project could have asked for: only who made it may, and an
+/// administrator.
+pub fn may_enter(
+    state: &Backend,
+    caller: &Caller,
+    workload: &WorkloadView,
+) -> Result<(), ApiError> {
     let own = caller.made(&workload.spec.submitted_by, workload.created_at);
     if own || caller.administers() || !is_strong(state, workload) {
         return Ok(());
     }
-    Err(Fault::forbidden(
+    Err(ApiError::forbidden(
         "the workload has rights over the machine, or folders of it; only an administrator and who \
          submitted it come to its pods",
     ))
 }
 
-/// Whether a workload has more of the machine than everyone could have asked for. Of an inference each
-/// revision counts that has pods.
+/// Whether a workload has more of the machine than everyone could have asked for. Of an inference
+/// each revision counts that has pods.
 fn is_strong(state: &Backend, workload: &WorkloadView) -> bool {
     let (view, node) = (state.control.view(), state.control.node_access());
     let revisions: BTreeSet<_> = workload.pods.iter().filter_map(|pod| pod.revision).collect();
@@ -199,7 +208,7 @@ fn is_strong(state: &Backend, workload: &WorkloadView) -> bool {
 }
 
 /// Refuses a volume that is to be there and is not.
-pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), Fault> {
+pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), ApiError> {
     let claims = request.storage.iter().flat_map(|storage| &storage.pvc).flatten();
     let old =
         |one: &&api_types::PvcInstance| one.exclude != Some(true) && one.existing_pvc == Some(true);
@@ -214,7 +223,7 @@ pub fn must_exist(state: &Backend, project: u64, request: &Wire) -> Result<(), F
                  /elastane/v1/volumes, or leave existingPvc out to have it made",
                 units::shown(claim)
             );
-            return Err(Fault::new(axum::http::StatusCode::NOT_FOUND, why));
+            return Err(ApiError::new(axum::http::StatusCode::NOT_FOUND, why));
         }
     }
     Ok(())

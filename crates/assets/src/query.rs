@@ -8,7 +8,7 @@ use control::view::View;
 use control::{Object, Scope};
 use http_kit::Allowed::{Flag, Number, Text, Word};
 use http_kit::openapi::{Description, Input};
-use http_kit::{Fault, Parameter, flag, parameters, unknown_word};
+use http_kit::{ApiError, Parameter, flag, parameters, unknown_word};
 
 /// The kinds of scopes.
 const SCOPES: [&str; 5] = ["system", "tenant", "cluster", "department", "project"];
@@ -80,22 +80,22 @@ impl Input for OneAssetQuery {
 }
 
 impl<S: Sync> FromRequestParts<S> for AssetQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         parse(&parameters(&parts.uri)?, &PARAMETERS.map(|row| row.0))
     }
 }
 
 impl<S: Sync> FromRequestParts<S> for OneAssetQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self { usage: parse(&parameters(&parts.uri)?, &OF_ONE)?.usage })
     }
 }
 
-fn parse(pairs: &[(String, String)], known: &[&str]) -> Result<AssetQuery, Fault> {
+fn parse(pairs: &[(String, String)], known: &[&str]) -> Result<AssetQuery, ApiError> {
     let mut query = AssetQuery::default();
     for (name, value) in pairs {
         if !known.contains(&name.as_str()) {
@@ -125,7 +125,7 @@ fn parse(pairs: &[(String, String)], known: &[&str]) -> Result<AssetQuery, Fault
 
 impl AssetQuery {
     /// The scope around which things are asked for, if any.
-    fn centre(&self, state: &Backend) -> Result<Option<Scope>, Fault> {
+    fn centre(&self, state: &Backend) -> Result<Option<Scope>, ApiError> {
         state.check_cluster(self.cluster.as_deref())?;
         match (self.project, &self.department, &self.cluster) {
             (Some(id), ..) => state.project(id).map(Some),
@@ -140,7 +140,7 @@ impl AssetQuery {
         &'a self,
         state: &Backend,
         view: &'a View,
-    ) -> Result<impl Fn(&Object) -> bool + 'a, Fault> {
+    ) -> Result<impl Fn(&Object) -> bool + 'a, ApiError> {
         let centre = self.centre(state)?;
         let outer = centre.map(|scope| scopes::around(scope, view));
         Ok(move |object: &Object| {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::credentials::ALL;
 
-/// Seals every credential anew that is sealed with an older key.
+/// Re-encrypts every credential that is sealed with an older key.
 pub async fn reseal(control: &Handle, vault: &Vault) {
     let view = control.view();
     let all =

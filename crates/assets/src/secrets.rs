@@ -1,5 +1,6 @@
 //! Credentials in use. Owns: from the names in a specification to references that the dispatcher
-//! keeps; the values themselves are looked up when a run starts. Those of config maps go the same way.
+//! keeps; the values themselves are looked up when a run starts. Those of config maps go the same
+//! way.
 
 use std::sync::Arc;
 
@@ -11,19 +12,20 @@ use api_types::{
 use axum::http::StatusCode;
 use control::{Object, Scope, SecretPlace, SecretTo, SecretUse};
 use convert::SECRET_MODE_DEFAULT;
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use super::AssetSpec as _;
 use super::config_maps::ConfigMaps;
 use super::credentials::ALL;
 use super::kinds::{absolute, bits};
 
-/// Takes what a specification wants of credentials and config maps out of it. Answers references to the values.
+/// Takes what a specification wants of credentials and config maps out of it. Answers references to
+/// the values.
 pub fn take_secrets(
     state: &Backend,
     project: u64,
     spec: &mut WorkloadSpec,
-) -> Result<Vec<SecretUse>, Fault> {
+) -> Result<Vec<SecretUse>, ApiError> {
     let near = scopes::around(Scope::Project(project), &state.control.view());
     let from = Credentials { state, near };
     let maps = ConfigMaps { state, project };
@@ -67,16 +69,16 @@ impl Credentials<'_> {
         &self,
         field: &str,
         variable: &EnvironmentVariable,
-    ) -> Result<Option<SecretUse>, Fault> {
+    ) -> Result<Option<SecretUse>, ApiError> {
         let Some(secret) = &variable.secret else { return Ok(None) };
         if variable.exclude == Some(true) {
             return Ok(None);
         }
         let at = |name: &str| format!("{field}.{name}");
         let name = variable.name.clone().filter(|name| !name.is_empty());
-        let name = name.ok_or_else(|| Fault::field(&at("name"), "must be set"))?;
+        let name = name.ok_or_else(|| ApiError::field(&at("name"), "must be set"))?;
         if variable.value.is_some() {
-            return Err(Fault::field(field, "has a value and a secret; leave one of them out"));
+            return Err(ApiError::field(field, "has a value and a secret; leave one of them out"));
         }
         let wanted = secret.name.as_deref().unwrap_or_default();
         let found = self.find(&at("secret.name"), wanted)?;
@@ -89,7 +91,7 @@ impl Credentials<'_> {
                     format!("`{}` is none of its values", units::shown(key))
                 });
                 let why = format!("{given}; `{}` has {}", found.name, keys.join(", "));
-                return Err(Fault::field(&at("secret.key"), why));
+                return Err(ApiError::field(&at("secret.key"), why));
             }
         };
         let (object, named) = (found.key(), wanted.to_owned());
@@ -97,13 +99,13 @@ impl Credentials<'_> {
         Ok(Some(SecretUse { object, named, key: Some(key), to }))
     }
 
-    fn volume(&self, field: &str, volume: &SecretVolume) -> Result<Option<SecretUse>, Fault> {
+    fn volume(&self, field: &str, volume: &SecretVolume) -> Result<Option<SecretUse>, ApiError> {
         if volume.exclude == Some(true) {
             return Ok(None);
         }
         let at = |name: &str| format!("{field}.{name}");
         let path = volume.mount_path.as_deref();
-        let path = path.ok_or_else(|| Fault::field(&at("mountPath"), "must be set"))?;
+        let path = path.ok_or_else(|| ApiError::field(&at("mountPath"), "must be set"))?;
         absolute(&at("mountPath"), Some(path))?;
         let mode = bits(&at("defaultMode"), volume.default_mode.as_deref())?;
         let mode = mode.unwrap_or(SECRET_MODE_DEFAULT);
@@ -114,7 +116,7 @@ impl Credentials<'_> {
     }
 
     /// The login of a repository that is not open to all.
-    fn repository(&self, field: &str, one: &GitInstance) -> Result<Option<SecretUse>, Fault> {
+    fn repository(&self, field: &str, one: &GitInstance) -> Result<Option<SecretUse>, ApiError> {
         let (Some(wanted), Some(path)) = (&one.password_secret, &one.path) else { return Ok(None) };
         let keys = [
             ("secretKeyOfUser", &one.secret_key_of_user, "username"),
@@ -125,7 +127,7 @@ impl Credentials<'_> {
     }
 
     /// The access key of a bucket that is not open to all.
-    fn bucket(&self, field: &str, one: &S3Instance) -> Result<Option<SecretUse>, Fault> {
+    fn bucket(&self, field: &str, one: &S3Instance) -> Result<Option<SecretUse>, ApiError> {
         let (Some(wanted), Some(path)) = (&one.access_key_secret, &one.path) else {
             return Ok(None);
         };
@@ -137,14 +139,14 @@ impl Credentials<'_> {
         kept.then(|| self.login(field, ("accessKeySecret", wanted), path, keys)).transpose()
     }
 
-    /// The login of whoever copies what is mounted at a path: a credential, and which of its values it is.
+    /// The login for copying a mounted source: a credential, and which of its values it is.
     fn login(
         &self,
         field: &str,
         (name, wanted): (&str, &str),
         path: &str,
         [user, password]: [(&str, &Option<String>, &str); 2],
-    ) -> Result<SecretUse, Fault> {
+    ) -> Result<SecretUse, ApiError> {
         let found = self.find(&format!("{field}.{name}"), wanted)?;
         let key = |(name, given, usual): (&str, &Option<String>, &str)| {
             let key = given.clone().unwrap_or_else(|| usual.to_owned());
@@ -153,7 +155,7 @@ impl Credentials<'_> {
             }
             let (key, has) = (units::shown(&key), keys(&found).join(", "));
             let why = format!("`{key}` is none of the values of `{}`, which are {has}", found.name);
-            Err(Fault::field(&format!("{field}.{name}"), why))
+            Err(ApiError::field(&format!("{field}.{name}"), why))
         };
         let (user_key, password_key) = (key(user)?, key(password)?);
         let to = SecretTo::Copy { mount: path.into(), user_key, password_key };
@@ -166,20 +168,20 @@ impl Credentials<'_> {
         &self,
         spec: &WorkloadSpec,
         named: &[ImagePullSecret],
-    ) -> Result<Option<SecretUse>, Fault> {
+    ) -> Result<Option<SecretUse>, ApiError> {
         let image = spec.image.as_deref().unwrap_or_default();
         let wanted = registry_of_image(image);
         for (at, one) in named.iter().filter(|one| one.exclude != Some(true)).enumerate() {
             let field = format!("spec.imagePullSecrets[{at}]");
             if one.user_credential == Some(true) {
                 let why = "credentials belong to scopes; name one that the project can use";
-                return Err(Fault::field(&format!("{field}.userCredential"), why));
+                return Err(ApiError::field(&format!("{field}.userCredential"), why));
             }
             let name = one.name.as_deref().unwrap_or_default();
             let found = self.find(&format!("{field}.name"), name)?;
             let registry = registry_of(&found).ok_or_else(|| {
                 let why = format!("`{}` is no login of an image registry", found.name);
-                Fault::field(&format!("{field}.name"), why)
+                ApiError::field(&format!("{field}.name"), why)
             })?;
             if host(&registry) == wanted {
                 let to = SecretTo::Registry(registry);
@@ -201,7 +203,7 @@ impl Credentials<'_> {
                 Some((object.key(), registry))
             })
         };
-        // Named by nobody: it is looked for anew when the workload is submitted again.
+        // Not named explicitly: it is looked up again when the workload is resubmitted.
         Ok(self.near.iter().find_map(fits).map(|(object, registry)| SecretUse {
             object,
             named: String::new(),
@@ -211,9 +213,9 @@ impl Credentials<'_> {
     }
 
     /// The credential with this id or name; of those with the name, the nearest to the project.
-    fn find(&self, field: &str, wanted: &str) -> Result<Arc<Object>, Fault> {
+    fn find(&self, field: &str, wanted: &str) -> Result<Arc<Object>, ApiError> {
         if wanted.is_empty() {
-            return Err(Fault::field(field, "must be the name or id of a credential"));
+            return Err(ApiError::field(field, "must be the name or id of a credential"));
         }
         let view = self.state.control.view();
         let all =
@@ -232,7 +234,7 @@ impl Credentials<'_> {
                     let kinds = many.iter().map(|object| format!("{} {}", object.kind, object.id));
                     let kinds = kinds.collect::<Vec<_>>().join(", ");
                     let why = format!("`{wanted}` is the name of several; give an id: {kinds}");
-                    return Err(Fault::field(field, why));
+                    return Err(ApiError::field(field, why));
                 }
             }
         }
@@ -240,7 +242,7 @@ impl Credentials<'_> {
             "credential {} was not found; `elastane credential set` makes one",
             units::shown(wanted)
         );
-        Err(Fault::new(StatusCode::NOT_FOUND, format!("{field}: {why}")))
+        Err(ApiError::new(StatusCode::NOT_FOUND, format!("{field}: {why}")))
     }
 }
 

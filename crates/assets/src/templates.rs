@@ -8,7 +8,7 @@ use api_types::{
 use control::Scope;
 use control::view::{View, WorkloadKind};
 use convert::{self, wire};
-use http_kit::{Fault, Row, Scalar, Type, read_part, take_part};
+use http_kit::{ApiError, Row, Scalar, Type, read_part, take_part};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use units::Instant;
@@ -48,21 +48,21 @@ impl Values {
         spec: Option<WorkloadSpec>,
         master_spec_same_as_worker: Option<bool>,
         master: Option<TemplateMasterSection>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         let master = master.unwrap_or_default();
         if asks_for_something(&master.assets) {
-            return Err(Fault::not_yet("master.assets"));
+            return Err(ApiError::not_yet("master.assets"));
         }
         Ok(Self { spec: spec.unwrap_or_default(), master_spec_same_as_worker, master: master.spec })
     }
 
     /// Refuses what can never be right.
-    pub(crate) fn check(&self, kind: WorkloadKind) -> Result<(), Fault> {
-        let of_the_master = |fault: Fault| match fault.message.strip_prefix("masterSpec") {
+    pub(crate) fn check(&self, kind: WorkloadKind) -> Result<(), ApiError> {
+        let of_the_master = |error: ApiError| match error.message.strip_prefix("masterSpec") {
             Some(rest) if rest.starts_with(['.', ':']) => {
-                Fault { message: format!("master.spec{rest}"), ..fault }
+                ApiError { message: format!("master.spec{rest}"), ..error }
             }
-            _ => fault,
+            _ => error,
         };
         let mut request = CreationRequest {
             spec: Some(self.spec.clone()),
@@ -75,7 +75,7 @@ impl Values {
         let Some(master) = &self.master else { return Ok(()) };
         if self.master_spec_same_as_worker == Some(true) {
             let why = "goes without masterSpecSameAsWorker; leave out one of them";
-            return Err(Fault::field("master.spec", why));
+            return Err(ApiError::field("master.spec", why));
         }
         let checked = convert::check_spec(master).map_err(convert::of_the_master);
         checked.and_then(|()| convert::fill_master(&mut request)).map_err(of_the_master)
@@ -117,7 +117,7 @@ impl Template {
     }
 
     /// Its values.
-    pub(crate) fn values(&self) -> Result<Values, Fault> {
+    pub(crate) fn values(&self) -> Result<Values, ApiError> {
         Ok(Values {
             spec: read_part("spec", self.spec.clone())?,
             master_spec_same_as_worker: self.master_spec_same_as_worker,
@@ -141,7 +141,7 @@ impl Template {
     }
 
     /// Takes values away, such as `spec.image`.
-    pub(crate) fn clear(&mut self, fields: &[String]) -> Result<(), Fault> {
+    pub(crate) fn clear(&mut self, fields: &[String]) -> Result<(), ApiError> {
         let mut all = json!({
             "spec": self.spec,
             "master": {"spec": self.master},
@@ -153,7 +153,7 @@ impl Template {
                     "`{}` is not set; give a path such as `spec.image`",
                     units::shown(path)
                 );
-                return Err(Fault::field(&format!("fieldsToClear[{at}]"), why));
+                return Err(ApiError::field(&format!("fieldsToClear[{at}]"), why));
             }
         }
         let left = |value: Option<Value>| value.filter(|value| !value.is_null());

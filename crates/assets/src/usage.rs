@@ -11,7 +11,7 @@ use api_types::{
 use auth::{Action, Resource};
 use control::view::{View, WorkloadKind, WorkloadView};
 use control::{Object, Scope};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use super::AssetSpec;
 use crate::templates::Template;
@@ -31,12 +31,12 @@ const DATA_SOURCES: [&str; 7] = [
 pub struct Usage(BTreeMap<String, AssetUsageInfo>);
 
 impl Usage {
-    /// As of now, as far as somebody may see it.
+    /// As of now, as far as the caller may see it.
     pub(crate) fn new(
         state: &Backend,
         view: &View,
         seen_by: Option<&Caller>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         let mut all: BTreeMap<String, AssetUsageInfo> = BTreeMap::new();
         let mut users: Vec<&WorkloadView> = view.workloads.values().map(AsRef::as_ref).collect();
         users.retain(|workload| {
@@ -85,8 +85,8 @@ fn reference(workload: &WorkloadView) -> WorkloadRefAndStatus {
     }
 }
 
-/// The objects that are named as assets from a scope, `<kind>/<id>`. Each must be there, in that scope
-/// or around it; one that lies elsewhere looks as if it were not.
+/// The objects that are named as assets from a scope, `<kind>/<id>`. Each must be there, in that
+/// scope or around it; one that lies elsewhere looks as if it were not.
 pub(crate) fn keys(
     view: &View,
     scope: Scope,

@@ -70,7 +70,7 @@ impl Error {
     pub fn report(&self) -> ExitCode {
         let quiet = self.code() == 0 || matches!(self, Self::Said(_));
         if !quiet {
-            // Nobody is left to tell when stderr is closed.
+            // With stderr closed the message cannot be shown.
             let text = plain(&self.to_string());
             drop(writeln!(std::io::stderr(), "error: {text}"));
         }
@@ -78,7 +78,7 @@ impl Error {
     }
 }
 
-/// Drops the parser's advice to pass an unknown flag as a word behind `--`: nobody meant that.
+/// Drops the parser's advice to pass an unknown flag as a word behind `--`: it is rarely meant.
 #[must_use]
 pub fn without_tip(mut error: clap::Error) -> clap::Error {
     if error.kind() == clap::error::ErrorKind::UnknownArgument {

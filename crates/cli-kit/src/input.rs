@@ -1,5 +1,5 @@
-//! Texts that commands are given: a file, or standard input. Owns: that none is cut off where it is longer
-//! than allowed. Refuses to know what is in it.
+//! Texts that commands are given: a file, or standard input. Owns: that none is cut off where it is
+//! longer than allowed. Does not know what is in it.
 
 use std::fs::File;
 use std::io::{self, Read};

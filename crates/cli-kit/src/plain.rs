@@ -29,20 +29,20 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Says a line to whoever is at the terminal. It is no answer: a script that closed this end loses nothing,
-/// and the command goes on.
+/// Prints a line for the user at the terminal. It is no answer: a script that closed this end loses
+/// nothing, and the command goes on.
 pub fn tell(line: &str) {
     if !is_quiet() {
         tell_all(line);
     }
 }
 
-/// Says a line also to whoever wants no hints and notes.
+/// Prints a line even if hints and notes are off.
 pub fn tell_all(line: &str) {
     drop(writeln!(io::stderr(), "{}", plain(line)));
 }
 
-/// Does what may take long; after a second whoever is at the terminal is told what is done.
+/// Awaits slow work; after a second the terminal shows what is being done.
 pub async fn patiently<T>(doing: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     if io::stderr().is_terminal() {

@@ -1,6 +1,6 @@
 //! The researcher's local files: `config.json` and `authentication.json` in `~/.runai/`.
 //! Owns where they are, what is read from them, and how they are replaced (whole, private).
-//! Refuses to know what the values mean to a server.
+//! Does not know what the values mean to a server.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -151,8 +151,8 @@ impl Settings {
         self.token.as_deref()
     }
 
-    /// Who is logged in at this server. What another one gave is not sent to it, unless the file does
-    /// not say who gave it, and a token that the environment names goes before.
+    /// Who is logged in at this server. What another one gave is not sent to it, unless the file
+    /// does not say who gave it, and a token that the environment names goes before.
     ///
     /// # Errors
     /// The file is there and cannot be understood.
@@ -223,7 +223,7 @@ impl Settings {
     }
 }
 
-/// Somebody who is logged in.
+/// A logged-in user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Session {
     /// The bearer token.

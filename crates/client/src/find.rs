@@ -38,8 +38,8 @@ pub struct Found {
 }
 
 /// The state directory of this user: `$ELASTANE_STATE_DIR`, that of the system's service where this
-/// user may read it (root), `$XDG_STATE_HOME/elastane`, or `~/.local/state/elastane`. None without a
-/// home.
+/// user may read it (root), `$XDG_STATE_HOME/elastane`, or `~/.local/state/elastane`. None without
+/// a home.
 #[must_use]
 pub fn state_dir(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     state_dir_beside(Path::new(SERVICE_STATE_DIR), env)
@@ -60,8 +60,8 @@ fn state_dir_beside(service: &Path, env: &dyn Fn(&str) -> Option<String>) -> Opt
 /// The local token, and whatever follows from `server.json`, is only ever sent to a program of
 /// the user whom the token file belongs to: the client looks before each request.
 ///
-/// A server elsewhere proves who it is by a certificate of an authority in `ca`, or of one that this
-/// machine trusts.
+/// A server elsewhere proves who it is by a certificate of an authority in `ca`, or of one that
+/// this machine trusts.
 ///
 /// # Errors
 /// An address that cannot be one, or a state file that cannot be read.
@@ -98,7 +98,7 @@ pub fn find(
             };
             Ok(Found { client, local: true })
         }
-        // Whoever listens there is not known to be this user's server.
+        // The listener is not known to be this user's server.
         (None, ..) => Ok(Found { client: Client::new(DEFAULT_URL, given, ca)?, local: true }),
     }
 }
@@ -268,7 +268,7 @@ mod tests {
         let said = stranger.check_listener().unwrap_err().to_string();
         assert!(said.contains("is not running at"), "{said}");
         assert!(found(Some(&url)).owner.is_some(), "an explicit address is watched, too");
-        // Killed, and nobody there.
+        // Killed, and nothing listens.
         drop(server);
         assert!(matches!(living.check_listener(), Err(Error::NotRunning { .. })));
         assert_eq!(found(Some(&url)).token, None);

@@ -1,30 +1,30 @@
 //! The typed HTTP client every Rust front-end uses: one method per endpoint.
 //!
 //! Owns: finding the server and the token, requests, and telling "not running" from "refused"
-//! from "not understood". Refuses to know: what is shown to a person, and how the server works.
+//! from "not understood". Does not know what is shown to a person, and how the server works.
 
 mod assets;
 mod changes;
 mod config_maps;
 mod departments;
+mod exec_session;
 mod find;
+mod iam;
 mod listener;
 mod logs;
-mod people;
 mod policies;
 mod request;
 mod routes;
 mod trust;
-mod visit;
 mod workloads;
 
 pub use changes::{ChangeStream, Watched};
+pub use exec_session::{Exec, ExecSession, Gone, Input, Printed, Receiver, Sender};
 pub use find::{
     Found, SERVER_FILE, ServerFile, find, read_server_file, state_dir, write_server_file,
 };
 pub use logs::{LogPosition, LogStream, Logs, Since};
 pub use routes::{Download, WorkloadKind};
-pub use visit::{Exec, Gone, Printed, Receiver, Sender, Typed, Visit};
 pub use workloads::Selection;
 
 use std::path::PathBuf;
@@ -41,11 +41,11 @@ pub struct Client {
     /// Where the token is read again for each request: the server replaces it all the time.
     renewed_in: Option<PathBuf>,
     source: &'static str,
-    /// The user whose program must listen there; none for whoever does.
+    /// The user whose program must listen there; none for any.
     owner: Option<u32>,
     /// Who is told of each request.
     told: Option<fn(&Sent<'_>)>,
-    /// What the server wants whoever reads its answers to know, as of the last of them; shared with
+    /// Warnings of the server, as of its last answer; shared with
     /// clones.
     notice: Arc<Mutex<Option<String>>>,
 }

@@ -1,5 +1,5 @@
 //! Whose program listens at an address of this machine, as the kernel's socket table says.
-//! Owns that table's format. Refuses to know: what is sent there, and why it matters.
+//! Owns that table's format. Does not know what is sent there, and why it matters.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,9 +9,9 @@ use reqwest::Url;
 /// State of a listening socket in the table.
 const LISTEN: &str = "0A";
 
-/// Whether programs of this user, and nobody else's, get what is sent to this address.
+/// Whether only programs of this user receive what is sent to this address.
 ///
-/// False if nobody listens, if the address is none of this machine, and where the kernel does
+/// False if nothing listens, if the address is none of this machine, and where the kernel does
 /// not tell: who cannot be known is not trusted.
 pub(crate) fn is_of_user(url: &str, uid: u32) -> bool {
     let Some((addresses, port)) = Url::parse(url).ok().as_ref().and_then(addresses) else {

@@ -1,5 +1,5 @@
-//! What a workload wrote, as it comes. Owns: how far it was read, so that somebody who was cut off can
-//! go on there.
+//! What a workload wrote, as it comes. Owns: how far it was read, so that a reader that was cut off
+//! can go on there.
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
@@ -125,7 +125,7 @@ impl Line {
     }
 
     /// The same line from where it was told to.
-    pub(crate) fn anew(&self) -> Self {
+    pub(crate) fn restarted(&self) -> Self {
         Self { time: self.time.as_ref().map(|_| Vec::new()), ..self.clone() }
     }
 }
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(told("12:00 a b\n12"), ("12:00 a b\n".to_owned(), 4));
         assert_eq!(told(":01 c"), ("12:01 c".to_owned(), 1));
         assert_eq!(told("\n\n"), ("\n".to_owned(), 1), "a time that is not complete");
-        assert_eq!(line.anew().time, Some(Vec::new()), "comes once more");
+        assert_eq!(line.restarted().time, Some(Vec::new()), "comes once more");
         assert_eq!(Line::new(false).pass(b"1 a\n"), (b"1 a\n".to_vec(), 4));
     }
 }

@@ -23,10 +23,12 @@ impl Client {
     /// A client of the server at this address.
     ///
     /// # Errors
-    /// The address is not one of HTTP or has a login in it, or the file of authorities cannot be used.
+    /// The address is not one of HTTP or has a login in it, or the file of authorities cannot be
+    /// used.
     pub fn new(url: &str, token: Option<String>, ca: Option<&Path>) -> Result<Self, Error> {
         let (base, scheme) = checked(url)?;
-        let trusted = if scheme == "https" { trust::authorities(ca)? } else { trust::nobody()? };
+        let trusted =
+            if scheme == "https" { trust::authorities(ca)? } else { trust::no_authorities()? };
         let http = connector(&base, trusted)?;
         Ok(Self::over(http, base, token, None))
     }
@@ -86,7 +88,7 @@ impl Client {
         Self { token, renewed_in: None, ..self }
     }
 
-    /// The same, with somebody who is told of each request.
+    /// The same, with a hook that is called for each request.
     #[must_use]
     pub fn telling(self, told: fn(&Sent<'_>)) -> Self {
         Self { told: Some(told), ..self }
@@ -216,8 +218,8 @@ impl Client {
     }
 }
 
-/// The address as it is asked and shown, and its scheme. A login in it would go with every request, and be
-/// read in every message that names the server.
+/// The address as it is asked and shown, and its scheme. A login in it would go with every request,
+/// and be read in every message that names the server.
 fn checked(url: &str) -> Result<(String, String), Error> {
     let bad = |fault| {
         let start = url.find("://").map_or(0, |at| at + 3);
@@ -261,7 +263,7 @@ fn causes<'a>(
     })
 }
 
-/// Whether nobody listens there.
+/// Whether nothing listens there.
 fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
     let kind = error.downcast_ref().map(io::Error::kind);
     kind == Some(io::ErrorKind::ConnectionRefused)

@@ -42,8 +42,8 @@ impl Client {
         self.get("/elastane/v1/status").await
     }
 
-    /// Whether it answers whoever asks, and the time by its clock, to the second; none if it does not
-    /// tell.
+    /// Whether it answers without a token, and the time by its clock, to the second; none if it
+    /// does not tell.
     ///
     /// # Errors
     /// As every request.
@@ -215,7 +215,7 @@ impl Client {
         self.accept(request).await.map(drop)
     }
 
-    /// How many access rules the caller has: for whoever only wants to know whether its token is
+    /// How many access rules the caller has: to check only whether its token is
     /// good.
     ///
     /// # Errors
@@ -498,7 +498,7 @@ impl Client {
         let mut query = vec![("follow", "true".to_owned())];
         query.extend([("pod", run.clone()), ("offset", offset.to_string())]);
         query.extend(line.stamped.then(|| ("timestamps", "true".to_owned())));
-        self.output(id, query, line.anew()).await
+        self.output(id, query, line.restarted()).await
     }
 
     async fn output(

@@ -1,4 +1,4 @@
-//! Whose certificates are believed. Refuses to know: addresses and tokens.
+//! Whose certificates are believed. Does not know about: addresses and tokens.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub(crate) fn authorities(file: Option<&Path>) -> Result<ClientConfig, Error> {
     Ok(builder()?.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Nobody's: for connections that are not encrypted.
-pub(crate) fn nobody() -> Result<ClientConfig, Error> {
+/// No authorities: for connections that are not encrypted.
+pub(crate) fn no_authorities() -> Result<ClientConfig, Error> {
     Ok(builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 

@@ -5,7 +5,7 @@
 use api_types::{CreationRequest, ExposedUrl};
 use control::ExposedUrl as Url;
 use control::view::{View, WorkloadView};
-use http_kit::Fault;
+use http_kit::ApiError;
 use uuid::Uuid;
 
 /// Stands between the parts of a label. No part has it inside.
@@ -81,16 +81,16 @@ pub fn is_of_an_inference(host: &str, domain: &str) -> bool {
 }
 
 /// The label of a port; why there can be none, by the field.
-fn label(project: &str, name: &str, port: u16) -> Result<String, Fault> {
+fn label(project: &str, name: &str, port: u16) -> Result<String, ApiError> {
     label_of(&[name, project, &port.to_string()])
 }
 
 /// A label of these parts: a name, a project, and what else there is.
-fn label_of(parts: &[&str]) -> Result<String, Fault> {
+fn label_of(parts: &[&str]) -> Result<String, ApiError> {
     for (field, of) in ["name", "projectId"].into_iter().zip(parts) {
         if of.contains(BETWEEN) {
             let why = format!("`{of}` has `{BETWEEN}` in it, which no host of exposedUrls may");
-            return Err(Fault::field(field, format!("{why}; choose another name")));
+            return Err(ApiError::field(field, format!("{why}; choose another name")));
         }
     }
     let label = parts.join(BETWEEN);
@@ -98,11 +98,11 @@ fn label_of(parts: &[&str]) -> Result<String, Fault> {
     if chars > most {
         let why =
             format!("the host {label} of exposedUrls has {chars} characters, of {most} allowed");
-        return Err(Fault::field("name", format!("{why}; choose a shorter name")));
+        return Err(ApiError::field("name", format!("{why}; choose a shorter name")));
     }
     if parts.first() == Some(&FOREIGN) {
         let why = format!("no host may begin with {FOREIGN}{BETWEEN}; choose another name");
-        return Err(Fault::field("name", why));
+        return Err(ApiError::field("name", why));
     }
     Ok(label)
 }
@@ -118,7 +118,7 @@ pub struct Origins {
 
 impl Origins {
     /// The address of a port, without a path.
-    fn of(&self, project: &str, name: &str, port: u16) -> Result<String, Fault> {
+    fn of(&self, project: &str, name: &str, port: u16) -> Result<String, ApiError> {
         Ok(self.at(&label(project, name, port)?))
     }
 
@@ -174,7 +174,7 @@ pub fn check(
     view: &View,
     project: u64,
     request: &CreationRequest,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let urls = request.spec.iter().flat_map(|spec| spec.exposed_urls.iter().flatten());
     let kept = urls.enumerate().filter(|(_, url)| url.exclude != Some(true));
     let Some(project) = view.projects.get(&project) else { return Ok(()) };
@@ -184,7 +184,7 @@ pub fn check(
         let same = |given: &String| given.trim_end_matches('/').eq_ignore_ascii_case(&own);
         if let Some(other) = url.as_ref().filter(|given| !given.is_empty() && !same(given)) {
             let why = format!("`{}` is not its address, which is {own}/", units::shown(other));
-            return Err(Fault::field(
+            return Err(ApiError::field(
                 &format!("spec.exposedUrls[{at}].url"),
                 format!("{why}; leave it out"),
             ));
@@ -243,8 +243,8 @@ mod tests {
             ("p-234567", long.as_str(), "name: the host aaa"),
             ("p", "xn", "name: no host may begin with xn--"),
         ] {
-            let fault = label(project, name, 80).expect_err(name);
-            assert!(fault.message.starts_with(why), "{}", fault.message);
+            let error = label(project, name, 80).expect_err(name);
+            assert!(error.message.starts_with(why), "{}", error.message);
         }
         assert_eq!(label("p-23456", &long, 80).expect("fits").len(), 63);
     }

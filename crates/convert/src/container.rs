@@ -10,13 +10,13 @@ use control::{
     Bucket, Container, HOME_FOLDER, Limits, Mount, MountSource, Propagation, PullPolicy,
     Repository, Seccomp, User,
 };
-use http_kit::Fault;
+use http_kit::ApiError;
 
 /// Where buckets are whose server is not said (reference A.3).
 pub(super) const S3_SERVER_DEFAULT: &str = "https://s3.amazonaws.com";
 
 /// What a pod has around it.
-pub(super) fn container(spec: &WorkloadSpec) -> Result<Container, Fault> {
+pub(super) fn container(spec: &WorkloadSpec) -> Result<Container, ApiError> {
     let security = spec.security.clone().unwrap_or_default();
     Ok(Container {
         mounts: mounts(spec)?,
@@ -37,23 +37,23 @@ pub(super) fn container(spec: &WorkloadSpec) -> Result<Container, Fault> {
 }
 
 /// Refuses limits that can never be right.
-pub(super) fn limits(compute: Option<&Compute>) -> Result<Limits, Fault> {
+pub(super) fn limits(compute: Option<&Compute>) -> Result<Limits, ApiError> {
     let Some(compute) = compute else { return Ok(Limits::default()) };
     let cores = compute.cpu_core_limit.as_ref().map(|cores| {
         units::parse_cpu_millis(&super::decimal(cores))
-            .map_err(|why| Fault::field("spec.compute.cpuCoreLimit", why))
+            .map_err(|why| ApiError::field("spec.compute.cpuCoreLimit", why))
     });
     let memory = compute.cpu_memory_limit.as_ref().map(|size| {
-        units::parse_bytes(size).map_err(|why| Fault::field("spec.compute.cpuMemoryLimit", why))
+        units::parse_bytes(size).map_err(|why| ApiError::field("spec.compute.cpuMemoryLimit", why))
     });
     Ok(Limits { cpu_millis_max: cores.transpose()?, memory_bytes_max: memory.transpose()? })
 }
 
-fn user(security: &Security) -> Result<User, Fault> {
+fn user(security: &Security) -> Result<User, ApiError> {
     let id = |field: &str, id: Option<i64>| {
         id.map(u32::try_from).transpose().map_err(|_| {
             let why = format!("must be a number from 0 to {}", u32::MAX);
-            Fault::field(&format!("spec.security.{field}"), why)
+            ApiError::field(&format!("spec.security.{field}"), why)
         })
     };
     let (uid, gid) = (id("runAsUid", security.run_as_uid)?, id("runAsGid", security.run_as_gid)?);
@@ -65,29 +65,29 @@ fn user(security: &Security) -> Result<User, Fault> {
         Some("fromTheImage") => {
             let why =
                 "fromTheImage goes without runAsUid and the like; use custom, or leave it out";
-            Err(Fault::field("spec.security.uidGidSource", why))
+            Err(ApiError::field("spec.security.uidGidSource", why))
         }
         Some("fromIdpToken") => {
             let why = "users have no numbers of a login provider here; give runAsUid and runAsGid \
                        with custom";
-            Err(Fault::field("spec.security.uidGidSource", why))
+            Err(ApiError::field("spec.security.uidGidSource", why))
         }
         Some(other) => {
             let why = format!("`{}` is not allowed; fromTheImage or custom", units::shown(other));
-            Err(Fault::field("spec.security.uidGidSource", why))
+            Err(ApiError::field("spec.security.uidGidSource", why))
         }
     }
 }
 
-fn groups(text: &str) -> Result<Vec<u32>, Fault> {
+fn groups(text: &str) -> Result<Vec<u32>, ApiError> {
     let numbers = text.split(',').map(str::trim).filter(|number| !number.is_empty());
     numbers.map(str::parse).collect::<Result<_, _>>().map_err(|_| {
         let why = format!("`{}` is no list of numbers such as 10,20", units::shown(text));
-        Fault::field("spec.security.supplementalGroups", why)
+        ApiError::field("spec.security.supplementalGroups", why)
     })
 }
 
-fn rights(security: Security) -> Result<control::Security, Fault> {
+fn rights(security: Security) -> Result<control::Security, ApiError> {
     let yes = |flag: Option<bool>| flag == Some(true);
     Ok(control::Security {
         privileged: yes(security.privileged),
@@ -103,34 +103,35 @@ fn rights(security: Security) -> Result<control::Security, Fault> {
             Some(other) => {
                 let other = units::shown(other);
                 let why = format!("`{other}` is not allowed; RuntimeDefault or Unconfined");
-                return Err(Fault::field("spec.security.seccompProfileType", why));
+                return Err(ApiError::field("spec.security.seccompProfileType", why));
             }
         },
         capabilities: security.capabilities.unwrap_or_default(),
     })
 }
 
-fn ports(ports: &[Port]) -> Result<Vec<control::Port>, Fault> {
+fn ports(ports: &[Port]) -> Result<Vec<control::Port>, ApiError> {
     let kept = ports.iter().enumerate().filter(|(_, port)| port.exclude != Some(true));
     let one = |(at, port): (usize, &Port)| {
         let number = |name: &str, number| self::port(&format!("spec.ports[{at}].{name}"), number);
-        let container = number("container", port.container)?
-            .ok_or_else(|| Fault::field(&format!("spec.ports[{at}].container"), "must be set"))?;
+        let container = number("container", port.container)?.ok_or_else(|| {
+            ApiError::field(&format!("spec.ports[{at}].container"), "must be set")
+        })?;
         Ok(control::Port { container, host: number("external", port.external)? })
     };
     kept.map(one).collect()
 }
 
 /// The number of a port.
-pub(super) fn port(field: &str, number: Option<u32>) -> Result<Option<u16>, Fault> {
+pub(super) fn port(field: &str, number: Option<u32>) -> Result<Option<u16>, ApiError> {
     let valid = |number| u16::try_from(number).ok().filter(|number| *number > 0);
     number.map(|number| valid(number).ok_or(number)).transpose().map_err(|number| {
         let why = format!("`{number}` is no port; 1 to 65535");
-        Fault::field(field, why)
+        ApiError::field(field, why)
     })
 }
 
-fn mounts(spec: &WorkloadSpec) -> Result<Vec<Mount>, Fault> {
+fn mounts(spec: &WorkloadSpec) -> Result<Vec<Mount>, ApiError> {
     let storage = spec.storage.clone().unwrap_or_default();
     let mut mounts = Vec::new();
     macro_rules! add {
@@ -168,13 +169,13 @@ impl At {
         format!("spec.storage.{}[{}].{name}", self.list, self.at)
     }
 
-    fn needed(&self, name: &str, text: Option<&String>) -> Result<String, Fault> {
+    fn needed(&self, name: &str, text: Option<&String>) -> Result<String, ApiError> {
         let text = text.filter(|text| !text.is_empty()).cloned();
-        text.ok_or_else(|| Fault::field(&self.field(name), "must be set"))
+        text.ok_or_else(|| ApiError::field(&self.field(name), "must be set"))
     }
 }
 
-fn host_path(at: &At, one: &HostPathInstance) -> Result<Mount, Fault> {
+fn host_path(at: &At, one: &HostPathInstance) -> Result<Mount, ApiError> {
     let propagation = match one.mount_propagation.as_deref() {
         None | Some("None") => Propagation::None,
         Some("HostToContainer") => Propagation::HostToContainer,
@@ -182,7 +183,7 @@ fn host_path(at: &At, one: &HostPathInstance) -> Result<Mount, Fault> {
         Some(other) => {
             let other = units::shown(other);
             let why = format!("`{other}` is not allowed; None, HostToContainer or Bidirectional");
-            return Err(Fault::field(&at.field("mountPropagation"), why));
+            return Err(ApiError::field(&at.field("mountPropagation"), why));
         }
     };
     let path = at.needed("path", one.path.as_ref())?.into();
@@ -194,23 +195,24 @@ fn host_path(at: &At, one: &HostPathInstance) -> Result<Mount, Fault> {
 }
 
 /// The volume goes by the name of its claim; whose it is comes later.
-fn pvc(at: &At, one: &PvcInstance) -> Result<Mount, Fault> {
+fn pvc(at: &At, one: &PvcInstance) -> Result<Mount, ApiError> {
     let ephemeral = one.ephemeral == Some(true);
     let existing = one.existing_pvc == Some(true);
     if ephemeral && existing {
         let why = "goes with a new volume only; leave it or existingPvc out";
-        return Err(Fault::field(&at.field("ephemeral"), why));
+        return Err(ApiError::field(&at.field("ephemeral"), why));
     }
     if existing {
         at.needed("claimName", one.claim_name.as_ref())?;
     }
     let claim = one.claim_info.clone().unwrap_or_default();
     if let Some(size) = &claim.size {
-        units::parse_bytes(size).map_err(|why| Fault::field(&at.field("claimInfo.size"), why))?;
+        units::parse_bytes(size)
+            .map_err(|why| ApiError::field(&at.field("claimInfo.size"), why))?;
     }
     if claim.volume_mode.as_deref().is_some_and(|mode| mode != "Filesystem") {
         let why = "only Filesystem is allowed: volumes are folders here";
-        return Err(Fault::field(&at.field("claimInfo.volumeMode"), why));
+        return Err(ApiError::field(&at.field("claimInfo.volumeMode"), why));
     }
     let claim = one.claim_name.clone().filter(|claim| !claim.is_empty());
     let name = claim.or_else(|| one.name.clone()).unwrap_or_default();
@@ -222,7 +224,7 @@ fn pvc(at: &At, one: &PvcInstance) -> Result<Mount, Fault> {
     })
 }
 
-fn nfs(at: &At, one: &NfsInstance) -> Result<Mount, Fault> {
+fn nfs(at: &At, one: &NfsInstance) -> Result<Mount, ApiError> {
     let server = at.needed("server", one.server.as_ref())?;
     let path = at.needed("path", one.path.as_ref())?;
     Ok(Mount {
@@ -232,7 +234,7 @@ fn nfs(at: &At, one: &NfsInstance) -> Result<Mount, Fault> {
     })
 }
 
-fn git(at: &At, one: &GitInstance) -> Result<Mount, Fault> {
+fn git(at: &At, one: &GitInstance) -> Result<Mount, ApiError> {
     Ok(Mount {
         to: at.needed("path", one.path.as_ref())?.into(),
         from: MountSource::Git(Repository {
@@ -245,7 +247,7 @@ fn git(at: &At, one: &GitInstance) -> Result<Mount, Fault> {
     })
 }
 
-fn bucket(at: &At, one: &S3Instance) -> Result<Mount, Fault> {
+fn bucket(at: &At, one: &S3Instance) -> Result<Mount, ApiError> {
     let address = one.url.clone().unwrap_or_else(|| S3_SERVER_DEFAULT.to_owned());
     Ok(Mount {
         to: at.needed("path", one.path.as_ref())?.into(),
@@ -258,20 +260,20 @@ fn bucket(at: &At, one: &S3Instance) -> Result<Mount, Fault> {
     })
 }
 
-fn scratch(at: &At, one: &EmptyDirInstance) -> Result<Mount, Fault> {
+fn scratch(at: &At, one: &EmptyDirInstance) -> Result<Mount, ApiError> {
     let size = one.size_limit.as_deref().map(units::parse_bytes).transpose();
     let in_memory = match one.medium.as_deref() {
         None => false,
         Some("Memory") => true,
         Some(other) => {
             let why = format!("`{}` is not allowed; Memory, or left out", units::shown(other));
-            return Err(Fault::field(&at.field("medium"), why));
+            return Err(ApiError::field(&at.field("medium"), why));
         }
     };
     Ok(Mount {
         to: at.needed("path", one.path.as_ref())?.into(),
         from: MountSource::Scratch {
-            bytes_max: size.map_err(|why| Fault::field(&at.field("sizeLimit"), why))?,
+            bytes_max: size.map_err(|why| ApiError::field(&at.field("sizeLimit"), why))?,
             in_memory,
         },
         read_only: false,
@@ -279,7 +281,7 @@ fn scratch(at: &At, one: &EmptyDirInstance) -> Result<Mount, Fault> {
 }
 
 /// Ports as they could have been asked for.
-pub(super) fn told_ports(ports: &[control::Port]) -> Vec<Port> {
+pub(super) fn ports_to_wire(ports: &[control::Port]) -> Vec<Port> {
     let one = |port: &control::Port| Port {
         container: Some(port.container.into()),
         external: port.host.map(Into::into),

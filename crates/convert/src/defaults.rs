@@ -71,8 +71,8 @@ fn compute(asked: Compute) -> Compute {
     }
 }
 
-/// A specification as it will be taken, for whoever judges it: with everything said that has a default,
-/// a whole GPU as all of it, and as many pods as there can be.
+/// A specification with its defaults filled in, as policies judge it: every value with a default is
+/// set, a whole GPU as all of it, and as many pods as there can be.
 pub fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
     let mut means = with_defaults(kind, spec);
     if let Some(compute) = &mut means.compute {

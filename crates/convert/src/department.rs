@@ -6,7 +6,7 @@ use api_types::{
 };
 use control::OrgChange;
 use control::view::{OrgUnit, View};
-use http_kit::{Fault, Row, Scalar, Type};
+use http_kit::{ApiError, Row, Scalar, Type};
 use units::Instant;
 
 use super::Context;
@@ -17,8 +17,8 @@ use super::share::{
 };
 
 /// What a creation asks for. Without resources a department has those of its projects together.
-pub fn department_creation(request: DepartmentCreationRequest) -> Result<OrgChange, Fault> {
-    units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
+pub fn department_creation(request: DepartmentCreationRequest) -> Result<OrgChange, ApiError> {
+    units::check_name(&request.name).map_err(|why| ApiError::bad(why.to_string()))?;
     Ok(OrgChange {
         name: Some(request.name),
         description: request.description,
@@ -31,7 +31,7 @@ pub fn department_creation(request: DepartmentCreationRequest) -> Result<OrgChan
 }
 
 /// What an update makes of a department; what is left out is kept.
-pub fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, Fault> {
+pub fn department_update(request: DepartmentUpdateRequest) -> Result<OrgChange, ApiError> {
     Ok(OrgChange {
         name: None,
         description: request.description,

@@ -116,7 +116,7 @@ fn phase_of(event: &Event) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn told(kind: &str) -> HistoryRecord1 {
+    fn to_wire(kind: &str) -> HistoryRecord1 {
         let event = Event {
             seq: 1,
             at: Instant(0),
@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn history_tells_phases_from_other_events() {
-        let started = told("Started");
+        let started = to_wire("Started");
         assert_eq!(started.meta.kind, "PhaseUpdate");
         assert_eq!(started.spec.phase_update.unwrap().phase, "Running");
-        let evicted = told("Evicted");
+        let evicted = to_wire("Evicted");
         assert_eq!(evicted.meta.kind, "Event");
         let event = evicted.spec.event.unwrap();
         assert_eq!((event.kind.as_str(), event.reason.as_str()), ("Warning", "E101"));

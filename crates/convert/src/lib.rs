@@ -3,7 +3,7 @@
 mod address;
 mod cluster;
 mod container;
-mod container_told;
+mod container_to_wire;
 mod defaults;
 mod department;
 mod event;
@@ -21,13 +21,13 @@ mod serving;
 mod share;
 mod submit;
 mod topology;
-mod typed;
 mod update;
 mod urls;
 mod workload;
+mod workload_kinds;
 
 use access::{Backend, Family as _};
-use http_kit::Fault;
+use http_kit::ApiError;
 use units::Instant;
 
 pub use address::{
@@ -48,10 +48,10 @@ pub use revision::revision;
 pub use share::{ranks, shares, some_shares};
 pub use submit::{Asker, check_compute, check_spec, command, words};
 pub use topology::network_topology;
-pub use typed::{COMPUTE_ASSET, ENVIRONMENT_ASSET, asked_for, typed};
 pub use update::{change, check_changeable};
 pub use urls::page;
 pub use workload::{category, kind_name, kind_plural, phase_name, workload};
+pub use workload_kinds::{COMPUTE_ASSET, ENVIRONMENT_ASSET, asked_for, typed};
 
 /// Says that this crate says how something is listed.
 pub struct Listed;
@@ -72,8 +72,8 @@ pub struct Context {
 }
 
 /// What is wrong with a specification, as a change says it.
-pub fn refusal(fault: Fault) -> control::Error {
-    control::Error::Invalid { field: "spec", message: fault.message }
+pub fn refusal(error: ApiError) -> control::Error {
+    control::Error::Invalid { field: "spec", message: error.message }
 }
 
 impl Context {
@@ -94,9 +94,9 @@ impl Context {
 }
 
 /// A count that is not 0.
-fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, Fault> {
+fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, ApiError> {
     match count {
-        Some(0) => Err(Fault::field(field, "0 is too few; use 1 or more, or leave it out")),
+        Some(0) => Err(ApiError::field(field, "0 is too few; use 1 or more, or leave it out")),
         count => Ok(count),
     }
 }

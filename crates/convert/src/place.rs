@@ -7,19 +7,19 @@ use api_types::{
     TolerationOperator,
 };
 use control::{Effect, MigRequest, Near, Operator, Place, Requirement, Toleration};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 /// Before the name of a MIG profile.
 const MIG: &str = "nvidia.com/mig-";
 
 /// Where a pod may go.
-pub(super) fn place(spec: &api_types::WorkloadSpec) -> Result<Place, Fault> {
+pub(super) fn place(spec: &api_types::WorkloadSpec) -> Result<Place, ApiError> {
     let mut place = Place { near: near(spec.pod_affinity.as_ref())?, ..Place::default() };
     let terms = spec.node_affinity_required.iter().flat_map(|one| &one.node_selector_terms);
     for (at, term) in terms.enumerate() {
         let field = format!("spec.nodeAffinityRequired.nodeSelectorTerms[{at}]");
         if term.match_expressions.is_empty() {
-            return Err(Fault::field(&field, "has no matchExpressions, and so matches no node"));
+            return Err(ApiError::field(&field, "has no matchExpressions, and so matches no node"));
         }
         let each = term.match_expressions.iter().enumerate();
         let each =
@@ -38,9 +38,9 @@ pub(super) fn place(spec: &api_types::WorkloadSpec) -> Result<Place, Fault> {
     Ok(place)
 }
 
-fn requirement(field: &str, wire: &MatchExpression) -> Result<Requirement, Fault> {
+fn requirement(field: &str, wire: &MatchExpression) -> Result<Requirement, ApiError> {
     let values = wire.values.clone().unwrap_or_default();
-    let wrong = |why: &str| Err(Fault::field(&format!("{field}.values"), why));
+    let wrong = |why: &str| Err(ApiError::field(&format!("{field}.values"), why));
     let number = || match values.as_slice() {
         [one] => one.parse::<i64>().ok(),
         _ => None,
@@ -59,23 +59,23 @@ fn requirement(field: &str, wire: &MatchExpression) -> Result<Requirement, Fault
         (Word::Lt, Some(bound)) => Operator::Lt(bound),
     };
     if wire.key.is_empty() {
-        return Err(Fault::field(&format!("{field}.key"), "must be set"));
+        return Err(ApiError::field(&format!("{field}.key"), "must be set"));
     }
     Ok(Requirement { key: wire.key.clone(), operator })
 }
 
-fn toleration(field: &str, wire: &WireToleration) -> Result<Toleration, Fault> {
+fn toleration(field: &str, wire: &WireToleration) -> Result<Toleration, ApiError> {
     if wire.seconds.is_some() {
-        return Err(Fault::not_yet(format!("{field}.seconds")));
+        return Err(ApiError::not_yet(format!("{field}.seconds")));
     }
     let exists = wire.operator == Some(TolerationOperator::Exists);
     let key = wire.key.clone().filter(|key| !key.is_empty());
     if key.is_none() && !exists {
         let why = "must be set; only with operator Exists it may be left out";
-        return Err(Fault::field(&format!("{field}.key"), why));
+        return Err(ApiError::field(&format!("{field}.key"), why));
     }
     if exists && wire.value.as_ref().is_some_and(|value| !value.is_empty()) {
-        return Err(Fault::field(&format!("{field}.value"), "goes with operator Equal only"));
+        return Err(ApiError::field(&format!("{field}.value"), "goes with operator Equal only"));
     }
     Ok(Toleration {
         key,
@@ -89,7 +89,7 @@ fn toleration(field: &str, wire: &WireToleration) -> Result<Toleration, Fault> {
     })
 }
 
-fn near(wire: Option<&PodAffinity>) -> Result<Option<Near>, Fault> {
+fn near(wire: Option<&PodAffinity>) -> Result<Option<Near>, ApiError> {
     let Some(PodAffinity { kind, key }) = wire else { return Ok(None) };
     match key {
         Some(key) if !key.is_empty() => {
@@ -99,13 +99,13 @@ fn near(wire: Option<&PodAffinity>) -> Result<Option<Near>, Fault> {
         _ if kind.is_none() => Ok(None),
         _ => {
             let why = "must be a label of nodes, such as kubernetes.io/hostname";
-            Err(Fault::field("spec.podAffinity.key", why))
+            Err(ApiError::field("spec.podAffinity.key", why))
         }
     }
 }
 
 /// The MIG instances among extended resources; there are no other extended resources here.
-pub(super) fn mig(wire: &[ExtendedResource]) -> Result<Option<MigRequest>, Fault> {
+pub(super) fn mig(wire: &[ExtendedResource]) -> Result<Option<MigRequest>, ApiError> {
     const FIELD: &str = "spec.compute.extendedResources";
     let mut wanted = Vec::new();
     for (at, one) in wire.iter().enumerate().filter(|(_, one)| one.exclude != Some(true)) {
@@ -114,26 +114,26 @@ pub(super) fn mig(wire: &[ExtendedResource]) -> Result<Option<MigRequest>, Fault
                 "no node has `{}`; there are MIG profiles, such as {MIG}1g.10gb",
                 units::shown(&one.resource)
             );
-            return Err(Fault::field(&format!("{FIELD}[{at}].resource"), why));
+            return Err(ApiError::field(&format!("{FIELD}[{at}].resource"), why));
         };
         let profile = profile
             .parse()
-            .map_err(|why| Fault::field(&format!("{FIELD}[{at}].resource"), format!("{why}")))?;
+            .map_err(|why| ApiError::field(&format!("{FIELD}[{at}].resource"), format!("{why}")))?;
         let count = one.quantity.as_deref().and_then(|text| text.parse::<u16>().ok());
         let count = count.filter(|count| *count > 0).ok_or_else(|| {
             let why = "must be a whole number of instances from 1 to 65535, such as \"1\"";
-            Fault::field(&format!("{FIELD}[{at}].quantity"), why)
+            ApiError::field(&format!("{FIELD}[{at}].quantity"), why)
         })?;
         wanted.push((profile, count));
     }
     if wanted.is_empty() {
         return Ok(None);
     }
-    MigRequest::new(wanted).map(Some).map_err(|why| Fault::field(FIELD, why.to_string()))
+    MigRequest::new(wanted).map(Some).map_err(|why| ApiError::field(FIELD, why.to_string()))
 }
 
 /// The fields a place could have been asked for with.
-pub(super) fn told(place: &Place, to: &mut api_types::WorkloadSpec) {
+pub(super) fn to_wire(place: &Place, to: &mut api_types::WorkloadSpec) {
     let values = |values: &[String]| Some(values.to_vec());
     let expression = |one: &Requirement| {
         let (operator, values) = match &one.operator {

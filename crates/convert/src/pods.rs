@@ -8,12 +8,12 @@ use api_types::{
 };
 use control::view::WorkloadKind;
 use control::{CleanPods, Framework, MASTER, PodSet, Together, WORKER};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use super::positive;
 use super::submit::pod;
 
-/// What the published clients send as `sshAuthMountPath`, also where nobody asked for it. Nothing is
+/// What the published clients send as `sshAuthMountPath`, even if it was not requested. Nothing is
 /// mounted here.
 const SSH_PATH_DEFAULT: &str = concat!("/root", "/.ssh");
 
@@ -21,7 +21,7 @@ const SSH_PATH_DEFAULT: &str = concat!("/root", "/.ssh");
 type Pods = (PodSet, Vec<PodSet>, Option<Together>);
 
 /// Refuses fields of other kinds of workload.
-pub fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), Fault> {
+pub fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), ApiError> {
     let distributed = [
         ("masterSpec", request.master_spec.is_some()),
         ("masterSpecSameAsWorker", request.master_spec_same_as_worker.is_some()),
@@ -35,13 +35,16 @@ pub fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), F
     Ok(())
 }
 
-fn refuse(at: &str, fields: &[(&str, bool)], whose: &str) -> Result<(), Fault> {
+fn refuse(at: &str, fields: &[(&str, bool)], whose: &str) -> Result<(), ApiError> {
     fields.iter().find(|(_, given)| *given).map_or(Ok(()), |(field, _)| {
-        Err(Fault::field(&format!("{at}{field}"), format!("goes with {whose} only; leave it out")))
+        Err(ApiError::field(
+            &format!("{at}{field}"),
+            format!("goes with {whose} only; leave it out"),
+        ))
     })
 }
 
-fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), Fault> {
+fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), ApiError> {
     let training =
         [("completions", spec.completions.is_some()), ("parallelism", spec.parallelism.is_some())];
     let distributed = [
@@ -90,7 +93,7 @@ fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), Fault> 
     }
 }
 
-pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods, Fault> {
+pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods, ApiError> {
     let spec = request.spec.clone().unwrap_or_default();
     match kind {
         WorkloadKind::Workspace => Ok((PodSet::one(pod(kind, &spec)?), Vec::new(), None)),
@@ -101,13 +104,13 @@ pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods
 }
 
 /// One replica, which is restarted whenever it ends.
-fn replica(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, Fault> {
+fn replica(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, ApiError> {
     let one = PodSet::one(pod(kind, spec)?);
     Ok(PodSet { pod: control::PodSpec { restart: control::Restart::Always, ..one.pod }, ..one })
 }
 
 /// The pods of a training, which know nothing of each other.
-fn runs(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, Fault> {
+fn runs(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, ApiError> {
     let one = PodSet::one(pod(kind, spec)?);
     if spec.completions.is_none() && spec.parallelism.is_none() {
         return Ok(one);
@@ -116,23 +119,23 @@ fn runs(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, Fault> {
     let pods = positive("spec.completions", spec.completions)?.unwrap_or(at_once);
     if pods < at_once {
         let why = format!("{pods} is less than the parallelism of {at_once}");
-        return Err(Fault::field("spec.completions", why));
+        return Err(ApiError::field("spec.completions", why));
     }
     Ok(PodSet { pods, at_once: Some(at_once), ..one })
 }
 
-fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, Fault> {
+fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError> {
     let kind = WorkloadKind::Distributed;
     let framework = match spec.distributed_framework {
         Some(framework) => self::framework(framework),
         None => {
             let why = "must be set: MPI, PyTorch, TF, XGBoost or JAX";
-            return Err(Fault::field("spec.distributedFramework", why));
+            return Err(ApiError::field("spec.distributedFramework", why));
         }
     };
     let together = together(framework, spec)?;
     if spec.ssh_auth_mount_path.as_ref().is_some_and(|path| path != SSH_PATH_DEFAULT) {
-        return Err(Fault::not_yet("spec.sshAuthMountPath"));
+        return Err(ApiError::not_yet("spec.sshAuthMountPath"));
     }
     let (pods_min, pods) = workers(framework, spec)?;
     let worker =
@@ -140,7 +143,7 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, Fault> {
     let master = match (&request.master_spec, request.master_spec_same_as_worker) {
         (Some(_), Some(true)) => {
             let why = "goes without masterSpecSameAsWorker; leave out one of them";
-            return Err(Fault::field("masterSpec", why));
+            return Err(ApiError::field("masterSpec", why));
         }
         (Some(_), _) => Some(pod_of_master(request)?),
         (None, Some(false)) => None,
@@ -149,7 +152,7 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, Fault> {
     let Some(master) = master else {
         if framework == Framework::Mpi {
             let why = "an MPI workload needs a launcher: give masterSpec, or set it to true";
-            return Err(Fault::field("masterSpecSameAsWorker", why));
+            return Err(ApiError::field("masterSpecSameAsWorker", why));
         }
         return Ok((worker, Vec::new(), Some(together)));
     };
@@ -173,7 +176,7 @@ const fn framework(wire: DistributedFramework) -> Framework {
     }
 }
 
-fn together(framework: Framework, spec: &Wire) -> Result<Together, Fault> {
+fn together(framework: Framework, spec: &Wire) -> Result<Together, ApiError> {
     let mpi = framework == Framework::Mpi;
     let slots = positive("spec.slotsPerWorker", spec.slots_per_worker)?;
     let launcher = spec.mpi_launcher_creation_policy;
@@ -186,7 +189,7 @@ fn together(framework: Framework, spec: &Wire) -> Result<Together, Fault> {
         ),
     ] {
         if given && !mpi {
-            return Err(Fault::field(field, "goes with the framework MPI only; leave it out"));
+            return Err(ApiError::field(field, "goes with the framework MPI only; leave it out"));
         }
     }
     Ok(Together {
@@ -202,7 +205,7 @@ fn together(framework: Framework, spec: &Wire) -> Result<Together, Fault> {
 }
 
 /// Fewest workers and most.
-fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), Fault> {
+fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), ApiError> {
     let number = positive("spec.numWorkers", spec.num_workers)?;
     let (min, max) = (
         positive("spec.minReplicas", spec.min_replicas)?,
@@ -210,16 +213,16 @@ fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), Fault> {
     );
     if framework != Framework::PyTorch && (min.is_some() || max.is_some()) {
         let field = if min.is_some() { "spec.minReplicas" } else { "spec.maxReplicas" };
-        return Err(Fault::field(field, "goes with the framework PyTorch only; leave it out"));
+        return Err(ApiError::field(field, "goes with the framework PyTorch only; leave it out"));
     }
     let (least, most) = range(spec);
     if least > most {
         let why = format!("{least} workers at least are more than the {most} at most");
-        return Err(Fault::field("spec.minReplicas", why));
+        return Err(ApiError::field("spec.minReplicas", why));
     }
     if let Some(number) = number.filter(|number| !(least..=most).contains(number)) {
         let why = format!("{number} is not within minReplicas and maxReplicas, {least} to {most}");
-        return Err(Fault::field("spec.numWorkers", why));
+        return Err(ApiError::field("spec.numWorkers", why));
     }
     Ok((least, most))
 }
@@ -232,7 +235,7 @@ pub(super) fn range(spec: &Wire) -> (u32, u32) {
     (least, most)
 }
 
-fn pod_of_master(request: &CreationRequest) -> Result<control::PodSpec, Fault> {
+fn pod_of_master(request: &CreationRequest) -> Result<control::PodSpec, ApiError> {
     let mut request = request.clone();
     fill_master(&mut request)?;
     let own = request.master_spec.unwrap_or_default();
@@ -240,13 +243,13 @@ fn pod_of_master(request: &CreationRequest) -> Result<control::PodSpec, Fault> {
 }
 
 /// A fault of the master's specification, by its name.
-pub fn of_the_master(fault: Fault) -> Fault {
-    Fault { message: fault.message.replacen("spec.", "masterSpec.", 1), ..fault }
+pub fn of_the_master(error: ApiError) -> ApiError {
+    ApiError { message: error.message.replacen("spec.", "masterSpec.", 1), ..error }
 }
 
 /// What the master leaves out is as with the workers. What holds for the whole workload is said in
 /// `spec`.
-pub fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
+pub fn fill_master(request: &mut CreationRequest) -> Result<(), ApiError> {
     let (Some(master), Some(spec)) = (&mut request.master_spec, &request.spec) else {
         return Ok(());
     };
@@ -274,7 +277,7 @@ pub fn fill_master(request: &mut CreationRequest) -> Result<(), Fault> {
     );
     if let Some((field, _)) = whole.iter().find(|(_, other)| *other) {
         let why = "is one for the whole workload; set it with the workers and leave it out here";
-        return Err(Fault::field(field, why));
+        return Err(ApiError::field(field, why));
     }
     let mut below = spec.clone();
     if let (Some(own), Some(inherited)) = (&master.compute, &mut below.compute)

@@ -6,17 +6,17 @@ use api_types::{
 };
 use control::view::{PoolView, View};
 use control::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY};
-use http_kit::{Fault, Row, Scalar, Type};
+use http_kit::{ApiError, Row, Scalar, Type};
 use sched::Fill;
 use units::Instant;
 
 use super::Context;
 
-/// The label of the nodes of no other pool, which nobody has to give them.
+/// The label of the nodes of no other pool; it is implied.
 const DEFAULT_LABEL: (&str, &str) = ("elastane.dev/node-pool", "default");
 
 /// Refuses what is not acted on.
-fn check(asked: &NodepoolUpdateFields) -> Result<(), Fault> {
+fn check(asked: &NodepoolUpdateFields) -> Result<(), ApiError> {
     let detection = asked.gpu_network_acceleration_detection.as_deref();
     let optimization = asked.gpu_resource_optimization.as_ref();
     let on = |flag: Option<bool>| flag == Some(true);
@@ -34,7 +34,7 @@ fn check(asked: &NodepoolUpdateFields) -> Result<(), Fault> {
         ),
     ];
     let first = refused.into_iter().find(|(_, asked)| *asked);
-    first.map_or(Ok(()), |(what, _)| Err(Fault::not_yet(what)))
+    first.map_or(Ok(()), |(what, _)| Err(ApiError::not_yet(what)))
 }
 
 /// How nodes fill up, by either of its names.
@@ -42,14 +42,14 @@ fn fill(
     asked: &NodepoolUpdateFields,
     of: &'static str,
     which: impl Fn(&PlacementStrategies) -> Option<PlacementStrategy>,
-) -> Result<Option<Fill>, Fault> {
+) -> Result<Option<Fill>, ApiError> {
     let newer = asked.scheduling_configuration.as_ref();
     let newer = newer.and_then(|asked| asked.placement_strategy.as_ref()).and_then(&which);
     let older = asked.placement_strategy.as_ref().and_then(&which);
     if older.is_some() && newer.is_some() && older != newer {
         let field = format!("placementStrategy.{of}");
         let why = "is another than in schedulingConfiguration; send one of them";
-        return Err(Fault::field(&field, why));
+        return Err(ApiError::field(&field, why));
     }
     Ok(newer.or(older).map(|asked| match asked {
         PlacementStrategy::Spread => Fill::Spread,
@@ -58,7 +58,7 @@ fn fill(
 }
 
 /// A span such as `1h30m`; none for nothing.
-fn span(text: &str) -> Result<Option<u64>, Fault> {
+fn span(text: &str) -> Result<Option<u64>, ApiError> {
     const UNITS: [(&str, u128); 10] = [
         ("ns", 1),
         ("us", 1_000),
@@ -73,7 +73,7 @@ fn span(text: &str) -> Result<Option<u64>, Fault> {
     ];
     let wrong = || {
         let why = format!("`{}` is no span; write one like 30s, 10m or 1h30m", units::shown(text));
-        Fault::field("schedulingConfiguration.minGuaranteedRuntime", why)
+        ApiError::field("schedulingConfiguration.minGuaranteedRuntime", why)
     };
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if rest == "0" {
@@ -98,15 +98,19 @@ fn span(text: &str) -> Result<Option<u64>, Fault> {
 }
 
 /// What a creation asks for.
-pub fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, Fault> {
+pub fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, ApiError> {
     let name = request.name.clone();
     let label = (request.label_key.clone(), request.label_value.clone());
     let change = pool_change(request.usage(), false)?;
     Ok(PoolSpec { name, settings: PoolSettings::new(Some(label)).changed(&change) })
 }
 
-/// What an update asks for. With `replaces_all`, what is left out gets its default; the label stays.
-pub fn pool_change(request: NodepoolUpdateFields, replaces_all: bool) -> Result<PoolChange, Fault> {
+/// What an update asks for. With `replaces_all`, what is left out gets its default; the label
+/// stays.
+pub fn pool_change(
+    request: NodepoolUpdateFields,
+    replaces_all: bool,
+) -> Result<PoolChange, ApiError> {
     check(&request)?;
     let gpu = fill(&request, "gpu", |asked| asked.gpu)?;
     let cpu = fill(&request, "cpu", |asked| asked.cpu)?;

@@ -1,5 +1,5 @@
-//! Priority classes as the interface has them. Owns: the defaults of kinds of workloads, and what is
-//! said of a name that is none. Refuses to know: which classes there are.
+//! Priority classes as the interface has them. Owns: the defaults of kinds of workloads, and what
+//! is said of a name that is none. Does not know which classes there are.
 
 use control::PRIORITY_CLASSES as CLASSES;
 use control::view::WorkloadKind;

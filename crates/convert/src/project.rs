@@ -8,7 +8,7 @@ use api_types::{
 };
 use control::view::{NodeTypes, OrgUnit, ProjectView, View};
 use control::{DEPARTMENT_DEFAULT, OrgChange, SharedMap};
-use http_kit::{Fault, Row, Scalar, Type};
+use http_kit::{ApiError, Row, Scalar, Type};
 
 use super::Context;
 use super::rules::{rules, rules_wire};
@@ -25,12 +25,12 @@ pub fn namespace(project_name: &str) -> String {
 }
 
 /// What a creation asks for.
-pub fn creation(request: ProjectCreationRequest) -> Result<OrgChange, Fault> {
-    units::check_name(&request.name).map_err(|why| Fault::bad(why.to_string()))?;
+pub fn creation(request: ProjectCreationRequest) -> Result<OrgChange, ApiError> {
+    units::check_name(&request.name).map_err(|why| ApiError::bad(why.to_string()))?;
     check_common(request.enforce_runai_scheduler)?;
     let own = namespace(&request.name);
     if request.requested_namespace.is_some_and(|asked| asked != own) {
-        return Err(Fault::not_yet(format!("a requestedNamespace other than `{own}`")));
+        return Err(ApiError::not_yet(format!("a requestedNamespace other than `{own}`")));
     }
     Ok(OrgChange {
         name: Some(request.name),
@@ -44,7 +44,7 @@ pub fn creation(request: ProjectCreationRequest) -> Result<OrgChange, Fault> {
 }
 
 /// What an update makes of a project; what is left out is kept.
-pub fn update(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> {
+pub fn update(request: ProjectUpdateRequest) -> Result<OrgChange, ApiError> {
     check_common(request.enforce_runai_scheduler)?;
     Ok(OrgChange {
         name: None,
@@ -58,16 +58,16 @@ pub fn update(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> {
 }
 
 /// The department that a project is to belong to.
-pub fn parent(asked: Option<&str>, departments: &Departments) -> Result<u64, Fault> {
+pub fn parent(asked: Option<&str>, departments: &Departments) -> Result<u64, ApiError> {
     let Some(id) = asked else { return Ok(DEPARTMENT_DEFAULT) };
     let found = id.parse().ok().filter(|id| departments.contains_key(id));
     let why = || format!("there is no department `{}`", units::shown(id));
-    found.ok_or_else(|| Fault::field("parentId", why()))
+    found.ok_or_else(|| ApiError::field("parentId", why()))
 }
 
-fn check_common(enforce: Option<bool>) -> Result<(), Fault> {
+fn check_common(enforce: Option<bool>) -> Result<(), ApiError> {
     if enforce == Some(false) {
-        return Err(Fault::not_yet("enforceRunaiScheduler false"));
+        return Err(ApiError::not_yet("enforceRunaiScheduler false"));
     }
     Ok(())
 }

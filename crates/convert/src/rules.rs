@@ -2,17 +2,17 @@
 
 use api_types::SchedulingRules;
 use control::view::Rules;
-use http_kit::Fault;
+use http_kit::ApiError;
 
 /// Longest limit: a hundred years.
 const SECONDS_MAX: u64 = 100 * 366 * 86_400;
 
 /// What a request asks for.
-pub(super) fn rules(asked: &SchedulingRules) -> Result<Rules, Fault> {
+pub(super) fn rules(asked: &SchedulingRules) -> Result<Rules, ApiError> {
     let ms = |name: &str, seconds: Option<u64>| match seconds {
         Some(seconds) if !(1..=SECONDS_MAX).contains(&seconds) => {
             let why = format!("`{seconds}` is not allowed; 1 to {SECONDS_MAX}, or leave it out");
-            Err(Fault::field(&format!("schedulingRules.{name}"), why))
+            Err(ApiError::field(&format!("schedulingRules.{name}"), why))
         }
         seconds => Ok(seconds.map(|seconds| seconds * 1000)),
     };

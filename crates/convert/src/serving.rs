@@ -9,7 +9,7 @@ use api_types::{
     ServingPortProtocol, WorkloadSpec as Wire, number_from_millis,
 };
 use control::{Audience, Metric, Probe, Scaling, Serving, Target, WorkloadSpec};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use super::positive;
 
@@ -28,16 +28,16 @@ const WINDOW_S_DEFAULT: u32 = 60;
 const WINDOW: &str = "autoscaling.knative.dev/window";
 
 /// What a specification asks for beside its pods.
-pub(super) fn serving(spec: &Wire) -> Result<Serving, Fault> {
+pub(super) fn serving(spec: &Wire) -> Result<Serving, ApiError> {
     let port = spec.serving_port.clone().unwrap_or_default();
     let timing = spec.serving_configuration.clone().unwrap_or_default();
     let scaling = spec.autoscaling.clone().unwrap_or_default();
     let Some(container_port) = port.container.filter(|port| *port > 0) else {
         let why = "must be set: the port at which the container serves, 1 to 65535";
-        return Err(Fault::field("spec.servingPort.container", why));
+        return Err(ApiError::field("spec.servingPort.container", why));
     };
     if port.protocol == Some(ServingPortProtocol::Grpc) {
-        return Err(Fault::not_yet("spec.servingPort.protocol grpc"));
+        return Err(ApiError::not_yet("spec.servingPort.protocol grpc"));
     }
     let start_s = timing.initialization_timeout_seconds.or(scaling.initialization_timeout_seconds);
     let start = "spec.servingConfiguration.initializationTimeoutSeconds";
@@ -128,16 +128,16 @@ fn time_s(
     field: &str,
     seconds: Option<u32>,
     allowed: RangeInclusive<u32>,
-) -> Result<Option<u32>, Fault> {
+) -> Result<Option<u32>, ApiError> {
     if let Some(other) = seconds.filter(|seconds| !allowed.contains(seconds)) {
         let (least, most) = (allowed.start(), allowed.end());
         let why = format!("{other} s is not allowed; use {least} to {most}, or leave it out");
-        return Err(Fault::field(field, why));
+        return Err(ApiError::field(field, why));
     }
     Ok(seconds)
 }
 
-fn scaling(wire: &AutoScaling, window_s: u32) -> Result<Scaling, Fault> {
+fn scaling(wire: &AutoScaling, window_s: u32) -> Result<Scaling, ApiError> {
     let field = |name: &str| format!("spec.autoscaling.{name}");
     let replicas_min = wire.min_replicas.unwrap_or(1);
     let replicas_max =
@@ -148,7 +148,7 @@ fn scaling(wire: &AutoScaling, window_s: u32) -> Result<Scaling, Fault> {
     let retention_s = wire.scale_to_zero_retention_seconds.unwrap_or(0);
     if retention_s > 0 && replicas_min > 0 {
         let why = "goes with minReplicas 0 only; leave it out";
-        return Err(Fault::field(&field("scaleToZeroRetentionSeconds"), why));
+        return Err(ApiError::field(&field("scaleToZeroRetentionSeconds"), why));
     }
     let delay_s = wire.scale_down_delay_seconds.unwrap_or(0);
     for (name, seconds) in
@@ -168,7 +168,7 @@ fn scaling(wire: &AutoScaling, window_s: u32) -> Result<Scaling, Fault> {
     })
 }
 
-fn target(wire: &AutoScaling) -> Result<Option<Target>, Fault> {
+fn target(wire: &AutoScaling) -> Result<Option<Target>, ApiError> {
     let metric = match wire.metric.as_deref() {
         None => None,
         Some("concurrency") => Some(Metric::Concurrency),
@@ -179,7 +179,7 @@ fn target(wire: &AutoScaling) -> Result<Option<Target>, Fault> {
                 "`{}` is not measured here; use concurrency, throughput or latency",
                 units::shown(other)
             );
-            return Err(Fault::field("spec.autoscaling.metric", why));
+            return Err(ApiError::field("spec.autoscaling.metric", why));
         }
     };
     let percentage = "spec.autoscaling.metricThresholdPercentage";
@@ -187,13 +187,13 @@ fn target(wire: &AutoScaling) -> Result<Option<Target>, Fault> {
         None => PERCENT_MILLIS_DEFAULT,
         Some(_) if matches!(metric, None | Some(Metric::Latency)) => {
             let why = "goes with the metrics concurrency and throughput only; leave it out";
-            return Err(Fault::field(percentage, why));
+            return Err(ApiError::field(percentage, why));
         }
         Some(number) => {
             let text = super::decimal(number);
             let millis = units::parse_gpu_millis(&text).ok().and_then(|m| u32::try_from(m).ok());
             millis.filter(|millis| (1000..=100_000).contains(millis)).ok_or_else(|| {
-                Fault::field(percentage, format!("`{text}` is not a percentage from 1 to 100"))
+                ApiError::field(percentage, format!("`{text}` is not a percentage from 1 to 100"))
             })?
         }
     };
@@ -201,16 +201,16 @@ fn target(wire: &AutoScaling) -> Result<Option<Target>, Fault> {
         (None, None) => Ok(None),
         (Some(metric), Some(threshold)) => Ok(Some(Target { metric, threshold, percent_millis })),
         (Some(_), None) => {
-            Err(Fault::field("spec.autoscaling.metricThreshold", "must be set with a metric"))
+            Err(ApiError::field("spec.autoscaling.metricThreshold", "must be set with a metric"))
         }
         (None, Some(_)) => {
-            Err(Fault::field("spec.autoscaling.metric", "must be set with a metricThreshold"))
+            Err(ApiError::field("spec.autoscaling.metric", "must be set with a metricThreshold"))
         }
     }
 }
 
 /// The window, from the annotation by which it is set there.
-fn window_s(spec: &Wire) -> Result<u32, Fault> {
+fn window_s(spec: &Wire) -> Result<u32, ApiError> {
     let named = |pair: &&api_types::NameValue| pair.name == WINDOW && pair.exclude != Some(true);
     let Some(pair) = spec.annotations.iter().flatten().find(named) else {
         return Ok(WINDOW_S_DEFAULT);
@@ -227,30 +227,31 @@ fn window_s(spec: &Wire) -> Result<u32, Fault> {
     seconds.filter(|seconds| (6..=3600).contains(seconds)).ok_or_else(|| {
         let value = units::shown(&pair.value);
         let why = format!("{WINDOW}: `{value}` is not a time from 6s to 1h, such as 60s");
-        Fault::field("spec.annotations", why)
+        ApiError::field("spec.annotations", why)
     })
 }
 
-/// Who may send requests, by the fields at this place: the users listed, and whether there are groups.
+/// Who may send requests, by the fields at this place: the users listed, and whether there are
+/// groups.
 pub(super) fn audience(
     at: &str,
     kind: Authorization,
     users: Vec<String>,
     groups: bool,
-) -> Result<Audience, Fault> {
+) -> Result<Audience, ApiError> {
     let field = |name: &str| format!("{at}.{name}");
     let by_list = !matches!(kind, Authorization::Public | Authorization::AuthenticatedUsers);
     if groups || kind == Authorization::AuthorizedGroups {
         let what = field("authorizedGroups (there are no groups of users)");
-        return Err(Fault::not_yet(what));
+        return Err(ApiError::not_yet(what));
     }
     if !by_list && !users.is_empty() {
         let why = "goes with authorizationType authorizedUsers only; set that, or leave it out";
-        return Err(Fault::field(&field("authorizedUsers"), why));
+        return Err(ApiError::field(&field("authorizedUsers"), why));
     }
     if by_list && users.is_empty() {
         let why = "must name somebody with this authorizationType";
-        return Err(Fault::field(&field("authorizedUsers"), why));
+        return Err(ApiError::field(&field("authorizedUsers"), why));
     }
     Ok(match kind {
         Authorization::Public => Audience::Everyone,
@@ -259,40 +260,40 @@ pub(super) fn audience(
     })
 }
 
-/// The name by which somebody is known. People have addresses, in small letters.
+/// The name of a user: an e-mail address, in small letters.
 fn known_as(name: String) -> String {
     if name.contains('@') { name.to_lowercase() } else { name }
 }
 
-fn probe(wire: Probes, serving_port: u16) -> Result<Probe, Fault> {
+fn probe(wire: Probes, serving_port: u16) -> Result<Probe, ApiError> {
     let Some(wire) = wire.readiness else { return Ok(Probe::default()) };
     let field = |name: &str| format!("spec.probes.readiness.{name}");
     let time_ms = |name: &str, seconds: Option<u32>, least: u32, otherwise_ms: u64| {
         let seconds = time_s(&field(name), seconds, least..=DELAY_S_MAX)?;
-        Ok::<_, Fault>(seconds.map_or(otherwise_ms, ms))
+        Ok::<_, ApiError>(seconds.map_or(otherwise_ms, ms))
     };
     let count = |name: &str, count: Option<u32>, otherwise: u32| {
-        Ok::<_, Fault>(positive(&field(name), count)?.unwrap_or(otherwise))
+        Ok::<_, ApiError>(positive(&field(name), count)?.unwrap_or(otherwise))
     };
     let usual = Probe::default();
     let get = wire.handler.and_then(|handler| handler.http_get);
     if let Some(get) = &get {
         if get.port.is_some_and(|port| port != serving_port) {
             let why = format!("only the serving port {serving_port} is looked at; leave it out");
-            return Err(Fault::field(&field("handler.httpGet.port"), why));
+            return Err(ApiError::field(&field("handler.httpGet.port"), why));
         }
         if get.host.is_some() {
             let why = "it is the replica that is looked at; leave it out";
-            return Err(Fault::field(&field("handler.httpGet.host"), why));
+            return Err(ApiError::field(&field("handler.httpGet.host"), why));
         }
         if get.scheme.as_deref().is_some_and(|scheme| scheme != "HTTP") {
-            return Err(Fault::not_yet(field("handler.httpGet.scheme HTTPS")));
+            return Err(ApiError::not_yet(field("handler.httpGet.scheme HTTPS")));
         }
     }
     let path = get.map(|get| get.path.unwrap_or_else(|| "/".to_owned()));
     if path.as_ref().is_some_and(|path| !path.starts_with('/')) {
         let why = "is not a path; begin it with `/`";
-        return Err(Fault::field(&field("handler.httpGet.path"), why));
+        return Err(ApiError::field(&field("handler.httpGet.path"), why));
     }
     Ok(Probe {
         path,
@@ -305,7 +306,7 @@ fn probe(wire: Probes, serving_port: u16) -> Result<Probe, Fault> {
 }
 
 /// The fields by which an audience could have been asked for.
-pub(super) fn told_audience(audience: &Audience) -> (Authorization, Option<Vec<String>>) {
+pub(super) fn audience_to_wire(audience: &Audience) -> (Authorization, Option<Vec<String>>) {
     match audience {
         Audience::Everyone => (Authorization::Public, None),
         Audience::Authenticated => (Authorization::AuthenticatedUsers, None),
@@ -335,7 +336,7 @@ pub(super) fn shown(spec: &WorkloadSpec, of_pods: Wire) -> Wire {
             http_get: Some(ProbeHandlerHttpGet { path: Some(path), ..Default::default() }),
         }),
     };
-    let (authorization, users) = told_audience(&serving.audience);
+    let (authorization, users) = audience_to_wire(&serving.audience);
     Wire {
         // These are not for an inference to choose.
         backoff_limit: None,

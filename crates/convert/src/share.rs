@@ -8,26 +8,26 @@ use api_types::{
 };
 use control::view::{PoolShare, Rank, Share, Standing};
 use control::{POOL_DEFAULT_ID, ShareChange};
-use http_kit::Fault;
+use http_kit::ApiError;
 use serde_json::{Number, Value, json};
 
 /// What resources say, by the id of their node pool. What they leave out is left out.
-pub fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+pub fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
     let mut asked = BTreeMap::new();
     for (at, resource) in resources.iter().enumerate() {
         let pool = resource.node_pool.as_ref().map_or(POOL_DEFAULT_ID, |pool| &pool.id);
         if asked.insert(pool.to_owned(), Entry(at).change(resource)?).is_some() {
             let why = format!("node pool `{}` is there twice", units::shown(pool));
-            return Err(Fault::field(&format!("resources[{at}].nodePool"), why));
+            return Err(ApiError::field(&format!("resources[{at}].nodePool"), why));
         }
     }
     Ok(asked)
 }
 
 /// The same where there have to be some.
-pub fn some_shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+pub fn some_shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
     if resources.is_empty() {
-        return Err(Fault::field(
+        return Err(ApiError::field(
             "resources",
             "has no entry; send one at least, as [{\"gpu\": {\"deserved\": 2}}]",
         ));
@@ -43,7 +43,7 @@ impl Entry {
         format!("resources[{}].{name}", self.0)
     }
 
-    fn change(&self, resource: &ShareRequest) -> Result<ShareChange, Fault> {
+    fn change(&self, resource: &ShareRequest) -> Result<ShareChange, ApiError> {
         let mut change = ShareChange { rank: self.rank(resource)?, ..ShareChange::default() };
         if let Some(gpu) = &resource.gpu {
             change.gpu_quota_millis = match self.quota("gpu.deserved", gpu.deserved.as_ref())? {
@@ -51,7 +51,7 @@ impl Entry {
                 Bound::At(millis) => Some(millis),
                 Bound::Unlimited => {
                     let why = "`-1` is negative; the smallest amount is 0";
-                    return Err(Fault::field(&self.field("gpu.deserved"), why));
+                    return Err(ApiError::field(&self.field("gpu.deserved"), why));
                 }
             };
             change.gpu_limit_millis = self.scaled("gpu.limit", gpu.limit.as_ref(), 1000)?;
@@ -76,7 +76,7 @@ impl Entry {
     }
 
     /// The rank by either of its names.
-    fn rank(&self, resource: &ShareRequest) -> Result<Option<Rank>, Fault> {
+    fn rank(&self, resource: &ShareRequest) -> Result<Option<Rank>, ApiError> {
         let rank = resource.rank.and_then(|asked| RANKS.iter().find(|row| row.1 == asked));
         let rank = rank.map(|row| row.2);
         let Some(name) = resource.priority.as_deref() else { return Ok(rank) };
@@ -84,7 +84,7 @@ impl Entry {
         let named = usual.or_else(|| RANKS.iter().find(|row| row.0 == name).map(|row| row.2));
         let refused = |why: &str| {
             let why = format!("`{}` {why}", units::shown(name));
-            Err(Fault::field(&self.field("priority"), why))
+            Err(ApiError::field(&self.field("priority"), why))
         };
         match named {
             None => {
@@ -99,23 +99,23 @@ impl Entry {
     }
 
     /// A bound in thousandths.
-    fn quota(&self, field: &str, number: Option<&Number>) -> Result<Bound, Fault> {
+    fn quota(&self, field: &str, number: Option<&Number>) -> Result<Bound, ApiError> {
         let Some(number) = number else { return Ok(Bound::Kept) };
         let text = super::decimal(number);
         if text == "-1" || text == "-1.0" {
             return Ok(Bound::Unlimited);
         }
         let millis = units::parse_cpu_millis(&text);
-        millis.map(Bound::At).map_err(|why| Fault::field(&self.field(field), why))
+        millis.map(Bound::At).map_err(|why| ApiError::field(&self.field(field), why))
     }
 
-    fn whole(&self, field: &str, number: Option<&Number>) -> Result<Option<u64>, Fault> {
+    fn whole(&self, field: &str, number: Option<&Number>) -> Result<Option<u64>, ApiError> {
         let Some(number) = number else { return Ok(None) };
         let field = self.field(field);
         let text = super::decimal(number);
-        let millis = units::parse_cpu_millis(&text).map_err(|why| Fault::field(&field, why))?;
+        let millis = units::parse_cpu_millis(&text).map_err(|why| ApiError::field(&field, why))?;
         if !millis.is_multiple_of(1000) {
-            return Err(Fault::field(&field, format!("`{text}` is not whole; use 0, 1, 2, …")));
+            return Err(ApiError::field(&field, format!("`{text}` is not whole; use 0, 1, 2, …")));
         }
         Ok(Some(millis / 1000))
     }
@@ -126,13 +126,13 @@ impl Entry {
         field: &str,
         number: Option<&Number>,
         unit: u64,
-    ) -> Result<Option<Option<u64>>, Fault> {
+    ) -> Result<Option<Option<u64>>, ApiError> {
         match self.quota(field, number)? {
             Bound::Kept => Ok(None),
             Bound::Unlimited => Ok(Some(None)),
             Bound::At(millis) => {
                 let amount = u128::from(millis) * u128::from(unit) / 1000;
-                let too_large = |_| Fault::field(&self.field(field), "is too large");
+                let too_large = |_| ApiError::field(&self.field(field), "is too large");
                 u64::try_from(amount).map(|amount| Some(Some(amount))).map_err(too_large)
             }
         }
@@ -183,7 +183,7 @@ pub(super) fn pool_quotas(pools: &[PoolShare]) -> Vec<NodePoolQuota> {
     pools.iter().map(quota).collect()
 }
 
-/// Our own numbers: what it is entitled to, and what it used of late.
+/// Our own numbers: its entitlement and its recent usage.
 pub(super) fn own_numbers(standing: &Standing) -> BTreeMap<String, Value> {
     let fair_share = ("fairShare".to_owned(), json!(amounts(standing.fair_share)));
     let mut own = BTreeMap::from([fair_share]);

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-fn asked(resources: &serde_json::Value) -> Result<Share, Fault> {
+fn asked(resources: &serde_json::Value) -> Result<Share, ApiError> {
     let body = json!({"resources": resources}).to_string();
     let request: api_types::ProjectUpdateRequest = http_kit::parse_json(body.as_bytes())?;
     Ok(some_shares(&request.resources)?[POOL_DEFAULT_ID].made_to(Share::USUAL))

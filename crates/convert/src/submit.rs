@@ -12,7 +12,7 @@ use api_types::{
 use axum::http::StatusCode;
 use control::view::WorkloadKind;
 use control::{Bounds, GpuRequest, HOME_FOLDER, Mount, PodSpec, Restart, SharedGpus, WorkloadSpec};
-use http_kit::Fault;
+use http_kit::ApiError;
 use serde_json::Number;
 use units::GPU_MILLIS;
 
@@ -64,7 +64,7 @@ pub fn command(
     kind: WorkloadKind,
     request: CreationRequest,
     asker: Asker,
-) -> Result<(u64, WorkloadSpec), Fault> {
+) -> Result<(u64, WorkloadSpec), ApiError> {
     if let Some(field) = request.not_yet().into_iter().next() {
         let what = field.rsplit('.').next().unwrap_or_default();
         return Err(not_here(&field, what));
@@ -76,11 +76,13 @@ pub fn command(
     let category = super::workload::category(kind);
     if let Some(other) = spec.category.as_deref().filter(|said| *said != category) {
         let why = format!("`{}` is not {category}, which is that of its kind", units::shown(other));
-        return Err(Fault::field("spec.category", why));
+        return Err(ApiError::field("spec.category", why));
     }
     let class = match spec.priority_class.as_deref() {
         None => Class::default_of(kind),
-        Some(name) => Class::named(name).map_err(|why| Fault::field("spec.priorityClass", why))?,
+        Some(name) => {
+            Class::named(name).map_err(|why| ApiError::field("spec.priorityClass", why))?
+        }
     };
     let (pods, more, together) = pods(kind, &request)?;
     let serving = match kind {
@@ -130,17 +132,17 @@ pub(super) fn millis(seconds: Option<u64>) -> Option<u64> {
 
 /// Refuses what is known and not done, by the field that asks for it, with what to do instead where
 /// something can be done.
-fn not_here(field: &str, what: &str) -> Fault {
+fn not_here(field: &str, what: &str) -> ApiError {
     let instead = match what {
         "dataVolume" => "there are no data volumes here; pvc keeps a volume in the project",
         "userCredential" => "credentials belong to scopes; use secret",
-        _ => return Fault::not_yet(field),
+        _ => return ApiError::not_yet(field),
     };
-    Fault::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{field}: {instead}"))
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{field}: {instead}"))
 }
 
 /// What one pod is.
-pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<PodSpec, Fault> {
+pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<PodSpec, ApiError> {
     if let Some(storage) = &spec.storage {
         // Those of a submission were taken out before.
         for (field, there) in [
@@ -148,7 +150,7 @@ pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<
             ("configMapVolume", storage.config_map_volume.is_some()),
         ] {
             if there {
-                return Err(Fault::not_yet(format!("spec.storage.{field}")));
+                return Err(ApiError::not_yet(format!("spec.storage.{field}")));
             }
         }
     }
@@ -184,35 +186,37 @@ pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<
     };
     if pod.image.is_empty() && pod.command.is_none() {
         let why = "must be set; only with a command it may be left out";
-        return Err(Fault::field("spec.image", why));
+        return Err(ApiError::field("spec.image", why));
     }
     Ok(pod)
 }
 
-fn not_empty(field: &str, text: Option<String>) -> Result<Option<String>, Fault> {
+fn not_empty(field: &str, text: Option<String>) -> Result<Option<String>, ApiError> {
     match text {
-        Some(text) if text.is_empty() => Err(Fault::field(field, "is empty; leave it out instead")),
+        Some(text) if text.is_empty() => {
+            Err(ApiError::field(field, "is empty; leave it out instead"))
+        }
         other => Ok(other),
     }
 }
 
 /// Splits a string by the rules of the shell.
-pub fn words(field: &str, text: Option<String>) -> Result<Option<Vec<String>>, Fault> {
+pub fn words(field: &str, text: Option<String>) -> Result<Option<Vec<String>>, ApiError> {
     let Some(text) = not_empty(field, text)? else { return Ok(None) };
     let words = shell_words::split(&text)
-        .map_err(|_| Fault::field(field, format!("`{text}` has a quote that is not closed")))?;
+        .map_err(|_| ApiError::field(field, format!("`{text}` has a quote that is not closed")))?;
     if words.is_empty() {
-        return Err(Fault::field(field, "is blank; leave it out instead"));
+        return Err(ApiError::field(field, "is blank; leave it out instead"));
     }
     Ok(Some(words))
 }
 
 /// The plain variables. Those with values of credentials and config maps were taken out before.
-fn environment(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, String>, Fault> {
+fn environment(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, String>, ApiError> {
     let kept = |one: &EnvironmentVariable| one.secret.is_some() || one.config_map.is_some();
     if let Some(at) = variables.iter().position(kept) {
         let what = format!("spec.environmentVariables[{at}]: a value that is kept elsewhere");
-        return Err(Fault::not_yet(what));
+        return Err(ApiError::not_yet(what));
     }
     let pair = |variable: EnvironmentVariable| {
         let name = variable.name.unwrap_or_default();
@@ -223,7 +227,7 @@ fn environment(variables: Vec<EnvironmentVariable>) -> Result<BTreeMap<String, S
 }
 
 /// As in Kubernetes, so that a workload runs there too.
-fn check_variable(name: &str) -> Result<(), Fault> {
+fn check_variable(name: &str) -> Result<(), ApiError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     if name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(plain) {
         return Ok(());
@@ -232,29 +236,32 @@ fn check_variable(name: &str) -> Result<(), Fault> {
         "`{}` is no name of a variable; letters, digits, `-`, `.` and `_`, not a digit first",
         units::shown(name)
     );
-    Err(Fault::field("spec.environmentVariables", why))
+    Err(ApiError::field("spec.environmentVariables", why))
 }
 
-pub(super) fn pairs(field: &str, pairs: Vec<NameValue>) -> Result<BTreeMap<String, String>, Fault> {
+pub(super) fn pairs(
+    field: &str,
+    pairs: Vec<NameValue>,
+) -> Result<BTreeMap<String, String>, ApiError> {
     let kept = pairs.into_iter().filter(|pair| pair.exclude != Some(true));
     kept.map(|pair| match pair.name.chars().count() {
         1..=63 => Ok((pair.name, pair.value)),
-        _ => Err(Fault::field(field, format!("name `{}` is not 1 to 63 characters", pair.name))),
+        _ => Err(ApiError::field(field, format!("name `{}` is not 1 to 63 characters", pair.name))),
     })
     .collect()
 }
 
-pub(super) fn labels(given: Option<Vec<NameValue>>) -> Result<BTreeMap<String, String>, Fault> {
+pub(super) fn labels(given: Option<Vec<NameValue>>) -> Result<BTreeMap<String, String>, ApiError> {
     const FIELD: &str = "spec.labels";
     let labels = pairs(FIELD, given.unwrap_or_default())?;
     for (key, value) in &labels {
-        units::check_label(key, value).map_err(|why| Fault::field(FIELD, why))?;
+        units::check_label(key, value).map_err(|why| ApiError::field(FIELD, why))?;
     }
     Ok(labels)
 }
 
 /// Refuses what can never be right in a specification that is not complete.
-pub fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
+pub fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), ApiError> {
     let compute = spec.compute.clone().unwrap_or_default();
     gpu(&compute)?;
     container(spec)?;
@@ -268,52 +275,52 @@ pub fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), Fault> {
     labels(spec.labels.clone())?;
     pairs("spec.annotations", spec.annotations.clone().unwrap_or_default())?;
     match spec.priority_class.as_deref().map(Class::named) {
-        Some(Err(why)) => Err(Fault::field("spec.priorityClass", why)),
+        Some(Err(why)) => Err(ApiError::field("spec.priorityClass", why)),
         _ => Ok(()),
     }
 }
 
 /// Refuses resources that can never be right, where they are all of a specification.
-pub fn check_compute(compute: &Compute) -> Result<(), Fault> {
+pub fn check_compute(compute: &Compute) -> Result<(), ApiError> {
     let checked = gpu(compute)
         .and_then(|_| cpu_millis(compute))
         .and_then(|_| memory_bytes(compute))
         .and_then(|_| limits(Some(compute)));
-    checked.map(|_| ()).map_err(|fault| Fault {
-        message: fault.message.replacen("spec.compute.", "spec.", 1),
-        ..fault
+    checked.map(|_| ()).map_err(|error| ApiError {
+        message: error.message.replacen("spec.compute.", "spec.", 1),
+        ..error
     })
 }
 
-fn cpu_millis(compute: &Compute) -> Result<u64, Fault> {
+fn cpu_millis(compute: &Compute) -> Result<u64, ApiError> {
     let Some(cores) = &compute.cpu_core_request else { return Ok(0) };
     units::parse_cpu_millis(&super::decimal(cores))
-        .map_err(|why| Fault::field("spec.compute.cpuCoreRequest", why))
+        .map_err(|why| ApiError::field("spec.compute.cpuCoreRequest", why))
 }
 
-fn memory_bytes(compute: &Compute) -> Result<u64, Fault> {
+fn memory_bytes(compute: &Compute) -> Result<u64, ApiError> {
     let Some(size) = &compute.cpu_memory_request else { return Ok(0) };
-    units::parse_bytes(size).map_err(|why| Fault::field("spec.compute.cpuMemoryRequest", why))
+    units::parse_bytes(size).map_err(|why| ApiError::field("spec.compute.cpuMemoryRequest", why))
 }
 
 /// The devices asked for; none if it is not said.
-fn devices(compute: &Compute) -> Result<Option<u32>, Fault> {
+fn devices(compute: &Compute) -> Result<Option<u32>, ApiError> {
     const FIELD: &str = "spec.compute.gpuDevicesRequest";
     let Some(number) = &compute.gpu_devices_request else { return Ok(None) };
     let text = super::decimal(number);
-    let millis = units::parse_gpu_millis(&text).map_err(|why| Fault::field(FIELD, why))?;
+    let millis = units::parse_gpu_millis(&text).map_err(|why| ApiError::field(FIELD, why))?;
     if !millis.is_multiple_of(GPU_MILLIS) {
         let why = format!(
             "`{text}` is not a whole number; for a share of a GPU use 1 with gpuRequestType \
              portion and gpuPortionRequest {text}"
         );
-        return Err(Fault::field(FIELD, why));
+        return Err(ApiError::field(FIELD, why));
     }
     let devices = u32::try_from(millis / GPU_MILLIS);
-    devices.map(Some).map_err(|_| Fault::field(FIELD, format!("`{text}` is too large")))
+    devices.map(Some).map_err(|_| ApiError::field(FIELD, format!("`{text}` is too large")))
 }
 
-fn gpu(compute: &Compute) -> Result<GpuRequest, Fault> {
+fn gpu(compute: &Compute) -> Result<GpuRequest, ApiError> {
     let whole = devices(compute)?;
     let (portion, memory) = (&compute.gpu_portion_request, &compute.gpu_memory_request);
     if let Some(instances) = mig(compute.extended_resources.as_deref().unwrap_or_default())? {
@@ -321,7 +328,7 @@ fn gpu(compute: &Compute) -> Result<GpuRequest, Fault> {
         if others || portion.is_some() || memory.is_some() {
             let why = "MIG instances go without other GPUs; leave out gpuDevicesRequest and the \
                        like";
-            return Err(Fault::field("spec.compute.extendedResources", why));
+            return Err(ApiError::field("spec.compute.extendedResources", why));
         }
         return Ok(GpuRequest::Mig(instances));
     }
@@ -361,7 +368,7 @@ fn gpu(compute: &Compute) -> Result<GpuRequest, Fault> {
 struct Amount<T> {
     request: &'static str,
     limit: &'static str,
-    read: fn(&str, &T) -> Result<u64, Fault>,
+    read: fn(&str, &T) -> Result<u64, ApiError>,
 }
 
 const PORTION: Amount<Number> = Amount {
@@ -380,30 +387,33 @@ fn bounds<T: std::fmt::Display>(
     request: &T,
     limit: Option<&T>,
     amount: &Amount<T>,
-) -> Result<Bounds, Fault> {
+) -> Result<Bounds, ApiError> {
     let asked = (amount.read)(amount.request, request)?;
     let most = limit.map(|limit| (amount.read)(amount.limit, limit)).transpose()?;
     match limit {
         Some(limit) if most < Some(asked) => {
             let why = format!("{limit} is less than the {request} that is asked for; raise it");
-            Err(Fault::field(amount.limit, why))
+            Err(ApiError::field(amount.limit, why))
         }
         _ => Ok(Bounds { request: asked, limit: most }),
     }
 }
 
-fn needs(field: &str, kind: &str) -> Fault {
-    Fault::field(&format!("spec.compute.{field}"), format!("goes with gpuRequestType {kind} only"))
+fn needs(field: &str, kind: &str) -> ApiError {
+    ApiError::field(
+        &format!("spec.compute.{field}"),
+        format!("goes with gpuRequestType {kind} only"),
+    )
 }
 
-fn missing(kind: &str, field: &str) -> Fault {
-    Fault::field("spec.compute.gpuRequestType", format!("{kind} needs {field}"))
+fn missing(kind: &str, field: &str) -> ApiError {
+    ApiError::field("spec.compute.gpuRequestType", format!("{kind} needs {field}"))
 }
 
 /// The devices of which a share is asked: one unless it is said.
-fn shared(devices: Option<u32>) -> Result<u32, Fault> {
+fn shared(devices: Option<u32>) -> Result<u32, ApiError> {
     match devices.unwrap_or(1) {
-        0 => Err(Fault::field(
+        0 => Err(ApiError::field(
             "spec.compute.gpuDevicesRequest",
             "a share of 0 GPUs is nothing; use 1 or more, or leave gpuRequestType out",
         )),
@@ -411,22 +421,22 @@ fn shared(devices: Option<u32>) -> Result<u32, Fault> {
     }
 }
 
-fn share(field: &str, portion: &Number) -> Result<u64, Fault> {
+fn share(field: &str, portion: &Number) -> Result<u64, ApiError> {
     let portion = super::decimal(portion);
-    match units::parse_gpu_millis(&portion).map_err(|why| Fault::field(field, why))? {
+    match units::parse_gpu_millis(&portion).map_err(|why| ApiError::field(field, why))? {
         millis @ 1..=GPU_MILLIS => Ok(millis),
-        _ => Err(Fault::field(field, format!("`{portion}` is not a share; use 0.001 to 1"))),
+        _ => Err(ApiError::field(field, format!("`{portion}` is not a share; use 0.001 to 1"))),
     }
 }
 
 /// Least memory of a GPU that is asked for (reference A.3).
 const GPU_MEMORY_BYTES_MIN: u64 = 100_000_000;
 
-fn of_memory(field: &str, size: &String) -> Result<u64, Fault> {
-    match units::parse_bytes(size).map_err(|why| Fault::field(field, why))? {
+fn of_memory(field: &str, size: &String) -> Result<u64, ApiError> {
+    match units::parse_bytes(size).map_err(|why| ApiError::field(field, why))? {
         0..GPU_MEMORY_BYTES_MIN => {
             let why = format!("`{size}` is too little; use 100M or more, such as 8G");
-            Err(Fault::field(field, why))
+            Err(ApiError::field(field, why))
         }
         bytes => Ok(bytes),
     }

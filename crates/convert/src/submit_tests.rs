@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-fn asked(kind: WorkloadKind, spec: &serde_json::Value) -> Result<WorkloadSpec, Fault> {
+fn asked(kind: WorkloadKind, spec: &serde_json::Value) -> Result<WorkloadSpec, ApiError> {
     let body = json!({"name": "a1", "projectId": "7", "clusterId": "c", "spec": spec});
     let request = http_kit::parse_json(body.to_string().as_bytes())?;
     let asker = Asker { subject: "ann".into(), ..Asker::anonymous("CLI") };
@@ -98,7 +98,8 @@ fn gpus_are_told_as_they_were_asked_for() {
         assert_eq!(format!("{:?}", spec.pods.pod.gpu.counted()), counted);
         let text = spec::document::write(&spec).unwrap();
         let stored: WorkloadSpec = spec::document::read(&text).unwrap();
-        let told = serde_json::to_value(crate::typed::of_pod(&stored.pods.pod).compute).unwrap();
+        let told =
+            serde_json::to_value(crate::workload_kinds::of_pod(&stored.pods.pod).compute).unwrap();
         for (field, asked) in compute.as_object().unwrap() {
             assert_eq!(told[field], *asked, "{field} of {told}");
         }
@@ -226,7 +227,7 @@ fn places_and_mig_instances_are_told_as_they_were_asked_for() {
     assert_eq!(spec.pods.pod.gpu.devices(), 2);
     assert_eq!(spec.pods.pod.place.affinity[0].len(), 3);
     assert!(spec.pods.pod.place.near.as_ref().is_some_and(|near| !near.required));
-    let told = serde_json::to_value(super::super::typed::of_pod(&spec.pods.pod)).unwrap();
+    let told = serde_json::to_value(super::super::workload_kinds::of_pod(&spec.pods.pod)).unwrap();
     for field in ["nodeAffinityRequired", "tolerations", "podAffinity"] {
         assert_eq!(told[field], asked_for[field], "{field}");
     }

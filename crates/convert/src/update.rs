@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use api_types::{NameValue, Preemptibility, WorkloadSpec};
 use axum::http::StatusCode;
 use control::WorkloadChange;
-use http_kit::Fault;
+use http_kit::ApiError;
 use serde_json::Value;
 
 use super::priority::Class;
@@ -33,7 +33,7 @@ pub fn check_changeable(
     of_manifest: bool,
     now: &WorkloadSpec,
     after: &WorkloadSpec,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let (now, after) = (wire(now), wire(after));
     let changeable = if of_manifest { &CHANGEABLE[..1] } else { &CHANGEABLE[..] };
     let fields = after.as_object().into_iter().flatten();
@@ -46,13 +46,13 @@ pub fn check_changeable(
          again with another value",
         changeable.join(", ")
     );
-    Err(Fault::new(StatusCode::CONFLICT, why))
+    Err(ApiError::new(StatusCode::CONFLICT, why))
 }
 
 /// What to change, from the fields that can.
-pub fn change(asked: WorkloadSpec) -> Result<WorkloadChange, Fault> {
+pub fn change(asked: WorkloadSpec) -> Result<WorkloadChange, ApiError> {
     let class = asked.priority_class.as_deref().map(Class::named).transpose();
-    let class = class.map_err(|why| Fault::field("spec.priorityClass", why))?;
+    let class = class.map_err(|why| ApiError::field("spec.priorityClass", why))?;
     let given = asked.labels.unwrap_or_default();
     labels(Some(given.clone()))?;
     let annotations = asked.annotations.unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Wire to command and back: ports that are opened in a browser, and pages elsewhere. Refuses to
-//! know: the addresses of ports (`urls`).
+//! Wire to command and back: ports that are opened in a browser, and pages elsewhere. Does not
+//! know about: the addresses of ports (`urls`).
 
 use std::collections::BTreeSet;
 
@@ -11,21 +11,21 @@ use api_types::{
 use axum::http::Uri;
 use control::view::WorkloadView;
 use control::{ExposedUrl, RelatedUrl};
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use super::container::port;
-use super::serving::{audience, told_audience};
+use super::serving::{audience, audience_to_wire};
 use super::workload::shown;
 
 /// Most of a workload, of either kind.
 const URLS_MAX: usize = 64;
 /// Longest address of a page elsewhere.
 const URL_BYTES_MAX: usize = 2048;
-/// The tool of what nobody named.
+/// The tool of an unnamed URL.
 const TOOL: &str = "custom";
 
 /// The ports that a specification opens.
-pub(super) fn urls(spec: &WorkloadSpec) -> Result<Vec<ExposedUrl>, Fault> {
+pub(super) fn urls(spec: &WorkloadSpec) -> Result<Vec<ExposedUrl>, ApiError> {
     let wire = spec.exposed_urls.as_deref().unwrap_or_default();
     not_too_many("spec.exposedUrls", wire.len())?;
     let (mut ports, mut names) = (BTreeSet::new(), BTreeSet::new());
@@ -35,11 +35,11 @@ pub(super) fn urls(spec: &WorkloadSpec) -> Result<Vec<ExposedUrl>, Fault> {
         let field = |name: &str| format!("spec.exposedUrls[{at}].{name}");
         if !ports.insert(url.port) {
             let why = format!("port {} is there twice; give each once", url.port);
-            return Err(Fault::field(&field("container"), why));
+            return Err(ApiError::field(&field("container"), why));
         }
         if let Some(name) = url.name.as_ref().filter(|name| !names.insert((*name).clone())) {
             let why = format!("`{}` is there twice; give each another", units::shown(name));
-            return Err(Fault::field(&field("name"), why));
+            return Err(ApiError::field(&field("name"), why));
         }
         urls.push(url);
     }
@@ -62,9 +62,10 @@ pub(super) fn authorization(wire: &Wire) -> Authorization {
     wire.authorization_type.unwrap_or(usual)
 }
 
-fn url(at: &str, wire: &Wire) -> Result<ExposedUrl, Fault> {
+fn url(at: &str, wire: &Wire) -> Result<ExposedUrl, ApiError> {
     let field = format!("{at}.container");
-    let port = port(&field, wire.container)?.ok_or_else(|| Fault::field(&field, "must be set"))?;
+    let port =
+        port(&field, wire.container)?.ok_or_else(|| ApiError::field(&field, "must be set"))?;
     let users = wire.authorized_users.clone().unwrap_or_default();
     let groups = lists(wire.authorized_groups.as_ref());
     let kind = authorization(wire);
@@ -76,15 +77,15 @@ fn url(at: &str, wire: &Wire) -> Result<ExposedUrl, Fault> {
     })
 }
 
-fn not_too_many(field: &str, count: usize) -> Result<(), Fault> {
+fn not_too_many(field: &str, count: usize) -> Result<(), ApiError> {
     if count <= URLS_MAX {
         return Ok(());
     }
-    Err(Fault::field(field, format!("{count} are too many; at most {URLS_MAX} are allowed")))
+    Err(ApiError::field(field, format!("{count} are too many; at most {URLS_MAX} are allowed")))
 }
 
 /// The pages elsewhere that a specification names.
-pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, Fault> {
+pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, ApiError> {
     let wire = spec.related_urls.as_deref().unwrap_or_default();
     not_too_many("spec.relatedUrls", wire.len())?;
     let kept = wire.iter().enumerate().filter(|(_, one)| one.exclude != Some(true));
@@ -97,9 +98,9 @@ pub(super) fn related(spec: &WorkloadSpec) -> Result<Vec<RelatedUrl>, Fault> {
     kept.map(one).collect()
 }
 
-/// Refuses what is no address of a page. Whoever looks at the workload may follow it, so it is of
+/// Refuses what is no address of a page. Readers of the workload may follow it, so it is of
 /// the web and not, for instance, a script.
-pub fn page(field: &str, url: &str) -> Result<(), Fault> {
+pub fn page(field: &str, url: &str) -> Result<(), ApiError> {
     let web = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https"));
     if url.len() <= URL_BYTES_MAX && url.parse().is_ok_and(|uri: Uri| web(&uri)) {
         return Ok(());
@@ -107,13 +108,13 @@ pub fn page(field: &str, url: &str) -> Result<(), Fault> {
     let shown = units::shown(url);
     let what = "an http:// or https:// address";
     let why = format!("`{shown}` is not {what} of at most {URL_BYTES_MAX} bytes");
-    Err(Fault::field(field, why))
+    Err(ApiError::field(field, why))
 }
 
 /// As they could have been asked for.
-pub(super) fn told(urls: &[ExposedUrl]) -> Option<Vec<Wire>> {
+pub(super) fn to_wire(urls: &[ExposedUrl]) -> Option<Vec<Wire>> {
     let one = |url: &ExposedUrl| {
-        let (authorization, users) = told_audience(&url.audience);
+        let (authorization, users) = audience_to_wire(&url.audience);
         let (tool_type, tool_name) = url.tool.clone();
         Wire {
             container: Some(url.port.into()),
@@ -129,7 +130,7 @@ pub(super) fn told(urls: &[ExposedUrl]) -> Option<Vec<Wire>> {
 }
 
 /// As they could have been asked for.
-pub(super) fn told_related(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
+pub(super) fn related_to_wire(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
     let one = |of: &RelatedUrl| WireRelated {
         url: Some(of.url.clone()),
         r#type: of.tool_type.clone(),
@@ -142,7 +143,7 @@ pub(super) fn told_related(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
 /// The ways to a workload. The address of a port that the engine gives is not known here.
 pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<Connection1> {
     let opened = view.spec.urls.iter().map(|url| {
-        let (authorization, users) = told_audience(&url.audience);
+        let (authorization, users) = audience_to_wire(&url.audience);
         let (tool_type, tool_name) = url.tool.clone();
         Connection1 {
             name: url.name.clone().or(tool_name).unwrap_or_else(|| url.port.to_string()),

@@ -7,7 +7,7 @@
 mod args;
 mod complete;
 pub mod intent;
-mod meaning;
+mod lower;
 mod request;
 mod submission;
 
@@ -18,11 +18,11 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 
-pub use args::older::Older;
+pub use args::deprecated::Deprecated;
 pub use args::values::{key_value, seconds};
 pub use args::{Global, tree};
 pub use complete::{Ask, Known, complete_with};
-pub use meaning::KIND_WORDS;
+pub use lower::KIND_WORDS;
 pub use request::{change, creation};
 pub use submission::{Submission, submission};
 
@@ -32,7 +32,7 @@ pub struct Understood {
     /// Flags that every command takes.
     pub global: Global,
     /// How it is spelt, if it is spelt otherwise today.
-    pub older: Option<Older>,
+    pub deprecated: Option<Deprecated>,
     /// What is to be done.
     pub intent: intent::Intent,
 }
@@ -45,7 +45,7 @@ pub fn understood(argv: Vec<OsString>) -> Result<Understood, clap::Error> {
     let line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (cli, mut named) = args::parse(argv)?;
     let wrong = |text| named.error(ErrorKind::ValueValidation, text);
-    let older = args::older::spelling(&cli.command);
-    let intent = meaning::intent(cli.command, &line).map_err(wrong)?;
-    Ok(Understood { global: cli.global, older, intent })
+    let deprecated = args::deprecated::spelling(&cli.command);
+    let intent = lower::intent(cli.command, &line).map_err(wrong)?;
+    Ok(Understood { global: cli.global, deprecated, intent })
 }

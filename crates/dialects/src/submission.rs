@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use api_types::{CreationRequest, WorkloadType};
 use cli_kit::exit::Error;
 
-use super::{args, meaning, request};
+use super::{args, lower, request};
 use crate::intent::{Inherits, Intent, Kind, Name, Submit};
 
 /// What was asked for.
@@ -34,7 +34,7 @@ pub fn submission(words: &str) -> Result<Submission, Error> {
     }
     let (cli, _) =
         args::parse(typed.iter().map(OsString::from)).map_err(|error| wrong(error.to_string()))?;
-    let Intent::Submit(submit) = meaning::intent(cli.command, &typed).map_err(&wrong)? else {
+    let Intent::Submit(submit) = lower::intent(cli.command, &typed).map_err(&wrong)? else {
         return Err(wrong("only a submission can be asked about".to_owned()));
     };
     let name = match &submit.name {

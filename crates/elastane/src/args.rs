@@ -7,8 +7,8 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete;
 use super::department::{Department, NodePool};
+use super::iam::args as iam;
 use super::node::Node;
-use super::people::args as people;
 use super::policy::Policy;
 use super::settings::{self, Flags, KeyFile, Server, Storage};
 use cli_kit::color::Color;
@@ -65,16 +65,16 @@ pub(crate) enum Command {
     Credential(Credential),
     /// Create, list and delete users, and give out new passwords
     #[command(subcommand)]
-    User(people::User),
+    User(iam::User),
     /// Create, list and delete the accounts of programs, and give out new secrets
     #[command(subcommand)]
-    Application(people::Application),
+    Application(iam::Application),
     /// List and delete the access keys of users
     #[command(subcommand)]
-    AccessKey(people::AccessKey),
+    AccessKey(iam::AccessKey),
     /// Give people, programs and groups roles, list them and take them away
     #[command(subcommand)]
-    AccessRule(people::AccessRule),
+    AccessRule(iam::AccessRule),
     /// Set, list, show and delete policies: defaults and rules for submissions
     #[command(subcommand)]
     Policy(Policy),

@@ -1,5 +1,5 @@
-//! `elastane backup` and `elastane restore`: the state as a file. Owns: the file, which holds secrets, so
-//! that nobody else reads it and none is half written or overwritten.
+//! `elastane backup` and `elastane restore`: the state as a file. Owns: the file, which holds
+//! secrets, so that no other user reads it and none is half written or overwritten.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, BufWriter, ErrorKind, Write as _};

@@ -1,4 +1,4 @@
-//! The certificate while the server runs: taken anew when its files are replaced, or on SIGHUP, where
+//! The certificate while the server runs: reloaded when its files are replaced, or on SIGHUP, where
 //! that is not what ends it.
 
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! `elastane credential …`: passwords and keys that workloads of a project use. Owns: that no secret value
-//! is on a command line, which everybody on the machine can see. Refuses to know: how they are kept.
+//! `elastane credential …`: passwords and keys that workloads of a project use. Owns: that no
+//! secret value is on a command line, which everybody on the machine can see. Does not know about:
+//! how they are kept.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

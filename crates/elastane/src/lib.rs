@@ -11,12 +11,12 @@ mod config_show;
 mod credential;
 mod department;
 mod down;
+mod iam;
 mod keys;
 mod login;
 mod machines;
 mod man;
 mod node;
-mod people;
 mod policy;
 mod project;
 mod reach;
@@ -101,10 +101,10 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Node(verb) => with_client(node::run(state_dir(dir)?, verb)),
         Command::ConfigMap(verb) => with_client(config_map::run(state_dir(dir)?, verb)),
         Command::Credential(verb) => with_client(credential::run(state_dir(dir)?, verb)),
-        Command::User(verb) => with_client(people::user(state_dir(dir)?, verb)),
-        Command::Application(verb) => with_client(people::application(state_dir(dir)?, verb)),
-        Command::AccessKey(verb) => with_client(people::access_key(state_dir(dir)?, verb)),
-        Command::AccessRule(verb) => with_client(people::access_rule(state_dir(dir)?, verb)),
+        Command::User(verb) => with_client(iam::user(state_dir(dir)?, verb)),
+        Command::Application(verb) => with_client(iam::application(state_dir(dir)?, verb)),
+        Command::AccessKey(verb) => with_client(iam::access_key(state_dir(dir)?, verb)),
+        Command::AccessRule(verb) => with_client(iam::access_rule(state_dir(dir)?, verb)),
         Command::Policy(verb) => with_client(policy::run(state_dir(dir)?, verb)),
         Command::Usage(flags) => with_client(usage::run(state_dir(dir)?, flags)),
         Command::Simulate(flags) => match flags.drill {

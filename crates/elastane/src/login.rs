@@ -59,7 +59,7 @@ fn secret(file: &Path, find: Find<'_>) -> Result<String, Error> {
     }
 }
 
-/// The provider. It is asked when somebody logs in, so that the server starts without it.
+/// The provider. It is contacted at a login, so that the server starts without it.
 pub(super) fn open(login: &Login) -> Result<Arc<iam::LoginProvider>, exit::Error> {
     let provider = Provider::new(login.settings.clone())
         .map_err(|error| exit::Error::Failed(format!("cannot set up TLS: {error}")))?;

@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) nodes: Vec<NodeSpec>,
     /// The flag and value that say so; none where the machine itself does.
     layout: Option<String>,
-    /// Why GPUs are simulated that nobody asked for.
+    /// Why GPUs are simulated without being requested.
     because: Option<&'static str>,
 }
 
@@ -179,7 +179,8 @@ pub(super) fn node_name(state_dir: &Path, host: &str) -> Result<String, Error> {
     Ok(host.to_owned())
 }
 
-/// One line per node and per GPU that is lost, and one that cannot be overlooked when GPUs are simulated.
+/// One line per node and per GPU that is lost, and one that cannot be overlooked when GPUs are
+/// simulated.
 pub(crate) fn announce(found: &Found) -> String {
     let mut text = String::new();
     if found.nodes.iter().any(|node| node.simulated) {

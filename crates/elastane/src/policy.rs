@@ -1,5 +1,5 @@
 //! `elastane policy …`: defaults and rules for submissions, from YAML files. Owns: which policies
-//! apply to a project, the nearest first. Refuses to know: what a policy may say; that is the
+//! apply to a project, the nearest first. Does not know what a policy may say; that is the
 //! server's.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Which engine runs the workloads of a state directory. Owns: the choice, remembering it, and refusing
-//! another while workloads run under the last one. Refuses to know: what engines do.
+//! Which engine runs the workloads of a state directory. Owns: the choice, remembering it, and
+//! refusing another while workloads run under the last one. Does not know what engines do.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -64,8 +64,8 @@ pub(super) fn run(state_dir: Option<PathBuf>, flags: settings::Layer) -> Result<
         let by_signal = stop_on(signals, shutdown.clone());
         serve(&config, umask, shutdown, by_signal).await
     });
-    // Whatever still holds the store lets go of it now, so that whoever waits for `server.json` to
-    // vanish may start the next server at once.
+    // Whatever still holds the store lets go of it now, so that a process that waits for
+    // `server.json` to vanish may start the next server at once.
     runtime.shutdown_timeout(Duration::from_secs(2));
     let withdrawn = withdraw(&config.settings.state_dir);
     // A fault of the server matters more than one of tidying up after it.
@@ -296,8 +296,8 @@ fn check_isolation(config: &Config, found: &Isolation) -> Result<(), Error> {
     Ok(())
 }
 
-/// What of this machine workloads may have: of what the server keeps for itself, and of the daemon that
-/// would give them all the rest, nothing.
+/// What of this machine workloads may have: of what the server keeps for itself, and of the daemon
+/// that would give them all the rest, nothing.
 fn node_access(
     config: &Config,
     dir: &Path,
@@ -359,8 +359,8 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
     )))
 }
 
-/// Whether somebody began the server in a terminal: then SIGHUP says that this was closed, and ends it
-/// as Ctrl-C does. Else it is a service, and SIGHUP says what it says to those.
+/// Whether the server was started in a terminal: then SIGHUP means that this was closed, and ends
+/// it as Ctrl-C does. Else it is a service, and SIGHUP says what it says to those.
 pub(super) fn has_terminal() -> bool {
     std::io::stdin().is_terminal()
 }

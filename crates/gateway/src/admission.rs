@@ -1,6 +1,6 @@
 //! What requests to programs of users have in common, and what inferences add. Owns: whose token a
 //! request carries, who is admitted, which headers a program gets, and what the former addresses of
-//! inferences answer. Does not know about: which host leads to which program (`front`), and which
+//! inferences answer. Does not know which host leads to which program (`front`), and which
 //! replica answers (`serving`).
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use control::Audience;
 use control::view::{Phase, View, WorkloadView};
-use http_kit::{FORWARDED_FOR, Fault, Origin, Place, bearer};
+use http_kit::{ApiError, FORWARDED_FOR, Origin, Place, bearer};
 use serving::{Error, NoReplica};
 use units::Instant;
 
@@ -38,7 +38,7 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 
 /// Says where an inference is now. Nothing of a workload is answered at the address of the server,
 /// and nothing is looked up: a caller without a token learns nothing about what exists.
-pub async fn gone(FromState(gateway): FromState<Arc<Gateway>>, request: Request) -> Fault {
+pub async fn gone(FromState(gateway): FromState<Arc<Gateway>>, request: Request) -> ApiError {
     let mut parts = request.uri().path().split('/').skip(2);
     let (project, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let is_name =
@@ -53,7 +53,7 @@ pub async fn gone(FromState(gateway): FromState<Arc<Gateway>>, request: Request)
         "inferences are not served at the address of the API; each has a host of its own. Use \
          {now} (a program that cannot look that name up connects here and sends it as `Host`)"
     );
-    Fault::new(StatusCode::GONE, why)
+    ApiError::new(StatusCode::GONE, why)
 }
 
 /// The answer to who is refused. That it may not is written down.
@@ -61,7 +61,7 @@ pub(crate) fn refuse(
     gateway: &Gateway,
     origin: &Origin,
     caller: Option<&Caller>,
-    refused: Fault,
+    refused: ApiError,
 ) -> Response {
     if matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         let who = caller.map_or(("", false), |one| (&*one.subject, one.by_program));
@@ -80,17 +80,17 @@ pub(crate) fn take_caller(
     gateway: &Gateway,
     origin: &Origin,
     headers: &mut HeaderMap,
-) -> Result<Option<Caller>, Fault> {
+) -> Result<Option<Caller>, ApiError> {
     let token = bearer(headers).filter(|token| gateway.authenticator.has_signed(token));
     let Some(token) = token else { return Ok(None) };
     let caller = gateway.authenticator.check(token, origin.clone());
     headers.remove(AUTHORIZATION);
-    caller.map(Some).map_err(|refusal| Fault::new(StatusCode::UNAUTHORIZED, refusal.why))
+    caller.map(Some).map_err(|refusal| ApiError::new(StatusCode::UNAUTHORIZED, refusal.why))
 }
 
-fn needs_a_token() -> Fault {
+fn needs_a_token() -> ApiError {
     let why = "this needs a token; send `Authorization: Bearer <token>`";
-    Fault::new(StatusCode::UNAUTHORIZED, why)
+    ApiError::new(StatusCode::UNAUTHORIZED, why)
 }
 
 /// Lets those pass that were meant by who said it at that moment.
@@ -98,7 +98,7 @@ pub(crate) fn is_meant(
     audience: &Audience,
     caller: Option<&Caller>,
     said_at: Instant,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     match (audience, caller) {
         (Audience::Everyone, _) | (Audience::Authenticated, Some(_)) => Ok(()),
         (_, None) => Err(needs_a_token()),
@@ -111,7 +111,7 @@ pub(crate) fn is_meant(
             } else {
                 return Ok(());
             };
-            Err(Fault::forbidden(format!("{who} {why}; ask whoever submitted it")))
+            Err(ApiError::forbidden(format!("{who} {why}; ask its owner")))
         }
     }
 }
@@ -122,8 +122,8 @@ pub(crate) fn said_at(view: &View, inference: &WorkloadView) -> Instant {
     newest.map_or(inference.created_at, |newest| newest.created_at)
 }
 
-/// Returns when a connection that went over to another protocol has to end. It keeps its place until
-/// then.
+/// Returns when a connection that went over to another protocol has to end. It keeps its place
+/// until then.
 pub(crate) async fn no_longer_allowed(
     gateway: Arc<Gateway>,
     caller: Option<Caller>,
@@ -142,7 +142,7 @@ pub(crate) async fn no_longer_allowed(
     }
 }
 
-/// Tells whoever answers who asks and where the request came from.
+/// Adds headers with the caller and the origin of the request.
 pub(crate) fn tell(
     gateway: &Gateway,
     headers: &mut HeaderMap,
@@ -182,7 +182,7 @@ fn take_away(headers: &mut HeaderMap) {
 }
 
 /// What happened instead of an answer.
-pub(crate) struct NoAnswer(pub(crate) Fault);
+pub(crate) struct NoAnswer(pub(crate) ApiError);
 
 impl From<Error> for NoAnswer {
     fn from(error: Error) -> Self {
@@ -191,7 +191,7 @@ impl From<Error> for NoAnswer {
             Error::TooSlow(_) => StatusCode::GATEWAY_TIMEOUT,
             Error::Broken(_) => StatusCode::BAD_GATEWAY,
         };
-        Self(Fault::new(status, error.to_string()))
+        Self(ApiError::new(status, error.to_string()))
     }
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn refusal(
     inference: &WorkloadView,
     error: Error,
     caller: Option<&Caller>,
-) -> Fault {
+) -> ApiError {
     let waited = matches!(error, Error::NoReplica(NoReplica::InTime { .. }));
     let may_know = caller.is_some_and(|caller| {
         caller.must_to_workload(Action::Read, Resource::Inferences, inference).is_ok()

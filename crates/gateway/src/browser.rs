@@ -1,5 +1,6 @@
-//! What a browser brings and keeps. Owns: the cookie of a visit and the ticket in an address, neither of
-//! which reaches a workload, and from which pages a visit is used. Refuses to know: whose they are.
+//! What a browser brings and keeps. Owns: the cookie of a visit and the ticket in an address,
+//! neither of which reaches a workload, and from which pages a visit is used. Does not know about:
+//! whose they are.
 
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
@@ -60,7 +61,8 @@ fn named(cookie: &[u8], name: &str) -> bool {
 /// against it. Following a link is no such thing.
 pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
-    // No page can say this in the browser's stead. Its `Origin` may be hidden (`Referrer-Policy: no-referrer`).
+    // No page can say this in the browser's stead. Its `Origin` may be hidden (`Referrer-Policy:
+    // no-referrer`).
     if said("sec-fetch-site") == Some(b"same-origin") {
         return false;
     }

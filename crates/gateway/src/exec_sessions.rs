@@ -1,6 +1,6 @@
 //! WebSockets of those who come to a pod. Owns: how many there may be at once, what their messages
-//! mean, that a silent one is asked whether it is still there, and when one has to end. Refuses to
-//! know: how a pod is come to.
+//! mean, that a silent one is asked whether it is still there, and when one has to end. Does not
+//! know about: how a pod is come to.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -18,7 +18,7 @@ use control::view::WorkloadView;
 use engine::{Duplex, Exit, Input, Output, Session};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
-use http_kit::Fault;
+use http_kit::ApiError;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -31,8 +31,8 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 20;
 const PIECE_BYTES: usize = 64 << 10;
 /// How often the other side is asked whether it is there.
 const PING: Duration = Duration::from_secs(15);
-/// So many times it may have said nothing: a machine may sleep for some minutes, and somebody may look
-/// long at what was printed last.
+/// So many times it may have said nothing: a machine may sleep for some minutes, and a user may
+/// look long at what was printed last.
 const SILENT_PINGS_MAX: u32 = 40;
 /// Most sessions at a time, of one caller and of all.
 const SESSIONS_MAX: (usize, usize) = (200, 1000);
@@ -53,7 +53,7 @@ pub(crate) struct Slot {
 
 impl Sessions {
     /// Takes a place for one more session.
-    pub(crate) fn begin(self: &Arc<Self>, who: &str) -> Result<Slot, Fault> {
+    pub(crate) fn begin(self: &Arc<Self>, who: &str) -> Result<Slot, ApiError> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (own, sum) = (all.get(who).copied().unwrap_or(0), all.values().sum::<usize>());
         let (own_max, sum_max) = SESSIONS_MAX;
@@ -67,7 +67,7 @@ impl Sessions {
             }
         };
         let why = format!("{full}; end one of them first");
-        Err(Fault::new(StatusCode::TOO_MANY_REQUESTS, why))
+        Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, why))
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) enum Why {
     /// The caller may not be here any more.
     NotAllowed,
     Shutdown,
-    /// The other side is gone, or has closed; nobody is left to be told.
+    /// The other side is gone or has closed; there is no one to report to.
     Gone,
 }
 
@@ -190,13 +190,13 @@ pub(crate) async fn forward<S: Socket>(
 
 async fn close(mut to: impl Sink<Message> + Unpin, why: Why) {
     if let Some(frame) = why.frame() {
-        // Whoever does not take it any more is not waited for.
+        // A peer that no longer reads is not waited for.
         let closing = to.send(Message::Close(Some(frame)));
         drop(tokio::time::timeout(PING, closing).await);
     }
 }
 
-/// Whether somebody is at the other end.
+/// Whether the peer is alive.
 #[derive(Debug, Default)]
 struct Line {
     /// Something came since it was asked last; or it is this side that does not listen now.
@@ -219,7 +219,7 @@ impl Line {
         }
     }
 
-    /// Waits for something that takes what came; until then nobody listens.
+    /// Waits for something that takes what came; until then nothing reads it.
     async fn hand<T>(&self, taking: impl Future<Output = T>) -> T {
         self.busy.store(true, Ordering::Relaxed);
         let taken = taking.await;
@@ -227,7 +227,7 @@ impl Line {
         taken
     }
 
-    /// Sends what comes from `source`, and asks in between whether somebody is there; to the end.
+    /// Sends what comes from `source`, and pings the peer in between; to the end.
     async fn send(
         &self,
         to: &mut SplitSink<impl Socket, Message>,
@@ -401,7 +401,7 @@ mod tests {
         drop(held);
         assert!(all.begin("ada").is_ok());
         drop(others);
-        assert_eq!(all.0.lock().expect("not poisoned").len(), 0, "nobody is remembered");
+        assert_eq!(all.0.lock().expect("not poisoned").len(), 0, "no session is left");
     }
 
     /// A client that takes what it is sent and says nothing, for ever.

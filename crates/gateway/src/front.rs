@@ -1,5 +1,5 @@
 //! Requests to the hosts of workloads: ports that are opened in a browser, and inferences. Owns:
-//! who is admitted, and what the workload does not see. Does not know about: how a port is reached
+//! who is admitted, and what the workload does not see. Does not know how a port is reached
 //! (`control`), which replica answers (`serving`), and what comes back.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use control::Audience;
 use control::view::{PodState, WorkloadView};
 use convert::{Whose, whose};
 use http_body_util::BodyExt as _;
-use http_kit::{Fault, Origin, host_of, must_be_own_page, wants_page};
+use http_kit::{ApiError, Origin, host_of, must_be_own_page, wants_page};
 
 use crate::Gateway;
 use crate::admission::{
@@ -30,7 +30,8 @@ use crate::browser::{
 use crate::page;
 use crate::tickets::{Place, VISIT_MS};
 
-/// Answers requests to hosts of workloads. No other route is reached there, and none of these elsewhere.
+/// Answers requests to hosts of workloads. No other route is reached there, and none of these
+/// elsewhere.
 pub async fn divert(
     FromState(gateway): FromState<Arc<Gateway>>,
     Extension(origin): Extension<Origin>,
@@ -118,24 +119,24 @@ fn replicas(gateway: &Gateway, inference: &Arc<WorkloadView>) -> Option<Door> {
     })
 }
 
-fn nowhere() -> Fault {
+fn nowhere() -> ApiError {
     let why = "no workload has this address; `runai describe job NAME` shows those it has";
-    Fault::new(StatusCode::NOT_FOUND, why)
+    ApiError::new(StatusCode::NOT_FOUND, why)
 }
 
-/// Whoever has no token is not told which there are.
-fn closed() -> Fault {
+/// Without a token, the answer does not reveal which exist.
+fn closed() -> ApiError {
     let why = "nothing here is open to everyone, or there is nothing; open it with \
                `runai workload open NAME`, or send `Authorization: Bearer <token>`";
-    Fault::new(StatusCode::UNAUTHORIZED, why)
+    ApiError::new(StatusCode::UNAUTHORIZED, why)
 }
 
 /// A service worker would stay in the browser, and answer there for the next workload of this name.
-fn must_not_stay(headers: &HeaderMap) -> Result<(), Fault> {
+fn must_not_stay(headers: &HeaderMap) -> Result<(), ApiError> {
     let why = "pages of workloads may not keep a service worker: the next workload of \
                this name would get it";
     let stays = headers.contains_key("service-worker");
-    if stays { Err(Fault::forbidden(why)) } else { Ok(()) }
+    if stays { Err(ApiError::forbidden(why)) } else { Ok(()) }
 }
 
 impl Door {
@@ -170,7 +171,7 @@ impl Door {
         origin: &Origin,
         visits: &[String],
         headers: &mut HeaderMap,
-    ) -> Result<Guest, Fault> {
+    ) -> Result<Guest, ApiError> {
         let anonymous = Guest { caller: None, elsewhere: false, lasts_ms: u64::MAX };
         if let Some(caller) = take_caller(gateway, origin, headers)? {
             return Ok(Guest { caller: Some(caller), ..anonymous });
@@ -191,7 +192,7 @@ impl Door {
         origin: &Origin,
         visits: &[String],
         (ticket, rest): (&str, &str),
-    ) -> Result<Response, Fault> {
+    ) -> Result<Response, ApiError> {
         let (now, place) = (gateway.now(), self.place());
         let onwards = [
             (header::LOCATION, format!("{}{rest}", self.address)),
@@ -212,10 +213,10 @@ impl Door {
                 "this address was opened already, or not within a minute; {} makes another",
                 self.command()
             );
-            return Err(Fault::new(StatusCode::UNAUTHORIZED, why));
+            return Err(ApiError::new(StatusCode::UNAUTHORIZED, why));
         };
         self.admit(gateway, origin, Some(&caller))?;
-        let secret = gateway.tickets.begin(place, caller, now).map_err(Fault::internal)?;
+        let secret = gateway.tickets.begin(place, caller, now).map_err(ApiError::internal)?;
         let cookie = set_cookie(&self.address, &secret, VISIT_MS / 1000);
         Ok((StatusCode::SEE_OTHER, onwards, [(header::SET_COOKIE, cookie)]).into_response())
     }
@@ -232,11 +233,11 @@ impl Door {
         origin: &Origin,
         guest: &Guest,
         mut request: Request,
-    ) -> Result<Response, Fault> {
+    ) -> Result<Response, ApiError> {
         let caller = guest.caller.as_ref();
         if guest.elsewhere {
             let why = "a page of another host asked for this; open the address itself";
-            return Err(Fault::forbidden(why));
+            return Err(ApiError::forbidden(why));
         }
         self.admit(gateway, origin, caller)?;
         must_be_own_page(&self.address, request.headers())?;
@@ -273,14 +274,19 @@ impl Door {
     }
 
     /// Lets those pass that may open it.
-    fn admit(&self, gateway: &Gateway, origin: &Origin, by: Option<&Caller>) -> Result<(), Fault> {
+    fn admit(
+        &self,
+        gateway: &Gateway,
+        origin: &Origin,
+        by: Option<&Caller>,
+    ) -> Result<(), ApiError> {
         by.map_or(Ok(()), Caller::must_have_own_password)?;
         let local_only = self.workload.spec.serving.as_ref().is_some_and(|one| one.local_only);
         if local_only && !origin.is_local {
             // Without a token elsewhere it looks as if it did not exist.
             by.ok_or_else(closed)?;
             let why = "this inference answers requests from its own machine only";
-            return Err(Fault::forbidden(why));
+            return Err(ApiError::forbidden(why));
         }
         if by.is_none() && self.audience != Audience::Everyone {
             return Err(closed());
@@ -292,12 +298,13 @@ impl Door {
         is_meant(&self.audience, by, named_at)
     }
 
-    /// A connection to the port: of the pod that leads, where one does, else of the first that runs.
+    /// A connection to the port: of the pod that leads, where one does, else of the first that
+    /// runs.
     async fn connect(
         &self,
         gateway: &Gateway,
         caller: Option<&Caller>,
-    ) -> Result<Box<dyn engine::Duplex>, Fault> {
+    ) -> Result<Box<dyn engine::Duplex>, ApiError> {
         let workload = &self.workload;
         let leader = workload.spec.together.and(workload.pods.first());
         let leader = leader.map(|pod| pod.name.as_str());
@@ -311,7 +318,7 @@ impl Door {
                 caller.must_to_workload(Action::Read, resource, workload).is_ok()
             });
             let why = if may_know { self.standing(&error) } else { nobody_there() };
-            Fault::new(StatusCode::SERVICE_UNAVAILABLE, why)
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, why)
         })
     }
 

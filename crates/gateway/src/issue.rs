@@ -1,11 +1,11 @@
-//! Tickets to ports of workloads. Owns: which port is meant, and that who gets one may open it. Refuses to
-//! know: who may see the workload.
+//! Tickets to ports of workloads. Owns: which port is meant, and that who gets one may open it.
+//! Does not know who may see the workload.
 
 use access::Caller;
 use axum::http::StatusCode;
 use control::view::WorkloadView;
 use control::{Audience, ExposedUrl};
-use http_kit::Fault;
+use http_kit::ApiError;
 use uuid::Uuid;
 
 use crate::Gateway;
@@ -16,14 +16,14 @@ use crate::tickets::TICKET_MS;
 /// No port of a workload has this number.
 const NO_PORT: u16 = 0;
 
-/// The port that is meant, by name or number, or the only one; and an address by which a browser comes there
-/// as this caller. Where everyone may come there is no ticket in it.
+/// The port that is meant, by name or number, or the only one; and an address by which a browser
+/// comes there as this caller. Where everyone may come there is no ticket in it.
 pub(crate) fn ticket(
     gateway: &Gateway,
     workload: &WorkloadView,
     asked: Option<&str>,
     caller: &Caller,
-) -> Result<(u16, String), Fault> {
+) -> Result<(u16, String), ApiError> {
     let (port, audience, named_at, address) = match &workload.spec.serving {
         Some(serving) if asked.is_none_or(|asked| asked == serving.container_port.to_string()) => {
             let named_at = said_at(&gateway.control.view(), workload);
@@ -38,14 +38,14 @@ pub(crate) fn ticket(
     };
     let Some(address) = address else {
         let why = "its project was renamed, and there is no host for it any more; submit it again";
-        return Err(Fault::new(StatusCode::CONFLICT, why));
+        return Err(ApiError::new(StatusCode::CONFLICT, why));
     };
     if *audience == Audience::Everyone {
         return Ok((port, format!("{address}/")));
     }
     is_meant(audience, Some(caller), named_at)?;
     let ticket = gateway.tickets.ticket((workload.id, port), caller, gateway.now());
-    let ticket = ticket.map_err(Fault::internal)?;
+    let ticket = ticket.map_err(ApiError::internal)?;
     Ok((port, format!("{address}/?{TICKET}={ticket}")))
 }
 
@@ -54,9 +54,9 @@ pub(crate) fn ticket_for_socket(
     gateway: &Gateway,
     workload: &WorkloadView,
     caller: &Caller,
-) -> Result<(String, u64), Fault> {
+) -> Result<(String, u64), ApiError> {
     let ticket = gateway.tickets.ticket((workload.id, NO_PORT), caller, gateway.now());
-    Ok((ticket.map_err(Fault::internal)?, TICKET_MS / 1000))
+    Ok((ticket.map_err(ApiError::internal)?, TICKET_MS / 1000))
 }
 
 /// Who comes with such a ticket. It is used up.
@@ -64,7 +64,7 @@ pub(crate) fn redeem_for_socket(gateway: &Gateway, ticket: &str, workload: Uuid)
     gateway.tickets.redeem(ticket, (workload, NO_PORT), gateway.now())
 }
 
-fn chosen<'a>(workload: &'a WorkloadView, asked: Option<&str>) -> Result<&'a ExposedUrl, Fault> {
+fn chosen<'a>(workload: &'a WorkloadView, asked: Option<&str>) -> Result<&'a ExposedUrl, ApiError> {
     let (name, urls) = (&workload.spec.name, &workload.spec.urls);
     let is = |url: &&ExposedUrl, asked: &str| {
         url.name.as_deref() == Some(asked) || url.port.to_string() == asked
@@ -78,10 +78,10 @@ fn chosen<'a>(workload: &'a WorkloadView, asked: Option<&str>) -> Result<&'a Exp
         if urls.is_empty() {
             let why = "has no port that is opened in a browser; submit it with exposedUrls \
                        (`--external-url container=PORT`)";
-            return Fault::new(StatusCode::CONFLICT, format!("{name} {why}"));
+            return ApiError::new(StatusCode::CONFLICT, format!("{name} {why}"));
         }
         let one = |url: &ExposedUrl| url.name.clone().unwrap_or_else(|| url.port.to_string());
         let all = urls.iter().map(one).collect::<Vec<_>>().join(", ");
-        Fault::field("url", format!("say which of those of {name}: {all}"))
+        ApiError::field("url", format!("say which of those of {name}: {all}"))
     })
 }

@@ -1,10 +1,10 @@
-//! Ways into running workloads: ports and inferences in a browser, commands, terminals and ports over
-//! WebSockets. Each port has an address, and so a host, of its own: pages are programs of users, and a
-//! host of its own keeps their cookies, storage and scripts away from each other and from the interface
-//! of this server.
+//! Ways into running workloads: ports and inferences in a browser, commands, terminals and ports
+//! over WebSockets. Each port has an address, and so a host, of its own: pages are programs of
+//! users, and a host of its own keeps their cookies, storage and scripts away from each other and
+//! from the interface of this server.
 //!
-//! Owns: which host leads where, who is admitted, tickets, sessions in pods, and their routes. Refuses to
-//! know: whose a token is (`iam`), and which replica answers (`serving`).
+//! Owns: which host leads where, who is admitted, tickets, sessions in pods, and their routes. Does
+//! not know about: whose a token is (`iam`), and which replica answers (`serving`).
 
 mod admission;
 mod browser;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use access::{Authenticator, Backend, Caller};
 use control::view::WorkloadView;
 use convert::Origins;
-use http_kit::{Fault, Shutdown};
+use http_kit::{ApiError, Shutdown};
 
 use exec_sessions::Sessions;
 use tickets::Tickets;
@@ -32,7 +32,7 @@ pub use routes::routes;
 pub use socket::admit_pages;
 
 /// Refuses who comes to a pod that has more of the machine than everyone may have.
-pub type MayEnter = Box<dyn Fn(&Caller, &WorkloadView) -> Result<(), Fault> + Send + Sync>;
+pub type MayEnter = Box<dyn Fn(&Caller, &WorkloadView) -> Result<(), ApiError> + Send + Sync>;
 
 /// What leads into workloads, and who is there now.
 pub struct Gateway {

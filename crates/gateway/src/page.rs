@@ -3,7 +3,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use http_kit::openapi::escape;
-use http_kit::{Html, Said};
+use http_kit::{ErrorMessage, Html};
 
 /// Seconds after which a browser looks again for a workload that does not answer yet.
 const AGAIN_S: &str = "5";
@@ -11,7 +11,7 @@ const AGAIN_S: &str = "5";
 /// The same refusal as a page.
 pub(crate) fn of(refused: Response) -> Response {
     let status = refused.status();
-    let why = refused.extensions().get::<Said>().map_or("", |said| &said.0);
+    let why = refused.extensions().get::<ErrorMessage>().map_or("", |said| &said.0);
     let title = status.canonical_reason().unwrap_or("Error");
     let page = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><style>\

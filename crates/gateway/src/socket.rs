@@ -10,7 +10,7 @@ use axum::http::uri::{PathAndQuery, Uri};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http_kit::{Fault, Origin, is_websocket, must_be_own_page};
+use http_kit::{ApiError, Origin, is_websocket, must_be_own_page};
 use uuid::Uuid;
 
 use crate::Gateway;
@@ -35,9 +35,9 @@ pub async fn admit_pages(
             }
             next.run(request).await
         }
-        Err(fault) => {
-            gateway.authenticator.note_refusal(&origin, ("", false), fault.status, &fault.message);
-            fault.into_response()
+        Err(error) => {
+            gateway.authenticator.note_refusal(&origin, ("", false), error.status, &error.message);
+            error.into_response()
         }
     }
 }
@@ -48,7 +48,7 @@ fn by_ticket(
     gateway: &Gateway,
     origin: &Origin,
     request: &mut Request,
-) -> Option<Result<Caller, Fault>> {
+) -> Option<Result<Caller, ApiError>> {
     let path = request.uri().path();
     let opens = request.method() == Method::GET
         && ["/exec", "/attach", "/portforward"].iter().any(|end| path.ends_with(end));
@@ -68,6 +68,6 @@ fn by_ticket(
     Some(caller.ok_or_else(|| {
         let why = "the ticket was used, is older than a minute, or is for another workload; \
                    POST /elastane/v1/workloads/{workloadId}/websocket-tickets gives a new one";
-        Fault::new(StatusCode::UNAUTHORIZED, why)
+        ApiError::new(StatusCode::UNAUTHORIZED, why)
     }))
 }

@@ -1,6 +1,7 @@
-//! Those who come in a browser, which sends no token of its own: a ticket is good for coming once, a visit
-//! is what the browser keeps from then on. Owns: for how long, and how many. They are in memory only: after
-//! a restart one comes anew. Refuses to know: who may come, and how either is carried.
+//! Those who come in a browser, which sends no token of its own: a ticket is good for coming once,
+//! a visit is what the browser keeps from then on. Owns: for how long, and how many. They are in
+//! memory only: after a restart a new ticket is needed. Does not know who may come, and how
+//! either is carried.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +25,7 @@ pub(crate) type Place = (Uuid, u16);
 
 /// Who is let in where, and until when.
 #[derive(Debug, Clone)]
-pub(crate) struct Pass {
+pub(crate) struct Grant {
     pub(crate) place: Place,
     pub(crate) caller: Caller,
     pub(crate) ends: Instant,
@@ -33,8 +34,8 @@ pub(crate) struct Pass {
 /// Tickets and visits, by the hash of their secrets.
 #[derive(Debug, Default)]
 pub(crate) struct Tickets {
-    tickets: Mutex<BTreeMap<String, Pass>>,
-    visits: Mutex<BTreeMap<String, Pass>>,
+    tickets: Mutex<BTreeMap<String, Grant>>,
+    visits: Mutex<BTreeMap<String, Grant>>,
 }
 
 impl Tickets {
@@ -46,65 +47,66 @@ impl Tickets {
         now: Instant,
     ) -> Result<String, auth::Error> {
         let ends = now.plus_ms(TICKET_MS);
-        keep(&self.tickets, Pass { place, caller: caller.clone(), ends }, now)
+        keep(&self.tickets, Grant { place, caller: caller.clone(), ends }, now)
     }
 
     /// Who comes with a ticket to this port. It is used up.
     pub(crate) fn redeem(&self, ticket: &str, place: Place, now: Instant) -> Option<Caller> {
-        let pass = lock(&self.tickets).remove(&hash_secret(ticket))?;
-        (pass.place == place && pass.ends > now).then_some(pass.caller)
+        let grant = lock(&self.tickets).remove(&hash_secret(ticket))?;
+        (grant.place == place && grant.ends > now).then_some(grant.caller)
     }
 
-    /// Lets somebody in until the visit ends.
+    /// Admits the caller until the visit ends.
     pub(crate) fn begin(
         &self,
         place: Place,
         caller: Caller,
         now: Instant,
     ) -> Result<String, auth::Error> {
-        keep(&self.visits, Pass { place, caller, ends: now.plus_ms(VISIT_MS) }, now)
+        keep(&self.visits, Grant { place, caller, ends: now.plus_ms(VISIT_MS) }, now)
     }
 
-    /// The visit to this port of which a browser brings the secret. A page of a host beside may have it bring
-    /// others, too, worth nothing here; of two visits one is somebody else's, and nobody knows which.
-    pub(crate) fn visit(&self, secrets: &[String], place: Place, now: Instant) -> Option<Pass> {
-        let here = |pass: &&Pass| pass.place == place && pass.ends > now;
+    /// The visit to this port of which a browser brings the secret. A page of a host beside may
+    /// have it bring others, too, worth nothing here; of two valid visits one is foreign, so
+    /// neither is used.
+    pub(crate) fn visit(&self, secrets: &[String], place: Place, now: Instant) -> Option<Grant> {
+        let here = |grant: &&Grant| grant.place == place && grant.ends > now;
         let all = lock(&self.visits);
         let known = |secret: &String| all.get(&hash_secret(secret)).filter(here);
         let mut found = secrets.iter().take(BROUGHT_MAX).filter_map(known);
         match (found.next(), found.next()) {
-            (Some(pass), None) => Some(pass.clone()),
+            (Some(grant), None) => Some(grant.clone()),
             _ => None,
         }
     }
 }
 
-fn lock(all: &Mutex<BTreeMap<String, Pass>>) -> MutexGuard<'_, BTreeMap<String, Pass>> {
+fn lock(all: &Mutex<BTreeMap<String, Grant>>) -> MutexGuard<'_, BTreeMap<String, Grant>> {
     all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps a pass; answers its secret.
+/// Keeps a grant; answers its secret.
 fn keep(
-    all: &Mutex<BTreeMap<String, Pass>>,
-    mut pass: Pass,
+    all: &Mutex<BTreeMap<String, Grant>>,
+    mut grant: Grant,
     now: Instant,
 ) -> Result<String, auth::Error> {
-    // What it may and what there is are looked at anew when it comes.
-    (pass.caller.grants, pass.caller.view) = (Arc::default(), Arc::default());
+    // Permissions and the port are checked again when it is redeemed.
+    (grant.caller.grants, grant.caller.view) = (Arc::default(), Arc::default());
     let secret = auth::new_secret()?;
     let mut all = lock(all);
     all.retain(|_, one| one.ends > now);
-    let own = |one: &Pass| one.caller.principal == pass.caller.principal;
+    let own = |one: &Grant| one.caller.principal == grant.caller.principal;
     if all.values().filter(|one| own(one)).count() >= OWN_MAX {
         drop_oldest(&mut all, own);
     } else if all.len() >= ALL_MAX {
         drop_oldest(&mut all, |_| true);
     }
-    all.insert(hash_secret(&secret), pass);
+    all.insert(hash_secret(&secret), grant);
     Ok(secret)
 }
 
-fn drop_oldest(all: &mut BTreeMap<String, Pass>, of: impl Fn(&Pass) -> bool) {
+fn drop_oldest(all: &mut BTreeMap<String, Grant>, of: impl Fn(&Grant) -> bool) {
     let some = all.iter().filter(|(_, one)| of(one));
     let oldest = some.min_by_key(|(_, one)| one.ends).map(|(key, _)| key.clone());
     if let Some(key) = oldest {
@@ -128,9 +130,9 @@ mod tests {
 
     #[test]
     fn a_ticket_is_good_once_at_its_port_and_for_a_minute() {
-        let passes = Tickets::default();
-        let ticket = || passes.ticket(HERE, &caller(1), NOW).unwrap();
-        let comes = |ticket: &str, place, at| passes.redeem(ticket, place, at).is_some();
+        let tickets = Tickets::default();
+        let ticket = || tickets.ticket(HERE, &caller(1), NOW).unwrap();
+        let comes = |ticket: &str, place, at| tickets.redeem(ticket, place, at).is_some();
         let once = ticket();
         assert!(comes(&once, HERE, NOW) && !comes(&once, HERE, NOW));
         assert!(!comes(&ticket(), (Uuid::nil(), 80), NOW));
@@ -140,33 +142,33 @@ mod tests {
 
     #[test]
     fn a_visit_lasts_for_half_a_day_at_its_port() {
-        let passes = Tickets::default();
-        let visit = passes.begin(HERE, caller(1), NOW).unwrap();
-        let other = passes.begin(HERE, caller(2), NOW).unwrap();
+        let tickets = Tickets::default();
+        let visit = tickets.begin(HERE, caller(1), NOW).unwrap();
+        let other = tickets.begin(HERE, caller(2), NOW).unwrap();
         let secrets = ["junk".to_owned(), visit, other];
-        let lasts = |place, at| passes.visit(&secrets[..2], place, at).is_some();
+        let lasts = |place, at| tickets.visit(&secrets[..2], place, at).is_some();
         assert!(lasts(HERE, NOW.plus_ms(VISIT_MS - 1)));
         assert!(!lasts(HERE, NOW.plus_ms(VISIT_MS)));
         assert!(!lasts((Uuid::nil(), 80), NOW));
-        assert!(passes.visit(&secrets, HERE, NOW).is_none(), "one of two is somebody else's");
-        assert!(passes.redeem(&secrets[1], HERE, NOW).is_none(), "it is no ticket");
+        assert!(tickets.visit(&secrets, HERE, NOW).is_none(), "one of two is foreign");
+        assert!(tickets.redeem(&secrets[1], HERE, NOW).is_none(), "it is no ticket");
     }
 
     #[test]
     fn nobody_fills_the_memory_or_takes_others_places() {
-        let passes = Tickets::default();
-        let begin = |id, at| passes.begin(HERE, caller(id), at).unwrap();
+        let tickets = Tickets::default();
+        let begin = |id, at| tickets.begin(HERE, caller(id), at).unwrap();
         let first = begin(0, NOW);
         let own: Vec<_> = (0..=OWN_MAX).map(|_| begin(1, NOW.plus_ms(1))).collect();
         let lasts = |secret: &String| {
-            passes.visit(std::slice::from_ref(secret), HERE, NOW.plus_ms(2)).is_some()
+            tickets.visit(std::slice::from_ref(secret), HERE, NOW.plus_ms(2)).is_some()
         };
         assert_eq!(own.iter().filter(|secret| lasts(secret)).count(), OWN_MAX);
         assert!(lasts(&first), "others' stay");
         for id in 0..ALL_MAX {
             begin(id + 2, NOW.plus_ms(2));
         }
-        assert_eq!(lock(&passes.visits).len(), ALL_MAX);
+        assert_eq!(lock(&tickets.visits).len(), ALL_MAX);
         assert!(!lasts(&first), "the oldest went");
     }
 }

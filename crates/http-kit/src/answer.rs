@@ -8,7 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::fault::Fault;
+use super::error::ApiError;
 
 /// 201: it exists now.
 pub struct Created<T>(pub T);
@@ -109,7 +109,7 @@ impl<T: Serialize> IntoResponse for Rows<T> {
         let mut text = Vec::with_capacity((self.count + 1).saturating_mul(ROW_BYTES));
         match serde_json::to_writer(&mut text, &self.page) {
             Ok(()) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
-            Err(error) => Fault::internal(error).into_response(),
+            Err(error) => ApiError::internal(error).into_response(),
         }
     }
 }

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::fault::Fault;
+use super::error::ApiError;
 use super::{decode, shape, tree};
 
 /// Largest request body, unless its route takes a larger one.
@@ -45,16 +45,16 @@ impl Format {
 pub struct Body<T, const BYTES_MAX: usize = BODY_BYTES_MAX>(pub T);
 
 impl<T: DeserializeOwned, S: Sync, const BYTES_MAX: usize> FromRequest<S> for Body<T, BYTES_MAX> {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Fault> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let (bytes, _) = typed(request, &[Format::Json], BYTES_MAX).await?;
         parse(&bytes).map(Self)
     }
 }
 
 /// The whole body, in one of these formats; that of an empty body is the first.
-pub async fn read(request: Request, formats: &[Format]) -> Result<(Bytes, Format), Fault> {
+pub async fn read(request: Request, formats: &[Format]) -> Result<(Bytes, Format), ApiError> {
     typed(request, formats, BODY_BYTES_MAX).await
 }
 
@@ -64,7 +64,7 @@ async fn typed(
     request: Request,
     formats: &[Format],
     bytes_max: usize,
-) -> Result<(Bytes, Format), Fault> {
+) -> Result<(Bytes, Format), ApiError> {
     let format = format_of(request.headers(), formats);
     let bytes = up_to(request, bytes_max).await?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -73,7 +73,7 @@ async fn typed(
     format.map(|format| (bytes, format))
 }
 
-fn format_of(headers: &HeaderMap, formats: &[Format]) -> Result<Format, Fault> {
+fn format_of(headers: &HeaderMap, formats: &[Format]) -> Result<Format, ApiError> {
     let mut given = headers.get_all(header::CONTENT_TYPE).iter();
     let (first, second) = (given.next(), given.next());
     let text = first.and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -89,68 +89,68 @@ fn format_of(headers: &HeaderMap, formats: &[Format]) -> Result<Format, Fault> {
     };
     let allowed: Vec<_> = formats.iter().map(|format| format.media_type()).collect();
     let why = format!("{wrong}; send `Content-Type: {}`", allowed.join("` or `"));
-    Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
+    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
 }
 
-async fn up_to(request: Request, bytes_max: usize) -> Result<Bytes, Fault> {
+async fn up_to(request: Request, bytes_max: usize) -> Result<Bytes, ApiError> {
     let body = to_bytes(request.into_body(), bytes_max);
     let body = tokio::time::timeout(BODY_WAIT, body).await.map_err(|_| {
         let message = format!("the body did not come within {} s", BODY_WAIT.as_secs());
-        Fault::new(StatusCode::REQUEST_TIMEOUT, message)
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, message)
     })?;
-    body.map_err(|fault| {
+    body.map_err(|error| {
         // The limit is wrapped, the connection's own faults are not.
-        let text = fault.to_string();
+        let text = error.to_string();
         if text.contains("length limit exceeded") {
             let message = format!("the body is larger than {bytes_max} bytes");
-            Fault::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
         } else {
-            Fault::bad(format!("the body could not be read: {text}"))
+            ApiError::bad(format!("the body could not be read: {text}"))
         }
     })
 }
 
 /// Parses JSON; the error names the field.
-pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Fault::bad("the body is empty; send a JSON object"));
+        return Err(ApiError::bad("the body is empty; send a JSON object"));
     }
     // The published asynchronous client (runapy 1.224.0) encodes its bodies twice. No body is a
     // text, so what is one can only be that.
     if bytes.trim_ascii_start().first() == Some(&b'"') {
         let inner: String =
-            serde_json::from_slice(bytes).map_err(|fault| Fault::bad(explain(&fault)))?;
+            serde_json::from_slice(bytes).map_err(|error| ApiError::bad(explain(&error)))?;
         return read_object(inner.as_bytes());
     }
     read_object(bytes)
 }
 
-fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let value = tree(bytes)?;
     shape::check_text(&value)?;
-    decode::decode(value).map_err(|fault| at(&fault.path, explain(&fault.error)))
+    decode::decode(value).map_err(|error| at(&error.path, explain(&error.error)))
 }
 
 /// The text as a tree. Not generic: the types of bodies are read from the tree only, so each is
 /// compiled for one deserializer.
-fn tree(bytes: &[u8]) -> Result<Value, Fault> {
+fn tree(bytes: &[u8]) -> Result<Value, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let value = tree::read(&mut json).map_err(|fault| {
+    let value = tree::read(&mut json).map_err(|error| {
         // Where the text stops being JSON, the path is that of the innocent field before it.
-        let path = if fault.error.is_data() { fault.path.as_str() } else { "" };
-        at(path, explain(&fault.error))
+        let path = if error.error.is_data() { error.path.as_str() } else { "" };
+        at(path, explain(&error.error))
     })?;
-    json.end().map_err(|fault| Fault::bad(explain(&fault)))?;
+    json.end().map_err(|error| ApiError::bad(explain(&error)))?;
     Ok(value)
 }
 
-/// Reads a part of a body that was taken as it came; the error names the field, which is at or below
-/// `at`.
-pub fn read_part<T: DeserializeOwned>(at: &str, part: Value) -> Result<T, Fault> {
-    decode::decode(part).map_err(|fault| {
+/// Reads a part of a body that was taken as it came; the error names the field, which is at or
+/// below `at`.
+pub fn read_part<T: DeserializeOwned>(at: &str, part: Value) -> Result<T, ApiError> {
+    decode::decode(part).map_err(|error| {
         let path =
-            if fault.path.is_empty() { at.to_owned() } else { format!("{at}.{}", fault.path) };
-        Fault::field(&path, explain(&fault.error))
+            if error.path.is_empty() { at.to_owned() } else { format!("{at}.{}", error.path) };
+        ApiError::field(&path, explain(&error.error))
     })
 }
 
@@ -161,8 +161,8 @@ pub fn take_part(from: &mut Value, path: &str) -> Option<Value> {
     outer.try_fold(from, |value, name| value.get_mut(name))?.as_object_mut()?.remove(name)
 }
 
-fn at(path: &str, why: String) -> Fault {
-    if path.is_empty() { Fault::bad(why) } else { Fault::field(path, why) }
+fn at(path: &str, why: String) -> ApiError {
+    if path.is_empty() { ApiError::bad(why) } else { ApiError::field(path, why) }
 }
 
 /// Longest unknown name for which the nearest one is looked for.
@@ -171,12 +171,12 @@ const NAME_BYTES_MAX: usize = 128;
 const NAMES_MAX: usize = 12;
 
 /// The text of a JSON error; for an unknown field the nearest known one instead of all of them.
-fn explain(fault: &serde_json::Error) -> String {
-    if !fault.is_data() {
-        return format!("the body is not valid JSON: {fault}");
+fn explain(error: &serde_json::Error) -> String {
+    if !error.is_data() {
+        return format!("the body is not valid JSON: {error}");
     }
-    let text = fault.to_string();
-    // Positions in a body that a program wrote help nobody; the path names the field.
+    let text = error.to_string();
+    // Positions in a generated body are of no use; the path names the field.
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
     // serde's own text: unknown field `x`, expected one of `a`, `b`
     let mut quoted = text.split('`').skip(1).step_by(2);
@@ -271,7 +271,7 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
 mod tests {
     use super::*;
 
-    fn fault(body: &str) -> String {
+    fn error(body: &str) -> String {
         parse::<api_types::CreationRequest>(body.as_bytes()).unwrap_err().message
     }
 
@@ -290,7 +290,7 @@ mod tests {
             for text in types {
                 headers.append(header::CONTENT_TYPE, text.parse().unwrap());
             }
-            format_of(&headers, formats).map_err(|fault| fault.message)
+            format_of(&headers, formats).map_err(|error| error.message)
         };
         let (json, form) = (Format::Json, Format::Form);
         for media_type in [
@@ -325,14 +325,14 @@ mod tests {
         let twice = serde_json::to_string(once).unwrap();
         let read = parse::<api_types::CreationRequest>(twice.as_bytes()).unwrap();
         assert_eq!(read, parse(once.as_bytes()).unwrap());
-        assert!(fault("\"x\"").starts_with("the body is not valid JSON"));
-        assert!(fault("\"\\\"x\\\"\"").starts_with("an object is needed, not \"x\""));
+        assert!(error("\"x\"").starts_with("the body is not valid JSON"));
+        assert!(error("\"\\\"x\\\"\"").starts_with("an object is needed, not \"x\""));
     }
 
     #[test]
     fn a_body_that_is_too_deep_is_refused() {
         let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
-        assert!(fault(&deep).contains("recursion limit exceeded"), "{}", fault(&deep));
+        assert!(error(&deep).contains("recursion limit exceeded"), "{}", error(&deep));
     }
 
     #[test]
@@ -399,7 +399,7 @@ mod tests {
             ),
         ];
         for (body, want) in cases {
-            let got = fault(body);
+            let got = error(body);
             assert!(got.starts_with(want), "{body}\n got: {got}\nwant: {want}");
         }
     }

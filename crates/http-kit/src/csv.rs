@@ -1,4 +1,4 @@
-//! Files for spreadsheets (RFC 4180). Owns: that a cell is what it says, whoever chose its text.
+//! Files for spreadsheets (RFC 4180). Owns: that no cell is read as a formula.
 
 /// A line of cells.
 pub fn csv_line(cells: &[String]) -> String {

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// How long a handler may take until its answer begins. Streams may go on after that.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
@@ -28,17 +28,17 @@ pub fn wants_page(headers: &HeaderMap) -> bool {
 }
 
 /// Ends a handler that takes too long.
-pub async fn limit_time(request: Request, next: Next) -> Result<Response, Fault> {
+pub async fn limit_time(request: Request, next: Next) -> Result<Response, ApiError> {
     tokio::time::timeout(ANSWER_WAIT, next.run(request)).await.map_err(|_| {
         let why = "the server took too long; whether it was done is seen in the lists";
-        Fault::new(StatusCode::SERVICE_UNAVAILABLE, why)
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, why)
     })
 }
 
 /// The answer of a request whose handler panicked. The panic itself is on stderr.
 pub fn panicked(_: Box<dyn Any + Send>) -> Response {
     let why = "the server failed on this request; its log says more, please report it";
-    Fault::new(StatusCode::INTERNAL_SERVER_ERROR, why).into_response()
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, why).into_response()
 }
 
 #[cfg(test)]
@@ -49,9 +49,9 @@ mod tests {
     async fn a_panic_is_answered_without_its_text() {
         let body = panicked(Box::new("boom")).into_body();
         let body = axum::body::to_bytes(body, 1000).await.unwrap();
-        let fault: api_types::Error = serde_json::from_slice(&body).unwrap();
-        assert_eq!(fault.code, 500);
-        assert!(!fault.message.contains("boom"), "what a panic says may be secret");
+        let error: api_types::Error = serde_json::from_slice(&body).unwrap();
+        assert_eq!(error.code, 500);
+        assert!(!error.message.contains("boom"), "what a panic says may be secret");
     }
 
     #[test]

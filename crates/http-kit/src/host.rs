@@ -11,7 +11,7 @@ use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 use crate::tls::Tls;
 
 /// The names by which a server may be addressed, beside those of the loopback.
@@ -41,19 +41,19 @@ impl Hosts {
 
 /// Refuses requests that name no host, or several: what checks one of them may not be what uses
 /// another.
-pub async fn name_one_host(request: Request, next: Next) -> Result<Response, Fault> {
+pub async fn name_one_host(request: Request, next: Next) -> Result<Response, ApiError> {
     check_one(&request)?;
     Ok(next.run(request).await)
 }
 
-fn check_one(request: &Request) -> Result<(), Fault> {
+fn check_one(request: &Request) -> Result<(), ApiError> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
-        return Err(Fault::bad("a request names its host once; send one `Host` header"));
+        return Err(ApiError::bad("a request names its host once; send one `Host` header"));
     };
     let is_plain = |host: &Authority| !host.host().is_empty() && !host.as_str().contains('@');
     let host = Authority::try_from(host.as_bytes()).ok().filter(is_plain);
-    let host = host.ok_or_else(|| Fault::bad("the header `Host` is not a name and a port"))?;
+    let host = host.ok_or_else(|| ApiError::bad("the header `Host` is not a name and a port"))?;
     let port = |of: &Authority| {
         let usual = if request.uri().scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
         of.port_u16().unwrap_or(usual)
@@ -64,7 +64,9 @@ fn check_one(request: &Request) -> Result<(), Fault> {
                 || !target.host().eq_ignore_ascii_case(host.host())
                 || port(target) != port(&host) =>
         {
-            Err(Fault::bad("the address of the request and its header `Host` name different hosts"))
+            Err(ApiError::bad(
+                "the address of the request and its header `Host` name different hosts",
+            ))
         }
         _ => Ok(()),
     }
@@ -75,7 +77,7 @@ pub async fn check_host(
     FromState(hosts): FromState<Arc<Hosts>>,
     request: Request,
     next: Next,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let name = host_of(&request);
     if hosts.allow(name) {
         return Ok(next.run(request).await);
@@ -85,7 +87,7 @@ pub async fn check_host(
         "requests for host `{name}` are not answered here; use localhost or 127.0.0.1, or start \
          the server with `--public-url` and the address it is reached by"
     );
-    Err(Fault::new(StatusCode::FORBIDDEN, why))
+    Err(ApiError::new(StatusCode::FORBIDDEN, why))
 }
 
 /// The host a request was addressed to, without its port. There is one: [`name_one_host`].
@@ -156,7 +158,7 @@ mod tests {
         let asked = |target: &str, hosts: &[&str]| {
             let request = Request::builder().uri(target);
             let request = hosts.iter().fold(request, |request, host| request.header("host", *host));
-            check_one(&request.body(Body::empty()).unwrap()).map_err(|fault| fault.message)
+            check_one(&request.body(Body::empty()).unwrap()).map_err(|error| error.message)
         };
         for (target, hosts) in [
             ("/", &["localhost"][..]),

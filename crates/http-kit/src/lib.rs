@@ -1,25 +1,25 @@
-//! What every interface over HTTP needs, whatever it is about: connections and TLS, reading requests
-//! and refusing them, lists, and the description of routes.
+//! What every interface over HTTP needs, whatever it is about: connections and TLS, reading
+//! requests and refusing them, lists, and the description of routes.
 //!
 //! Owns: statuses, error bodies, list queries, and what is checked of every request but who asks.
-//! Refuses to know: which routes there are, and everything behind them.
+//! Does not know which routes there are, and everything behind them.
 
 mod answer;
-mod aside;
+mod blocking;
 mod body;
 mod connections;
 mod csv;
 mod decode;
-mod fault;
-mod given;
+mod error;
 mod guard;
 mod host;
 mod list;
-mod none;
+mod no_parameters;
 pub mod openapi;
 mod origin;
 mod parameters;
 mod proxies;
+mod query_parameters;
 mod request_id;
 mod row;
 mod serve;
@@ -31,21 +31,21 @@ mod tree;
 pub use answer::{
     Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Rows, Switched,
 };
-pub use aside::aside;
+pub use blocking::run_blocking;
 pub use body::{
     Body, Format, nearest, parse as parse_json, read as read_body, read_part, take_part,
 };
 pub use connections::{CONNECTIONS_MAX, Limits, Place};
 pub use csv::csv_line;
-pub use fault::{Fault, Said};
-pub use given::{Deleted, Given, OrderedPage, Page, Takes};
+pub use error::{ApiError, ErrorMessage};
 pub use guard::{bearer, limit_time, panicked, wants_page};
 pub use host::{Hosts, check_host, host_of, is_loopback, name_one_host};
 pub use list::{ListQuery, date, flag, parameters, unknown_word};
-pub use none::NoParameters;
+pub use no_parameters::NoParameters;
 pub use origin::{Origin, note_origin};
 pub use parameters::{Allowed, Parameter, VERBOSITY};
 pub use proxies::{FORWARDED_FOR, Proxies};
+pub use query_parameters::{Deleted, OrderedPage, Page, QueryParameters, Takes};
 pub use request_id::{REQUEST_ID, RequestId};
 pub use row::{Row, Scalar, Type};
 pub use serve::{Shutdown, serve, serve_within};

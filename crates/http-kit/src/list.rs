@@ -1,7 +1,7 @@
 //! Lists: paging, sorting, searching and filtering, the same for every family.
 //!
-//! Owns: the query language (reference C.2). Refuses to know: what is listed; a family says which
-//! fields it has.
+//! Owns: the query language (reference C.2). Does not know what is listed; a family says
+//! which fields it has.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -14,7 +14,7 @@ use axum::http::request::Parts;
 use units::Instant;
 
 use super::body::nearest;
-use super::fault::Fault;
+use super::error::ApiError;
 use super::parameters::PARAMETERS;
 use super::row::{Row, Scalar, Type};
 use crate::openapi::{Description, Input};
@@ -23,17 +23,17 @@ use crate::openapi::{Description, Input};
 const CONDITIONS_MAX: usize = 10;
 
 impl<S: Sync> FromRequestParts<S> for ListQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Self::parse(&parameters(&parts.uri)?)
     }
 }
 
 /// Names and values of the query of an address.
-pub fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, Fault> {
+pub fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, ApiError> {
     let Query(pairs) = Query::try_from_uri(uri)
-        .map_err(|why| Fault::bad(format!("the query cannot be read: {why}")))?;
+        .map_err(|why| ApiError::bad(format!("the query cannot be read: {why}")))?;
     Ok(pairs)
 }
 
@@ -95,7 +95,7 @@ impl ListQuery {
     }
 
     /// Reads the parameters.
-    pub fn parse(pairs: &[(String, String)]) -> Result<Self, Fault> {
+    pub fn parse(pairs: &[(String, String)]) -> Result<Self, ApiError> {
         let mut query = Self { limit: PAGE_ITEMS_DEFAULT, ..Self::default() };
         for (name, value) in pairs {
             let known = PARAMETERS.iter().find(|(known, ..)| known == name);
@@ -117,7 +117,7 @@ impl ListQuery {
         }
         if query.conditions.len() > CONDITIONS_MAX {
             let allowed = format!("more than {CONDITIONS_MAX} conditions; use fewer");
-            return Err(Fault::field("filterBy", allowed));
+            return Err(ApiError::field("filterBy", allowed));
         }
         Ok(query)
     }
@@ -137,18 +137,18 @@ impl ListQuery {
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
-    ) -> Result<Vec<&'a T>, Fault> {
+    ) -> Result<Vec<&'a T>, ApiError> {
         Ok(self.ordered(self.found(rows, now)?, usize::MAX, now, |_| ()))
     }
 
-    /// The page of many rows, which come in no order: `own` is what they have, and what those have that
-    /// are alike in what was asked for. Only what the page needs is put in order.
+    /// The page of many rows, which come in no order: `own` is what they have, and what those have
+    /// that are alike in what was asked for. Only what the page needs is put in order.
     pub fn page_of<'a, T: Row<L> + 'a, L, K: Ord>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
         own: impl Fn(&'a T) -> K,
-    ) -> Result<(Vec<&'a T>, Option<u64>), Fault> {
+    ) -> Result<(Vec<&'a T>, Option<u64>), ApiError> {
         let end = usize::try_from(self.offset.saturating_add(self.limit)).unwrap_or(usize::MAX);
         Ok(self.page(self.ordered(self.found(rows, now)?, end, now, own)))
     }
@@ -158,13 +158,13 @@ impl ListQuery {
         (self.sort_by.as_deref(), self.sort_by.is_some() && self.descending)
     }
 
-    /// The page of rows that are sorted already, as the query wants them. Reads only up to the end of
-    /// the page.
+    /// The page of rows that are sorted already, as the query wants them. Reads only up to the end
+    /// of the page.
     pub fn page_in_order<'a, T: Row<L> + 'a, L>(
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
-    ) -> Result<(Vec<&'a T>, Option<u64>), Fault> {
+    ) -> Result<(Vec<&'a T>, Option<u64>), ApiError> {
         let length = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
         let rows = self.wanted(rows, now)?.skip(skip).take(length.saturating_add(1));
@@ -175,7 +175,7 @@ impl ListQuery {
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
-    ) -> Result<Vec<&'a T>, Fault> {
+    ) -> Result<Vec<&'a T>, ApiError> {
         Ok(self.wanted(rows, now)?.collect())
     }
 
@@ -184,7 +184,7 @@ impl ListQuery {
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
-    ) -> Result<impl Iterator<Item = &'a T>, Fault> {
+    ) -> Result<impl Iterator<Item = &'a T>, ApiError> {
         let tests =
             self.conditions.iter().map(|c| c.test::<T, L>()).collect::<Result<Vec<_>, _>>()?;
         if let Some(field) = &self.sort_by {
@@ -219,7 +219,7 @@ impl ListQuery {
         &self,
         rows: impl Iterator<Item = &'a T>,
         now: Instant,
-    ) -> Result<Json<CountResponse>, Fault> {
+    ) -> Result<Json<CountResponse>, ApiError> {
         Ok(Json(CountResponse { count: self.found(rows, now)?.len() as u64 }))
     }
 
@@ -265,30 +265,30 @@ fn has<T: Row<L>, L>(row: &T, text: &str, now: Instant) -> bool {
 }
 
 /// The value of a parameter that is true or false.
-pub fn flag(name: &str, value: &str) -> Result<bool, Fault> {
+pub fn flag(name: &str, value: &str) -> Result<bool, ApiError> {
     match value {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(Fault::field(name, format!("`{value}` is not allowed; true or false"))),
+        _ => Err(ApiError::field(name, format!("`{value}` is not allowed; true or false"))),
     }
 }
 
 /// A word that is not known, and those that are.
-pub fn unknown_word(what: &str, word: &str, known: &[&str]) -> Fault {
+pub fn unknown_word(what: &str, word: &str, known: &[&str]) -> ApiError {
     let hint = nearest(word, known.iter().copied())
         .map(|near| format!("did you mean `{near}`? "))
         .unwrap_or_default();
-    Fault::bad(format!("unknown {what} `{word}`; {hint}allowed are {}", known.join(", ")))
+    ApiError::bad(format!("unknown {what} `{word}`; {hint}allowed are {}", known.join(", ")))
 }
 
-fn type_of<T: Row<L>, L>(parameter: &str, field: &str) -> Result<(&'static str, Type), Fault> {
+fn type_of<T: Row<L>, L>(parameter: &str, field: &str) -> Result<(&'static str, Type), ApiError> {
     T::FIELDS.iter().copied().find(|(name, _)| *name == field).ok_or_else(|| {
         let known: Vec<&str> = T::FIELDS.iter().map(|(name, _)| *name).collect();
         unknown_word(&format!("field in {parameter}"), field, &known)
     })
 }
 
-fn conditions(text: &str) -> Result<Vec<Condition>, Fault> {
+fn conditions(text: &str) -> Result<Vec<Condition>, ApiError> {
     let parts = text.split(',').filter(|part| !part.is_empty());
     parts
         .map(|part| {
@@ -303,7 +303,7 @@ fn conditions(text: &str) -> Result<Vec<Condition>, Fault> {
                     "`{part}` is not a condition; write field, operator, value, \
                                    such as name==a1; operators are {allowed}"
                 );
-                Fault::field("filterBy", why)
+                ApiError::field("filterBy", why)
             })?;
             let operand = rest[sign.len()..].to_owned();
             Ok(Condition { field: field.to_owned(), operator: *operator, operand })
@@ -319,10 +319,10 @@ struct Test {
 }
 
 impl Condition {
-    fn test<T: Row<L>, L>(&self) -> Result<Test, Fault> {
+    fn test<T: Row<L>, L>(&self) -> Result<Test, ApiError> {
         let (field, kind) = type_of::<T, L>("filterBy", &self.field)?;
         let wrong = |what: &str| {
-            Fault::field("filterBy", format!("`{}` for {field} is not {what}", self.operand))
+            ApiError::field("filterBy", format!("`{}` for {field} is not {what}", self.operand))
         };
         let text_only = matches!(
             self.operator,
@@ -330,7 +330,7 @@ impl Condition {
         );
         if text_only && kind != Type::Text {
             let why = format!("{field} is not text; use == != <= or >= with it");
-            return Err(Fault::field("filterBy", why));
+            return Err(ApiError::field("filterBy", why));
         }
         let operand = match kind {
             Type::Text => Scalar::Text(Cow::Owned(self.operand.clone())),

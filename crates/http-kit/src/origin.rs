@@ -51,7 +51,7 @@ pub async fn note_origin(
         // What a proxy asks for is never of this machine.
         is_local: peer.is_some_and(|peer| peer.is_loopback()) && !is_forwarded(request.headers()),
         method: request.method().to_string(),
-        // Without the query, which may hold what is nobody's business.
+        // Without the query, which may hold secrets.
         path: request.uri().path().chars().filter(|c| !c.is_control()).take(300).collect(),
         request_id: request_id.map(|id| id.to_string()).unwrap_or_default(),
     };

@@ -4,7 +4,7 @@
 use api_types::PAGE_ITEMS_MAX;
 use utoipa::openapi::schema::{self, ObjectBuilder};
 
-use super::fault::Fault;
+use super::error::ApiError;
 
 /// What a parameter may be.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +80,7 @@ impl Allowed {
     }
 
     /// Refuses what is not allowed.
-    pub fn check(self, name: &str, value: &str) -> Result<(), Fault> {
+    pub fn check(self, name: &str, value: &str) -> Result<(), ApiError> {
         let allowed = match self {
             Self::Number(least, most) => {
                 if value.parse().is_ok_and(|n: u64| (least..=most).contains(&n)) {
@@ -97,6 +97,6 @@ impl Allowed {
             Self::Word(words) => words.join(" or "),
             Self::Text => return Ok(()),
         };
-        Err(Fault::field(name, format!("`{value}` is not allowed; {allowed}")))
+        Err(ApiError::field(name, format!("`{value}` is not allowed; {allowed}")))
     }
 }

@@ -117,8 +117,8 @@ mod tests {
         }
         assert!(proxies("0.0.0.0/0").contain("1.2.3.4".parse().unwrap()));
         for wrong in ["proxy", "10.0.0.0/33", "10.0.0.0/-1", "::/129", "10.0.0.1:80", "10.0.0.0/"] {
-            let fault = wrong.parse::<Proxies>().unwrap_err();
-            assert!(fault.contains("is no address; write"), "{wrong}: {fault}");
+            let error = wrong.parse::<Proxies>().unwrap_err();
+            assert!(error.contains("is no address; write"), "{wrong}: {error}");
         }
     }
 

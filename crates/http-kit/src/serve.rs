@@ -1,5 +1,5 @@
 //! Listening and stopping. Owns: connections, how long they may be silent, and a shutdown that
-//! answers what has been asked and ends streams. Refuses to know: which of them make room
+//! answers what has been asked and ends streams. Does not know which of them make room
 //! (`connections`).
 
 use std::convert::Infallible;
@@ -125,14 +125,14 @@ fn refuse(stream: &TcpStream, encrypted: bool) {
     }
 }
 
-/// What whoever speaks http to a server that speaks https is told.
+/// The answer to plain HTTP on an HTTPS port.
 const PLAIN: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
     {\"code\":400,\"message\":\"this server speaks https; ask again with https:// in place of http://\"}\n";
-/// Bytes of a plain request that are read before it is answered: closing on unread ones would take the
-/// answer with it.
+/// Bytes of a plain request that are read before it is answered: closing on unread ones would take
+/// the answer with it.
 const PLAIN_BYTES: usize = 16 << 10;
 
-/// The connection, encrypted. Whoever begins with the name of a method speaks plain http, and hears
+/// The encrypted connection. A client that begins with a method name speaks plain HTTP, and hears
 /// what to do.
 async fn encrypt(mut stream: TcpStream, tls: &Tls) -> io::Result<TlsStream<TcpStream>> {
     let mut first = [0];

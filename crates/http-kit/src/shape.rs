@@ -2,27 +2,27 @@
 
 use serde_json::Value;
 
-use super::fault::Fault;
+use super::error::ApiError;
 
 /// Fields whose text is one line.
 const ONE_LINE: [&str; 5] = ["name", "image", "workingDir", "username", "email"];
 
 /// Refuses text with what cannot be seen: no text has NUL, and a line has no other control
 /// character.
-pub(super) fn check_text(value: &Value) -> Result<(), Fault> {
+pub(super) fn check_text(value: &Value) -> Result<(), ApiError> {
     texts(value, &mut String::new(), false)
 }
 
 /// `path` is where the value is; it is grown and cut again, so that a long name of a field is not
 /// copied for each value below it.
-fn texts(value: &Value, path: &mut String, one_line: bool) -> Result<(), Fault> {
+fn texts(value: &Value, path: &mut String, one_line: bool) -> Result<(), ApiError> {
     let text = |text: &str, path: &str| {
         let wrong = |c: char| c == '\0' || (one_line && c.is_control());
         if !text.contains(wrong) {
             return Ok(());
         }
         // Without the text, which may be secret.
-        Err(Fault::field(path, "has a control character; leave it out"))
+        Err(ApiError::field(path, "has a control character; leave it out"))
     };
     match value {
         Value::String(line) => text(line, path),

@@ -4,7 +4,7 @@
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, header};
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// Whether a request asks to go over to a WebSocket.
 pub fn is_websocket(headers: &HeaderMap) -> bool {
@@ -14,7 +14,7 @@ pub fn is_websocket(headers: &HeaderMap) -> bool {
 
 /// Refuses a WebSocket of a page that is not at this address, the public one or that of the
 /// request. What has no `Origin` is not a browser.
-pub fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), Fault> {
+pub fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), ApiError> {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let Some(origin) = origins.next().filter(|_| is_websocket(headers)) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
@@ -31,7 +31,7 @@ pub fn must_be_own_page(public_url: &str, headers: &HeaderMap) -> Result<(), Fau
         }
         _ => "a page of another site asked for this WebSocket; only pages of this server may",
     };
-    Err(Fault::forbidden(format!("{why} (Origin: {})", units::shown(origin))))
+    Err(ApiError::forbidden(format!("{why} (Origin: {})", units::shown(origin))))
 }
 
 fn same_case(place: &str) -> Option<Authority> {

@@ -138,7 +138,7 @@ impl Tls {
         ParsedCertificate::try_from(own).is_ok_and(|own| verify_server_name(&own, &name).is_ok())
     }
 
-    /// What whoever runs the server should know of its certificate.
+    /// Warnings about the certificate, for the operator.
     #[must_use]
     pub fn warnings(&self, now: Instant) -> Vec<String> {
         let Pair { certificate, key, current, .. } = &*self.pair;

@@ -1,12 +1,12 @@
 //! E-mail addresses, which are the names of people.
 
-use http_kit::Fault;
+use http_kit::ApiError;
 
 /// Longest e-mail address, by the standard.
 const EMAIL_BYTES_MAX: usize = 254;
 
 /// An e-mail address as the published pattern allows it, in small letters.
-pub(crate) fn email(text: &str) -> Result<String, Fault> {
+pub(crate) fn email(text: &str) -> Result<String, ApiError> {
     let allowed = |part: &str, others: &str| {
         !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
     };
@@ -21,7 +21,7 @@ pub(crate) fn email(text: &str) -> Result<String, Fault> {
         return Ok(text.to_lowercase());
     }
     let shown = units::shown(text);
-    Err(Fault::field("email", format!("`{shown}` is no e-mail address; write ann@example.org")))
+    Err(ApiError::field("email", format!("`{shown}` is no e-mail address; write ann@example.org")))
 }
 
 #[cfg(test)]

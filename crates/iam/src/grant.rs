@@ -3,7 +3,7 @@
 use access::audit_detail;
 use api_types::{TokenRequest, TokenResponse};
 use auth::{Identity, PasswordHash, Principal, fingerprint, secret_matches};
-use http_kit::{Fault, Origin};
+use http_kit::{ApiError, Origin};
 
 use crate::Iam;
 use crate::limit::Who;
@@ -21,14 +21,16 @@ pub(crate) async fn grant(
     iam: &Iam,
     request: TokenRequest,
     origin: Origin,
-) -> Result<TokenResponse, Fault> {
+) -> Result<TokenResponse, ApiError> {
     let name = match request.grant_type.as_str() {
         "client_credentials" | "app_token" => request.client_id.clone(),
         "password" => request.username.trim().to_lowercase(),
         "refresh_token" => request.refresh_token.split('.').next().unwrap_or_default().to_owned(),
         // Who it is, is only known once the provider was believed.
         "exchange_token" | "external_token_exchange" => provider::SOMEBODY.to_owned(),
-        other => return Err(Fault::bad(auth::Error::UnknownGrant(other.to_owned()).to_string())),
+        other => {
+            return Err(ApiError::bad(auth::Error::UnknownGrant(other.to_owned()).to_string()));
+        }
     };
     let outcome = match request.grant_type.as_str() {
         "password" => password(iam, &name, request.password, &origin).await,
@@ -38,11 +40,11 @@ pub(crate) async fn grant(
         }
         _ => client(iam, &name, &request.client_secret, &origin).await,
     };
-    if let Err(fault) = &outcome
+    if let Err(error) = &outcome
         && iam.notes_refusal(&name, &origin)
     {
-        let control = iam.control.asked_from(audit_detail(&origin, true, Some(fault.status)));
-        control.record(&units::shown(&name), "token.grant", "", &fault.message);
+        let control = iam.control.asked_from(audit_detail(&origin, true, Some(error.status)));
+        control.record(&units::shown(&name), "token.grant", "", &error.message);
     }
     outcome
 }
@@ -53,7 +55,7 @@ async fn client(
     id: &str,
     secret: &str,
     origin: &Origin,
-) -> Result<TokenResponse, Fault> {
+) -> Result<TokenResponse, ApiError> {
     if let Some(granted) = iam.authority.grant_built_in(id, secret, iam.now()) {
         let granted = granted.map_err(|_| wrong_secret(iam, id, origin, WRONG_CLIENT))?;
         let detail = audit_detail(origin, true, None);
@@ -89,7 +91,7 @@ async fn password(
     name: &str,
     password: String,
     origin: &Origin,
-) -> Result<TokenResponse, Fault> {
+) -> Result<TokenResponse, ApiError> {
     let user = iam.user_named(name)?;
     let hash = user.as_ref().and_then(|user| user.body.secrets.password.clone());
     let password_mark = hash.as_ref().map(PasswordHash::fingerprint).unwrap_or_default();

@@ -14,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use control::Scope;
 use control::view::WorkloadView;
-use http_kit::{Fault, Origin, Said, bearer};
+use http_kit::{ApiError, ErrorMessage, Origin, bearer};
 use uuid::Uuid;
 
 use crate::Iam;
@@ -43,7 +43,7 @@ pub async fn authenticate(
             request.extensions_mut().insert(caller);
             let response = next.run(request).await;
             if response.status() == StatusCode::FORBIDDEN {
-                let said = response.extensions().get::<Said>();
+                let said = response.extensions().get::<ErrorMessage>();
                 let why = said.map_or("refused", |said| said.0.as_str());
                 iam.note_refusal(&origin, (&who, by_program), response.status(), why);
             }
@@ -52,8 +52,8 @@ pub async fn authenticate(
         Err(Refusal { why, who }) => {
             let status = StatusCode::UNAUTHORIZED;
             iam.note_refusal(&origin, (&who, false), status, &why);
-            let fault = Fault::new(status, why);
-            Err(([(header::WWW_AUTHENTICATE, "Bearer")], fault).into_response())
+            let error = ApiError::new(status, why);
+            Err(([(header::WWW_AUTHENTICATE, "Bearer")], error).into_response())
         }
     }
 }
@@ -68,7 +68,7 @@ pub async fn authorise(
     parameters: RawPathParams,
     request: Request,
     next: Next,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     if path != OWN_PASSWORD {
         caller.must_have_own_password()?;
     }
@@ -81,10 +81,12 @@ async fn check(
     access: Access,
     caller: &Caller,
     parameters: &RawPathParams,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let (action, resource, place) = match access {
         Access::Open | Access::Token => return Ok(()),
-        Access::Undeclared => return Err(Fault::forbidden("this route says not who may use it")),
+        Access::Undeclared => {
+            return Err(ApiError::forbidden("this route says not who may use it"));
+        }
         Access::Role((action, resource, place)) => (action, resource, place),
     };
     let named = |name: &str| parameters.iter().find(|(own, _)| *own == name).map(|(_, id)| id);
@@ -97,7 +99,7 @@ async fn check(
         },
         Where::Project => match named("projectId").and_then(|id| id.parse().ok()) {
             Some(id) => caller.must(action, resource, Scope::Project(id)),
-            // No project: the handler says so, to whoever may know about any.
+            // No project: the handler says so, to callers that may read projects.
             None => somewhere(caller, action, resource),
         },
         Where::Workload => {
@@ -109,24 +111,24 @@ async fn check(
                     let resource = if resource == Resource::Workloads { kind } else { resource };
                     caller.must_to_workload(action, resource, &workload)
                 }
-                // It is unknown, or has been forgotten, and then nobody's but the installation's.
+                // Unknown or no longer stored: it belongs to the tenant only.
                 None if caller.may(action, resource, Scope::Tenant) => Ok(()),
                 None => {
                     somewhere(caller, action, resource)?;
-                    Err(Fault::no_such("workload", named("workloadId").unwrap_or_default()))
+                    Err(ApiError::no_such("workload", named("workloadId").unwrap_or_default()))
                 }
             }
         }
     }
 }
 
-/// The workload, living or deleted. Whoever may do this everywhere needs no look into the past.
+/// The workload, living or deleted. With tenant-wide permission the deleted ones are not searched.
 async fn workload(
     backend: &Backend,
     caller: &Caller,
     (action, resource): (Action, Resource),
     id: Option<Uuid>,
-) -> Result<Option<Arc<WorkloadView>>, Fault> {
+) -> Result<Option<Arc<WorkloadView>>, ApiError> {
     let Some(id) = id else { return Ok(None) };
     let living = backend.control.view().workloads.get(&id).cloned();
     if living.is_some() || caller.may(action, resource, Scope::Tenant) {
@@ -135,7 +137,7 @@ async fn workload(
     Ok(backend.control.deleted_one(id, backend.now()).await?)
 }
 
-fn somewhere(caller: &Caller, action: Action, resource: Resource) -> Result<(), Fault> {
+fn somewhere(caller: &Caller, action: Action, resource: Resource) -> Result<(), ApiError> {
     if caller.may_somewhere(action, resource) {
         return Ok(());
     }

@@ -1,44 +1,44 @@
 //! Passwords, compared and hashed. Owns: that it is done a few at a time and in fair turns, that
-//! wrong ones are counted, and that strangers do not keep out known users. Refuses to know:
+//! wrong ones are counted, and that strangers do not keep out known users. Does not know about:
 //! whose they are.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use auth::PasswordHash;
-use http_kit::{Fault, aside};
+use http_kit::{ApiError, run_blocking};
 
 use crate::Iam;
+use crate::fair_queue::{FairQueue, Permit};
 use crate::limit::{Who, network};
-use crate::turns::{Lane, Turn};
 
 /// Passwords of strangers compared at a time; each takes a core and 19 MiB.
 const STRANGERS_MAX: usize = 2;
-/// Those of whoever is logged in or was at this address before.
+/// Requests of known users: logged in, or seen at this address before.
 const KNOWN_MAX: usize = 1;
 /// How long a password may wait for its turn.
 const TURN_WAIT: Duration = Duration::from_secs(10);
 
-/// Turns to hash a password. Strangers take turns by address, those who are known by name.
-pub(crate) struct Turns {
-    strangers: Arc<Lane>,
-    known: Arc<Lane>,
+/// HashQueues to hash a password. Strangers take turns by address, those who are known by name.
+pub(crate) struct HashQueues {
+    strangers: Arc<FairQueue>,
+    known: Arc<FairQueue>,
 }
 
-impl Default for Turns {
+impl Default for HashQueues {
     fn default() -> Self {
-        Self { strangers: Lane::new(STRANGERS_MAX), known: Lane::new(KNOWN_MAX) }
+        Self { strangers: FairQueue::new(STRANGERS_MAX), known: FairQueue::new(KNOWN_MAX) }
     }
 }
 
-impl Turns {
-    async fn next(&self, who: Who<'_>) -> Result<Turn, Fault> {
+impl HashQueues {
+    async fn next(&self, who: Who<'_>) -> Result<Permit, ApiError> {
         let turn = if who.known {
             self.known.turn(who.name, TURN_WAIT).await
         } else {
             self.strangers.turn(&network(who.address), TURN_WAIT).await
         };
-        turn.ok_or_else(|| Fault::too_many(1))
+        turn.ok_or_else(|| ApiError::too_many(1))
     }
 }
 
@@ -53,15 +53,15 @@ impl Iam {
         who: Who<'_>,
         hash: Option<PasswordHash>,
         password: String,
-    ) -> Result<bool, Fault> {
-        self.wrong_passwords.check(who, self.now()).map_err(Fault::too_many)?;
+    ) -> Result<bool, ApiError> {
+        self.wrong_passwords.check(who, self.now()).map_err(ApiError::too_many)?;
         if !auth::may_be_password(&password) {
             // Whether there is such a user does not show: it is the same for all of them.
-            self.wrong_passwords.count(who, self.now()).map_err(Fault::too_many)?;
+            self.wrong_passwords.count(who, self.now()).map_err(ApiError::too_many)?;
             return Ok(false);
         }
-        let turn = self.turns.next(who).await?;
-        self.wrong_passwords.check(who, self.now()).map_err(Fault::too_many)?;
+        let turn = self.hash_queues.next(who).await?;
+        self.wrong_passwords.check(who, self.now()).map_err(ApiError::too_many)?;
         let compare = move || match hash {
             Some(hash) => hash.matches(&password),
             None => {
@@ -69,7 +69,7 @@ impl Iam {
                 false
             }
         };
-        let (matches, _turn) = aside(turn, compare).await?;
+        let (matches, _turn) = run_blocking(turn, compare).await?;
         if !matches {
             // Those who were wrong at the same moment may have used up what was left.
             let _ = self.wrong_passwords.count(who, self.now());
@@ -78,9 +78,9 @@ impl Iam {
     }
 
     /// Hashes a new password, set by a logged-in user.
-    pub(crate) async fn hash(&self, by: &str, password: String) -> Result<PasswordHash, Fault> {
-        let turn = self.turns.next(Who { name: by, address: "", known: true }).await?;
-        let (hash, _turn) = aside(turn, move || PasswordHash::new(&password)).await?;
-        hash.map_err(Fault::internal)
+    pub(crate) async fn hash(&self, by: &str, password: String) -> Result<PasswordHash, ApiError> {
+        let turn = self.hash_queues.next(Who { name: by, address: "", known: true }).await?;
+        let (hash, _turn) = run_blocking(turn, move || PasswordHash::new(&password)).await?;
+        hash.map_err(ApiError::internal)
     }
 }

@@ -1,11 +1,12 @@
-//! Who asks: what is kept of principals, how they get tokens, what a token is worth now, and what they
-//! may do.
+//! Who asks: what is kept of principals, how they get tokens, what a token is worth now, and what
+//! they may do.
 //!
 //! Owns: users, service accounts, access keys, sessions, access rules, their routes, and the checks
-//! that every request passes. Refuses to know: what the other routes do.
+//! that every request passes. Does not know what the other routes do.
 
 mod check;
 mod email;
+mod fair_queue;
 mod grant;
 mod guard;
 mod hashing;
@@ -16,14 +17,13 @@ mod routes;
 mod rules;
 mod session;
 mod subjects;
-mod turns;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use access::{Backend, Family};
 use auth::Authority;
 
-use hashing::Turns;
+use hashing::HashQueues;
 use limit::{Failures, Most};
 use provider::Asking;
 use rules::{AccessRule, RuleIndex};
@@ -34,7 +34,8 @@ pub use routes::routes;
 
 /// The kind of the objects that users are.
 pub const USER: &str = subjects::User::KIND;
-/// The kind of the objects that keep when a principal got its last token; each is owned by its principal.
+/// The kind of the objects that keep when a principal got its last token; each is owned by its
+/// principal.
 pub const LOGIN: &str = subjects::Login::KIND;
 
 /// Says whether a host is one of the server's own names.
@@ -58,7 +59,7 @@ pub struct Iam {
     /// Refusals written to the audit log.
     refusals: Failures,
     /// Who may hash a password now.
-    turns: Turns,
+    hash_queues: HashQueues,
     /// Who may ask the login provider now.
     asking: Asking,
 }
@@ -82,7 +83,7 @@ impl Iam {
             wrong_secrets: Failures::new(Most::SECRETS),
             wrong_logins: Failures::new(Most::LOGINS),
             refusals: Failures::new(Most::REFUSALS),
-            turns: Turns::default(),
+            hash_queues: HashQueues::default(),
             asking: Asking::default(),
         }
     }

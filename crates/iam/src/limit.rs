@@ -1,5 +1,5 @@
 //! How often secrets may be guessed. Owns: the count of failures by name and address, and that
-//! whoever invents names does not make it forget.
+//! invented names do not displace it.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -67,7 +67,8 @@ impl Who<'_> {
     }
 }
 
-/// The network an address counts as: an owner of one IPv6 address has the other 2^64 of its network, too.
+/// The network an address counts as: an owner of one IPv6 address has the other 2^64 of its
+/// network, too.
 pub(crate) fn network(address: &str) -> String {
     match address.parse::<IpAddr>().map(|address| address.to_canonical()) {
         Ok(IpAddr::V6(own)) => {

@@ -5,21 +5,21 @@ use api_types::TokenResponse;
 use auth::{Granted, Principal};
 use axum::http::StatusCode;
 use control::Scope;
-use http_kit::{Fault, Origin};
+use http_kit::{ApiError, Origin};
 
 use crate::Iam;
 use crate::limit::Who;
 use crate::subjects::{Login, ServiceAccount, User};
 
-pub(super) fn wrong(why: &str) -> Fault {
-    Fault::new(StatusCode::UNAUTHORIZED, why)
+pub(super) fn wrong(why: &str) -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, why)
 }
 
 /// The answer to a wrong secret of a program or session. A right one is never refused because of
 /// wrong ones: 256 random bits cannot be guessed. A client that tries without end has to slow down.
-pub(super) fn wrong_secret(iam: &Iam, name: &str, origin: &Origin, why: &str) -> Fault {
+pub(super) fn wrong_secret(iam: &Iam, name: &str, origin: &Origin, why: &str) -> ApiError {
     let who = Who { name, address: &origin.address, known: false };
-    iam.wrong_secrets.count(who, iam.now()).map_or_else(Fault::too_many, |()| wrong(why))
+    iam.wrong_secrets.count(who, iam.now()).map_or_else(ApiError::too_many, |()| wrong(why))
 }
 
 pub(super) fn response(granted: Granted, refresh_token: Option<String>) -> TokenResponse {
@@ -27,13 +27,13 @@ pub(super) fn response(granted: Granted, refresh_token: Option<String>) -> Token
     TokenResponse { access_token, expires_in, refresh_token }
 }
 
-/// Remembers when somebody got a token; the audit log has it with that.
+/// Stores when a user got a token, and writes it to the audit log.
 pub(super) async fn logged_in(
     iam: &Iam,
     principal: &Principal,
     name: &str,
     origin: &Origin,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let by_program = !matches!(principal, Principal::User(_));
     let caller = Caller { by_program, ..Caller::new(principal.clone(), name, origin.clone()) };
     let (owner, at_ms) = (principal.to_string(), iam.now().0);
@@ -41,9 +41,9 @@ pub(super) async fn logged_in(
     let Some(before) = iam.login_of(&owner) else {
         let login = Login { at_ms, address, networks_before: Vec::new() };
         let made = iam.make_owned(&caller, Scope::Tenant, &owner, name, &login).await;
-        // Somebody else may have logged in as the same at this moment.
+        // Another login of the same user may have come first.
         return match made {
-            Err(fault) if fault.status != StatusCode::CONFLICT => Err(fault),
+            Err(error) if error.status != StatusCode::CONFLICT => Err(error),
             _ => Ok(()),
         };
     };
@@ -57,7 +57,7 @@ pub(super) async fn logged_in(
 
 impl Iam {
     /// The user with this name.
-    pub(crate) fn user_named(&self, name: &str) -> Result<Option<Item<User>>, Fault> {
+    pub(crate) fn user_named(&self, name: &str) -> Result<Option<Item<User>>, ApiError> {
         let view = self.control.view();
         let mut users = view.objects.shelf(User::KIND).into_iter().flat_map(|all| all.values());
         let found = users.find(|user| user.name == name);

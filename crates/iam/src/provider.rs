@@ -1,5 +1,6 @@
 //! Logins that the login provider vouches for. Owns: which user an account there is, and that no
-//! stranger makes this server ask without end. Refuses to know: what a provider says and how (`oidc`).
+//! stranger makes this server ask without end. Does not know what a provider says and how
+//! (`oidc`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use api_types::{LoginStart, TokenRequest, TokenResponse};
 use auth::Principal;
 use axum::http::StatusCode;
 use control::Scope;
-use http_kit::{Fault, Origin};
+use http_kit::{ApiError, Origin};
 use oidc::{Person, Provider, Redeemed};
 use tokio::sync::Semaphore;
 
@@ -36,7 +37,7 @@ const TURN_WAIT: Duration = Duration::from_secs(10);
 pub struct LoginProvider {
     /// The provider.
     pub provider: Provider,
-    /// Whether whoever it vouches for becomes a user; else only those who are one log in.
+    /// Whether a login creates the user; else only existing users log in.
     pub creates_users: bool,
     /// Whether ID tokens that other programs got for this server are exchanged for a session.
     pub exchanges_tokens: bool,
@@ -58,19 +59,19 @@ impl Default for Asking {
 }
 
 impl Iam {
-    fn vouching(&self) -> Result<&Arc<LoginProvider>, Fault> {
+    fn vouching(&self) -> Result<&Arc<LoginProvider>, ApiError> {
         self.login_provider.as_ref().ok_or_else(|| {
             let why = "this server has no login provider; log in with a password, or start it with \
                        --oidc-issuer";
-            Fault::new(StatusCode::NOT_FOUND, why)
+            ApiError::new(StatusCode::NOT_FOUND, why)
         })
     }
 }
 
 /// Begins a login that ends at this address.
-pub(crate) async fn start(iam: &Iam, redirect_uri: &str) -> Result<LoginStart, Fault> {
+pub(crate) async fn start(iam: &Iam, redirect_uri: &str) -> Result<LoginStart, ApiError> {
     if !redirect_uri.starts_with("http://") && !redirect_uri.starts_with("https://") {
-        return Err(Fault::field("redirectUri", "write http://… or https://…"));
+        return Err(ApiError::field("redirectUri", "write http://… or https://…"));
     }
     let started = iam.vouching()?.provider.start(redirect_uri, iam.now()).await;
     let oidc::Start { url, state, nonce, verifier } = started.map_err(fault)?;
@@ -82,15 +83,15 @@ pub(super) async fn grant(
     iam: &Iam,
     request: &TokenRequest,
     origin: &Origin,
-) -> Result<TokenResponse, Fault> {
+) -> Result<TokenResponse, ApiError> {
     let login = iam.vouching()?;
     let exchange = request.grant_type == "external_token_exchange";
     if exchange && !login.exchanges_tokens {
-        return Err(Fault::forbidden(EXCHANGE_IS_OFF));
+        return Err(ApiError::forbidden(EXCHANGE_IS_OFF));
     }
     // Who it is, is not known yet; so what is refused counts for the address.
     let who = Who { name: SOMEBODY, address: &origin.address, known: false };
-    iam.wrong_logins.check(who, iam.now()).map_err(Fault::too_many)?;
+    iam.wrong_logins.check(who, iam.now()).map_err(ApiError::too_many)?;
     let person = if exchange {
         let token = given("externalToken", &request.external_token)?;
         login.provider.vouched(token, iam.now()).await
@@ -119,7 +120,7 @@ async fn redeem(
     iam: &Iam,
     login: &LoginProvider,
     request: &TokenRequest,
-) -> Result<Result<Person, oidc::Error>, Fault> {
+) -> Result<Result<Person, oidc::Error>, ApiError> {
     let redeemed = Redeemed {
         code: given("code", &request.code)?,
         redirect_uri: given("redirectUri", &request.redirect_uri)?,
@@ -127,27 +128,27 @@ async fn redeem(
         nonce: given("nonce", &request.nonce)?,
     };
     let turn = tokio::time::timeout(TURN_WAIT, iam.asking.0.acquire()).await;
-    let _turn = turn.ok().and_then(Result::ok).ok_or_else(|| Fault::too_many(1))?;
+    let _turn = turn.ok().and_then(Result::ok).ok_or_else(|| ApiError::too_many(1))?;
     Ok(login.provider.redeem(redeemed, iam.now()).await)
 }
 
-fn given<'a>(field: &str, text: &'a str) -> Result<&'a str, Fault> {
+fn given<'a>(field: &str, text: &'a str) -> Result<&'a str, ApiError> {
     let hint = "must be set; POST /elastane/v1/login begins a login";
-    if text.is_empty() { Err(Fault::field(field, hint)) } else { Ok(text) }
+    if text.is_empty() { Err(ApiError::field(field, hint)) } else { Ok(text) }
 }
 
-fn fault(error: oidc::Error) -> Fault {
+fn fault(error: oidc::Error) -> ApiError {
     use oidc::Error as E;
     let status = match error {
         E::Unavailable { .. } | E::Unusable { .. } => StatusCode::SERVICE_UNAVAILABLE,
         E::Refused(_) | E::Token(_) | E::UnknownUser(_) => StatusCode::UNAUTHORIZED,
     };
-    Fault::new(status, error.to_string())
+    ApiError::new(status, error.to_string())
 }
 
-fn unverified(name: &str) -> Fault {
+fn unverified(name: &str) -> ApiError {
     let name = units::shown(name);
-    Fault::forbidden(format!(
+    ApiError::forbidden(format!(
         "the login provider does not say that it verified the e-mail address {name} \
          (`email_verified` is not true), so this account is not linked to a user; verify the \
          address there. If the provider verifies all addresses without saying so, an \
@@ -155,16 +156,16 @@ fn unverified(name: &str) -> Fault {
     ))
 }
 
-/// The user with this account; else the one of this name, whose account it is from now on; else a new
-/// one. A name is an e-mail address, and counts only if it is verified: at many providers people
-/// write into their account what they like.
+/// The user with this account; else the one of this name, whose account it is from now on; else a
+/// new one. A name is an e-mail address, and counts only if it is verified: at many providers
+/// people write into their account what they like.
 async fn user_of(
     iam: &Iam,
     login: &LoginProvider,
     person: &Person,
     account: Account,
     origin: &Origin,
-) -> Result<Item<User>, Fault> {
+) -> Result<Item<User>, ApiError> {
     let same = |own: &Account| own.issuer == account.issuer && own.subject == account.subject;
     let known = || {
         let mut all = iam.all::<User>()?.into_iter();
@@ -181,7 +182,7 @@ async fn user_of(
         let name = email(&person.name)?;
         if !login.creates_users || iam.authority.is_built_in_name(&name) {
             let why = format!("there is no user {name} here; ask an administrator to create it");
-            return Err(Fault::forbidden(why));
+            return Err(ApiError::forbidden(why));
         }
         let by = Caller::new(Principal::Admin, SYSTEM, origin.clone());
         let secrets = UserSecrets::default();

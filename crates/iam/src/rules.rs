@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AccessRule {
     pub(crate) role_id: u64,
-    /// The subject in the words of whoever made the rule.
+    /// The subject as written in the rule.
     pub(crate) subject_id: String,
     /// Whether it is a group of the login provider, which is no object and owns nothing.
     #[serde(default)]

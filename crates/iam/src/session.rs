@@ -1,4 +1,5 @@
-//! Sessions of people: how they begin, go on and end. Refuses to know: how somebody proved who it is.
+//! Sessions of users: how they begin, are renewed and end. Does not know how a user
+//! authenticated.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use access::{Caller, Family, Item};
 use api_types::TokenResponse;
 use auth::{Identity, PasswordHash, Principal, hash_secret, secret_matches};
 use axum::http::StatusCode;
-use http_kit::{Fault, Origin};
+use http_kit::{ApiError, Origin};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
@@ -18,20 +19,20 @@ use crate::subjects::{Account, User};
 const SESSION_MS: u64 = 30 * 24 * 3600 * 1000;
 /// How long it lasts at most, refreshed or not.
 const SESSION_MS_MAX: u64 = 90 * 24 * 3600 * 1000;
-/// How long one lasts at most that a provider vouched for: whoever may not log in there any more, or
-/// is in other groups, is found out then.
+/// How long one lasts at most that a provider vouched for: whoever may not log in there any more,
+/// or is in other groups, is found out then.
 const PROVIDER_SESSION_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Most sessions of a user; the oldest ends for a new one.
 const SESSIONS_MAX: usize = 20;
 
 const WRONG_REFRESH: &str = "the refresh token is not valid any more; log in again";
 
-/// Somebody who is logged in, until the refresh token was not used for too long.
+/// A logged-in user, until the refresh token is unused for too long.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Session {
     pub(crate) expires_at_ms: u64,
-    /// Stands for the password, or the account at the provider, that it was begun with; it ends with
-    /// that.
+    /// Stands for the password, or the account at the provider, that it was begun with; it ends
+    /// with that.
     pub(crate) password_mark: String,
     /// Whether the login provider vouched for it.
     #[serde(default)]
@@ -40,7 +41,7 @@ pub(crate) struct Session {
     pub(crate) secrets: SessionSecrets,
 }
 
-/// Hashes of the two parts of a refresh token. Whoever has the first had a token of this session;
+/// Hashes of the two parts of a refresh token. The first proves a token of this session;
 /// if the second is not the current one, that token was used already.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SessionSecrets {
@@ -61,17 +62,17 @@ impl Family for Session {
     const KIND: &'static str = "session";
 }
 
-/// Begins a session of a user, who has proved who it is: by the password this mark stands for, or, if a
-/// provider vouches, the account.
+/// Begins a session of a user, who has proved who it is: by the password this mark stands for, or,
+/// if a provider vouches, the account.
 pub(super) async fn begin(
     iam: &Iam,
     user: &Item<User>,
     (by_provider, password_mark): (bool, String),
     origin: &Origin,
-) -> Result<TokenResponse, Fault> {
+) -> Result<TokenResponse, ApiError> {
     let (principal, name) = (Principal::User(user.object.id.clone()), &user.object.name);
     let caller = Caller::new(principal.clone(), name, origin.clone());
-    let own = auth::new_secret().map_err(Fault::internal)?;
+    let own = auth::new_secret().map_err(ApiError::internal)?;
     let (secret, secrets) = next_secrets(&own)?;
     let now = iam.now();
     let end = session_end(now, now, by_provider);
@@ -87,8 +88,8 @@ pub(super) async fn begin(
 }
 
 /// What the next refresh token of a session says, and what is kept of it.
-fn next_secrets(own: &str) -> Result<(String, SessionSecrets), Fault> {
-    let next = auth::new_secret().map_err(Fault::internal)?;
+fn next_secrets(own: &str) -> Result<(String, SessionSecrets), ApiError> {
+    let next = auth::new_secret().map_err(ApiError::internal)?;
     let (own_sha256, current_sha256) = (hash_secret(own), hash_secret(&next));
     Ok((format!("{own}.{next}"), SessionSecrets { own_sha256, current_sha256 }))
 }
@@ -99,7 +100,7 @@ pub(super) async fn refresh(
     iam: &Iam,
     token: &str,
     origin: &Origin,
-) -> Result<TokenResponse, Fault> {
+) -> Result<TokenResponse, ApiError> {
     let (id, secret) = token.split_once('.').unwrap_or((token, ""));
     let refused = || wrong_secret(iam, id, origin, WRONG_REFRESH);
     let session = iam.living::<Session>(id).ok_or_else(refused)?;
@@ -133,9 +134,9 @@ pub(super) async fn refresh(
         session.expires_at_ms = expires_at_ms;
         Ok(())
     };
-    iam.change(&caller, id, renew).await.map_err(|fault| match fault.status {
+    iam.change(&caller, id, renew).await.map_err(|error| match error.status {
         StatusCode::CONFLICT | StatusCode::NOT_FOUND => wrong(WRONG_REFRESH),
-        _ => fault,
+        _ => error,
     })?;
     let identity = Identity { name, principal: owner, proof: id.to_owned() };
     let refresh = format!("{id}.{next}");

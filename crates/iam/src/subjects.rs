@@ -1,6 +1,6 @@
 //! Who asks: what is kept of principals, how they get tokens, and what a token is worth now.
 //!
-//! Owns: users, service accounts, access keys, sessions. Refuses to know: what they may do.
+//! Owns: users, service accounts, access keys, sessions. Does not know what they may do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use access::{Caller, Family, Item};
 use api_types::Time;
 use auth::{PasswordHash, Principal};
 use axum::http::StatusCode;
-use http_kit::{Fault, Origin};
+use http_kit::{ApiError, Origin};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
@@ -109,15 +109,15 @@ impl std::fmt::Debug for ClientSecret {
 
 impl ClientSecret {
     /// A new secret, and what is kept of it.
-    pub(crate) fn generate() -> Result<(String, Self), Fault> {
-        let secret = auth::new_secret().map_err(Fault::internal)?;
+    pub(crate) fn generate() -> Result<(String, Self), ApiError> {
+        let secret = auth::new_secret().map_err(ApiError::internal)?;
         let sha256 = auth::hash_secret(&secret);
         Ok((secret, Self { sha256 }))
     }
 }
 
-/// When and where a principal got its last token. Apart from the principal, so that a login is no change
-/// of it.
+/// When and where a principal got its last token. Apart from the principal, so that a login is no
+/// change of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Login {
     pub(crate) at_ms: u64,
@@ -160,15 +160,15 @@ impl Family for Login {
 }
 
 impl Iam {
-    /// Whether another refusal is written to the audit log. Whoever is refused all the time does
-    /// not fill the disk with that: what is too much is left out.
+    /// Whether another refusal is written to the audit log. A caller that is refused all the time
+    /// does not fill the disk with that: what is too much is left out.
     pub(crate) fn notes_refusal(&self, name: &str, origin: &Origin) -> bool {
         let who = Who { name, address: &origin.address, known: false };
         self.refusals.count(who, self.now()).is_ok()
     }
 
     /// When each principal, `user/<id>`, got its last token.
-    pub(crate) fn logins(&self) -> Result<BTreeMap<String, Time>, Fault> {
+    pub(crate) fn logins(&self) -> Result<BTreeMap<String, Time>, ApiError> {
         Ok(self.all::<Login>()?.iter().map(login).collect())
     }
 
@@ -176,11 +176,12 @@ impl Iam {
     ///
     /// # Errors
     /// What is kept of it cannot be read.
-    pub fn shown_user(&self, user: &Arc<control::Object>) -> Result<api_types::User2, Fault> {
+    pub fn shown_user(&self, user: &Arc<control::Object>) -> Result<api_types::User2, ApiError> {
         let view = self.control.view();
         let all = view.objects.shelf(Login::KIND).into_iter().flat_map(|all| all.values());
         let own = all.filter(|object| object.owner == user.key());
-        let logins = own.map(|object| Ok(login(&Item::of(object)?))).collect::<Result<_, Fault>>();
+        let logins =
+            own.map(|object| Ok(login(&Item::of(object)?))).collect::<Result<_, ApiError>>();
         Ok(crate::routes::user(&logins?, &Item::of(user)?))
     }
 
@@ -189,7 +190,7 @@ impl Iam {
         &self,
         caller: &Caller,
         user: &str,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ApiError> {
         let owner = Principal::User(user.to_owned()).to_string();
         for own in self.all::<F>()? {
             if own.object.owner == owner {
@@ -200,9 +201,9 @@ impl Iam {
     }
 
     /// Deletes one, if it is still there.
-    pub(crate) async fn end<F: Family>(&self, caller: &Caller, id: &str) -> Result<(), Fault> {
+    pub(crate) async fn end<F: Family>(&self, caller: &Caller, id: &str) -> Result<(), ApiError> {
         match self.remove::<F>(caller, id).await {
-            Err(fault) if fault.status != StatusCode::NOT_FOUND => Err(fault),
+            Err(error) if error.status != StatusCode::NOT_FOUND => Err(error),
             _ => Ok(()),
         }
     }

@@ -1,10 +1,10 @@
 //! The fields that rules can be for: those that are acted on. Owns: what each holds, and which
-//! workloads have it. Refuses to know: what rules say.
+//! workloads have it. Does not know what rules say.
 
 use std::borrow::Cow;
 
 use control::view::WorkloadKind;
-use http_kit::Fault;
+use http_kit::ApiError;
 use serde_json::Value;
 
 /// Whom a part of a policy is for: a kind of workload, or one of the pods of a distributed one.
@@ -103,14 +103,14 @@ impl Items {
     }
 
     /// A field of an item, for a policy that names it at some place.
-    pub(super) fn attribute(&self, at: &str, name: &str) -> Result<&'static Field, Fault> {
+    pub(super) fn attribute(&self, at: &str, name: &str) -> Result<&'static Field, ApiError> {
         self.attributes.iter().find(|(known, _)| *known == name).ok_or_else(|| {
             let known: Vec<&str> = self.attributes.iter().map(|(known, _)| *known).collect();
             let why = match known.as_slice() {
                 [] => "the items of this list have nothing to be said of each".to_owned(),
                 known => format!("is none of {}", known.join(", ")),
             };
-            Fault::field(at, why)
+            ApiError::field(at, why)
         })
     }
 

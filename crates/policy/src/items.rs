@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use http_kit::{Fault, read_part};
+use http_kit::{ApiError, read_part};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ struct Instances {
 }
 
 impl ItemRules {
-    pub(super) fn read(items: &'static Items, at: &str, value: &Value) -> Result<Self, Fault> {
+    pub(super) fn read(items: &'static Items, at: &str, value: &Value) -> Result<Self, ApiError> {
         let wire: Wire = read_part(at, value.clone())?;
         let attribute = |(name, value): (String, Value)| {
             let at = format!("{at}.attributes.{name}");
@@ -49,7 +49,7 @@ impl ItemRules {
         let attributes = attributes.filter(|(_, rule)| !rule.is_null()).map(attribute);
         Ok(Self {
             instances: wire.instances.unwrap_or_default(),
-            attributes: attributes.collect::<Result<_, Fault>>()?,
+            attributes: attributes.collect::<Result<_, ApiError>>()?,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Policies: what holds for the workloads submitted in a scope. Owns: how policies of nested scopes
 //! go together. The nearest default counts; the rules of all of them must be kept, so that none
-//! loosens one further out. Does not know what an asset is: whoever uses it says what one imposes.
+//! loosens one further out. Does not know what an asset is: its caller says what one imposes.
 
 mod fields;
 mod items;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use access::{Backend, Family, Ids, Item, scopes};
 use convert::{self, wire};
-use http_kit::Fault;
+use http_kit::ApiError;
 use part::Part;
 use rules::Judged;
 
@@ -33,7 +33,7 @@ pub type Imposed = fn(
     Scope,
     field: &str,
     ids: Vec<String>,
-) -> Result<(WorkloadSpec, Vec<String>), Fault>;
+) -> Result<(WorkloadSpec, Vec<String>), ApiError>;
 
 /// What policies are read with.
 pub struct Context {
@@ -97,8 +97,8 @@ struct Held {
 
 impl Held {
     /// A fault that is this policy's.
-    fn named(&self, fault: Fault) -> Fault {
-        Fault { message: format!("{} {}", fault.message, self.by), ..fault }
+    fn named(&self, error: ApiError) -> ApiError {
+        ApiError { message: format!("{} {}", error.message, self.by), ..error }
     }
 }
 
@@ -107,7 +107,7 @@ impl Policies {
     ///
     /// # Errors
     /// One of them cannot be read.
-    pub fn around(state: &Context, kind: WorkloadKind, scope: Scope) -> Result<Self, Fault> {
+    pub fn around(state: &Context, kind: WorkloadKind, scope: Scope) -> Result<Self, ApiError> {
         let near = scopes::around(scope, &state.control.view());
         let place = |object: &Object| near.iter().position(|outer| *outer == object.scope);
         let mut all = state.control.view().objects.all(Policy::KIND);
@@ -119,14 +119,14 @@ impl Policies {
             let by = format!("(policy `{}` of the {whose})", body.name);
             let mut held = Held { scope: object.scope, by, parts: Vec::new() };
             let parts = Part::all(state, kind, object.scope, &body.body);
-            held.parts = parts.map_err(|fault| held.named(fault))?;
+            held.parts = parts.map_err(|error| held.named(error))?;
             Ok(held)
         };
-        Ok(Self { kind, held: all.iter().map(held).collect::<Result<_, Fault>>()? })
+        Ok(Self { kind, held: all.iter().map(held).collect::<Result<_, ApiError>>()? })
     }
 
     /// Fills what a submission leaves out. Answers the objects that values were taken from.
-    pub fn fill(&self, request: &mut CreationRequest) -> Result<Vec<String>, Fault> {
+    pub fn fill(&self, request: &mut CreationRequest) -> Result<Vec<String>, ApiError> {
         let mut defaults = self.all(0, |part| &part.defaults);
         let imposed = self.all(0, |part| &part.imposed);
         let same = request.master_spec_same_as_worker;
@@ -135,7 +135,7 @@ impl Policies {
             if same == Some(true) {
                 *defaults = nothing.clone();
             }
-            // It is as the workers are unless somebody says something else of it.
+            // It is as the workers are unless set otherwise.
             let differs = *defaults != nothing || *imposed != nothing;
             if differs && same != Some(false) && request.master_spec.is_none() {
                 request.master_spec = Some(nothing);
@@ -154,14 +154,14 @@ impl Policies {
         Ok(uses)
     }
 
-    fn complete(&self, part: usize, spec: &mut WorkloadSpec) -> Result<(), Fault> {
+    fn complete(&self, part: usize, spec: &mut WorkloadSpec) -> Result<(), ApiError> {
         let complete =
-            |held: &Held| held.parts[part].complete(spec).map_err(|fault| held.named(fault));
+            |held: &Held| held.parts[part].complete(spec).map_err(|error| held.named(error));
         self.held.iter().try_for_each(complete)
     }
 
     /// Refuses what the rules do not allow.
-    pub fn judge(&self, request: &CreationRequest) -> Result<(), Fault> {
+    pub fn judge(&self, request: &CreationRequest) -> Result<(), ApiError> {
         refuse(self.broken_by(request)?)
     }
 
@@ -170,7 +170,7 @@ impl Policies {
         &self,
         before: &CreationRequest,
         after: &CreationRequest,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ApiError> {
         let mut broken = self.broken_by(after)?;
         if !broken.is_empty() {
             let known = self.broken_by(before)?;
@@ -180,7 +180,7 @@ impl Policies {
     }
 
     /// The rules that a submission breaks, each with its field and what is allowed.
-    fn broken_by(&self, request: &CreationRequest) -> Result<Vec<String>, Fault> {
+    fn broken_by(&self, request: &CreationRequest) -> Result<Vec<String>, ApiError> {
         let as_worker = request.master_spec_same_as_worker != Some(false);
         let master = request.master_spec.as_ref().or(request.spec.as_ref().filter(|_| as_worker));
         let mut broken = Vec::new();
@@ -204,7 +204,7 @@ impl Policies {
     }
 
     /// What a submission would come to that says nothing, by the policies from this one outward.
-    fn alone(&self, from: usize) -> Result<Vec<WorkloadSpec>, Fault> {
+    fn alone(&self, from: usize) -> Result<Vec<WorkloadSpec>, ApiError> {
         let imposed = self.all(from, |part| &part.imposed).into_iter();
         let both = imposed.zip(self.all(from, |part| &part.defaults)).enumerate();
         let mut both = both.map(|(n, (imposed, defaults))| {
@@ -227,20 +227,20 @@ impl Policies {
     }
 }
 
-fn refuse(broken: Vec<String>) -> Result<(), Fault> {
-    if broken.is_empty() { Ok(()) } else { Err(Fault::bad(broken.join("; "))) }
+fn refuse(broken: Vec<String>) -> Result<(), ApiError> {
+    if broken.is_empty() { Ok(()) } else { Err(ApiError::bad(broken.join("; "))) }
 }
 
 /// Refuses a policy of a scope that can never be right, or whose defaults those further out do not
-/// allow: nobody could submit anything. Answers the assets it imposes.
+/// allow: every submission would fail. Answers the assets it imposes.
 pub(crate) fn check(
     state: &Context,
     kind: WorkloadKind,
     scope: Scope,
     body: &PolicyBody,
-) -> Result<Vec<String>, Fault> {
+) -> Result<Vec<String>, ApiError> {
     if asks_for_something(&body.status) {
-        return Err(Fault::field("policy.status", "is the server's to say; leave it out"));
+        return Err(ApiError::field("policy.status", "is the server's to say; leave it out"));
     }
     let parts = Part::all(state, kind, scope, body)?;
     let mut broken = Vec::new();

@@ -1,7 +1,7 @@
 //! Changes of a policy: what is added to what there was, and what is taken away.
 
 use api_types::PolicyBody;
-use http_kit::{Fault, take_part};
+use http_kit::{ApiError, take_part};
 use serde_json::Value;
 
 /// A policy after a change: without what is at the paths in `reset`, and with new values in the place
@@ -10,13 +10,13 @@ pub(crate) fn merge(
     mut kept: PolicyBody,
     change: &PolicyBody,
     reset: &[String],
-) -> Result<PolicyBody, Fault> {
+) -> Result<PolicyBody, ApiError> {
     for (at, path) in reset.iter().enumerate() {
         let parts = [&mut kept.defaults, &mut kept.rules];
         let gone = parts.map(|part| part.as_mut().and_then(|part| take_part(part, path)));
         if gone.iter().all(Option::is_none) {
             let why = format!("`{}` has no default and no rule", units::shown(path));
-            return Err(Fault::field(&format!("reset[{at}]"), why));
+            return Err(ApiError::field(&format!("reset[{at}]"), why));
         }
     }
     for (part, change) in [

@@ -1,11 +1,11 @@
-//! What a policy says of one kind of pod, read from what is kept. Owns: the published form of defaults
-//! and imposed assets. Refuses to know: other policies.
+//! What a policy says of one kind of pod, read from what is kept. Owns: the published form of
+//! defaults and imposed assets. Does not know about: other policies.
 
 use api_types::{CreationRequest, PolicyBody, WorkloadSpec};
 use control::Scope;
 use control::view::WorkloadKind;
 use convert::{self, wire};
-use http_kit::{Fault, read_part};
+use http_kit::{ApiError, read_part};
 use serde_json::{Map, Value};
 
 use super::fields::{Holds, Items, Who};
@@ -33,7 +33,7 @@ impl Part {
         kind: WorkloadKind,
         scope: Scope,
         body: &PolicyBody,
-    ) -> Result<Vec<Self>, Fault> {
+    ) -> Result<Vec<Self>, ApiError> {
         let read = |who: &Who| Self::read(state, (kind, *who), scope, body);
         Who::of(kind).iter().map(read).collect()
     }
@@ -43,7 +43,7 @@ impl Part {
         (kind, who): (WorkloadKind, Who),
         scope: Scope,
         body: &PolicyBody,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ApiError> {
         let (at, ids) = of_part(who, "policy.imposedAssets", body.imposed_assets.as_ref())?;
         let ids = read_part::<Option<Vec<String>>>(&at, ids)?.unwrap_or_default();
         let (imposed, assets) = (state.imposed)(state, kind, scope, &at, ids)?;
@@ -62,14 +62,14 @@ impl Part {
     }
 
     /// What one would be that says nothing, by this policy alone.
-    pub(super) fn values(&self) -> Result<WorkloadSpec, Fault> {
+    pub(super) fn values(&self) -> Result<WorkloadSpec, ApiError> {
         let mut values = self.imposed.clone().over(self.defaults.clone());
         self.complete(&mut values)?;
         Ok(values)
     }
 
     /// Fills what the items of lists leave out, and what follows from other values.
-    pub(super) fn complete(&self, spec: &mut WorkloadSpec) -> Result<(), Fault> {
+    pub(super) fn complete(&self, spec: &mut WorkloadSpec) -> Result<(), ApiError> {
         let mut whole = wire(spec);
         for (path, attributes) in &self.attributes {
             let list = whole.pointer_mut(&format!("/{}", path.replace('.', "/")));
@@ -103,7 +103,7 @@ impl Part {
         &self,
         other: &Self,
         around: &WorkloadSpec,
-    ) -> Result<Vec<String>, Fault> {
+    ) -> Result<Vec<String>, ApiError> {
         let values = other.values()?;
         let means = wire(&values.clone().over(around.clone()));
         let left_alone = wire(around);
@@ -113,20 +113,20 @@ impl Part {
     }
 
     /// Refuses defaults that can never be right.
-    pub(super) fn check(&self, kind: WorkloadKind) -> Result<(), Fault> {
+    pub(super) fn check(&self, kind: WorkloadKind) -> Result<(), ApiError> {
         let at = self.at();
-        let named = |fault: Fault| {
+        let named = |error: ApiError| {
             let message =
-                fault.message.strip_prefix(self.who.spec()).or(fault.message.strip_prefix("spec"));
+                error.message.strip_prefix(self.who.spec()).or(error.message.strip_prefix("spec"));
             let message = message.map(|rest| format!("{at}{rest}"));
-            Fault { message: message.unwrap_or_else(|| fault.message.clone()), ..fault }
+            ApiError { message: message.unwrap_or_else(|| error.message.clone()), ..error }
         };
         if let Some(field) = self.defaults.all_not_yet().first() {
-            return Err(Fault::not_yet(format!("{at}.{field}")));
+            return Err(ApiError::not_yet(format!("{at}.{field}")));
         }
         if self.defaults.assets.is_some() {
             let why = "a policy imposes assets: name data sources in imposedAssets";
-            return Err(Fault::field(&format!("{at}.assets"), why));
+            return Err(ApiError::field(&format!("{at}.assets"), why));
         }
         // What an item lacks its attributes may have.
         let mut defaults = self.defaults.clone();
@@ -145,26 +145,27 @@ impl Part {
     }
 }
 
-/// The part of a document that is for somebody, and where it is.
-fn of_part(who: Who, at: &str, whole: Option<&Value>) -> Result<(String, Value), Fault> {
+/// A part of a document, and its path.
+fn of_part(who: Who, at: &str, whole: Option<&Value>) -> Result<(String, Value), ApiError> {
     let whole = whole.unwrap_or(&Value::Null);
     let Some(part) = who.part() else { return Ok((at.to_owned(), whole.clone())) };
     let parts: Option<Map<String, Value>> = read_part(at, whole.clone())?;
     let mut parts = parts.unwrap_or_default();
     if let Some(other) = parts.keys().find(|name| !matches!(name.as_str(), "worker" | "master")) {
         let why = "of distributed workloads there are the parts `worker` and `master`";
-        return Err(Fault::field(&format!("{at}.{}", units::shown(other)), why));
+        return Err(ApiError::field(&format!("{at}.{}", units::shown(other)), why));
     }
     Ok((format!("{at}.{part}"), parts.remove(part).unwrap_or_default()))
 }
 
-/// Puts the items of a list in place of the object that they stand in. Answers the other part of that.
+/// Puts the items of a list in place of the object that they stand in. Answers the other part of
+/// that.
 fn take_instances(
     at: &str,
     path: &str,
     items: &Items,
     defaults: &mut Value,
-) -> Result<Option<Map<String, Value>>, Fault> {
+) -> Result<Option<Map<String, Value>>, ApiError> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Wire {
@@ -188,7 +189,7 @@ fn take_instances(
             _ => (value.is_string(), "a text"),
         };
         if !fits {
-            return Err(Fault::field(&at, format!("must be {what}")));
+            return Err(ApiError::field(&at, format!("must be {what}")));
         }
     }
     Ok(wire.attributes)

@@ -15,7 +15,7 @@ use axum::{Extension, Json};
 use control::Scope;
 use control::view::WorkloadKind;
 use http_kit::openapi::{Description, Input, delete as del, get, patch, put};
-use http_kit::{Body, Fault, NoContent, flag, parameters, unknown_word};
+use http_kit::{ApiError, Body, NoContent, flag, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
 use crate::{Context, Policy, check, merge, meta, shown, type_word};
@@ -69,7 +69,7 @@ where
     [all].into_iter().chain(kinds.into_iter().flatten())
 }
 
-/// So often a change is made over that of somebody else.
+/// Attempts at a change that conflicts with concurrent ones.
 const TRIES: u32 = 3;
 
 const PARAMETERS: [(&str, Type, &str); 8] = [
@@ -107,9 +107,9 @@ impl Input for PolicyQuery {
 }
 
 impl<S: Sync> FromRequestParts<S> for PolicyQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let mut query = Self::default();
         for (name, value) in parameters(&parts.uri)? {
             match name.as_str() {
@@ -131,8 +131,8 @@ impl<S: Sync> FromRequestParts<S> for PolicyQuery {
 
 impl PolicyQuery {
     /// The scope that is asked for; one must be.
-    fn scope(&self, state: &Shared) -> Result<Scope, Fault> {
-        let kind = self.kind.ok_or_else(|| Fault::field("scope", "must be set"))?;
+    fn scope(&self, state: &Shared) -> Result<Scope, ApiError> {
+        let kind = self.kind.ok_or_else(|| ApiError::field("scope", "must be set"))?;
         let (cluster, department) = (self.cluster.as_deref(), self.department.as_deref());
         state.scope("", NamedScope { kind, cluster, department, project: self.project })
     }
@@ -142,7 +142,7 @@ async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: PolicyQuery,
-) -> Result<Json<Policies>, Fault> {
+) -> Result<Json<Policies>, ApiError> {
     let scope = query.kind.map(|_| query.scope(&state)).transpose()?;
     let wanted = |item: &Item<Policy>| {
         caller.sees(Resource::Policies, &item.object)
@@ -164,19 +164,23 @@ async fn list(
 }
 
 /// The policy of exactly this scope, if there is one.
-fn found(state: &Shared, kind: WorkloadKind, scope: Scope) -> Result<Option<Item<Policy>>, Fault> {
+fn found(
+    state: &Shared,
+    kind: WorkloadKind,
+    scope: Scope,
+) -> Result<Option<Item<Policy>>, ApiError> {
     let all = state.all::<Policy>()?.into_iter();
     let mut all = all.filter(|i| i.object.scope == scope && i.object.name == type_word(kind));
     Ok(all.next())
 }
 
-fn none(kind: WorkloadKind, scope: Scope) -> Fault {
+fn none(kind: WorkloadKind, scope: Scope) -> ApiError {
     let why = format!(
         "there is no policy for {} of {scope}; set one with `elastane policy apply`, or with PUT \
          on this path",
         convert::kind_plural(kind)
     );
-    Fault::new(StatusCode::NOT_FOUND, why)
+    ApiError::new(StatusCode::NOT_FOUND, why)
 }
 
 async fn read(
@@ -184,7 +188,7 @@ async fn read(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     query: PolicyQuery,
-) -> Result<Json<PolicyV2>, Fault> {
+) -> Result<Json<PolicyV2>, ApiError> {
     let scope = query.scope(&state)?;
     let item = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;
     caller.must_see(Resource::Policies, &item.object)?;
@@ -192,7 +196,11 @@ async fn read(
 }
 
 /// The scope that a request is about, if the caller may change the policy of it.
-fn scope_of(state: &Shared, caller: &Caller, meta: &PolicyCreationFields) -> Result<Scope, Fault> {
+fn scope_of(
+    state: &Shared,
+    caller: &Caller,
+    meta: &PolicyCreationFields,
+) -> Result<Scope, ApiError> {
     let named = NamedScope {
         kind: meta.scope,
         cluster: meta.cluster_id.as_deref(),
@@ -201,7 +209,7 @@ fn scope_of(state: &Shared, caller: &Caller, meta: &PolicyCreationFields) -> Res
     };
     let scope = state.scope("meta.", named)?;
     caller.must(Update, Resource::Policies, scope)?;
-    control::check_name(&meta.name).map_err(|why| Fault::field("meta.name", why))?;
+    control::check_name(&meta.name).map_err(|why| ApiError::field("meta.name", why))?;
     Ok(scope)
 }
 
@@ -212,7 +220,7 @@ async fn write(
     Extension(caller): Extension<Caller>,
     query: PolicyQuery,
     Body(request): Body<PolicyRequest>,
-) -> Result<Json<PolicyV2>, Fault> {
+) -> Result<Json<PolicyV2>, ApiError> {
     let scope = scope_of(&state, &caller, &request.meta)?;
     let names = check(&state, kind, scope, &request.policy)?;
     if query.validate_only {
@@ -230,7 +238,7 @@ async fn change(
     Extension(caller): Extension<Caller>,
     query: PolicyQuery,
     Body(request): Body<PolicyChangeRequest>,
-) -> Result<Json<PolicyV2>, Fault> {
+) -> Result<Json<PolicyV2>, ApiError> {
     let scope = scope_of(&state, &caller, &request.meta)?;
     let reset = request.reset.unwrap_or_default();
     let said = request.policy.unwrap_or_default();
@@ -244,17 +252,17 @@ async fn change(
         }
         let policy = Policy { name: request.meta.name.clone(), body: after, names };
         let was = before.body.body;
-        // What was checked is what is kept; over what somebody else has just made of it, once more.
+        // What was checked is what is kept; after a concurrent change, once more.
         let edit = move |_: &mut String, kept: &mut Policy| {
             if kept.body != was {
-                let message = "the policy is being changed by somebody else; send it again";
+                let message = "the policy is being changed by another request; send it again";
                 return Err(control::Error::Conflict { message: message.to_owned() });
             }
             kept.clone_from(&policy);
             Ok(())
         };
         match state.change(&caller, &before.object.id, edit).await {
-            Err(fault) if fault.status == StatusCode::CONFLICT && tries.next().is_some() => {}
+            Err(error) if error.status == StatusCode::CONFLICT && tries.next().is_some() => {}
             made => return Ok(Json(shown(&state, &made?))),
         }
     }
@@ -265,7 +273,7 @@ async fn delete(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     query: PolicyQuery,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     let scope = query.scope(&state)?;
     caller.must(Delete, Resource::Policies, scope)?;
     let item = found(&state, kind, scope)?.ok_or_else(|| none(kind, scope))?;

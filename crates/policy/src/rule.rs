@@ -1,7 +1,7 @@
 //! What may be said of the value of one field, and whether a value keeps it.
 
 use api_types::number_from_millis;
-use http_kit::{Fault, read_part};
+use http_kit::{ApiError, read_part};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -74,9 +74,9 @@ fn plain(holds: Holds, value: &Value) -> Result<u64, String> {
 }
 
 impl Rule {
-    pub(super) fn read(holds: Holds, at: &str, value: &Value) -> Result<Self, Fault> {
+    pub(super) fn read(holds: Holds, at: &str, value: &Value) -> Result<Self, ApiError> {
         let rule: Self = read_part(at, value.clone())?;
-        rule.check(holds).map_err(|why| Fault::field(at, why))?;
+        rule.check(holds).map_err(|why| ApiError::field(at, why))?;
         Ok(rule)
     }
 

@@ -1,7 +1,7 @@
-//! The rules of a policy by field, and whether a specification keeps them. Which fields they can be for
-//! is in `fields`, what they say of a value in `rule`, and of the items of a list in `items`.
+//! The rules of a policy by field, and whether a specification keeps them. Which fields they can be
+//! for is in `fields`, what they say of a value in `rule`, and of the items of a list in `items`.
 
-use http_kit::{Fault, nearest};
+use http_kit::{ApiError, nearest};
 use serde_json::Value;
 
 use super::fields::{Field, Holds, Items, Who};
@@ -18,8 +18,9 @@ enum Allowed {
 pub(super) struct Rules(Vec<(&'static str, Allowed)>);
 
 impl Rules {
-    /// From their published form; `at` is where they are. What is not acted on is refused by its name.
-    pub(super) fn read(who: Who, at: &str, wire: &Value) -> Result<Self, Fault> {
+    /// From their published form; `at` is where they are. What is not acted on is refused by its
+    /// name.
+    pub(super) fn read(who: Who, at: &str, wire: &Value) -> Result<Self, ApiError> {
         let mut all = Vec::new();
         leaves(&|| who.fields(), at, "", wire, &mut all)?;
         let rule = |(path, value): (String, &Value)| {
@@ -30,10 +31,10 @@ impl Rules {
                 return Ok((path, Allowed::Items(items, ItemRules::read(items, &at, value)?)));
             }
             let rule = Rule::read(holds, &at, value)?;
-            rule.check_source(holds, who.fields()).map_err(|why| Fault::field(&at, why))?;
+            rule.check_source(holds, who.fields()).map_err(|why| ApiError::field(&at, why))?;
             Ok((path, Allowed::Value(holds, rule)))
         };
-        Ok(Self(all.into_iter().map(rule).collect::<Result<_, Fault>>()?))
+        Ok(Self(all.into_iter().map(rule).collect::<Result<_, ApiError>>()?))
     }
 
     /// What a specification does that the rules do not allow.
@@ -86,17 +87,17 @@ pub(super) struct Judged {
     pub(super) means: Value,
     /// As one would be taken that says nothing.
     pub(super) left_alone: Value,
-    /// Whether it is for somebody else to say what it leaves out.
+    /// Whether another document supplies what it leaves out.
     pub(super) not_all: bool,
 }
 
-fn no_such_rules(who: Who, field: &str, path: &str) -> Fault {
+fn no_such_rules(who: Who, field: &str, path: &str) -> ApiError {
     let known: Vec<&str> = who.fields().map(|(known, _)| *known).collect();
     let hint = match nearest(path, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are for {}", known.join(", ")),
     };
-    Fault::field(field, format!("there are no rules for this field; {hint}"))
+    ApiError::field(field, format!("there are no rules for this field; {hint}"))
 }
 
 /// The rules with the path of their field.
@@ -106,11 +107,11 @@ fn leaves<'a, F: Iterator<Item = &'static Field>>(
     path: &str,
     value: &'a Value,
     all: &mut Vec<(String, &'a Value)>,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let object = match value {
         Value::Null => return Ok(()),
         Value::Object(object) => object,
-        _ => return Err(Fault::field(&dotted(at, path), "must be an object")),
+        _ => return Err(ApiError::field(&dotted(at, path), "must be an object")),
     };
     for (name, value) in object {
         let path = dotted(path, name);

@@ -1,6 +1,6 @@
-//! Coming to what was just submitted: a notebook's token, and ports that are brought here. Owns: that
-//! nothing is submitted whose ports cannot be brought, how long is waited, and the published lines. Refuses
-//! to know: how bytes are carried (`forward`).
+//! Coming to what was just submitted: a notebook's token, and ports that are brought here. Owns:
+//! that nothing is submitted whose ports cannot be brought, how long is waited, and the published
+//! lines. Does not know how bytes are carried (`forward`).
 
 use std::io::Write;
 use std::time::Duration;
@@ -53,8 +53,8 @@ impl<'a> Entrance<'a> {
         Ok(Self { access, listening })
     }
 
-    /// Waits for what was submitted, says where it is reached, and carries what comes until somebody ends
-    /// this program. What is reached without this program is left at once.
+    /// Waits for what was submitted, prints where it is reached, and forwards ports until the user
+    /// ends this program. What is reached without this program is left at once.
     pub(super) async fn enter(
         self,
         id: &str,
@@ -91,7 +91,7 @@ impl<'a> Entrance<'a> {
         forward::carry_all(self.listening, id.to_owned(), None, context).await
     }
 
-    /// Where somebody on this machine comes in.
+    /// Where it is reached from this machine.
     fn points(&self) -> Result<Vec<String>, Error> {
         let firsts = self.listening.iter().filter_map(|one| one.here.first());
         let point = |listener: &tokio::net::TcpListener| {

@@ -8,7 +8,7 @@ use api_types::{BatchAction, Workload, WorkloadBatch};
 
 use super::context::{Context, capitalised};
 use super::rows;
-use super::settle::{AT_ONCE_MAX, at_once, settle_gone, settle_others};
+use super::stabilize::{AT_ONCE_MAX, at_once, wait_for_others, wait_until_gone};
 use cli_kit::exit::Error;
 use cli_kit::plain::{patiently, tell_all};
 use dialects::intent::{Change, Verb};
@@ -51,9 +51,9 @@ pub(super) async fn run(
     out.flush()?;
     if change.verb == Verb::Delete {
         let doing = "Waiting until it has stopped; it will without this command, too";
-        patiently(doing, settle_gone(outcome.done, context)).await?;
+        patiently(doing, wait_until_gone(outcome.done, context)).await?;
     }
-    settle_others(context).await;
+    wait_for_others(context).await;
     outcome.worst.map_or(Ok(()), |code| Err(Error::Said(code)))
 }
 

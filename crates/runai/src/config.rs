@@ -16,7 +16,7 @@ use dialects::intent::Shown;
 /// The settings, and where the server's address is from.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Told<'c> {
+pub(super) struct ConfigReport<'c> {
     file: &'c Path,
     file_exists: bool,
     url: &'c str,
@@ -34,7 +34,7 @@ enum UrlFrom {
     Machine,
 }
 
-impl<'c> Told<'c> {
+impl<'c> ConfigReport<'c> {
     pub(super) fn of(context: &'c Context) -> Self {
         let settings = &context.settings;
         let file = settings.config_file();
@@ -74,7 +74,7 @@ impl<'c> Told<'c> {
 
 /// Shows the settings and where each is from.
 pub(super) fn describe(shown: Shown, context: &Context, out: &mut dyn Write) -> Result<(), Error> {
-    let told = Told::of(context);
+    let told = ConfigReport::of(context);
     if !shown.is_text() {
         return data(&told, &shown, &[], out);
     }

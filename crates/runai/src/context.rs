@@ -53,7 +53,7 @@ impl Context {
         Ok(context)
     }
 
-    /// How whoever asks is known to the server.
+    /// The caller's name on the server.
     pub(super) fn way(&self) -> &str {
         match (&self.session, self.settings.token(), self.client.token()) {
             (Some(session), ..) => session.way.as_deref().unwrap_or("another program"),

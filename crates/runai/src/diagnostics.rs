@@ -1,4 +1,4 @@
-//! What somebody who helps has to know: versions, addresses, whether the server answers, the login and
+//! What support needs to know: versions, addresses, whether the server answers, the login and
 //! the clocks. Owns: that nothing of it is a secret, and that a fault is a line and not the end.
 
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use super::account::expiry;
-use super::config::{Told, write_file};
+use super::config::{ConfigReport, write_file};
 use super::context::{Context, now_ms};
 use super::session;
 use cli_kit::exit::Error;
@@ -54,7 +54,7 @@ pub(super) async fn run(
     let mut rows = program();
     match context {
         Ok(context) => {
-            rows.extend(Told::of(context).rows());
+            rows.extend(ConfigReport::of(context).rows());
             rows.extend(connection(context).await);
             rows.extend(login(context).await);
         }
@@ -108,7 +108,7 @@ fn program() -> Vec<Row> {
     ]
 }
 
-/// Whether the server answers whoever asks, and what its clock says.
+/// Whether the server answers without a token, and the time by its clock.
 async fn connection(context: &Context) -> Vec<Row> {
     let client = context.client.clone().with_token(None);
     let since = Instant::now();
@@ -136,7 +136,7 @@ pub(super) fn difference(here_ms: u64, there_ms: u64) -> String {
     }
 }
 
-/// Whether the login is good, and what the server says of itself to whoever is logged in.
+/// Whether the login is good, and what the server reports to a logged-in user.
 async fn login(context: &mut Context) -> Vec<Row> {
     if let Err(error) = session::renew(context).await {
         return vec![("Login accepted", format!("no, it cannot be renewed: {error}"))];

@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::context::Context;
+use super::exec_session::refuse_ended;
 use super::logs::refuse_resting;
-use super::visit::refuse_ended;
 use cli_kit::exit::Error;
 use cli_kit::plain::tell;
 use dialects::intent::Target;
@@ -27,7 +27,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Where `localhost` is.
 const LOCALHOST: [&str; 2] = ["127.0.0.1", "::1"];
 
-/// Listens, until somebody ends this program.
+/// Listens until this program is ended.
 pub(super) async fn run(
     of: &Target,
     ports: &[(u16, u16)],
@@ -63,7 +63,7 @@ pub(super) struct Forwarded {
     pub(super) there: u16,
 }
 
-/// Carries what comes, until somebody ends this program.
+/// Forwards connections until this program is ended.
 pub(super) async fn carry_all(
     listening: Vec<Forwarded>,
     id: String,
@@ -137,7 +137,7 @@ async fn accept(listener: &TcpListener, port: u16, place: &Rc<Place>) -> Infalli
                 continue;
             }
         };
-        // The server may have been started anew since the last one, or the token renewed.
+        // The server may have restarted since the last one, or the token been renewed.
         let now = place.context.renewed().await;
         let place = place.clone();
         tokio::task::spawn_local(async move {

@@ -14,7 +14,7 @@ pub(super) struct Inherited {
     pub(super) assets: Option<wire::AssetIds>,
 }
 
-/// Looks up what is named. What nobody named costs no question.
+/// Looks up what is named. Without a name no request is sent.
 pub(super) async fn by_id(
     submit: &Submit,
     kind: WorkloadKind,

@@ -11,6 +11,7 @@ mod config;
 mod context;
 mod describe;
 mod diagnostics;
+mod exec_session;
 mod explain;
 mod forward;
 mod inherit;
@@ -26,12 +27,11 @@ mod objects;
 mod open;
 mod rows;
 mod session;
-mod settle;
+mod stabilize;
 mod submit;
 mod terminal;
 mod top;
 mod upgrade;
-mod visit;
 mod wait;
 mod watch;
 mod what_if;
@@ -49,7 +49,7 @@ use cli_kit::plain::{self, Plain};
 use cli_kit::settings::{Env, TableStyle};
 use context::Context;
 use dialects::intent::{Alone, Intent};
-use dialects::{Global, Older, Understood, understood};
+use dialects::{Deprecated, Global, Understood, understood};
 pub use list::projects_v2 as projects_table;
 pub use manifest::yaml;
 use watch::pulse;
@@ -63,7 +63,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Ok(false) => {}
         Err(error) => return exit::parser_said(&error),
     }
-    let Understood { global, older, intent } = match understood(argv) {
+    let Understood { global, deprecated, intent } = match understood(argv) {
         Ok(understood) => understood,
         Err(error) => return exit::parser_said(&error),
     };
@@ -76,8 +76,8 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Err(error) => return Error::Failed(format!("failed to start: {error}")).report(),
     };
     let stdout = std::io::stdout();
-    let done = runtime.block_on(begin(intent, older, &global, &mut stdout.lock()));
-    // Nobody waits for what still waits for others, such as the turn to renew a login.
+    let done = runtime.block_on(begin(intent, deprecated, &global, &mut stdout.lock()));
+    // Tasks that still wait, such as for the lock of a login, are dropped.
     runtime.shutdown_background();
     match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -85,7 +85,7 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// Whether it is done without asking the server as whoever is logged in.
+/// Whether it needs no request in the name of the user.
 const fn needs_no_session(intent: &Intent) -> bool {
     use Intent as I;
     matches!(
@@ -102,14 +102,16 @@ const fn needs_no_session(intent: &Intent) -> bool {
 /// Runs it with the settings, or without where they cannot be used and it needs none.
 async fn begin(
     intent: Intent,
-    older: Option<Older>,
+    deprecated: Option<Deprecated>,
     global: &Global,
     raw: &mut dyn Write,
 ) -> Result<(), Error> {
     let env: Env<'_> = &|name| std::env::var(name).ok();
     let context = Context::open(global, env);
     let style = context.as_ref().ok().and_then(|context| context.settings.table());
-    if let Some(line) = older.and_then(|older| older.line(style == Some(TableStyle::V1))) {
+    if let Some(line) =
+        deprecated.and_then(|deprecated| deprecated.line(style == Some(TableStyle::V1)))
+    {
         plain::tell(&line);
     }
     match (context, intent) {
@@ -237,8 +239,10 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::Logs { of, which } => logs::run(&of, &which, context, raw).await,
         Intent::Wait(wait) => wait::run(wait, context).await,
         Intent::Change(request) => change::run(request, context, out).await,
-        Intent::Exec { of, command, tie } => visit::exec(&of, &command, tie, context, raw).await,
-        Intent::Attach { of, tie } => visit::attach(&of, tie, context, raw).await,
+        Intent::Exec { of, command, stdio } => {
+            exec_session::exec(&of, &command, stdio, context, raw).await
+        }
+        Intent::Attach { of, stdio } => exec_session::attach(&of, stdio, context, raw).await,
         Intent::Open { of, url, print } => {
             open::run(&of, url.as_deref(), print, context, out).await
         }

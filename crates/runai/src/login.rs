@@ -1,5 +1,5 @@
-//! `login` and `logout`. Owns: what a person is asked, and what is kept of the answer. Refuses to
-//! know: providers; the server talks to them.
+//! `login` and `logout`. Owns: what a person is asked, and what is kept of the answer. Does not
+//! know about: providers; the server talks to them.
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ use dialects::intent::Login;
 pub(super) const NO_PROVIDER: &str = "this server has no login provider; log in with a password \
     (`runai login user`), or as an application (`runai login application`). The user who runs the \
     server needs no login on its machine";
-/// The page of a server that shows the code to whoever has to carry it.
+/// The page of a server that shows the code to copy.
 const CODE_PAGE: &str = "/elastane/v1/login/code";
 
 pub(super) async fn run(
@@ -81,7 +81,7 @@ pub(super) async fn out(context: &Context, out: &mut dyn Write) -> Result<(), Er
     Ok(())
 }
 
-/// Deletes the session that is kept. Somebody else may have been quicker.
+/// Deletes the stored session. Another process may have been quicker.
 fn forget(session: &Path) -> Result<(), Error> {
     match std::fs::remove_file(session) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -123,7 +123,7 @@ async fn remote_browser(client: &Client, out: &mut dyn Write) -> Result<TokenRes
     writeln!(out, "Open this address in a browser and log in:\n\n  {}\n", start.url)?;
     out.flush()?;
     let pasted = ask("Code", None, false)?;
-    // Whoever pastes the address of the page in place of the code means the same.
+    // The address of the page, pasted in place of the code, means the same.
     let code = match pasted.split_once('?') {
         Some((_, query)) => code_in(query, &start.state).unwrap_or_else(|| {
             Err(Error::Failed("this code is of another login; begin again".to_owned()))

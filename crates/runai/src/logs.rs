@@ -1,5 +1,5 @@
-//! What a workload wrote. Owns: that following goes on where it was when the server was away, and with
-//! the next run of the pod when that began anew.
+//! What a workload wrote. Owns: that following goes on where it was when the server was away, and
+//! with the next run of the pod when that restarted.
 
 use std::io::Write;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use dialects::intent::Target;
 
 /// How long a server that went away is waited for.
 pub(super) const AWAY_MAX: Duration = Duration::from_secs(300);
-/// Phases in which nothing begins anew by itself.
+/// Phases in which nothing restarts by itself.
 const OVER: [&str; 5] = ["Completed", "Failed", "Stopping", "Stopped", "Deleting"];
 /// Who follows is told that it goes on only where that takes longer.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
@@ -64,8 +64,8 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// The output of the run that follows, once there is one; none if there will be none, or just this one was
-/// asked for.
+/// The output of the run that follows, once there is one; none if there will be none, or just this
+/// one was asked for.
 async fn next_run(
     of: &Target,
     which: &client::Logs,

@@ -1,5 +1,5 @@
-//! The end of a login in a browser: an address of this machine that it brings the code to (RFC 8252,
-//! 7.3). Owns: what the browser is answered. Refuses to know: providers and tokens.
+//! The end of a login in a browser: an address of this machine that it brings the code to (RFC
+//! 8252, 7.3). Owns: what the browser is answered. Does not know about: providers and tokens.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use cli_kit::exit::Error;
 
-/// How long somebody may take to log in.
+/// How long a login may take.
 const LOGIN_WAIT: Duration = Duration::from_secs(600);
 /// How long a browser may take for its request. Some open connections that they do not use.
 const REQUEST_WAIT: Duration = Duration::from_secs(30);
@@ -34,8 +34,8 @@ impl Loopback {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// The code of the login with this state. What comes with another is somebody else's and is not
-    /// listened to.
+    /// The code of the login with this state. What comes with another belongs to another login and
+    /// is not listened to.
     pub(super) async fn code(self, state: &str) -> Result<String, Error> {
         let (found, mut queries) = mpsc::channel::<String>(16);
         let look = async {
@@ -97,7 +97,7 @@ async fn answer(mut stream: TcpStream, found: mpsc::Sender<String>) -> std::io::
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await?;
     if let Some(query) = query {
-        // Nobody is left to be told when the login is over.
+        // No one is waiting when the login is over.
         let _ = found.send(query.to_owned()).await;
     }
     Ok(())

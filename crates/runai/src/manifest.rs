@@ -1,5 +1,5 @@
-//! Manifests of Kubernetes that are submitted. Owns: that a file holds one, in YAML or JSON, and that
-//! its namespace is that of the project. Refuses to know what is in it; that is the server's.
+//! Manifests of Kubernetes that are submitted. Owns: that a file holds one, in YAML or JSON, and
+//! that its namespace is that of the project. Does not know what is in it; that is the server's.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use api_types::{Preemptibility, WorkloadV2CreateRequest, WorkloadV2MetadataCreat
 use serde_json::Value;
 
 use super::context::Context;
-use super::settle::settle_own;
+use super::stabilize::wait_until_stable;
 use super::submit::{create_named, warn_unless_preemptible};
 use cli_kit::exit::Error;
 use cli_kit::input::read_text;
@@ -65,7 +65,7 @@ pub(super) async fn run(
     if submit.preemptible.is_none() {
         warn_unless_preemptible(&made.id, context).await?;
     }
-    settle_own(&made.id, context).await
+    wait_until_stable(&made.id, context).await
 }
 
 /// The one document of a text. Words mean what they mean in YAML 1.2, of which JSON is a part.

@@ -1,5 +1,5 @@
 //! What a server keeps beside workloads: one table says where each kind of it is and what of it is
-//! shown. Owns the table, and what of all that a project can use. Refuses to know what objects mean.
+//! shown. Owns the table, and what of all that a project can use. Does not know what objects mean.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -237,7 +237,7 @@ pub(super) fn is_a(workload: &Workload, noun: Noun) -> bool {
     }
 }
 
-/// Whether an inference has no replica and needs none: nobody asks.
+/// Whether an inference has no replica and needs none: it has no requests.
 pub(super) fn rests(workload: &Workload) -> bool {
     workload.kind == "Inference" && workload.phase == "Running" && workload.running_pods == 0
 }

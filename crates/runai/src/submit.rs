@@ -9,16 +9,16 @@ use client::WorkloadKind;
 use super::access::{self, Entrance};
 use super::context::Context;
 use super::inherit::Inherited;
-use super::settle::settle_own;
-use super::{inherit, terminal, visit, what_if};
+use super::stabilize::wait_until_stable;
+use super::{exec_session, inherit, terminal, what_if};
 use cli_kit::exit::Error;
 use cli_kit::plain::{Plain, is_quiet, tell, tell_all};
-use dialects::intent::{Deed, Dialect, Kind, Name, Noun, Submit, Update};
+use dialects::intent::{Dialect, Kind, Mode, Name, Noun, Submit, Update};
 
 /// What is said where no image is named, and nothing names one in its place.
 pub(super) const NO_IMAGE: &str =
     "the image is missing; name one with -i, --image IMAGE, such as -i ubuntu";
-/// Numbered names are retried when somebody else takes the number first.
+/// Numbered names are retried when another submission takes the number first.
 const NUMBER_TRIES_MAX: usize = 20;
 
 pub(super) async fn run(
@@ -27,8 +27,8 @@ pub(super) async fn run(
     raw: &mut dyn Write,
 ) -> Result<(), Error> {
     // What is piped in has an end, which a terminal there would never be told of.
-    if matches!(submit.deed, Deed::Attach { .. }) && !terminal::is_here() {
-        submit.spec.tie.tty = false;
+    if matches!(submit.mode, Mode::Attach { .. }) && !terminal::is_here() {
+        submit.spec.stdio.tty = false;
     }
     let out = &mut Plain(&mut *raw);
     let (spec, inherits) = (&submit.spec, &submit.inherits);
@@ -47,10 +47,10 @@ pub(super) async fn run(
     }
     submit.notes.iter().for_each(|note| tell(note));
     let asked = Asked::of(&submit, &project, context).await?;
-    match submit.deed {
-        Deed::DryRun => return what_if::dry_run(&asked, context, out).await,
-        Deed::WhatIf => return what_if::run(&asked, context, out).await,
-        Deed::Submit | Deed::Attach { .. } => {}
+    match submit.mode {
+        Mode::DryRun => return what_if::dry_run(&asked, context, out).await,
+        Mode::WhatIf => return what_if::run(&asked, context, out).await,
+        Mode::Submit | Mode::Attach { .. } => {}
     }
     let entrance = match &submit.access {
         Some(access) => Some(Entrance::open(access).await?),
@@ -79,12 +79,12 @@ pub(super) async fn run(
     if may_follow && submit.spec.preemptible.is_none() {
         warn_unless_preemptible(&id, context).await?;
     }
-    match (submit.deed, entrance) {
-        (Deed::Attach { within_s }, _) => {
-            visit::attach_to_new(&id, Duration::from_secs(within_s), context, raw).await
+    match (submit.mode, entrance) {
+        (Mode::Attach { within_s }, _) => {
+            exec_session::attach_to_new(&id, Duration::from_secs(within_s), context, raw).await
         }
         (_, Some(entrance)) => entrance.enter(&id, context, out).await,
-        (_, None) => settle_own(&id, context).await,
+        (_, None) => wait_until_stable(&id, context).await,
     }
 }
 
@@ -127,7 +127,7 @@ pub(super) async fn update(
     let changed = context.client.update(kind, &there.id, &change).await?;
     writeln!(out, "Updating {word} {}...", changed.name)?;
     out.flush()?;
-    settle_own(&there.id, context).await
+    wait_until_stable(&there.id, context).await
 }
 
 /// The words that stand before a verb.
@@ -242,7 +242,7 @@ async fn free_name(
     Ok(free.unwrap_or_else(|| prefix.clone()))
 }
 
-/// The server's own words, with the project that its hint leaves to whoever reads it.
+/// The server's message, with the project filled into its hint.
 fn taken(error: client::Error, name: &str, project: &str) -> Error {
     let short = format!("`runai delete {name}`");
     match error {

@@ -1,5 +1,5 @@
-//! This terminal while it is another's, or a view's. Owns: that it is put back as it was on every way
-//! out, what is typed at it, and its size. Refuses to know: where what is typed goes.
+//! This terminal while it is another's, or a view's. Owns: that it is put back as it was on every
+//! way out, what is typed at it, and its size. Does not know about: where what is typed goes.
 
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -85,7 +85,7 @@ fn restore() {
     }
 }
 
-/// Whether somebody types at a terminal.
+/// Whether the input is a terminal.
 pub(super) fn is_here() -> bool {
     std::io::stdin().is_terminal()
 }

@@ -1,5 +1,6 @@
-//! Replacing this program by the one its server hands out. Owns: that what replaces it runs, and that
-//! it is replaced as a whole or not at all. Refuses to know versions: the server's is the right one.
+//! Replacing this program by the one its server hands out. Owns: that what replaces it runs, and
+//! that it is replaced as a whole or not at all. Does not know versions: the server's is the right
+//! one.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,7 +12,7 @@ use client::Client;
 use tokio::process::Command;
 
 use super::context::{Context, now_ms};
-use super::visit::Orders;
+use super::exec_session::Signals;
 use cli_kit::exit::Error;
 use cli_kit::plain::patiently;
 
@@ -20,12 +21,12 @@ pub(super) async fn run(context: &Context, out: &mut dyn Write) -> Result<(), Er
     let own = std::env::current_exe().and_then(fs::canonicalize).map_err(|error| {
         Error::Failed(format!("failed to find this program's own file: {error}"))
     })?;
-    let mut orders = Orders::listen()?;
+    let mut signals = Signals::listen()?;
     let work = patiently("Fetching the program...", upgrade(&own, &client));
     let upgraded = tokio::select! {
         upgraded = work => upgraded?,
         // Nothing is left behind.
-        code = orders.come() => return Err(Error::Said(code)),
+        code = signals.come() => return Err(Error::Said(code)),
     };
     let (url, version) = (client.url(), env!("CARGO_PKG_VERSION"));
     match upgraded {
@@ -35,7 +36,8 @@ pub(super) async fn run(context: &Context, out: &mut dyn Write) -> Result<(), Er
     Ok(())
 }
 
-/// Puts the server's program in the place of this one, and answers its version; none if it is the same.
+/// Puts the server's program in the place of this one, and answers its version; none if it is the
+/// same.
 async fn upgrade(own: &Path, client: &Client) -> Result<Option<String>, Error> {
     let (draft, file) = Draft::beside(own, client.url())?;
     fetch(client, file, &draft.path).await?;
@@ -68,7 +70,7 @@ impl Draft {
         Ok((Self { path }, file))
     }
 
-    /// Whoever may start the old one may start the new one, and nobody else.
+    /// The new program has the permissions of the old one.
     fn take_rights(&self, own: &Path) -> Result<(), Error> {
         fs::metadata(own)
             .and_then(|own| fs::set_permissions(&self.path, own.permissions()))
@@ -168,7 +170,7 @@ mod tests {
         assert!(same(&own, &draft.path).unwrap());
         file.write_all(b"new").unwrap();
         assert!(!same(&own, &draft.path).unwrap());
-        assert_eq!(mode(&draft.path), 0o600, "nobody starts half of a program");
+        assert_eq!(mode(&draft.path), 0o600, "a partial file is not executable");
         drop(draft);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         let (draft, _) = Draft::beside(&own, "u").unwrap();

@@ -1,8 +1,8 @@
-//! What is measured, and what was: series, counts by group, the ledger of usage, and the gauges that
-//! Prometheus scrapes.
+//! What is measured, and what was: series, counts by group, the ledger of usage, and the gauges
+//! that Prometheus scrapes.
 //!
-//! Owns: their routes, the log line and the latency of each request. Refuses to know: how anything is
-//! measured (`control`), and which routes there are.
+//! Owns: their routes, the log line and the latency of each request. Does not know about: how
+//! anything is measured (`control`), and which routes there are.
 
 mod metrics;
 mod monitoring;

@@ -6,7 +6,7 @@
 //! newest version of each object behind its position, so a slow one gets fewer versions, not more
 //! memory. A list is the same from the beginning, without the deletions.
 
-mod sight;
+mod visibility;
 mod wire;
 
 use std::fmt::Write as _;
@@ -21,11 +21,11 @@ use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use access::{Authenticator as _, Caller};
-use http_kit::Fault;
+use http_kit::ApiError;
 use telemetry::Watcher;
 
 use crate::Server;
-use sight::{Sight, resources};
+use visibility::{Visibility, resources};
 
 /// How often a silent stream says that it is there, and how far it is.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -70,8 +70,8 @@ impl Wanted {
     }
 
     /// Refuses kinds of which the caller may see nothing at all.
-    fn check(&self, caller: &Caller, sight: &Sight) -> Result<(), Fault> {
-        let unseen = self.kinds.iter().find(|kind| !sight.has_any(**kind));
+    fn check(&self, caller: &Caller, visibility: &Visibility) -> Result<(), ApiError> {
+        let unseen = self.kinds.iter().find(|kind| !visibility.has_any(**kind));
         match unseen.and_then(|kind| resources(*kind).first().copied()) {
             Some(resource) => Err(caller.refused(Read, resource, " anywhere")),
             None => Ok(()),
@@ -85,7 +85,7 @@ pub(crate) struct Reader {
     caller: Caller,
     wanted: Wanted,
     changes: Changes,
-    sight: Sight,
+    visibility: Visibility,
     epoch: u32,
     /// Everything up to this version was sent, or is not for this reader.
     version: u64,
@@ -104,9 +104,9 @@ impl Reader {
         server: Arc<Server>,
         caller: Caller,
         wanted: Wanted,
-    ) -> Result<Self, Fault> {
-        let sight = Sight::of(&caller);
-        wanted.check(&caller, &sight)?;
+    ) -> Result<Self, ApiError> {
+        let visibility = Visibility::of(&caller);
+        wanted.check(&caller, &visibility)?;
         let changes = server.control.changes().await;
         let Position { epoch, version } = changes.position();
         let _watcher = server.telemetry.watcher();
@@ -117,7 +117,7 @@ impl Reader {
             caller,
             wanted,
             changes,
-            sight,
+            visibility,
             epoch,
             version,
             listing,
@@ -145,9 +145,9 @@ impl Reader {
             // A token that was revoked meanwhile ends here; a role that was given or taken changes
             // what is to be seen.
             self.caller = self.server.iam.again(&self.caller)?;
-            let sight = Sight::of(&self.caller);
-            if sight != self.sight {
-                self.sight = sight;
+            let visibility = Visibility::of(&self.caller);
+            if visibility != self.visibility {
+                self.visibility = visibility;
                 self.list_again(ResetReason::Access);
             }
             let mut text = String::new();
@@ -200,7 +200,7 @@ impl Reader {
             let is_listed = self.listing.is_some();
             if (is_listed && entry.deleted)
                 || !self.wanted.has(entry)
-                || !self.sight.has(&entry.key, entry.place)
+                || !self.visibility.has(&entry.key, entry.place)
             {
                 continue;
             }

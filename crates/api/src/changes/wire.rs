@@ -14,7 +14,7 @@ use control::Object;
 use control::feed::{Entry, Key};
 use control::view::View;
 use convert::PodRow;
-use http_kit::Fault;
+use http_kit::ApiError;
 use iam::{LOGIN, USER};
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ use assets::{AssetSpec, Stored, Template};
 pub(super) struct AssetKind {
     stored: &'static str,
     pub(super) resource: Resource,
-    shown: fn(&Frame<'_>, &Arc<Object>) -> Result<String, Fault>,
+    shown: fn(&Frame<'_>, &Arc<Object>) -> Result<String, ApiError>,
 }
 
 impl AssetKind {
@@ -117,7 +117,7 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    fn text(&self) -> Result<Option<String>, Fault> {
+    fn text(&self) -> Result<Option<String>, ApiError> {
         let (view, key) = (&*self.view, &self.entry.key);
         if self.entry.deleted {
             return self.deletion();
@@ -169,7 +169,7 @@ impl Frame<'_> {
         }
     }
 
-    fn object(&self, id: String, object: &Arc<Object>) -> Result<Option<String>, Fault> {
+    fn object(&self, id: String, object: &Arc<Object>) -> Result<Option<String>, ApiError> {
         let user = match &*object.kind {
             USER => Some(object.id.as_str()),
             LOGIN => object.owner.strip_prefix("user/"),
@@ -188,7 +188,7 @@ impl Frame<'_> {
         }
     }
 
-    fn deletion(&self) -> Result<Option<String>, Fault> {
+    fn deletion(&self) -> Result<Option<String>, ApiError> {
         match &self.entry.key {
             // The user is still there, or says itself that it is not.
             Key::Object(stored, _) if **stored == *LOGIN => Ok(None),
@@ -196,7 +196,7 @@ impl Frame<'_> {
         }
     }
 
-    fn of<T: Serialize>(&self, id: String, object: T) -> Result<String, Fault> {
+    fn of<T: Serialize>(&self, id: String, object: T) -> Result<String, ApiError> {
         line(&ChangeFrame::Changed(self.change(id, Some(object))))
     }
 
@@ -208,13 +208,13 @@ impl Frame<'_> {
     }
 }
 
-fn asset<S: AssetSpec>(frame: &Frame<'_>, object: &Arc<Object>) -> Result<String, Fault> {
+fn asset<S: AssetSpec>(frame: &Frame<'_>, object: &Arc<Object>) -> Result<String, ApiError> {
     let item = Item::<Stored<S>>::of(object)?;
     frame.of(object.id.clone(), assets::shown(frame.server, &frame.view, item, None))
 }
 
 /// A frame as a line of the stream.
-pub(super) fn line<T: Serialize>(frame: &ChangeFrame<T>) -> Result<String, Fault> {
-    let json = serde_json::to_string(frame).map_err(Fault::internal)?;
+pub(super) fn line<T: Serialize>(frame: &ChangeFrame<T>) -> Result<String, ApiError> {
+    let json = serde_json::to_string(frame).map_err(ApiError::internal)?;
     Ok(format!("data: {json}\n\n"))
 }

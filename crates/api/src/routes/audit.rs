@@ -11,7 +11,7 @@ use axum::extract::{FromRequestParts, State as FromState};
 use axum::http::request::Parts;
 use control::AuditFilter;
 use http_kit::openapi::{Description, Input, get};
-use http_kit::{Attachment, Fault, ListQuery, Row, Scalar, Type, csv_line, parameters};
+use http_kit::{ApiError, Attachment, ListQuery, Row, Scalar, Type, csv_line, parameters};
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
 
@@ -52,15 +52,15 @@ impl Input for AuditQuery {
 }
 
 impl<S: Sync> FromRequestParts<S> for AuditQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let mut rows = AuditFilter { limit: ROWS_MAX, ..AuditFilter::default() };
         let (mut rest, mut csv) = (Vec::new(), true);
         for (name, value) in parameters(&parts.uri)? {
             let time = || {
-                let at = value.parse::<Time>().map_err(|why| Fault::field(&name, why))?;
-                Ok::<Option<Instant>, Fault>(Some(at.0))
+                let at = value.parse::<Time>().map_err(|why| ApiError::field(&name, why))?;
+                Ok::<Option<Instant>, ApiError>(Some(at.0))
             };
             match name.as_str() {
                 "start" => rows.from = time()?,
@@ -69,7 +69,7 @@ impl<S: Sync> FromRequestParts<S> for AuditQuery {
                     csv = match value.to_ascii_lowercase().as_str() {
                         "csv" => true,
                         "json" => false,
-                        _ => return Err(Fault::field(&name, "is not one of CSV, JSON")),
+                        _ => return Err(ApiError::field(&name, "is not one of CSV, JSON")),
                     }
                 }
                 "numberOfSamples" => rest.push(("limit".to_owned(), value)),
@@ -125,7 +125,8 @@ impl Row<crate::Listed> for AuditLog {
 }
 
 /// The published word for what was done; there are only six, and clients refuse others. What was
-/// refused before it became an operation goes by its method: whoever was not let read was not let in.
+/// refused before it became an operation goes by its method: a refused read counts as a refused
+/// login.
 fn action(entity: &str, operation: &str, method: &str) -> &'static str {
     match (entity, operation, method) {
         ("session", "delete", _) => "sign-out",
@@ -140,7 +141,7 @@ fn action(entity: &str, operation: &str, method: &str) -> &'static str {
 /// The methods that clients know; anybody can send others.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, Fault> {
+async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, ApiError> {
     let cluster = server.control.cluster();
     let rows = server.control.audit(filter).await?;
     let wire = |(seq, row): (u64, control::AuditRow)| {
@@ -178,7 +179,7 @@ async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, Fa
 async fn list(
     FromState(server): FromState<Shared>,
     query: AuditQuery,
-) -> Result<Json<GetAuditLogs200Response>, Fault> {
+) -> Result<Json<GetAuditLogs200Response>, ApiError> {
     if query.list.is_plain() {
         return page(&server, &query).await;
     }
@@ -191,7 +192,10 @@ async fn list(
 }
 
 /// A page of the rows as they are kept, which is all that is read.
-async fn page(server: &Shared, query: &AuditQuery) -> Result<Json<GetAuditLogs200Response>, Fault> {
+async fn page(
+    server: &Shared,
+    query: &AuditQuery,
+) -> Result<Json<GetAuditLogs200Response>, ApiError> {
     let most = query.rows.limit;
     let (offset, limit, _) = query.list.window();
     let offset = u32::try_from(offset).unwrap_or(most).min(most);
@@ -207,13 +211,13 @@ async fn page(server: &Shared, query: &AuditQuery) -> Result<Json<GetAuditLogs20
 async fn download(
     FromState(server): FromState<Shared>,
     query: AuditQuery,
-) -> Result<Attachment, Fault> {
+) -> Result<Attachment, ApiError> {
     let all = rows(&server, &query.rows).await?;
     let found = query.list.matching(all.iter(), server.now())?;
     if query.csv {
         return Ok(Attachment { name: "audit.csv", media_type: "text/csv", text: csv(&found) });
     }
-    let text = serde_json::to_string_pretty(&found).map_err(Fault::internal)?;
+    let text = serde_json::to_string_pretty(&found).map_err(ApiError::internal)?;
     Ok(Attachment { name: "audit.json", media_type: "application/json", text })
 }
 

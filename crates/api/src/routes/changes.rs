@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use access::{Caller, Route, until_revoked, workload_id};
 use http_kit::openapi::{Description, Input, Output, get};
-use http_kit::{Fault, parameters, unknown_word};
+use http_kit::{ApiError, parameters, unknown_word};
 
 use crate::Shared;
 use crate::changes::{After, Reader, Wanted};
@@ -52,7 +52,7 @@ async fn stream_changes(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     asked: Asked,
-) -> Result<EventStream, Fault> {
+) -> Result<EventStream, ApiError> {
     let project = asked.project.map(|text| project(&state, &caller, &text)).transpose()?;
     let Asked { kinds, workload, after, .. } = asked;
     let wanted = Wanted { kinds, project, workload, after };
@@ -74,13 +74,13 @@ async fn stream_changes(
 }
 
 /// The project with this id or name, if the caller may see it.
-fn project(state: &Shared, caller: &Caller, text: &str) -> Result<u64, Fault> {
+fn project(state: &Shared, caller: &Caller, text: &str) -> Result<u64, ApiError> {
     let view = state.control.view();
     let by_id = text.parse().ok().filter(|id| view.projects.contains_key(id));
     let named = || view.projects.values().find(|project| project.unit.name == text);
     let found = by_id.or_else(|| named().map(|project| project.unit.id));
     let seen = caller.sight(Resource::Project, &view);
-    found.filter(|id| seen.has(*id)).ok_or_else(|| Fault::no_such("project", text))
+    found.filter(|id| seen.has(*id)).ok_or_else(|| ApiError::no_such("project", text))
 }
 
 /// The parameters of a request.
@@ -104,9 +104,9 @@ impl Input for Asked {
 }
 
 impl<S: Sync> FromRequestParts<S> for Asked {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let mut asked =
             Self { kinds: Vec::new(), project: None, workload: None, after: After::Nothing };
         for (name, value) in parameters(&parts.uri)? {
@@ -127,21 +127,21 @@ impl<S: Sync> FromRequestParts<S> for Asked {
     }
 }
 
-fn kind(word: &str) -> Result<ChangeKind, Fault> {
+fn kind(word: &str) -> Result<ChangeKind, ApiError> {
     let words = ChangeKind::ALL.map(ChangeKind::word);
     let found = ChangeKind::ALL.into_iter().find(|kind| kind.word() == word);
     found.ok_or_else(|| {
         let (word, words) = (units::shown(word), words.join(", "));
         let why =
             format!("`{word}` is no kind of object; write some of {words}, separated by commas");
-        Fault::field("kinds", why)
+        ApiError::field("kinds", why)
     })
 }
 
 impl FromStr for After {
-    type Err = Fault;
+    type Err = ApiError;
 
-    fn from_str(text: &str) -> Result<Self, Fault> {
+    fn from_str(text: &str) -> Result<Self, ApiError> {
         if text == NOW {
             return Ok(Self::Now);
         }
@@ -151,7 +151,7 @@ impl FromStr for After {
                 "`{text}` is not a position; use the id of the last event that was read, such as \
                  4f1d09c2-1734, or `{NOW}`, or leave it out to begin with everything there is"
             );
-            Fault::field("after", why)
+            ApiError::field("after", why)
         })
     }
 }

@@ -16,9 +16,9 @@ use control::view::{OrgUnit, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
-use http_kit::{Body, Created, Fault, ListQuery};
+use http_kit::{ApiError, Body, Created, ListQuery};
 
-use super::units::{self, Unit};
+use super::org_units::{self, Unit};
 use crate::Shared;
 
 /// The routes of departments.
@@ -38,22 +38,23 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             count_all,
             "count_departments",
             "How many departments there are",
-            units::count::<OrgUnit>,
+            org_units::count::<OrgUnit>,
         )
         .needs(Read, of, anywhere),
-        get(one, "get_department", "A department", units::read::<OrgUnit>).needs(Read, of, here),
-        put(one, "update_department", "Changes a department", units::update::<OrgUnit>)
+        get(one, "get_department", "A department", org_units::read::<OrgUnit>)
+            .needs(Read, of, here),
+        put(one, "update_department", "Changes a department", org_units::update::<OrgUnit>)
             .needs(Update, of, here),
         del(
             one,
             "delete_department",
             "Deletes a department without projects",
-            units::delete::<OrgUnit>,
+            org_units::delete::<OrgUnit>,
         )
         .needs(Delete, of, here),
-        put(shares, "update_department_resources", replace, units::replace_shares::<OrgUnit>)
+        put(shares, "update_department_resources", replace, org_units::replace_shares::<OrgUnit>)
             .needs(Update, of, here),
-        patch(shares, "patch_department_resources", change, units::change_shares::<OrgUnit>)
+        patch(shares, "patch_department_resources", change, org_units::change_shares::<OrgUnit>)
             .needs(Update, of, here),
     ];
     routes.into_iter().map(|route| route.of("Departments").rows::<OrgUnit, _>())
@@ -63,7 +64,7 @@ async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<DepartmentsPage>, Fault> {
+) -> Result<Json<DepartmentsPage>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let rows = query.matching(OrgUnit::seen(&view, &caller), context.now)?;
     let (page, next) = query.page(rows);
@@ -76,12 +77,12 @@ async fn create(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<DepartmentCreationRequest>,
-) -> Result<Created<DepartmentForList>, Fault> {
+) -> Result<Created<DepartmentForList>, ApiError> {
     caller.must(Create, Resource::Department, Scope::Cluster)?;
     state.check_cluster(request.cluster_id.as_deref())?;
     let spec = convert::department_creation(request)?;
     let made = state.asked_by(&caller).create_department(&caller.subject, spec).await?;
-    Ok(Created(units::shown(&state, &*made)))
+    Ok(Created(org_units::shown(&state, &*made)))
 }
 
 impl Unit for OrgUnit {
@@ -111,11 +112,11 @@ impl Unit for OrgUnit {
     }
 
     /// An empty list is the way back to having been given nothing.
-    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+    fn replacing_shares(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
         convert::shares(asked)
     }
 
-    fn asked(request: DepartmentUpdateRequest) -> Result<OrgChange, Fault> {
+    fn asked(request: DepartmentUpdateRequest) -> Result<OrgChange, ApiError> {
         convert::department_update(request)
     }
 

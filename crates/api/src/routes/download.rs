@@ -1,5 +1,6 @@
 //! The researcher's program, to be downloaded and installed. Owns: for which machine there is one
-//! (the one this server runs on), and the script that installs it. Refuses to know: what it does.
+//! (the one this server runs on), and the script that installs it. Does not know what it
+//! does.
 
 use std::path::Path as File;
 
@@ -9,7 +10,7 @@ use axum::extract::{Path, State as FromState};
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::stream;
 use http_kit::openapi::get;
-use http_kit::{Binary, Fault, PlainText};
+use http_kit::{ApiError, Binary, PlainText};
 use tokio::io::AsyncReadExt as _;
 
 use crate::Shared;
@@ -18,7 +19,7 @@ use crate::Shared;
 const CHUNK_BYTES: usize = 1 << 16;
 const INSTALLER: &str = include_str!("download.sh");
 
-/// The routes of downloads, for anybody: the program is no secret, and whoever installs it has no
+/// The routes of downloads, open to all: the program is no secret, and an installing user has no
 /// token yet.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     let program = "/api/v1/cli-exposer/dist/{operatingSystem}/{architecture}/runai";
@@ -74,31 +75,31 @@ fn platform() -> (&'static str, &'static str) {
     (system, architecture)
 }
 
-fn none_for(asked: &str) -> Fault {
+fn none_for(asked: &str) -> ApiError {
     let (system, architecture) = platform();
     let asked = units::shown(asked);
     let why = format!(
         "this server has no `runai` for {asked}, only for {system}/{architecture}; build it there \
          from the same sources"
     );
-    Fault::new(StatusCode::NOT_FOUND, why)
+    ApiError::new(StatusCode::NOT_FOUND, why)
 }
 
 async fn binary(
     FromState(state): FromState<Shared>,
     Path((system, architecture)): Path<(String, String)>,
-) -> Result<Binary, Fault> {
+) -> Result<Binary, ApiError> {
     if (system.as_str(), architecture.as_str()) != platform() {
         return Err(none_for(&format!("{system}/{architecture}")));
     }
     let missing = || {
         let why = "this server was started without `runai` beside it, so there is none to download";
-        Fault::new(StatusCode::NOT_FOUND, why)
+        ApiError::new(StatusCode::NOT_FOUND, why)
     };
     let file = state.client_program.as_deref().ok_or_else(missing)?;
     open(file).await.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => missing(),
-        _ => Fault::internal(error),
+        _ => ApiError::internal(error),
     })
 }
 
@@ -113,27 +114,27 @@ async fn open(file: &File) -> std::io::Result<Binary> {
     Ok(Binary { name: "runai", length, body: Body::from_stream(chunks) })
 }
 
-async fn manual(Path(name): Path<String>) -> Result<PlainText, Fault> {
+async fn manual(Path(name): Path<String>) -> Result<PlainText, ApiError> {
     let why = format!("there is no document {}; `runai --help` says it all", units::shown(&name));
-    Err(Fault::new(StatusCode::NOT_FOUND, why))
+    Err(ApiError::new(StatusCode::NOT_FOUND, why))
 }
 
 /// The public address of this server, else where it was asked, as far as that can stand in a
 /// script.
-pub(super) fn own_url(state: &Shared, headers: &HeaderMap) -> Result<String, Fault> {
+pub(super) fn own_url(state: &Shared, headers: &HeaderMap) -> Result<String, ApiError> {
     if state.url_is_public {
         return Ok(state.url.clone());
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]".contains(c);
     if host.is_empty() || !host.chars().all(plain) {
-        return Err(Fault::bad("the header `host` does not say where this server is"));
+        return Err(ApiError::bad("the header `host` does not say where this server is"));
     }
     let scheme = state.url.split_once("://").map_or("http", |(scheme, _)| scheme);
     Ok(format!("{scheme}://{host}"))
 }
 
-fn is_served(system: System) -> Result<(), Fault> {
+fn is_served(system: System) -> Result<(), ApiError> {
     let served = system.known_as.contains(&std::env::consts::OS);
     if served { Ok(()) } else { Err(none_for(system.name)) }
 }
@@ -142,7 +143,7 @@ async fn installer(
     FromState(state): FromState<Shared>,
     axum::Extension(system): axum::Extension<System>,
     headers: HeaderMap,
-) -> Result<PlainText, Fault> {
+) -> Result<PlainText, ApiError> {
     is_served(system)?;
     Ok(PlainText(INSTALLER.replace("@URL@", &own_url(&state, &headers)?).into()))
 }
@@ -151,7 +152,7 @@ async fn commands(
     FromState(state): FromState<Shared>,
     axum::Extension(system): axum::Extension<System>,
     headers: HeaderMap,
-) -> Result<PlainText, Fault> {
+) -> Result<PlainText, ApiError> {
     is_served(system)?;
     let url = own_url(&state, &headers)?;
     let line = format!("curl -fsSL {url}/api/v1/cli-exposer/installer/{} | sh\n", system.name);

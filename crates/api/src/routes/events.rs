@@ -18,7 +18,7 @@ use control::view::Event;
 use control::{EventFilter, Scope};
 use futures_util::{Stream, StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
-use http_kit::{Fault, parameters};
+use http_kit::{ApiError, parameters};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use utoipa::openapi::schema::Type;
@@ -49,7 +49,7 @@ pub(super) async fn stream(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     After(asked): After,
-) -> Result<Sse<impl Stream<Item = Result<Frame, Infallible>>>, Fault> {
+) -> Result<Sse<impl Stream<Item = Result<Frame, Infallible>>>, ApiError> {
     // Subscribed before the position is taken: what happens in between comes twice, not never.
     let live = state.control.subscribe();
     let cursor = asked.unwrap_or_else(|| state.control.view().event_seq);
@@ -84,27 +84,29 @@ impl Input for After {
 }
 
 impl<S: Sync> FromRequestParts<S> for After {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         position(&parts.headers, &parts.uri).map(Self)
     }
 }
 
 /// The event after which the reader wants to go on; none = from now on.
-fn position(headers: &HeaderMap, uri: &Uri) -> Result<Option<u64>, Fault> {
+fn position(headers: &HeaderMap, uri: &Uri) -> Result<Option<u64>, ApiError> {
     let mut after = None;
     for (name, value) in parameters(uri)? {
         match name.as_str() {
             "after" => after = Some(value),
-            _ => return Err(Fault::bad(format!("unknown parameter `{name}`; allowed is after"))),
+            _ => {
+                return Err(ApiError::bad(format!("unknown parameter `{name}`; allowed is after")));
+            }
         }
     }
     // A browser that reconnects repeats the address and adds the header, which is newer.
     let header = headers.get("last-event-id").map(|id| id.to_str().unwrap_or("?").to_owned());
     let Some(text) = header.or(after) else { return Ok(None) };
     let why = format!("`{text}` is not the number of an event; use the id of the last one read");
-    text.parse().map(Some).map_err(|_| Fault::field("after", why))
+    text.parse().map(Some).map_err(|_| ApiError::field("after", why))
 }
 
 fn frame(event: &Event) -> Frame {

@@ -15,9 +15,9 @@ use control::view::{Event, WorkloadKind, WorkloadView};
 use control::{EventFilter, WorkloadSpec};
 use convert::{self, PodRow};
 use http_kit::openapi::{delete as del, get, patch, post};
-use http_kit::{Body, Deleted, Fault, Given, ListQuery, OrderedPage, Page};
+use http_kit::{ApiError, Body, Deleted, ListQuery, OrderedPage, Page, QueryParameters};
 
-use super::typed::{Answer, accepted, add, comes_to, create, delete, read, source};
+use super::workload_kinds::{Answer, accepted, add, comes_to, create, delete, read, source};
 use crate::Shared;
 use assets::may_enter;
 
@@ -95,7 +95,7 @@ async fn update(
     Body(request): Body<InferenceUpdateRequest>,
 ) -> Answer {
     let view = find_of_kind(&state.control.view(), KIND, &id)?;
-    let from = *view.revisions.last().ok_or_else(|| Fault::no_such("inference", &id))?;
+    let from = *view.revisions.last().ok_or_else(|| ApiError::no_such("inference", &id))?;
     let spec = changed(&state, &view, request.spec, &caller, &headers).await?;
     let control = state.asked_by(&caller);
     let made = control.update_inference(&caller.subject, view.id, from, spec).await?;
@@ -109,10 +109,10 @@ async fn changed(
     change: api_types::WorkloadSpec,
     caller: &Caller,
     headers: &HeaderMap,
-) -> Result<WorkloadSpec, Fault> {
+) -> Result<WorkloadSpec, ApiError> {
     if change.assets.is_some() {
         let why = "cannot be changed; give the values, or submit another inference";
-        return Err(Fault::field("spec.assets", why));
+        return Err(ApiError::field("spec.assets", why));
     }
     let now = api_types::WorkloadSpec { assets: None, ..convert::asked_for(&view.spec) };
     let request = CreationRequest {
@@ -121,12 +121,12 @@ async fn changed(
         spec: Some(change.over(now)),
         ..CreationRequest::default()
     };
-    // Nobody comes by folders of the machine through the workload of another.
+    // No caller gets folders of the machine through the workload of another.
     let keeps = may_enter(state, caller, view).is_ok();
     let has = if keeps { view.spec.pods.pod.container.mounts.clone() } else { Vec::new() };
     let asker = convert::Asker { has, ..convert::Asker::of(caller, source(headers)) };
     let (_, spec) = comes_to(state, KIND, request, asker).await?;
-    // Credentials are named anew; what values were taken from once is still where they are from.
+    // Credentials are named again; values already taken keep their source.
     let named = &view.spec.pods.pod.secrets;
     let is_kept = |object: &&String| !named.iter().any(|secret| secret.object == **object);
     let mut uses: Vec<String> = view.spec.uses.iter().filter(is_kept).cloned().collect();
@@ -136,7 +136,11 @@ async fn changed(
 
 /// The revisions of an inference that are listed. Those that have served are still known, so a list
 /// of the deleted is a list of none.
-fn of_inference(state: &Shared, id: &str, deleted: bool) -> Result<Vec<Arc<WorkloadView>>, Fault> {
+fn of_inference(
+    state: &Shared,
+    id: &str,
+    deleted: bool,
+) -> Result<Vec<Arc<WorkloadView>>, ApiError> {
     let head = find_of_kind(&state.control.view(), KIND, id)?;
     if deleted {
         return Ok(Vec::new());
@@ -148,8 +152,8 @@ fn of_inference(state: &Shared, id: &str, deleted: bool) -> Result<Vec<Arc<Workl
 async fn revisions(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: Given<Deleted>,
-) -> Result<Json<GetInferenceWorkloadRevisions200Response>, Fault> {
+    query: QueryParameters<Deleted>,
+) -> Result<Json<GetInferenceWorkloadRevisions200Response>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let all = of_inference(&state, &id, query.list()?.deleted)?;
     let revisions = all.iter().map(|one| convert::revision(one, &view, &context)).collect();
@@ -159,15 +163,15 @@ async fn revisions(
 async fn count(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: Given<Deleted>,
-) -> Result<Json<api_types::CountResponse>, Fault> {
+    query: QueryParameters<Deleted>,
+) -> Result<Json<api_types::CountResponse>, ApiError> {
     let count = of_inference(&state, &id, query.list()?.deleted)?.len() as u64;
     Ok(Json(api_types::CountResponse { count }))
 }
 
 /// The revision with this id, if the caller may see its inference.
-fn known(state: &Shared, caller: &Caller, id: &str) -> Result<Arc<WorkloadView>, Fault> {
-    let missing = || Fault::no_such("revision", id);
+fn known(state: &Shared, caller: &Caller, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
+    let missing = || ApiError::no_such("revision", id);
     let parsed = id.parse().map_err(|_| missing())?;
     let found = state.control.view().revisions.get(&parsed).cloned().ok_or_else(missing)?;
     caller.must_to_workload(Read, resource_of(KIND), &found)?;
@@ -178,7 +182,7 @@ async fn revision(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<Revision>, Fault> {
+) -> Result<Json<Revision>, ApiError> {
     let found = known(&state, &caller, &id)?;
     Ok(Json(convert::revision(&found, &state.control.view(), &state.context())))
 }
@@ -187,8 +191,8 @@ async fn pods(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: Given<Deleted>,
-) -> Result<Json<GetRevisionPods200Response>, Fault> {
+    query: QueryParameters<Deleted>,
+) -> Result<Json<GetRevisionPods200Response>, ApiError> {
     let deleted = query.list()?.deleted;
     let found = known(&state, &caller, &id)?;
     let (view, context) = (state.control.view(), state.context());
@@ -204,7 +208,7 @@ async fn log_page(
     state: &Shared,
     revision: &WorkloadView,
     query: &ListQuery,
-) -> Result<(Vec<Event>, Option<u64>), Fault> {
+) -> Result<(Vec<Event>, Option<u64>), ApiError> {
     let (skip, length, newest_first) = query.window();
     let filter = EventFilter {
         workload: revision.spec.revision.map(|revision| revision.of),
@@ -222,8 +226,8 @@ async fn events(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: Given<OrderedPage>,
-) -> Result<Json<EventsPage>, Fault> {
+    query: QueryParameters<OrderedPage>,
+) -> Result<Json<EventsPage>, ApiError> {
     let revision = known(&state, &caller, &id)?;
     let (events, next) = log_page(&state, &revision, &query.list()?).await?;
     let context = state.context();
@@ -235,8 +239,8 @@ async fn history(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: Given<Page>,
-) -> Result<Json<HistoryPage>, Fault> {
+    query: QueryParameters<Page>,
+) -> Result<Json<HistoryPage>, ApiError> {
     let revision = known(&state, &caller, &id)?;
     let (events, next) = log_page(&state, &revision, &query.list()?).await?;
     let context = state.context();

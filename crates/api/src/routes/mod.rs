@@ -4,21 +4,21 @@ mod audit;
 mod changes;
 mod departments;
 mod download;
+mod elastane_ext;
 mod events;
 mod inferences;
-mod missing;
 mod nodes;
 mod org;
-mod own;
+mod org_units;
 mod pools;
 mod projects;
 mod properties;
 mod tenant;
 mod topologies;
-mod typed;
-mod units;
+mod unimplemented;
 mod v2;
 mod welcome;
+mod workload_kinds;
 mod workloads;
 
 use std::sync::{Arc, OnceLock};
@@ -32,7 +32,7 @@ use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use http_kit::openapi::{self, delete as del, get, post, put};
-use http_kit::{Fault, check_host, limit_time, name_one_host, note_origin, panicked};
+use http_kit::{ApiError, check_host, limit_time, name_one_host, note_origin, panicked};
 use iam::{authenticate, authorise};
 use telemetry::{Routes, trace};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -97,18 +97,18 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(projects::routes());
     all.extend(pools::routes());
     all.extend(topologies::routes());
-    all.extend(typed::routes());
+    all.extend(workload_kinds::routes());
     all.extend(v2::routes());
     all.extend(inferences::routes());
     all.extend(workloads::routes());
     all.extend(assets::routes());
     all.extend(properties::routes());
     all.extend(policy::routes());
-    all.extend(own_routes());
+    all.extend(elastane_routes());
     all.extend(audit::routes());
     all.extend(tenant::routes());
     all.extend(download::routes());
-    all.extend(missing::routes());
+    all.extend(unimplemented::routes());
     all
 }
 
@@ -151,29 +151,28 @@ fn organisation() -> impl Iterator<Item = Route<Shared>> {
     clusters.into_iter()
 }
 
-fn own_routes() -> impl Iterator<Item = Route<Shared>> {
-    let health = get("/healthz", "get_health", "Whether the server answers", own::health).open();
+fn elastane_routes() -> impl Iterator<Item = Route<Shared>> {
+    let health =
+        get("/healthz", "get_health", "Whether the server answers", elastane_ext::health).open();
     let document = "/elastane/v1/openapi.json";
     let about = "This description, for programs";
-    let described = get(document, "get_openapi", about, own::openapi).open();
+    let described = get(document, "get_openapi", about, elastane_ext::openapi).open();
     let about = "This description, for people";
-    let page = get("/elastane/v1/docs", "get_docs", about, own::docs).open();
+    let page = get("/elastane/v1/docs", "get_docs", about, elastane_ext::docs).open();
     let about = "Stops every workload, then the server";
-    let down = post("/elastane/v1/down", "stop_server", about, own::down).patient().needs(
+    let down = post("/elastane/v1/down", "stop_server", about, elastane_ext::down).patient().needs(
         Delete,
         Resource::Cluster,
         Where::Tenant,
     );
-    let status = get("/elastane/v1/status", "get_status", "The cluster in short", own::status)
-        .needs(Read, Resource::Nodes, Where::Anywhere);
+    let status =
+        get("/elastane/v1/status", "get_status", "The cluster in short", elastane_ext::status)
+            .needs(Read, Resource::Nodes, Where::Anywhere);
     let about = "What the scheduler sees, as a scenario for `elastane simulate`";
-    let snapshot = get("/elastane/v1/snapshot", "get_snapshot", about, own::snapshot).needs(
-        Read,
-        Resource::Workloads,
-        Where::Tenant,
-    );
+    let snapshot = get("/elastane/v1/snapshot", "get_snapshot", about, elastane_ext::snapshot)
+        .needs(Read, Resource::Workloads, Where::Tenant);
     let about = "What would happen if this were submitted, or changed; touches nothing";
-    let asked = post("/elastane/v1/what-if", "what_if", about, own::what_if).needs(
+    let asked = post("/elastane/v1/what-if", "what_if", about, elastane_ext::what_if).needs(
         Read,
         Resource::Workloads,
         Where::Anywhere,
@@ -189,14 +188,14 @@ fn own_routes() -> impl Iterator<Item = Route<Shared>> {
             "/elastane/v1/workloads/{workloadId}/logs",
             "get_logs",
             "What a pod has printed",
-            own::logs,
+            elastane_ext::logs,
         )
         .needs(Read, Resource::Workloads, Where::Workload),
         get(
             "/elastane/v1/workloads/{workloadId}/explain",
             "explain_workload",
             "Why a workload is where it is, and what would help",
-            own::explain,
+            elastane_ext::explain,
         )
         .needs(Read, Resource::Workloads, Where::Workload),
     ];
@@ -212,13 +211,13 @@ struct Described {
 }
 
 /// Made once: it never changes.
-fn description() -> Result<&'static Described, Fault> {
+fn description() -> Result<&'static Described, ApiError> {
     static MADE: OnceLock<Result<Described, String>> = OnceLock::new();
     let make = || {
         let document = openapi::document(&table()).map_err(|error| error.to_string())?;
         Ok(Described { document: format!("{document:#}"), page: openapi::page(&document) })
     };
-    MADE.get_or_init(make).as_ref().map_err(Fault::internal)
+    MADE.get_or_init(make).as_ref().map_err(ApiError::internal)
 }
 
 /// Says what does not answer: reads tell what was last known.
@@ -236,9 +235,9 @@ async fn tell_outage(
     response
 }
 
-async fn wrong_method(method: Method, uri: Uri) -> Fault {
+async fn wrong_method(method: Method, uri: Uri) -> ApiError {
     let why = format!("`{}` does not answer {method}", uri.path());
-    Fault::new(StatusCode::METHOD_NOT_ALLOWED, why)
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, why)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use axum::{Extension, Json};
 use control::NodeChange;
 use control::view::NodeView;
 use http_kit::openapi::{delete as del, get, patch, post, put};
-use http_kit::{Body, Created, Fault, ListQuery, NoContent};
+use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
 
 use crate::Shared;
 
@@ -47,7 +47,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 async fn nodes(
     FromState(state): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<Nodes>, Fault> {
+) -> Result<Json<Nodes>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let rows = query.matching(view.nodes.iter().map(AsRef::as_ref), context.now)?;
     let (page, _) = query.page(rows);
@@ -58,7 +58,7 @@ async fn nodes(
 async fn count_nodes(
     FromState(state): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     let view = state.control.view();
     query.count(view.nodes.iter().map(AsRef::as_ref), state.now())
 }
@@ -67,7 +67,7 @@ async fn count_nodes_of(
     state: FromState<Shared>,
     Path(id): Path<String>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     state.must_be_cluster(&id)?;
     count_nodes(state, query).await
 }
@@ -78,7 +78,7 @@ async fn label_node(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     Body(request): Body<NodeLabels>,
-) -> Result<Json<Node>, Fault> {
+) -> Result<Json<Node>, ApiError> {
     let labels = request.labels.into_iter().map(|(key, value)| (key, Some(value))).collect();
     let change = NodeChange { labels, replaces_labels: true, ..NodeChange::default() };
     state.asked_by(&caller).change_node(&caller.subject, &name, change).await?;
@@ -91,7 +91,7 @@ async fn change_node(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     Body(patch): Body<NodePatch>,
-) -> Result<Json<Node>, Fault> {
+) -> Result<Json<Node>, ApiError> {
     let change = convert::node_change(patch);
     state.asked_by(&caller).change_node(&caller.subject, &name, change).await?;
     shown(&state, &name)
@@ -101,7 +101,7 @@ async fn add_simulated(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(node): Body<SimulatedNode>,
-) -> Result<Created<Node>, Fault> {
+) -> Result<Created<Node>, ApiError> {
     let name = node.name.clone();
     let asked = state.asked_by(&caller);
     asked.add_node(&caller.subject, convert::new_node(node)).await?;
@@ -113,15 +113,15 @@ async fn remove_simulated(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     state.asked_by(&caller).remove_node(&caller.subject, &name).await?;
     Ok(NoContent)
 }
 
-fn shown(state: &Shared, name: &str) -> Result<Json<Node>, Fault> {
+fn shown(state: &Shared, name: &str) -> Result<Json<Node>, ApiError> {
     let view = state.control.view();
     let node = view.nodes.iter().find(|node| node.name == name);
-    let node = node.ok_or_else(|| Fault::no_such("node", name))?;
+    let node = node.ok_or_else(|| ApiError::no_such("node", name))?;
     Ok(Json(convert::node(node, &state.context())))
 }
 
@@ -130,7 +130,7 @@ async fn fail_gpu(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path((name, gpu)): Path<(String, String)>,
-) -> Result<Json<Node>, Fault> {
+) -> Result<Json<Node>, ApiError> {
     state.asked_by(&caller).fail_gpu(&caller.subject, &name, number(&gpu)?).await?;
     shown(&state, &name)
 }
@@ -140,13 +140,13 @@ async fn heal_gpu(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path((name, gpu)): Path<(String, String)>,
-) -> Result<Json<Node>, Fault> {
+) -> Result<Json<Node>, ApiError> {
     state.asked_by(&caller).heal_gpu(&caller.subject, &name, number(&gpu)?).await?;
     shown(&state, &name)
 }
 
 /// The number of a GPU on its node.
-fn number(text: &str) -> Result<u32, Fault> {
+fn number(text: &str) -> Result<u32, ApiError> {
     let why = || format!("`{}` is not the number of a GPU; 0 or more", units::shown(text));
-    text.parse().map_err(|_| Fault::field("gpu", why()))
+    text.parse().map_err(|_| ApiError::field("gpu", why()))
 }

@@ -10,7 +10,8 @@ use axum::{Extension, Json};
 use control::Scope;
 use convert::{self, ClusterName};
 use http_kit::{
-    Allowed, Body, Created, Fault, Given, ListQuery, NoContent, PlainText, VERBOSITY, takes,
+    Allowed, ApiError, Body, Created, ListQuery, NoContent, PlainText, QueryParameters, VERBOSITY,
+    takes,
 };
 
 use crate::Shared;
@@ -41,23 +42,23 @@ takes! {
 pub(super) async fn cluster(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    _: Given<Verbosity>,
-) -> Result<Json<DisplayedCluster>, Fault> {
+    _: QueryParameters<Verbosity>,
+) -> Result<Json<DisplayedCluster>, ApiError> {
     let own = convert::cluster(state.control.cluster(), &state.context());
-    if own.uuid == id { Ok(Json(own)) } else { Err(Fault::no_such("cluster", &id)) }
+    if own.uuid == id { Ok(Json(own)) } else { Err(ApiError::no_such("cluster", &id)) }
 }
 
 /// There is one cluster, and it is this server.
 pub(super) async fn one_cluster(
     FromState(state): FromState<Shared>,
     Body(_): Body<ClusterCreationRequest>,
-) -> Result<Created<DisplayedCluster>, Fault> {
+) -> Result<Created<DisplayedCluster>, ApiError> {
     let name = state.context().cluster_name;
     let why = format!(
         "a server runs one cluster, and this is `{name}`; start another server for another, or \
          divide this one into node pools"
     );
-    Err(Fault::new(StatusCode::CONFLICT, why))
+    Err(ApiError::new(StatusCode::CONFLICT, why))
 }
 
 pub(super) async fn rename_cluster(
@@ -65,7 +66,7 @@ pub(super) async fn rename_cluster(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<ClusterUpdateRequest>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     state.must_be_cluster(&id)?;
     match state.all::<ClusterName>()?.first() {
         None => {
@@ -85,15 +86,15 @@ pub(super) async fn rename_cluster(
 pub(super) async fn keep_cluster(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    _: Given<Force>,
-) -> Result<NoContent, Fault> {
+    _: QueryParameters<Force>,
+) -> Result<NoContent, ApiError> {
     state.must_be_cluster(&id)?;
     let why = "the server is the cluster and cannot go on without; `elastane down` stops it";
-    Err(Fault::new(StatusCode::CONFLICT, why))
+    Err(ApiError::new(StatusCode::CONFLICT, why))
 }
 
 /// What there is to do to have the cluster: nothing. It is a comment in a shell and in YAML.
-fn nothing_to_install(state: &Shared, id: &str) -> Result<String, Fault> {
+fn nothing_to_install(state: &Shared, id: &str) -> Result<String, ApiError> {
     state.must_be_cluster(id)?;
     let name = state.context().cluster_name;
     Ok(format!("# nothing to install: this server is the cluster `{name}`\n"))
@@ -102,17 +103,17 @@ fn nothing_to_install(state: &Shared, id: &str) -> Result<String, Fault> {
 pub(super) async fn install_info(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    _: Given<Installation>,
-) -> Result<Json<ClusterInstallationInfoResponse>, Fault> {
+    _: QueryParameters<Installation>,
+) -> Result<Json<ClusterInstallationInfoResponse>, ApiError> {
     let installation_str = nothing_to_install(&state, &id)?;
-    // There is no chart, and nobody needs a secret for it.
+    // There is no chart, and no secret is needed.
     Ok(Json(ClusterInstallationInfoResponse { installation_str, ..Default::default() }))
 }
 
 pub(super) async fn install_file(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    _: Given<InstallFile>,
-) -> Result<PlainText, Fault> {
+    _: QueryParameters<InstallFile>,
+) -> Result<PlainText, ApiError> {
     Ok(PlainText(nothing_to_install(&state, &id)?.into()))
 }

@@ -10,7 +10,7 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::view::{PoolView, View};
 use http_kit::openapi::{delete as del, get, patch, post, put};
-use http_kit::{Body, Created, Fault, ListQuery, NoContent};
+use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
 
 use crate::Shared;
 
@@ -42,7 +42,7 @@ fn all(state: &Shared) -> Vec<Nodepool> {
 async fn list(
     FromState(state): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<Nodepools>, Fault> {
+) -> Result<Json<Nodepools>, ApiError> {
     let all = all(&state);
     let (page, _) = query.page(query.matching(all.iter(), state.now())?);
     Ok(Json(Nodepools { nodepools: page.into_iter().cloned().collect() }))
@@ -51,16 +51,16 @@ async fn list(
 async fn count(
     FromState(state): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     query.count(all(&state).iter(), state.now())
 }
 
-fn find(view: &View, id: &str) -> Result<Arc<PoolView>, Fault> {
+fn find(view: &View, id: &str) -> Result<Arc<PoolView>, ApiError> {
     let found = view.pools.iter().find(|pool| pool.id == id).cloned();
-    found.ok_or_else(|| Fault::no_such("node pool", id))
+    found.ok_or_else(|| ApiError::no_such("node pool", id))
 }
 
-fn shown(state: &Shared, id: &str) -> Result<Nodepool, Fault> {
+fn shown(state: &Shared, id: &str) -> Result<Nodepool, ApiError> {
     let view = state.control.view();
     Ok(convert::node_pool(&*find(&view, id)?, &view, &state.context()))
 }
@@ -68,7 +68,7 @@ fn shown(state: &Shared, id: &str) -> Result<Nodepool, Fault> {
 async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<Nodepool>, Fault> {
+) -> Result<Json<Nodepool>, ApiError> {
     Ok(Json(shown(&state, &id)?))
 }
 
@@ -76,7 +76,7 @@ async fn create(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<NodepoolCreateFields>,
-) -> Result<Created<Nodepool>, Fault> {
+) -> Result<Created<Nodepool>, ApiError> {
     state.check_cluster(request.cluster_id.as_deref())?;
     let spec = convert::pool_creation(request)?;
     let made = state.asked_by(&caller).create_pool(&caller.subject, spec).await?;
@@ -88,7 +88,7 @@ async fn replaced(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<NodepoolUpdateFields>,
-) -> Result<Json<Nodepool>, Fault> {
+) -> Result<Json<Nodepool>, ApiError> {
     save(&state, &caller, &id, (request, true)).await
 }
 
@@ -97,7 +97,7 @@ async fn changed(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<NodepoolUpdateFields>,
-) -> Result<Json<Nodepool>, Fault> {
+) -> Result<Json<Nodepool>, ApiError> {
     save(&state, &caller, &id, (request, false)).await
 }
 
@@ -106,7 +106,7 @@ async fn save(
     caller: &Caller,
     id: &str,
     (request, anew): (NodepoolUpdateFields, bool),
-) -> Result<Json<Nodepool>, Fault> {
+) -> Result<Json<Nodepool>, ApiError> {
     let change = convert::pool_change(request, anew)?;
     state.asked_by(caller).update_pool(&caller.subject, id, change).await?;
     Ok(Json(shown(state, id)?))
@@ -116,7 +116,7 @@ async fn delete(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     state.asked_by(&caller).delete_pool(&caller.subject, &id).await?;
     Ok(NoContent)
 }

@@ -15,9 +15,9 @@ use control::view::{OrgUnit, ProjectView, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
-use http_kit::{Body, Created, Fault, ListQuery};
+use http_kit::{ApiError, Body, Created, ListQuery};
 
-use super::units::{self, Unit};
+use super::org_units::{self, Unit};
 use crate::Shared;
 
 /// The routes of projects.
@@ -35,15 +35,15 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             count_all,
             "count_projects",
             "How many projects there are",
-            units::count::<ProjectView>,
+            org_units::count::<ProjectView>,
         )
         .needs(Read, of, Where::Anywhere),
-        get(one, "get_project", "A project", units::read::<ProjectView>).needs(
+        get(one, "get_project", "A project", org_units::read::<ProjectView>).needs(
             Read,
             of,
             Where::Project,
         ),
-        put(one, "update_project", "Changes a project", units::update::<ProjectView>).needs(
+        put(one, "update_project", "Changes a project", org_units::update::<ProjectView>).needs(
             Update,
             of,
             Where::Project,
@@ -52,12 +52,12 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
             one,
             "delete_project",
             "Deletes a project without workloads",
-            units::delete::<ProjectView>,
+            org_units::delete::<ProjectView>,
         )
         .needs(Delete, of, Where::Project),
-        put(shares, "update_project_resources", replace, units::replace_shares::<ProjectView>)
+        put(shares, "update_project_resources", replace, org_units::replace_shares::<ProjectView>)
             .needs(Update, of, Where::Project),
-        patch(shares, "patch_project_resources", change, units::change_shares::<ProjectView>)
+        patch(shares, "patch_project_resources", change, org_units::change_shares::<ProjectView>)
             .needs(Update, of, Where::Project),
     ];
     routes.into_iter().map(|route| route.of("Projects").rows::<ProjectView, _>())
@@ -67,7 +67,7 @@ async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<ProjectsPage>, Fault> {
+) -> Result<Json<ProjectsPage>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let rows = query.matching(ProjectView::seen(&view, &caller), context.now)?;
     let (page, next) = query.page(rows);
@@ -79,13 +79,13 @@ async fn create(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<ProjectCreationRequest>,
-) -> Result<Created<Project>, Fault> {
+) -> Result<Created<Project>, ApiError> {
     state.check_cluster(request.cluster_id.as_deref())?;
     let parent = convert::parent(request.parent_id.as_deref(), &state.control.view().departments)?;
     caller.must(Create, Resource::Project, Scope::Department(parent))?;
     let spec = convert::creation(request)?;
     let made = state.asked_by(&caller).create_project(&caller.subject, parent, spec).await?;
-    Ok(Created(units::shown(&state, &*made)))
+    Ok(Created(org_units::shown(&state, &*made)))
 }
 
 impl Unit for ProjectView {
@@ -114,11 +114,11 @@ impl Unit for ProjectView {
         caller.projects(view)
     }
 
-    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault> {
+    fn replacing_shares(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
         convert::some_shares(asked)
     }
 
-    fn asked(request: ProjectUpdateRequest) -> Result<OrgChange, Fault> {
+    fn asked(request: ProjectUpdateRequest) -> Result<OrgChange, ApiError> {
         convert::update(request)
     }
 

@@ -17,7 +17,9 @@ use control::Scope;
 use control::view::WorkloadKind;
 use convert::Class;
 use http_kit::openapi::{Description, Input, delete as del, get, post, put};
-use http_kit::{Body, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, flag, parameters};
+use http_kit::{
+    ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, flag, parameters,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Instant;
@@ -66,9 +68,9 @@ async fn list_categories() -> Json<WorkloadCategories> {
     Json(WorkloadCategories { categories: CATEGORIES.map(category).into() })
 }
 
-async fn read_category(Path(id): Path<String>) -> Result<Json<WorkloadCategory>, Fault> {
+async fn read_category(Path(id): Path<String>) -> Result<Json<WorkloadCategory>, ApiError> {
     let found = CATEGORIES.into_iter().find(|(known, ..)| *known == id);
-    found.map(category).map(Json).ok_or_else(|| Fault::no_such("category", &id))
+    found.map(category).map(Json).ok_or_else(|| ApiError::no_such("category", &id))
 }
 
 impl Row<crate::Listed> for Class {
@@ -87,7 +89,7 @@ impl Row<crate::Listed> for Class {
 async fn list_priorities(
     FromState(state): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<WorkloadPriorities>, Fault> {
+) -> Result<Json<WorkloadPriorities>, ApiError> {
     let all: Vec<Class> = Class::all().collect();
     let one = |class: &Class| WorkloadPriority {
         id: class.name.to_owned(),
@@ -174,19 +176,19 @@ fn by_version(all: &[Value]) -> Vec<ResourceInterfaceOfVersion> {
     all.iter().map(one).collect()
 }
 
-fn check_interfaces(all: &[Value]) -> Result<(), Fault> {
+fn check_interfaces(all: &[Value]) -> Result<(), ApiError> {
     let field = "resourceInterfaces";
     if all.len() > INTERFACES_MAX {
         let why = format!("has {} items; at most {INTERFACES_MAX} are allowed", all.len());
-        return Err(Fault::field(field, why));
+        return Err(ApiError::field(field, why));
     }
     if let Some(at) = all.iter().position(|one| !one.is_object()) {
-        return Err(Fault::field(&format!("{field}[{at}]"), "is not an object"));
+        return Err(ApiError::field(&format!("{field}[{at}]"), "is not an object"));
     }
     let bytes: usize = all.iter().map(|one| one.to_string().len()).sum();
     if bytes > INTERFACES_BYTES_MAX {
         let why = format!("has {bytes} bytes; at most {INTERFACES_BYTES_MAX} are allowed");
-        return Err(Fault::field(field, why));
+        return Err(ApiError::field(field, why));
     }
     Ok(())
 }
@@ -227,9 +229,9 @@ impl Input for TypesQuery {
 }
 
 impl<S: Sync> FromRequestParts<S> for TypesQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (own, list): (Vec<_>, Vec<_>) =
             parameters(&parts.uri)?.into_iter().partition(|(name, _)| name == "externalTypesOnly");
         let external_only = own.last().map_or(Ok(false), |(name, value)| flag(name, value))?;
@@ -240,7 +242,7 @@ impl<S: Sync> FromRequestParts<S> for TypesQuery {
 async fn list(
     FromState(state): FromState<Shared>,
     query: TypesQuery,
-) -> Result<Json<WorkloadTypes>, Fault> {
+) -> Result<Json<WorkloadTypes>, ApiError> {
     let mut all = if query.external_only { vec![] } else { own_types().to_vec() };
     all.extend(state.all::<External>()?.iter().map(external));
     let rows = query.list.matching(all.iter(), state.now())?;
@@ -250,7 +252,7 @@ async fn list(
 async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<WorkloadTypeConfig>, Fault> {
+) -> Result<Json<WorkloadTypeConfig>, ApiError> {
     if let Some(own) = own_types().into_iter().find(|own| own.id == id) {
         return Ok(Json(own));
     }
@@ -258,37 +260,37 @@ async fn read(
 }
 
 /// Refuses names that no kind or group of kinds can have, and what is not known.
-fn check(kind: &External) -> Result<(), Fault> {
+fn check(kind: &External) -> Result<(), ApiError> {
     let alphanumeric = |c: char| c.is_ascii_alphanumeric();
     if !kind.name.starts_with(|c: char| c.is_ascii_uppercase())
         || !kind.name.chars().all(alphanumeric)
     {
         let why = format!("`{}` is no kind; a capital letter, then letters and digits", kind.name);
-        return Err(Fault::field("name", why));
+        return Err(ApiError::field("name", why));
     }
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let group = &kind.group;
     let ends = group.starts_with(|c: char| c.is_ascii_lowercase()) && group.ends_with(inner);
     if !ends || !group.chars().all(|c| inner(c) || c == '.' || c == '-') {
         let why = format!("`{group}` is no group; small letters, digits, dots and hyphens");
-        return Err(Fault::field("group", why));
+        return Err(ApiError::field("group", why));
     }
     if !CATEGORIES.iter().any(|(known, ..)| *known == kind.category_id) {
         let known: Vec<&str> = CATEGORIES.iter().map(|(known, ..)| *known).collect();
         let why =
             format!("`{}` is no category; allowed are {}", kind.category_id, known.join(", "));
-        return Err(Fault::field("categoryId", why));
+        return Err(ApiError::field("categoryId", why));
     }
     check_interfaces(kind.resource_interfaces.as_deref().unwrap_or_default())?;
     let named = Class::named(&kind.priority_id);
-    named.map(|_| ()).map_err(|why| Fault::field("priorityId", why))
+    named.map(|_| ()).map_err(|why| ApiError::field("priorityId", why))
 }
 
 async fn create(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<WorkloadTypeCreateFields>,
-) -> Result<Created<WorkloadTypeConfig>, Fault> {
+) -> Result<Created<WorkloadTypeConfig>, ApiError> {
     let WorkloadTypeCreateFields { name, group, category_id, priority_id, resource_interfaces } =
         request;
     let body = External { name, group, category_id, priority_id, resource_interfaces };
@@ -296,7 +298,7 @@ async fn create(
     let own = own_types();
     if own.iter().any(|own| own.name == body.name && own.group == body.group) {
         let why = format!("type {}.{} is the program's own", body.name, body.group);
-        return Err(Fault::new(StatusCode::CONFLICT, why));
+        return Err(ApiError::new(StatusCode::CONFLICT, why));
     }
     let name = format!("{}.{}", body.name, body.group);
     let made = state.make(&caller, Scope::Tenant, &name, &body).await?;
@@ -304,10 +306,10 @@ async fn create(
 }
 
 /// Refuses to change the program's own.
-fn must_be_external(id: &str) -> Result<(), Fault> {
+fn must_be_external(id: &str) -> Result<(), ApiError> {
     if own_types().iter().any(|own| own.id == id) {
         let why = format!("type `{id}` is the program's own and cannot be changed");
-        return Err(Fault::new(StatusCode::CONFLICT, why));
+        return Err(ApiError::new(StatusCode::CONFLICT, why));
     }
     Ok(())
 }
@@ -317,7 +319,7 @@ async fn update(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<WorkloadTypeUpdateFields>,
-) -> Result<Json<WorkloadTypeConfig>, Fault> {
+) -> Result<Json<WorkloadTypeConfig>, ApiError> {
     must_be_external(&id)?;
     let changed = move |body: &External| External {
         category_id: request.category_id.clone().unwrap_or_else(|| body.category_id.clone()),
@@ -340,7 +342,7 @@ async fn delete(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     must_be_external(&id)?;
     state.remove::<External>(&caller, &id).await?;
     Ok(NoContent)

@@ -12,7 +12,7 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use control::Scope;
 use http_kit::openapi::{get, put};
-use http_kit::{Body, Fault};
+use http_kit::{ApiError, Body};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -60,19 +60,19 @@ fn wire(kept: &Item<Kept>) -> Setting {
     }
 }
 
-async fn list(FromState(state): FromState<Shared>) -> Result<Json<Vec<Setting>>, Fault> {
+async fn list(FromState(state): FromState<Shared>) -> Result<Json<Vec<Setting>>, ApiError> {
     Ok(Json(state.all::<Kept>()?.iter().map(wire).collect()))
 }
 
-fn find(state: &Shared, key: &str) -> Result<Option<Item<Kept>>, Fault> {
+fn find(state: &Shared, key: &str) -> Result<Option<Item<Kept>>, ApiError> {
     Ok(state.all::<Kept>()?.into_iter().find(|kept| kept.object.name == key))
 }
 
 async fn read(
     FromState(state): FromState<Shared>,
     Path(key): Path<String>,
-) -> Result<Json<Setting>, Fault> {
-    let found = find(&state, &key)?.ok_or_else(|| Fault::no_such("setting", &key))?;
+) -> Result<Json<Setting>, ApiError> {
+    let found = find(&state, &key)?.ok_or_else(|| ApiError::no_such("setting", &key))?;
     Ok(Json(wire(&found)))
 }
 
@@ -80,7 +80,7 @@ async fn set(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<TenantSettingCreationRequest>,
-) -> Result<Json<TenantSettingCreationResponse>, Fault> {
+) -> Result<Json<TenantSettingCreationResponse>, ApiError> {
     let TenantSettingCreationRequest { key, value } = request;
     state.put(&caller, Scope::Tenant, &key, Kept { value }).await?;
     Ok(Json(TenantSettingCreationResponse { msg: "done".to_owned() }))

@@ -13,7 +13,7 @@ use axum::{Extension, Json};
 use control::view::View;
 use control::{Object, TOPOLOGY};
 use http_kit::openapi::{delete as del, get, post};
-use http_kit::{Body, Created, Fault, ListQuery, NoContent};
+use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
 
 use crate::Shared;
 
@@ -45,7 +45,7 @@ fn all(state: &Shared) -> Vec<NetworkTopology> {
 async fn list(
     FromState(state): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<GetNetworkTopologies200Response>, Fault> {
+) -> Result<Json<GetNetworkTopologies200Response>, ApiError> {
     let all = all(&state);
     let (page, _) = query.page(query.matching(all.iter(), state.now())?);
     let network_topologies = page.into_iter().cloned().collect();
@@ -55,19 +55,19 @@ async fn list(
 async fn count(
     FromState(state): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     query.count(all(&state).iter(), state.now())
 }
 
-fn find(view: &View, id: &str) -> Result<Arc<Object>, Fault> {
+fn find(view: &View, id: &str) -> Result<Arc<Object>, ApiError> {
     let found = view.objects.get(TOPOLOGY, id).cloned();
-    found.ok_or_else(|| Fault::no_such("network topology", id))
+    found.ok_or_else(|| ApiError::no_such("network topology", id))
 }
 
 async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<NetworkTopology>, Fault> {
+) -> Result<Json<NetworkTopology>, ApiError> {
     let view = state.control.view();
     Ok(Json(convert::network_topology(&*find(&view, &id)?, &view, &state.context())))
 }
@@ -76,7 +76,7 @@ async fn create(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<NetworkTopologyCreateRequest>,
-) -> Result<Created<NetworkTopology>, Fault> {
+) -> Result<Created<NetworkTopology>, ApiError> {
     state.check_cluster(request.cluster_id.as_deref())?;
     let new = control::new_topology(request.name, &request.levels);
     let made = state.asked_by(&caller).create_object(&caller.subject, new).await?;
@@ -88,7 +88,7 @@ async fn delete(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     find(&state.control.view(), &id)?;
     state.asked_by(&caller).delete_object(&caller.subject, TOPOLOGY, &id).await?;
     Ok(NoContent)

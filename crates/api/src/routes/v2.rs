@@ -18,10 +18,10 @@ use base64::engine::general_purpose::STANDARD;
 use control::view::{Phase, WorkloadView};
 use convert::{self, Context, manifest};
 use http_kit::openapi::{delete as del, get, post, put};
-use http_kit::{Accepted, Body, Fault, parse_json};
+use http_kit::{Accepted, ApiError, Body, parse_json};
 use serde_json::Value;
 
-use super::typed::{asked_for, changed, source};
+use super::workload_kinds::{asked_for, changed, source};
 use crate::Shared;
 
 /// Longest manifest.
@@ -52,25 +52,25 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 }
 
 /// The manifest, in the one form or the other.
-fn given(manifest: Option<Value>, encoded: Option<String>) -> Result<Option<Value>, Fault> {
+fn given(manifest: Option<Value>, encoded: Option<String>) -> Result<Option<Value>, ApiError> {
     let field = "manifestBase64Encoded";
     let given = match (manifest, encoded) {
         (given, None) => given,
         (Some(_), Some(_)) => {
-            return Err(Fault::field(field, "goes without manifest; leave one out"));
+            return Err(ApiError::field(field, "goes without manifest; leave one out"));
         }
         (None, Some(text)) => {
-            let bytes = STANDARD.decode(text).map_err(|why| Fault::field(field, why))?;
-            let read = parse_json(&bytes).map_err(|fault| {
-                let why = format!("is not JSON ({}); YAML is not read here", fault.message);
-                Fault::field(field, why)
+            let bytes = STANDARD.decode(text).map_err(|why| ApiError::field(field, why))?;
+            let read = parse_json(&bytes).map_err(|error| {
+                let why = format!("is not JSON ({}); YAML is not read here", error.message);
+                ApiError::field(field, why)
             });
             Some(read?)
         }
     };
     match given {
         Some(manifest) if manifest.to_string().len() > MANIFEST_BYTES_MAX => {
-            Err(Fault::field("manifest", format!("is longer than {MANIFEST_BYTES_MAX} bytes")))
+            Err(ApiError::field("manifest", format!("is longer than {MANIFEST_BYTES_MAX} bytes")))
         }
         given => Ok(given),
     }
@@ -81,9 +81,9 @@ async fn create(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Body(request): Body<WorkloadV2CreateRequest>,
-) -> Result<Accepted<WorkloadV2GetResponse>, Fault> {
+) -> Result<Accepted<WorkloadV2GetResponse>, ApiError> {
     let given = given(request.manifest, request.manifest_base64_encoded)?;
-    let manifest = given.ok_or_else(|| Fault::field("manifest", "is required"))?;
+    let manifest = given.ok_or_else(|| ApiError::field("manifest", "is required"))?;
     let (kind, creation) = manifest::creation(request.metadata, &manifest)?;
     let asker = convert::Asker::of(&caller, source(&headers));
     let (project_id, mut spec) = asked_for(&state, &caller, kind, creation, asker).await?;
@@ -93,19 +93,19 @@ async fn create(
 }
 
 /// The workload with this id, if it was submitted as a manifest.
-fn submitted(state: &Shared, id: &str) -> Result<Arc<WorkloadView>, Fault> {
+fn submitted(state: &Shared, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
     let found = find_workload(&state.control.view(), id)?;
     if found.spec.manifest.is_some() {
         return Ok(found);
     }
     let why = format!("workload {id} was not submitted as a manifest; see /api/v1/workloads/{id}");
-    Err(Fault::new(StatusCode::NOT_FOUND, why))
+    Err(ApiError::new(StatusCode::NOT_FOUND, why))
 }
 
 async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<WorkloadV2GetResponse>, Fault> {
+) -> Result<Json<WorkloadV2GetResponse>, ApiError> {
     Ok(Json(shown(&*submitted(&state, &id)?, &state.context())?))
 }
 
@@ -113,7 +113,7 @@ async fn delete(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Accepted<WorkloadV2GetResponse>, Fault> {
+) -> Result<Accepted<WorkloadV2GetResponse>, ApiError> {
     let id = submitted(&state, &id)?.id;
     let gone = state.asked_by(&caller).delete_workload(&caller.subject, id).await?;
     Ok(Accepted(shown(&gone, &state.context())?))
@@ -125,7 +125,7 @@ async fn update(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<WorkloadV2UpdateRequest>,
-) -> Result<Accepted<WorkloadV2GetResponse>, Fault> {
+) -> Result<Accepted<WorkloadV2GetResponse>, ApiError> {
     let workload = submitted(&state, &id)?;
     let fixed = |field: &str| {
         let name = &workload.spec.name;
@@ -133,7 +133,7 @@ async fn update(
             "{field}: cannot be changed; `suspend` and metadata.priority can. Delete `{name}` and \
              submit it again with another value"
         );
-        Fault::new(StatusCode::CONFLICT, why)
+        ApiError::new(StatusCode::CONFLICT, why)
     };
     let before = shown(&workload, &state.context())?.workload;
     let said = request.metadata.unwrap_or_default();
@@ -152,9 +152,9 @@ async fn update(
     let workload = match priority {
         Some(priority) => {
             let asked = WorkloadSpec { priority_class: Some(priority), ..WorkloadSpec::default() };
-            let named = |fault: Fault| Fault {
-                message: fault.message.replacen("spec.priorityClass", "metadata.priority", 1),
-                ..fault
+            let named = |error: ApiError| ApiError {
+                message: error.message.replacen("spec.priorityClass", "metadata.priority", 1),
+                ..error
             };
             changed(&state, &caller, &workload, asked).await.map_err(named)?
         }
@@ -170,11 +170,11 @@ async fn update(
 }
 
 /// A workload with its manifest, as the wire shows it.
-fn shown(view: &WorkloadView, context: &Context) -> Result<WorkloadV2GetResponse, Fault> {
+fn shown(view: &WorkloadView, context: &Context) -> Result<WorkloadV2GetResponse, ApiError> {
     let text = view.spec.manifest.as_deref().unwrap_or("null");
     let typed = convert::typed(view, context);
     let stopped = typed.desired_phase == DesiredPhase::Stopped;
-    let sent: Value = serde_json::from_str(text).map_err(Fault::internal)?;
+    let sent: Value = serde_json::from_str(text).map_err(ApiError::internal)?;
     let raw_manifest = match manifest::is_suspended(&sent) == stopped {
         true => sent,
         false => manifest::suspended(&sent, stopped),

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http_kit::openapi::escape;
-use http_kit::{Fault, Html, Said, wants_page};
+use http_kit::{ApiError, ErrorMessage, Html, wants_page};
 
 use super::download;
 use crate::Shared;
@@ -29,7 +29,7 @@ pub(super) async fn wrong_path(
         "there is no route `{}`; /elastane/v1/docs on this server lists those there are",
         units::shown(uri.path())
     );
-    Fault::new(StatusCode::NOT_FOUND, why).into_response()
+    ApiError::new(StatusCode::NOT_FOUND, why).into_response()
 }
 
 /// What this is and what to do next. It says nothing that needs a token.
@@ -65,7 +65,7 @@ pub(super) async fn as_json(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let status = response.status();
     let refused = status.is_client_error() || status.is_server_error();
-    if !refused || response.extensions().get::<Said>().is_some() {
+    if !refused || response.extensions().get::<ErrorMessage>().is_some() {
         return response;
     }
     let (mut head, body) = response.into_parts();
@@ -73,7 +73,7 @@ pub(super) async fn as_json(request: Request, next: Next) -> Response {
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     let usual = || status.canonical_reason().unwrap_or("refused").to_owned();
     let why = Some(text).filter(|text| !text.is_empty()).unwrap_or_else(usual);
-    let (shown, body) = Fault::new(status, why).into_response().into_parts();
+    let (shown, body) = ApiError::new(status, why).into_response().into_parts();
     for name in [header::CONTENT_TYPE, header::CONTENT_LENGTH] {
         head.headers.remove(name);
     }

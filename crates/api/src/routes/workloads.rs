@@ -17,7 +17,9 @@ use control::view::{Event, View, WorkloadView};
 use control::{EventFilter, SharedMap};
 use convert::{self, PodRow};
 use http_kit::openapi::{get, post};
-use http_kit::{Body, Fault, Format, Given, ListQuery, OrderedPage, Page, Rows, read_body};
+use http_kit::{
+    ApiError, Body, Format, ListQuery, OrderedPage, Page, QueryParameters, Rows, read_body,
+};
 use uuid::Uuid;
 
 use crate::Shared;
@@ -97,7 +99,7 @@ async fn listed<'a>(
     state: &Shared,
     view: &'a View,
     query: &ListQuery,
-) -> Result<Cow<'a, Workloads>, Fault> {
+) -> Result<Cow<'a, Workloads>, ApiError> {
     match query.deleted {
         true => Ok(Cow::Owned(state.control.deleted(state.now()).await?)),
         false => Ok(Cow::Borrowed(&view.workloads)),
@@ -129,7 +131,7 @@ async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Rows<WorkloadsPage>, Fault> {
+) -> Result<Rows<WorkloadsPage>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let workloads = listed(&state, &view, &query).await?;
     let ordered = state.orders.of(&view, &query, context.now).filter(|_| !query.deleted);
@@ -154,11 +156,11 @@ async fn list_by_post(
     caller: Extension<Caller>,
     query: ListQuery,
     request: Request,
-) -> Result<Rows<WorkloadsPage>, Fault> {
+) -> Result<Rows<WorkloadsPage>, ApiError> {
     let (body, _) = read_body(request, &[Format::Json]).await?;
     if body.iter().any(|byte| !byte.is_ascii_whitespace()) {
         let why = "workloads are created under /api/v1/workloads/trainings or …/workspaces";
-        return Err(Fault::new(axum::http::StatusCode::METHOD_NOT_ALLOWED, why));
+        return Err(ApiError::new(axum::http::StatusCode::METHOD_NOT_ALLOWED, why));
     }
     list(state, caller, query).await
 }
@@ -167,7 +169,7 @@ async fn count(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     let view = state.control.view();
     let workloads = listed(&state, &view, &query).await?;
     query.count(seen(&workloads, &view, &caller).map(AsRef::as_ref), state.now())
@@ -176,18 +178,18 @@ async fn count(
 async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<Workload>, Fault> {
+) -> Result<Json<Workload>, ApiError> {
     let view = state.control.view();
     Ok(Json(convert::workload(&*find_workload(&view, &id)?, &view, &state.context())))
 }
 
 /// Refuses a batch that is too long or names a workload twice. What each id costs (a command, an
 /// answer) is many times the few bytes that it may have in the body.
-fn check_batch(ids: &[String]) -> Result<(), Fault> {
+fn check_batch(ids: &[String]) -> Result<(), ApiError> {
     if ids.len() > BATCH_ITEMS_MAX {
         let count = ids.len();
         let why = format!("has {count} ids; at most {BATCH_ITEMS_MAX} are allowed in a request");
-        return Err(Fault::field("ids", why));
+        return Err(ApiError::field("ids", why));
     }
     let mut seen = BTreeSet::new();
     for (at, id) in ids.iter().enumerate() {
@@ -195,7 +197,7 @@ fn check_batch(ids: &[String]) -> Result<(), Fault> {
         let same = Uuid::parse_str(id).map_or_else(|_| id.clone(), |id| id.to_string());
         if !seen.insert(same) {
             let why = format!("`{}` is there twice; name each workload once", units::shown(id));
-            return Err(Fault::field(&format!("ids[{at}]"), why));
+            return Err(ApiError::field(&format!("ids[{at}]"), why));
         }
     }
     Ok(())
@@ -205,7 +207,7 @@ async fn batch(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(batch): Body<WorkloadBatch, BATCH_BYTES_MAX>,
-) -> Result<Json<BatchResponse>, Fault> {
+) -> Result<Json<BatchResponse>, ApiError> {
     check_batch(&batch.ids)?;
     let id = Uuid::new_v4().to_string();
     let mut response = BatchResponse { id, succeeded: Vec::new(), failed: Vec::new() };
@@ -215,8 +217,8 @@ async fn batch(
     for (id, outcome) in batch.ids.into_iter().zip(outcomes) {
         match outcome {
             Ok(()) => response.succeeded.push(id),
-            Err(fault) => {
-                let (code, message) = (fault.status.as_u16(), fault.message);
+            Err(error) => {
+                let (code, message) = (error.status.as_u16(), error.message);
                 response.failed.push(BatchFailure { id, code, message });
             }
         }
@@ -224,7 +226,7 @@ async fn batch(
     Ok(Json(response))
 }
 
-async fn act(state: &Shared, caller: &Caller, what: BatchAction, id: &str) -> Result<(), Fault> {
+async fn act(state: &Shared, caller: &Caller, what: BatchAction, id: &str) -> Result<(), ApiError> {
     let workload = find_workload(&state.control.view(), id)?;
     let action = if what == BatchAction::Delete { Delete } else { Update };
     caller.must_to_workload(action, resource_of(workload.spec.kind), &workload)?;
@@ -242,7 +244,7 @@ fn pods_page(
     view: &View,
     query: &ListQuery,
     state: &Shared,
-) -> Result<Json<PodsPage>, Fault> {
+) -> Result<Json<PodsPage>, ApiError> {
     let context = state.context();
     let (page, next) = query.page(query.matching(rows.iter(), context.now)?);
     let one = |row| convert::pod(row, view, &context);
@@ -255,7 +257,7 @@ async fn every_pod(
     view: &View,
     caller: &Caller,
     query: &ListQuery,
-) -> Result<Vec<PodRow>, Fault> {
+) -> Result<Vec<PodRow>, ApiError> {
     let workloads = listed(state, view, query).await?;
     Ok(in_order(&workloads, view, caller).into_iter().flat_map(PodRow::of).collect())
 }
@@ -264,7 +266,7 @@ async fn all_pods(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<PodsPage>, Fault> {
+) -> Result<Json<PodsPage>, ApiError> {
     let view = state.control.view();
     let rows = every_pod(&state, &view, &caller, &query).await?;
     pods_page(&rows, &view, &query, &state)
@@ -274,7 +276,7 @@ async fn count_pods(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     let view = state.control.view();
     let rows = every_pod(&state, &view, &caller, &query).await?;
     query.count(rows.iter(), state.now())
@@ -284,7 +286,7 @@ async fn pods(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     query: ListQuery,
-) -> Result<Json<PodsPage>, Fault> {
+) -> Result<Json<PodsPage>, ApiError> {
     let view = state.control.view();
     let workload = match (query.deleted, find_workload(&view, &id)) {
         (false, living) => Some(living?),
@@ -304,7 +306,7 @@ async fn log_page(
     state: &Shared,
     id: &str,
     query: &ListQuery,
-) -> Result<(Vec<Event>, Option<u64>), Fault> {
+) -> Result<(Vec<Event>, Option<u64>), ApiError> {
     let workload = access::workload_id(id)?;
     let (offset, length, newest_first) = query.window();
     let filter = EventFilter {
@@ -329,8 +331,8 @@ async fn log_page(
 async fn events(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: Given<OrderedPage>,
-) -> Result<Json<EventsPage>, Fault> {
+    query: QueryParameters<OrderedPage>,
+) -> Result<Json<EventsPage>, ApiError> {
     let (events, next) = log_page(&state, &id, &query.list()?).await?;
     let context = state.context();
     let one = |event| convert::kubernetes_event(event, &context);
@@ -340,8 +342,8 @@ async fn events(
 async fn history(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-    query: Given<Page>,
-) -> Result<Json<HistoryPage>, Fault> {
+    query: QueryParameters<Page>,
+) -> Result<Json<HistoryPage>, ApiError> {
     let (events, next) = log_page(&state, &id, &query.list()?).await?;
     let context = state.context();
     let one = |event| convert::history(event, &context);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::assets::{keep, one_of_each};
 use crate::credentials;
-use crate::people::{call, get, give, program, text, user};
+use crate::iam::{call, get, give, program, text, user};
 use crate::server::{Server, read};
 
 const RULES: &str = "/api/v1/authorization/access-rules";
@@ -87,7 +87,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Somebody with this role in this scope; a role of 0 is none.
+    /// A caller with this role in this scope; a role of 0 is none.
     async fn new(role: u64, scope: (&str, &str)) -> Self {
         let server = Server::with_teams().await;
         let (account, _, token) = program(&server, "asker").await;
@@ -230,7 +230,7 @@ fn fails(status: StatusCode) -> bool {
     status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
 }
 
-/// What somebody with this role may do to things of these projects, a column for each.
+/// What a caller with this role may do to objects of these projects, a column for each.
 async fn columns(
     operations: &[Operation],
     role: u64,
@@ -256,7 +256,7 @@ async fn every_role_on_every_route() {
     let all = operations(&Server::new().await).await;
     assert!(all.len() > 60, "{}", all.len());
     let nobody = columns(&all, 0, ("", ""), &[0]).await;
-    // What is destroyed of the other project, nobody misses in the own one.
+    // Deleting objects of the other project does not affect the own one.
     let here = (1..=15).map(|role| columns(&all, role, ("project", "1"), &[1, 0]));
     let here = futures_util::future::join_all(here).await;
     let everywhere = (1..=15).map(|role| columns(&all, role, ("tenant", "1"), &[1]));

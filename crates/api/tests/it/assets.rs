@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::people::{get, give, program};
+use crate::iam::{get, give, program};
 use crate::refusals::refused;
 use crate::server::Server;
 

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
-use crate::people::{call, get, give, grant_client, grant_password, program, text};
+use crate::iam::{call, get, give, grant_client, grant_password, program, text};
 use crate::server::{Server, bytes};
 
 const LOG: &str = "/api/v1/audit/log";

@@ -1,8 +1,8 @@
-//! Nobody raises what binds nobody but itself.
+//! No caller raises its own limits.
 
 use serde_json::{Value, json};
 
-use crate::people::{call, give, program};
+use crate::iam::{call, give, program};
 use crate::server::Server;
 
 #[tokio::test]

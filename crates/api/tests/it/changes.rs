@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::people::{call, get, give, user};
+use crate::iam::{call, get, give, user};
 use crate::server::{Server, read};
 
 const CHANGES: &str = "/elastane/v1/changes";

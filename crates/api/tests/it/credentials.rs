@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::assets::{keep, of_tenant};
-use crate::people::{get, give, program};
+use crate::iam::{get, give, program};
 use crate::refusals::refused;
 use crate::server::Server;
 

@@ -1,8 +1,8 @@
-//! Workloads that were deleted are listed for whoever asks for them.
+//! Deleted workloads are listed on request.
 
 use serde_json::{Value, json};
 
-use crate::people::{get, give, program};
+use crate::iam::{get, give, program};
 use crate::server::Server;
 
 const DELETED: &str = "/api/v1/workloads?deleted=true";

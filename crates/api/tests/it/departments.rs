@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::people::{call, get, give, program};
+use crate::iam::{call, get, give, program};
 use crate::server::Server;
 
 const ALL: &str = "/api/v1/org-unit/departments";

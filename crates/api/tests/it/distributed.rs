@@ -27,7 +27,7 @@ async fn made(server: &Server, body: Value) -> Value {
 #[tokio::test]
 async fn a_master_and_workers_run_and_are_listed_suspended_and_deleted() {
     let server = Server::with_teams().await;
-    // Published clients send these two also where nobody asked for them.
+    // Published clients send these two even if they were not requested.
     let sent = with(
         with(spec(), "sshAuthMountPath", json!(concat!("/root", "/.ssh"))),
         "slotsPerWorker",

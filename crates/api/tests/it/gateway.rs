@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::people;
+use crate::iam;
 use crate::server::{Server, read};
 
 const ALL: &str = "/api/v1/workloads/inferences";
@@ -55,7 +55,7 @@ fn public() -> Value {
     json!({"authorizationType": "public"})
 }
 
-/// One that nobody answers for, which is said soon.
+/// One without a replica, which is reported soon.
 fn at_once(audience: &Value) -> Value {
     let mut spec = spec(audience, 0);
     spec["servingConfiguration"]["requestTimeoutSeconds"] = json!(1);
@@ -92,8 +92,8 @@ async fn asked(server: &Server, headers: &[(&str, &str)]) -> (HeaderMap, Value) 
 /// Status and message of a request that may not pass.
 async fn refusal(server: &Server, name: &str, token: &str) -> (u16, String) {
     let host = format!("{name}--team-a.localhost");
-    let (status, answer) = people::call_at(server, &host, token, ("GET", "/"), &Value::Null).await;
-    (status.as_u16(), people::text(&answer, "message"))
+    let (status, answer) = iam::call_at(server, &host, token, ("GET", "/"), &Value::Null).await;
+    (status.as_u16(), iam::text(&answer, "message"))
 }
 
 #[tokio::test]
@@ -136,16 +136,16 @@ async fn nothing_of_an_inference_is_answered_at_the_address_of_the_server() {
     let token = server.token.clone();
     for path in ["/serve/team-a/svc", "/serve/team-a/svc/", "/serve/team-a/svc/a/b?c=d"] {
         for (method, token) in [("GET", ""), ("POST", token.as_str())] {
-            let (status, told) = people::call(&server, token, (method, path), &Value::Null).await;
+            let (status, told) = iam::call(&server, token, (method, path), &Value::Null).await;
             assert_eq!(status, StatusCode::GONE, "{method} {path}");
             assert!(told.to_string().contains("http://svc--team-a.localhost/ "), "{told}");
         }
     }
     // It says the same of what does not exist, and repeats nothing that is no name.
-    let (_, told) = people::get(&server, "", "/serve/x/nothing/").await;
+    let (_, told) = iam::get(&server, "", "/serve/x/nothing/").await;
     assert!(told.to_string().contains("http://nothing--x.localhost/ "), "{told}");
     for path in ["/serve/%3Cb%3E/x/", "/serve/a--b/x/"] {
-        let (status, told) = people::get(&server, "", path).await;
+        let (status, told) = iam::get(&server, "", path).await;
         assert!(status == 410 && told.to_string().contains("`runai describe"), "{told}");
     }
 }
@@ -160,13 +160,12 @@ async fn a_name_that_makes_no_host_is_replaced_by_the_id() {
         let shown = server.get(&format!("/api/v1/workloads/{id}")).await;
         assert_eq!(shown["urls"], json!([format!("http://{host}/")]));
         let (status, told) =
-            people::call_at(&server, &host, &server.token, ("GET", "/"), &Value::Null).await;
+            iam::call_at(&server, &host, &server.token, ("GET", "/"), &Value::Null).await;
         assert_eq!((status, &told["host"]), (StatusCode::OK, &json!(host)));
     }
     let training = server.train("t", 1).await;
     let host = format!("inference--{training}--id.localhost");
-    let (status, _) =
-        people::call_at(&server, &host, &server.token, ("GET", "/"), &Value::Null).await;
+    let (status, _) = iam::call_at(&server, &host, &server.token, ("GET", "/"), &Value::Null).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "it is no inference");
 }
 
@@ -178,7 +177,7 @@ async fn a_browser_opens_an_inference_by_a_ticket() {
     let id = made(&server, "svc", &spec(&users, 1)).await;
     let tickets = format!("/elastane/v1/workloads/{id}/tickets");
     let (_, ticket) = server.post(&tickets, json!({})).await;
-    let url = people::text(&ticket, "url");
+    let url = iam::text(&ticket, "url");
     let path = url.strip_prefix("http://svc--team-a.localhost").unwrap();
     let request = Request::get(path).header("host", SVC).body(Body::empty()).unwrap();
     let entered = server.send(request).await;
@@ -191,7 +190,7 @@ async fn a_browser_opens_an_inference_by_a_ticket() {
 #[tokio::test]
 async fn a_token_of_this_server_stays_here_and_is_refused_when_it_has_ended() {
     let server = serving().await;
-    let (id, _, token) = people::program(&server, "bot").await;
+    let (id, _, token) = iam::program(&server, "bot").await;
     let bearer = format!("Bearer {token}");
     let (_, told) = asked(&server, &[("authorization", &bearer)]).await;
     assert_eq!((&told["authorization"], &told["x-forwarded-user"]), (&Value::Null, &json!("bot")));
@@ -216,7 +215,7 @@ async fn only_users_ask_an_inference_that_says_nothing_of_it() {
     let server = Server::with_teams().await;
     made(&server, "svc", &at_once(&json!({}))).await;
     made(&server, "ours", &at_once(&json!({"authorizedUsers": ["ada"]}))).await;
-    let (_, eve) = people::user(&server, "eve@x.org").await;
+    let (_, eve) = iam::user(&server, "eve@x.org").await;
     // A request that passes finds no replica in time.
     for (name, token, status) in [
         ("svc", "", 401),
@@ -232,16 +231,16 @@ async fn only_users_ask_an_inference_that_says_nothing_of_it() {
 #[tokio::test]
 async fn those_named_are_who_had_the_name_then() {
     let server = Server::with_teams().await;
-    let (_, eve) = people::user(&server, "eve@x.org").await;
+    let (_, eve) = iam::user(&server, "eve@x.org").await;
     let named = json!({"authorizationType": "authorizedUsers",
                        "authorizedUsers": ["Eve@X.org", "new@x.org"]});
     let id = made(&server, "svc", &at_once(&named)).await;
-    let (_, new) = people::user(&server, "new@x.org").await;
-    // Whoever passes finds no replica in time.
+    let (_, new) = iam::user(&server, "new@x.org").await;
+    // An admitted caller finds no replica in time.
     assert_eq!(refusal(&server, "svc", &eve).await.0, 503);
     let (status, why) = refusal(&server, "svc", &new).await;
     assert!(status == 403 && why.contains("came after its authorizedUsers"), "{status} {why}");
-    // Whoever changes it means those who are there now.
+    // A change names users that exist now.
     let change = json!({"spec": {"image": "j"}}).to_string();
     server.raw("PATCH", &format!("{ALL}/{id}"), &change).await;
     assert_eq!(refusal(&server, "svc", &new).await.0, 503);
@@ -252,9 +251,9 @@ async fn a_password_that_was_given_out_opens_no_inference() {
     let server = Server::with_teams().await;
     made(&server, "svc", &at_once(&json!({"authorizationType": "authenticatedUsers"}))).await;
     let (_, made) = server.post("/api/v1/users", json!({"email": "ann@x.org"})).await;
-    let given = people::text(&made, "tempPassword");
-    let (_, granted) = people::grant_password(&server, "ann@x.org", &given).await;
-    let (status, why) = refusal(&server, "svc", &people::text(&granted, "accessToken")).await;
+    let given = iam::text(&made, "tempPassword");
+    let (_, granted) = iam::grant_password(&server, "ann@x.org", &given).await;
+    let (status, why) = refusal(&server, "svc", &iam::text(&granted, "accessToken")).await;
     assert!(status == 403 && why.contains("POST /api/v1/me/password"), "{status} {why}");
 }
 
@@ -267,7 +266,7 @@ async fn why_there_is_no_replica_is_told_to_those_who_may_read_it() {
     made(&server, "svc", &many).await;
     let (_, why) = refusal(&server, "svc", &server.token).await;
     assert!(why.contains("it waits: "), "{why}");
-    let (_, eve) = people::user(&server, "eve@x.org").await;
+    let (_, eve) = iam::user(&server, "eve@x.org").await;
     for token in ["", &eve] {
         let (status, why) = refusal(&server, "svc", token).await;
         assert_eq!((status, why.as_str()), (503, "no replica was ready within 1 s"));
@@ -296,7 +295,7 @@ async fn gone_over(port: u16, token: &str) -> TcpStream {
 async fn what_a_connection_went_over_to_ends_with_the_token_and_with_the_server() {
     let server = serving().await;
     let port = server.listens().await;
-    let (id, _, token) = people::program(&server, "bot").await;
+    let (id, _, token) = iam::program(&server, "bot").await;
     let mut of_bot = gone_over(port, &token).await;
     let mut of_all = gone_over(port, "").await;
     server.raw("DELETE", &format!("/api/v1/service-accounts/{id}"), "").await;

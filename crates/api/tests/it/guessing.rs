@@ -1,4 +1,4 @@
-//! Guessing is slow, and what others guess keeps nobody out.
+//! Guessing is slow, and failed guesses of others lock no user out.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Request};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::people::{program, text};
+use crate::iam::{program, text};
 use crate::server::{Server, read};
 
 /// Asks for a token from an address.

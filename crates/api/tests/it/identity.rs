@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use crate::people::{call, get, give, grant, grant_client, grant_password, program, text, user};
+use crate::iam::{call, get, give, grant, grant_client, grant_password, program, text, user};
 use crate::server::{Server, read};
 
 const MINE: &str = "/api/v1/authorization/me/access-rules/count";
@@ -92,7 +92,7 @@ async fn the_return_of_an_older_refresh_token_ends_the_session_too() {
     for _ in 0..3 {
         last = refresh(&text(&last, "refreshToken")).await.1;
     }
-    // Whoever knows the session only, from an access token, ends nothing.
+    // The session id alone, from an access token, ends nothing.
     let refresh_token = text(&first, "refreshToken");
     let session = refresh_token.split('.').next().unwrap();
     for forged in [session.to_owned(), format!("{session}."), format!("{session}.x.y")] {

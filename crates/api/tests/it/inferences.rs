@@ -98,9 +98,9 @@ async fn a_change_keeps_what_it_does_not_say() {
     let history = server.get(&format!("{one}/history")).await;
     assert_eq!(history["records"].as_array().unwrap().len(), 1);
 
-    let (status, fault) = patch(&server, id, &json!({"spec": {"assets": {}}})).await;
+    let (status, error) = patch(&server, id, &json!({"spec": {"assets": {}}})).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert!(fault["message"].as_str().unwrap().contains("spec.assets"), "{fault}");
+    assert!(error["message"].as_str().unwrap().contains("spec.assets"), "{error}");
 }
 
 #[tokio::test]
@@ -161,14 +161,14 @@ async fn what_makes_no_sense_is_refused_by_its_field() {
         (window("6é"), 400, "from 6s to 1h"),
         (window(""), 400, "from 6s to 1h"),
     ] {
-        let (got, fault) = server.post(ALL, server.job("svc", &spec)).await;
-        let text = fault["message"].as_str().unwrap_or_default();
-        assert!(got.as_u16() == status && text.contains(field), "{got} {fault}, not {field}");
+        let (got, error) = server.post(ALL, server.job("svc", &spec)).await;
+        let text = error["message"].as_str().unwrap_or_default();
+        assert!(got.as_u16() == status && text.contains(field), "{got} {error}, not {field}");
     }
-    let (status, fault) =
+    let (status, error) =
         server.post("/api/v1/workloads/trainings", server.job("t", &spec())).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert!(fault["message"].as_str().unwrap().contains("inferences only"), "{fault}");
+    assert!(error["message"].as_str().unwrap().contains("inferences only"), "{error}");
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn only_its_audience_may_ask() {
     made(&server, "known", &closed("authenticatedUsers", Value::Null)).await;
     made(&server, "mine", &closed("authorizedUsers", json!([me]))).await;
     made(&server, "others", &closed("authorizedUsers", json!(["somebody@else"]))).await;
-    // Whoever passes finds no replica in time: the runs of this engine do not listen.
+    // An admitted caller finds no replica in time: the runs of this engine do not listen.
     for (name, without, with_token) in
         [("open", 503, 503), ("known", 401, 503), ("mine", 401, 503), ("others", 401, 403)]
     {

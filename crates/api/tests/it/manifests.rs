@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::people::{call, give, program};
+use crate::iam::{call, give, program};
 use crate::refusals::refused;
 use crate::server::Server;
 

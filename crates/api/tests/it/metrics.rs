@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::people::{get, give, program};
+use crate::iam::{get, give, program};
 use crate::server::Server;
 
 /// A time that everything here lies in.

@@ -8,14 +8,14 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::assets::{keep, of_tenant};
-use crate::people::{call, give, program};
+use crate::iam::{call, give, program};
 use crate::refusals::refused;
 use crate::server::Server;
 
 const TRAININGS: &str = "/api/v1/workloads/trainings";
 const VOLUMES: &str = "/elastane/v1/volumes";
 
-/// Something of everything that nobody keeps from anybody.
+/// One of each kind of mount, without restrictions.
 fn around() -> Value {
     json!({
         "image": "i",
@@ -119,7 +119,7 @@ async fn folders_of_the_machine_are_the_administrators_to_give() {
         call(&server, &ann, ("POST", "/api/v1/asset/datasource/host-path"), &own).await;
     assert_eq!(status, 201, "{made}");
     let spec = json!({"image": "i", "assets": {"datasources": [{"id": made["meta"]["id"]}]}});
-    assert_eq!(asks(&server, &ann, "e", spec).await.0, 403, "nobody gives what is not theirs");
+    assert_eq!(asks(&server, &ann, "e", spec).await.0, 403, "a caller grants only what it may use");
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn a_data_source_gives_the_folder_that_it_named_when_it_was_made() {
     assert_eq!(asks(&server, &ann, "a", spec.clone()).await.0, 202);
     fs::remove_file(&link).unwrap();
     symlink("/etc", &link).unwrap();
-    assert_eq!(asks(&server, &ann, "b", spec).await.0, 403, "nobody meant /etc");
+    assert_eq!(asks(&server, &ann, "b", spec).await.0, 403, "/etc is not allowed");
 }
 
 #[tokio::test]

@@ -239,7 +239,7 @@ async fn who_opens_ports_in_a_browser_is_for_policies_to_say() {
     let (left_out, public) = (refusal("authenticatedUsers"), refusal("public"));
     let locked = "spec.exposedUrls: `6006` is locked";
     for (given, message) in [
-        // What nobody says is what it means.
+        // Without a default the workload's own meaning stands.
         (json!([{"container": 80}]), left_out.as_str()),
         (json!([{"container": 80, "authorizationType": "public"}]), &public),
         (json!([{"container": 6006, "exclude": true}]), locked),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::people::{give, program};
+use crate::iam::{give, program};
 use crate::server::Server;
 
 /// How long a value may take to come; long, because a loaded machine is no fault.

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use oidc::testing::{FakeProvider, Signer};
 use serde_json::{Value, json};
 
-use crate::people::{call, get, grant, grant_password, text, user};
+use crate::iam::{call, get, grant, grant_password, text, user};
 use crate::server::Server;
 
 const MINE: &str = "/api/v1/authorization/me/access-rules";
@@ -19,7 +19,7 @@ const STRANGERS: [&str; 5] = [
 ];
 const REDIRECT: &str = "http://127.0.0.1:1/callback";
 
-/// A server that makes users of whoever the provider vouches for.
+/// A server that creates users at their first login at the provider.
 async fn server() -> (Server, FakeProvider) {
     let fake = FakeProvider::start().await;
     (Server::with_provider(&fake.issuer(), true).await, fake)

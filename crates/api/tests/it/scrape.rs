@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use serde_json::{Value, json};
 
-use crate::people::{call, get, give, program};
+use crate::iam::{call, get, give, program};
 use crate::server::{Server, bytes};
 
 /// The answer to a scrape that accepts this.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::people::{give, user};
+use crate::iam::{give, user};
 use crate::server::{Server, bytes, read};
 
 /// A reader of server-sent events.

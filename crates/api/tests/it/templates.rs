@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::assets::{keep as asset, of_tenant};
-use crate::people::{get, give, user};
+use crate::iam::{get, give, user};
 use crate::policy::{set_for, tenant};
 use crate::refusals::refused;
 use crate::server::Server;

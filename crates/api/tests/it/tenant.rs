@@ -1,10 +1,11 @@
-//! What there is one of: the cluster, its settings, the program to download; and what is not served.
+//! What there is one of: the cluster, its settings, the program to download; and what is not
+//! served.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
-use crate::people::{call, get, give, program, user};
+use crate::iam::{call, get, give, program, user};
 use crate::refusals::refused;
 use crate::server::{Server, bytes};
 
@@ -86,7 +87,7 @@ async fn what_is_not_served_says_what_to_use() {
     }
 }
 
-/// Status and text of what nobody needs a token for.
+/// Status and text of an open route.
 async fn open(server: &Server, path: &str, host: &str) -> (u16, String) {
     let request = Request::builder().uri(path).header("host", host).body(Body::empty()).unwrap();
     let answer = server.send(request).await;

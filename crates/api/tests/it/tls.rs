@@ -1,4 +1,5 @@
-//! The listener itself, over real sockets: encrypted, with a certificate that is replaced under load.
+//! The listener itself, over real sockets: encrypted, with a certificate that is replaced under
+//! load.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ impl Authority {
         std::fs::write(key_file, key.serialize_pem()).unwrap();
     }
 
-    /// A client that believes this authority and nobody else.
+    /// A client that trusts this authority only.
     fn trusted(&self) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.der().clone()).unwrap();

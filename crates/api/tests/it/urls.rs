@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::gateway::go_over;
-use crate::people::{self, program, text};
+use crate::iam::{self, program, text};
 use crate::server::{Server, bytes};
 
 const ALL: &str = "/api/v1/workloads/workspaces";
@@ -260,7 +260,7 @@ async fn what_can_have_no_address_is_refused() {
 async fn those_come_who_may_and_their_tokens_stay_here() {
     let (server, _) = with_lab(json!({"authorizedUsers": ["bot"]})).await;
     let (_, _, bot) = program(&server, "bot").await;
-    let (_, eve) = people::user(&server, "eve@x.org").await;
+    let (_, eve) = iam::user(&server, "eve@x.org").await;
     for (token, status, why) in [
         ("", 401, "nothing here is open to everyone, or there is nothing"),
         ("nonsense", 401, "nothing here is open to everyone, or there is nothing"),
@@ -382,10 +382,10 @@ async fn what_a_connection_went_over_to_ends_with_the_token_and_with_the_server(
 
 const TICKETS: &str = "/elastane/v1/workloads";
 
-/// The address with a ticket to the lab, for whoever has this token.
+/// The address with a ticket to the lab, for this token.
 async fn ticket(server: &Server, token: &str, id: &str) -> String {
     let route = ("POST", &*format!("{TICKETS}/{id}/tickets"));
-    let (status, made) = people::call(server, token, route, &json!({})).await;
+    let (status, made) = iam::call(server, token, route, &json!({})).await;
     assert_eq!(status, StatusCode::OK, "{made}");
     text(&made, "url")
 }
@@ -442,7 +442,7 @@ async fn a_visit_is_one_of_its_host_and_its_pages() {
     assert_eq!(answer.status, 401, "one of them may be set by a sibling");
     let bearer = format!("Bearer {}", server.token);
     let sent = [("authorization", bearer.as_str()), ("origin", "http://elsewhere")];
-    assert_eq!(ask(&server, LAB, "/", &sent).await.status, 200, "whoever has a token sent it");
+    assert_eq!(ask(&server, LAB, "/", &sent).await.status, 200, "the request had a token");
 }
 
 #[tokio::test]
@@ -450,7 +450,7 @@ async fn a_visit_ends_with_the_token_it_is_from() {
     let (server, id) = with_lab(json!({"authorizationType": "authenticatedUsers"})).await;
     let port = server.listens().await;
     let (bot, _, token) = program(&server, "bot").await;
-    people::give(&server, &bot, 9, ("project", "1")).await;
+    iam::give(&server, &bot, 9, ("project", "1")).await;
     let late = ticket(&server, &token, &id).await;
     let cookie = visit(&server, &token, &id).await;
     ask(&server, LAB, "/", &[("cookie", &cookie)]).await.told();
@@ -468,9 +468,9 @@ async fn tickets_are_for_those_who_see_the_workload_and_may_open_it() {
     let (server, id) = with_lab(json!({"authorizedUsers": ["ada"]})).await;
     let (bot, _, token) = program(&server, "bot").await;
     let path = format!("{TICKETS}/{id}/tickets");
-    let refused = async || people::call(&server, &token, ("POST", &path), &json!({})).await.1;
+    let refused = async || iam::call(&server, &token, ("POST", &path), &json!({})).await.1;
     assert!(text(&refused().await, "message").contains("may not read"));
-    people::give(&server, &bot, 9, ("project", "1")).await;
+    iam::give(&server, &bot, 9, ("project", "1")).await;
     assert!(text(&refused().await, "message").contains("is not one of its authorizedUsers"));
     visit(&server, &server.token, &id).await;
     let is_there = |log: &Value| log.to_string().contains("team-a/lab: 8888");

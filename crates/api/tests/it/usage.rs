@@ -3,12 +3,12 @@
 use axum::body::Body;
 use serde_json::{Value, json};
 
-use crate::people::{get, give, program};
+use crate::iam::{get, give, program};
 use crate::server::{Server, bytes};
 
 const USAGE: &str = "/elastane/v1/usage";
 
-/// A server on which each team has a GPU, and somebody else two more.
+/// A server on which each team has a GPU, and another owner two more.
 async fn used() -> Server {
     let server = Server::with_teams().await;
     for (project, name) in [("1", "a"), ("2", "b")] {
@@ -50,13 +50,9 @@ async fn rows_are_told_apart_as_asked_for_and_nobody_sees_those_of_others() {
     assert_eq!(column(&theirs, "projectName"), ["team-b"]);
     assert_eq!(theirs["rows"][0]["allocatedGpuHours"], theirs["total"]["allocatedGpuHours"]);
     let prices = format!("{USAGE}/prices");
-    let (status, _) = crate::people::call(
-        &server,
-        &token,
-        ("PUT", &prices),
-        &json!({"currency": "", "prices": []}),
-    )
-    .await;
+    let (status, _) =
+        crate::iam::call(&server, &token, ("PUT", &prices), &json!({"currency": "", "prices": []}))
+            .await;
     assert_eq!(status.as_u16(), 403, "only administrators set prices");
 }
 
@@ -86,13 +82,13 @@ async fn prices_are_kept_exactly_and_make_costs() {
         (json!({"currency": "a currency with a name", "prices": []}), "16 bytes"),
         (json!({"currency": "", "prices": [price("x", 1.0)]}), "currency: must be a word"),
     ] {
-        let (status, fault) = server.raw("PUT", &prices, &body.to_string()).await;
+        let (status, error) = server.raw("PUT", &prices, &body.to_string()).await;
         assert_eq!(status.as_u16(), 400, "{body}");
-        assert!(fault["message"].as_str().unwrap().contains(says), "{fault}");
+        assert!(error["message"].as_str().unwrap().contains(says), "{error}");
     }
     for query in ["by=colour", "from=yesterday", "from=2099-01-01", "x=1"] {
-        let (status, fault) = server.raw("GET", &format!("{USAGE}?{query}"), "").await;
-        assert_eq!(status.as_u16(), 400, "{query}: {fault}");
+        let (status, error) = server.raw("GET", &format!("{USAGE}?{query}"), "").await;
+        assert_eq!(status.as_u16(), 400, "{query}: {error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Config maps of projects: what is in them. Refuses to know: which workload gets what of them.
+//! Config maps of projects: what is in them. Does not know which workload gets what of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use control::{CONFIG_MAP, CONFIG_MAP_BYTES_MAX, Object, Scope, bytes_of, texts_of};
 use http_kit::openapi::{delete as del, get, put};
-use http_kit::{Body, Fault, NoContent};
+use http_kit::{ApiError, Body, NoContent};
 use serde::{Deserialize, Serialize};
 
 use super::Shared;
@@ -54,13 +54,13 @@ impl Family for Kept {
 }
 
 /// The project of an address.
-fn scope(state: &Shared, project: &str) -> Result<Scope, Fault> {
+fn scope(state: &Shared, project: &str) -> Result<Scope, ApiError> {
     state.project(access::project_id("projectId", project)?)
 }
 
-fn find(state: &Shared, scope: Scope, name: &str) -> Result<Arc<Object>, Fault> {
+fn find(state: &Shared, scope: Scope, name: &str) -> Result<Arc<Object>, ApiError> {
     let found = state.control.view().objects.named(CONFIG_MAP, scope, name).cloned();
-    found.ok_or_else(|| Fault::no_such("config map", name))
+    found.ok_or_else(|| ApiError::no_such("config map", name))
 }
 
 fn summary(object: &Object) -> ConfigMapSummary {
@@ -83,7 +83,7 @@ fn shown(object: &Object) -> ConfigMap {
 async fn list(
     FromState(state): FromState<Shared>,
     Path(project): Path<String>,
-) -> Result<Json<ConfigMaps>, Fault> {
+) -> Result<Json<ConfigMaps>, ApiError> {
     let scope = scope(&state, &project)?;
     let all = state.control.view().objects.all(CONFIG_MAP);
     let own = all.iter().filter(|object| object.scope == scope);
@@ -95,7 +95,7 @@ async fn list(
 async fn read(
     FromState(state): FromState<Shared>,
     Path((project, name)): Path<(String, String)>,
-) -> Result<Json<ConfigMap>, Fault> {
+) -> Result<Json<ConfigMap>, ApiError> {
     let scope = scope(&state, &project)?;
     Ok(Json(shown(&*find(&state, scope, &name)?)))
 }
@@ -105,7 +105,7 @@ async fn set_one(
     Extension(caller): Extension<Caller>,
     Path((project, name)): Path<(String, String)>,
     Body(ConfigMapBody { data }): Body<ConfigMapBody, BODY_BYTES_MAX>,
-) -> Result<Json<ConfigMap>, Fault> {
+) -> Result<Json<ConfigMap>, ApiError> {
     let scope = scope(&state, &project)?;
     control::check_config_map(&name, &data)?;
     if let Ok(there) = find(&state, scope, &name) {
@@ -119,7 +119,7 @@ async fn delete(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path((project, name)): Path<(String, String)>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     let scope = scope(&state, &project)?;
     let object = find(&state, scope, &name)?;
     caller.must_to_object(Delete, OF, &object)?;

@@ -10,7 +10,7 @@ use auth::Resource;
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, post, put};
-use http_kit::{Body, Created, Fault};
+use http_kit::{ApiError, Body, Created};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -93,7 +93,7 @@ async fn create<S: Credential>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AssetCreation<S>>,
-) -> Result<Created<Asset<S>>, Fault> {
+) -> Result<Created<Asset<S>>, ApiError> {
     let (scope, name, mut body) =
         assets::creation(&state, &caller, request.meta, request.spec).await?;
     let id = Uuid::now_v7();
@@ -107,7 +107,7 @@ async fn update<S: Credential>(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<CredentialUpdate<S>>,
-) -> Result<Json<Asset<S>>, Fault> {
+) -> Result<Json<Asset<S>>, ApiError> {
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Update, S::RESOURCE, &before.object)?;
     assets::check_description(request.meta.description.as_deref().filter(|text| !text.is_empty()))?;
@@ -116,7 +116,7 @@ async fn update<S: Credential>(
     if let Some(spec) = request.spec {
         assets::check(&spec)?;
         new.spec = spec;
-        new.seal(&state.vault, id.parse().map_err(Fault::internal)?)?;
+        new.seal(&state.vault, id.parse().map_err(ApiError::internal)?)?;
     }
     let edit = move |name: &mut String, body: &mut Stored<S>| {
         if replaces {
@@ -134,7 +134,7 @@ async fn list_all(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: AssetQuery,
-) -> Result<Json<MixedAssetList>, Fault> {
+) -> Result<Json<MixedAssetList>, ApiError> {
     let mut all = Vec::new();
     add::<AccessKeySpec>(&mut all, &state, &caller, &query)?;
     add::<DockerRegistrySpec>(&mut all, &state, &caller, &query)?;
@@ -150,9 +150,9 @@ fn add<S: Credential>(
     state: &Shared,
     caller: &Caller,
     query: &AssetQuery,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     for (seq, asset) in wanted::<S>(state, caller, query)? {
-        let mut wire = serde_json::to_value(asset).map_err(Fault::internal)?;
+        let mut wire = serde_json::to_value(asset).map_err(ApiError::internal)?;
         let kind = wire["meta"]["kind"].as_str().unwrap_or_default().to_owned();
         wire["spec"] = json!({ kind: wire["spec"].take() });
         to.push((seq, wire));

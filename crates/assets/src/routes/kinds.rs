@@ -10,7 +10,7 @@ use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, post, put};
-use http_kit::{Body, Created, Fault, Given, NoContent, Page};
+use http_kit::{ApiError, Body, Created, NoContent, Page, QueryParameters};
 use serde_json::Value;
 
 use super::Shared;
@@ -89,7 +89,7 @@ where
         "Every data source that is kept",
         list_data_sources,
     );
-    // Each of them is shown to whoever may see its kind.
+    // Each is shown to callers that may read its kind.
     let all = all.of("Datasources").own();
     compute.into_iter().chain(environments).chain([all]).chain(data_sources())
 }
@@ -155,7 +155,7 @@ async fn create<S: AssetSpec>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AssetCreation<S>>,
-) -> Result<Created<Asset<S>>, Fault> {
+) -> Result<Created<Asset<S>>, ApiError> {
     let (scope, name, body) = assets::creation(&state, &caller, request.meta, request.spec).await?;
     let made = state.make(&caller, scope, &name, &body).await?;
     Ok(Created(assets::shown(&state, &state.control.view(), made, None)))
@@ -166,7 +166,7 @@ pub(super) fn wanted<S: AssetSpec>(
     state: &Shared,
     caller: &Caller,
     query: &AssetQuery,
-) -> Result<Vec<(u64, Asset<S>)>, Fault> {
+) -> Result<Vec<(u64, Asset<S>)>, ApiError> {
     let view = state.control.view();
     let asked_for = query.test(state, &view)?;
     let wanted = |item: &Item<Stored<S>>| {
@@ -185,7 +185,7 @@ pub(super) async fn list<S: AssetSpec>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: AssetQuery,
-) -> Result<Json<AssetList<S>>, Fault> {
+) -> Result<Json<AssetList<S>>, ApiError> {
     let entries = wanted(&state, &caller, &query)?.into_iter().map(|(_, asset)| asset).collect();
     Ok(Json(AssetList { entries }))
 }
@@ -194,7 +194,7 @@ async fn list_data_sources(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: AssetQuery,
-) -> Result<Json<MixedAssetList>, Fault> {
+) -> Result<Json<MixedAssetList>, ApiError> {
     let mut all = Vec::new();
     add::<NfsAssetSpec>(&mut all, &state, &caller, &query)?;
     add::<PvcAssetSpec>(&mut all, &state, &caller, &query)?;
@@ -211,7 +211,7 @@ fn add<S: AssetSpec>(
     state: &Shared,
     caller: &Caller,
     query: &AssetQuery,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     let wire = |asset: Asset<S>| serde_json::to_value(asset).unwrap_or_default();
     to.extend(wanted(state, caller, query)?.into_iter().map(|(seq, asset)| (seq, wire(asset))));
     Ok(())
@@ -227,7 +227,7 @@ pub(super) fn find<S: AssetSpec>(
     state: &Shared,
     caller: &Caller,
     id: &str,
-) -> Result<Item<Stored<S>>, Fault> {
+) -> Result<Item<Stored<S>>, ApiError> {
     let found = state.one::<Stored<S>>(id)?;
     caller.must_see(S::RESOURCE, &found.object)?;
     Ok(found)
@@ -238,7 +238,7 @@ pub(super) async fn read<S: AssetSpec>(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: OneAssetQuery,
-) -> Result<Json<Asset<S>>, Fault> {
+) -> Result<Json<Asset<S>>, ApiError> {
     let found = find::<S>(&state, &caller, &id)?;
     let view = state.control.view();
     let usage = if query.usage { Some(Usage::new(&state, &view, Some(&caller))?) } else { None };
@@ -249,8 +249,8 @@ async fn history<S: AssetSpec>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    query: Given<Page>,
-) -> Result<Json<HistoryPage>, Fault> {
+    query: QueryParameters<Page>,
+) -> Result<Json<HistoryPage>, ApiError> {
     let found = find::<S>(&state, &caller, &id)?;
     let all = convert::asset_history(&found.object, found.body.updates, &state.context());
     let (records, next) = query.list()?.page(all);
@@ -262,7 +262,7 @@ async fn update<S: AssetSpec>(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<AssetUpdate<S>>,
-) -> Result<Json<Asset<S>>, Fault> {
+) -> Result<Json<Asset<S>>, ApiError> {
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Update, S::RESOURCE, &before.object)?;
     assets::check_description(request.meta.description.as_deref().filter(|text| !text.is_empty()))?;
@@ -284,7 +284,7 @@ pub(super) async fn delete<S: AssetSpec>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     let before = find::<S>(&state, &caller, &id)?;
     caller.must_to_object(Delete, S::RESOURCE, &before.object)?;
     state.remove::<Stored<S>>(&caller, &id).await?;

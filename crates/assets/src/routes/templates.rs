@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::view::WorkloadKind;
 use http_kit::openapi::{Description, Input, delete as del, get, patch, post, put};
-use http_kit::{Body, Created, Fault, ListQuery, NoContent, parameters, unknown_word};
+use http_kit::{ApiError, Body, Created, ListQuery, NoContent, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
@@ -115,7 +115,7 @@ where
 }
 
 /// The templates that the caller may see.
-fn seen(state: &Shared, caller: &Caller) -> Result<Vec<Item<Template>>, Fault> {
+fn seen(state: &Shared, caller: &Caller) -> Result<Vec<Item<Template>>, ApiError> {
     let mut all = state.all::<Template>()?;
     all.retain(|item| caller.sees(Resource::Templates, &item.object));
     Ok(all)
@@ -127,7 +127,7 @@ fn page(
     caller: &Caller,
     query: &ListQuery,
     of_type: Option<WorkloadType>,
-) -> Result<Json<TemplateList>, Fault> {
+) -> Result<Json<TemplateList>, ApiError> {
     let mut all = seen(state, caller)?;
     all.retain(|item| of_type.is_none_or(|wanted| item.body.workload_type == wanted));
     let rows = query.matching(all.iter(), state.now())?;
@@ -141,7 +141,7 @@ async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<TemplateList>, Fault> {
+) -> Result<Json<TemplateList>, ApiError> {
     page(&state, &caller, &query, None)
 }
 
@@ -150,7 +150,7 @@ async fn list_of_type(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<TemplateList>, Fault> {
+) -> Result<Json<TemplateList>, ApiError> {
     page(&state, &caller, &query, Some(type_of(kind)))
 }
 
@@ -158,12 +158,12 @@ async fn count(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     query.count(seen(&state, &caller)?.iter(), state.now())
 }
 
 /// The template with this id, if the caller may see it.
-fn any(state: &Shared, caller: &Caller, id: &str) -> Result<Item<Template>, Fault> {
+fn any(state: &Shared, caller: &Caller, id: &str) -> Result<Item<Template>, ApiError> {
     let found = state.one::<Template>(id)?;
     caller.must_see(Resource::Templates, &found.object)?;
     Ok(found)
@@ -175,20 +175,20 @@ fn one(
     caller: &Caller,
     kind: WorkloadKind,
     id: &str,
-) -> Result<Item<Template>, Fault> {
+) -> Result<Item<Template>, ApiError> {
     let (found, of_type) = (any(state, caller, id)?, type_of(kind));
     if found.body.workload_type == of_type {
         return Ok(found);
     }
     let why = format!("template {id} is of type {:?}, not {of_type:?}", found.body.workload_type);
-    Err(Fault::new(axum::http::StatusCode::NOT_FOUND, why))
+    Err(ApiError::new(axum::http::StatusCode::NOT_FOUND, why))
 }
 
 async fn find(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<WorkloadTemplate>, Fault> {
+) -> Result<Json<WorkloadTemplate>, ApiError> {
     Ok(Json(shown(&state, &any(&state, &caller, &id)?)))
 }
 
@@ -197,7 +197,7 @@ async fn read(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<WorkloadTemplate>, Fault> {
+) -> Result<Json<WorkloadTemplate>, ApiError> {
     Ok(Json(shown(&state, &one(&state, &caller, kind, &id)?)))
 }
 
@@ -206,7 +206,7 @@ async fn create(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<TemplateCreation>,
-) -> Result<Created<WorkloadTemplate>, Fault> {
+) -> Result<Created<WorkloadTemplate>, ApiError> {
     let meta = request.meta;
     let scope = state.scope_by_id("meta.", meta.scope_type, meta.scope_id.as_deref())?;
     caller.must(Create, Resource::Templates, scope)?;
@@ -226,10 +226,10 @@ async fn update(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<TemplateUpdate>,
-) -> Result<Json<WorkloadTemplate>, Fault> {
+) -> Result<Json<WorkloadTemplate>, ApiError> {
     if request.fields_to_clear.is_some() {
         let why = "goes with PATCH only; PUT replaces all values";
-        return Err(Fault::field("fieldsToClear", why));
+        return Err(ApiError::field("fieldsToClear", why));
     }
     let before = one(&state, &caller, kind, &id)?;
     let values = Values::new(request.spec, request.master_spec_same_as_worker, request.master)?;
@@ -244,14 +244,14 @@ async fn change(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<TemplateUpdate>,
-) -> Result<Json<WorkloadTemplate>, Fault> {
+) -> Result<Json<WorkloadTemplate>, ApiError> {
     let before = one(&state, &caller, kind, &id)?;
     let values = Values::new(request.spec, request.master_spec_same_as_worker, request.master)?;
     let clear = request.fields_to_clear.unwrap_or_default();
     let merged = move |body: &mut Template| {
         body.clear(&clear)?;
         let merged = values.clone().over(body.values()?);
-        // Also together with what somebody else has changed at this moment.
+        // Also together with a concurrent change.
         merged.check(kind)?;
         Ok(merged)
     };
@@ -264,8 +264,8 @@ async fn save(
     caller: &Caller,
     before: &Item<Template>,
     meta: TemplateUpdateMeta,
-    values: impl Fn(&mut Template) -> Result<Values, Fault> + Send + Sync + 'static,
-) -> Result<Json<WorkloadTemplate>, Fault> {
+    values: impl Fn(&mut Template) -> Result<Values, ApiError> + Send + Sync + 'static,
+) -> Result<Json<WorkloadTemplate>, ApiError> {
     caller.must_to_object(Update, Resource::Templates, &before.object)?;
     check_description(meta.description.as_deref().filter(|text| !text.is_empty()))?;
     let (control, scope) = (state.control.clone(), before.object.scope);
@@ -286,7 +286,7 @@ async fn delete(
     Extension(kind): Extension<WorkloadKind>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     let before = one(&state, &caller, kind, &id)?;
     caller.must_to_object(Delete, Resource::Templates, &before.object)?;
     state.remove::<Template>(&caller, &id).await?;
@@ -307,9 +307,9 @@ impl Input for NameQuery {
 }
 
 impl<S: Sync> FromRequestParts<S> for NameQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let pairs = parameters(&parts.uri)?;
         match pairs.iter().find(|(name, _)| !NAME_PARAMETERS.contains(&name.as_str())) {
             Some((name, _)) => Err(unknown_word("parameter", name, &NAME_PARAMETERS)),
@@ -322,9 +322,9 @@ async fn availability(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     NameQuery(pairs): NameQuery,
-) -> Result<Json<NameAvailability>, Fault> {
+) -> Result<Json<NameAvailability>, ApiError> {
     let value = |name: &str| pairs.iter().find(|(own, _)| own == name).map(|(_, v)| v.as_str());
-    let needed = |name: &str| value(name).ok_or_else(|| Fault::field(name, "must be set"));
+    let needed = |name: &str| value(name).ok_or_else(|| ApiError::field(name, "must be set"));
     let (name, kind) = (needed("templateName")?, needed("scopeType")?);
     let scope = state.scope_by_id("", scopes::named("scopeType", kind)?, value("scopeId"))?;
     caller.must_see_in(Resource::Templates, scope)?;

@@ -9,7 +9,7 @@ use axum::{Extension, Json};
 use control::view::View;
 use control::{Object, Scope, VOLUME, VOLUME_ENDING, volume_name};
 use http_kit::openapi::{delete as del, get};
-use http_kit::{Fault, NoContent};
+use http_kit::{ApiError, NoContent};
 
 use super::Shared;
 
@@ -78,9 +78,9 @@ async fn delete(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     let object = state.control.view().objects.get(VOLUME, &id).cloned();
-    let object = object.ok_or_else(|| Fault::no_such(VOLUME, &id))?;
+    let object = object.ok_or_else(|| ApiError::no_such(VOLUME, &id))?;
     caller.must_see(Resource::PvcAssets, &object)?;
     caller.must_to_object(Delete, Resource::PvcAssets, &object)?;
     state.asked_by(&caller).delete_object(&caller.subject, VOLUME, &id).await?;

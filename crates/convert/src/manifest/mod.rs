@@ -1,5 +1,5 @@
 //! Manifests of Kubernetes as submissions. Owns: which kinds there are and which of their fields
-//! mean something here; the others are refused by name. Refuses to know: what becomes of a
+//! mean something here; the others are refused by name. Does not know what becomes of a
 //! workload; a manifest is turned into the creation that says the same.
 
 mod kinds;
@@ -13,7 +13,7 @@ use api_types::{
     number_from_millis,
 };
 use control::view::WorkloadKind;
-use http_kit::{Fault, read_part};
+use http_kit::{ApiError, read_part};
 use serde_json::Value;
 
 use self::kinds::{Container, Job, Manifest, Operator, Pod, Replicas, Resources, Template};
@@ -42,14 +42,14 @@ const SUSPEND: [&str; 2] = ["/spec/suspend", "/spec/runPolicy/suspend"];
 pub fn creation(
     asked: WorkloadV2MetadataCreateParams,
     manifest: &Value,
-) -> Result<(WorkloadKind, CreationRequest), Fault> {
+) -> Result<(WorkloadKind, CreationRequest), ApiError> {
     if is_suspended(manifest) {
         let why = "cannot be true from the start; submit it, then suspend it";
-        return Err(Fault::field("manifest.spec.suspend", why));
+        return Err(ApiError::field("manifest.spec.suspend", why));
     }
     check_kind(manifest)?;
     let head: Manifest = read_part("manifest", manifest.clone())?;
-    let (kind, spec, master) = told(&head, asked.category.as_deref())?;
+    let (kind, spec, master) = to_wire(&head, asked.category.as_deref())?;
     let meta = head.metadata;
     let spec = WorkloadSpec {
         labels: over(meta.labels, spec.labels),
@@ -59,7 +59,7 @@ pub fn creation(
         category: asked.category,
         ..spec
     };
-    let missing = |field| Fault::field(field, "is required");
+    let missing = |field| ApiError::field(field, "is required");
     let request = CreationRequest {
         name: asked.name.or(meta.name).ok_or_else(|| missing("manifest.metadata.name"))?,
         use_given_name_as_prefix: asked.use_given_name_as_prefix,
@@ -75,10 +75,10 @@ pub fn creation(
 }
 
 /// Kind and pods of a manifest, and the one that leads them.
-fn told(
+fn to_wire(
     head: &Manifest,
     category: Option<&str>,
-) -> Result<(WorkloadKind, WorkloadSpec, Option<WorkloadSpec>), Fault> {
+) -> Result<(WorkloadKind, WorkloadSpec, Option<WorkloadSpec>), ApiError> {
     let spec = head.spec.clone();
     let group = head.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     match (group, head.kind.as_str()) {
@@ -87,7 +87,7 @@ fn told(
                 metadata: Some(head.metadata.clone()),
                 spec: read_part::<Pod>("manifest.spec", spec)?,
             };
-            // What was not told to stay ended begins anew, as published.
+            // Restarts unless the restart policy forbids it, as published.
             let restart = template.spec.restart_policy.or(Some(RestartPolicy::Always));
             let spec = WorkloadSpec { restart_policy: restart, ..pod("manifest.spec", template)? };
             let kind = match category {
@@ -115,7 +115,7 @@ fn told(
 }
 
 /// Refuses what is no workload by its kind, before anything else of it: it has fields of its own.
-fn check_kind(manifest: &Value) -> Result<(), Fault> {
+fn check_kind(manifest: &Value) -> Result<(), ApiError> {
     let text = |field: &str| manifest.get(field).and_then(Value::as_str);
     let (Some(kind), Some(version)) = (text("kind"), text("apiVersion")) else { return Ok(()) };
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
@@ -127,7 +127,7 @@ fn check_kind(manifest: &Value) -> Result<(), Fault> {
     }
 }
 
-fn unknown_kind(kind: &str, version: &str) -> Fault {
+fn unknown_kind(kind: &str, version: &str) -> ApiError {
     let classes: Vec<_> = Class::all().map(|class| class.name).collect();
     let operators: Vec<_> = OPERATORS.iter().map(|(kind, ..)| *kind).collect();
     let why = match kind {
@@ -143,24 +143,27 @@ fn unknown_kind(kind: &str, version: &str) -> Fault {
             operators.join(", ")
         ),
     };
-    Fault::field("manifest.kind", why)
+    ApiError::field("manifest.kind", why)
 }
 
 /// The workers of a training operator, and the one that leads them.
-fn distributed(kind: &str, mut spec: Value) -> Result<(WorkloadSpec, Option<WorkloadSpec>), Fault> {
+fn distributed(
+    kind: &str,
+    mut spec: Value,
+) -> Result<(WorkloadSpec, Option<WorkloadSpec>), ApiError> {
     let known = OPERATORS.iter().find(|(known, ..)| *known == kind).copied();
-    let (_, field, framework) = known.ok_or_else(|| Fault::field("manifest.kind", "unknown"))?;
+    let (_, field, framework) = known.ok_or_else(|| ApiError::field("manifest.kind", "unknown"))?;
     let at = format!("manifest.spec.{field}");
     let replicas = spec.as_object_mut().and_then(|spec| spec.remove(field));
-    let replicas = replicas.ok_or_else(|| Fault::field(&at, "is required"))?;
+    let replicas = replicas.ok_or_else(|| ApiError::field(&at, "is required"))?;
     let mut replicas: BTreeMap<String, Replicas> = read_part(&at, replicas)?;
     let rest: Operator = read_part("manifest.spec", spec)?;
     let leader = LEADERS.iter().find_map(|name| Some((*name, replicas.remove(*name)?)));
     let worker = replicas.remove("Worker");
-    let worker = worker.ok_or_else(|| Fault::field(&format!("{at}.Worker"), "is required"))?;
+    let worker = worker.ok_or_else(|| ApiError::field(&format!("{at}.Worker"), "is required"))?;
     if let Some(other) = replicas.keys().next() {
         let why = format!("is not known; Worker, and one of {} are", LEADERS.join(", "));
-        return Err(Fault::field(&format!("{at}.{}", units::shown(other)), why));
+        return Err(ApiError::field(&format!("{at}.{}", units::shown(other)), why));
     }
     let master = match leader {
         None => None,
@@ -170,7 +173,7 @@ fn distributed(kind: &str, mut spec: Value) -> Result<(WorkloadSpec, Option<Work
             Some(WorkloadSpec { labels: None, annotations: None, ..spec })
         }
         Some((name, _)) => {
-            return Err(Fault::field(&format!("{at}.{name}.replicas"), "must be 1"));
+            return Err(ApiError::field(&format!("{at}.{name}.replicas"), "must be 1"));
         }
     };
     let policy = rest.run_policy.unwrap_or_default();
@@ -185,22 +188,22 @@ fn distributed(kind: &str, mut spec: Value) -> Result<(WorkloadSpec, Option<Work
     Ok((spec, master))
 }
 
-fn replica(at: &str, replicas: Replicas) -> Result<WorkloadSpec, Fault> {
+fn replica(at: &str, replicas: Replicas) -> Result<WorkloadSpec, ApiError> {
     let own = replicas.restart_policy;
     let spec = pod(&format!("{at}.template.spec"), replicas.template)?;
     Ok(WorkloadSpec { restart_policy: own.or(spec.restart_policy), ..spec })
 }
 
 /// What a pod says; a pod here is one process.
-fn pod(at: &str, template: Template) -> Result<WorkloadSpec, Fault> {
+fn pod(at: &str, template: Template) -> Result<WorkloadSpec, ApiError> {
     let (meta, spec) = (template.metadata.unwrap_or_default(), template.spec);
     let [container] = <[Container; 1]>::try_from(spec.containers).map_err(|all| {
         let why = format!("has {}; a pod here is one process, so write one", all.len());
-        Fault::field(&format!("{at}.containers"), why)
+        ApiError::field(&format!("{at}.containers"), why)
     })?;
     if let Some(other) = spec.scheduler_name.filter(|name| !SCHEDULERS.contains(&name.as_str())) {
         let why = format!("`{}` is not here; {} is", units::shown(&other), SCHEDULERS.join(" or "));
-        return Err(Fault::field(&format!("{at}.schedulerName"), why));
+        return Err(ApiError::field(&format!("{at}.schedulerName"), why));
     }
     let at = format!("{at}.containers[0]");
     let words = |words: Vec<String>| (!words.is_empty()).then(|| shell_words::join(words));
@@ -253,14 +256,14 @@ fn selector(labels: BTreeMap<String, String>) -> Option<NodeAffinityRequired> {
 
 /// What a container asks for. Devices count where they are limited, as published; the rest is
 /// asked for and not limited.
-fn compute(at: &str, all: Resources, fraction: Option<&String>) -> Result<Compute, Fault> {
+fn compute(at: &str, all: Resources, fraction: Option<&String>) -> Result<Compute, ApiError> {
     let at = format!("{at}.resources");
     let mut compute = Compute::default();
     for (name, amount) in &all.limits {
         let field = format!("{at}.limits.{name}");
         let text = amount.text();
         if name == GPU {
-            let count = text.parse::<u32>().map_err(|_| Fault::field(&field, "is no number"))?;
+            let count = text.parse::<u32>().map_err(|_| ApiError::field(&field, "is no number"))?;
             compute.gpu_devices_request = Some(count.into());
         } else if name.starts_with(MIG) {
             compute.extended_resources.get_or_insert_default().push(ExtendedResource {
@@ -270,7 +273,7 @@ fn compute(at: &str, all: Resources, fraction: Option<&String>) -> Result<Comput
             });
         } else {
             let why = "is refused: a process is not limited; ask for it under requests";
-            return Err(Fault::field(&field, why));
+            return Err(ApiError::field(&field, why));
         }
     }
     for (name, amount) in &all.requests {
@@ -279,20 +282,20 @@ fn compute(at: &str, all: Resources, fraction: Option<&String>) -> Result<Comput
         match name.as_str() {
             "cpu" => {
                 let millis = units::parse_cpu_millis(&text);
-                let millis = millis.map_err(|why| Fault::field(&field, why))?;
+                let millis = millis.map_err(|why| ApiError::field(&field, why))?;
                 compute.cpu_core_request = Some(number_from_millis(millis));
             }
             "memory" => compute.cpu_memory_request = Some(text),
             _ if all.limits.get(name).is_some_and(|limit| limit.text() == text) => {}
-            _ => return Err(Fault::field(&field, "must be the same under limits")),
+            _ => return Err(ApiError::field(&field, "must be the same under limits")),
         }
     }
     if let Some(fraction) = fraction {
         let field = format!("annotation {FRACTION}");
         if compute.gpu_devices_request.is_some() {
-            return Err(Fault::field(&field, format!("goes without {GPU}; leave one out")));
+            return Err(ApiError::field(&field, format!("goes without {GPU}; leave one out")));
         }
-        let portion = fraction.parse().map_err(|_| Fault::field(&field, "is no number"))?;
+        let portion = fraction.parse().map_err(|_| ApiError::field(&field, "is no number"))?;
         compute.gpu_devices_request = Some(1.into());
         compute.gpu_request_type = Some(GpuRequestType::Portion);
         compute.gpu_portion_request = Some(portion);

@@ -1,14 +1,14 @@
 //! What can be typed after `runai`: one tree that holds both dialects.
-//! Owns words, flags and their help. Refuses to know what any of it leads to (see `intent`).
+//! Owns words, flags and their help. Does not know what any of it leads to (see `intent`).
 
-pub(crate) mod around;
-pub(crate) mod later;
-mod line;
+pub(crate) mod deferred;
+pub(crate) mod deprecated;
 pub(crate) mod login;
+mod normalize;
 pub(crate) mod objects;
-pub(crate) mod older;
-pub(crate) mod own;
-pub(crate) mod typed;
+pub(crate) mod pod_flags;
+pub(crate) mod program;
+pub(crate) mod unsupported_flags;
 pub(crate) mod v1;
 pub(crate) mod v2;
 pub(crate) mod values;
@@ -22,7 +22,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 use crate::complete::{pools, projects, workloads};
 use crate::intent::{Toleration, Until};
 use cli_kit::number::whole;
-use typed::Typed;
+use deferred::Deferred;
 use values::{LabelValues, port_pair};
 
 /// Submits, watches and stops work on shared GPUs.
@@ -66,7 +66,7 @@ pub struct Global {
     #[arg(long, alias = "colour", global = true, value_enum, value_name = "WHEN")]
     #[arg(default_value_t, hide_possible_values = true, hide_default_value = true)]
     pub color: Color,
-    /// Older spelling: debug or error; others have no effect
+    /// Deprecated spelling: debug or error; others have no effect
     #[arg(long, global = true, hide = true, value_name = "LEVEL")]
     pub loglevel: Option<String>,
 }
@@ -89,13 +89,13 @@ impl Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Submit a job
-    Submit(Typed<v1::Submit>),
+    Submit(Deferred<v1::Submit>),
     /// Submit a job of several pods that work together
     #[command(subcommand)]
     SubmitDist(v1::SubmitDist),
     /// Submit an MPI job, by its number of processes
     #[command(visible_alias = "mj")]
-    SubmitMpi(Typed<v1::SubmitMpi>),
+    SubmitMpi(Deferred<v1::SubmitMpi>),
     /// List jobs, projects, nodes, clusters or templates
     List(v1::List),
     /// Show everything about a job or a node, and why it waits
@@ -173,12 +173,12 @@ pub(crate) enum Command {
     /// What is kept beside workloads.
     #[command(flatten)]
     Objects(objects::OfObjects),
-    /// Refused: nobody has credentials of their own
+    /// Refused: users have no credentials of their own
     #[command(hide = true)]
-    MyCredential(own::Whatever),
+    MyCredential(program::Whatever),
     /// Choose the default project or cluster, say where the server is
     #[command(subcommand)]
-    Config(own::Config),
+    Config(program::Config),
     /// Log in; by default in a browser at the login provider
     Login(login::Login),
     /// Log out, here and at the server
@@ -187,18 +187,18 @@ pub(crate) enum Command {
     Whoami(One),
     /// Print the token that requests are sent with
     #[command(subcommand)]
-    Auth(own::Auth),
+    Auth(program::Auth),
     /// Print versions, settings and reachability for a bug report; no secrets
-    Diagnostics(own::Diagnostics),
+    Diagnostics(program::Diagnostics),
     /// Replace this program by the one that the server hands out
     #[command(visible_alias = "update")]
     Upgrade,
     /// Refused: there is no cluster of Kubernetes behind the server
     #[command(subcommand, hide = true)]
-    Kubeconfig(own::Kubeconfig),
+    Kubeconfig(program::Kubeconfig),
     /// Measurements of how this program is used: there are none
     #[command(subcommand, hide = true)]
-    Report(own::Report),
+    Report(program::Report),
     /// Print the script by which a shell completes command lines
     Completion {
         /// Which shell
@@ -343,7 +343,7 @@ pub(crate) struct Asking {
     pub(crate) what_if: bool,
 }
 
-/// The main process and whoever is at this terminal.
+/// How the main process and this terminal are connected.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Console {
     /// Let it read what those who attach type
@@ -448,10 +448,10 @@ pub fn tree() -> clap::Command {
     prepared(Cli::command(), &[], None)
 }
 
-/// A command with what all get beside their own words, and so those below it; where a line is read, only
-/// the one that it names: there are some thousand flags, and each costs time.
+/// A command with what all get beside their own words, and so those below it; where a line is read,
+/// only the one that it names: there are some thousand flags, and each costs time.
 fn prepared(command: clap::Command, path: &[&str], typed: Option<&[String]>) -> clap::Command {
-    let command = later::add_to(line::patient(command), path);
+    let command = unsupported_flags::add_to(normalize::patient(command), path);
     let below: Vec<String> = match typed {
         Some(words) => words.iter().take(1).cloned().collect(),
         None => command.get_subcommands().map(|below| below.get_name().to_owned()).collect(),
@@ -472,14 +472,14 @@ pub(crate) fn parse<I: IntoIterator<Item = OsString>>(
     argv: I,
 ) -> Result<(Cli, clap::Command), clap::Error> {
     let argv = argv.into_iter().collect::<Vec<_>>();
-    let tree = typed::grammar_of(&argv);
-    let typed = line::named(&tree, &argv);
+    let tree = deferred::grammar_of(&argv);
+    let typed = normalize::named(&tree, &argv);
     let mut tree = prepared(tree, &[], Some(&typed));
-    let argv = line::read(&tree, argv);
+    let argv = normalize::read(&tree, argv);
     let matches = tree
         .try_get_matches_from_mut(&argv)
-        .map_err(|error| line::with_advice(cli_kit::exit::without_tip(error), &tree, &argv))?;
-    later::refuse(&tree, &matches)?;
+        .map_err(|error| normalize::with_advice(cli_kit::exit::without_tip(error), &tree, &argv))?;
+    unsupported_flags::refuse(&tree, &matches)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree))?;
     Ok((cli, command_of(&tree, &matches).clone()))
 }

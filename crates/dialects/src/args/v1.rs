@@ -4,10 +4,10 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
-use super::typed::Typed;
+use super::deferred::Deferred;
 use super::v2::{Bounds, PHASES, Slots, Workers};
 use super::values::{count, cpu, key_value, positive, seconds, size, variable};
-use super::{Asking, Console, Filter, Format, One, Place, around};
+use super::{Asking, Console, Filter, Format, One, Place, pod_flags};
 use crate::complete::{templates, workloads};
 use crate::intent::Variable;
 
@@ -49,13 +49,13 @@ pub(crate) struct Submit {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubmitDist {
     /// A launcher starts ranks in the workers
-    Mpi(Typed<DistMpi>),
+    Mpi(Deferred<DistMpi>),
     /// PyTorch
-    Pytorch(Typed<DistPytorch>),
+    Pytorch(Deferred<DistPytorch>),
     /// TensorFlow
-    Tf(Typed<Dist>),
+    Tf(Deferred<Dist>),
     /// XGBoost
-    Xgboost(Typed<Dist>),
+    Xgboost(Deferred<Dist>),
 }
 
 /// `submit-dist tf`, and what all frameworks have.
@@ -170,7 +170,7 @@ pub(crate) struct Job {
     pub(crate) place: Place,
     /// What is around it.
     #[command(flatten)]
-    pub(crate) around: around::V1,
+    pub(crate) around: pod_flags::V1,
     /// Label
     #[arg(short, long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,

@@ -1,5 +1,5 @@
-//! Values that are more than a word: pairs, sizes, times, and lists of `key=value`. Owns their form;
-//! refuses to know which flag they belong to.
+//! Values that are more than a word: pairs, sizes, times, and lists of `key=value`. Owns their
+//! form; does not know which flag they belong to.
 
 use crate::intent::{DataSource, Effect, SecretFiles, Toleration, Variable};
 

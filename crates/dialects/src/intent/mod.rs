@@ -1,10 +1,10 @@
 //! What a person wants, whichever dialect they said it in. Owns the meaning of a command line;
-//! refuses to know flags, the wire, and how answers look.
+//! does not know flags, the wire, and how answers look.
 
 mod submit;
 
 pub use submit::{
-    Access, Around, DataSource, Deed, Distributed, Effect, Gpu, Inherits, Kind, Manifest, Master,
+    Access, Around, DataSource, Distributed, Effect, Gpu, Inherits, Kind, Manifest, Master, Mode,
     Name, Place, Runs, SecretFiles, Spec, Submit, Toleration, Update, Variable,
 };
 
@@ -206,14 +206,14 @@ pub enum Intent {
         /// What.
         command: Vec<String>,
         /// How it is tied to this program.
-        tie: Tie,
+        stdio: Stdio,
     },
     /// Attach to the main process of a pod.
     Attach {
         /// Of which workload.
         of: Target,
         /// How it is tied to this program.
-        tie: Tie,
+        stdio: Stdio,
     },
     /// Open a port in a browser.
     Open {
@@ -265,7 +265,7 @@ pub enum Intent {
 /// What is done whatever the settings are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Alone {
-    /// Tell what somebody who helps has to know, or write it to a file.
+    /// Print what support needs to know, or write it to a file.
     Diagnose {
         /// How it is told.
         shown: Shown,
@@ -293,14 +293,14 @@ pub const ATTACH_WAIT_S: u64 = 30;
 
 /// How a process there is tied to this program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tie {
+pub struct Stdio {
     /// It is handed what is typed here.
     pub stdin: bool,
     /// It has a terminal, which this one is.
     pub tty: bool,
 }
 
-impl Tie {
+impl Stdio {
     /// Both.
     pub const FULL: Self = Self { stdin: true, tty: true };
 }

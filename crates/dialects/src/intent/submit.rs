@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use api_types::{ExposedUrl, ImagePullPolicy, Port, Security, Storage};
 
-use super::{Dialect, Framework, Noun, Target, Tie};
+use super::{Dialect, Framework, Noun, Stdio, Target};
 use crate::args::v2::{CleanPodPolicy, RestartPolicy, Serving};
 
 /// A workload to submit.
@@ -22,8 +22,8 @@ pub struct Submit {
     /// What runs, and with what.
     pub spec: Spec,
     /// What is done with it.
-    pub deed: Deed,
-    /// How whoever submits it comes to it at once.
+    pub mode: Mode,
+    /// How it is opened at once.
     pub access: Option<Access>,
     /// What is said of it first.
     pub notes: Vec<String>,
@@ -31,14 +31,14 @@ pub struct Submit {
     pub command_line: String,
 }
 
-/// How whoever submits a workload comes to it.
+/// How a submitted workload is opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
     /// Ports that are brought here: the one here, and the one there.
     pub ports: Vec<(u16, u16)>,
     /// Where they listen here.
     pub address: String,
-    /// Whether another port here will do, because nobody asked for one.
+    /// Whether another local port will do, because none was requested.
     pub any_port: bool,
     /// Whether it is a notebook, which tells a token.
     pub notebook: bool,
@@ -48,7 +48,7 @@ pub struct Access {
 
 /// What is done with a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum Mode {
     /// It is submitted.
     Submit,
     /// It is submitted, and this terminal becomes that of its main process.
@@ -235,7 +235,7 @@ pub struct Spec {
     /// Seconds between SIGTERM and SIGKILL.
     pub grace_seconds: Option<u64>,
     /// Input and terminal of its main process, for those who attach.
-    pub tie: Tie,
+    pub stdio: Stdio,
     /// Priority by name.
     pub priority: Option<String>,
     /// Labels.

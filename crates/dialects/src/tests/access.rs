@@ -3,7 +3,7 @@
 use super::lines::{meaning, submit};
 use crate::intent::{Access, Kind};
 
-/// How whoever submits comes to it at once.
+/// How a submission opens its workload at once.
 fn access(line: &str) -> Access {
     submit(line).access.unwrap_or_else(|| panic!("{line}"))
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use clap::Command;
 use expect_test::expect_file;
 
-use crate::args::{later, tree};
-use crate::meaning::own;
+use crate::args::{tree, unsupported_flags};
+use crate::lower::program;
 
 /// The pages of a command and of those below it. `seen` are pages by their text, as many nouns have
 /// the same verbs.
@@ -56,8 +56,8 @@ fn assert_plain(text: &str) {
 /// All refusals of flags and words in one place, for review.
 #[test]
 fn refusals_are_in_plain_english() {
-    let flags = later::texts().map(|(flag, why)| format!("--{flag}: {why}\n"));
-    let words = own::TEXTS.map(|why| format!("{why}\n"));
+    let flags = unsupported_flags::texts().map(|(flag, why)| format!("--{flag}: {why}\n"));
+    let words = program::TEXTS.map(|why| format!("{why}\n"));
     let text: String = flags.chain(words).collect();
     expect_file!["refusals.txt"].assert_eq(&text);
     assert_plain(&text);

@@ -3,8 +3,8 @@
 use client::{Logs, Since};
 
 use crate::intent::{
-    Alone, Change, Deed, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Name, Noun,
-    Page, Runs, Shown, Submit, Target, Tie, Variable, Verb,
+    Alone, Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Mode, Name, Noun,
+    Page, Runs, Shown, Stdio, Submit, Target, Variable, Verb,
 };
 use crate::submission::submission;
 use crate::understood;
@@ -161,25 +161,25 @@ fn logs_and_shells_name_their_job() {
         assert!(said.contains(why), "{line}: {said}");
     }
     let command = vec!["/bin/bash".to_owned()];
-    let tie = Tie::FULL;
-    let bash = Intent::Exec { of: of.clone(), command, tie };
+    let stdio = Stdio::FULL;
+    let bash = Intent::Exec { of: of.clone(), command, stdio };
     assert_eq!(meaning("runai bash train1").unwrap(), bash);
-    let none = Tie { stdin: false, tty: false };
-    for (line, tie) in [
+    let none = Stdio { stdin: false, tty: false };
+    for (line, stdio) in [
         ("runai exec train1 ls -la /", none),
-        ("runai exec train1 -it -- ls -la /", tie),
-        ("runai exec -i train1 -- ls -la /", Tie { tty: false, ..tie }),
+        ("runai exec train1 -it -- ls -la /", stdio),
+        ("runai exec -i train1 -- ls -la /", Stdio { tty: false, ..stdio }),
     ] {
         let command = ["ls", "-la", "/"].map(str::to_owned).to_vec();
-        let exec = Intent::Exec { of: of.clone(), command, tie };
+        let exec = Intent::Exec { of: of.clone(), command, stdio };
         assert_eq!(meaning(line).unwrap(), exec, "{line}");
     }
-    for (line, tie) in [
-        ("runai attach train1", tie),
-        ("runai attach train1 --no-tty", Tie { tty: false, ..tie }),
+    for (line, stdio) in [
+        ("runai attach train1", stdio),
+        ("runai attach train1 --no-tty", Stdio { tty: false, ..stdio }),
         ("runai attach --no-stdin --no-tty train1", none),
     ] {
-        assert_eq!(meaning(line).unwrap(), Intent::Attach { of: of.clone(), tie }, "{line}");
+        assert_eq!(meaning(line).unwrap(), Intent::Attach { of: of.clone(), stdio }, "{line}");
     }
 }
 
@@ -188,13 +188,13 @@ fn who_attaches_has_input_and_terminal() {
     for head in ["submit", "training submit", "workspace submit", "pytorch submit"] {
         let of = |tail: &str| {
             let asked = submit(&format!("runai {head} j -i x {tail}"));
-            (asked.spec.tie, asked.deed)
+            (asked.spec.stdio, asked.mode)
         };
-        assert_eq!(of(""), (Tie::default(), Deed::Submit), "{head}");
-        assert_eq!(of("--stdin"), (Tie { stdin: true, tty: false }, Deed::Submit), "{head}");
-        assert_eq!(of("--attach"), (Tie::FULL, Deed::Attach { within_s: 30 }), "{head}");
+        assert_eq!(of(""), (Stdio::default(), Mode::Submit), "{head}");
+        assert_eq!(of("--stdin"), (Stdio { stdin: true, tty: false }, Mode::Submit), "{head}");
+        assert_eq!(of("--attach"), (Stdio::FULL, Mode::Attach { within_s: 30 }), "{head}");
         let patient = of("--stdin -t --attach --pod-running-timeout 2m");
-        assert_eq!(patient, (Tie::FULL, Deed::Attach { within_s: 120 }), "{head}");
+        assert_eq!(patient, (Stdio::FULL, Mode::Attach { within_s: 120 }), "{head}");
     }
 }
 

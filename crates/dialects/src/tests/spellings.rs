@@ -32,8 +32,8 @@ fn a_switch_says_yes_or_no() {
         assert_eq!(of("--large-shm=false").around.shared_memory_large, Some(false), "{head}");
         assert_eq!(of("").around.shared_memory_large, None, "left to a template: {head}");
         assert_eq!(of("--host-network=false").around.security.host_network, Some(false));
-        assert!(of("--stdin=true --tty=true").tie.tty, "{head}");
-        assert!(!of("--tty=false").tie.tty, "{head}");
+        assert!(of("--stdin=true --tty=true").stdio.tty, "{head}");
+        assert!(!of("--tty=false").stdio.tty, "{head}");
         assert_eq!(of("-- --tty=false").args, ["--tty=false"], "{head}");
     }
     // One that is off stands in nothing's way.
@@ -78,14 +78,15 @@ fn what_is_spelt_otherwise_today_says_so() {
         ("describe job a1", None, None),
         ("environment get a1", None, None),
     ] {
-        let older = line_read(&format!("runai {line}")).older;
+        let older = line_read(&format!("runai {line}")).deprecated;
         for (v1, now) in [(false, always), (true, in_v1)] {
             let said = older.and_then(|older| older.line(v1));
             assert_eq!(said.is_some(), now.is_some(), "{line}: {said:?}");
             assert!(said.unwrap_or_default().contains(now.unwrap_or_default()), "{line}");
         }
     }
-    let oldest = line_read("runai distributed submit a -i x -f jax").older.unwrap().line(false);
+    let oldest =
+        line_read("runai distributed submit a -i x -f jax").deprecated.unwrap().line(false);
     let said = "Command \"submit\" is deprecated, Please use: 'runai training jax submit' instead";
     assert_eq!(oldest.as_deref(), Some(said));
     assert_eq!(meaning("runai get a1"), meaning("runai describe job a1"));

@@ -1,5 +1,5 @@
 //! `elastane simulate`: reading files and clocks for the simulator, and printing what it says.
-//! Owns: which of its ways is taken. Refuses to know: any decision.
+//! Owns: which of its ways is taken. Does not know about: any decision.
 
 mod args;
 mod faults;

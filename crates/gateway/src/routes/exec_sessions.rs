@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use control::view::WorkloadView;
 use engine::{ExecSpec, TerminalSize};
 use http_kit::openapi::{Description, Input, get};
-use http_kit::{Fault, Place, Switched, parameters};
+use http_kit::{ApiError, Place, Switched, parameters};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
@@ -65,20 +65,20 @@ pub(super) struct Upgrade {
 impl Input for Upgrade {}
 
 impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let place = parts.extensions.get().cloned();
         let socket = WebSocketUpgrade::from_request_parts(parts, state).await;
         let socket = socket.map_err(|why| {
-            Fault::bad(format!("this route speaks WebSocket: {}", why.body_text()))
+            ApiError::bad(format!("this route speaks WebSocket: {}", why.body_text()))
         })?;
         let most = exec_sessions::MESSAGE_BYTES_MAX;
         Ok(Self { socket: socket.max_message_size(most).max_frame_size(most), place })
     }
 }
 
-/// Somebody who comes to a pod, and is let in.
+/// An admitted session in a pod.
 struct Visitor {
     gateway: Shared,
     caller: Caller,
@@ -88,22 +88,22 @@ struct Visitor {
 }
 
 impl Visitor {
-    fn new(gateway: Shared, caller: Caller, id: &str, upgrade: Upgrade) -> Result<Self, Fault> {
+    fn new(gateway: Shared, caller: Caller, id: &str, upgrade: Upgrade) -> Result<Self, ApiError> {
         let workload = find_workload(&gateway.control.view(), id)?;
         (gateway.may_enter)(&caller, &workload)?;
         let slot = gateway.sessions.begin(&caller.subject)?;
         Ok(Self { gateway, caller, workload, slot, upgrade })
     }
 
-    /// Has the engine do what is asked for and writes it down, goes over to the WebSocket, and does there
-    /// what is to be done until the visitor has to leave.
+    /// Has the engine do what is asked for and writes it down, goes over to the WebSocket, and does
+    /// there what is to be done until the visitor has to leave.
     async fn enter<S: Send + 'static, F: Future<Output = ()> + Send + 'static>(
         self,
         what: &str,
         detail: &str,
         asking: impl Future<Output = Result<S, control::Error>> + Send + 'static,
         doing: impl FnOnce(WebSocket, S, Leaving) -> F + Send + 'static,
-    ) -> Result<Switched, Fault> {
+    ) -> Result<Switched, ApiError> {
         let Self { gateway, caller, workload, slot, upgrade } = self;
         let target = format!("{}/{}: {detail}", workload.project_name, workload.spec.name);
         let (control, who) = (gateway.asked_by(&caller), caller.subject.clone());
@@ -115,7 +115,7 @@ impl Visitor {
             control.record(&who, &what, &target, &result);
             asked
         });
-        let session = asked.await.map_err(Fault::internal)??;
+        let session = asked.await.map_err(ApiError::internal)??;
         let until = Box::pin(exec_sessions::no_longer_allowed(gateway, caller, workload));
         Ok(Switched(upgrade.socket.on_upgrade(async move |socket| {
             let _held = (slot, upgrade.place);
@@ -132,7 +132,7 @@ async fn exec(
     Path(id): Path<String>,
     Exec { pod, what }: Exec,
     upgrade: Upgrade,
-) -> Result<Switched, Fault> {
+) -> Result<Switched, ApiError> {
     let visitor = Visitor::new(gateway, caller, &id, upgrade)?;
     // What it is given as arguments may be secret.
     let program = units::shown(what.command.first().map_or("", String::as_str));
@@ -147,7 +147,7 @@ async fn attach(
     Path(id): Path<String>,
     Attach { pod, stdin, terminal }: Attach,
     upgrade: Upgrade,
-) -> Result<Switched, Fault> {
+) -> Result<Switched, ApiError> {
     let visitor = Visitor::new(gateway, caller, &id, upgrade)?;
     let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
     let asking = async move { control.attach(id, pod.as_deref(), stdin, terminal).await };
@@ -161,7 +161,7 @@ async fn port_forward(
     Path(id): Path<String>,
     Port { pod, port }: Port,
     upgrade: Upgrade,
-) -> Result<Switched, Fault> {
+) -> Result<Switched, ApiError> {
     let visitor = Visitor::new(gateway, caller, &id, upgrade)?;
     let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
     let asking = async move { control.connect(id, pod.as_deref(), port).await };
@@ -183,12 +183,14 @@ struct Asked {
 
 impl Asked {
     /// Of the parameters only these are known.
-    fn read(uri: &Uri, known: &[&str]) -> Result<Self, Fault> {
+    fn read(uri: &Uri, known: &[&str]) -> Result<Self, ApiError> {
         let mut asked = Self::default();
         for (name, value) in parameters(uri)? {
             if !known.contains(&name.as_str()) {
                 let known = known.join(", ");
-                return Err(Fault::bad(format!("unknown parameter `{name}`; allowed are {known}")));
+                return Err(ApiError::bad(format!(
+                    "unknown parameter `{name}`; allowed are {known}"
+                )));
             }
             match name.as_str() {
                 "pod" => asked.pod = Some(value),
@@ -213,23 +215,23 @@ impl Asked {
     }
 }
 
-fn switch(name: &str, value: &str) -> Result<bool, Fault> {
+fn switch(name: &str, value: &str) -> Result<bool, ApiError> {
     let why = || format!("`{}` is not allowed; true or false", units::shown(value));
-    value.parse().map_err(|_| Fault::field(name, why()))
+    value.parse().map_err(|_| ApiError::field(name, why()))
 }
 
-fn count(name: &str, value: &str, most: u16) -> Result<u16, Fault> {
+fn count(name: &str, value: &str, most: u16) -> Result<u16, ApiError> {
     let number = value.parse().ok().filter(|number| (1..=most).contains(number));
     let why = || format!("`{}` is not allowed; 1 to {most}", units::shown(value));
-    number.ok_or_else(|| Fault::field(name, why()))
+    number.ok_or_else(|| ApiError::field(name, why()))
 }
 
-fn term(value: String) -> Result<String, Fault> {
+fn term(value: String) -> Result<String, ApiError> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     if value.len() <= TERM_CHARS_MAX && value.chars().all(allowed) {
         return Ok(value);
     }
-    Err(Fault::field("term", "a name of a kind of terminal, such as xterm-256color, is allowed"))
+    Err(ApiError::field("term", "a name of a kind of terminal, such as xterm-256color, is allowed"))
 }
 
 const POD: &str = "Name of a pod that runs; the first one unless told";
@@ -257,13 +259,13 @@ impl Input for Exec {
 }
 
 impl<S: Sync> FromRequestParts<S> for Exec {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let known = ["columns", "command", "pod", "rows", "stdin", "term", "tty"];
         let asked = Asked::read(&parts.uri, &known)?;
         if asked.command.first().is_none_or(String::is_empty) {
-            return Err(Fault::field("command", "say which program to run"));
+            return Err(ApiError::field("command", "say which program to run"));
         }
         let terminal = asked.terminal();
         let Asked { pod, command, stdin, term, .. } = asked;
@@ -286,9 +288,9 @@ impl Input for Attach {
 }
 
 impl<S: Sync> FromRequestParts<S> for Attach {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let asked = Asked::read(&parts.uri, &["columns", "pod", "rows", "stdin", "tty"])?;
         let terminal = asked.terminal();
         Ok(Self { pod: asked.pod, stdin: asked.stdin, terminal })
@@ -309,11 +311,11 @@ impl Input for Port {
 }
 
 impl<S: Sync> FromRequestParts<S> for Port {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let asked = Asked::read(&parts.uri, &["pod", "port"])?;
-        let port = asked.port.ok_or_else(|| Fault::field("port", "say which, 1 to 65535"))?;
+        let port = asked.port.ok_or_else(|| ApiError::field("port", "say which, 1 to 65535"))?;
         Ok(Self { pod: asked.pod, port })
     }
 }

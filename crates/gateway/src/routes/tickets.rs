@@ -1,4 +1,4 @@
-//! Tickets: by them somebody comes to a port of a workload in a browser.
+//! Tickets, which open a port of a workload in a browser.
 
 use access::{Caller, Route, Where, find_workload};
 use api_types::{Ticket, TicketRequest, WebSocketTicket};
@@ -7,7 +7,7 @@ use auth::Resource;
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::post;
-use http_kit::{Body, Fault};
+use http_kit::{ApiError, Body};
 
 use super::Shared;
 use crate::issue;
@@ -40,7 +40,7 @@ async fn create(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<TicketRequest>,
-) -> Result<Json<Ticket>, Fault> {
+) -> Result<Json<Ticket>, ApiError> {
     let workload = find_workload(&gateway.control.view(), &id)?;
     let (port, url) = issue::ticket(&gateway, &workload, request.url.as_deref(), &caller)?;
     let target = format!("{}/{}: {port}", workload.project_name, workload.spec.name);
@@ -52,7 +52,7 @@ async fn create_for_socket(
     FromState(gateway): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<WebSocketTicket>, Fault> {
+) -> Result<Json<WebSocketTicket>, ApiError> {
     let workload = find_workload(&gateway.control.view(), &id)?;
     let (ticket, expires_in_seconds) = issue::ticket_for_socket(&gateway, &workload, &caller)?;
     let target = format!("{}/{}: WebSocket", workload.project_name, workload.spec.name);

@@ -1,5 +1,5 @@
 //! What the types of a handler say about its operation. Owns: how extractors become parameters
-//! and bodies, and answers become responses. Refuses to know: which routes there are.
+//! and bodies, and answers become responses. Does not know which routes there are.
 //!
 //! A description is derived from the signature of the function that serves the request, so the
 //! two cannot come apart.
@@ -23,7 +23,7 @@ use crate::answer::{
     Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Rows, Switched,
 };
 use crate::body::Body;
-use crate::fault::Fault;
+use crate::error::ApiError;
 use crate::row::Row;
 
 /// What is known of an operation.
@@ -286,7 +286,7 @@ impl<S> Output for Sse<S> {
     }
 }
 
-impl<T: Output> Output for Result<T, Fault> {
+impl<T: Output> Output for Result<T, ApiError> {
     fn describe(to: &mut Description) {
         T::describe(to);
     }

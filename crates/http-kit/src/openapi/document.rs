@@ -43,8 +43,8 @@ pub fn document<S: Clone + Send + Sync + 'static, N: PartialEq>(
 ) -> Result<Value, serde_json::Error> {
     let mut paths = Map::new();
     let mut schemas = Map::new();
-    let fault = api_types::Error::name();
-    schemas.insert(fault.to_string(), serde_json::to_value(api_types::Error::schema())?);
+    let error = api_types::Error::name();
+    schemas.insert(error.to_string(), serde_json::to_value(api_types::Error::schema())?);
     for route in routes {
         let said = route.description();
         let mut operation = serde_json::to_value(operation(route, &said))?;
@@ -60,7 +60,7 @@ pub fn document<S: Clone + Send + Sync + 'static, N: PartialEq>(
     }
     let refusals: Map<String, Value> = REFUSALS
         .map(|(status, about)| {
-            let schema = json!({"$ref": format!("{SCHEMAS}{fault}")});
+            let schema = json!({"$ref": format!("{SCHEMAS}{error}")});
             let content = json!({"application/json": {"schema": schema}});
             (status.to_string(), json!({"description": about, "content": content}))
         })

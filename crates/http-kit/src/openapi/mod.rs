@@ -1,5 +1,5 @@
 //! The description of the interface (OpenAPI 3.1). Owns: the document, made from the table of
-//! routes, and a page of it for people. Refuses to know: which routes there are.
+//! routes, and a page of it for people. Does not know which routes there are.
 
 mod describe;
 mod document;

@@ -40,7 +40,7 @@ pub struct Route<S, N> {
     pub patient: bool,
     /// Whether it only says what to use instead.
     pub deprecated: bool,
-    /// What it says of itself. Made when somebody asks: all of them together are megabytes.
+    /// What it says of itself. Made on demand: all of them together are megabytes.
     describe: Vec<fn(&mut Description)>,
     /// Schemas shared with other families, and their published names in this one.
     pub names: Vec<(&'static str, &'static str)>,

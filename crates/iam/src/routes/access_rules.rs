@@ -19,7 +19,7 @@ use control::Scope;
 use control::view::View;
 use http_kit::openapi::{Description, Input, delete, get, post};
 use http_kit::{
-    Body, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, date, flag, parameters,
+    ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, date, flag, parameters,
 };
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
@@ -203,9 +203,9 @@ impl Input for RulesQuery {
 }
 
 impl<S: Sync> FromRequestParts<S> for RulesQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (mut pairs, mut query) = (Vec::new(), Self::default());
         for (name, value) in parameters(&parts.uri)? {
             match (name.as_str(), OLDER.iter().find(|(older, _)| *older == name)) {
@@ -217,11 +217,11 @@ impl<S: Sync> FromRequestParts<S> for RulesQuery {
                 }
                 ("lastUpdated", _) => {
                     let why = "is not a time such as 2026-01-31 or 2026-01-31T12:00:00Z";
-                    let from = date(&value).ok_or_else(|| Fault::field(&name, why))?;
+                    let from = date(&value).ok_or_else(|| ApiError::field(&name, why))?;
                     query.updated_from = Some(from);
                 }
                 (_, Some(_)) if value.contains(',') => {
-                    return Err(Fault::field(&name, "is more than one value; send one"));
+                    return Err(ApiError::field(&name, "is more than one value; send one"));
                 }
                 (_, Some((_, condition))) => {
                     pairs.push(("filterBy".to_owned(), format!("{condition}{value}")));
@@ -244,14 +244,14 @@ impl RulesQuery {
 }
 
 /// The rules that the caller may see, of those that are asked for.
-fn asked_for(iam: &Shared, caller: &Caller, query: &RulesQuery) -> Result<Vec<Wire>, Fault> {
+fn asked_for(iam: &Shared, caller: &Caller, query: &RulesQuery) -> Result<Vec<Wire>, ApiError> {
     let mut all = seen(iam, caller)?;
     all.retain(|rule| query.has(rule, iam));
     Ok(all)
 }
 
 /// The rules that the caller may see.
-fn seen(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
+fn seen(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
     let view = iam.control.view();
     let all = iam.all::<AccessRule>()?;
     let seen = all
@@ -262,7 +262,7 @@ fn seen(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
 }
 
 /// The rules of the caller itself and its groups.
-fn of_caller(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
+fn of_caller(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
     let view = iam.control.view();
     let mut subjects: Vec<String> = caller.groups.iter().map(|group| group_key(group)).collect();
     subjects.push(caller.principal.to_string());
@@ -271,7 +271,11 @@ fn of_caller(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, Fault> {
     Ok(own.map(|rule| wire(iam, &view, rule)).collect())
 }
 
-fn page(iam: &Shared, all: &[Wire], query: &ListQuery) -> Result<GetAccessRules200Response, Fault> {
+fn page(
+    iam: &Shared,
+    all: &[Wire],
+    query: &ListQuery,
+) -> Result<GetAccessRules200Response, ApiError> {
     let rows = query.matching(all.iter(), iam.now())?;
     let display_records = rows.len() as u64;
     let (page, _) = query.page(rows);
@@ -283,7 +287,7 @@ async fn list(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: RulesQuery,
-) -> Result<Json<GetAccessRules200Response>, Fault> {
+) -> Result<Json<GetAccessRules200Response>, ApiError> {
     Ok(Json(page(&iam, &asked_for(&iam, &caller, &query)?, &query.list)?))
 }
 
@@ -291,7 +295,7 @@ async fn count(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: RulesQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     query.list.count(asked_for(&iam, &caller, &query)?.iter(), iam.now())
 }
 
@@ -299,7 +303,7 @@ async fn own(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<MeAccessRulesResponse>, Fault> {
+) -> Result<Json<MeAccessRulesResponse>, ApiError> {
     let access_rules = page(&iam, &of_caller(&iam, &caller)?, &query)?;
     Ok(Json(MeAccessRulesResponse { access_rules }))
 }
@@ -308,7 +312,7 @@ async fn count_own(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     query.count(of_caller(&iam, &caller)?.iter(), iam.now())
 }
 
@@ -318,7 +322,7 @@ fn find(
     caller: &Caller,
     action: auth::Action,
     id: &str,
-) -> Result<Item<AccessRule>, Fault> {
+) -> Result<Item<AccessRule>, ApiError> {
     let rule = iam.one::<AccessRule>(id)?;
     caller.must(action, Resource::AccessRules, rule.object.scope)?;
     Ok(rule)
@@ -328,7 +332,7 @@ async fn read(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<Wire>, Fault> {
+) -> Result<Json<Wire>, ApiError> {
     let rule = find(&iam, &caller, Read, &id)?;
     Ok(Json(wire(&iam, &iam.control.view(), &rule)))
 }
@@ -337,18 +341,18 @@ async fn remove(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     removable(&iam, &caller, &id)?;
     iam.remove::<AccessRule>(&caller, &id).await?;
     Ok(NoContent)
 }
 
 /// Refuses to delete a rule that is not there or not the caller's to delete.
-fn removable(iam: &Shared, caller: &Caller, id: &str) -> Result<(), Fault> {
+fn removable(iam: &Shared, caller: &Caller, id: &str) -> Result<(), ApiError> {
     let rule = find(iam, caller, Delete, id)?;
     let role = Role::by_id(rule.body.role_id);
     if role.is_some_and(|role| !caller.may_give(role, rule.object.scope)) {
-        return Err(Fault::forbidden("a role that is more than your own is not yours to take"));
+        return Err(ApiError::forbidden("a role that is more than your own is not yours to take"));
     }
     Ok(())
 }
@@ -357,7 +361,7 @@ async fn batch(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AccessRulesBatchFields>,
-) -> Result<Json<BatchResponse>, Fault> {
+) -> Result<Json<BatchResponse>, ApiError> {
     check_size("ids", request.ids.len())?;
     let id = Uuid::new_v4().to_string();
     let mut response = BatchResponse { id, succeeded: Vec::new(), failed: Vec::new() };
@@ -368,7 +372,7 @@ async fn batch(
         }
         match outcome {
             Ok(()) => response.succeeded.push(id),
-            Err(Fault { status, message, .. }) => {
+            Err(ApiError { status, message, .. }) => {
                 response.failed.push(BatchFailure { id, code: status.as_u16(), message });
             }
         }
@@ -376,18 +380,18 @@ async fn batch(
     Ok(Json(response))
 }
 
-fn check_size(field: &str, size: usize) -> Result<(), Fault> {
+fn check_size(field: &str, size: usize) -> Result<(), ApiError> {
     if size <= BATCH_MAX {
         return Ok(());
     }
-    Err(Fault::field(field, format!("asks for {size}; at most {BATCH_MAX} at once")))
+    Err(ApiError::field(field, format!("asks for {size}; at most {BATCH_MAX} at once")))
 }
 
 async fn batch_create(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AccessRulesBatchCreateFields>,
-) -> Result<Json<AccessRulesBatchCreateResponse>, Fault> {
+) -> Result<Json<AccessRulesBatchCreateResponse>, ApiError> {
     let asked = request.payload;
     check_size("payload", asked.subjects.len().saturating_mul(asked.scopes.len()))?;
     let mut response = AccessRulesBatchCreateResponse::default();
@@ -403,7 +407,7 @@ async fn batch_create(
             };
             match make(&iam, &caller, payload.clone()).await {
                 Ok(made) => response.succeeded.push(made),
-                Err(Fault { status, message, .. }) => {
+                Err(ApiError { status, message, .. }) => {
                     let code = status.as_u16();
                     let failed =
                         AccessRulesBatchCreateResponseFailedInner { payload, code, message };
@@ -419,7 +423,7 @@ async fn create(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<AccessRuleCreationFields>,
-) -> Result<Created<Wire>, Fault> {
+) -> Result<Created<Wire>, ApiError> {
     Ok(Created(make(&iam, &caller, request).await?))
 }
 
@@ -427,17 +431,17 @@ async fn make(
     iam: &Shared,
     caller: &Caller,
     request: AccessRuleCreationFields,
-) -> Result<Wire, Fault> {
+) -> Result<Wire, ApiError> {
     let scope = scope(iam, &request)?;
     caller.must(Create, Resource::AccessRules, scope)?;
     let role = Role::by_id(request.role_id).ok_or_else(|| {
         let id = request.role_id;
         let why = format!("there is no role {id}; see GET /api/v1/authorization/roles");
-        Fault::field("roleId", why)
+        ApiError::field("roleId", why)
     })?;
     if !caller.may_give(role, scope) {
         let why = format!("{} is more than your own role here; it is not yours to give", role.name);
-        return Err(Fault::forbidden(why));
+        return Err(ApiError::forbidden(why));
     }
     let group = request.subject_type == SubjectType::Group;
     let owner = if group { check_group(iam, &request)? } else { subject(iam, &request)? };
@@ -452,12 +456,12 @@ async fn make(
 }
 
 /// The scope that a request names.
-fn scope(iam: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, Fault> {
+fn scope(iam: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, ApiError> {
     let id = request.scope_id.as_str();
     let cluster = iam.control.cluster().uuid.to_string();
     if let Some(other) = request.cluster_id.as_ref().filter(|id| **id != cluster) {
         let why = format!("there is no cluster `{}`; this one is {cluster}", units::shown(other));
-        return Err(Fault::field("clusterId", why));
+        return Err(ApiError::field("clusterId", why));
     }
     let view = iam.control.view();
     let found = match request.scope_type {
@@ -475,27 +479,27 @@ fn scope(iam: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, Faul
     };
     found.ok_or_else(|| {
         let kind = scopes::word(request.scope_type);
-        Fault::field("scopeId", format!("there is no {kind} with id `{}`", units::shown(id)))
+        ApiError::field("scopeId", format!("there is no {kind} with id `{}`", units::shown(id)))
     })
 }
 
-/// Refuses a group that nobody can be in. It has no owner.
-fn check_group(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, Fault> {
+/// Refuses a group where no login provider is configured. It has no owner.
+fn check_group(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, ApiError> {
     if iam.login_provider.is_none() {
         let why = "groups come from a login provider, and there is none; name users, or start the \
                    server with --oidc-issuer";
-        return Err(Fault::field("subjectType", why));
+        return Err(ApiError::field("subjectType", why));
     }
     let name = &request.subject_id;
     if name.is_empty() || name.len() > GROUP_BYTES_MAX || name.chars().any(char::is_control) {
         let why = format!("write the group as the provider does, in 1 to {GROUP_BYTES_MAX} bytes");
-        return Err(Fault::field("subjectId", why));
+        return Err(ApiError::field("subjectId", why));
     }
     Ok(String::new())
 }
 
 /// The owner that a request names as its subject, by id or name.
-fn subject(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, Fault> {
+fn subject(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, ApiError> {
     let asked = request.subject_id.as_str();
     let kind = match request.subject_type {
         SubjectType::User => User::KIND,
@@ -508,5 +512,5 @@ fn subject(iam: &Shared, request: &AccessRuleCreationFields) -> Result<String, F
         all.find(|subject| subject.name == name)
     });
     let why = || format!("there is no {kind} `{}`", units::shown(asked));
-    Ok(found.ok_or_else(|| Fault::field("subjectId", why()))?.key())
+    Ok(found.ok_or_else(|| ApiError::field("subjectId", why()))?.key())
 }

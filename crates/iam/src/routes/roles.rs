@@ -12,7 +12,7 @@ use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use control::Scope;
 use http_kit::openapi::{get, post};
-use http_kit::{Body, Fault, NoParameters};
+use http_kit::{ApiError, Body, NoParameters};
 
 use super::Shared;
 
@@ -76,9 +76,9 @@ async fn roles(FromState(iam): FromState<Shared>, _: NoParameters) -> Json<Vec<R
 async fn role(
     FromState(iam): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<RoleV1>, Fault> {
+) -> Result<Json<RoleV1>, ApiError> {
     let found = id.parse().ok().and_then(Role::by_id);
-    Ok(Json(wire(&iam, found.ok_or_else(|| Fault::no_such("role", &id))?)))
+    Ok(Json(wire(&iam, found.ok_or_else(|| ApiError::no_such("role", &id))?)))
 }
 
 async fn permissions(_: NoParameters) -> Json<Vec<Permission>> {
@@ -89,16 +89,16 @@ async fn permitted_scopes(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<GetPermittedScopesRequest>,
-) -> Result<Json<PermittedScopesActions>, Fault> {
+) -> Result<Json<PermittedScopesActions>, ApiError> {
     let word = &request.resource_type;
     let resource = Resource::named(word).ok_or_else(|| {
         let known: Vec<_> = Resource::ALL.iter().map(|resource| resource.word()).collect();
         let why = format!("`{}` is not one of {}", units::shown(word), known.join(", "));
-        Fault::field("resourceType", why)
+        ApiError::field("resourceType", why)
     })?;
     let asked = request.action.as_deref();
     if asked.is_some_and(|asked| Action::ALL.iter().all(|action| action.word() != asked)) {
-        return Err(Fault::field("action", "is not one of create, read, update, delete"));
+        return Err(ApiError::field("action", "is not one of create, read, update, delete"));
     }
     let scopes = |action: Action| {
         let wanted = asked.is_none_or(|asked| asked == action.word());

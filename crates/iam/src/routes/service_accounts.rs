@@ -15,7 +15,7 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
 use http_kit::openapi::{Description, Input, delete, get, patch, post};
-use http_kit::{Body, Created, Fault, NoContent, NoParameters, parameters, unknown_word};
+use http_kit::{ApiError, Body, Created, NoContent, NoParameters, parameters, unknown_word};
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
@@ -108,7 +108,7 @@ where
 }
 
 /// A name as the published pattern allows it: `^[a-z][-_a-z0-9]*[a-z0-9]$`.
-fn check_name(name: &str) -> Result<(), Fault> {
+fn check_name(name: &str) -> Result<(), ApiError> {
     let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     let right = (2..=NAME_BYTES_MAX).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -122,7 +122,7 @@ fn check_name(name: &str) -> Result<(), Fault> {
          and ending with a letter or digit",
         units::shown(name)
     );
-    Err(Fault::field("name", why))
+    Err(ApiError::field("name", why))
 }
 
 fn wire(logins: &BTreeMap<String, Time>, account: &Item<ServiceAccount>) -> Wire {
@@ -143,7 +143,7 @@ fn wire(logins: &BTreeMap<String, Time>, account: &Item<ServiceAccount>) -> Wire
 async fn accounts(
     FromState(iam): FromState<Shared>,
     _: NoParameters,
-) -> Result<Json<Vec<Wire>>, Fault> {
+) -> Result<Json<Vec<Wire>>, ApiError> {
     let logins = iam.logins()?;
     Ok(Json(iam.all()?.iter().map(|account| wire(&logins, account)).collect()))
 }
@@ -151,7 +151,7 @@ async fn accounts(
 async fn account(
     FromState(iam): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<Wire>, Fault> {
+) -> Result<Json<Wire>, ApiError> {
     Ok(Json(wire(&iam.logins()?, &iam.one(&id)?)))
 }
 
@@ -159,7 +159,7 @@ async fn create_account(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<ServiceAccountCreationRequest>,
-) -> Result<Created<ServiceAccountPostResponse>, Fault> {
+) -> Result<Created<ServiceAccountPostResponse>, ApiError> {
     check_name(&request.name)?;
     if iam.authority.is_built_in_name(&request.name) {
         return Err(taken(&request.name));
@@ -179,7 +179,7 @@ async fn patch_account(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<ServiceAccountPatchRequest>,
-) -> Result<Json<Wire>, Fault> {
+) -> Result<Json<Wire>, ApiError> {
     let switch = move |_: &mut String, account: &mut ServiceAccount| {
         if account.enabled && !request.enabled {
             account.switched_off += 1;
@@ -195,7 +195,7 @@ async fn delete_account(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     iam.remove::<ServiceAccount>(&caller, &id).await?;
     Ok(NoContent)
 }
@@ -205,7 +205,7 @@ async fn regenerate_account(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<RegeneratedSecret>, Fault> {
+) -> Result<Json<RegeneratedSecret>, ApiError> {
     let (client_secret, secrets) = ClientSecret::generate()?;
     let renew = move |_: &mut String, account: &mut ServiceAccount| {
         account.secrets = secrets.clone();
@@ -228,25 +228,27 @@ fn key_wire(logins: &BTreeMap<String, Time>, key: &Item<AccessKey>) -> AccessKey
 }
 
 /// The caller as the owner of keys.
-fn owner(caller: &Caller) -> Result<String, Fault> {
+fn owner(caller: &Caller) -> Result<String, ApiError> {
     match &caller.principal {
         user @ Principal::User(_) => Ok(user.to_string()),
-        _ => Err(Fault::forbidden("only users have access keys; create a service account instead")),
+        _ => Err(ApiError::forbidden(
+            "only users have access keys; create a service account instead",
+        )),
     }
 }
 
 /// One of the caller's own keys. Those of others look as if they were not there.
-fn own_key(iam: &Shared, caller: &Caller, id: &str) -> Result<Item<AccessKey>, Fault> {
+fn own_key(iam: &Shared, caller: &Caller, id: &str) -> Result<Item<AccessKey>, ApiError> {
     let owner = owner(caller)?;
     let found = iam.one::<AccessKey>(id)?;
-    if found.object.owner == owner { Ok(found) } else { Err(Fault::no_such("access-key", id)) }
+    if found.object.owner == owner { Ok(found) } else { Err(ApiError::no_such("access-key", id)) }
 }
 
 async fn own_keys(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     _: NoParameters,
-) -> Result<Json<Vec<AccessKey1>>, Fault> {
+) -> Result<Json<Vec<AccessKey1>>, ApiError> {
     let owner = caller.principal.to_string();
     let (all, logins) = (iam.all::<AccessKey>()?, iam.logins()?);
     let own = all.iter().filter(|key| key.object.owner == owner);
@@ -257,7 +259,7 @@ async fn key(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<AccessKey1>, Fault> {
+) -> Result<Json<AccessKey1>, ApiError> {
     Ok(Json(key_wire(&iam.logins()?, &own_key(&iam, &caller, &id)?)))
 }
 
@@ -265,7 +267,7 @@ async fn create_key(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<ServiceAccountCreationRequest>,
-) -> Result<Created<AccessKeyPostResponse>, Fault> {
+) -> Result<Created<AccessKeyPostResponse>, ApiError> {
     check_name(&request.name)?;
     let owner = owner(&caller)?;
     let (client_secret, secrets) = ClientSecret::generate()?;
@@ -285,7 +287,7 @@ async fn delete_key(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     own_key(&iam, &caller, &id)?;
     iam.remove::<AccessKey>(&caller, &id).await?;
     Ok(NoContent)
@@ -296,7 +298,7 @@ async fn regenerate_key(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<RegeneratedSecret>, Fault> {
+) -> Result<Json<RegeneratedSecret>, ApiError> {
     own_key(&iam, &caller, &id)?;
     let (client_secret, secrets) = ClientSecret::generate()?;
     let renew = move |_: &mut String, key: &mut AccessKey| {
@@ -311,7 +313,7 @@ async fn regenerate_key(
 async fn all_keys(
     FromState(iam): FromState<Shared>,
     wanted: KeyQuery,
-) -> Result<Json<Vec<AccessKey1>>, Fault> {
+) -> Result<Json<Vec<AccessKey1>>, ApiError> {
     let logins = iam.logins()?;
     let mut all = iam.all()?;
     all.retain(|key| wanted.fits(key));
@@ -342,9 +344,9 @@ impl Input for KeyQuery {
 }
 
 impl<S: Sync> FromRequestParts<S> for KeyQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (pairs, known) = (parameters(&parts.uri)?, KEY_PARAMETERS.map(|(name, _)| name));
         match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             Some((name, _)) => Err(unknown_word("parameter", name, &known)),
@@ -357,7 +359,7 @@ async fn delete_any_key(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     iam.remove::<AccessKey>(&caller, &id).await?;
     Ok(NoContent)
 }

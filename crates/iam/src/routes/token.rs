@@ -7,7 +7,9 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
 use http_kit::openapi::{Description, Input, escape, get, post};
-use http_kit::{Body, Fault, Format, Html, Origin, is_loopback, parameters, parse_json, read_body};
+use http_kit::{
+    ApiError, Body, Format, Html, Origin, is_loopback, parameters, parse_json, read_body,
+};
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::Type;
 
@@ -43,7 +45,7 @@ async fn grant_token(
     FromState(iam): FromState<Shared>,
     Extension(origin): Extension<Origin>,
     Body(request): Body<TokenRequest, OPEN_BODY_BYTES_MAX>,
-) -> Result<Json<TokenResponse>, Fault> {
+) -> Result<Json<TokenResponse>, ApiError> {
     Ok(Json(grant::grant(&iam, request, origin).await?))
 }
 
@@ -52,7 +54,7 @@ async fn grant_v2(
     FromState(iam): FromState<Shared>,
     Extension(origin): Extension<Origin>,
     request: Request,
-) -> Result<Json<OAuth2TokenResponse>, Fault> {
+) -> Result<Json<OAuth2TokenResponse>, ApiError> {
     let request = match read_body(request, &[Format::Json, Format::Form]).await? {
         (body, Format::Form) => form(&body)?,
         (body, Format::Json) => parse_json(&body)?,
@@ -66,7 +68,7 @@ async fn grant_v2(
 async fn begin_login(
     FromState(iam): FromState<Shared>,
     Body(request): Body<LoginRequest, OPEN_BODY_BYTES_MAX>,
-) -> Result<Json<LoginStart>, Fault> {
+) -> Result<Json<LoginStart>, ApiError> {
     leads_back(&iam, &request.redirect_uri)?;
     Ok(Json(provider::start(&iam, &request.redirect_uri).await?))
 }
@@ -76,7 +78,7 @@ const CODE_PAGE: &str = "/elastane/v1/login/code";
 
 /// Refuses to begin a login whose code would go to a stranger: it ends at a program on the machine
 /// of the browser, or here.
-fn leads_back(iam: &Iam, redirect_uri: &str) -> Result<(), Fault> {
+fn leads_back(iam: &Iam, redirect_uri: &str) -> Result<(), ApiError> {
     let address: Option<Uri> = redirect_uri.parse().ok();
     let host = address.as_ref().and_then(Uri::host).unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -90,7 +92,7 @@ fn leads_back(iam: &Iam, redirect_uri: &str) -> Result<(), Fault> {
          is that of `--public-url`",
         units::shown(redirect_uri)
     );
-    Err(Fault::field("redirectUri", why))
+    Err(ApiError::field("redirectUri", why))
 }
 
 /// What the login provider sent the browser back with.
@@ -111,9 +113,9 @@ impl Input for Brought {
 }
 
 impl<S: Sync> FromRequestParts<S> for Brought {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(parameters(&parts.uri)?))
     }
 }
@@ -142,8 +144,8 @@ async fn show_code(Brought(pairs): Brought) -> Html {
 }
 
 /// A form is written like the query of an address.
-fn form(body: &[u8]) -> Result<TokenRequest, Fault> {
-    let unreadable = || Fault::bad("the form cannot be read; send name=value&name=value");
+fn form(body: &[u8]) -> Result<TokenRequest, ApiError> {
+    let unreadable = || ApiError::bad("the form cannot be read; send name=value&name=value");
     let text = std::str::from_utf8(body).map_err(|_| unreadable())?;
     let address: Uri = format!("/?{}", text.trim()).parse().map_err(|_| unreadable())?;
     let Query(pairs) =

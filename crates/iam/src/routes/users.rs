@@ -16,7 +16,7 @@ use axum::{Extension, Json};
 use control::Scope;
 use http_kit::openapi::{Description, Input, delete, get, post};
 use http_kit::{
-    Allowed, Body, Created, Fault, ListQuery, NoContent, Row, Scalar, Type, parameters,
+    Allowed, ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, parameters,
 };
 use units::Instant;
 
@@ -121,9 +121,9 @@ impl Input for UsersQuery {
 }
 
 impl<S: Sync> FromRequestParts<S> for UsersQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let stands_for = |(name, value): (String, String)| {
             if name != "filter" {
                 return Ok((name, value));
@@ -131,15 +131,15 @@ impl<S: Sync> FromRequestParts<S> for UsersQuery {
             let found = OLDER.iter().find(|(word, _)| *word == value);
             let words = OLDER.map(|(word, _)| word).join(" or ");
             let why = || format!("`{}` is not allowed; {words}", units::shown(&value));
-            let (_, condition) = found.ok_or_else(|| Fault::field("filter", why()))?;
+            let (_, condition) = found.ok_or_else(|| ApiError::field("filter", why()))?;
             Ok(("filterBy".to_owned(), (*condition).to_owned()))
         };
         let pairs = parameters(&parts.uri)?.into_iter().map(stands_for);
-        Ok(Self(ListQuery::parse(&pairs.collect::<Result<Vec<_>, Fault>>()?)?))
+        Ok(Self(ListQuery::parse(&pairs.collect::<Result<Vec<_>, ApiError>>()?)?))
     }
 }
 
-fn users(iam: &Shared) -> Result<Vec<User2>, Fault> {
+fn users(iam: &Shared) -> Result<Vec<User2>, ApiError> {
     let logins = iam.logins()?;
     Ok(iam.all::<User>()?.iter().map(|user| wire(&logins, user)).collect())
 }
@@ -147,7 +147,7 @@ fn users(iam: &Shared) -> Result<Vec<User2>, Fault> {
 async fn list(
     FromState(iam): FromState<Shared>,
     UsersQuery(query): UsersQuery,
-) -> Result<Json<Vec<User2>>, Fault> {
+) -> Result<Json<Vec<User2>>, ApiError> {
     let all = users(&iam)?;
     let (page, _) = query.page(query.matching(all.iter(), iam.now())?);
     Ok(Json(page.into_iter().cloned().collect()))
@@ -156,14 +156,14 @@ async fn list(
 async fn count(
     FromState(iam): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     query.count(users(&iam)?.iter(), iam.now())
 }
 
 async fn read(
     FromState(iam): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<User2>, Fault> {
+) -> Result<Json<User2>, ApiError> {
     Ok(Json(wire(&iam.logins()?, &iam.one(&id)?)))
 }
 
@@ -171,12 +171,12 @@ async fn create(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<UserCreationRequest1>,
-) -> Result<Created<UserPostResponse>, Fault> {
+) -> Result<Created<UserPostResponse>, ApiError> {
     let username = email(&request.email)?;
     if iam.authority.is_built_in_name(&username) {
         return Err(taken(&username));
     }
-    let temp_password = temporary_password().map_err(Fault::internal)?;
+    let temp_password = temporary_password().map_err(ApiError::internal)?;
     let password = Some(iam.hash(&caller.subject, temp_password.clone()).await?);
     let must_change = request.reset_password.unwrap_or(true);
     let user = User { must_change, secrets: UserSecrets { password }, account: None };
@@ -186,29 +186,29 @@ async fn create(
 }
 
 /// A name that belongs to who comes with the installation.
-pub(super) fn taken(name: &str) -> Fault {
+pub(super) fn taken(name: &str) -> ApiError {
     let why = format!("`{name}` is the name of an administrator; choose another");
-    Fault::new(StatusCode::CONFLICT, why)
+    ApiError::new(StatusCode::CONFLICT, why)
 }
 
 async fn remove(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     iam.remove::<User>(&caller, &id).await?;
     Ok(NoContent)
 }
 
-/// Gives a user a new password to begin with. Whoever had the old one is out: the sessions end, and
+/// Gives a user a new initial password. The old one stops working: the sessions end, and
 /// the access keys, which may have been made with it.
 async fn reset_password(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<ResetUserPassword200Response>, Fault> {
+) -> Result<Json<ResetUserPassword200Response>, ApiError> {
     iam.one::<User>(&id)?;
-    let temp_password = temporary_password().map_err(Fault::internal)?;
+    let temp_password = temporary_password().map_err(ApiError::internal)?;
     let hash = iam.hash(&caller.subject, temp_password.clone()).await?;
     let reset = move |_: &mut String, user: &mut User| {
         user.must_change = true;
@@ -226,7 +226,7 @@ async fn logout(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     if caller.principal != Principal::User(id.clone()) {
         caller.must(Update, Resource::Users, Scope::Tenant)?;
     }
@@ -239,7 +239,7 @@ async fn logout(
 async fn end_session(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     if let Some(session) = &caller.session {
         iam.end::<Session>(&caller, session).await?;
     }
@@ -251,23 +251,23 @@ async fn change_own_password(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<UserChangePasswordRequest>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     let (Principal::User(id), Some(_)) = (&caller.principal, &caller.session) else {
         let why = "only a user who has logged in with a password can change it";
-        return Err(Fault::forbidden(why));
+        return Err(ApiError::forbidden(why));
     };
     let UserChangePasswordRequest { current_password, new_password } = request;
     check_password(&new_password, &caller.subject)
-        .map_err(|why| Fault::field("newPassword", why))?;
+        .map_err(|why| ApiError::field("newPassword", why))?;
     if new_password == current_password {
-        return Err(Fault::field("newPassword", "is the one so far; choose another"));
+        return Err(ApiError::field("newPassword", "is the one so far; choose another"));
     }
     // By its id, not its name: what strangers guess at does not count against who is logged in.
     let name = caller.principal.to_string();
     let who = Who { name: &name, address: &caller.origin.address, known: true };
     let before = iam.one::<User>(id)?.body.secrets.password;
     if !iam.matches(who, before.clone(), current_password).await? {
-        return Err(Fault::forbidden("currentPassword: is not the password"));
+        return Err(ApiError::forbidden("currentPassword: is not the password"));
     }
     let hash = iam.hash(&caller.subject, new_password).await?;
     let change = move |_: &mut String, user: &mut User| {

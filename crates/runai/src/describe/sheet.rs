@@ -1,5 +1,5 @@
 //! A workload in the sections of the second dialect (reference B.4). Owns: that a section is there
-//! only where it says something and nobody left it out.
+//! only if it has content and was not left out.
 
 use api_types::{NameValue, WorkloadSpec};
 

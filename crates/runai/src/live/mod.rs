@@ -1,5 +1,5 @@
-//! `runai top`: GPUs, queues and workloads as they change, at a terminal. Owns: what comes in and goes
-//! out, keys, answers and the screen; refuses to know what a key does (`view`) and how it looks
+//! `runai top`: GPUs, queues and workloads as they change, at a terminal. Owns: what comes in and
+//! goes out, keys, answers and the screen; does not know what a key does (`view`) and how it looks
 //! (`draw`).
 
 mod draw;
@@ -29,19 +29,19 @@ use tokio::time::timeout;
 use super::change::{action, participle};
 use super::context::{Context, now_ms};
 use super::describe::{pod_place, pod_status};
+use super::exec_session::Signals;
 use super::explain;
 use super::logs::is_away;
 use super::terminal::{Page, Raw};
 use super::top::Used;
-use super::visit::Orders;
 use cli_kit::color::Color;
 use cli_kit::exit::Error;
 use cli_kit::table::age;
 use text::Topic;
-use view::{Change, Deed, Mode, View};
+use view::{Action, Change, Mode, View};
 use watch::Watch;
 
-/// News that wait to be heard; who brings more waits.
+/// Update that wait to be heard; who brings more waits.
 const NEWS_MAX: usize = 64;
 /// Lines of what was written before that are shown.
 const TAIL_LINES: u64 = 500;
@@ -51,7 +51,7 @@ const EVENTS_MAX: usize = 50;
 const STOPPED_WITHIN: Duration = Duration::from_millis(100);
 
 /// What comes in.
-enum News {
+enum Update {
     /// A key.
     Key(KeyEvent),
     /// The screen has another size.
@@ -70,11 +70,11 @@ enum News {
     More(Topic, String, Vec<u8>),
     /// What a workload writes was cut off here.
     Cut(String, LogPosition),
-    /// What came of a deed.
+    /// What came of a action.
     Said(String),
 }
 
-/// Shows it until somebody ends it.
+/// Shows it until the user ends it.
 pub(super) async fn run(context: &Context) -> Result<(), Error> {
     let is_dumb = std::env::var("TERM").is_ok_and(|kind| kind == "dumb");
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() || is_dumb {
@@ -90,13 +90,13 @@ pub(super) async fn run(context: &Context) -> Result<(), Error> {
     }
     let (to, news) = channel(NEWS_MAX);
     let watch = Watch::open(context, to.clone()).await?;
-    let mut orders = Orders::listen()?;
+    let mut signals = Signals::listen()?;
     let colours = Color::chosen().applies(true, |name| std::env::var(name).ok());
     let mut stage = Stage::enter(View::new(project, colours), context.client.clone(), to)?;
     tokio::select! {
         error = watch.run() => Err(error),
         ended = stage.play(news) => ended,
-        code = orders.come() => Err(Error::Said(code)),
+        code = signals.come() => Err(Error::Said(code)),
     }
 }
 
@@ -111,12 +111,12 @@ fn blank() -> std::io::Result<Screen> {
 struct Stage {
     view: View,
     client: Client,
-    news: Sender<News>,
+    news: Sender<Update>,
     screen: Screen,
     raw: Option<Raw>,
     /// What is done beside.
     tasks: JoinSet<()>,
-    /// Whoever reads what a workload writes.
+    /// The task that reads the output of a workload.
     reader: Option<AbortHandle>,
     /// Where that was cut off.
     cut: Option<(String, LogPosition)>,
@@ -124,7 +124,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn enter(view: View, client: Client, news: Sender<News>) -> Result<Self, Error> {
+    fn enter(view: View, client: Client, news: Sender<Update>) -> Result<Self, Error> {
         let raw = Some(Raw::enter(Page::Own)?);
         let screen = blank()?;
         listen(news.clone());
@@ -133,7 +133,7 @@ impl Stage {
         Ok(Self { view, client, news, screen, raw, tasks, reader: None, cut: None, woken })
     }
 
-    async fn play(&mut self, mut news: Receiver<News>) -> Result<(), Error> {
+    async fn play(&mut self, mut news: Receiver<Update>) -> Result<(), Error> {
         loop {
             let size = self.screen.size()?;
             self.view.size = (size.width, size.height);
@@ -147,11 +147,11 @@ impl Stage {
             // What is there already is on the screen at once.
             for one in heard {
                 match one {
-                    News::Deaf => return Ok(()),
-                    News::Key(key) => match self.view.press(key) {
-                        Some(Deed::Quit) => return Ok(()),
-                        Some(Deed::Sleep) => self.sleep().await?,
-                        Some(deed) => self.act(deed),
+                    Update::Deaf => return Ok(()),
+                    Update::Key(key) => match self.view.press(key) {
+                        Some(Action::Quit) => return Ok(()),
+                        Some(Action::Sleep) => self.sleep().await?,
+                        Some(action) => self.act(action),
                         None => {}
                     },
                     other => self.hear(other),
@@ -163,33 +163,33 @@ impl Stage {
         }
     }
 
-    fn hear(&mut self, news: News) {
+    fn hear(&mut self, news: Update) {
         let view = &mut self.view;
         match news {
-            News::Looked(status, client) => {
+            Update::Looked(status, client) => {
                 view.seen.status = Some(*status);
                 (view.away, self.client) = (None, client);
                 if let Some((id, at)) = self.cut.take() {
                     self.read_logs(id, Some(at));
                 }
             }
-            News::Lists { projects, mut workloads, pods } => {
+            Update::Lists { projects, mut workloads, pods } => {
                 super::rows::sort_v2(&mut workloads);
                 (view.seen.projects, view.seen.workloads, view.seen.pods) =
                     (projects, workloads, pods);
             }
             // Who did not answer has what it had.
-            News::Used(used) => view.seen.used.extend(used),
-            News::Away(why) => view.away = Some(why),
-            News::Said(said) => view.said = Some(said),
-            News::More(topic, id, more) => {
+            Update::Used(used) => view.seen.used.extend(used),
+            Update::Away(why) => view.away = Some(why),
+            Update::Said(said) => view.said = Some(said),
+            Update::More(topic, id, more) => {
                 if let Mode::Read(text) = &mut view.mode
                     && (text.topic, &text.id) == (topic, &id)
                 {
                     text.add(&more);
                 }
             }
-            News::Cut(id, at) => {
+            Update::Cut(id, at) => {
                 if let Mode::Read(text) = &view.mode
                     && text.id == id
                 {
@@ -197,30 +197,30 @@ impl Stage {
                 }
             }
             // They are no news of the server.
-            News::Key(_) | News::Resized | News::Deaf => {}
+            Update::Key(_) | Update::Resized | Update::Deaf => {}
         }
     }
 
-    fn act(&mut self, deed: Deed) {
-        match deed {
-            Deed::Fetch(Topic::Logs, id) => self.read_logs(id, None),
-            Deed::Fetch(Topic::Details, id) => {
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Fetch(Topic::Logs, id) => self.read_logs(id, None),
+            Action::Fetch(Topic::Details, id) => {
                 let (client, news) = (self.client.clone(), self.news.clone());
                 self.tasks.spawn(async move {
                     let text = details(&client, &id).await;
                     let text = text.unwrap_or_else(|error| format!("{error}\n"));
-                    drop(news.send(News::More(Topic::Details, id, text.into_bytes())).await);
+                    drop(news.send(Update::More(Topic::Details, id, text.into_bytes())).await);
                 });
             }
-            Deed::Change(change) => {
+            Action::Change(change) => {
                 let (client, news) = (self.client.clone(), self.news.clone());
                 self.tasks.spawn(async move {
                     let said = apply(&client, change).await;
-                    drop(news.send(News::Said(said)).await);
+                    drop(news.send(Update::Said(said)).await);
                 });
             }
             // They are not its own.
-            Deed::Quit | Deed::Sleep | Deed::Fetch(Topic::Keys, _) => {}
+            Action::Quit | Action::Sleep | Action::Fetch(Topic::Keys, _) => {}
         }
     }
 
@@ -244,7 +244,7 @@ impl Stage {
     async fn sleep(&mut self) -> Result<(), Error> {
         self.raw = None;
         kill_current_process_group(Signal::TSTP).map_err(std::io::Error::from)?;
-        // Without a shell that could bring it back nothing stops, and nobody wakes it.
+        // Without job control the process would not be resumed, so it does not stop.
         let _woken = timeout(STOPPED_WITHIN, self.woken.recv()).await;
         self.enter_again()
     }
@@ -258,7 +258,7 @@ impl Stage {
     }
 }
 
-/// Whoever breaks down has given the terminal back, and the view must not go on in it.
+/// A panicked task has restored the terminal, and the view must not draw on it.
 fn unless_broken(done: Result<(), JoinError>) -> Result<(), Error> {
     match done {
         Err(error) if error.is_panic() => {
@@ -269,16 +269,16 @@ fn unless_broken(done: Result<(), JoinError>) -> Result<(), Error> {
 }
 
 /// Tells of keys. The thread is left behind when the program ends: nothing else ends a read.
-fn listen(news: Sender<News>) {
+fn listen(news: Sender<Update>) {
     std::thread::spawn(move || {
         loop {
             let heard = match crossterm::event::read() {
-                Ok(Event::Key(key)) => News::Key(key),
-                Ok(Event::Resize(..)) => News::Resized,
+                Ok(Event::Key(key)) => Update::Key(key),
+                Ok(Event::Resize(..)) => Update::Resized,
                 Ok(_) => continue,
-                Err(_) => News::Deaf,
+                Err(_) => Update::Deaf,
             };
-            let last = matches!(heard, News::Deaf);
+            let last = matches!(heard, Update::Deaf);
             if news.blocking_send(heard).is_err() || last {
                 return;
             }
@@ -287,9 +287,14 @@ fn listen(news: Sender<News>) {
 }
 
 /// Hands on what a workload writes; answers the last that there is to say.
-async fn follow(client: &Client, id: &str, from: Option<LogPosition>, news: &Sender<News>) -> News {
+async fn follow(
+    client: &Client,
+    id: &str,
+    from: Option<LogPosition>,
+    news: &Sender<Update>,
+) -> Update {
     let remark =
-        |why: &str| News::More(Topic::Logs, id.to_owned(), format!("-- {why} --\n").into_bytes());
+        |why: &str| Update::More(Topic::Logs, id.to_owned(), format!("-- {why} --\n").into_bytes());
     let all = Logs { tail_lines: Some(TAIL_LINES), follow: true, ..Logs::default() };
     let opened = match &from {
         Some(at) => client.logs_from(id, at).await,
@@ -299,16 +304,16 @@ async fn follow(client: &Client, id: &str, from: Option<LogPosition>, news: &Sen
         (Ok(stream), _) => stream,
         // A server that has just begun may not know yet what runs.
         (Err(Error::Server(client::Error::Api { code: 409, .. })), Some(at)) => {
-            return News::Cut(id.to_owned(), at);
+            return Update::Cut(id.to_owned(), at);
         }
-        (Err(error), Some(at)) if is_away(&error) => return News::Cut(id.to_owned(), at),
+        (Err(error), Some(at)) if is_away(&error) => return Update::Cut(id.to_owned(), at),
         (Err(error), _) => return remark(&error.to_string()),
     };
     loop {
         match (stream.next().await, stream.position()) {
             (Ok(Some(chunk)), _) => {
-                if news.send(News::More(Topic::Logs, id.to_owned(), chunk)).await.is_err() {
-                    return News::Deaf;
+                if news.send(Update::More(Topic::Logs, id.to_owned(), chunk)).await.is_err() {
+                    return Update::Deaf;
                 }
             }
             (Ok(None), _) => return remark("the end"),
@@ -316,9 +321,9 @@ async fn follow(client: &Client, id: &str, from: Option<LogPosition>, news: &Sen
             (Err(_), Some(at)) => {
                 let cut = remark("cut off; it goes on when the server is back");
                 if news.send(cut).await.is_err() {
-                    return News::Deaf;
+                    return Update::Deaf;
                 }
-                return News::Cut(id.to_owned(), at.clone());
+                return Update::Cut(id.to_owned(), at.clone());
             }
         }
     }

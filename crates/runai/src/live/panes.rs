@@ -1,5 +1,5 @@
 //! What the three panes of the live view list: GPUs, queues and workloads, as rows of text.
-//! Owns: columns, words and order. Refuses to know: keys, and where on the screen a row is.
+//! Owns: columns, words and order. Does not know about: keys, and where on the screen a row is.
 
 use std::collections::BTreeMap;
 

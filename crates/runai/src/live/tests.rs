@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::draw::draw;
 use super::panes::{Mark, Pane};
 use super::text::Topic;
-use super::view::{Change, Choice, Deed, Mode, View};
+use super::view::{Action, Change, Choice, Mode, View};
 use crate::tests::samples::{NOW_MS, workload};
 use crate::tests::tops::used;
 use dialects::intent::Verb;
@@ -103,7 +103,7 @@ fn view() -> View {
 }
 
 /// Types keys: single characters, and `<name>`.
-fn types(view: &mut View, keys: &str) -> Option<Deed> {
+fn types(view: &mut View, keys: &str) -> Option<Action> {
     let named = |name: &str| match name {
         "Enter" => KeyCode::Enter,
         "Esc" => KeyCode::Esc,
@@ -189,14 +189,14 @@ fn keys_choose_filter_and_sort() {
 #[test]
 fn keys_ask_for_deeds_and_changes_are_asked_about_first() {
     let change = |verb, name: &str| {
-        Some(Deed::Change(Change { verb, id: format!("id-{name}"), name: name.to_owned() }))
+        Some(Action::Change(Change { verb, id: format!("id-{name}"), name: name.to_owned() }))
     };
-    let fetch = |topic, name: &str| Some(Deed::Fetch(topic, format!("id-{name}")));
+    let fetch = |topic, name: &str| Some(Action::Fetch(topic, format!("id-{name}")));
     for (keys, want) in [
-        ("q", Some(Deed::Quit)),
-        ("<Esc>", Some(Deed::Quit)),
-        ("/x<C-c>", Some(Deed::Quit)),
-        ("<C-z>", Some(Deed::Sleep)),
+        ("q", Some(Action::Quit)),
+        ("<Esc>", Some(Action::Quit)),
+        ("/x<C-c>", Some(Action::Quit)),
+        ("<C-z>", Some(Action::Sleep)),
         ("j<Enter>", fetch(Topic::Details, "a2")),
         ("l", fetch(Topic::Logs, "a1")),
         ("lq", None),

@@ -33,7 +33,7 @@ const KEYS: [(&str, &str); 14] = [
 
 /// What is to be done outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum Action {
     /// End.
     Quit,
     /// Stop until the shell brings it back.
@@ -120,7 +120,7 @@ pub(super) struct View {
     pub(super) pane: Pane,
     choices: [Choice; 3],
     pub(super) mode: Mode,
-    /// What came of the last deed.
+    /// What came of the last action.
     pub(super) said: Option<String>,
     /// Columns and lines of the screen.
     pub(super) size: (u16, u16),
@@ -158,14 +158,14 @@ impl View {
     }
 
     /// What a key does.
-    pub(super) fn press(&mut self, key: KeyEvent) -> Option<Deed> {
+    pub(super) fn press(&mut self, key: KeyEvent) -> Option<Action> {
         if key.kind == KeyEventKind::Release {
             return None;
         }
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c') => Some(Deed::Quit),
-                KeyCode::Char('z') => Some(Deed::Sleep),
+                KeyCode::Char('c') => Some(Action::Quit),
+                KeyCode::Char('z') => Some(Action::Sleep),
                 _ => None,
             };
         }
@@ -182,7 +182,7 @@ impl View {
         None
     }
 
-    fn browse(&mut self, key: KeyCode) -> Option<Deed> {
+    fn browse(&mut self, key: KeyCode) -> Option<Action> {
         let (rows, chosen) = self.rows(self.pane);
         let row = chosen.map(|at| &rows[at]);
         match key {
@@ -196,9 +196,9 @@ impl View {
             KeyCode::Char('l') => return self.fetch(Topic::Logs, row),
             KeyCode::Char('d') => self.ask(row, |_| Verb::Delete),
             KeyCode::Char(' ') => self.ask(row, other_state),
-            KeyCode::Char('q') => return Some(Deed::Quit),
+            KeyCode::Char('q') => return Some(Action::Quit),
             KeyCode::Esc if !self.here().filter.is_empty() => self.here().filter.clear(),
-            KeyCode::Esc => return Some(Deed::Quit),
+            KeyCode::Esc => return Some(Action::Quit),
             other => {
                 if let (Some(by), Some(at)) = (steps(other, self.size.1), chosen) {
                     let at = at.saturating_add_signed(by).min(rows.len() - 1);
@@ -238,7 +238,7 @@ impl View {
     }
 
     /// The details of a workload; from a queue or a GPU, to its workloads.
-    fn enter(&mut self, row: Option<&Row>) -> Option<Deed> {
+    fn enter(&mut self, row: Option<&Row>) -> Option<Action> {
         let row = row?;
         match self.pane {
             Pane::Workloads => return self.fetch(Topic::Details, Some(row)),
@@ -283,10 +283,10 @@ impl View {
         found.cloned()
     }
 
-    fn fetch(&mut self, topic: Topic, row: Option<&Row>) -> Option<Deed> {
+    fn fetch(&mut self, topic: Topic, row: Option<&Row>) -> Option<Action> {
         let workload = self.workload(row)?;
         self.mode = Mode::Read(Text::about(topic, workload.id.clone(), workload.name));
-        Some(Deed::Fetch(topic, workload.id))
+        Some(Action::Fetch(topic, workload.id))
     }
 
     fn ask(&mut self, row: Option<&Row>, verb: fn(&api_types::Workload) -> Verb) {
@@ -300,9 +300,9 @@ impl View {
         self.mode = Mode::Sure(Change { verb, id: workload.id, name: workload.name });
     }
 
-    fn answer(&mut self, key: KeyCode) -> Option<Deed> {
+    fn answer(&mut self, key: KeyCode) -> Option<Action> {
         match (std::mem::take(&mut self.mode), key) {
-            (Mode::Sure(change), KeyCode::Char('y' | 'Y')) => Some(Deed::Change(change)),
+            (Mode::Sure(change), KeyCode::Char('y' | 'Y')) => Some(Action::Change(change)),
             (Mode::Sure(_), _) => {
                 self.said = Some("nothing was changed".to_owned());
                 None

@@ -14,10 +14,10 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout_at};
 use units::Instant as Moment;
 
-use super::News;
+use super::Update;
 use crate::context::Context;
 use crate::logs::is_away;
-use crate::settle::{AT_ONCE_MAX, at_once};
+use crate::stabilize::{AT_ONCE_MAX, at_once};
 use crate::{session, top};
 use cli_kit::exit::Error;
 
@@ -66,8 +66,8 @@ impl There {
         Ok(())
     }
 
-    fn lists(&self) -> News {
-        News::Lists {
+    fn lists(&self) -> Update {
+        Update::Lists {
             projects: self.projects.values().cloned().collect(),
             workloads: self.workloads.values().cloned().collect(),
             pods: self.pods.values().cloned().collect(),
@@ -110,7 +110,7 @@ impl Done {
 /// Follows the server for a live view.
 pub(super) struct Watch {
     context: Context,
-    news: Sender<News>,
+    news: Sender<Update>,
     stream: ChangeStream,
     there: There,
     status: Option<(Status, Done)>,
@@ -125,7 +125,7 @@ impl Watch {
     ///
     /// # Errors
     /// Whatever keeps it from being the first of many.
-    pub(super) async fn open(context: &Context, news: Sender<News>) -> Result<Self, Error> {
+    pub(super) async fn open(context: &Context, news: Sender<Update>) -> Result<Self, Error> {
         let context = context.renewed().await?;
         let stream = changes(&context);
         let (there, status, ticked, lists, used) = (There::default(), None, None, None, None);
@@ -141,7 +141,7 @@ impl Watch {
     pub(super) async fn run(mut self) -> Error {
         let mut error = self.follow().await;
         while is_away(&error) {
-            self.tell(News::Away(error.to_string())).await;
+            self.tell(Update::Away(error.to_string())).await;
             sleep(TICK).await;
             error = match self.context.renewed().await {
                 Ok(context) => {
@@ -224,7 +224,7 @@ impl Watch {
             let passed = u64::try_from(done.at.elapsed().as_millis()).unwrap_or_default();
             let at = Time(Moment(status.now.0.0.saturating_add(passed)));
             let status = Status { now: at, ..status.clone() };
-            self.tell(News::Looked(Box::new(status), client.clone())).await;
+            self.tell(Update::Looked(Box::new(status), client.clone())).await;
         }
         let due = self.lists.map(|done| done.again(LISTS_EVERY));
         if self.there.complete && self.there.unsent {
@@ -241,12 +241,12 @@ impl Watch {
             self.used = Some(now);
             let nodes = self.status.iter().flat_map(|(status, _)| measurable(status));
             let used = measure(&nodes.collect::<Vec<_>>(), &client).await?;
-            self.tell(News::Used(used)).await;
+            self.tell(Update::Used(used)).await;
         }
         Ok(next)
     }
 
-    async fn tell(&self, news: News) {
+    async fn tell(&self, news: Update) {
         // There is no receiver once the view has ended, and then this ends as well.
         let _ended = self.news.send(news).await;
     }

@@ -31,5 +31,5 @@ fn a_login_that_ran_out_is_renewed_once() {
     let (url, message) = ("http://h".to_owned(), "expired".to_owned());
     let ran_out = Error::Server(client::Error::NotLoggedIn { url, message });
     assert!(is_lost(&ran_out, None));
-    assert!(!is_lost(&ran_out, Some(Instant::now())), "nobody is logged in");
+    assert!(!is_lost(&ran_out, Some(Instant::now())), "there is no session");
 }

@@ -1,5 +1,6 @@
-//! What was measured, as the interface shows it. Owns: the published types of series and of values as
-//! of now, and what each is made of. Refuses to know: how anything is measured, and who may see it.
+//! What was measured, as the interface shows it. Owns: the published types of series and of values
+//! as of now, and what each is made of. Does not know how anything is measured, and who may
+//! see it.
 
 mod formula;
 mod query;

@@ -6,7 +6,7 @@ use api_types::Time;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use http_kit::openapi::{Description, Input};
-use http_kit::{Allowed, Fault, parameters, unknown_word};
+use http_kit::{Allowed, ApiError, parameters, unknown_word};
 use units::Instant;
 
 use super::formula::{Measured, Metric};
@@ -66,15 +66,15 @@ impl<F: Measured> Input for MetricsQuery<F> {
 }
 
 impl<S: Sync, F: Measured> FromRequestParts<S> for MetricsQuery<F> {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (mut metrics, mut start, mut end) = (Vec::new(), None, None);
         let (mut samples, mut group, mut pool) = (SAMPLES_DEFAULT, None, None);
         for (name, value) in parameters(&parts.uri)? {
             let time = || {
-                let at = value.parse::<Time>().map_err(|why| Fault::field(&name, why))?;
-                Ok::<_, Fault>(Some(at.0))
+                let at = value.parse::<Time>().map_err(|why| ApiError::field(&name, why))?;
+                Ok::<_, ApiError>(Some(at.0))
             };
             match name.as_str() {
                 "metricType" => metrics.extend(types::<F>(&value)?),
@@ -93,13 +93,13 @@ impl<S: Sync, F: Measured> FromRequestParts<S> for MetricsQuery<F> {
             }
         }
         let missing =
-            |name, example: &str| Fault::field(name, format!("is required, such as {example}"));
+            |name, example: &str| ApiError::field(name, format!("is required, such as {example}"));
         let (start, end) = (
             start.ok_or_else(|| missing("start", "2026-01-31T12:00:00Z"))?,
             end.ok_or_else(|| missing("end", "2026-01-31T13:00:00Z"))?,
         );
         if end <= start {
-            return Err(Fault::field("end", "is not after start"));
+            return Err(ApiError::field("end", "is not after start"));
         }
         if metrics.is_empty() {
             return Err(missing("metricType", F::METRICS[0].0));
@@ -115,7 +115,7 @@ fn known<F: Measured>() -> Vec<&'static str> {
     known
 }
 
-fn types<F: Measured>(value: &str) -> Result<Vec<Metric>, Fault> {
+fn types<F: Measured>(value: &str) -> Result<Vec<Metric>, ApiError> {
     let one = |word: &str| {
         let found = F::METRICS.iter().find(|(name, _)| *name == word).copied();
         let known = || F::METRICS.iter().map(|(name, _)| *name).collect::<Vec<_>>();
@@ -125,7 +125,7 @@ fn types<F: Measured>(value: &str) -> Result<Vec<Metric>, Fault> {
 }
 
 /// One of these words, however it is capitalised.
-fn word(name: &str, value: &str, known: &[&'static str]) -> Result<&'static str, Fault> {
+fn word(name: &str, value: &str, known: &[&'static str]) -> Result<&'static str, ApiError> {
     let found = known.iter().find(|word| word.eq_ignore_ascii_case(value)).copied();
     found.ok_or_else(|| unknown_word(name, value, known))
 }
@@ -171,9 +171,9 @@ impl<F: TelemetryFamily> Input for TelemetryQuery<F> {
 }
 
 impl<S: Sync, F: TelemetryFamily> FromRequestParts<S> for TelemetryQuery<F> {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let (mut kind, mut groups, mut filters) = (None, Vec::new(), Vec::new());
         let names: Vec<&str> = F::KINDS.iter().map(|(name, _)| *name).collect();
         for (name, value) in parameters(&parts.uri)? {
@@ -197,10 +197,10 @@ impl<S: Sync, F: TelemetryFamily> FromRequestParts<S> for TelemetryQuery<F> {
         }
         groups.dedup();
         if groups.len() > GROUPS_MAX {
-            return Err(Fault::field("groupBy", "is more than two; use fewer"));
+            return Err(ApiError::field("groupBy", "is more than two; use fewer"));
         }
         let missing =
-            || Fault::field("telemetryType", format!("is required: {}", names.join(", ")));
+            || ApiError::field("telemetryType", format!("is required: {}", names.join(", ")));
         Ok(Self { kind: kind.ok_or_else(missing)?, groups, filters })
     }
 }

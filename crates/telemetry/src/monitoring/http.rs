@@ -1,5 +1,5 @@
 //! Requests as they are served. Owns: their ids, their line in the log, latencies and how many are
-//! open. Refuses to know: queries, bodies and who asks; neither gets into the log or a label.
+//! open. Does not know about: queries, bodies and who asks; neither gets into the log or a label.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

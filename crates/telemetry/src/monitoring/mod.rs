@@ -1,8 +1,8 @@
 //! What Prometheus scrapes. Owns: the registry and its formats. What a scrape shows of the cluster
 //! is computed from the published view in one pass; nothing else is slowed by it. Labels hold names
 //! that administrators give (projects, departments, node pools), nodes, GPU numbers and words of
-//! fixed lists; never workloads, users or addresses. Refuses to know: the past; Prometheus keeps
-//! its own.
+//! fixed lists; never workloads, users or addresses. Does not know about: the past; Prometheus
+//! keeps its own.
 
 mod cluster;
 mod http;

@@ -13,7 +13,7 @@ use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use control::Subject;
 use control::view::{PoolView, View, WorkloadKind};
-use http_kit::Fault;
+use http_kit::ApiError;
 use http_kit::openapi::get;
 
 use super::Shared;
@@ -93,7 +93,7 @@ async fn points<F>(
     state: &Shared,
     subject: &Subject,
     query: &MetricsQuery<F>,
-) -> Result<Points, Fault> {
+) -> Result<Points, ApiError> {
     let span = (query.start, query.end.plus_ms(1));
     Ok(state.control.measured(subject, span, query.spacing_ms(), state.now()).await?)
 }
@@ -102,7 +102,7 @@ async fn series<F>(
     state: &Shared,
     subject: &Subject,
     query: &MetricsQuery<F>,
-) -> Result<Json<MetricsResponse>, Fault> {
+) -> Result<Json<MetricsResponse>, ApiError> {
     let points = points(state, subject, query).await?;
     Ok(Json(MetricsResponse { measurements: measurements(query, &points) }))
 }
@@ -115,7 +115,7 @@ async fn cluster(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: MetricsQuery<OfCluster>,
-) -> Result<Json<GroupedMetricsResponse>, Fault> {
+) -> Result<Json<GroupedMetricsResponse>, ApiError> {
     state.must_be_cluster(&id)?;
     let view = state.control.view();
     let pool = pool_of(&view, &query)?;
@@ -130,12 +130,12 @@ async fn cluster(
         let allowed = groups_of(metric);
         if !allowed.contains(&key) {
             let why = format!("{metric} cannot be grouped by {key}; by {}", allowed.join(", "));
-            return Err(Fault::field("groupBy", why));
+            return Err(ApiError::field("groupBy", why));
         }
     }
     if key == "Category" && pool.is_some() {
         let why = "Category cannot be told by node pool; leave nodepoolName out";
-        return Err(Fault::field("groupBy", why));
+        return Err(ApiError::field("groupBy", why));
     }
     let mut all = Vec::new();
     for (name, subjects) in groups(&view, &caller, key, pool) {
@@ -160,10 +160,13 @@ fn groups_of(metric: &str) -> &'static [&'static str] {
 }
 
 /// The node pool that was asked for; none if it is the only one, as that is everything.
-fn pool_of<'a, F>(view: &'a View, query: &MetricsQuery<F>) -> Result<Option<&'a PoolView>, Fault> {
+fn pool_of<'a, F>(
+    view: &'a View,
+    query: &MetricsQuery<F>,
+) -> Result<Option<&'a PoolView>, ApiError> {
     let Some(name) = &query.pool else { return Ok(None) };
     let found = view.pools.iter().find(|pool| pool.name == *name);
-    let found = found.ok_or_else(|| Fault::no_such("node pool", name))?;
+    let found = found.ok_or_else(|| ApiError::no_such("node pool", name))?;
     Ok(Some(&**found).filter(|_| view.pools.len() > 1))
 }
 
@@ -213,11 +216,11 @@ async fn node_pool(
     FromState(state): FromState<Shared>,
     Path((cluster, pool)): Path<(String, String)>,
     query: MetricsQuery<OfNodePool>,
-) -> Result<Json<MetricsResponse>, Fault> {
+) -> Result<Json<MetricsResponse>, ApiError> {
     state.must_be_cluster(&cluster)?;
     let view = state.control.view();
     let found = view.pools.iter().find(|one| one.name == pool);
-    let found = found.ok_or_else(|| Fault::no_such("node pool", &pool))?;
+    let found = found.ok_or_else(|| ApiError::no_such("node pool", &pool))?;
     series(&state, &Subject::Pool(found.id.clone()), &query).await
 }
 
@@ -225,10 +228,10 @@ async fn node(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     query: MetricsQuery<OfNode>,
-) -> Result<Json<MetricsResponse>, Fault> {
+) -> Result<Json<MetricsResponse>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let found = view.nodes.iter().find(|node| convert::node(node, &context).id == id);
-    let node = found.ok_or_else(|| Fault::no_such("node", &id))?;
+    let node = found.ok_or_else(|| ApiError::no_such("node", &id))?;
     series(&state, &Subject::Node(node.name.clone()), &query).await
 }
 
@@ -236,7 +239,7 @@ async fn workload(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     query: MetricsQuery<OfWorkload>,
-) -> Result<Json<MetricsResponse>, Fault> {
+) -> Result<Json<MetricsResponse>, ApiError> {
     let workload = find_workload(&state.control.view(), &id)?;
     let mut pods = Vec::new();
     for pod in &workload.pods {
@@ -249,10 +252,10 @@ async fn pod(
     FromState(state): FromState<Shared>,
     Path((workload, id)): Path<(String, String)>,
     query: MetricsQuery<OfPod>,
-) -> Result<Json<MetricsResponse>, Fault> {
+) -> Result<Json<MetricsResponse>, ApiError> {
     let workload = find_workload(&state.control.view(), &workload)?;
     let found = workload.pods.iter().find(|pod| pod.id.to_string() == id);
-    let pod = found.ok_or_else(|| Fault::no_such("pod", &id))?;
+    let pod = found.ok_or_else(|| ApiError::no_such("pod", &id))?;
     series(&state, &Subject::Pod(pod.id), &query).await
 }
 
@@ -260,7 +263,7 @@ async fn inference(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     query: MetricsQuery<OfInference>,
-) -> Result<Json<MetricsResponse>, Fault> {
+) -> Result<Json<MetricsResponse>, ApiError> {
     let found = find_of_kind(&state.control.view(), WorkloadKind::Inference, &id)?;
     series(&state, &Subject::Inference(found.id), &query).await
 }
@@ -270,12 +273,12 @@ async fn replica(
     FromState(state): FromState<Shared>,
     Path((inference, id)): Path<(String, String)>,
     query: MetricsQuery<OfReplica>,
-) -> Result<Json<MetricsResponse>, Fault> {
+) -> Result<Json<MetricsResponse>, ApiError> {
     let view = state.control.view();
     let found = find_of_kind(&state.control.view(), WorkloadKind::Inference, &inference)?;
     let revisions = found.revisions.iter().filter_map(|id| view.revisions.get(id));
     let found = revisions.flat_map(|own| &own.pods).find(|pod| pod.id.to_string() == id);
-    let pod = found.ok_or_else(|| Fault::no_such("pod", &id))?;
+    let pod = found.ok_or_else(|| ApiError::no_such("pod", &id))?;
     series(&state, &Subject::Pod(pod.id), &query).await
 }
 
@@ -283,10 +286,10 @@ async fn project(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     query: MetricsQuery<OfOrgUnit>,
-) -> Result<Json<MetricsResponse>, Fault> {
+) -> Result<Json<MetricsResponse>, ApiError> {
     let view = state.control.view();
     let found = id.parse().ok().filter(|id| view.projects.contains_key(id));
-    let project = found.ok_or_else(|| Fault::no_such("project", &id))?;
+    let project = found.ok_or_else(|| ApiError::no_such("project", &id))?;
     series(&state, &project_in(project, pool_of(&view, &query)?), &query).await
 }
 
@@ -294,9 +297,9 @@ async fn department(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     query: MetricsQuery<OfOrgUnit>,
-) -> Result<Json<MetricsResponse>, Fault> {
+) -> Result<Json<MetricsResponse>, ApiError> {
     let view = state.control.view();
     let found = id.parse().ok().filter(|id| view.departments.contains_key(id));
-    let department = found.ok_or_else(|| Fault::no_such("department", &id))?;
+    let department = found.ok_or_else(|| ApiError::no_such("department", &id))?;
     series(&state, &department_in(department, pool_of(&view, &query)?), &query).await
 }

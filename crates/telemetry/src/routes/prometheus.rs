@@ -11,7 +11,7 @@ use axum::extract::{FromRef, State as FromState};
 use axum::http::{HeaderMap, HeaderValue, header};
 use control::Scope;
 use http_kit::openapi::get;
-use http_kit::{Fault, PlainText};
+use http_kit::{ApiError, PlainText};
 
 use super::Shared;
 use crate::monitoring::{Extent, Format};
@@ -30,7 +30,7 @@ async fn read(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     asked: HeaderMap,
-) -> Result<(HeaderMap, PlainText), Fault> {
+) -> Result<(HeaderMap, PlainText), ApiError> {
     let accept = asked.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let format = Format::accepted(accept.unwrap_or_default());
     let extent = match caller.may(Read, Resource::Project, Scope::Tenant) {
@@ -38,13 +38,13 @@ async fn read(
         false => Extent::Nodes,
     };
     // However many scrape, one core at most is busy with it, and none that answers others.
-    let turn = state.scraping.clone().acquire_owned().await.map_err(Fault::internal)?;
+    let turn = state.scraping.clone().acquire_owned().await.map_err(ApiError::internal)?;
     let text = tokio::task::spawn_blocking(move || {
         let text = state.monitor.text(extent, format);
         drop(turn);
         text
     });
-    let text = text.await.map_err(Fault::internal)?.map_err(Fault::internal)?;
+    let text = text.await.map_err(ApiError::internal)?.map_err(ApiError::internal)?;
     let media_type = HeaderValue::from_static(format.media_type());
     let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, media_type)]);
     Ok((headers, PlainText(Body::from(text))))

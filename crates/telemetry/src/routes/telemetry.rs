@@ -15,7 +15,7 @@ use control::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
 use control::{Look, Subject, of};
 use convert::{self, Context};
 use http_kit::openapi::get;
-use http_kit::{Fault, unknown_word};
+use http_kit::{ApiError, unknown_word};
 use units::{GPU_MILLIS, Instant, format_millis};
 
 use super::Shared;
@@ -101,13 +101,13 @@ fn check_filters<F: TelemetryFamily>(
     state: &Backend,
     query: &TelemetryQuery<F>,
     view: &View,
-) -> Result<(), Fault> {
+) -> Result<(), ApiError> {
     state.check_cluster(query.filter("clusterId"))?;
     if view.pools.iter().any(|pool| asked_for(query, &pool.id, &pool.name)) {
         return Ok(());
     }
     let asked = query.filter("nodepoolId").or_else(|| query.filter("nodepoolName"));
-    Err(Fault::no_such("node pool", asked.unwrap_or_default()))
+    Err(ApiError::no_such("node pool", asked.unwrap_or_default()))
 }
 
 /// Whether a node pool is asked for, or none is.
@@ -117,8 +117,10 @@ fn asked_for<F: TelemetryFamily>(query: &TelemetryQuery<F>, id: &str, name: &str
 }
 
 /// The department that is asked for, if one is.
-fn department_filter<F: TelemetryFamily>(query: &TelemetryQuery<F>) -> Result<Option<u64>, Fault> {
-    let number = |id: &str| id.parse().map_err(|_| Fault::no_such("department", id));
+fn department_filter<F: TelemetryFamily>(
+    query: &TelemetryQuery<F>,
+) -> Result<Option<u64>, ApiError> {
+    let number = |id: &str| id.parse().map_err(|_| ApiError::no_such("department", id));
     query.filter("departmentId").map(number).transpose()
 }
 
@@ -175,7 +177,7 @@ fn used_gpu_memory(node: &NodeView, look: &Look) -> Option<u64> {
     if gpus(node) == 0 { Some(0) } else { seen(look, node, of::GPU_MEMORY).map(whole) }
 }
 
-/// The GPUs that somebody holds and that do not compute, if that is known of each that is held.
+/// The allocated GPUs that are idle, if utilization is known of each allocated one.
 fn idle_gpus(node: &NodeView, look: &Look) -> Option<u64> {
     let held = (0..).zip(&node.gpu_used_millis).filter(|(_, millis)| **millis > 0);
     held.map(|(index, _)| Some(one(seen(look, node, &of::gpu(of::BUSY, index))? == 0))).sum()
@@ -184,7 +186,7 @@ fn idle_gpus(node: &NodeView, look: &Look) -> Option<u64> {
 async fn nodes(
     FromState(state): FromState<Shared>,
     query: TelemetryQuery<OfNodes>,
-) -> Result<Json<TelemetryResponse>, Fault> {
+) -> Result<Json<TelemetryResponse>, ApiError> {
     let (view, look, context) = (state.control.view(), state.control.look(), state.context());
     check_filters(&state, &query, &view)?;
     let nodes = view.nodes.iter().filter(|node| asked_for(&query, "", &node.pool));
@@ -237,7 +239,7 @@ async fn workloads(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: TelemetryQuery<OfWorkloads>,
-) -> Result<Json<TelemetryResponse>, Fault> {
+) -> Result<Json<TelemetryResponse>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     check_filters(&state, &query, &view)?;
     let department = department_filter(&query)?;
@@ -247,7 +249,7 @@ async fn workloads(
     if by_wait {
         if keys.len() > 1 {
             let why = "is more than one; how long they have waited is a group of its own";
-            return Err(Fault::field("groupBy", why));
+            return Err(ApiError::field("groupBy", why));
         }
         keys.push(WAIT);
     }
@@ -309,7 +311,7 @@ const PHASES: [&str; 14] = [
 ];
 
 /// The phases to cut to; none = all.
-fn phases(text: Option<&str>) -> Result<Option<Vec<&str>>, Fault> {
+fn phases(text: Option<&str>) -> Result<Option<Vec<&str>>, ApiError> {
     let known = |word| PHASES.contains(&word).then_some(word);
     let check = |word| known(word).ok_or_else(|| unknown_word("phase", word, &PHASES));
     text.map(|text| text.split(',').map(check).collect()).transpose()
@@ -345,7 +347,7 @@ async fn projects(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: TelemetryQuery<OfProjects>,
-) -> Result<Json<TelemetryResponse>, Fault> {
+) -> Result<Json<TelemetryResponse>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     check_filters(&state, &query, &view)?;
     let department = department_filter(&query)?;
@@ -383,7 +385,7 @@ async fn departments(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: TelemetryQuery<OfDepartments>,
-) -> Result<Json<TelemetryResponse>, Fault> {
+) -> Result<Json<TelemetryResponse>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     check_filters(&state, &query, &view)?;
     let only = department_filter(&query)?;

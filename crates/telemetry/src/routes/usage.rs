@@ -11,7 +11,9 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use control::Scope;
 use http_kit::openapi::{Description, Input, get, put};
-use http_kit::{Attachment, Body, Fault, NoParameters, csv_line, date, parameters, unknown_word};
+use http_kit::{
+    ApiError, Attachment, Body, NoParameters, csv_line, date, parameters, unknown_word,
+};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 use utoipa::openapi::schema::Type;
@@ -37,22 +39,21 @@ where
     let prices = "/elastane/v1/usage/prices";
     let of = Resource::Consumption;
     let about = "What was held and used of GPUs, by project, user and model";
-    let routes =
-        [
-            get(all, "get_usage", about, read).needs(Read, of, Where::Anywhere),
-            get(file, "download_usage", "The same as a file", download).needs(
-                Read,
-                of,
-                Where::Anywhere,
-            ),
-            get(prices, "get_gpu_prices", "What GPUs cost", read_prices).needs(
-                Read,
-                of,
-                Where::Anywhere,
-            ),
-            put(prices, "set_gpu_prices", "Sets what GPUs cost; all prices anew", set_prices)
-                .needs(Update, Resource::Settings, Where::Tenant),
-        ];
+    let routes = [
+        get(all, "get_usage", about, read).needs(Read, of, Where::Anywhere),
+        get(file, "download_usage", "The same as a file", download).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        get(prices, "get_gpu_prices", "What GPUs cost", read_prices).needs(
+            Read,
+            of,
+            Where::Anywhere,
+        ),
+        put(prices, "set_gpu_prices", "Sets what GPUs cost; replaces all prices", set_prices)
+            .needs(Update, Resource::Settings, Where::Tenant),
+    ];
     routes.into_iter().map(|route| route.of("Elastane"))
 }
 
@@ -79,15 +80,15 @@ impl Input for UsageQuery {
 }
 
 impl<S: Sync> FromRequestParts<S> for UsageQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let mut query = Self { from: None, to: None, by: BTreeSet::new() };
         for (name, value) in parameters(&parts.uri)? {
             let time = || {
                 let why =
                     || format!("`{value}` is not a time; write 2026-01-31 or 2026-01-31T12:00:00Z");
-                date(&value).map(Some).ok_or_else(|| Fault::field(&name, why()))
+                date(&value).map(Some).ok_or_else(|| ApiError::field(&name, why()))
             };
             match name.as_str() {
                 "from" => query.from = time()?,
@@ -111,7 +112,7 @@ impl<S: Sync> FromRequestParts<S> for UsageQuery {
     }
 }
 
-async fn usage(state: &Shared, caller: &Caller, query: &UsageQuery) -> Result<GpuUsage, Fault> {
+async fn usage(state: &Shared, caller: &Caller, query: &UsageQuery) -> Result<GpuUsage, ApiError> {
     let now = state.now();
     let to = query.to.map_or(now, |to| Instant(to.0.div_ceil(HOUR_MS).saturating_mul(HOUR_MS)));
     let to = to.min(now);
@@ -119,7 +120,7 @@ async fn usage(state: &Shared, caller: &Caller, query: &UsageQuery) -> Result<Gp
     let from = Instant(from.0 - from.0 % HOUR_MS);
     if to <= from {
         let why = "must be in the past and before `to`; the ledger is about what was";
-        return Err(Fault::field("from", why));
+        return Err(ApiError::field("from", why));
     }
     let view = state.control.view();
     let mut ledger = state.control.ledger(from, to).await?;
@@ -140,7 +141,7 @@ async fn read(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: UsageQuery,
-) -> Result<Json<GpuUsage>, Fault> {
+) -> Result<Json<GpuUsage>, ApiError> {
     Ok(Json(usage(&state, &caller, &query).await?))
 }
 
@@ -148,7 +149,7 @@ async fn download(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: UsageQuery,
-) -> Result<Attachment, Fault> {
+) -> Result<Attachment, ApiError> {
     let usage = usage(&state, &caller, &query).await?;
     Ok(Attachment { name: "usage.csv", media_type: "text/csv", text: csv(&usage) })
 }
@@ -189,14 +190,14 @@ impl Family for Kept {
     const KIND: &'static str = "gpu-prices";
 }
 
-fn prices(state: &Shared) -> Result<Option<Item<Kept>>, Fault> {
+fn prices(state: &Shared) -> Result<Option<Item<Kept>>, ApiError> {
     Ok(state.all::<Kept>()?.into_iter().next())
 }
 
 async fn read_prices(
     FromState(state): FromState<Shared>,
     _: NoParameters,
-) -> Result<Json<GpuPrices>, Fault> {
+) -> Result<Json<GpuPrices>, ApiError> {
     Ok(Json(prices(&state)?.map(|item| item.body.0).unwrap_or_default()))
 }
 
@@ -204,31 +205,34 @@ async fn set_prices(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<GpuPrices>,
-) -> Result<Json<GpuPrices>, Fault> {
+) -> Result<Json<GpuPrices>, ApiError> {
     check(&request)?;
     Ok(Json(state.put(&caller, Scope::Tenant, "prices", Kept(request)).await?.body.0))
 }
 
-fn check(prices: &GpuPrices) -> Result<(), Fault> {
+fn check(prices: &GpuPrices) -> Result<(), ApiError> {
     let unnamed = prices.currency.trim().is_empty() && !prices.prices.is_empty();
     if unnamed || prices.currency.len() > CURRENCY_BYTES_MAX {
-        return Err(Fault::field(
+        return Err(ApiError::field(
             "currency",
             "must be a word of at most 16 bytes; write EUR or USD",
         ));
     }
     if prices.prices.len() > PRICES_MAX {
-        return Err(Fault::field("prices", "are more than 200; leave out models you do not have"));
+        return Err(ApiError::field(
+            "prices",
+            "are more than 200; leave out models you do not have",
+        ));
     }
     let mut known = BTreeSet::new();
     for price in &prices.prices {
         let model = price.gpu_model.as_str();
         if model.trim().is_empty() || model.len() > MODEL_BYTES_MAX {
             let why = "is not a model; write it as the nodes do, see `elastane status`";
-            return Err(Fault::field("prices.gpuModel", why));
+            return Err(ApiError::field("prices.gpuModel", why));
         }
         if !known.insert(model) {
-            return Err(Fault::field("prices.gpuModel", format!("`{model}` is there twice")));
+            return Err(ApiError::field("prices.gpuModel", format!("`{model}` is there twice")));
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::engine_double::EngineDouble;
-use crate::people::grant_client;
+use crate::iam::grant_client;
 use crate::server::Server;
 
 const DATABASE: &str = include_str!("be8399f.sql");

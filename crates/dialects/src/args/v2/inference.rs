@@ -111,9 +111,9 @@ pub(crate) enum Protocol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "camelCase")]
 pub(crate) enum Authorization {
-    /// Whoever reaches the server.
+    /// Anyone who reaches the server.
     Public,
-    /// Whoever has a token.
+    /// Anyone with a token.
     AuthenticatedUsers,
     /// Some users.
     AuthorizedUsers,

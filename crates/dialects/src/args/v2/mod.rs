@@ -22,8 +22,8 @@ pub(crate) use submit::{
 };
 pub(crate) use update::Change;
 
-use super::own::Whatever;
-use super::typed::Typed;
+use super::deferred::Deferred;
+use super::program::Whatever;
 use super::values::{count, seconds};
 use super::{
     Attach, Deletion, Exec, Filter, Format, Logs, Named, Names, One, Open, PortForward, Wait, v1,
@@ -61,7 +61,7 @@ pub(crate) enum OfTraining {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb<S: Args> {
     /// Submit one
-    Submit(Typed<S>),
+    Submit(Deferred<S>),
     /// What every kind knows.
     #[command(flatten)]
     Any(AnyVerb),
@@ -77,9 +77,9 @@ pub(crate) enum Verb<S: Args> {
 #[derive(Debug, Subcommand)]
 pub(crate) enum OfInference {
     /// Submit one
-    Submit(Typed<Inference>),
+    Submit(Deferred<Inference>),
     /// Give one new values, without an interruption
-    Update(Typed<Update>),
+    Update(Deferred<Update>),
     /// What every kind knows.
     #[command(flatten)]
     Any(AnyVerb),
@@ -135,9 +135,9 @@ pub(crate) struct Manifest {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AnyVerb {
     /// List them
-    List(Typed<List>),
+    List(Deferred<List>),
     /// Show everything about one, and why it waits
-    Describe(Typed<Describe>),
+    Describe(Deferred<Describe>),
     /// Say why one waits, who holds what it needs and what would let it start
     Explain(Narrowed<v1::Explain>),
     /// Show what one held and used over time
@@ -178,7 +178,7 @@ pub(crate) struct Metrics {
 }
 
 /// The flags of a verb, and those that say which workloads it is about: it sees no others.
-pub(crate) type Narrowed<T> = Typed<Both<T>>;
+pub(crate) type Narrowed<T> = Deferred<Both<T>>;
 
 /// The flags of a verb, and those that say which workloads it is about.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 use crate::args::values::{
     count, cpu, data_source, key_value, positive, seconds, secret_files, secret_variable, size,
 };
-use crate::args::{Asking, Console, Place, around};
+use crate::args::{Asking, Console, Place, pod_flags};
 use crate::complete::{computes, environments, priorities, templates};
 use crate::intent::{DataSource, SecretFiles, Variable};
 
@@ -141,7 +141,7 @@ pub(crate) struct What {
     pub(crate) place: Place,
     /// What is around it.
     #[command(flatten)]
-    pub(crate) around: around::V2,
+    pub(crate) around: pod_flags::V2,
     /// Label
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,
@@ -170,7 +170,7 @@ pub(crate) struct Ending {
     pub(crate) auto_deletion_time_after_completion: Option<u64>,
     /// When it may start, and for how long it runs.
     #[command(flatten)]
-    pub(crate) timing: around::Timing,
+    pub(crate) timing: pod_flags::Timing,
 }
 
 /// What a GPU request counts.

@@ -11,7 +11,7 @@ use axum::{Extension, Json};
 use control::view::{OrgUnit, View};
 use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
 use convert::{Context, some_shares};
-use http_kit::{Body, Fault, ListQuery, NoContent, Row};
+use http_kit::{ApiError, Body, ListQuery, NoContent, Row};
 
 use crate::Shared;
 use crate::bounds::check_bounds;
@@ -38,9 +38,9 @@ pub(super) trait Unit: Sized + Send + Sync + 'static {
     /// Those that the caller may see.
     fn seen<'a>(view: &'a View, caller: &Caller) -> impl Iterator<Item = &'a Self>;
     /// What it is given in place of everything it had.
-    fn anew(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, Fault>;
+    fn replacing_shares(asked: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError>;
     /// What an update asks for.
-    fn asked(request: Self::Update) -> Result<OrgChange, Fault>;
+    fn asked(request: Self::Update) -> Result<OrgChange, ApiError>;
     /// Changes one.
     fn change(
         control: &Handle,
@@ -56,10 +56,10 @@ pub(super) trait Unit: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), control::Error>> + Send;
 }
 
-fn find<U: Unit>(state: &Shared, id: &str) -> Result<Arc<U>, Fault> {
+fn find<U: Unit>(state: &Shared, id: &str) -> Result<Arc<U>, ApiError> {
     let view = state.control.view();
     let found = id.parse().ok().and_then(|id: u64| U::all(&view).get(&id).cloned());
-    found.ok_or_else(|| Fault::no_such(U::NAME, id))
+    found.ok_or_else(|| ApiError::no_such(U::NAME, id))
 }
 
 pub(super) fn shown<U: Unit>(state: &Shared, unit: &U) -> U::Shown {
@@ -69,7 +69,7 @@ pub(super) fn shown<U: Unit>(state: &Shared, unit: &U) -> U::Shown {
 pub(super) async fn read<U: Unit>(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<U::Shown>, Fault> {
+) -> Result<Json<U::Shown>, ApiError> {
     Ok(Json(shown(&state, &*find::<U>(&state, &id)?)))
 }
 
@@ -77,7 +77,7 @@ pub(super) async fn count<U: Unit + Row<convert::Listed>>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Json<CountResponse>, Fault> {
+) -> Result<Json<CountResponse>, ApiError> {
     query.count(U::seen(&state.control.view(), &caller), state.now())
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn update<U: Unit>(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<U::Update>,
-) -> Result<Json<U::Shown>, Fault> {
+) -> Result<Json<U::Shown>, ApiError> {
     save(&state, &caller, &*find::<U>(&state, &id)?, U::asked(request)?).await
 }
 
@@ -97,10 +97,13 @@ pub(super) async fn replace_shares<U: Unit>(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<Vec<ShareRequest>>,
-) -> Result<Json<U::Shown>, Fault> {
+) -> Result<Json<U::Shown>, ApiError> {
     let now = find::<U>(&state, &id)?;
-    let change =
-        OrgChange { shares: U::anew(&request)?, replaces_shares: true, ..OrgChange::default() };
+    let change = OrgChange {
+        shares: U::replacing_shares(&request)?,
+        replaces_shares: true,
+        ..OrgChange::default()
+    };
     save(&state, &caller, &*now, change).await
 }
 
@@ -110,7 +113,7 @@ pub(super) async fn change_shares<U: Unit>(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Body(request): Body<Vec<ShareRequest>>,
-) -> Result<Json<U::Shown>, Fault> {
+) -> Result<Json<U::Shown>, ApiError> {
     let now = find::<U>(&state, &id)?;
     let change = OrgChange { shares: some_shares(&request)?, ..OrgChange::default() };
     save(&state, &caller, &*now, change).await
@@ -121,7 +124,7 @@ async fn save<U: Unit>(
     caller: &Caller,
     now: &U,
     change: OrgChange,
-) -> Result<Json<U::Shown>, Fault> {
+) -> Result<Json<U::Shown>, ApiError> {
     check_bounds(caller, (U::NAME, U::RESOURCE), (now.unit(), now.around()), &change)?;
     let (control, by) = (state.asked_by(caller), &caller.subject);
     let saved = U::change(&control, by, now.unit().id, change).await?;
@@ -132,7 +135,7 @@ pub(super) async fn delete<U: Unit>(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<NoContent, Fault> {
+) -> Result<NoContent, ApiError> {
     let unit = find::<U>(&state, &id)?;
     U::delete(&state.asked_by(&caller), &caller.subject, unit.unit().id).await?;
     Ok(NoContent)

@@ -1,19 +1,19 @@
 //! From what was typed to what is meant, for both dialects. Pure.
 
-mod around;
 mod objects;
-pub(crate) mod own;
+mod pod_flags;
+pub(crate) mod program;
 mod submit;
 
 use client::Since;
 
 use crate::args::login::Way;
-use crate::args::own::{Auth, Kubeconfig, Report};
+use crate::args::program::{Auth, Kubeconfig, Report};
 use crate::args::{self, Command, v1, v2};
 use crate::intent::{
     Alone, Change, Describe, Dialect, Distributed, Framework, How, Intent, ListObjects,
-    ListWorkloads, Login, Metrics, Noun, Objects, Only, Page, Parts, Section, Shown, Submit,
-    Target, Tie, Verb, Wait,
+    ListWorkloads, Login, Metrics, Noun, Objects, Only, Page, Parts, Section, Shown, Stdio, Submit,
+    Target, Verb, Wait,
 };
 use cli_kit::settings::TableStyle;
 
@@ -73,15 +73,15 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::Node(v2::NodeVerb::List(list)) => {
             Intent::ListNodes(Dialect::V2, Vec::new(), page(&list.paging), list.format.into())
         }
-        Command::MyCredential(_) => own::refused(own::NO_OWN_CREDENTIAL),
-        Command::Config(verb) => own::config(verb),
+        Command::MyCredential(_) => program::refused(program::NO_OWN_CREDENTIAL),
+        Command::Config(verb) => program::config(verb),
         Command::Auth(Auth::Token { output: format }) => Intent::Token(output(format)),
         Command::Diagnostics(typed) => {
             Intent::Alone(Alone::Diagnose { shown: output(typed.output), file: typed.file })
         }
         Command::Upgrade => Intent::Upgrade,
-        Command::Kubeconfig(Kubeconfig::Set) => own::refused(own::NO_CLUSTER),
-        Command::Report(Report::Metrics(verb)) => own::report(&verb),
+        Command::Kubeconfig(Kubeconfig::Set) => program::refused(program::NO_CLUSTER),
+        Command::Report(Report::Metrics(verb)) => program::report(&verb),
         Command::Login(typed) => Intent::Login(login(typed.way)),
         Command::Logout => Intent::Logout,
         Command::Whoami(one) => Intent::Whoami(one.into()),
@@ -336,9 +336,9 @@ fn inference(verb: v2::OfInference, line: &[String]) -> Result<Intent, String> {
         }
         v2::OfInference::Update(typed) => Intent::Update(Box::new(submit::update(*typed.0)?)),
         v2::OfInference::Any(verb) => any_verb(Noun::Inference, verb)?,
-        v2::OfInference::Suspend(_) => own::refused(own::NO_SUSPENSION),
-        v2::OfInference::Distributed(_) => own::refused(own::NO_REPLICA_OF_SEVERAL),
-        v2::OfInference::Nim(_) => own::refused(own::NO_NIM),
+        v2::OfInference::Suspend(_) => program::refused(program::NO_SUSPENSION),
+        v2::OfInference::Distributed(_) => program::refused(program::NO_REPLICA_OF_SEVERAL),
+        v2::OfInference::Nim(_) => program::refused(program::NO_NIM),
     })
 }
 
@@ -411,17 +411,17 @@ fn delete(noun: Noun, typed: args::Deletion) -> Intent {
 
 fn bash(noun: Noun, named: args::Named) -> Intent {
     let of = Target { noun, name: named.name, pod: named.pod };
-    Intent::Exec { of, command: vec!["/bin/bash".to_owned()], tie: Tie::FULL }
+    Intent::Exec { of, command: vec!["/bin/bash".to_owned()], stdio: Stdio::FULL }
 }
 
 fn exec_in(noun: Noun, exec: args::Exec) -> Intent {
     let of = Target { noun, name: exec.of.name, pod: exec.of.pod };
-    Intent::Exec { of, command: exec.command, tie: Tie { stdin: exec.stdin, tty: exec.tty } }
+    Intent::Exec { of, command: exec.command, stdio: Stdio { stdin: exec.stdin, tty: exec.tty } }
 }
 
 fn attach(noun: Noun, attach: args::Attach) -> Intent {
     let of = Target { noun, name: attach.of.name, pod: attach.of.pod };
-    Intent::Attach { of, tie: Tie { stdin: !attach.no_stdin, tty: !attach.no_tty } }
+    Intent::Attach { of, stdio: Stdio { stdin: !attach.no_stdin, tty: !attach.no_tty } }
 }
 
 fn open(noun: Noun, open: args::Open) -> Intent {

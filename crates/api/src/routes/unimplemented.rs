@@ -1,12 +1,12 @@
 //! Published operations that are not served. Owns: that each answers 501 with what to use instead.
-//! Refuses to know: anything else about them.
+//! Does not know about: anything else about them.
 
 use access::Route;
 use api_types::Error;
 use axum::Extension;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use http_kit::Fault;
+use http_kit::ApiError;
 use http_kit::openapi::{Description, Output, any};
 
 use crate::Shared;
@@ -334,7 +334,7 @@ POST /api/v1/user-applications/{appId}/secret regenerate_user_application_secret
 ];
 
 /// What such an operation answers.
-struct NotServed(Fault);
+struct NotServed(ApiError);
 
 impl Output for NotServed {
     fn describe(to: &mut Description) {
@@ -350,10 +350,10 @@ impl IntoResponse for NotServed {
 
 async fn refuse(Extension(instead): Extension<&'static str>) -> NotServed {
     let why = format!("this operation is not served; {instead}");
-    NotServed(Fault::new(StatusCode::NOT_IMPLEMENTED, why))
+    NotServed(ApiError::new(StatusCode::NOT_IMPLEMENTED, why))
 }
 
-/// The routes of what is missing, for whoever has a token.
+/// The routes of what is missing, for every caller with a token.
 pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
     MISSING.iter().flat_map(|missing| {
         missing.operations.lines().filter_map(|line| {

@@ -12,7 +12,7 @@ use control::{
 use super::quantity;
 
 /// Adds it to what is told.
-pub(super) fn told(pod: &PodSpec, told: &mut WorkloadSpec) {
+pub(super) fn to_wire(pod: &PodSpec, told: &mut WorkloadSpec) {
     let container = &pod.container;
     let compute = told.compute.get_or_insert_default();
     compute.cpu_core_limit = container.limits.cpu_millis_max.map(number_from_millis);
@@ -25,7 +25,7 @@ pub(super) fn told(pod: &PodSpec, told: &mut WorkloadSpec) {
         put(&mut storage, mount, &pod.secrets);
     }
     told.storage = Some(storage).filter(|storage| *storage != Storage::default());
-    told.ports = some(super::container::told_ports(&container.ports));
+    told.ports = some(super::container::ports_to_wire(&container.ports));
     told.image_pull_policy = match container.pull {
         PullPolicy::Always => Some(ImagePullPolicy::Always),
         PullPolicy::Never => Some(ImagePullPolicy::Never),
@@ -141,7 +141,7 @@ fn put(storage: &mut Storage, mount: &Mount, secrets: &[SecretUse]) {
     }
 }
 
-/// The credential of whoever copies what is mounted, and which of its values are the login.
+/// The credential that copies a mounted source, and which of its values are the login.
 fn login(mount: &Mount, secrets: &[SecretUse]) -> (Option<String>, Option<String>, Option<String>) {
     let login = secrets.iter().find_map(|secret| match &secret.to {
         SecretTo::Copy { mount: at, user_key, password_key } if *at == mount.to => {

@@ -86,8 +86,8 @@ fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
         time_limit_seconds: spec.time_limit_ms.map(|ms| ms / 1000),
         pod_priority: priority_of(set),
         command_line: spec.command_line.clone(),
-        exposed_urls: super::urls::told(&spec.urls),
-        related_urls: super::urls::told_related(&spec.related_urls),
+        exposed_urls: super::urls::to_wire(&spec.urls),
+        related_urls: super::urls::related_to_wire(&spec.related_urls),
         assets: ids_of(&spec.uses),
         completions: set.at_once.map(|_| set.pods),
         parallelism: set.at_once,
@@ -164,8 +164,8 @@ pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
         storage: storage(&spec.secrets),
         ..api_types::WorkloadSpec::default()
     };
-    super::place::told(&spec.place, &mut told);
-    super::container_told::told(spec, &mut told);
+    super::place::to_wire(&spec.place, &mut told);
+    super::container_to_wire::to_wire(spec, &mut told);
     told
 }
 

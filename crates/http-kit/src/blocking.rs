@@ -1,17 +1,17 @@
 //! Work that would keep a thread from answering requests.
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// Works away from what answers requests. The turn is held to the end, also if no caller waits for it
 /// any more.
 ///
 /// # Errors
 /// The work panicked.
-pub async fn aside<T: Send + 'static, P: Send + 'static>(
+pub async fn run_blocking<T: Send + 'static, P: Send + 'static>(
     turn: P,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<(T, P), Fault> {
-    tokio::task::spawn_blocking(move || (work(), turn)).await.map_err(Fault::internal)
+) -> Result<(T, P), ApiError> {
+    tokio::task::spawn_blocking(move || (work(), turn)).await.map_err(ApiError::internal)
 }
 
 #[cfg(test)]
@@ -27,7 +27,7 @@ mod tests {
         let turns = Arc::new(Semaphore::new(1));
         let turn = turns.clone().acquire_owned().await.unwrap();
         let (end, ended) = std::sync::mpsc::channel::<()>();
-        let waits = tokio::spawn(aside(turn, move || ended.recv()));
+        let waits = tokio::spawn(run_blocking(turn, move || ended.recv()));
         tokio::task::yield_now().await;
         waits.abort();
         assert!(waits.await.is_err());

@@ -1,5 +1,5 @@
-//! Coming to a pod: commands in it, its own terminal, its ports. Owns: going over to a WebSocket, and
-//! what its messages mean. Refuses to know: terminals and sockets of whoever comes.
+//! Coming to a pod: commands in it, its own terminal, its ports. Owns: going over to a WebSocket,
+//! and what its messages mean. Does not know about: the caller's terminal and sockets.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub struct Exec<'a> {
 
 /// A WebSocket to a pod.
 #[derive(Debug)]
-pub struct Visit {
+pub struct ExecSession {
     socket: WebSocketStream<Upgraded>,
     url: String,
 }
@@ -53,7 +53,7 @@ pub struct Receiver {
 
 /// What a session is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Typed {
+pub enum Input {
     /// Bytes of its input.
     Bytes(Vec<u8>),
     /// There are no more.
@@ -78,7 +78,12 @@ impl Client {
     ///
     /// # Errors
     /// As every request.
-    pub async fn exec(&self, id: &str, pod: Option<&str>, what: Exec<'_>) -> Result<Visit, Error> {
+    pub async fn exec(
+        &self,
+        id: &str,
+        pod: Option<&str>,
+        what: Exec<'_>,
+    ) -> Result<ExecSession, Error> {
         let mut query: Vec<_> = what.command.iter().map(|word| ("command", word.clone())).collect();
         query.push(("stdin", what.stdin.to_string()));
         if let Some((size, kind)) = what.terminal {
@@ -98,7 +103,7 @@ impl Client {
         pod: Option<&str>,
         stdin: bool,
         size: Option<TerminalSize>,
-    ) -> Result<Visit, Error> {
+    ) -> Result<ExecSession, Error> {
         let mut query = vec![("stdin", stdin.to_string())];
         query.extend(size.into_iter().flat_map(terminal));
         self.visit(id, "attach", pod, query).await
@@ -108,7 +113,12 @@ impl Client {
     ///
     /// # Errors
     /// As every request.
-    pub async fn connect(&self, id: &str, pod: Option<&str>, port: u16) -> Result<Visit, Error> {
+    pub async fn connect(
+        &self,
+        id: &str,
+        pod: Option<&str>,
+        port: u16,
+    ) -> Result<ExecSession, Error> {
         self.visit(id, "portforward", pod, vec![("port", port.to_string())]).await
     }
 
@@ -118,7 +128,7 @@ impl Client {
         what: &str,
         pod: Option<&str>,
         mut query: Vec<(&str, String)>,
-    ) -> Result<Visit, Error> {
+    ) -> Result<ExecSession, Error> {
         query.extend(pod.map(|pod| ("pod", pod.to_owned())));
         let query: Vec<_> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let path = format!("/elastane/v1/workloads/{id}/{what}{}", question(&query));
@@ -139,7 +149,7 @@ impl Client {
         }
         let stream = answer.upgrade().await.map_err(|error| self.failed(&error))?;
         let socket = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
-        Ok(Visit { socket, url })
+        Ok(ExecSession { socket, url })
     }
 }
 
@@ -151,7 +161,7 @@ fn terminal(size: TerminalSize) -> [(&'static str, String); 3] {
     ]
 }
 
-impl Visit {
+impl ExecSession {
     /// Both directions.
     #[must_use]
     pub fn split(self) -> (Sender, Receiver) {
@@ -162,11 +172,11 @@ impl Visit {
 
 impl Sender {
     /// Sends a session what is typed. An error: the connection has ended; the receiver knows why.
-    pub async fn types(&mut self, typed: Typed) -> Result<(), Gone> {
+    pub async fn types(&mut self, typed: Input) -> Result<(), Gone> {
         let message = match typed {
-            Typed::Bytes(bytes) => [&[channel::INPUT], &bytes[..]].concat(),
-            Typed::End => vec![channel::INPUT_ENDS],
-            Typed::Size(size) => {
+            Input::Bytes(bytes) => [&[channel::INPUT], &bytes[..]].concat(),
+            Input::End => vec![channel::INPUT_ENDS],
+            Input::Size(size) => {
                 let size = serde_json::json!(size).to_string();
                 [&[channel::SIZE], size.as_bytes()].concat()
             }
@@ -179,7 +189,7 @@ impl Sender {
         self.0.send(Message::Binary(bytes.into())).await.map_err(|_| Gone)
     }
 
-    /// Says good-bye, as far as somebody listens.
+    /// Closes the connection, if the peer still listens.
     pub async fn leaves(mut self) {
         let _gone = self.0.send(Message::Close(None)).await;
     }

@@ -4,11 +4,11 @@ use api_types::{
     HostPathInstance, ImagePullPolicy, NfsInstance, Port, PvcInstance, Security, Storage,
 };
 
-use crate::args::around::{Common, Opened, ServiceType, Timing, V1, V2, opened};
+use crate::args::pod_flags::{Common, Opened, ServiceType, Timing, V1, V2, opened};
 use crate::intent::{Access, Around};
 
-/// The ports that are brought to whoever submits; they are none of the workload's. Those of ingress have
-/// no number outside.
+/// The ports that are forwarded to the submitting machine; they are none of the workload's. Those
+/// of ingress have no number outside.
 pub(super) fn ports(typed: &mut V1, notes: &mut Vec<String>) -> Result<Option<Access>, String> {
     if typed.service_type.is_some() && typed.port.is_empty() {
         return Err("--service-type: say of which port, with --port EXTERNAL:INTERNAL".to_owned());

@@ -16,12 +16,12 @@ use engine::{Enforcement, LogRange};
 use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
-use http_kit::{Body as Asked, Fault, Html, JsonText, PlainText, aside, parameters};
+use http_kit::{ApiError, Body as Asked, Html, JsonText, PlainText, parameters, run_blocking};
 use sim::scenario::At;
 use units::Instant;
 use utoipa::openapi::schema::Type;
 
-use super::typed;
+use super::workload_kinds;
 use crate::Shared;
 use crate::{as_in_a_scenario, forecast, what_if};
 
@@ -37,12 +37,12 @@ pub(super) async fn health() -> Json<Health> {
 }
 
 /// The description of the interface, for programs.
-pub(super) async fn openapi() -> Result<JsonText, Fault> {
+pub(super) async fn openapi() -> Result<JsonText, ApiError> {
     Ok(JsonText(super::description()?.document.as_str().into()))
 }
 
 /// The description of the interface, for people.
-pub(super) async fn docs() -> Result<Html, Fault> {
+pub(super) async fn docs() -> Result<Html, ApiError> {
     Ok(Html(super::description()?.page.as_str().into()))
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
 }
 
 /// What the scheduler sees, as a scenario that `elastane simulate` reads. Changes nothing.
-pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<JsonText, Fault> {
+pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<JsonText, ApiError> {
     let seen = state.control.scheduling_state().await?;
     let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
     let text = scenario
@@ -97,7 +97,7 @@ pub(super) async fn what_if(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Asked(asked): Asked<WhatIf>,
-) -> Result<Json<WouldHappen>, Fault> {
+) -> Result<Json<WouldHappen>, ApiError> {
     let WhatIf { trainings, workspaces, distributed, inferences, steps } = asked;
     if !steps.is_empty() {
         // They may speak of anything.
@@ -114,18 +114,19 @@ pub(super) async fn what_if(
     let (mut submitted, mut pools) = (Vec::new(), Vec::new());
     for (kind, request) in asked {
         let asker = convert::Asker::of(&caller, "what-if".to_owned());
-        let (project_id, spec) = typed::asked_for(&state, &caller, kind, request, asker).await?;
+        let (project_id, spec) =
+            workload_kinds::asked_for(&state, &caller, kind, request, asker).await?;
         let spec = state.control.settled(project_id, spec).await?;
         let view = state.control.view();
         let project = view
             .projects
             .get(&project_id)
-            .ok_or_else(|| Fault::no_such("project", &project_id.to_string()))?;
+            .ok_or_else(|| ApiError::no_such("project", &project_id.to_string()))?;
         pools.extend(spec.node_pools.iter().cloned());
         submitted.push(At::from(as_in_a_scenario(&spec, &project.unit.name)));
     }
     let steps = what_if::steps(&steps, submitted)?;
-    let turn = state.forecasting.clone().acquire_owned().await.map_err(Fault::internal)?;
+    let turn = state.forecasting.clone().acquire_owned().await.map_err(ApiError::internal)?;
     let seen = state.control.scheduling_state().await?;
     let work = move || {
         let mut scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
@@ -134,7 +135,7 @@ pub(super) async fn what_if(
         scenario.steps.extend(steps.into_iter().map(At::from));
         what_if::play(&scenario, seen.now)
     };
-    let (answer, _turn) = aside(turn, work).await?;
+    let (answer, _turn) = run_blocking(turn, work).await?;
     Ok(Json(answer?))
 }
 
@@ -167,29 +168,29 @@ impl Input for OutputQuery {
 }
 
 impl FromRequestParts<Shared> for OutputQuery {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, ApiError> {
         output_query(&parts.uri, state.now())
     }
 }
 
-fn output_query(uri: &Uri, now: Instant) -> Result<OutputQuery, Fault> {
+fn output_query(uri: &Uri, now: Instant) -> Result<OutputQuery, ApiError> {
     let mut query = OutputQuery::default();
     let range = &mut query.range;
     for (name, value) in parameters(uri)? {
         let count = |of: &str| {
             let why = || format!("`{value}` is not a count of {of}; 0 or more");
-            value.parse::<u64>().map_err(|_| Fault::field(&name, why()))
+            value.parse::<u64>().map_err(|_| ApiError::field(&name, why()))
         };
         let switch = || match value.as_str() {
             "true" => Ok(true),
             "false" => Ok(false),
-            _ => Err(Fault::field(&name, format!("`{value}` is not allowed; true or false"))),
+            _ => Err(ApiError::field(&name, format!("`{value}` is not allowed; true or false"))),
         };
         match name.as_str() {
             "sinceSeconds" | "sinceTime" if range.since.is_some() => {
-                return Err(Fault::bad("say only one of sinceSeconds and sinceTime"));
+                return Err(ApiError::bad("say only one of sinceSeconds and sinceTime"));
             }
             "sinceSeconds" => {
                 let ms = count("seconds")?.saturating_mul(1000);
@@ -197,7 +198,7 @@ fn output_query(uri: &Uri, now: Instant) -> Result<OutputQuery, Fault> {
             }
             "sinceTime" => {
                 let time: Result<Time, String> = value.parse();
-                range.since = Some(time.map_err(|why| Fault::field("sinceTime", why))?.0);
+                range.since = Some(time.map_err(|why| ApiError::field("sinceTime", why))?.0);
             }
             "follow" => range.follow = switch()?,
             "timestamps" => range.timestamps = switch()?,
@@ -210,7 +211,7 @@ fn output_query(uri: &Uri, now: Instant) -> Result<OutputQuery, Fault> {
                     "unknown parameter `{name}`; allowed are follow, offset, pod, previous, \
                      sinceSeconds, sinceTime, tail, timestamps"
                 );
-                return Err(Fault::bad(why));
+                return Err(ApiError::bad(why));
             }
         }
     }
@@ -222,7 +223,7 @@ pub(super) async fn logs(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: OutputQuery,
-) -> Result<(HeaderMap, PlainText), Fault> {
+) -> Result<(HeaderMap, PlainText), ApiError> {
     let workload = find_workload(&state.control.view(), &id)?;
     let pod = match query.previous {
         true => Some(state.control.run_before(workload.id, query.pod.as_deref())?.to_string()),
@@ -246,7 +247,7 @@ pub(super) async fn logs(
     let either = stream::select(ends, stream::once(stop).map(Some));
     let body = either.take_while(|next| ready(next.is_some())).filter_map(ready);
     let mut headers = HeaderMap::new();
-    headers.insert(RUN, HeaderValue::from_str(&run).map_err(Fault::internal)?);
+    headers.insert(RUN, HeaderValue::from_str(&run).map_err(ApiError::internal)?);
     if let Some(before) = log.bytes_before {
         headers.insert(OFFSET, HeaderValue::from(before));
     }
@@ -256,7 +257,7 @@ pub(super) async fn logs(
 pub(super) async fn explain(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<Explanation>, Fault> {
+) -> Result<Json<Explanation>, ApiError> {
     let view = state.control.view();
     let workload = find_workload(&view, &id)?;
     let filter = EventFilter {
@@ -281,7 +282,7 @@ pub(super) async fn explain(
 pub(super) async fn down(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
-) -> Result<Json<Stopped>, Fault> {
+) -> Result<Json<Stopped>, ApiError> {
     let stopping = tokio::spawn(async move {
         state.asked_by(&caller).stop_everything(&caller.subject).await?;
         state.shutdown.trigger();

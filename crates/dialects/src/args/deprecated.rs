@@ -1,5 +1,5 @@
-//! Spellings that newer versions have replaced. They do what they always did. Owns the line that names
-//! the new one.
+//! Spellings that newer versions have replaced. They do what they always did. Owns the line that
+//! names the new one.
 
 use super::objects::{OfObjects, Verb};
 use super::v2::{ClusterVerb, Framework, ProjectVerb, Verb as V2};
@@ -7,15 +7,15 @@ use super::{Command, v2};
 
 /// A spelling that is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Older {
+pub struct Deprecated {
     verb: &'static str,
     now: &'static str,
     /// Whether it is the usual one in the second dialect.
     only_v1: bool,
 }
 
-impl Older {
-    /// What is said to whoever has chosen the first dialect, or has not.
+impl Deprecated {
+    /// The deprecation line, for users of the first dialect or of the second.
     #[must_use]
     pub fn line(self, v1: bool) -> Option<String> {
         let Self { verb, now, only_v1 } = self;
@@ -27,7 +27,7 @@ impl Older {
 
 /// The spelling of a command, if it is replaced.
 #[must_use]
-pub(crate) fn spelling(command: &Command) -> Option<Older> {
+pub(crate) fn spelling(command: &Command) -> Option<Deprecated> {
     let (verb, now, only_v1) = match command {
         Command::Get(_) => ("get", "describe job", false),
         Command::Objects(OfObjects::Template(Verb::Get(_))) => ("get", "describe template", false),
@@ -39,7 +39,7 @@ pub(crate) fn spelling(command: &Command) -> Option<Older> {
         Command::Cluster(ClusterVerb::Set(_)) => ("set", "config cluster", true),
         _ => return None,
     };
-    Some(Older { verb, now, only_v1 })
+    Some(Deprecated { verb, now, only_v1 })
 }
 
 const fn submit(typed: &v2::OfFramework) -> &'static str {

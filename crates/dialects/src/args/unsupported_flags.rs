@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args as _, Command};
 use super::v2::What;
 
 /// A flag, and why it is not acted on.
-struct Later {
+struct UnsupportedFlag {
     name: &'static str,
     value: Value,
     why: &'static str,
@@ -26,16 +26,16 @@ enum Value {
     Needed,
 }
 
-const fn switch(name: &'static str, why: &'static str) -> Later {
-    Later { name, value: Value::Switch, why }
+const fn switch(name: &'static str, why: &'static str) -> UnsupportedFlag {
+    UnsupportedFlag { name, value: Value::Switch, why }
 }
 
-const fn maybe(name: &'static str, why: &'static str) -> Later {
-    Later { name, value: Value::Maybe, why }
+const fn maybe(name: &'static str, why: &'static str) -> UnsupportedFlag {
+    UnsupportedFlag { name, value: Value::Maybe, why }
 }
 
-const fn value(name: &'static str, why: &'static str) -> Later {
-    Later { name, value: Value::Needed, why }
+const fn value(name: &'static str, why: &'static str) -> UnsupportedFlag {
+    UnsupportedFlag { name, value: Value::Needed, why }
 }
 
 const MOUNT: &str = "there are no data volumes; use --new-pvc";
@@ -49,10 +49,10 @@ const TERMINAL: &str =
 const TOGETHER_ONCE: &str = "its pods run together, once; use --workers or --processes";
 const ALONE: &str = "it is for jobs of one pod; use `runai submit NAME`";
 
-const V1: &[Later] =
+const V1: &[UnsupportedFlag] =
     &[switch("local-image", IMAGE), switch("run-as-user", USER_V1), value("user", USER_V1)];
 /// Beside those, of jobs of several pods.
-const TOGETHER: &[Later] = &[
+const TOGETHER: &[UnsupportedFlag] = &[
     switch("inference", ALONE),
     switch("interactive", ALONE),
     switch("jupyter", ALONE),
@@ -64,7 +64,7 @@ const TOGETHER: &[Later] = &[
     value("completions", TOGETHER_ONCE),
     value("parallelism", TOGETHER_ONCE),
 ];
-const V2: &[Later] = &[
+const V2: &[UnsupportedFlag] = &[
     maybe("image-pull-my-credentials", IMAGE),
     switch("run-as-user", USER),
     value("datavolume", MOUNT),
@@ -73,29 +73,29 @@ const V2: &[Later] = &[
     value("wait-for-submit", "a submission is answered at once"),
 ];
 
-const INFERENCE: &[Later] = &[
+const INFERENCE: &[UnsupportedFlag] = &[
     switch("attach", TERMINAL),
     switch("stdin", TERMINAL),
     switch("tty", TERMINAL),
     value("pod-running-timeout", TERMINAL),
 ];
 
-const MANIFEST: &[Later] =
+const MANIFEST: &[UnsupportedFlag] =
     &[value("mnnvl", "there is one machine, and no NVLink between machines")];
 
 const PROVIDER: &str = "the server knows its login provider; `runai login` asks it";
-const LOGIN: &[Later] = &[
+const LOGIN: &[UnsupportedFlag] = &[
     value("additional-scope", PROVIDER),
     value("client-id", PROVIDER),
     value("idp-issuer-url", PROVIDER),
     value("redirect-server", PROVIDER),
     value("user", "use `runai login user -u NAME`"),
 ];
-const SETTINGS: &[Later] = &[value("auth-url", PROVIDER)];
+const SETTINGS: &[UnsupportedFlag] = &[value("auth-url", PROVIDER)];
 
 /// The flags of a command, by the words that lead to it.
-fn of(path: &[&str]) -> impl Iterator<Item = &'static Later> {
-    let (of_all, more): (&[Later], &[Later]) = match path {
+fn of(path: &[&str]) -> impl Iterator<Item = &'static UnsupportedFlag> {
+    let (of_all, more): (&[UnsupportedFlag], &[UnsupportedFlag]) = match path {
         ["submit"] => (V1, &[]),
         ["submit-mpi"] | ["submit-dist", _] => (V1, TOGETHER),
         ["login"] => (LOGIN, &[]),
@@ -169,8 +169,9 @@ pub(crate) fn refuse(tree: &Command, matches: &ArgMatches) -> Result<(), clap::E
         );
         return Err(command().error(ErrorKind::UnknownArgument, text));
     }
-    let typed = |later: &&Later| at.value_source(later.name) == Some(ValueSource::CommandLine);
-    let Some(Later { name, why, .. }) = of(&path).find(typed) else { return Ok(()) };
+    let typed =
+        |later: &&UnsupportedFlag| at.value_source(later.name) == Some(ValueSource::CommandLine);
+    let Some(UnsupportedFlag { name, why, .. }) = of(&path).find(typed) else { return Ok(()) };
     let text = format!("--{name} is not supported yet: {why}; leave it out");
     Err(command().error(ErrorKind::UnknownArgument, text))
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use api_types::{SessionEnd, TerminalSize, Workload};
-use client::{Exec, Printed, Receiver, Sender, Typed, Visit};
+use client::{Exec, ExecSession, Input, Printed, Receiver, Sender};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -18,7 +18,7 @@ use cli_kit::exit::Error;
 use cli_kit::plain::{tell, tell_all};
 use cli_kit::pulse::Pulse;
 use cli_kit::suggest;
-use dialects::intent::{ATTACH_WAIT_S, Target, Tie};
+use dialects::intent::{ATTACH_WAIT_S, Stdio, Target};
 
 /// The size of a terminal that does not say.
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
@@ -37,29 +37,29 @@ const CANNOT_RUN: u8 = 127;
 pub(super) async fn exec(
     of: &Target,
     command: &[String],
-    tie: Tie,
+    stdio: Stdio,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let workload = context.existing(of).await?;
     refuse_unless_running(&workload)?;
-    let tie = as_far_as_here(tie);
+    let stdio = as_far_as_here(stdio);
     let kind = std::env::var("TERM").unwrap_or_else(|_| "xterm".to_owned());
-    let terminal = tie.tty.then(|| (terminal::size().unwrap_or(SIZE), kind.as_str()));
-    let what = Exec { command, stdin: tie.stdin, terminal };
+    let terminal = stdio.tty.then(|| (terminal::size().unwrap_or(SIZE), kind.as_str()));
+    let what = Exec { command, stdin: stdio.stdin, terminal };
     let visit = context.client.exec(&workload.id, of.pod.as_deref(), what).await?;
-    stay(visit, tie, false, out).await
+    stay(visit, stdio, false, out).await
 }
 
 /// Attaches to the main process of a pod, once there is one.
 pub(super) async fn attach(
     of: &Target,
-    tie: Tie,
+    stdio: Stdio,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let workload = context.existing(of).await?;
-    attach_to(&workload.id, of.pod.as_deref(), tie, context, out).await
+    attach_to(&workload.id, of.pod.as_deref(), stdio, context, out).await
 }
 
 /// Attaches to what was just submitted, once it runs.
@@ -70,7 +70,7 @@ pub(super) async fn attach_to_new(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     match wait::to_run(id, within, ("attach", ""), context).await? {
-        Some(_) => attach_to(id, None, Tie::FULL, context, out).await,
+        Some(_) => attach_to(id, None, Stdio::FULL, context, out).await,
         None => Ok(()),
     }
 }
@@ -79,28 +79,28 @@ pub(super) async fn attach_to_new(
 async fn attach_to(
     id: &str,
     pod: Option<&str>,
-    tie: Tie,
+    stdio: Stdio,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let name = wait_for_pod(id, pod, context).await?;
     tell(&format!("Connecting to pod {name}"));
-    let wanted = as_far_as_here(tie);
+    let wanted = as_far_as_here(stdio);
     // As far as it has what is wanted; the server says what it has not.
-    let less = Tie { tty: false, ..wanted };
-    let only_look = Tie { stdin: false, tty: false };
+    let less = Stdio { tty: false, ..wanted };
+    let only_look = Stdio { stdin: false, tty: false };
     let mut ties = vec![wanted, less, only_look];
     ties.dedup();
     let mut refused = None;
-    for tie in ties {
-        let size = tie.tty.then(|| terminal::size().unwrap_or(SIZE));
-        match context.client.attach(id, Some(&name), tie.stdin, size).await {
+    for stdio in ties {
+        let size = stdio.tty.then(|| terminal::size().unwrap_or(SIZE));
+        match context.client.attach(id, Some(&name), stdio.stdin, size).await {
             Ok(visit) => {
-                if tie != wanted {
-                    let has = if tie.stdin { "no terminal" } else { "no input" };
+                if stdio != wanted {
+                    let has = if stdio.stdin { "no terminal" } else { "no input" };
                     tell(&format!("It was started with {has}"));
                 }
-                return stay(visit, tie, true, out).await;
+                return stay(visit, stdio, true, out).await;
             }
             Err(error @ client::Error::Api { code: 409, .. }) => refused = Some(error),
             Err(error) => return Err(error.into()),
@@ -138,25 +138,30 @@ async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<
 }
 
 /// Without a terminal here there can be none there.
-fn as_far_as_here(tie: Tie) -> Tie {
-    let tty = tie.tty && tie.stdin && terminal::is_here();
-    if tie.tty && !tie.stdin {
+fn as_far_as_here(stdio: Stdio) -> Stdio {
+    let tty = stdio.tty && stdio.stdin && terminal::is_here();
+    if stdio.tty && !stdio.stdin {
         tell("Without -i nothing can be typed at a terminal; there is none");
-    } else if tie.tty && !tty {
+    } else if stdio.tty && !tty {
         tell("Unable to use a TTY - input is not a terminal");
     }
-    Tie { tty, ..tie }
+    Stdio { tty, ..stdio }
 }
 
 /// Stays until it has ended.
-async fn stay(visit: Visit, tie: Tie, may_leave: bool, out: &mut dyn Write) -> Result<(), Error> {
+async fn stay(
+    visit: ExecSession,
+    stdio: Stdio,
+    may_leave: bool,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
     let (to, mut from) = visit.split();
-    let mut orders = Orders::listen()?;
-    let raw = if tie.tty { Some(Raw::enter(Page::Same)?) } else { None };
+    let mut signals = Signals::listen()?;
+    let raw = if stdio.tty { Some(Raw::enter(Page::Same)?) } else { None };
     let left = tokio::select! {
         end = print(&mut from, out) => end.map(Left::Ended),
-        left = hand_on(to, tie, may_leave && tie.tty) => Ok(left),
-        code = orders.come() => Ok(Left::Told(code)),
+        left = hand_on(to, stdio, may_leave && stdio.tty) => Ok(left),
+        code = signals.come() => Ok(Left::Told(code)),
     };
     drop(raw);
     match left? {
@@ -200,7 +205,7 @@ async fn print(from: &mut Receiver, out: &mut dyn Write) -> Result<SessionEnd, E
                 out.write_all(&bytes)?;
                 out.flush()?;
             }
-            // Nobody reads it; the command goes on, and its exit code is still wanted.
+            // Nothing reads it; the command continues, and its exit code is still needed.
             Printed::Errors(bytes) => drop(std::io::stderr().write_all(&bytes)),
             Printed::End(end) => return Ok(end),
         }
@@ -208,29 +213,29 @@ async fn print(from: &mut Receiver, out: &mut dyn Write) -> Result<SessionEnd, E
 }
 
 /// Hands on what is typed, and the size of the terminal. Returns only when the person leaves; when
-/// the connection ends, whoever prints knows why.
-async fn hand_on(mut to: Sender, tie: Tie, may_leave: bool) -> Left {
-    let mut sizes = if tie.tty { signal(SignalKind::window_change()).ok() } else { None };
-    let mut typed = tie.stdin.then(terminal::typed);
+/// the connection ends, the printing side knows why.
+async fn hand_on(mut to: Sender, stdio: Stdio, may_leave: bool) -> Left {
+    let mut sizes = if stdio.tty { signal(SignalKind::window_change()).ok() } else { None };
+    let mut typed = stdio.stdin.then(terminal::typed);
     let mut keys = Keys::default();
     loop {
         let next = tokio::select! {
             bytes = next_typed(&mut typed) => match bytes {
                 Some(bytes) if may_leave => match keys.pass(bytes) {
-                    Some(bytes) => Typed::Bytes(bytes),
+                    Some(bytes) => Input::Bytes(bytes),
                     None => {
                         to.leaves().await;
                         return Left::Detached;
                     }
                 },
-                Some(bytes) => Typed::Bytes(bytes),
+                Some(bytes) => Input::Bytes(bytes),
                 None => {
                     typed = None;
-                    Typed::End
+                    Input::End
                 }
             },
             () = next_signal(&mut sizes) => match terminal::size() {
-                Some(size) => Typed::Size(size),
+                Some(size) => Input::Size(size),
                 None => continue,
             },
         };
@@ -262,8 +267,8 @@ struct Keys {
 }
 
 impl Keys {
-    /// What is to be handed on; none: the person leaves. The first of the keys is held back until the
-    /// next one tells what it was.
+    /// What is to be handed on; none: the person leaves. The first of the keys is held back until
+    /// the next one tells what it was.
     fn pass(&mut self, bytes: Vec<u8>) -> Option<Vec<u8>> {
         let mut passed = Vec::with_capacity(bytes.len() + 1);
         for byte in bytes {
@@ -284,14 +289,14 @@ impl Keys {
 }
 
 /// Signals by which this program is told to end.
-pub(super) struct Orders {
+pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
     quit: Signal,
 }
 
-impl Orders {
+impl Signals {
     pub(super) fn listen() -> Result<Self, Error> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -304,7 +309,8 @@ impl Orders {
     /// Returns the exit code that says so.
     pub(super) async fn come(&mut self) -> u8 {
         let kind = tokio::select! {
-            // A terminal that is handed on sends no signal but the key; who sends one means this program.
+            // A terminal that is handed on sends no signal but the key; who sends one means this
+            // program.
             _ = self.interrupt.recv() => SignalKind::interrupt(),
             _ = self.terminate.recv() => SignalKind::terminate(),
             _ = self.hang_up.recv() => SignalKind::hangup(),
@@ -325,7 +331,7 @@ fn refuse_unless_running(workload: &Workload) -> Result<(), Error> {
     )))
 }
 
-/// Says of a workload that none of its pods will run any more, unless somebody resumes it.
+/// Refuses a workload none of whose pods will run again unless it is resumed.
 pub(super) fn refuse_ended(workload: &Workload) -> Result<(), Error> {
     let Workload { name, phase, .. } = workload;
     let hint = match phase.as_str() {

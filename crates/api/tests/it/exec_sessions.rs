@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::assets::{keep, of_tenant};
-use crate::people::{call, give, user};
+use crate::iam::{call, give, user};
 use crate::server::Server;
 
 /// A server that listens, with a workload that runs.

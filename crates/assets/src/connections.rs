@@ -1,5 +1,5 @@
 //! The tools of environments. Owns: which there can be, and what each is as a value of a workload.
-//! Refuses to know: how a port is reached.
+//! Does not know how a port is reached.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use api_types::{
     ServingPort, WorkloadSpec,
 };
 use control::view::WorkloadKind;
-use http_kit::Fault;
+use http_kit::ApiError;
 
 use super::kinds::one_of;
 
@@ -26,19 +26,19 @@ const INSIDE: [&str; 9] = [
 const CONNECTIONS: [&str; 4] = ["LoadBalancer", "NodePort", "ExternalUrl", "ServingPort"];
 
 /// Refuses tools that no workload could have.
-pub(super) fn check(tools: &[Connection]) -> Result<(), Fault> {
+pub(super) fn check(tools: &[Connection]) -> Result<(), ApiError> {
     let (mut names, mut ports) = (BTreeSet::new(), BTreeSet::new());
     for (at, tool) in tools.iter().enumerate() {
         let field = format!("connections[{at}]");
-        let fault = |below: &str, why: &str| Fault::field(&format!("spec.{field}{below}"), why);
+        let error = |below: &str, why: &str| ApiError::field(&format!("spec.{field}{below}"), why);
         if !names.insert(&tool.name) {
             let why = format!("`{}` is there twice; give each another", units::shown(&tool.name));
-            return Err(fault(".name", &why));
+            return Err(error(".name", &why));
         }
         match (&tool.internal_tool_info, &tool.external_tool_info) {
             (Some(_), Some(_)) | (None, None) => {
                 let why = "needs internalToolInfo or externalToolInfo, and not both";
-                return Err(fault("", why));
+                return Err(error("", why));
             }
             (None, Some(tool)) => elsewhere(&format!("{field}.externalToolInfo"), tool)?,
             (Some(tool), None) => {
@@ -54,7 +54,7 @@ pub(super) fn check(tools: &[Connection]) -> Result<(), Fault> {
                         "ServingPort" => "a second serving port; there can be one".to_owned(),
                         _ => format!("port {port} is there twice; give each once"),
                     };
-                    return Err(fault(".internalToolInfo.containerPort", &why));
+                    return Err(error(".internalToolInfo.containerPort", &why));
                 }
             }
         }
@@ -62,23 +62,23 @@ pub(super) fn check(tools: &[Connection]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn elsewhere(field: &str, tool: &ExternalToolInfo) -> Result<(), Fault> {
+fn elsewhere(field: &str, tool: &ExternalToolInfo) -> Result<(), ApiError> {
     one_of(&format!("{field}.toolType"), Some(&tool.tool_type), &["wandb", "comet"])?;
     convert::page(&format!("spec.{field}.externalUrl"), &tool.external_url)
 }
 
-fn inside(field: &str, tool: &InternalToolInfo) -> Result<(), Fault> {
+fn inside(field: &str, tool: &InternalToolInfo) -> Result<(), ApiError> {
     one_of(&format!("{field}.toolType"), Some(&tool.tool_type), &INSIDE)?;
     one_of(&format!("{field}.connectionType"), Some(&tool.connection_type), &CONNECTIONS)?;
     if tool.container_port == 0 {
         let field = format!("spec.{field}.containerPort");
-        return Err(Fault::field(&field, "`0` is no port; 1 to 65535"));
+        return Err(ApiError::field(&field, "`0` is no port; 1 to 65535"));
     }
     match tool.external_url_info.as_ref().and_then(|info| info.external_url.as_ref()) {
         Some(_) => {
             let field = format!("spec.{field}.externalUrlInfo.externalUrl");
             let why = "the names of workload and project and the port settle it; leave it out";
-            Err(Fault::field(&field, why))
+            Err(ApiError::field(&field, why))
         }
         None => Ok(()),
     }

@@ -1,5 +1,5 @@
-//! Turns at work of which only so much is done at a time. Owns: that a key with many requests waits behind
-//! its own, not before others. Refuses to know: what the work is.
+//! Turns at work of which only so much is done at a time. Owns: that a key with many requests waits
+//! behind its own, not before others. Does not know what the work is.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,23 +13,23 @@ const WAITING_OF_KEY_MAX: usize = 256;
 
 /// Work of one kind, `slots` at a time. Keys take turns in a circle; those that wait by the same
 /// key are served in their order.
-pub(crate) struct Lane {
+pub(crate) struct FairQueue {
     queue: Mutex<Queue>,
 }
 
 struct Queue {
     free_slots: usize,
     /// Who waits, by key; no entry is empty.
-    waiting: BTreeMap<String, VecDeque<oneshot::Sender<Turn>>>,
+    waiting: BTreeMap<String, VecDeque<oneshot::Sender<Permit>>>,
     /// The keys of `waiting`, the next one first.
     order: VecDeque<String>,
     count: usize,
 }
 
 /// The right to work until it is dropped.
-pub(crate) struct Turn(Option<Arc<Lane>>);
+pub(crate) struct Permit(Option<Arc<FairQueue>>);
 
-impl Drop for Turn {
+impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(lane) = self.0.take() {
             lane.pass_on();
@@ -37,7 +37,7 @@ impl Drop for Turn {
     }
 }
 
-impl Lane {
+impl FairQueue {
     pub(crate) fn new(slots: usize) -> Arc<Self> {
         let (waiting, order) = (BTreeMap::new(), VecDeque::new());
         let queue = Queue { free_slots: slots, waiting, order, count: 0 };
@@ -45,12 +45,12 @@ impl Lane {
     }
 
     /// The next turn for a key; none if it takes longer than this, or too many wait.
-    pub(crate) async fn turn(self: &Arc<Self>, key: &str, longest: Duration) -> Option<Turn> {
+    pub(crate) async fn turn(self: &Arc<Self>, key: &str, longest: Duration) -> Option<Permit> {
         let comes = {
             let mut queue = self.queue();
             if queue.free_slots > 0 {
                 queue.free_slots -= 1;
-                return Some(Turn(Some(self.clone())));
+                return Some(Permit(Some(self.clone())));
             }
             queue.wait(key)?
         };
@@ -69,7 +69,7 @@ impl Lane {
                 next
             };
             let Some(next) = next else { return };
-            match next.send(Turn(Some(self.clone()))) {
+            match next.send(Permit(Some(self.clone()))) {
                 Ok(()) => return,
                 // It does not wait any more.
                 Err(mut unwanted) => drop(unwanted.0.take()),
@@ -83,7 +83,7 @@ impl Lane {
 }
 
 impl Queue {
-    fn wait(&mut self, key: &str) -> Option<oneshot::Receiver<Turn>> {
+    fn wait(&mut self, key: &str) -> Option<oneshot::Receiver<Permit>> {
         let of_key = |queue: &Self| queue.waiting.get(key).map_or(0, VecDeque::len);
         if self.count >= WAITING_MAX || of_key(self) >= WAITING_OF_KEY_MAX {
             self.forget_gone();
@@ -108,7 +108,7 @@ impl Queue {
         Some(receive)
     }
 
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+    fn next(&mut self) -> Option<oneshot::Sender<Permit>> {
         let key = self.order.pop_front()?;
         let all = self.waiting.get_mut(&key)?;
         let next = all.pop_front();
@@ -136,7 +136,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
 
     /// Starts to wait for a turn, and does so before this returns.
-    async fn waits(lane: &Arc<Lane>, key: &str) -> tokio::task::JoinHandle<Option<Turn>> {
+    async fn waits(lane: &Arc<FairQueue>, key: &str) -> tokio::task::JoinHandle<Option<Permit>> {
         let (lane, key) = (lane.clone(), key.to_owned());
         let task = tokio::spawn(async move { lane.turn(&key, LONG).await });
         tokio::task::yield_now().await;
@@ -145,7 +145,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_by_one_key_does_not_come_before_another() {
-        let lane = Lane::new(1);
+        let lane = FairQueue::new(1);
         let held = lane.turn("flood", LONG).await.unwrap();
         let mut flood = Vec::new();
         for _ in 0..1000 {
@@ -162,7 +162,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_keys_that_fill_the_lane_do_not_keep_out_another() {
-        let lane = Lane::new(1);
+        let lane = FairQueue::new(1);
         let held = lane.turn("x", LONG).await.unwrap();
         let mut floods = Vec::new();
         for n in 0..3000 {
@@ -179,7 +179,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_that_is_not_waited_for_any_more_goes_to_the_next() {
-        let lane = Lane::new(1);
+        let lane = FairQueue::new(1);
         let held = lane.turn("a", LONG).await.unwrap();
         let gone = waits(&lane, "b").await;
         let next = waits(&lane, "c").await;

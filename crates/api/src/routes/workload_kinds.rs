@@ -13,13 +13,13 @@ use axum::{Extension, Json};
 use control::view::{WorkloadKind, WorkloadView};
 use control::{Scope, WorkloadSpec};
 use http_kit::openapi::{delete as del, get, patch, post};
-use http_kit::{Accepted, Body, Fault};
+use http_kit::{Accepted, ApiError, Body};
 
 use crate::Shared;
 use assets::{compose, take_secrets};
 use policy::Policies;
 
-pub(super) type Answer = Result<Accepted<Training1>, Fault>;
+pub(super) type Answer = Result<Accepted<Training1>, ApiError>;
 
 /// The routes of one kind.
 macro_rules! routes {
@@ -122,7 +122,7 @@ pub(super) async fn asked_for(
     kind: WorkloadKind,
     request: CreationRequest,
     asker: convert::Asker,
-) -> Result<(u64, WorkloadSpec), Fault> {
+) -> Result<(u64, WorkloadSpec), ApiError> {
     state.check_cluster(request.cluster_id.as_deref())?;
     let project_id = access::project_id("projectId", &request.project_id)?;
     caller.must(Create, resource_of(kind), Scope::Project(project_id))?;
@@ -135,7 +135,7 @@ pub(super) async fn comes_to(
     kind: WorkloadKind,
     mut request: CreationRequest,
     asker: convert::Asker,
-) -> Result<(u64, WorkloadSpec), Fault> {
+) -> Result<(u64, WorkloadSpec), ApiError> {
     let project_id = access::project_id("projectId", &request.project_id)?;
     let mut uses = compose(state, kind, &mut request)?;
     let policies = Policies::around(&state.policy, kind, Scope::Project(project_id))?;
@@ -184,7 +184,7 @@ pub(super) async fn read(
     FromState(state): FromState<Shared>,
     Extension(kind): Extension<WorkloadKind>,
     Path(id): Path<String>,
-) -> Result<Json<Training1>, Fault> {
+) -> Result<Json<Training1>, ApiError> {
     Ok(Json(convert::typed(&*find_of_kind(&state.control.view(), kind, &id)?, &state.context())))
 }
 
@@ -206,7 +206,7 @@ pub(super) async fn changed(
     caller: &Caller,
     view: &WorkloadView,
     asked: Asked,
-) -> Result<Arc<WorkloadView>, Fault> {
+) -> Result<Arc<WorkloadView>, ApiError> {
     let now = convert::typed(view, &state.context());
     let as_request = |spec: &Asked| CreationRequest {
         name: now.name.clone(),

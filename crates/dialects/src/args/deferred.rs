@@ -39,9 +39,9 @@ pub(super) fn is_typed(command: &Command) -> bool {
 
 /// The flags of a late command.
 #[derive(Debug)]
-pub(crate) struct Typed<T>(pub(crate) Box<T>);
+pub(crate) struct Deferred<T>(pub(crate) Box<T>);
 
-impl<T: FromArgMatches> FromArgMatches for Typed<T> {
+impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         T::from_arg_matches(matches).map(|flags| Self(Box::new(flags)))
     }
@@ -51,7 +51,7 @@ impl<T: FromArgMatches> FromArgMatches for Typed<T> {
     }
 }
 
-impl<T: Args> Args for Typed<T> {
+impl<T: Args> Args for Deferred<T> {
     fn group_id() -> Option<Id> {
         T::group_id()
     }

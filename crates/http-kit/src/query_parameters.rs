@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use super::fault::Fault;
+use super::error::ApiError;
 use super::list::{ListQuery, parameters, unknown_word};
 use super::parameters::Parameter;
 use crate::openapi::{Description, Input};
@@ -18,16 +18,16 @@ pub trait Takes: Send + 'static {
 }
 
 /// The parameters of a request, checked.
-pub struct Given<T>(Vec<(String, String)>, PhantomData<T>);
+pub struct QueryParameters<T>(Vec<(String, String)>, PhantomData<T>);
 
-impl<T> Given<T> {
+impl<T> QueryParameters<T> {
     /// The list that is asked for, where they are parameters of lists.
-    pub fn list(&self) -> Result<ListQuery, Fault> {
+    pub fn list(&self) -> Result<ListQuery, ApiError> {
         ListQuery::parse(&self.0)
     }
 }
 
-impl<T: Takes> Input for Given<T> {
+impl<T: Takes> Input for QueryParameters<T> {
     fn describe(to: &mut Description) {
         for (name, allowed, about) in T::PARAMETERS {
             to.parameter_of(name, allowed.schema(), about);
@@ -35,10 +35,10 @@ impl<T: Takes> Input for Given<T> {
     }
 }
 
-impl<S: Sync, T: Takes> FromRequestParts<S> for Given<T> {
-    type Rejection = Fault;
+impl<S: Sync, T: Takes> FromRequestParts<S> for QueryParameters<T> {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let given = parameters(&parts.uri)?;
         for (name, value) in &given {
             let known = T::PARAMETERS.iter().find(|(known, ..)| known == name);

@@ -26,7 +26,7 @@ impl PartialEq for Given {
 
 /// What a caller may see. Two are equal if nothing that stays is seen with one of them only.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sight {
+pub(super) struct Visibility {
     all: bool,
     given: Vec<Given>,
 }
@@ -41,7 +41,7 @@ fn contains(outer: Scope, inner: Place) -> bool {
     }
 }
 
-impl Sight {
+impl Visibility {
     pub(super) fn of(caller: &Caller) -> Self {
         let department = |scope| match scope {
             Scope::Project(id) => caller.view.projects.get(&id).map(|found| found.department_id),

@@ -1,10 +1,10 @@
-//! Requests that take no parameters. Owns: that one which is there all the same is told, not left
-//! out: whoever filters by it would take everything for what was found.
+//! Requests that take no parameters. Owns: that an unexpected one is refused, not ignored: a caller
+//! that filters by it would take the whole list for the result.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use super::fault::Fault;
+use super::error::ApiError;
 use super::list::parameters;
 use crate::openapi::{Description, Input};
 
@@ -16,13 +16,15 @@ impl Input for NoParameters {
 }
 
 impl<S: Sync> FromRequestParts<S> for NoParameters {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         match parameters(&parts.uri)?.first() {
             Some((name, _)) => {
                 let name = units::shown(name);
-                Err(Fault::bad(format!("unknown parameter `{name}`; leave it out, all are shown")))
+                Err(ApiError::bad(format!(
+                    "unknown parameter `{name}`; leave it out, all are shown"
+                )))
             }
             None => Ok(Self),
         }

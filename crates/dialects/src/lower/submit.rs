@@ -2,13 +2,13 @@
 
 use api_types::Port;
 
-use super::{around, framework};
-use crate::args::around::ServiceType;
+use super::{framework, pod_flags};
+use crate::args::pod_flags::ServiceType;
 use crate::args::values::Pair;
 use crate::args::{self, v1, v2};
 use crate::intent::{
-    ATTACH_WAIT_S, Access, Around, Deed, Dialect, Distributed, Framework, Gpu, Inherits, Kind,
-    Master, Name, Noun, Place, Runs, Spec, Submit, Target, Tie, Update, Variable,
+    ATTACH_WAIT_S, Access, Around, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master,
+    Mode, Name, Noun, Place, Runs, Spec, Stdio, Submit, Target, Update, Variable,
 };
 
 /// What the workers of MPI do: their launcher starts everything.
@@ -37,7 +37,7 @@ pub(super) fn v1(typed: v1::Submit, line: &[String]) -> Result<Submit, String> {
         let Access { ports, address, .. } = submit.access.take().unwrap_or_default();
         submit.access = Some(Access { ports, address, ..notebook });
     }
-    if submit.access.is_some() && matches!(submit.deed, Deed::Attach { .. }) {
+    if submit.access.is_some() && matches!(submit.mode, Mode::Attach { .. }) {
         return Err("--attach: this terminal cannot stay at its ports as well; leave it out".into());
     }
     // A training is preemptible anyway.
@@ -136,10 +136,10 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
     extended.extend(
         typed.mig_profile.map(|profile| (format!("nvidia.com/mig-{profile}"), "1".to_owned())),
     );
-    let (tie, deed) = (tie(&typed.console)?, deed(&typed.asking, Some(&typed.console))?);
+    let (stdio, mode) = (stdio(&typed.console)?, mode(&typed.asking, Some(&typed.console))?);
     let (command, args) = words_v1(typed.command.as_deref(), typed.args.as_deref(), typed.words)?;
     let mut notes = Vec::new();
-    let mut access = around::ports(&mut typed.around, &mut notes)?;
+    let mut access = pod_flags::ports(&mut typed.around, &mut notes)?;
     if let Some(Access { ports, .. }) = access.take_if(|_| kind != Kind::Workspace) {
         notes.push(forward_later(&name, &ports));
     }
@@ -155,20 +155,20 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
         memory: typed.memory,
         backoff_limit: typed.backoff_limit,
         grace_seconds: typed.termination_grace_period,
-        tie,
+        stdio,
         labels: typed.label,
         annotations: typed.annotation,
         place: place(typed.place),
-        around: around::v1(typed.around)?,
+        around: pod_flags::v1(typed.around)?,
         ..Spec::default()
     };
     let inherits = Inherits { template: typed.template, ..Inherits::default() };
     let command_line = shell_words::join(line);
     let dialect = Dialect::V1;
-    Ok(Submit { dialect, name, kind, inherits, spec, deed, access, notes, command_line })
+    Ok(Submit { dialect, name, kind, inherits, spec, mode, access, notes, command_line })
 }
 
-/// How somebody comes to the ports of what nobody sits at.
+/// How the ports of a workload without a terminal are reached.
 fn forward_later(name: &Name, ports: &[(u16, u16)]) -> String {
     let name = if let Name::Given(name) = name { name } else { "NAME" };
     let ports: String =
@@ -180,24 +180,24 @@ fn forward_later(name: &Name, ports: &[(u16, u16)]) -> String {
 }
 
 /// Input and terminal of the main process.
-fn tie(typed: &args::Console) -> Result<Tie, String> {
-    let tie = Tie { stdin: typed.stdin || typed.attach, tty: typed.tty || typed.attach };
-    if tie.tty && !tie.stdin {
+fn stdio(typed: &args::Console) -> Result<Stdio, String> {
+    let stdio = Stdio { stdin: typed.stdin || typed.attach, tty: typed.tty || typed.attach };
+    if stdio.tty && !stdio.stdin {
         return Err("--tty: nothing could be typed at the terminal; add --stdin".to_owned());
     }
-    Ok(tie)
+    Ok(stdio)
 }
 
-/// What is done with it; nobody is ever at a replica.
-fn deed(asking: &args::Asking, console: Option<&args::Console>) -> Result<Deed, String> {
+/// What is done with it; replicas have no terminal.
+fn mode(asking: &args::Asking, console: Option<&args::Console>) -> Result<Mode, String> {
     let attached = console.filter(|console| console.attach);
     let within_s = attached.map(|console| console.pod_running_timeout.unwrap_or(ATTACH_WAIT_S));
     match (asking.dry_run, asking.what_if, within_s) {
-        (false, false, None) => Ok(Deed::Submit),
-        (false, false, Some(within_s)) => Ok(Deed::Attach { within_s }),
+        (false, false, None) => Ok(Mode::Submit),
+        (false, false, Some(within_s)) => Ok(Mode::Attach { within_s }),
         (.., Some(_)) => Err("--attach: nothing would be submitted; leave it out".to_owned()),
-        (true, ..) => Ok(Deed::DryRun),
-        (false, true, None) => Ok(Deed::WhatIf),
+        (true, ..) => Ok(Mode::DryRun),
+        (false, true, None) => Ok(Mode::WhatIf),
     }
 }
 
@@ -231,19 +231,19 @@ fn split(flag: &str, text: &str) -> Result<Vec<String>, String> {
 pub(super) fn training(typed: v2::Training, line: &[String]) -> Result<Submit, String> {
     let v2::Training { named, what, ending, runs, parallelism, elastic } = typed;
     let kind = Kind::Training(Runs { completions: runs, parallelism, elastic });
-    let deed = deed(&named.asking, Some(&ending.console))?;
-    v2(named, spec(what, Some(ending))?, kind, deed, line)
+    let mode = mode(&named.asking, Some(&ending.console))?;
+    v2(named, spec(what, Some(ending))?, kind, mode, line)
 }
 
 pub(super) fn workspace(typed: v2::Workspace, line: &[String]) -> Result<Submit, String> {
-    let deed = deed(&typed.named.asking, Some(&typed.ending.console))?;
-    v2(typed.named, spec(typed.what, Some(typed.ending))?, Kind::Workspace, deed, line)
+    let mode = mode(&typed.named.asking, Some(&typed.ending.console))?;
+    v2(typed.named, spec(typed.what, Some(typed.ending))?, Kind::Workspace, mode, line)
 }
 
 pub(super) fn inference(typed: v2::Inference, line: &[String]) -> Result<Submit, String> {
     let kind = Kind::Inference(Box::new(typed.serving));
-    let deed = deed(&typed.named.asking, None)?;
-    v2(typed.named, spec(typed.what, None)?, kind, deed, line)
+    let mode = mode(&typed.named.asking, None)?;
+    v2(typed.named, spec(typed.what, None)?, kind, mode, line)
 }
 
 pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
@@ -270,7 +270,7 @@ pub(super) fn change(noun: Noun, typed: v2::Change) -> Result<Update, String> {
         ..Spec::default()
     };
     spec.around.delete_after_s = typed.auto_deletion_time_after_completion;
-    spec.around.gates = around::gates(typed.scheduling_gate);
+    spec.around.gates = pod_flags::gates(typed.scheduling_gate);
     let update = Update { spec, labels_gone, annotations_gone, ..Update::new(of) };
     if update == Update::new(update.of.clone()) {
         return Err("specify what to change, such as --priority high".to_owned());
@@ -325,12 +325,12 @@ pub(super) fn distributed(
     if typed.no_master && of.framework == Framework::Mpi {
         return Err("--no-master: MPI needs its launcher; leave it out".to_owned());
     }
-    let deed = deed(&typed.named.asking, Some(&typed.ending.console))?;
+    let mode = mode(&typed.named.asking, Some(&typed.ending.console))?;
     let spec = spec(typed.what, Some(typed.ending))?;
     let without_claims = typed.master.master_no_pvcs;
     let mut master = master(typed.master)?;
     if without_claims {
-        master.around.storage.pvc = around::none_of(spec.around.storage.pvc.as_deref());
+        master.around.storage.pvc = pod_flags::none_of(spec.around.storage.pvc.as_deref());
     }
     let distributed = Distributed {
         workers: typed.workers.workers,
@@ -343,7 +343,7 @@ pub(super) fn distributed(
         ..of
     };
     let kind = Kind::Distributed(Box::new(distributed));
-    v2(typed.named, spec, kind, deed, line).map(led)
+    v2(typed.named, spec, kind, mode, line).map(led)
 }
 
 impl Distributed {
@@ -389,7 +389,7 @@ fn v2(
     named: v2::Identity,
     mut spec: Spec,
     kind: Kind,
-    deed: Deed,
+    mode: Mode,
     line: &[String],
 ) -> Result<Submit, String> {
     let name = match (named.name, named.name_prefix) {
@@ -414,7 +414,7 @@ fn v2(
     }
     let command_line = shell_words::join(line);
     let (dialect, access, notes) = (Dialect::V2, None, Vec::new());
-    Ok(Submit { dialect, name, kind, inherits, spec, deed, access, notes, command_line })
+    Ok(Submit { dialect, name, kind, inherits, spec, mode, access, notes, command_line })
 }
 
 fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
@@ -436,9 +436,9 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
     let ending = ending.unwrap_or_default();
     let mut around = Around {
         delete_after_s: ending.auto_deletion_time_after_completion,
-        ..around::v2(what.around)
+        ..pod_flags::v2(what.around)
     };
-    around::timing(&mut around, ending.timing);
+    pod_flags::timing(&mut around, ending.timing);
     Ok(Spec {
         image: what.image,
         command,
@@ -459,7 +459,7 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
         backoff_limit: ending.backoff_limit,
         restart: ending.restart_policy,
         grace_seconds: what.termination_grace_period,
-        tie: tie(&ending.console)?,
+        stdio: stdio(&ending.console)?,
         priority: what.priority,
         labels: what.label,
         annotations: what.annotation,

@@ -15,7 +15,7 @@ use cli_kit::pulse::Pulse;
 const OWN_WAIT_MAX: Duration = Duration::from_millis(1500);
 /// How long it stays to see others settle that had to make room, or got some.
 const OTHERS_WAIT_MAX: Duration = Duration::from_millis(400);
-/// Of more workloads than these somebody always moves.
+/// Among more workloads than these, some always change.
 const OTHERS_MAX: u64 = 100;
 /// A deleted workload may take its grace to stop; this long the command stays to see it gone.
 const GONE_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -28,12 +28,12 @@ pub(super) const AT_ONCE_MAX: usize = 16;
 
 /// Stays until the workload runs, has ended, or is known to wait, so that a `list` pasted right
 /// behind shows the outcome. The submission stands whatever is seen here.
-pub(super) async fn settle_own(id: &str, context: &Context) -> Result<(), Error> {
+pub(super) async fn wait_until_stable(id: &str, context: &Context) -> Result<(), Error> {
     let deadline = Instant::now() + OWN_WAIT_MAX;
     let mut pulse = Pulse::of_workload(&context.client, id);
     while Instant::now() < deadline {
         match context.client.workload(id).await {
-            Ok(workload) if settled(&workload) => break,
+            Ok(workload) if is_stable(&workload) => break,
             Ok(_) => drop(timeout_at(deadline, pulse.beat(LOOK_EVERY)).await),
             // It was deleted meanwhile, or the server went away: nothing to wait for.
             Err(error) => {
@@ -42,11 +42,11 @@ pub(super) async fn settle_own(id: &str, context: &Context) -> Result<(), Error>
             }
         }
     }
-    settle_others(context).await;
+    wait_for_others(context).await;
     Ok(())
 }
 
-fn settled(workload: &wire::Workload) -> bool {
+fn is_stable(workload: &wire::Workload) -> bool {
     match workload.phase.as_str() {
         "Running" | "Completed" | "Failed" | "Stopped" => true,
         "Pending" => {
@@ -57,9 +57,9 @@ fn settled(workload: &wire::Workload) -> bool {
     }
 }
 
-/// Stays until nobody is being started, stopped or moved; for a moment only, since on a busy
-/// server somebody always is. On a crowded one it does not even look.
-pub(super) async fn settle_others(context: &Context) {
+/// Waits until no workload is being started, stopped or moved; for a moment only, since on a busy
+/// server one always is. On a crowded one it does not wait at all.
+pub(super) async fn wait_for_others(context: &Context) {
     sleep(DECIDED_WITHIN).await;
     let deadline = Instant::now() + OTHERS_WAIT_MAX;
     let mut pulse = Pulse::new(&context.client, &[ChangeKind::Workload], None);
@@ -78,7 +78,7 @@ pub(super) async fn settle_others(context: &Context) {
 }
 
 /// Stays until the deleted ones have no process any more.
-pub(super) async fn settle_gone(
+pub(super) async fn wait_until_gone(
     mut deleted: Vec<wire::Workload>,
     context: &Context,
 ) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! From the words about this program itself to what is meant. Pure.
 
 use super::output;
-use crate::args::own::{Config, Metrics};
+use crate::args::program::{Config, Metrics};
 use crate::intent::{Alone, Intent};
 
 pub(super) const NO_CLUSTER: &str = "there is no cluster of Kubernetes behind this server, whose workloads are processes or containers \

@@ -10,7 +10,7 @@ const MESSAGE_CHARS_MAX: usize = 4000;
 
 /// A refused request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ApiError {
     /// Status of the answer.
     pub status: StatusCode,
     /// What is wrong, and what to do.
@@ -21,11 +21,11 @@ pub struct Fault {
     pub retry_after_s: Option<u64>,
 }
 
-/// What a refusal says, for whoever writes it down on its way out.
+/// The message of an error, kept for the audit log and the error page.
 #[derive(Debug, Clone)]
-pub struct Said(pub String);
+pub struct ErrorMessage(pub String);
 
-impl Fault {
+impl ApiError {
     /// A refusal with this status.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), details: None, retry_after_s: None }
@@ -78,7 +78,7 @@ impl Fault {
     }
 }
 
-impl<E: Classify> From<E> for Fault {
+impl<E: Classify> From<E> for ApiError {
     fn from(error: E) -> Self {
         let status = match error.failure() {
             Failure::Invalid { field } => {
@@ -97,7 +97,7 @@ impl<E: Classify> From<E> for Fault {
     }
 }
 
-impl IntoResponse for Fault {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut message = self.message;
         if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
@@ -106,7 +106,7 @@ impl IntoResponse for Fault {
             message.push('…');
         }
         let body = api_types::Error { code: self.status.as_u16(), message, details: self.details };
-        let said = Said(body.message.clone());
+        let said = ErrorMessage(body.message.clone());
         let mut response = (self.status, Json(body)).into_response();
         response.extensions_mut().insert(said);
         if let Some(seconds) = self.retry_after_s {
