@@ -7,7 +7,7 @@ use spec::{WorkloadSpec, document};
 const WRITTEN: [&str; 2] = [include_str!("documents/1.json"), include_str!("documents/2.json")];
 
 fn documents() -> Vec<Value> {
-    serde_json::from_str(WRITTEN.last().unwrap()).expect("documents")
+    serde_json::from_str(WRITTEN.last().expect("a version")).expect("documents")
 }
 
 #[test]
