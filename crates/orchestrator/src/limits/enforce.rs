@@ -109,15 +109,16 @@ impl State {
         let anew = self.outbox.says_other_of_org()
             || was_stale && self.limits.planned.idle != self.limits.idle
             || self.limits.planned.idle.since != self.limits.idle.since;
+        let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys()).copied();
         let ids: BTreeSet<Uuid> = if anew {
             // After a start also those with a limit of their own are to be found.
             let all = self.org.has_rules() || self.outbox.everything;
             let running = all.then(|| self.workloads.in_model());
-            running.into_iter().flatten().chain(self.limits.planned.at.keys().copied()).collect()
+            let planned = self.limits.planned.at.keys().copied();
+            running.into_iter().flatten().chain(planned).chain(changed).collect()
         } else {
-            let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys());
-            let told = self.limits.warned.keys().map(|(id, _)| id);
-            changed.chain(told).copied().chain(self.limits.planned.due(self.now)).collect()
+            let told = self.limits.warned.keys().map(|(id, _)| *id);
+            changed.chain(told).chain(self.limits.planned.due(self.now)).collect()
         };
         for id in ids {
             let next = self.limits_of(id).map(|one| one.next()).min();
