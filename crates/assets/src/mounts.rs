@@ -114,8 +114,8 @@ async fn may_see(
     )))
 }
 
-/// The folder of the machine itself, or why nobody gets it. A file system may be long in answering;
-/// nobody else waits for it.
+/// The folder of the machine itself, or why it is refused. A file system may be long in answering;
+/// other requests do not wait for it.
 pub(crate) async fn real(
     state: &Backend,
     path: PathBuf,

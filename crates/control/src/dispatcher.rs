@@ -456,7 +456,7 @@ impl Dispatcher {
 
     /// Builds the state again after a failure to write. Requests are refused while it lasts;
     /// observations are dropped, the engine is asked for all of them: a run that is started again has the
-    /// generation that it had, and what is told of the start before is not about it.
+    /// generation that it had, and observations of the start before are not about it.
     async fn rebuild(&mut self, mut batch: Vec<Happening>) {
         batch.retain(|happening| matches!(happening, Happening::Request(_)));
         match self.try_rebuild().await {

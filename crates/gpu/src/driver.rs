@@ -1,5 +1,5 @@
 //! The driver, for those who ask it again and again. Owns: connections that are opened by the first question,
-//! and that nobody waits behind a question that a driver which hangs never answers. Does not know what is
+//! and that no caller waits behind a question that a driver which hangs never answers. Does not know what is
 //! made of the answers.
 
 use std::cell::OnceCell;

@@ -142,7 +142,7 @@ impl ListQuery {
     }
 
     /// The page of many rows, which come in no order: `own` is what they have, and what those have
-    /// that are alike in what was asked for. Only what the page needs is put in order.
+    /// that are alike in the requested order. Only what the page needs is put in order.
     pub fn page_of<'a, T: Row<L> + 'a, L, K: Ord>(
         &self,
         rows: impl Iterator<Item = &'a T>,

@@ -75,7 +75,7 @@ impl State {
         Batch { changes, view, deleted, events, actions, tally, notes, ops, decides }
     }
 
-    /// Computes every account anew, for tests; too slow for large clusters.
+    /// Recomputes every account, for tests; too slow for large clusters.
     fn books_are_right(&self) -> bool {
         self.cluster.pods().len() > CHECKED_MAX
             || (self.cluster.verify() == Ok(()) && self.workloads.is_in_step())

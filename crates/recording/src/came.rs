@@ -23,7 +23,7 @@ pub struct Came {
     pub changes: Vec<Change>,
     /// What was asked of the engine.
     pub actions: Vec<Action>,
-    /// Whether the scheduler was asked for a decision.
+    /// Whether a decision was requested.
     pub asks: bool,
 }
 

@@ -99,7 +99,7 @@ pub(crate) struct Batch {
     pub(crate) moment: Option<Moment>,
     /// The inputs, in order; none for a decision, which follows from the batches before.
     pub(crate) inputs: Vec<Option<Input>>,
-    /// When the scheduler was asked for a decision after the batch, if it was.
+    /// When a decision was requested after the batch, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) asked_at: Option<Instant>,
     /// What came of it, in words.

@@ -1,4 +1,4 @@
-//! The thread that writes. Owns: that whoever hands over never waits: what cannot be taken is left out,
+//! The thread that writes. Owns: that the dispatcher never waits: what cannot be taken is left out,
 //! the recording says so, and goes on from a new base.
 
 use std::io;
@@ -27,7 +27,7 @@ pub struct Taken {
     pub moment: Option<Moment>,
     /// Its inputs.
     pub inputs: Vec<Input>,
-    /// When the scheduler was asked for a decision after it.
+    /// When a decision was requested after it.
     pub asked_at: Option<Instant>,
     /// What came of it, or why nothing of it counts.
     pub came: Result<Came, String>,
@@ -294,7 +294,7 @@ mod tests {
         writer.take(batch());
         assert!(writer.takes_batches() && !writer.wants_base());
         writer.take(batch());
-        assert!(!writer.takes_batches(), "nobody waits for the thread");
+        assert!(!writer.takes_batches(), "the dispatcher does not wait for the thread");
         assert!(!writer.wants_base(), "not while it has so much to write");
         let written = from.try_iter().count();
         writer.progress.waiting.fetch_sub(written, Ordering::Relaxed);

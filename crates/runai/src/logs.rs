@@ -65,7 +65,7 @@ pub(super) async fn run(
 }
 
 /// The output of the run that follows, once there is one; none if there will be none, or just this
-/// one was asked for.
+/// one was requested.
 async fn next_run(
     of: &Target,
     which: &client::Logs,

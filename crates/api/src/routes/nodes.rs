@@ -72,7 +72,7 @@ async fn count_nodes_of(
     count_nodes(state, query).await
 }
 
-/// All labels that a node has beside those it came with, anew.
+/// Replaces all labels of a node beside its built-in ones.
 async fn label_node(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,

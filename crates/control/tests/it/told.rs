@@ -1,4 +1,4 @@
-//! What the scheduler is told of a workload beside its pods: gates, delays, time limits, groups, and the
+//! What the scheduler knows of a workload beside its pods: gates, delays, time limits, groups, and the
 //! priority of pods.
 
 use control::view::Phase;
@@ -82,7 +82,7 @@ async fn a_workload_is_suspended_when_its_own_time_is_over() {
     w.submit(1, WorkloadSpec { time_limit_ms: Some(100_000), ..training("t", 1) }).await;
     w.phase("t", Phase::Running).await;
     w.clock.advance_ms(91_000);
-    w.until("it is told", |_| w.get("t").is_some_and(|t| t.phase == Phase::Running)).await;
+    w.until("it runs", |_| w.get("t").is_some_and(|t| t.phase == Phase::Running)).await;
     w.decided().await;
     w.clock.advance_ms(10_000);
     w.phase("t", Phase::Stopped).await;

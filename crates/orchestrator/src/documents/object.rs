@@ -110,7 +110,7 @@ pub enum NewId {
     Any,
     /// Its number, for families whose clients insist on integers.
     Number,
-    /// This UUID, which whoever asks has made: part of the body depends on it.
+    /// This UUID, which the caller has made: part of the body depends on it.
     Given(Uuid),
 }
 
@@ -213,7 +213,7 @@ impl Objects {
         self.shelf(kind)?.get(id)
     }
 
-    /// The one with this name in a scope, of those that end with nobody else.
+    /// The one with this name in a scope, of those without an owner.
     #[must_use]
     pub fn named(&self, kind: &str, scope: Scope, name: &str) -> Option<&Arc<Object>> {
         let is =

@@ -1,4 +1,4 @@
-//! A workload as the scheduler knows it. Owns: what of its specification the scheduler is told, and that it
+//! A workload as the scheduler knows it. Owns: which part of its specification the scheduler gets, and that it
 //! hears of changes.
 
 use model::{GroupSpec, PodSetSpec, QueueId, TopologyConstraint, WorkloadId};

@@ -57,7 +57,7 @@ impl State {
         Ok(Subject::Workload(id))
     }
 
-    /// The credentials of a workload are still there; nobody deletes them from now on. So are its config
+    /// The credentials of a workload are still there, and are not deleted from now on. So are its config
     /// maps.
     fn secrets_exist(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
         match spec.secrets().find(|secret| self.documents.keeper(project_id, secret).is_none()) {
@@ -115,7 +115,7 @@ impl State {
         refuse_ended(workload, "resumed")?;
         if workload.desired == Desired::Suspend {
             if let Some(workload) = self.workloads.get_mut(&id) {
-                // Whoever resumes has looked at it: it starts without a penalty.
+                // A person resumed it: it starts without a delay.
                 workload.restarts = 0;
                 workload.not_before = None;
             }

@@ -30,7 +30,7 @@ pub(super) enum Kind {
     HealGpu,
     Object,
     StopEverything,
-    /// What was asked for and seen is taken, as one batch.
+    /// Commands and observations are taken, as one batch.
     Batch,
     /// The decision comes.
     Verdict,

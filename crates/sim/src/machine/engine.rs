@@ -70,7 +70,7 @@ pub struct Engine {
     /// Which verbs fail.
     pub faults: Faults,
     volumes: BTreeSet<String>,
-    /// What it was asked for against its rules.
+    /// A request against its rules.
     pub(super) misuse: Option<String>,
 }
 

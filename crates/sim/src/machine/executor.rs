@@ -1,5 +1,5 @@
 //! What asks the engine for actions. Owns: their order, for each pod one after the other, trying again, and
-//! what is told of them. Ends with the server, as tasks of a process do.
+//! their outcomes. Ends with the server, as tasks of a process do.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,13 +10,13 @@ use uuid::Uuid;
 
 use super::engine::{Engine, Refusal, Run};
 
-/// Tries to remove what a run left, and to delete a volume before it is told that it stays.
+/// Tries to remove what a run left, and to delete a volume before it is reported that it stays.
 const TRIES: u32 = 4;
 
 #[derive(Debug)]
 enum Task {
     Do(Action),
-    /// What a start that failed may have left is stopped; then it is told how it failed.
+    /// What a start that failed may have left is stopped; then the failure is reported.
     Undo(RunKey, Exit),
 }
 

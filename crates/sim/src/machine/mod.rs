@@ -306,7 +306,7 @@ impl Machine {
         Ok(Some(server?.state.finish(&View::default()).view))
     }
 
-    /// What the database or the engine was asked for against its rules, or what did not hold of a decision.
+    /// A request against the rules of the database or the engine, or what did not hold of a decision.
     #[must_use]
     pub fn misuse(&self) -> Option<&str> {
         let broken = self.server.as_ref().and_then(|server| server.broken.as_deref());

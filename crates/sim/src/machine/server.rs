@@ -30,7 +30,7 @@ pub(super) struct Server {
     policy: Policy,
     /// The nodes that it started with.
     pub(super) nodes: NodeList,
-    /// What the scheduler decided, and when that was asked for; the state does not know it yet.
+    /// What the scheduler decided, and when that was requested; the state does not know it yet.
     pub(super) verdict: Option<Input>,
     /// The replica is to begin again.
     renews: bool,
@@ -71,7 +71,7 @@ impl Server {
         })
     }
 
-    /// Compares with the engine: what a state is told first.
+    /// Compares with the engine: the first inputs of a state.
     pub(super) fn reconcile(
         &mut self,
         listed: Vec<Observation>,
