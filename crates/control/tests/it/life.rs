@@ -17,7 +17,8 @@ async fn a_training_is_placed_started_and_completed() {
     let w = one_gpu().await;
     let mut live = w.handle.subscribe();
     let accepted = w.submit(1, training("train1", 1)).await;
-    assert_eq!(accepted.phase, Phase::Initializing, "the decision follows the request at once");
+    let decided = [Phase::Initializing, Phase::Running];
+    assert!(decided.contains(&accepted.phase), "the decision follows the request at once");
     let running = w.phase("train1", Phase::Running).await;
     let pod = &running.pods[0];
     assert_eq!((pod.state, pod.generation), (PodState::Running, 1));
