@@ -388,8 +388,8 @@ async fn a_department_has_in_each_pool_what_its_projects_have_or_what_it_was_giv
     assert_eq!(quotas(&w.handle.view()), [3, 7]);
     w.restart().await;
     assert_eq!(quotas(&w.handle.view()), [3, 7]);
-    let anew = OrgChange { replaces_shares: true, ..given(gpus(5)) };
-    w.handle.update_project("admin", 1, anew).await.unwrap();
+    let replacing = OrgChange { replaces_shares: true, ..given(gpus(5)) };
+    w.handle.update_project("admin", 1, replacing).await.unwrap();
     let view = w.handle.view();
     assert_eq!(
         view.projects[&1].unit.pools[1].share,

@@ -152,7 +152,7 @@ def people(send, server, projects, department):
         "clientSecret": program["clientSecret"]})
     send("POST", "/api/v1/access-keys", {"name": "laptop"}, granted["accessToken"])
     # Something for the audit log that is refused.
-    server.send("POST", "/api/v1/users", {"email": "nobody"})
+    server.send("POST", "/api/v1/users", {"email": "not-an-address"})
     server.send("GET", "/api/v1/users", token="not-a-token")
     send("PUT", "/elastane/v1/usage/prices",
          {"currency": "EUR", "prices": [{"gpuModel": "simulated", "perGpuHour": 1.5}]})
