@@ -249,6 +249,60 @@ pub struct GpuTrouble {
     pub message: String,
 }
 
+/// A GPU of a node and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Gpu {
+    /// Id: the name of its node, a slash and its number there, `node-1/0`.
+    pub id: String,
+    /// Name of its node.
+    pub node_name: String,
+    /// Name of the node pool of its node.
+    pub node_pool: String,
+    /// Its number on the node.
+    pub index: u32,
+    /// What the driver calls it.
+    pub uuid: String,
+    /// Product name, or `simulated`.
+    pub gpu_type: String,
+    /// Whether it exists only in the books.
+    pub simulated: bool,
+    /// Its memory in bytes.
+    pub memory_bytes: u64,
+    /// The part of it that is allocated, 0 to 1.
+    pub allocated: Millis,
+    /// Why it is out of service, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<GpuTrouble>,
+    /// The pods on it, as far as the caller may see their workloads.
+    pub pods: Vec<GpuPod>,
+}
+
+/// A pod that holds a GPU or a part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GpuPod {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The id of its workload.
+    pub workload_id: String,
+    /// The name of its workload.
+    pub workload_name: String,
+    /// The id of its project.
+    pub project_id: String,
+    /// The part of the GPU that it holds, 0 to 1.
+    pub share: Millis,
+}
+
+/// GPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Gpus {
+    /// A page of them.
+    pub gpus: Vec<Gpu>,
+}
+
 /// One event of the stream `GET /elastane/v1/events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -34,7 +34,9 @@ pub use address::{
     Origins, Whose, addresses, check as check_addresses, is_of_a_workload, is_of_an_inference,
     whose,
 };
-pub use cluster::{ClusterName, cluster, new_node, node, node_change, node_status, notice, outage};
+pub use cluster::{
+    ClusterName, cluster, gpu, new_node, node, node_change, node_status, notice, outage,
+};
 pub use defaults::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT, as_taken};
 pub use department::{department, department_creation, department_update};
 pub use event::{asset_history, history, kubernetes_event, live_event};

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use api_types::{ChangeFrame, ChangeKind, ChangePosition, ChangeReset, ResetReason};
 use auth::Action::Read;
+use auth::Resource;
 use control::feed::{Changes, Entry, Key, Position};
 use control::{Scope, feed};
 use tokio::time::{Instant, timeout_at};
@@ -204,8 +205,7 @@ impl Reader {
             {
                 continue;
             }
-            let made = self.changes.text(entry, || wire::text(&self.server, entry));
-            let Some(made) = made else { continue };
+            let Some(made) = self.text(entry) else { continue };
             if !is_listed {
                 self.sent = self.version;
                 let (epoch, version) = (self.epoch, self.version);
@@ -215,6 +215,19 @@ impl Reader {
             text.push_str(&made);
         }
         self.version = read.reached;
+    }
+
+    /// The text of a change, made once for all readers that get the same.
+    fn text(&self, entry: &Entry) -> Option<Arc<str>> {
+        let may_see = |scope| self.caller.may(Read, Resource::Workloads, scope);
+        match entry.key {
+            // The pods on it are not for everyone.
+            Key::Gpu(..) if !entry.deleted && !may_see(Scope::Cluster) => {
+                let is_seen = |project| may_see(Scope::Project(project));
+                wire::text(&self.server, entry, &is_seen).map(Arc::from)
+            }
+            _ => self.changes.text(entry, || wire::text(&self.server, entry, &|_| true)),
+        }
     }
 
     /// Begins from the beginning. Until the list is complete there is no position to go on from.

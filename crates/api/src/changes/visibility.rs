@@ -64,7 +64,7 @@ impl Visibility {
         let Some((kind, resource)) = kind_of(key).zip(resource_of(key)) else { return false };
         let mut given = self.given.iter().filter(|given| given.role.allows(Read, resource));
         given.any(|given| match kind {
-            ChangeKind::Node | ChangeKind::NodePool | ChangeKind::User => true,
+            ChangeKind::Node | ChangeKind::Gpu | ChangeKind::NodePool | ChangeKind::User => true,
             // Seen where it is, and where it can be used.
             ChangeKind::Asset | ChangeKind::Template => {
                 let here = Place { scope: given.scope, department: given.department };
@@ -87,7 +87,7 @@ pub(super) fn resources(kind: ChangeKind) -> Vec<Resource> {
         ChangeKind::Department => vec![Resource::Department],
         ChangeKind::Project => vec![Resource::Project],
         ChangeKind::NodePool => vec![Resource::NodePools],
-        ChangeKind::Node => vec![Resource::Nodes],
+        ChangeKind::Node | ChangeKind::Gpu => vec![Resource::Nodes],
         ChangeKind::Asset => asset_kinds().map(|one| one.resource).collect(),
         ChangeKind::Template => vec![Resource::Templates],
         ChangeKind::User => vec![Resource::Users],

@@ -67,6 +67,7 @@ pub(super) fn kind_of(key: &Key) -> Option<ChangeKind> {
         Key::Project(_) => ChangeKind::Project,
         Key::Pool(_) => ChangeKind::NodePool,
         Key::Node(_) => ChangeKind::Node,
+        Key::Gpu(..) => ChangeKind::Gpu,
         Key::Workload(_) => ChangeKind::Workload,
         Key::Pod(..) => ChangeKind::Pod,
         Key::Object(stored, _) => match &**stored {
@@ -84,7 +85,7 @@ pub(super) fn resource_of(key: &Key) -> Option<Resource> {
         Key::Department(_) => Resource::Department,
         Key::Project(_) => Resource::Project,
         Key::Pool(_) => Resource::NodePools,
-        Key::Node(_) => Resource::Nodes,
+        Key::Node(_) | Key::Gpu(..) => Resource::Nodes,
         Key::Workload(_) | Key::Pod(..) => Resource::Workloads,
         Key::Object(stored, _) => match &**stored {
             USER | LOGIN => Resource::Users,
@@ -95,10 +96,15 @@ pub(super) fn resource_of(key: &Key) -> Option<Resource> {
 }
 
 /// The text of a change; none where there is nothing to say. What is newer than this version is
-/// shown already where it is known: it comes again with its own version.
-pub(super) fn text(server: &Server, entry: &Entry) -> Option<String> {
+/// shown already where it is known: it comes again with its own version. `is_seen` says in which
+/// projects the pods are seen that another object shows.
+pub(super) fn text(
+    server: &Server,
+    entry: &Entry,
+    is_seen: &dyn Fn(u64) -> bool,
+) -> Option<String> {
     let kind = kind_of(&entry.key)?;
-    let frame = Frame { server, view: server.control.view(), entry, kind };
+    let frame = Frame { server, view: server.control.view(), entry, kind, is_seen };
     match frame.text() {
         Ok(text) => text,
         Err(fault) => {
@@ -114,6 +120,7 @@ struct Frame<'a> {
     view: Arc<View>,
     entry: &'a Entry,
     kind: ChangeKind,
+    is_seen: &'a dyn Fn(u64) -> bool,
 }
 
 impl Frame<'_> {
@@ -142,6 +149,13 @@ impl Frame<'_> {
                 Some(found) => Some(self.of(id, convert::node(found, &context))?),
                 None => None,
             },
+            Key::Gpu(node, index) => {
+                let node = view.nodes.iter().find(|found| *found.name == **node);
+                match node.and_then(|node| node.gpu(*index)) {
+                    Some(found) => Some(self.of(id, convert::gpu(&found, view, self.is_seen))?),
+                    None => None,
+                }
+            }
             Key::Workload(number) => match view.workloads.get(number) {
                 Some(found) => Some(self.of(id, convert::workload(found, view, &context))?),
                 None => None,
@@ -165,6 +179,7 @@ impl Frame<'_> {
         match &self.entry.key {
             Key::Department(id) | Key::Project(id) => id.to_string(),
             Key::Pool(id) | Key::Node(id) | Key::Object(_, id) => id.to_string(),
+            Key::Gpu(node, index) => format!("{node}/{index}"),
             Key::Workload(id) | Key::Pod(_, id) => id.to_string(),
         }
     }

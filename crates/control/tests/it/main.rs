@@ -7,6 +7,7 @@ mod clock;
 mod container;
 mod expiry;
 mod fake;
+mod feed;
 mod gang;
 mod health;
 mod inference;
