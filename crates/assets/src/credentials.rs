@@ -19,7 +19,7 @@ use super::{AssetSpec, Stored};
 const VALUES_BYTES_MAX: usize = 256 * 1024;
 
 /// A kind of asset whose values are secret.
-pub trait Credential: AssetSpec {
+pub(crate) trait Credential: AssetSpec {
     /// Its values by the names they are used by. What is secret of them is taken out.
     fn take(&mut self) -> BTreeMap<String, String>;
     /// Where the number of the key is shown.

@@ -280,7 +280,7 @@ impl Row<crate::Listed> for GpuView<'_> {
             "uuid" => Scalar::text(self.uuid),
             "gpuType" => Scalar::text(self.gpu_type),
             "memoryBytes" => Scalar::count(self.memory_bytes),
-            "allocated" => Scalar::Number(self.used_millis.into()),
+            "allocated" => Scalar::Number(self.used_millis),
             _ => Scalar::Absent,
         }
     }

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 38] = [
+const MAY_USE: [(&str, &[&str]); 39] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -70,6 +70,7 @@ const MAY_USE: [(&str, &[&str]); 38] = [
         &["units", "spec", "sched", "engine", "control", "http-kit", "access", "api-types"],
     ),
     ("telemetry", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
+    ("changes", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     ("iam", &["units", "control", "auth", "oidc", "http-kit", "access", "api-types"]),
     ("assets", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
     ("policy", &["units", "control", "auth", "http-kit", "access", "convert", "api-types"]),
@@ -88,6 +89,7 @@ const MAY_USE: [(&str, &[&str]); 38] = [
             "iam",
             "gateway",
             "telemetry",
+            "changes",
             "assets",
             "policy",
             "api-types",

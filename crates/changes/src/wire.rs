@@ -1,67 +1,20 @@
-//! Changed objects to the wire. Owns: that each is as its list shows it, and which documents are in
-//! the stream at all.
+//! Changed objects to the wire. Owns: that each is as its list shows it.
 
 use std::sync::Arc;
 
-use access::{Family as _, Item};
-use api_types::{
-    AccessKeySpec, Change, ChangeFrame, ChangeKind, Compute, ConfigMapAssetSpec,
-    DockerRegistrySpec, EnvironmentAssetSpec, GenericSecretSpec, GitAssetSpec, HostPathSpec,
-    NfsAssetSpec, NgcApiKeySpec, PasswordSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
-};
+use access::Shown;
+use api_types::{Change, ChangeFrame, ChangeKind};
 use auth::Resource;
-use control::Object;
 use control::feed::{Entry, Key};
 use control::view::View;
 use convert::PodRow;
 use http_kit::ApiError;
-use iam::{LOGIN, USER};
 use serde::Serialize;
 
-use crate::Server;
-use assets::{AssetSpec, Stored, Template};
-
-/// A kind of assets.
-pub(super) struct AssetKind {
-    stored: &'static str,
-    pub(super) resource: Resource,
-    shown: fn(&Frame<'_>, &Arc<Object>) -> Result<String, ApiError>,
-}
-
-impl AssetKind {
-    const fn of<S: AssetSpec>() -> Self {
-        Self { stored: S::STORED, resource: S::RESOURCE, shown: asset::<S> }
-    }
-}
-
-const ASSET_KINDS: [AssetKind; 14] = [
-    AssetKind::of::<Compute>(),
-    AssetKind::of::<EnvironmentAssetSpec>(),
-    AssetKind::of::<NfsAssetSpec>(),
-    AssetKind::of::<PvcAssetSpec>(),
-    AssetKind::of::<S3AssetSpec>(),
-    AssetKind::of::<GitAssetSpec>(),
-    AssetKind::of::<HostPathSpec>(),
-    AssetKind::of::<ConfigMapAssetSpec>(),
-    AssetKind::of::<SecretAssetSpec>(),
-    AssetKind::of::<AccessKeySpec>(),
-    AssetKind::of::<DockerRegistrySpec>(),
-    AssetKind::of::<GenericSecretSpec>(),
-    AssetKind::of::<NgcApiKeySpec>(),
-    AssetKind::of::<PasswordSpec>(),
-];
-
-/// Every kind of assets.
-pub(super) fn asset_kinds() -> impl Iterator<Item = &'static AssetKind> {
-    ASSET_KINDS.iter()
-}
-
-fn asset_kind(stored: &str) -> Option<&'static AssetKind> {
-    asset_kinds().find(|kind| kind.stored == stored)
-}
+use crate::Context;
 
 /// What an object is in the stream; none of what is not in it.
-pub(super) fn kind_of(key: &Key) -> Option<ChangeKind> {
+pub(super) fn kind_of(key: &Key, context: &Context) -> Option<ChangeKind> {
     Some(match key {
         Key::Department(_) => ChangeKind::Department,
         Key::Project(_) => ChangeKind::Project,
@@ -70,28 +23,19 @@ pub(super) fn kind_of(key: &Key) -> Option<ChangeKind> {
         Key::Gpu(..) => ChangeKind::Gpu,
         Key::Workload(_) => ChangeKind::Workload,
         Key::Pod(..) => ChangeKind::Pod,
-        Key::Object(stored, _) => match &**stored {
-            // A user shows when it logged in last.
-            USER | LOGIN => ChangeKind::User,
-            Template::KIND => ChangeKind::Template,
-            stored => asset_kind(stored).map(|_| ChangeKind::Asset)?,
-        },
+        Key::Object(stored, _) => context.documents_of(stored)?.kind,
     })
 }
 
 /// What roles call it.
-pub(super) fn resource_of(key: &Key) -> Option<Resource> {
+pub(super) fn resource_of(key: &Key, context: &Context) -> Option<Resource> {
     Some(match key {
         Key::Department(_) => Resource::Department,
         Key::Project(_) => Resource::Project,
         Key::Pool(_) => Resource::NodePools,
         Key::Node(_) | Key::Gpu(..) => Resource::Nodes,
         Key::Workload(_) | Key::Pod(..) => Resource::Workloads,
-        Key::Object(stored, _) => match &**stored {
-            USER | LOGIN => Resource::Users,
-            Template::KIND => Resource::Templates,
-            stored => asset_kind(stored)?.resource,
-        },
+        Key::Object(stored, _) => context.documents_of(stored)?.resource,
     })
 }
 
@@ -99,12 +43,12 @@ pub(super) fn resource_of(key: &Key) -> Option<Resource> {
 /// shown already where it is known: it comes again with its own version. `is_seen` says in which
 /// projects the pods are seen that another object shows.
 pub(super) fn text(
-    server: &Server,
+    context: &Context,
     entry: &Entry,
     is_seen: &dyn Fn(u64) -> bool,
 ) -> Option<String> {
-    let kind = kind_of(&entry.key)?;
-    let frame = Frame { server, view: server.control.view(), entry, kind, is_seen };
+    let kind = kind_of(&entry.key, context)?;
+    let frame = Frame { context, view: context.control.view(), entry, kind, is_seen };
     match frame.text() {
         Ok(text) => text,
         Err(fault) => {
@@ -116,7 +60,7 @@ pub(super) fn text(
 
 /// What a frame is made from.
 struct Frame<'a> {
-    server: &'a Server,
+    context: &'a Context,
     view: Arc<View>,
     entry: &'a Entry,
     kind: ChangeKind,
@@ -129,7 +73,7 @@ impl Frame<'_> {
         if self.entry.deleted {
             return self.deletion();
         }
-        let context = self.server.context();
+        let context = convert::Context::new(self.context, &self.context.origins);
         let id = self.id();
         // What is gone by now is no longer shown; that it is gone is a version of its own.
         Ok(match key {
@@ -168,10 +112,14 @@ impl Frame<'_> {
                     None => None,
                 }
             }
-            Key::Object(stored, number) => match view.objects.get(stored, number) {
-                Some(object) => self.object(id, object)?,
-                None => None,
-            },
+            Key::Object(stored, number) => {
+                let found = view.objects.get(stored, number);
+                let of = self.context.documents_of(stored).zip(found);
+                match of.map(|(of, found)| (of.shown)(self.context, view, found)).transpose()? {
+                    Some(Some(Shown { id, object })) => Some(self.of(id, object)?),
+                    _ => None,
+                }
+            }
         })
     }
 
@@ -184,29 +132,14 @@ impl Frame<'_> {
         }
     }
 
-    fn object(&self, id: String, object: &Arc<Object>) -> Result<Option<String>, ApiError> {
-        let user = match &*object.kind {
-            USER => Some(object.id.as_str()),
-            LOGIN => object.owner.strip_prefix("user/"),
-            Template::KIND => {
-                let item = Item::<Template>::of(object)?;
-                return self.of(id, assets::shown_template(self.server, &item)).map(Some);
-            }
-            stored => {
-                let kind = asset_kind(stored);
-                return kind.map(|kind| (kind.shown)(self, object)).transpose();
-            }
-        };
-        match user.and_then(|id| self.view.objects.get(USER, id)) {
-            Some(user) => self.of(user.id.clone(), self.server.iam.shown_user(user)?).map(Some),
-            None => Ok(None),
-        }
-    }
-
     fn deletion(&self) -> Result<Option<String>, ApiError> {
         match &self.entry.key {
-            // The user is still there, or says itself that it is not.
-            Key::Object(stored, _) if **stored == *LOGIN => Ok(None),
+            // What shows it is still there, or says itself that it is not.
+            Key::Object(stored, _)
+                if self.context.documents_of(stored).is_none_or(|of| of.is_part) =>
+            {
+                Ok(None)
+            }
             _ => line(&ChangeFrame::Deleted(self.change::<()>(self.id(), None))).map(Some),
         }
     }
@@ -221,11 +154,6 @@ impl Frame<'_> {
         let department_id = place.department.map(|id| id.to_string());
         Change { kind, id, version, project_id, department_id, object }
     }
-}
-
-fn asset<S: AssetSpec>(frame: &Frame<'_>, object: &Arc<Object>) -> Result<String, ApiError> {
-    let item = Item::<Stored<S>>::of(object)?;
-    frame.of(object.id.clone(), assets::shown(frame.server, &frame.view, item, None))
 }
 
 /// A frame as a line of the stream.

@@ -1,14 +1,11 @@
-//! The stream of changes. Owns: what a reader gets and in which order, that it sees what it may see
-//! and nothing else, and how it goes on after a break. Does not know about: how versions are made
-//! (`control::feed`).
+//! A reader of the stream. Owns: what it gets and in which order, that it sees what it may see and
+//! nothing else, and how it goes on after a break.
 //!
 //! A reader has a position and nothing else: no queue of its own that could grow. It reads the
 //! newest version of each object behind its position, so a slow one gets fewer versions, not more
 //! memory. A list is the same from the beginning, without the deletions.
 
-mod visibility;
-mod wire;
-
+use std::any::Any;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +18,11 @@ use control::{Scope, feed};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use access::{Authenticator as _, Caller};
+use access::Caller;
 use http_kit::ApiError;
-use telemetry::Watcher;
 
-use crate::Server;
-use visibility::{Visibility, resources};
+use crate::visibility::{Visibility, resources};
+use crate::{Context, wire};
 
 /// How often a silent stream says that it is there, and how far it is.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -59,8 +55,8 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    fn has(&self, entry: &Entry) -> bool {
-        let Some(kind) = wire::kind_of(&entry.key) else { return false };
+    fn has(&self, entry: &Entry, context: &Context) -> bool {
+        let Some(kind) = wire::kind_of(&entry.key, context) else { return false };
         let of_workload = |id| match entry.key {
             Key::Workload(own) | Key::Pod(own, _) => own == id,
             _ => false,
@@ -71,9 +67,14 @@ impl Wanted {
     }
 
     /// Refuses kinds of which the caller may see nothing at all.
-    fn check(&self, caller: &Caller, visibility: &Visibility) -> Result<(), ApiError> {
-        let unseen = self.kinds.iter().find(|kind| !visibility.has_any(**kind));
-        match unseen.and_then(|kind| resources(*kind).first().copied()) {
+    fn check(
+        &self,
+        context: &Context,
+        caller: &Caller,
+        visibility: &Visibility,
+    ) -> Result<(), ApiError> {
+        let unseen = self.kinds.iter().find(|kind| !visibility.has_any(context, **kind));
+        match unseen.and_then(|kind| resources(context, *kind).first().copied()) {
             Some(resource) => Err(caller.refused(Read, resource, " anywhere")),
             None => Ok(()),
         }
@@ -82,7 +83,7 @@ impl Wanted {
 
 /// A reader and how far it has come.
 pub(crate) struct Reader {
-    server: Arc<Server>,
+    context: Arc<Context>,
     caller: Caller,
     wanted: Wanted,
     changes: Changes,
@@ -97,24 +98,24 @@ pub(crate) struct Reader {
     /// The version of the last position that was sent.
     sent: u64,
     /// It is counted while it reads.
-    _watcher: Watcher,
+    _counted: Box<dyn Any + Send + Sync>,
 }
 
 impl Reader {
     pub(crate) async fn open(
-        server: Arc<Server>,
+        context: Arc<Context>,
         caller: Caller,
         wanted: Wanted,
     ) -> Result<Self, ApiError> {
         let visibility = Visibility::of(&caller);
-        wanted.check(&caller, &visibility)?;
-        let changes = server.control.changes().await;
+        wanted.check(&context, &caller, &visibility)?;
+        let changes = context.control.changes().await;
         let Position { epoch, version } = changes.position();
-        let _watcher = server.telemetry.watcher();
+        let _counted = (context.count)();
         let after = wanted.after;
         let (listing, first, sent) = (None, None, 0);
         let mut reader = Self {
-            server,
+            context,
             caller,
             wanted,
             changes,
@@ -124,7 +125,7 @@ impl Reader {
             listing,
             first,
             sent,
-            _watcher,
+            _counted,
         };
         match after {
             After::Nothing => reader.list_again(ResetReason::Start),
@@ -145,7 +146,7 @@ impl Reader {
         loop {
             // A token that was revoked meanwhile ends here; a role that was given or taken changes
             // what is to be seen.
-            self.caller = self.server.iam.again(&self.caller)?;
+            self.caller = self.context.authenticator.again(&self.caller)?;
             let visibility = Visibility::of(&self.caller);
             if visibility != self.visibility {
                 self.visibility = visibility;
@@ -200,8 +201,8 @@ impl Reader {
             self.version = entry.version;
             let is_listed = self.listing.is_some();
             if (is_listed && entry.deleted)
-                || !self.wanted.has(entry)
-                || !self.visibility.has(&entry.key, entry.place)
+                || !self.wanted.has(entry, &self.context)
+                || !self.visibility.has(&self.context, &entry.key, entry.place)
             {
                 continue;
             }
@@ -224,9 +225,9 @@ impl Reader {
             // The pods on it are not for everyone.
             Key::Gpu(..) if !entry.deleted && !may_see(Scope::Cluster) => {
                 let is_seen = |project| may_see(Scope::Project(project));
-                wire::text(&self.server, entry, &is_seen).map(Arc::from)
+                wire::text(&self.context, entry, &is_seen).map(Arc::from)
             }
-            _ => self.changes.text(entry, || wire::text(&self.server, entry, &|_| true)),
+            _ => self.changes.text(entry, || wire::text(&self.context, entry, &|_| true)),
         }
     }
 

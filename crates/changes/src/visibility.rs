@@ -7,8 +7,10 @@ use auth::{Resource, Role};
 use control::Scope;
 use control::feed::{Key, Place};
 
-use super::wire::{asset_kinds, kind_of, resource_of};
 use access::{Caller, Grant};
+
+use crate::Context;
+use crate::wire::{kind_of, resource_of};
 
 /// A role, where it was given, and the department around that.
 #[derive(Debug, Clone, Copy)]
@@ -57,11 +59,12 @@ impl Visibility {
     }
 
     /// Whether an object may be seen.
-    pub(super) fn has(&self, key: &Key, place: Place) -> bool {
+    pub(super) fn has(&self, context: &Context, key: &Key, place: Place) -> bool {
         if self.all {
             return true;
         }
-        let Some((kind, resource)) = kind_of(key).zip(resource_of(key)) else { return false };
+        let both = kind_of(key, context).zip(resource_of(key, context));
+        let Some((kind, resource)) = both else { return false };
         let mut given = self.given.iter().filter(|given| given.role.allows(Read, resource));
         given.any(|given| match kind {
             ChangeKind::Node | ChangeKind::Gpu | ChangeKind::NodePool | ChangeKind::User => true,
@@ -75,22 +78,23 @@ impl Visibility {
     }
 
     /// Whether anything of a kind may be seen anywhere.
-    pub(super) fn has_any(&self, kind: ChangeKind) -> bool {
+    pub(super) fn has_any(&self, context: &Context, kind: ChangeKind) -> bool {
         let allows = |resource| self.given.iter().any(|given| given.role.allows(Read, resource));
-        self.all || resources(kind).into_iter().any(allows)
+        self.all || resources(context, kind).into_iter().any(allows)
     }
 }
 
 /// What roles call the objects of a kind.
-pub(super) fn resources(kind: ChangeKind) -> Vec<Resource> {
+pub(super) fn resources(context: &Context, kind: ChangeKind) -> Vec<Resource> {
     match kind {
         ChangeKind::Department => vec![Resource::Department],
         ChangeKind::Project => vec![Resource::Project],
         ChangeKind::NodePool => vec![Resource::NodePools],
         ChangeKind::Node | ChangeKind::Gpu => vec![Resource::Nodes],
-        ChangeKind::Asset => asset_kinds().map(|one| one.resource).collect(),
-        ChangeKind::Template => vec![Resource::Templates],
-        ChangeKind::User => vec![Resource::Users],
+        ChangeKind::Asset | ChangeKind::Template | ChangeKind::User => {
+            let own = context.documents.iter().filter(|of| of.kind == kind);
+            own.map(|of| of.resource).collect()
+        }
         ChangeKind::Workload | ChangeKind::Pod => vec![Resource::Workloads],
     }
 }

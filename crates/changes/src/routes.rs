@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use api_types::{ChangeFrame, ChangeKind};
 use auth::Resource;
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequestParts, State as FromState};
+use axum::extract::{FromRef, FromRequestParts, State as FromState};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
@@ -20,17 +21,25 @@ use access::{Caller, Route, until_revoked, workload_id};
 use http_kit::openapi::{Description, Input, Output, get};
 use http_kit::{ApiError, parameters, unknown_word};
 
-use crate::Shared;
-use crate::changes::{After, Reader, Wanted};
+use crate::Context;
+use crate::reader::{After, Reader, Wanted};
+
+type Shared = Arc<Context>;
 
 /// What `after` is beside a position.
 const NOW: &str = "now";
 const PARAMETERS: [&str; 4] = ["kinds", "project", "workload", "after"];
 
-pub(super) fn route() -> Route<Shared> {
+/// The routes of this crate, for a server that has its state.
+pub fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
     let about = "Objects as they change, each whole; resumable";
     // Each object is checked by itself.
-    get("/elastane/v1/changes", "stream_changes", about, stream_changes).own().part::<ChangeFrame>()
+    let route = get("/elastane/v1/changes", "stream_changes", about, stream_changes);
+    [route.own().part::<ChangeFrame>().of("Elastane")].into_iter()
 }
 
 /// Events without end.
@@ -57,8 +66,8 @@ async fn stream_changes(
     let Asked { kinds, workload, after, .. } = asked;
     let wanted = Wanted { kinds, project, workload, after };
     let shutdown = state.shutdown.clone();
-    let revoked = until_revoked(state.iam.clone(), caller.clone());
-    let reader = Reader::open(state.0, caller, wanted).await?;
+    let revoked = until_revoked(state.authenticator.clone(), caller.clone());
+    let reader = Reader::open(state, caller, wanted).await?;
     let events = stream::unfold(reader, |mut reader| async move {
         let text = reader.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(text)), reader))
