@@ -376,22 +376,13 @@ pub struct Diagnosis {
     /// Who holds what it needs, and whether each may be taken from.
     pub holders: Vec<String>,
     /// Why nothing was moved or taken for it.
-    pub searches: Vec<Search>,
+    pub searches: Vec<crate::Search>,
     /// Single changes that would let it start, each tried out.
     pub advice: Vec<Advice>,
     /// Whether everything that might help was tried.
     pub complete: bool,
     /// All of it in lines under headings, for people.
     pub lines: Vec<String>,
-}
-
-/// A way to make room that did not help.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Search {
-    /// Stable code; `docs/reference/codes/<code>.md` explains it.
-    pub code: String,
-    /// One sentence with the numbers.
-    pub message: String,
 }
 
 /// A change that would let a workload start.

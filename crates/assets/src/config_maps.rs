@@ -9,7 +9,7 @@ use control::{CONFIG_MAP, Scope, SecretPlace, SecretTo, SecretUse, texts_of};
 use convert::CONFIG_MAP_MODE_DEFAULT;
 use http_kit::ApiError;
 
-use super::kinds::{absolute, bits};
+use super::checks::{absolute, bits};
 
 /// The config maps of a project.
 pub(super) struct ConfigMaps<'a> {

@@ -12,7 +12,7 @@ use auth::{Resource, Vault, key_of};
 use http_kit::ApiError;
 use uuid::Uuid;
 
-use super::kinds::needs;
+use super::checks::needs;
 use super::{AssetSpec, Stored};
 
 /// Most bytes of all values of a credential.

@@ -4,6 +4,7 @@
 //! those that it names, and who may have what of the machine ([`settle`]). What a kind is, is in
 //! [`kinds`]. Does not know policies.
 
+mod checks;
 mod compose;
 mod config_maps;
 mod connections;

@@ -95,6 +95,11 @@ impl Context {
     }
 }
 
+/// The pods that a workload is about: the workers, where others lead them.
+fn pods_shown(spec: &WorkloadSpec) -> &PodSet {
+    spec.set_named(WORKER).unwrap_or(&spec.pods)
+}
+
 /// A count that is not 0.
 fn positive(field: &str, count: Option<u32>) -> Result<Option<u32>, ApiError> {
     match count {

@@ -5,6 +5,7 @@
 //! Signatures are checked by `ring`, which TLS brings along: the rest of a JWT is too little to take a
 //! library for it, and those there are bring a second set of algorithms.
 
+mod fault;
 mod id_token;
 mod keys;
 mod person;
@@ -13,7 +14,7 @@ mod settings;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use id_token::TokenFault;
+pub use fault::TokenFault;
 pub use person::Person;
 pub use provider::{Provider, Redeemed, Start};
 pub use settings::{BadSettings, Settings};

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::Sample;
-use crate::forward::REQUESTS_MAX;
+use crate::limits::REQUESTS_MAX;
 use crate::meter::Meter;
 
 /// Most requests that wait for a replica of one inference.

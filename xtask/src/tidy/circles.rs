@@ -9,23 +9,17 @@ use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates with circles, and how many of their files are in one. A number is only ever lowered; a
 /// crate is added only with files that come out of another one, whose number falls by as many.
-const IN_CIRCLES: [(&str, usize); 18] = [
-    ("api-types", 9),
-    ("assets", 2),
-    ("policy", 3),
-    ("client", 2),
+const IN_CIRCLES: [(&str, usize); 12] = [
+    ("api-types", 4),
     ("control", 5),
-    ("convert", 4),
+    ("convert", 2),
     ("elastane", 12),
     ("engine-docker", 8),
     ("engine-local", 26),
     ("engine", 3),
     ("model", 17),
-    ("oidc", 2),
     ("dialects", 9),
-    ("runai", 6),
     ("sched", 29),
-    ("serving", 3),
     ("sim", 16),
     ("store", 4),
 ];
