@@ -21,7 +21,8 @@ use crate::metrics::{Purpose, Verb};
 use crate::recorder::Recorder;
 use crate::secrets::Completion;
 use crate::time::Line;
-use crate::{Error, Options, stored};
+use crate::{Options, stored};
+use orchestrator::Error;
 use orchestrator::view::{View, WorkloadView};
 use orchestrator::{
     Batch, Culprits, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject, Troubles,

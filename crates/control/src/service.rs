@@ -14,7 +14,8 @@ use crate::handle::Shared;
 use crate::meter::{Look, Meter, Traffic};
 use crate::metrics::Metrics;
 use crate::time::Line;
-use crate::{ClusterInfo, Error, Handle, Options, stored};
+use crate::{ClusterInfo, Handle, Options, stored};
+use orchestrator::Error;
 use orchestrator::view::View;
 use orchestrator::{IdleSince, Troubles, check_nodes};
 

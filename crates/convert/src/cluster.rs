@@ -6,10 +6,13 @@ use api_types::{
     NodePlatform, NodeScheduling, NodeStatus, NodeStatusConditionDetails, Outage, SimulatedNode,
     TENANT_ID, Taint, TaintEffect, TaintKey,
 };
-use control::view::NodeView;
-use control::{ClusterInfo, Effect, NewNode, NodeChange, Scheduling};
+use control::{ClusterInfo, NewNode};
 use http_kit::{Row, Scalar, Type};
+use model::Effect;
+use orchestrator::NodeChange;
+use orchestrator::view::NodeView;
 use serde::{Deserialize, Serialize};
+use spec::Scheduling;
 use units::Instant;
 
 use super::Context;
@@ -79,7 +82,7 @@ const fn scheduling(of: Scheduling) -> NodeScheduling {
     }
 }
 
-fn taint(control::Taint { key, value, effect }: &control::Taint) -> Taint {
+fn taint(model::Taint { key, value, effect }: &model::Taint) -> Taint {
     let effect = match effect {
         Effect::NoSchedule => TaintEffect::NoSchedule,
         Effect::PreferNoSchedule => TaintEffect::PreferNoSchedule,
@@ -100,8 +103,7 @@ const fn effect(of: TaintEffect) -> Effect {
 #[must_use]
 pub fn node_change(patch: NodePatch) -> NodeChange {
     let NodePatch { labels, taints, removed_taints, scheduling } = patch;
-    let taint =
-        |Taint { key, value, effect: of }| control::Taint { key, value, effect: effect(of) };
+    let taint = |Taint { key, value, effect: of }| model::Taint { key, value, effect: effect(of) };
     let removed = |TaintKey { key, effect: of }| (key, of.map(effect));
     NodeChange {
         labels,

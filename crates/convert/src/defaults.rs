@@ -6,7 +6,7 @@ use api_types::{
     PodAffinityType, PortServiceType, Preemptibility, RestartPolicy, TolerationOperator,
     WorkloadSpec,
 };
-use control::view::WorkloadKind;
+use orchestrator::view::WorkloadKind;
 use serde_json::Number;
 
 use super::container::S3_SERVER_DEFAULT;

@@ -72,8 +72,8 @@ pub struct Context {
 }
 
 /// What is wrong with a specification, as a change says it.
-pub fn refusal(error: ApiError) -> control::Error {
-    control::Error::Invalid { field: "spec", message: error.message }
+pub fn refusal(error: ApiError) -> orchestrator::Error {
+    orchestrator::Error::Invalid { field: "spec", message: error.message }
 }
 
 impl Context {

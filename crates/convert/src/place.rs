@@ -6,8 +6,9 @@ use api_types::{
     NodeSelectorTerm, PodAffinity, PodAffinityType, Toleration as WireToleration, TolerationEffect,
     TolerationOperator,
 };
-use control::{Effect, MigRequest, Near, Operator, Place, Requirement, Toleration};
 use http_kit::ApiError;
+use model::{Effect, MigRequest, Operator, Requirement, Toleration};
+use spec::{Near, Place};
 
 /// Before the name of a MIG profile.
 const MIG: &str = "nvidia.com/mig-";

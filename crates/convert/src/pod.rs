@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use api_types::{Container1, Pod1, TENANT_ID};
-use control::view::{PodState, PodView, View, WorkloadView};
 use http_kit::{Row, Scalar, Type};
+use orchestrator::view::{PodState, PodView, View, WorkloadView};
 use units::{Instant, Resources};
 use uuid::Uuid;
 

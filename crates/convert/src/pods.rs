@@ -6,9 +6,9 @@ use api_types::{
     CleanPodPolicy, Compute, CreationRequest, DistributedFramework, MpiLauncherCreationPolicy,
     WorkloadSpec as Wire,
 };
-use control::view::WorkloadKind;
-use control::{CleanPods, Framework, MASTER, PodSet, Together, WORKER};
 use http_kit::ApiError;
+use orchestrator::view::WorkloadKind;
+use spec::{CleanPods, Framework, MASTER, PodSet, Together, WORKER};
 
 use super::positive;
 use super::submit::pod;
@@ -106,7 +106,7 @@ pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods
 /// One replica, which is restarted whenever it ends.
 fn replica(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, ApiError> {
     let one = PodSet::one(pod(kind, spec)?);
-    Ok(PodSet { pod: control::PodSpec { restart: control::Restart::Always, ..one.pod }, ..one })
+    Ok(PodSet { pod: spec::PodSpec { restart: spec::Restart::Always, ..one.pod }, ..one })
 }
 
 /// The pods of a training, which know nothing of each other.
@@ -162,7 +162,7 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
 }
 
 /// One pod that gets its place in this turn.
-fn of_priority(spec: &Wire, pod: control::PodSpec) -> PodSet {
+fn of_priority(spec: &Wire, pod: spec::PodSpec) -> PodSet {
     PodSet { pod_priority: spec.pod_priority.unwrap_or_default(), ..PodSet::one(pod) }
 }
 
@@ -235,7 +235,7 @@ pub(super) fn range(spec: &Wire) -> (u32, u32) {
     (least, most)
 }
 
-fn pod_of_master(request: &CreationRequest) -> Result<control::PodSpec, ApiError> {
+fn pod_of_master(request: &CreationRequest) -> Result<spec::PodSpec, ApiError> {
     let mut request = request.clone();
     fill_master(&mut request)?;
     let own = request.master_spec.unwrap_or_default();

@@ -4,9 +4,9 @@ use api_types::{
     Nodepool, NodepoolCreateFields, NodepoolStatus, NodepoolUpdateFields, PlacementStrategies,
     PlacementStrategy, SchedulingConfiguration, TENANT_ID, asks_for_something,
 };
-use control::view::{PoolView, View};
-use control::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY};
 use http_kit::{ApiError, Row, Scalar, Type};
+use orchestrator::view::{PoolView, View};
+use orchestrator::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY};
 use sched::Fill;
 use units::Instant;
 

@@ -1,8 +1,8 @@
 //! Priority classes as the interface has them. Owns: the defaults of kinds of workloads, and what
 //! is said of a name that is none. Does not know which classes there are.
 
-use control::PRIORITY_CLASSES as CLASSES;
-use control::view::WorkloadKind;
+use model::PRIORITY_CLASSES as CLASSES;
+use orchestrator::view::WorkloadKind;
 
 /// From this value on a workload is not preemptible unless it says so.
 const NON_PREEMPTIBLE_FROM: u32 = 100;

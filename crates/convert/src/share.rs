@@ -6,10 +6,11 @@ use api_types::{
     self as wire, Millis, NodePoolQuota, QuotaResource, QuotaStatus, ResourceShare, Resources,
     ResourcesMemory, ResourcesNodePool, ShareRequest, TotalResources, Units, number_from_millis,
 };
-use control::view::{PoolShare, Rank, Share, Standing};
-use control::{POOL_DEFAULT_ID, ShareChange};
 use http_kit::ApiError;
+use orchestrator::POOL_DEFAULT_ID;
+use orchestrator::view::{PoolShare, Rank, Share, Standing};
 use serde_json::{Number, Value, json};
+use spec::ShareChange;
 
 /// What resources say, by the id of their node pool. What they leave out is left out.
 pub fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {

@@ -10,10 +10,10 @@ use api_types::{
     RestartPolicy,
 };
 use axum::http::StatusCode;
-use control::view::WorkloadKind;
-use control::{Bounds, GpuRequest, HOME_FOLDER, Mount, PodSpec, Restart, SharedGpus, WorkloadSpec};
 use http_kit::ApiError;
+use orchestrator::view::WorkloadKind;
 use serde_json::Number;
+use spec::{Bounds, GpuRequest, HOME_FOLDER, Mount, PodSpec, Restart, SharedGpus, WorkloadSpec};
 use units::GPU_MILLIS;
 
 use super::container::{container, limits};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use api_types::{NameValue, Preemptibility, WorkloadSpec};
 use axum::http::StatusCode;
-use control::WorkloadChange;
 use http_kit::ApiError;
+use orchestrator::WorkloadChange;
 use serde_json::Value;
 
 use super::priority::Class;

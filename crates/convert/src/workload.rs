@@ -5,13 +5,12 @@ use api_types::{
     RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload,
     WorkloadExtras, WorkloadTopology,
 };
-use control::view::{
+use http_kit::{Row, Scalar, Type};
+use orchestrator::TOPOLOGY;
+use orchestrator::view::{
     NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
 };
-use control::{
-    Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TOPOLOGY, TopologyUse, WORKER, WorkloadSpec,
-};
-use http_kit::{Row, Scalar, Type};
+use spec::{Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TopologyUse, WORKER, WorkloadSpec};
 use units::{Instant, Resources};
 
 use super::{Context, namespace, quantity};
@@ -377,7 +376,7 @@ fn extras(view: &WorkloadView) -> WorkloadExtras {
 /// Why it waits, or why it failed for good.
 pub(super) fn reasons(view: &WorkloadView) -> Vec<Reason> {
     let failed = (view.phase == Phase::Failed).then(|| Reason {
-        code: control::FAILED.code.to_owned(),
+        code: orchestrator::FAILED.code.to_owned(),
         message: failure(view),
         at: view.completed_at.unwrap_or(view.phase_since).into(),
     });

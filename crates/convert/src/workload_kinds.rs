@@ -9,8 +9,8 @@ use api_types::{
     MpiLauncherCreationPolicy, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
     Training1, number_from_millis,
 };
-use control::view::{Phase, WorkloadView};
-use control::{
+use orchestrator::view::{Phase, WorkloadView};
+use spec::{
     CleanPods, Framework, GpuRequest, HOME_FOLDER, MASTER, PodSet, PodSpec, Restart, SecretPlace,
     SecretUse, SharedGpus, WorkloadSpec,
 };

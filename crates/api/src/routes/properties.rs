@@ -13,13 +13,13 @@ use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use control::Scope;
-use control::view::WorkloadKind;
 use convert::Class;
 use http_kit::openapi::{Description, Input, delete as del, get, post, put};
 use http_kit::{
     ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, flag, parameters,
 };
+use orchestrator::Scope;
+use orchestrator::view::WorkloadKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Instant;

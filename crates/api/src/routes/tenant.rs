@@ -10,9 +10,9 @@ use auth::Action::{Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::Scope;
 use http_kit::openapi::{get, put};
 use http_kit::{ApiError, Body};
+use orchestrator::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -9,10 +9,11 @@ use auth::Action::{Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
-use control::{CONFIG_MAP, CONFIG_MAP_BYTES_MAX, Object, Scope, bytes_of, texts_of};
 use http_kit::openapi::{delete as del, get, put};
 use http_kit::{ApiError, Body, NoContent};
+use orchestrator::{CONFIG_MAP_BYTES_MAX, Object, Scope, bytes_of, texts_of};
 use serde::{Deserialize, Serialize};
+use spec::CONFIG_MAP;
 
 use super::Shared;
 
@@ -107,7 +108,7 @@ async fn set_one(
     Body(ConfigMapBody { data }): Body<ConfigMapBody, BODY_BYTES_MAX>,
 ) -> Result<Json<ConfigMap>, ApiError> {
     let scope = scope(&state, &project)?;
-    control::check_config_map(&name, &data)?;
+    orchestrator::check_config_map(&name, &data)?;
     if let Ok(there) = find(&state, scope, &name) {
         caller.must_to_object(Update, OF, &there)?;
     }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use control::view::{Phase, PodState, View};
-use control::{CleanPods, PodSet, Restart, WorkloadSpec};
 use engine::{Exit, RunKey, RunSpec, RunState};
+use orchestrator::view::{Phase, PodState, View};
+use spec::{CleanPods, PodSet, Restart, WorkloadSpec};
 use units::Instant;
 
 use crate::world::{World, distributed, nodes, training, workspace};
 
 fn clean(spec: WorkloadSpec, clean: CleanPods) -> WorkloadSpec {
-    let together = spec.together.map(|together| control::Together { clean, ..together });
+    let together = spec.together.map(|together| spec::Together { clean, ..together });
     WorkloadSpec { together, ..spec }
 }
 
@@ -66,8 +66,9 @@ async fn nobody_begins_while_a_place_is_still_being_freed() {
     w.engine.stubborn(true);
     w.submit(1, distributed("d", 2)).await;
     let reserved = |v: &View| {
-        let pods =
-            |w: &control::view::WorkloadView| w.pods.iter().any(|p| p.state == PodState::Reserved);
+        let pods = |w: &orchestrator::view::WorkloadView| {
+            w.pods.iter().any(|p| p.state == PodState::Reserved)
+        };
         v.workloads.values().any(|w| w.spec.name == "d" && pods(w))
     };
     w.until("a place is kept for it", reserved).await;
@@ -241,7 +242,7 @@ async fn an_elastic_gang_goes_on_with_fewer() {
 async fn an_mpi_launcher_waits_for_its_workers() {
     let w = World::new(nodes(1, 3), &[3]).await;
     let mut spec = distributed("d", 2);
-    spec.together = spec.together.map(|one| control::Together { first_waits: true, ..one });
+    spec.together = spec.together.map(|one| spec::Together { first_waits: true, ..one });
     let id = w.submit(1, spec).await.id;
     runs(&w, "d", &[1, 1, 1]).await;
     let events = w.events(id).await.into_iter();
@@ -254,7 +255,7 @@ async fn an_mpi_launcher_waits_for_its_workers() {
 async fn a_worker_that_ends_before_it_is_seen_to_run_holds_the_launcher_up_no_longer() {
     let w = World::new(nodes(1, 2), &[2]).await;
     let mut spec = distributed("d", 1);
-    spec.together = spec.together.map(|one| control::Together { first_waits: true, ..one });
+    spec.together = spec.together.map(|one| spec::Together { first_waits: true, ..one });
     w.engine.deaf(true);
     let id = w.submit(1, spec).await.id;
     let begun = |view: &View| view.workloads[&id].pods.iter().any(|pod| pod.generation == 1);

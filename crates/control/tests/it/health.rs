@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use control::view::{Event, Phase, View};
-use control::{Clock as _, Error, EventFilter, GpuRequest, NodeSpec, Trouble};
+use control::Clock as _;
 use engine::{GpuHealth, Stranger};
+use orchestrator::view::{Event, Phase, View};
+use orchestrator::{Error, Trouble};
+use records::EventFilter;
+use spec::{GpuRequest, NodeSpec};
 
 use crate::world::{World, distributed, elastic, nodes, training, with};
 
@@ -213,6 +216,6 @@ async fn only_simulated_gpus_that_are_there_can_be_made_to_fail() {
     let refused = w.handle.fail_gpu("admin", "node-1", 1).await.map_err(said).unwrap_err();
     assert!(refused.contains("counted from 0"), "{refused}");
     let audit =
-        w.handle.audit(&control::AuditFilter { limit: 9, ..Default::default() }).await.unwrap();
+        w.handle.audit(&records::AuditFilter { limit: 9, ..Default::default() }).await.unwrap();
     assert_eq!((audit[0].1.what.as_str(), audit[0].1.target.as_str()), ("gpu.fail", "node-1/1"));
 }

@@ -1,6 +1,7 @@
 //! Logs that stay bounded, beside a server that goes on.
 
-use control::{EventFilter, Kept, Subject};
+use control::{Kept, Subject};
+use records::EventFilter;
 use store::Store;
 use units::Instant;
 

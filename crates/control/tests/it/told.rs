@@ -1,9 +1,10 @@
 //! What the scheduler knows of a workload beside its pods: gates, delays, time limits, groups, and the
 //! priority of pods.
 
-use control::view::Phase;
-use control::{Error, OrgChange, PodSet, WorkloadChange, WorkloadSpec};
+use orchestrator::view::Phase;
+use orchestrator::{Error, OrgChange, WorkloadChange};
 use spec::{Group, Rules};
+use spec::{PodSet, WorkloadSpec};
 
 use crate::world::{World, distributed, nodes, training};
 

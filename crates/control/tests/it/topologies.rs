@@ -1,7 +1,8 @@
 //! Network topologies: made, bound to node pools, kept, and acted on.
 
-use control::view::Phase;
-use control::{NodeSpec, PoolChange, TOPOLOGY, WorkloadSpec, new_topology};
+use orchestrator::view::Phase;
+use orchestrator::{PoolChange, TOPOLOGY, new_topology};
+use spec::{NodeSpec, WorkloadSpec};
 
 use crate::world::{World, distributed, nodes, training};
 

@@ -1,8 +1,9 @@
 //! Changes to workloads that exist: what can change, when, and that it lasts.
 
-use control::view::{Phase, WorkloadView};
-use control::{Error, WorkloadChange, WorkloadSpec};
 use engine::Exit;
+use orchestrator::view::{Phase, WorkloadView};
+use orchestrator::{Error, WorkloadChange};
+use spec::WorkloadSpec;
 
 use crate::world::{World, nodes, training};
 

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
 
-use control::view::{Event, Phase, View, WorkloadKind, WorkloadView};
-use control::{
-    CleanPods, Error, EventFilter, Framework, GpuRequest, Handle, MASTER, NodeGpu, NodeList,
-    NodeSpec, Options, OrgChange, Place, PodSet, PodSpec, Restart, Service, ShareChange, Together,
-    WORKER, WorkloadSpec,
+use control::{Handle, Options, Service};
+use orchestrator::view::{Event, Phase, View, WorkloadKind, WorkloadView};
+use orchestrator::{Error, NodeList, OrgChange};
+use records::EventFilter;
+use spec::{
+    CleanPods, Framework, GpuRequest, MASTER, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Restart,
+    ShareChange, Together, WORKER, WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -173,7 +175,7 @@ pub(crate) fn gpus(quota: u64) -> ShareChange {
 
 /// A share in the pool `default`.
 pub(crate) fn given(share: ShareChange) -> OrgChange {
-    let shares = [(control::POOL_DEFAULT_ID.to_owned(), share)].into();
+    let shares = [(orchestrator::POOL_DEFAULT_ID.to_owned(), share)].into();
     OrgChange { shares, ..OrgChange::default() }
 }
 

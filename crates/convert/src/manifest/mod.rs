@@ -12,8 +12,8 @@ use api_types::{
     NodeSelectorTerm, RestartPolicy, Toleration, WorkloadSpec, WorkloadV2MetadataCreateParams,
     number_from_millis,
 };
-use control::view::WorkloadKind;
 use http_kit::{ApiError, read_part};
+use orchestrator::view::WorkloadKind;
 use serde_json::Value;
 
 use self::kinds::{Container, Job, Manifest, Operator, Pod, Replicas, Resources, Template};

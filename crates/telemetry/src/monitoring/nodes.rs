@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use control::view::{NodeView, View};
-use control::{Look, Subject, Trouble, of};
+use control::{Look, Subject, of};
+use orchestrator::Trouble;
+use orchestrator::view::{NodeView, View};
 use prometheus_client::registry::Unit;
 use units::{GPU_MILLIS, Resources};
 

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use control::view::{NodeView, View};
-use control::{Look, NodeSpec, Scheduling, Subject, Trouble, of};
+use control::{Look, Subject, of};
 use expect_test::expect;
+use orchestrator::Trouble;
+use orchestrator::view::{NodeView, View};
 use prometheus_client::collector::Collector;
 use prometheus_client::metrics::counter::Counter;
+use spec::{NodeSpec, Scheduling};
 use tracing_subscriber::filter::LevelFilter;
 use units::{Instant, Resources};
 

@@ -11,11 +11,11 @@ use auth::Action::Read;
 use auth::Resource;
 use axum::extract::{FromRef, State as FromState};
 use axum::{Extension, Json};
-use control::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
 use control::{Look, Subject, of};
 use convert::{self, Context};
 use http_kit::openapi::get;
 use http_kit::{ApiError, unknown_word};
+use orchestrator::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
 use units::{GPU_MILLIS, Instant, format_millis};
 
 use super::Shared;

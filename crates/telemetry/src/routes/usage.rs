@@ -9,11 +9,11 @@ use auth::Resource;
 use axum::extract::{FromRef, FromRequestParts, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use control::Scope;
 use http_kit::openapi::{Description, Input, get, put};
 use http_kit::{
     ApiError, Attachment, Body, NoParameters, csv_line, date, parameters, unknown_word,
 };
+use orchestrator::Scope;
 use serde::{Deserialize, Serialize};
 use units::Instant;
 use utoipa::openapi::schema::Type;
