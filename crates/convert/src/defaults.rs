@@ -102,9 +102,9 @@ pub fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
         WorkloadKind::Workspace => means,
         WorkloadKind::Inference => super::serving::with_defaults(means),
         WorkloadKind::Training => {
-            let at_once = means.parallelism.unwrap_or(1);
-            let completions = means.completions.or(Some(at_once));
-            WorkloadSpec { parallelism: Some(at_once), completions, ..means }
+            let parallelism = means.parallelism.unwrap_or(1);
+            let completions = means.completions.or(Some(parallelism));
+            WorkloadSpec { parallelism: Some(parallelism), completions, ..means }
         }
         WorkloadKind::Distributed => {
             let (least, most) = super::pods::range(&means);

@@ -97,7 +97,7 @@ pub fn command(
         source: asker.source,
         pods,
         more,
-        together,
+        distributed: together,
         serving,
         urls: urls(&spec)?,
         related_urls: related(&spec)?,

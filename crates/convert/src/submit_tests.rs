@@ -226,7 +226,7 @@ fn places_and_mig_instances_are_told_as_they_were_asked_for() {
     let spec = training(&asked_for);
     assert_eq!(spec.pods.pod.gpu.devices(), 2);
     assert_eq!(spec.pods.pod.place.affinity[0].len(), 3);
-    assert!(spec.pods.pod.place.near.as_ref().is_some_and(|near| !near.required));
+    assert!(spec.pods.pod.place.colocation.as_ref().is_some_and(|near| !near.required));
     let told = serde_json::to_value(super::super::workload_kinds::of_pod(&spec.pods.pod)).unwrap();
     for field in ["nodeAffinityRequired", "tolerations", "podAffinity"] {
         assert_eq!(told[field], asked_for[field], "{field}");

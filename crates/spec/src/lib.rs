@@ -35,8 +35,8 @@ pub use invalid::Invalid;
 pub use node::{NodeGiven, NodeGpu, NodeSpec, Scheduling, taint_keys, taints};
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use pods::{
-    CONFIG_MAP, CleanPods, Framework, MASTER, Near, Place, PodSet, PodSpec, Restart, SecretPlace,
-    SecretTo, SecretUse, Together, TopologyUse, WORKER,
+    CONFIG_MAP, CleanPods, Colocation, DistributedSpec, Framework, MASTER, Place, PodSet, PodSpec,
+    Restart, SecretPlace, SecretTo, SecretUse, TopologyUse, WORKER,
 };
 pub use run::{
     BadRunKey, Device, Exit, GpuHealth, LimitsKept, Observation, PullFailure, RunKey, RunSpec,

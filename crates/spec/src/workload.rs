@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{Document, Step};
 use crate::{
-    ExposedUrl, Group, MountSource, PodSet, RelatedUrl, Restart, Revision, SecretUse, Serving,
-    Together, TopologyUse,
+    DistributedSpec, ExposedUrl, Group, MountSource, PodSet, RelatedUrl, Restart, Revision,
+    SecretUse, Serving, TopologyUse,
 };
 
 /// What a workload is for; decides its default priority and preemptibility.
@@ -65,8 +65,8 @@ pub struct WorkloadSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<PodSet>,
     /// How its pods work together; none where each is on its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<Together>,
+    #[serde(rename = "together", default, skip_serializing_if = "Option::is_none")]
+    pub distributed: Option<DistributedSpec>,
     /// How it serves requests; none if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<Serving>,

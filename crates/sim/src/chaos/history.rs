@@ -426,7 +426,7 @@ fn in_words(command: &Command) -> String {
         format!("{pods} (at least {least}) with {:?}, restarted {:?}", pod.gpu, pod.restart)
     });
     let sets = sets.collect::<Vec<_>>().join(" and ");
-    let together = spec.together.map(|together| format!(", {together:?}")).unwrap_or_default();
+    let together = spec.distributed.map(|together| format!(", {together:?}")).unwrap_or_default();
     let (name, kind, priority) = (&spec.name, spec.kind, spec.priority);
     format!("{name} ({kind:?}, priority {priority}, elastic {}): {sets}{together}", spec.elastic)
 }

@@ -9,9 +9,9 @@ use orchestrator::{
 };
 use sched::Fill;
 use spec::{
-    Audience, CleanPods, Container, Framework, GpuRequest, MASTER, Metric, Mount, MountSource,
-    NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Probe, Rank, Restart, Rules, Scaling,
-    Scheduling, Serving, ShareChange, Target, Together, WORKER, WorkloadKind, WorkloadSpec,
+    Audience, CleanPods, Container, DistributedSpec, Framework, GpuRequest, MASTER, Metric, Mount,
+    MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Probe, Rank, Restart, Rules,
+    Scaling, Scheduling, Serving, ShareChange, Target, WORKER, WorkloadKind, WorkloadSpec,
 };
 
 use crate::rng::Rng;
@@ -188,7 +188,7 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
         source: "CLI".to_owned(),
         pods: PodSet::one(pod),
         more: Vec::new(),
-        together: None,
+        distributed: None,
         serving: None,
         revision: None,
         elastic: false,
@@ -220,7 +220,7 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
 fn several(rng: &mut Rng, spec: &mut WorkloadSpec) {
     spec.pods.pods = 2 + u32::try_from(rng.below(3)).unwrap_or_default();
     match rng.below(3) {
-        0 => spec.pods.at_once = Some(1 + u32::try_from(rng.below(2)).unwrap_or_default()),
+        0 => spec.pods.parallelism = Some(1 + u32::try_from(rng.below(2)).unwrap_or_default()),
         1 => spec.pods.pods_min = spec.pods.pods,
         _ => {}
     }
@@ -240,7 +240,7 @@ fn distributed(rng: &mut Rng, spec: WorkloadSpec) -> WorkloadSpec {
         kind: WorkloadKind::Distributed,
         pods: PodSet { role: MASTER.to_owned(), ..spec.pods },
         more: vec![worker],
-        together: Some(Together { framework, slots_per_worker: 1, first_waits, clean }),
+        distributed: Some(DistributedSpec { framework, slots_per_worker: 1, first_waits, clean }),
         ..spec
     }
 }
