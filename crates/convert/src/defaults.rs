@@ -8,9 +8,9 @@ use api_types::{
 };
 use orchestrator::view::WorkloadKind;
 use serde_json::Number;
+use spec::Priority;
 
 use super::container::S3_SERVER_DEFAULT;
-use super::priority::Class;
 
 /// Permissions of secret files when it is not said.
 pub const SECRET_MODE_DEFAULT: u32 = 0o600;
@@ -33,11 +33,10 @@ pub(crate) fn with_defaults(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadS
         WorkloadKind::Workspace => (RestartPolicy::OnFailure, 0),
         _ => (RestartPolicy::Never, BACKOFF_LIMIT_DEFAULT),
     };
-    let priority_class =
-        spec.priority_class.unwrap_or_else(|| Class::default_of(kind).name.to_owned());
+    let priority_class = spec.priority_class.unwrap_or_else(|| Priority::default_of(kind).class);
     // A class that is not known is refused where it is read.
     let preemptibility =
-        Class::named(&priority_class).ok().map(|class| match class.preemptible() {
+        Priority::named(&priority_class).ok().map(|class| match class.is_preemptible() {
             true => Preemptibility::Preemptible,
             false => Preemptibility::NonPreemptible,
         });

@@ -68,7 +68,7 @@ pub fn asked_for(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
 fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
     let range = spec.distributed.filter(|_| set.pods_min < set.pods);
     api_types::WorkloadSpec {
-        priority_class: Some(spec.priority_class.clone()),
+        priority_class: Some(spec.priority.class.clone()),
         preemptibility: Some(if spec.preemptible {
             Preemptibility::Preemptible
         } else {

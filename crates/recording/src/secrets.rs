@@ -89,7 +89,6 @@ impl Secrets {
             time_limit_ms: _,
             elastic: _,
             priority: _,
-            priority_class: _,
             preemptible: _,
             backoff_limit: _,
             delete_after_ms: _,

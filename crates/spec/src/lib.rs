@@ -16,6 +16,7 @@ mod invalid;
 mod node;
 mod org;
 mod pods;
+mod priority;
 mod run;
 mod serving;
 mod workload;
@@ -38,6 +39,7 @@ pub use pods::{
     CONFIG_MAP, CleanPods, Colocation, DistributedSpec, Framework, MASTER, Place, PodSet, PodSpec,
     Restart, SecretPlace, SecretTo, SecretUse, TopologyUse, WORKER,
 };
+pub use priority::Priority;
 pub use run::{
     BadRunKey, Device, Exit, GpuHealth, LimitsKept, Observation, PullFailure, RunKey, RunSpec,
     RunState, Secret, Stranger,

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{Document, Step};
 use crate::{
-    DistributedSpec, ExposedUrl, Group, MountSource, PodSet, RelatedUrl, Restart, Revision,
-    SecretUse, Serving, TopologyUse,
+    DistributedSpec, ExposedUrl, Group, MountSource, PodSet, Priority, RelatedUrl, Restart,
+    Revision, SecretUse, Serving, TopologyUse,
 };
 
 /// What a workload is for; decides its default priority and preemptibility.
@@ -81,10 +81,9 @@ pub struct WorkloadSpec {
     pub revision: Option<Revision>,
     /// Whether the number of GPUs may be halved to fit and doubled to fill.
     pub elastic: bool,
-    /// Priority; higher goes first inside the project.
-    pub priority: u32,
-    /// Name the priority was given by.
-    pub priority_class: String,
+    /// Which workloads of the project go first.
+    #[serde(flatten)]
+    pub priority: Priority,
     /// Whether it may be evicted for others.
     pub preemptible: bool,
     /// How often a failed pod is started again.

@@ -10,7 +10,7 @@ use orchestrator::{Error, NodeList, OrgChange};
 use records::EventFilter;
 use spec::{
     CleanPods, DistributedSpec, Framework, GpuRequest, MASTER, NodeGpu, NodeSpec, Place, PodSet,
-    PodSpec, Restart, ShareChange, WORKER, WorkloadSpec,
+    PodSpec, Priority, Restart, ShareChange, WORKER, WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -98,8 +98,7 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
         serving: None,
         revision: None,
         elastic: false,
-        priority: 50,
-        priority_class: "train".to_owned(),
+        priority: Priority::default_of(WorkloadKind::Training),
         preemptible: true,
         backoff_limit: 6,
         delete_after_ms: None,
@@ -155,7 +154,7 @@ pub(crate) fn distributed(name: &str, workers: u32) -> WorkloadSpec {
 pub(crate) fn workspace(name: &str, gpus: u32) -> WorkloadSpec {
     let spec = WorkloadSpec {
         kind: WorkloadKind::Workspace,
-        priority: 100,
+        priority: Priority::default_of(WorkloadKind::Workspace),
         preemptible: false,
         backoff_limit: 0,
         ..training(name, gpus)

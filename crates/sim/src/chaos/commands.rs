@@ -10,7 +10,7 @@ use orchestrator::{
 use serde_json::json;
 
 use super::history::History;
-use super::specs::{self, KIND, RACK};
+use super::specs::{self, KIND, RACK, priority};
 use super::step::{Asked, Kind};
 use crate::rng::Rng;
 
@@ -111,9 +111,7 @@ impl History {
             _ => {
                 let ends = rng.below(4) == 0;
                 let change = WorkloadChange {
-                    priority: (rng.below(2) == 0).then(|| {
-                        (u32::try_from(40 + 10 * rng.below(3)).unwrap_or(50), "p".to_owned())
-                    }),
+                    priority: (rng.below(2) == 0).then(|| priority([40, 50, 60][rng.below(3)])),
                     preemptible: (rng.below(4) == 0).then(|| rng.below(2) == 0),
                     backoff_limit: Some(2),
                     delete_after_ms: ends.then_some(10_000),

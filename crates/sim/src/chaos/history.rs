@@ -427,7 +427,7 @@ fn in_words(command: &Command) -> String {
     });
     let sets = sets.collect::<Vec<_>>().join(" and ");
     let together = spec.distributed.map(|together| format!(", {together:?}")).unwrap_or_default();
-    let (name, kind, priority) = (&spec.name, spec.kind, spec.priority);
+    let (name, kind, priority) = (&spec.name, spec.kind, spec.priority.value);
     format!("{name} ({kind:?}, priority {priority}, elastic {}): {sets}{together}", spec.elastic)
 }
 

@@ -10,8 +10,8 @@ use orchestrator::{
 use sched::Fill;
 use spec::{
     Audience, CleanPods, Container, DistributedSpec, Framework, GpuRequest, MASTER, Metric, Mount,
-    MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Probe, Rank, Restart, Rules,
-    Scaling, Scheduling, Serving, ShareChange, Target, WORKER, WorkloadKind, WorkloadSpec,
+    MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Priority, Probe, Rank, Restart,
+    Rules, Scaling, Scheduling, Serving, ShareChange, Target, WORKER, WorkloadKind, WorkloadSpec,
 };
 
 use crate::rng::Rng;
@@ -117,7 +117,8 @@ pub(super) fn workload(rng: &mut Rng, project: u64, name: String) -> WorkloadSpe
     match rng.below(12) {
         0 | 1 => {
             spec.kind = WorkloadKind::Workspace;
-            (spec.priority, spec.preemptible, spec.backoff_limit) = (100, rng.below(4) == 0, 0);
+            (spec.priority.value, spec.preemptible, spec.backoff_limit) =
+                (100, rng.below(4) == 0, 0);
             spec.pods.pod.restart = Restart::OnFailure;
         }
         2 | 3 => spec = distributed(rng, spec),
@@ -192,8 +193,7 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
         serving: None,
         revision: None,
         elastic: false,
-        priority: [50, 50, 60, 40][rng.below(4)],
-        priority_class: "train".to_owned(),
+        priority: priority([50, 50, 60, 40][rng.below(4)]),
         preemptible: true,
         backoff_limit: [0, 1, 6][rng.below(3)],
         delete_after_ms: (rng.below(10) == 0).then_some(30_000),
@@ -272,10 +272,15 @@ fn inference(rng: &mut Rng, mut spec: WorkloadSpec) -> WorkloadSpec {
     WorkloadSpec {
         kind: WorkloadKind::Inference,
         serving: Some(serving),
-        priority: 125,
+        priority: Priority::default_of(WorkloadKind::Inference),
         preemptible: false,
         delete_when_preempted: false,
         delete_after_ms: None,
         ..spec
     }
+}
+
+/// A priority of any value.
+pub(super) fn priority(value: u32) -> Priority {
+    Priority { value, class: "train".to_owned() }
 }
