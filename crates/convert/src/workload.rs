@@ -6,10 +6,10 @@ use api_types::{
     WorkloadExtras, WorkloadTopology,
 };
 use http_kit::{Row, Scalar, Type};
-use orchestrator::TOPOLOGY;
 use orchestrator::view::{
     NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
 };
+use spec::TOPOLOGY;
 use spec::{Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TopologyUse, WORKER, WorkloadSpec};
 use units::{Instant, Resources};
 

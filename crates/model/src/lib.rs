@@ -45,7 +45,7 @@ pub use mig::{
 };
 pub use node::{Gpu, Node, NodeSpec};
 pub use pod_set::{PodSet, PodSetSpec};
-pub use pool::PoolId;
+pub use pool::{Fill, PoolId};
 pub use priority::{PRIORITY_CLASSES, class_at_least};
 pub use queue::{Queue, QueueSpec, Share, Tier, Weights};
 pub use request::{GpuRequest, PodRequest};

@@ -18,6 +18,15 @@ use crate::{
     QueueSpec, Share, WorkloadId, pool_of,
 };
 
+/// In which order nodes, or the GPUs of a node, fill up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fill {
+    /// Full ones first, so that large requests find whole ones.
+    BinPack,
+    /// Empty ones first, so that pods disturb each other least.
+    Spread,
+}
+
 /// Id of a node pool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PoolId(u32);

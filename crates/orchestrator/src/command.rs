@@ -10,9 +10,9 @@ use uuid::Uuid;
 use crate::Error;
 use crate::documents::{Edited, NewObject, Object};
 use crate::nodes::NodeChange;
-use crate::pools::{PoolChange, PoolSpec};
+use crate::pools::PoolChange;
 use crate::words::{Word, word};
-use spec::{NodeSpec, NodeTypes, Priority, Rules, ShareChange, WorkloadSpec};
+use spec::{NodeSpec, NodeTypes, PoolSpec, Priority, Rules, ShareChange, WorkloadSpec};
 
 /// What to change of a project or a department, or how one begins. What is left out keeps the value it
 /// has when the change is made, so that two changes of different values at once both count.

@@ -175,7 +175,7 @@ pub struct PoolView {
     /// Name.
     pub name: String,
     /// What it is made of and how it is used.
-    pub settings: crate::PoolSettings,
+    pub settings: spec::PoolSettings,
     /// Its nodes.
     pub nodes: Vec<String>,
     /// What they have.

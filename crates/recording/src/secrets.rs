@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use orchestrator::{Command, Input, NAMES, SECRETS, TOPOLOGY, VOLUME, VOLUME_ENDING, Wanted};
+use orchestrator::{Command, Input, NAMES, SECRETS, VOLUME, VOLUME_ENDING, Wanted};
 use records::{Change, Snapshot};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use spec::TOPOLOGY;
 use spec::{PodSet, PodSpec, WorkloadSpec};
 use uuid::Uuid;
 

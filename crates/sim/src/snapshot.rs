@@ -5,8 +5,9 @@ mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::Fill;
 use model::{Cluster, Occupancy, Placement, Pod, PoolId, Workload as Row};
-use sched::{Action, Fill, Policy, Profile, RuntimeFrom};
+use sched::{Action, Policy, Profile, RuntimeFrom};
 use units::{Instant, Kind, Resources};
 
 use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};

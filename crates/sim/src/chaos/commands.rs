@@ -218,7 +218,7 @@ impl History {
     fn object(&mut self, rng: &mut Rng) {
         let Some(view) = self.machine.view() else { return };
         let one = Self::any(view.objects.all(NOTE).into_iter(), rng);
-        let topology = Self::any(view.objects.all(orchestrator::TOPOLOGY).into_iter(), rng);
+        let topology = Self::any(view.objects.all(spec::TOPOLOGY).into_iter(), rng);
         let project = Self::any(view.projects.keys().copied(), rng);
         let command = match (rng.below(6), one, topology) {
             (0, _, _) => {
@@ -226,7 +226,7 @@ impl History {
                 Command::CreateObject { by: by(), new }
             }
             (1, _, Some(topology)) => {
-                let kind = orchestrator::TOPOLOGY;
+                let kind = spec::TOPOLOGY;
                 Command::DeleteObject { by: by(), kind, id: topology.id.clone() }
             }
             (2, Some(one), _) => Command::DeleteObject { by: by(), kind: NOTE, id: one.id.clone() },

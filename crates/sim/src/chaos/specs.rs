@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use model::Fill;
 use model::{Effect, Taint};
-use orchestrator::{
-    NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, PoolSettings, PoolSpec, volume_name,
-};
-use sched::Fill;
+use orchestrator::{NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, volume_name};
 use spec::{
     Audience, CleanPods, Container, DistributedSpec, Framework, GpuRequest, MASTER, Metric, Mount,
-    MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Priority, Probe, Rank, Restart,
-    Rules, Scaling, Scheduling, Serving, ShareChange, Target, WORKER, WorkloadKind, WorkloadSpec,
+    MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec, PoolSettings, PoolSpec, Port, Priority,
+    Probe, Rank, Restart, Rules, Scaling, Scheduling, Serving, ShareChange, Target, WORKER,
+    WorkloadKind, WorkloadSpec,
 };
 
 use crate::rng::Rng;
