@@ -61,7 +61,7 @@ pub struct Gpu {
     pub used_millis: u64,
     /// Thousandths spoken for: in use by pods that stay, or reserved.
     pub committed_millis: u64,
-    /// Whether pods may come: false while it is broken, or used by strangers. Who is there may stay.
+    /// Whether pods may come: false while it is broken, or used by foreign processes. Who is there may stay.
     pub in_service: bool,
 }
 

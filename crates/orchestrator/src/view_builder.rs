@@ -259,7 +259,7 @@ impl State {
             simulated: node.spec.simulated,
             gpu_memory_bytes: found.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
             gpu_used_millis: found.gpus.iter().map(|gpu| gpu.used_millis).collect(),
-            troubles: node.troubles.clone(),
+            gpu_faults: node.gpu_faults.clone(),
             capacity: found.capacity,
             used: found.used,
             pool: self.cluster.pool_name(found.pool).to_owned(),
@@ -304,7 +304,7 @@ impl State {
         let pods = workload.pods.iter().zip(workload.turns());
         let pods: Vec<_> = pods.map(|(pod, turn)| self.pod_view(workload, pod, turn)).collect();
         let mut reasons = workload.pending.clone();
-        // Of many pods with the same trouble the first is shown.
+        // Of many pods with the same fault the first is shown.
         for condition in pods.iter().filter_map(|pod| pod.condition.as_ref()) {
             if reasons.iter().all(|reason| reason.code != condition.code) {
                 reasons.push(condition.clone());

@@ -103,7 +103,7 @@ impl World {
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
     /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT[@POOL] N`, `limit PROJECT[@POOL] N`, `wait MS`, `slow`,
     /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
-    /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `take-gpu NODE INDEX` (strangers use it),
+    /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `take-gpu NODE INDEX` (foreign processes use it),
     /// `lose-gpu NODE INDEX` (what runs there is stopped, too), `return-gpu NODE INDEX`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
     /// progress just now), `restarts NAME N`, `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`,
     /// `min-runtime PROJECT[@POOL] MS`,
