@@ -83,7 +83,7 @@ impl State {
                     let why = format!("{name}, which it used, is {fault}");
                     let uses = |place: &Placement| place.node == gpu.0 && place.uses(gpu.1);
                     let used = |pod: &PodId| {
-                        self.cluster.pods()[*pod].occupancy.current.as_ref().is_some_and(uses)
+                        self.cluster.pods()[*pod].binding.current.as_ref().is_some_and(uses)
                     };
                     let pods = self.cluster.nodes()[gpu.0].pods.iter().copied().filter(used);
                     self.move_off(pods.collect(), GPU_LOST, &why);
