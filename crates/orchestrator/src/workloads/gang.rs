@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use model::Occupancy;
+use model::PodBinding;
 use spec::{CleanPods, Framework, Gang, MASTER, Member, Restart};
 use uuid::Uuid;
 
@@ -92,13 +92,13 @@ impl State {
                 continue;
             }
             let is_there = |pod: &Pod| {
-                let place = self.occupancy(pod);
+                let place = self.binding(pod);
                 pod.ended.is_some() || (place.current.is_some() && !place.releasing)
             };
             if !workload.is_enough(is_there) {
                 continue;
             }
-            let runs = |pod: &Pod| !pod.is_idle() && self.occupancy(pod).current.is_some();
+            let runs = |pod: &Pod| !pod.is_idle() && self.binding(pod).current.is_some();
             if !workload.pods.iter().any(runs) {
                 let all = self.workloads[&id].pods.numbers();
                 if !self.give_ports(id, &all) {
@@ -179,7 +179,7 @@ impl State {
     /// The ports of all pods in a place but those of a workload that get others.
     fn ports_in_use(&self, id: Uuid, numbers: &[usize]) -> BTreeSet<u16> {
         let there = self.cluster.nodes().iter().flat_map(|(_, node)| &node.pods);
-        let there = there.filter(|pod| self.cluster.pods()[**pod].occupancy.current.is_some());
+        let there = there.filter(|pod| self.cluster.pods()[**pod].binding.current.is_some());
         let homes = there.filter_map(|&pod| self.home_of(pod));
         let keep = homes.filter(|(home, number)| *home != id || !numbers.contains(number));
         let pods = keep.filter_map(|(home, number)| self.workloads.get(&home)?.pods.get(number));
@@ -191,7 +191,7 @@ impl State {
         let together = workload.spec.distributed?;
         let member = |pod: &Pod| {
             let (set, index) = workload.spec.set_of(pod.number());
-            let place = self.occupancy(pod);
+            let place = self.binding(pod);
             Member {
                 role: set.role.clone(),
                 index: u32::try_from(index).unwrap_or(u32::MAX),
@@ -223,7 +223,7 @@ impl State {
             return;
         }
         let stays = |pod: &Pod| {
-            let place = self.occupancy(pod);
+            let place = self.binding(pod);
             Some((pod.model?, place.current.filter(|_| !place.releasing)?))
         };
         let others: Vec<_> =
@@ -236,8 +236,8 @@ impl State {
                 continue;
             }
             let next = Some(place.clone());
-            let again = Occupancy { current: Some(place), releasing: true, next };
-            self.cluster.set_occupancy(model, again);
+            let again = PodBinding { current: Some(place), releasing: true, next };
+            self.cluster.set_binding(model, again);
             self.stop_run(id, other);
         }
         self.rewind(id);

@@ -78,7 +78,7 @@ impl State {
         let Some(workload) = self.workloads.get(&id) else { return };
         let others = workload.pods.iter().zip(workload.members());
         let others = others.filter(|(_, is_member)| !is_member);
-        let is_nowhere = |pod: &Pod| self.occupancy(pod) == model::Occupancy::default();
+        let is_nowhere = |pod: &Pod| self.binding(pod) == model::PodBinding::default();
         let leave: Vec<_> = others
             .filter(|(pod, _)| is_nowhere(pod))
             .filter_map(|(pod, _)| Some((pod.number(), pod.model?)))

@@ -10,7 +10,7 @@ const UNLIKE: &str = "rich:2:100 poor:2:10";
 
 fn on(w: &World, name: &str) -> String {
     let pods = &w.cluster.workloads()[w.id(name)].pods;
-    let place = |&pod| w.cluster.pods()[pod].occupancy.effective().cloned();
+    let place = |&pod| w.cluster.pods()[pod].binding.effective().cloned();
     let name = |place: model::Placement| w.cluster.nodes()[place.node].name.clone();
     pods.iter().filter_map(place).map(name).collect::<Vec<_>>().join(" ")
 }

@@ -309,7 +309,7 @@ fn lent_millis(w: &World, project: &str) -> u64 {
     });
     let lent = mine.flat_map(|(_, workload)| {
         workload.pods.iter().map(|&pod| {
-            let place = w.cluster.pods()[pod].occupancy.effective();
+            let place = w.cluster.pods()[pod].binding.effective();
             place
                 .map_or(0, model::Placement::gpu_millis)
                 .saturating_sub(workload.demand().gpu_millis)
