@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Cluster, Constraints, Node, NodeId};
+use crate::{Cluster, Constraints, Node, NodeId, PoolId};
 
 /// A set of constraints that some workload has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -20,6 +20,8 @@ impl ConstraintsId {
 pub(crate) struct Eligibility {
     ids: BTreeMap<Constraints, ConstraintsId>,
     sets: Vec<(Constraints, Vec<bool>)>,
+    /// Those of one node pool only, by what else they are.
+    in_pools: BTreeMap<(ConstraintsId, PoolId), ConstraintsId>,
     /// How many there were when those that nobody had were last forgotten.
     kept: usize,
 }
@@ -41,6 +43,22 @@ impl Eligibility {
         for (node, row) in nodes {
             set_bit(&mut self.sets[id.0 as usize], node, row);
         }
+        id
+    }
+
+    /// The id of constraints in one node pool only. A pool keeps its name for good.
+    pub(crate) fn intern_in<'a>(
+        &mut self,
+        (of, pool): (ConstraintsId, PoolId),
+        name: &str,
+        nodes: impl Iterator<Item = (NodeId, &'a Node)>,
+    ) -> ConstraintsId {
+        if let Some(&id) = self.in_pools.get(&(of, pool)) {
+            return id;
+        }
+        let alone = Constraints { pools: vec![name.to_owned()], ..self.constraints(of).clone() };
+        let id = self.intern(&alone, nodes);
+        self.in_pools.insert((of, pool), id);
         id
     }
 
