@@ -36,8 +36,17 @@ impl Cluster {
         fresh.free = FreeIndex::default();
         fresh.free_soon = Resources::ZERO;
         fresh.gpu_nodes.clear();
+        fresh.gpu_memories.clear();
         for hardware in self.nodes.iter().filter_map(|(_, node)| node.hardware()) {
             *fresh.gpu_nodes.entry(hardware).or_insert(0) += 1;
+        }
+        for memory_bytes in self.nodes.iter().flat_map(|(_, node)| node.gpu_memories()) {
+            *fresh.gpu_memories.entry(memory_bytes).or_insert(0) += 1;
+        }
+        for id in self.workloads.ids() {
+            for (at, set) in self.workloads[id].spec.pod_sets.iter().enumerate() {
+                fresh.workloads[id].pod_sets[at].demand = fresh.demand(set.request);
+            }
         }
         for (id, node) in fresh.nodes.iter() {
             fresh.free.insert(id, node);
@@ -48,7 +57,7 @@ impl Cluster {
             let workload = &mut fresh.workloads[id];
             workload.placed = 0;
             workload.succeeded = 0;
-            workload.pod_sets.iter_mut().for_each(|set| set.placed = 0);
+            workload.pod_sets.iter_mut().for_each(|set| (set.placed, set.succeeded) = (0, 0));
         }
         fresh.partial.clear();
         fresh.elastic.clear();
@@ -114,6 +123,7 @@ impl Cluster {
             requests,
             revisions: _,
             gpu_nodes,
+            gpu_memories,
             topologies,
             shapes,
             company,
@@ -143,6 +153,7 @@ impl Cluster {
             ("eligibility", *eligibility == other.eligibility),
             ("requests", *requests == other.requests),
             ("gpu_nodes", *gpu_nodes == other.gpu_nodes),
+            ("gpu_memories", *gpu_memories == other.gpu_memories),
             ("topologies", *topologies == other.topologies),
             ("shapes", *shapes == other.shapes),
             ("company", company.counts_as(&other.company)),
