@@ -4,17 +4,15 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Effect, MigRequest, Operator, Requirement, Taint, Toleration, UsageWindow, WindowKind,
+    Effect, Fill, MigRequest, Operator, Requirement, Taint, Toleration, UsageWindow, WindowKind,
 };
-use orchestrator::{
-    NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, PoolSettings, PoolSpec, volume_name,
-};
-use sched::{Fill, OverQuota, Placement, Policy};
+use orchestrator::{NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, volume_name};
+use sched::{OverQuota, Placement, Policy};
 use spec::{
-    Audience, CleanPods, Container, Framework, GpuRequest, Group, MASTER, Metric, Mount,
-    MountSource, Near, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Probe, Rank, Restart,
-    Rules, Scaling, Scheduling, Serving, ShareChange, Target, Together, TopologyUse, WORKER,
-    WorkloadKind, WorkloadSpec,
+    Audience, CleanPods, Colocation, Container, DistributedSpec, Framework, GpuRequest, Group,
+    MASTER, Metric, Mount, MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec, PoolSettings,
+    PoolSpec, Port, Priority, Probe, Rank, Restart, Rules, Scaling, Scheduling, Serving,
+    ShareChange, Target, TopologyUse, WORKER, WorkloadKind, WorkloadSpec,
 };
 
 use units::Instant;
@@ -175,7 +173,8 @@ pub(super) fn workload(rng: &mut Rng, project: u64, name: String, named: &Named)
     match rng.below(14) {
         0 | 1 => {
             spec.kind = WorkloadKind::Workspace;
-            (spec.priority, spec.preemptible, spec.backoff_limit) = (100, rng.below(4) == 0, 0);
+            (spec.priority.value, spec.preemptible, spec.backoff_limit) =
+                (100, rng.below(4) == 0, 0);
             spec.pods.pod.restart = Restart::OnFailure;
         }
         2 | 3 => spec = distributed(rng, spec),
@@ -253,7 +252,8 @@ fn place(rng: &mut Rng) -> Place {
         place.tolerations = vec![Toleration { key, value: None, effect: None }];
     }
     if rng.below(12) == 0 {
-        place.near = Some(Near { key: LEVELS[1].to_owned(), required: rng.below(2) == 0 });
+        place.colocation =
+            Some(Colocation { key: LEVELS[1].to_owned(), required: rng.below(2) == 0 });
     }
     place
 }
@@ -323,12 +323,11 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
         source: "CLI".to_owned(),
         pods: PodSet::one(pod),
         more: Vec::new(),
-        together: None,
+        distributed: None,
         serving: None,
         revision: None,
         elastic: false,
-        priority: [50, 50, 60, 40][rng.below(4)],
-        priority_class: "train".to_owned(),
+        priority: priority([50, 50, 60, 40][rng.below(4)]),
         preemptible: true,
         backoff_limit: [0, 1, 6][rng.below(3)],
         delete_after_ms: (rng.below(10) == 0).then_some(30_000),
@@ -355,7 +354,7 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
 fn several(rng: &mut Rng, spec: &mut WorkloadSpec) {
     spec.pods.pods = 2 + below(rng, 3);
     match rng.below(3) {
-        0 => spec.pods.at_once = Some(1 + below(rng, 2)),
+        0 => spec.pods.parallelism = Some(1 + below(rng, 2)),
         1 => spec.pods.pods_min = spec.pods.pods,
         _ => {}
     }
@@ -375,7 +374,7 @@ fn distributed(rng: &mut Rng, spec: WorkloadSpec) -> WorkloadSpec {
         kind: WorkloadKind::Distributed,
         pods: PodSet { role: MASTER.to_owned(), ..spec.pods },
         more: vec![worker],
-        together: Some(Together { framework, slots_per_worker: 1, first_waits, clean }),
+        distributed: Some(DistributedSpec { framework, slots_per_worker: 1, first_waits, clean }),
         ..spec
     }
 }
@@ -407,10 +406,15 @@ fn inference(rng: &mut Rng, mut spec: WorkloadSpec) -> WorkloadSpec {
     WorkloadSpec {
         kind: WorkloadKind::Inference,
         serving: Some(serving),
-        priority: 125,
+        priority: Priority::default_of(WorkloadKind::Inference),
         preemptible: false,
         delete_when_preempted: false,
         delete_after_ms: None,
         ..spec
     }
+}
+
+/// A priority of any value.
+pub(super) fn priority(value: u32) -> Priority {
+    Priority { value, class: "train".to_owned() }
 }
