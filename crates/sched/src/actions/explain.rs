@@ -132,7 +132,7 @@ fn too_few_left(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     }
     let left = |at: usize| {
         let waiting = workload.pods_of(at).iter().filter(waits).count();
-        workload.pod_sets[at].placed.saturating_add(u32::try_from(waiting).unwrap_or(u32::MAX))
+        workload.pod_sets[at].counted().saturating_add(u32::try_from(waiting).unwrap_or(u32::MAX))
     };
     let mut sets = (0..).zip(&workload.spec.pod_sets).map(|(at, set)| (set.pods_min, left(at)));
     let (pods_min, pods) = sets.find(|(pods_min, pods)| pods < pods_min)?;
