@@ -17,6 +17,7 @@ pub(crate) fn turn(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec
 }
 
 /// The same, where only pods that `wait` can be placed, and only those with a place count.
+#[cfg(feature = "kai")]
 pub(crate) fn turn_among(
     cluster: &Cluster,
     id: WorkloadId,

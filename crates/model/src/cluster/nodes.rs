@@ -60,11 +60,16 @@ impl Cluster {
                 if demand == self.workloads[id].pod_sets[set].demand {
                     continue;
                 }
-                let pods = self.workloads[id].pods_of(set).iter().copied();
-                let asking: Vec<_> = pods.filter(|&pod| self.pods[pod].asks()).collect();
+                let pods = self.workloads[id].pods_of(set);
+                let asking = pods.iter().copied().filter(|&pod| self.pods[pod].asks());
+                let asking: Vec<_> = asking.collect();
+                let place = |&pod: &PodId| Some((pod, self.pods[pod].binding.effective()?.clone()));
+                let held: Vec<_> = pods.iter().filter_map(place).collect();
                 asking.iter().for_each(|&pod| self.account_ask(pod, Sign::Minus));
+                held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Minus));
                 self.workloads[id].pod_sets[set].demand = demand;
                 asking.iter().for_each(|&pod| self.account_ask(pod, Sign::Plus));
+                held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Plus));
                 self.note(id);
             }
         }

@@ -35,7 +35,7 @@ impl Cluster {
         fresh.capacity = fresh.nodes.iter().map(|(_, node)| node.capacity).sum();
         fresh.free = FreeGpuIndex::default();
         fresh.free_soon = Resources::ZERO;
-        fresh.recount_hardware();
+        fresh.count_gpus_from_nodes();
         for (id, node) in fresh.nodes.iter() {
             fresh.free.insert(id, node);
             fresh.free_soon += node.free(false);
@@ -79,8 +79,8 @@ impl Cluster {
         self.within_capacity()
     }
 
-    /// Counts the GPUs of the nodes, and what every set of pods demands of them.
-    fn recount_hardware(&mut self) {
+    /// Counts GPUs, and values what asks for memory of them, from the nodes alone.
+    fn count_gpus_from_nodes(&mut self) {
         self.gpu_nodes.clear();
         self.gpu_memories.clear();
         for (_, node) in self.nodes.iter() {
@@ -92,9 +92,9 @@ impl Cluster {
             }
         }
         for id in self.workloads.ids().collect::<Vec<_>>() {
-            for at in 0..self.workloads[id].pod_sets.len() {
-                let demand = self.demand(self.workloads[id].spec.pod_sets[at].request);
-                self.workloads[id].pod_sets[at].demand = demand;
+            for set in 0..self.workloads[id].pod_sets.len() {
+                let request = self.workloads[id].spec.pod_sets[set].request;
+                self.workloads[id].pod_sets[set].demand = self.demand(request);
             }
         }
     }

@@ -89,7 +89,8 @@ impl State {
     /// Says of a workload that is to run that it waits for its run on a node that is gone, if it does.
     pub(crate) fn explain_left(&mut self, id: Uuid) {
         let found = self.workloads.get(&id).filter(|workload| workload.wants_to_run());
-        let mut pods = found.into_iter().flat_map(|workload| workload.pods.iter());
+        let pods = found.into_iter().flat_map(|workload| workload.pods.iter());
+        let mut pods = pods.filter(|pod| !pod.left);
         if let Some(node) = pods.find_map(|pod| self.runs.left_on(pod.id)) {
             let why = format!("waits until its run on {node}, which is gone, has been stopped");
             self.explain_one(id, &[(CLEARING_UP.code, why)]);

@@ -379,10 +379,14 @@ impl History {
         self.queue.push_back((Input::Idle(self.machine.idle.clone()), None));
     }
 
-    /// Ends the storm: faults end, delays pass, and everything that is under way comes to its end.
-    pub(super) fn settle(&mut self) -> Result<(), String> {
+    /// Ends the storm: faults end, delays pass, and everything that is under way comes to its end, where
+    /// decisions do not go on for ever.
+    pub(super) fn settle(&mut self, rests: bool) -> Result<(), String> {
         self.say(|| "the storm is over".to_owned());
         self.machine.engine.faults = Faults::default();
+        if !rests {
+            return self.go_on(ROUNDS_MAX / 100).map(drop);
+        }
         if self.machine.view().is_some() {
             self.come_to_rest()?;
         }
@@ -404,17 +408,25 @@ impl History {
     fn come_to_rest(&mut self) -> Result<(), String> {
         self.verdict(None)?;
         self.batch_of_queue(usize::MAX, None)?;
-        for _ in 0..ROUNDS_MAX {
+        match self.go_on(ROUNDS_MAX)? {
+            true => Err(format!("it does not come to rest in {ROUNDS_MAX} rounds")),
+            false => Ok(()),
+        }
+    }
+
+    /// Lets everything that is under way go on for so many rounds; says whether something is left.
+    fn go_on(&mut self, rounds: usize) -> Result<bool, String> {
+        for _ in 0..rounds {
             let goes_on = self.machine.go_on();
             let goes_on =
                 goes_on.map_err(|error| format!("the state cannot be built again: {error}"));
             self.wrote();
             self.check()?;
             if !goes_on? {
-                return Ok(());
+                return Ok(false);
             }
         }
-        Err(format!("it does not come to rest in {ROUNDS_MAX} rounds"))
+        Ok(true)
     }
 }
 

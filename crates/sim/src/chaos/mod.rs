@@ -91,11 +91,7 @@ fn play(start: u64, steps: &[Step], policy: &Policy, is_told: bool) -> Result<Ta
             history.take(step)?;
             at += 1;
         }
-        // Decisions of the other profile may go on for ever.
-        match policy.profile {
-            Profile::Default => history.settle(),
-            Profile::Kai(_) => Ok(()),
-        }
+        history.settle(matches!(policy.profile, Profile::Default))
     };
     let done = catch_unwind(AssertUnwindSafe(all)).unwrap_or_else(|panic| Err(words_of(&*panic)));
     match done {
