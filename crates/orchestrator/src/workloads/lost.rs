@@ -85,7 +85,7 @@ impl State {
         self.outbox.actions.push(Action::Stop(run, 0));
         self.update_members(id);
         if self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
-            self.explain_one(id, &[(CLEARING_UP.code, why)]);
+            self.explain_one(id, &[(CLEARING_UP.code, why.into())]);
         }
     }
 

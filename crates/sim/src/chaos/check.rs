@@ -206,7 +206,7 @@ fn differences(living: &str, recovered: &str) -> String {
 fn stored_of(view: &WorkloadView) -> WorkloadView {
     let mut view = view.clone();
     view.model = None;
-    view.pending.clear();
+    view.pending = Arc::default();
     for pod in &mut view.pods {
         pod.condition = None;
         if pod.state == PodState::Pending {

@@ -32,7 +32,7 @@ pub(super) fn decision(old: &Simulation, new: &Simulation) -> Result<(), String>
         cluster.verify_pools(old.cluster())?;
     }
     for id in cluster.waiting() {
-        if new.plan().pending.get(&id).is_none_or(Vec::is_empty) {
+        if new.plan().pending.get(&id).is_none_or(|why| why.is_empty()) {
             return Err(format!("{} waits without a reason", name(cluster, id)));
         }
     }
