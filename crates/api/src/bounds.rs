@@ -4,9 +4,9 @@
 use access::{Caller, in_words};
 use auth::Action::Update;
 use auth::Resource;
-use control::view::OrgUnit;
-use control::{OrgChange, Scope};
 use http_kit::ApiError;
+use orchestrator::view::OrgUnit;
+use orchestrator::{OrgChange, Scope};
 
 /// Whether a change leaves the bounds as they are.
 fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {

@@ -6,9 +6,9 @@ use api_types::{
     NodeTypesPerWorkload, Parent, Project, ProjectCreationRequest, ProjectEffective, ProjectStatus,
     ProjectUpdateRequest,
 };
-use control::view::{NodeTypes, OrgUnit, ProjectView, View};
-use control::{DEPARTMENT_DEFAULT, OrgChange, SharedMap};
 use http_kit::{ApiError, Row, Scalar, Type};
+use orchestrator::view::{NodeTypes, OrgUnit, ProjectView, View};
+use orchestrator::{DEPARTMENT_DEFAULT, OrgChange, SharedMap};
 
 use super::Context;
 use super::rules::{rules, rules_wire};

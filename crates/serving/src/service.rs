@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use control::view::WorkloadView;
-use control::{Readiness, Traffic};
+use control::Traffic;
 use http::{Request, Response};
+use orchestrator::Readiness;
+use orchestrator::view::WorkloadView;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;

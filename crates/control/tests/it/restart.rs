@@ -1,8 +1,9 @@
 //! Servers that end at the worst moment, machines that changed meanwhile, disks that refuse.
 
-use control::view::{Phase, PodState};
-use control::{Error, WorkloadSpec};
 use engine::{Exit, RunKey, RunSpec, RunState};
+use orchestrator::Error;
+use orchestrator::view::{Phase, PodState};
+use spec::WorkloadSpec;
 use units::Instant;
 
 use crate::world::{World, nodes, project, training, with, workspace};
