@@ -288,7 +288,8 @@ impl State {
     pub(crate) fn evicted(&mut self, id: Uuid, code: &'static str, message: String) {
         let at = self.now;
         if let Some(workload) = self.workloads.get_mut(&id) {
-            workload.last_eviction = Some(ReasonView { code: code.to_owned(), message, at });
+            workload.last_eviction =
+                Some(ReasonView { code: code.into(), message: message.into(), at });
             self.outbox.tally.evicted.insert((id, workload.spec.kind, code));
             self.touch(id);
         }

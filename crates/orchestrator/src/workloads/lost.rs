@@ -93,7 +93,7 @@ impl State {
         let mut pods = pods.filter(|pod| !pod.left);
         if let Some(node) = pods.find_map(|pod| self.runs.left_on(pod.id)) {
             let why = format!("waits until its run on {node}, which is gone, has been stopped");
-            self.explain_one(id, &[(CLEARING_UP.code, why)]);
+            self.explain_one(id, &[(CLEARING_UP.code, why.into())]);
         }
     }
 

@@ -29,6 +29,7 @@ use uuid::Uuid;
 
 use ports::Ports;
 pub use ports::PortsWanted;
+pub(crate) use reasons::Told;
 #[cfg(test)]
 pub(crate) use reconcile::in_words;
 pub(crate) use reconcile::{LOST, NOT_NOW};

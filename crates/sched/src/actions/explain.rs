@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use model::{
     Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodMismatch, PodSet, PoolId, WorkloadId,
@@ -18,11 +19,12 @@ use crate::session::Session;
 use crate::topology;
 
 /// Why every workload waits that needs a place or waits for one; only what is new of it.
-pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Vec<Pending>> {
+pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Arc<[Pending]>> {
     let (mut known, mut pending) = (BTreeMap::new(), BTreeMap::new());
     for id in s.memory.odd.keys().copied().collect::<Vec<_>>() {
         let reasons = reasons(s, id, &mut known);
-        if s.memory.odd.get(&id) != Some(&reasons) {
+        if s.memory.odd.get(&id).map(|known| &**known) != Some(&reasons) {
+            let reasons: Arc<[Pending]> = reasons.into();
             pending.insert(id, reasons.clone());
             s.memory.odd.insert(id, reasons);
         }

@@ -40,7 +40,7 @@ pub(super) fn decision(
         return Err("equal input gave another plan".to_owned());
     }
     for id in new.waiting() {
-        if from_scratch.pending.get(&id).is_none_or(Vec::is_empty) {
+        if from_scratch.pending.get(&id).is_none_or(|reasons| reasons.is_empty()) {
             let name = &new.workloads()[id].spec.name;
             return Err(format!("{name} waits, and a decision from scratch gives no reason"));
         }
@@ -221,7 +221,7 @@ fn differences(living: &str, recovered: &str) -> String {
 fn stored_of(view: &WorkloadView) -> WorkloadView {
     let mut view = view.clone();
     view.model = None;
-    view.pending.clear();
+    view.pending = Arc::default();
     for pod in &mut view.pods {
         pod.condition = None;
         if pod.state == PodState::Pending {

@@ -146,7 +146,7 @@ fn get(machine: &Machine, name: &str) -> WorkloadView {
 }
 
 fn codes(machine: &Machine, name: &str) -> Vec<String> {
-    get(machine, name).pending.into_iter().map(|why| why.code).collect()
+    get(machine, name).pending.iter().map(|why| why.code.to_string()).collect()
 }
 
 #[test]
