@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use api_types::ChangeKind;
 use auth::Resource;
-use control::Object;
-use control::view::View;
 use http_kit::ApiError;
+use orchestrator::Object;
+use orchestrator::view::View;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -31,7 +31,7 @@ impl Shown {
 }
 
 /// What a document looks like; none if what shows it is gone.
-pub type Show = fn(&Backend, &View, &Arc<Object>) -> Result<Option<Shown>, ApiError>;
+type Show = fn(&Backend, &View, &Arc<Object>) -> Result<Option<Shown>, ApiError>;
 
 /// A kind of documents that are shown.
 #[derive(Debug, Clone, Copy)]

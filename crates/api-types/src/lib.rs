@@ -88,9 +88,9 @@ pub use metric::{
 };
 pub use own::{
     Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
-    Explanation, Gpu, GpuPod, GpuTrouble, Gpus, Health, Isolation, LimitsKept, LiveEvent,
-    NodeStatus, Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket,
-    TicketRequest, Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
+    Explanation, Gpu, GpuFault, GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus,
+    Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest,
+    Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,

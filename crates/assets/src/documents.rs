@@ -10,9 +10,9 @@ use api_types::{
     NgcApiKeySpec, PasswordSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
 };
 use auth::Resource;
-use control::Object;
-use control::view::View;
 use http_kit::ApiError;
+use orchestrator::Object;
+use orchestrator::view::View;
 
 use crate::templates::{Template, shown as shown_template};
 use crate::{AssetSpec, Stored, shown};

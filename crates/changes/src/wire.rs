@@ -6,9 +6,9 @@ use access::Shown;
 use api_types::{Change, ChangeFrame, ChangeKind};
 use auth::Resource;
 use control::feed::{Entry, Key};
-use control::view::View;
 use convert::PodRow;
 use http_kit::ApiError;
+use orchestrator::view::View;
 use serde::Serialize;
 
 use crate::Context;

@@ -13,7 +13,6 @@ mod place;
 mod pod;
 mod pods;
 mod pool;
-mod priority;
 mod project;
 mod revision;
 mod rules;
@@ -28,6 +27,7 @@ mod workload_kinds;
 
 use access::{Backend, Family as _};
 use http_kit::ApiError;
+use spec::{PodSet, WORKER, WorkloadSpec};
 use units::Instant;
 
 pub use address::{
@@ -44,7 +44,6 @@ pub use explain::{diagnosis, explanation};
 pub use pod::{PodRow, pod};
 pub use pods::{check_kind, fill_master, of_the_master};
 pub use pool::{node_pool, pool_change, pool_creation};
-pub use priority::Class;
 pub use project::{creation, namespace, parent, project, update};
 pub use revision::revision;
 pub use share::{ranks, shares, some_shares};
@@ -74,8 +73,8 @@ pub struct Context {
 }
 
 /// What is wrong with a specification, as a change says it.
-pub fn refusal(error: ApiError) -> control::Error {
-    control::Error::Invalid { field: "spec", message: error.message }
+pub fn refusal(error: ApiError) -> orchestrator::Error {
+    orchestrator::Error::Invalid { field: "spec", message: error.message }
 }
 
 impl Context {

@@ -9,8 +9,8 @@ use access::{Caller, Family, Item, Shown, ShownKind};
 use api_types::{ChangeKind, Time};
 use auth::{PasswordHash, Principal, Resource};
 use axum::http::StatusCode;
-use control::view::View;
 use http_kit::{ApiError, Origin};
+use orchestrator::view::View;
 use serde::{Deserialize, Serialize};
 use units::Instant;
 

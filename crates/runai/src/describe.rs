@@ -298,10 +298,10 @@ pub(super) async fn nodes(
 pub(super) fn gpus_table(gpus: &[&Gpu]) -> Table {
     let mut table = Table::new(&["GPU", "ALLOCATED", "MEMORY", "HEALTH", "PODS"]);
     for gpu in gpus {
-        let health = gpu.trouble.as_ref().map_or_else(
-            || "ok".to_owned(),
-            |trouble| format!("{} {}", trouble.code, trouble.message),
-        );
+        let health = gpu
+            .fault
+            .as_ref()
+            .map_or_else(|| "ok".to_owned(), |fault| format!("{} {}", fault.code, fault.message));
         table.row([
             gpu.index.to_string(),
             gpu.allocated.to_string(),

@@ -9,7 +9,7 @@ use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates with circles, and how many of their files are in one. A number is only ever lowered; a
 /// crate is added only with files that come out of another one, whose number falls by as many.
-const IN_CIRCLES: [(&str, usize); 12] = [
+const IN_CIRCLES: [(&str, usize); 11] = [
     ("api-types", 4),
     ("control", 5),
     ("convert", 2),
@@ -17,7 +17,6 @@ const IN_CIRCLES: [(&str, usize); 12] = [
     ("engine-docker", 8),
     ("engine-local", 26),
     ("engine", 3),
-    ("model", 17),
     ("dialects", 9),
     ("sched", 29),
     ("sim", 16),

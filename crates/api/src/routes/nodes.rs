@@ -6,10 +6,10 @@ use auth::Action::{Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::view::{GpuView, NodeView};
-use control::{NodeChange, Scope};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
+use orchestrator::view::{GpuView, NodeView};
+use orchestrator::{NodeChange, Scope};
 
 use crate::Shared;
 

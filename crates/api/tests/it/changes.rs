@@ -340,11 +340,11 @@ async fn a_change_of_a_gpu_is_one_of_that_gpu_alone() {
     let (status, _) = server.raw("PUT", failure, "").await;
     assert_eq!(status, StatusCode::OK);
     let lost = reader.next().await.unwrap();
-    let trouble = &lost["object"]["trouble"];
-    assert_eq!((&lost["id"], &trouble["name"]), (&json!("node-1/2"), &json!("GpuLost")));
+    let fault = &lost["object"]["fault"];
+    assert_eq!((&lost["id"], &fault["name"]), (&json!("node-1/2"), &json!("GpuLost")));
     delete(&server, failure).await;
     let healed = reader.next().await.unwrap();
-    assert_eq!((&healed["id"], healed["object"].get("trouble")), (&json!("node-1/2"), None));
+    assert_eq!((&healed["id"], healed["object"].get("fault")), (&json!("node-1/2"), None));
     let id = server.train("a1", 1).await;
     let held = reader.next().await.unwrap();
     let (pod, gpu) = (&held["object"]["pods"][0], &held["id"]);
@@ -374,7 +374,7 @@ async fn a_gpu_goes_on_and_goes_with_its_node() {
     // What happened while it was away is one change.
     reader.connect_again(&server).await;
     assert_eq!(reader.next().await.unwrap()["type"], "synced");
-    reader.has_gpu("extra/0", |gpu| gpu["trouble"]["gpu"] == 0).await;
+    reader.has_gpu("extra/0", |gpu| gpu["fault"]["gpu"] == 0).await;
     delete(&server, "/elastane/v1/simulated-nodes/extra").await;
     let gone = reader.next().await.unwrap();
     assert_eq!((&gone["type"], &gone["id"]), (&json!("deleted"), &json!("extra/0")));

@@ -1,8 +1,8 @@
 //! Which objects get a new version, and that what is not touched keeps its own.
 
 use control::feed::{Changes, Key};
-use control::view::Phase;
 use engine::Exit;
+use orchestrator::view::Phase;
 
 use crate::world::{World, nodes, training, workspace};
 

@@ -1,7 +1,7 @@
 //! Decisions that fail: a fault of the scheduler costs one decision, and not the server.
 
-use control::view::{Phase, View};
 use engine::Exit;
+use orchestrator::view::{Phase, View};
 
 use crate::world::{LATER_MS, World, nodes, training};
 

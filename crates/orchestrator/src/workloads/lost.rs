@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Effect, NodeId, Occupancy, Placement, PodId, Taint};
+use model::{Effect, NodeId, Placement, PodBinding, PodId, Taint};
 use sched::Code;
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ use crate::effect::Action;
 use crate::emit::EventBuilder;
 use crate::reasons::{CLEARING_UP, NODE_GONE, TAINTED};
 use crate::state::State;
-use crate::workloads::{Pod, Workload};
+use crate::workloads::Pod;
 
 impl State {
     /// Takes the places on a node that are as described from the pods that have them or are to get them.
@@ -27,7 +27,7 @@ impl State {
         let mut evicted = Vec::new();
         let mut ended = BTreeSet::new();
         for pod in self.cluster.nodes()[node].pods.clone() {
-            let before = self.cluster.pods()[pod].occupancy.clone();
+            let before = self.cluster.pods()[pod].binding.clone();
             let mut now = before.clone();
             now.next = now.next.filter(|place| !lost(place));
             if now.current.as_ref().is_some_and(lost) {
@@ -37,7 +37,7 @@ impl State {
             if now == before {
                 continue;
             }
-            self.cluster.set_occupancy(pod, now);
+            self.cluster.set_binding(pod, now);
             let Some((id, number)) = self.home_of(pod) else { continue };
             self.touch(id);
             if loses_current {
@@ -79,13 +79,21 @@ impl State {
         if is_idle {
             return;
         }
-        let why = format!("waits until its run on {name}, which is gone, has been stopped");
         self.runs.left.insert(run, name);
         // There is no time to end in order on a node that is gone.
         self.outbox.actions.push(Action::Stop(run, 0));
         self.update_members(id);
-        if self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
-            self.explain_one(id, &[(CLEARING_UP.code, why)]);
+        self.explain_left(id);
+    }
+
+    /// Says of a workload that is to run that it waits for its run on a node that is gone, if it does.
+    pub(crate) fn explain_left(&mut self, id: Uuid) {
+        let found = self.workloads.get(&id).filter(|workload| workload.wants_to_run());
+        let pods = found.into_iter().flat_map(|workload| workload.pods.iter());
+        let mut pods = pods.filter(|pod| !pod.left);
+        if let Some(node) = pods.find_map(|pod| self.runs.left_on(pod.id)) {
+            let why = format!("waits until its run on {node}, which is gone, has been stopped");
+            self.explain_one(id, &[(CLEARING_UP.code, why.into())]);
         }
     }
 
@@ -98,8 +106,8 @@ impl State {
     /// Stops these pods, with the time that they have to end, unless they are being stopped.
     pub(crate) fn move_off(&mut self, pods: Vec<PodId>, code: Code, why: &str) {
         for pod in pods {
-            let occupancy = &self.cluster.pods()[pod].occupancy;
-            if occupancy.releasing || occupancy.current.is_none() {
+            let binding = &self.cluster.pods()[pod].binding;
+            if binding.releasing || binding.current.is_none() {
                 continue;
             }
             let Some((id, number)) = self.home_of(pod) else { continue };
@@ -127,14 +135,14 @@ impl State {
         let why =
             format!("{} has taint {}, which it does not tolerate", row.name, texts.join(", "));
         for &pod in &pods {
-            let occupancy = self.cluster.pods()[pod].occupancy.clone();
-            if occupancy.next.as_ref().is_some_and(|place| place.node == node) {
-                self.cluster.set_occupancy(pod, Occupancy { next: None, ..occupancy });
+            let binding = self.cluster.pods()[pod].binding.clone();
+            if binding.next.as_ref().is_some_and(|place| place.node == node) {
+                self.cluster.set_binding(pod, PodBinding { next: None, ..binding });
                 self.home_of(pod).into_iter().for_each(|(id, _)| self.touch(id));
             }
         }
         let is_here = |pod: &PodId| {
-            let current = self.cluster.pods()[*pod].occupancy.current.as_ref();
+            let current = self.cluster.pods()[*pod].binding.current.as_ref();
             current.is_some_and(|place| place.node == node)
         };
         let pods = pods.into_iter().filter(is_here).collect();

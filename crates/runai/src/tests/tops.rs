@@ -91,7 +91,7 @@ fn jobs_tell_what_they_hold_and_use() {
 
 #[test]
 fn each_gpu_of_a_node_shows_the_pods_on_it() {
-    let gpu = |index: u32, allocated: f64, pods: &[(&str, f64)], trouble: Value| -> Gpu {
+    let gpu = |index: u32, allocated: f64, pods: &[(&str, f64)], fault: Value| -> Gpu {
         let pod = |(name, share): &(&str, f64)| {
             json!({"id": "p", "name": name, "workloadId": "w", "workloadName": "n",
                 "projectId": "1", "share": share})
@@ -100,7 +100,7 @@ fn each_gpu_of_a_node_shows_the_pods_on_it() {
         serde_json::from_value(json!({
             "id": format!("n/{index}"), "nodeName": "n", "nodePool": "default", "index": index,
             "uuid": "u", "gpuType": "A100", "simulated": false, "memoryBytes": 16_u64 << 30,
-            "allocated": allocated, "pods": pods, "trouble": trouble,
+            "allocated": allocated, "pods": pods, "fault": fault,
         }))
         .unwrap()
     };

@@ -36,6 +36,21 @@ pub(super) fn decision(
             "what the scheduler remembers changes its plan: {got:?}, not {wanted:?}"
         ));
     }
+    if sched::cycle(&mut old.clone(), now, policy) != from_scratch {
+        return Err("equal input gave another plan".to_owned());
+    }
+    for id in new.waiting() {
+        if from_scratch.pending.get(&id).is_none_or(|reasons| reasons.is_empty()) {
+            let name = &new.workloads()[id].spec.name;
+            return Err(format!("{name} waits, and a decision from scratch gives no reason"));
+        }
+    }
+    for (_, queue) in new.queues().iter() {
+        if !queue.allocated_non_preemptible.fits_in(queue.allocated) {
+            let name = &queue.name;
+            return Err(format!("queue {name} holds less than what of it cannot be preempted"));
+        }
+    }
     for (_, workload) in new.workloads().iter() {
         gang(old, &new, workload)?;
     }
@@ -206,7 +221,7 @@ fn differences(living: &str, recovered: &str) -> String {
 fn stored_of(view: &WorkloadView) -> WorkloadView {
     let mut view = view.clone();
     view.model = None;
-    view.pending.clear();
+    view.pending = Arc::default();
     for pod in &mut view.pods {
         pod.condition = None;
         if pod.state == PodState::Pending {
@@ -257,7 +272,7 @@ pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
         let used = (0..).zip(&node.gpu_used_millis).filter(|(_, used)| **used > 0);
         if let Some((gpu, _)) = used
             .into_iter()
-            .find(|(gpu, _)| node.troubles.get(gpu).is_some_and(|trouble| trouble.is_loss()))
+            .find(|(gpu, _)| node.gpu_faults.get(gpu).is_some_and(|fault| fault.is_loss()))
         {
             return Err(format!("GPU {gpu} of {} has failed, and is used", node.name));
         }
