@@ -45,7 +45,7 @@ pub use model::{
 };
 pub use new_node::{NewNode, node_on_host};
 pub use node_access::NodeAccess;
-pub use options::{ClusterInfo, Options, Unseal};
+pub use options::{BatchFault, ClusterInfo, Options, Unseal};
 pub use orchestrator::{
     CONFIG_MAP_BYTES_MAX, DEPARTMENT_DEFAULT, Edit, Error, FAILED, NAMES, NOT_READY, NewId,
     NewObject, NodeChange, NodeList, Object, Objects, ObjectsById, OrgChange, POOL_DEFAULT_ID,
