@@ -29,7 +29,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError};
 use units::Instant;
 use uuid::Uuid;
 
-use engine::{Container, Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
+use engine::{
+    Container, Device, Engine, Exit, LogRange, Observation, RunKey, RunPlace, RunSpec, RunState,
+};
 
 /// A run of a pod that nobody knows yet, which asks for nothing in particular.
 #[must_use]
@@ -119,6 +121,7 @@ macro_rules! conformance_suite {
             ends_well, ends_with_a_code, ends_by_a_signal, cannot_run, stops_gracefully,
             stops_by_force, stops_sooner_when_asked_again, leaves_no_process_behind,
             ends_what_the_main_process_left, starts_once, knows_its_runs_after_a_crash,
+            says_what_a_run_holds,
             learns_what_happened_while_it_was_away, starts_once_across_a_crash,
             stops_after_a_crash, loses_a_run_whose_supervisor_vanished, tells_the_last_lines,
             tells_when_lines_were_written, keeps_the_output_of_earlier_runs,
@@ -194,7 +197,14 @@ impl Stage {
     /// What the list says of this run.
     async fn listed(&self, key: RunKey) -> Vec<RunState> {
         let list = self.engine.list().await.expect("a list");
-        list.into_iter().filter(|seen| seen.key == key).map(|seen| seen.state).collect()
+        list.into_iter().filter(|run| run.key == key).map(|run| run.state).collect()
+    }
+
+    /// Where the list says that this run is.
+    async fn place(&self, key: RunKey) -> Option<RunPlace> {
+        let list = self.engine.list().await.expect("a list");
+        let found = list.into_iter().find(|run| run.key == key);
+        found.expect("a run in the list").place
     }
 
     async fn stop(&self, key: RunKey, grace_ms: u64) {
@@ -361,6 +371,31 @@ pub async fn knows_its_runs_after_a_crash(fixture: &mut dyn Fixture) {
     assert!(pid.is_none_or(|pid| fixture.is_alive(pid)), "the crash stopped nothing");
     stage.stop(key, LONG_MS).await;
     assert_eq!(stage.exit(key).await, Exit::Code(5));
+}
+
+/// The list says of a run that has not ended where it is and which GPUs it has, after a crash too.
+pub async fn says_what_a_run_holds(fixture: &mut dyn Fixture) {
+    let device = |index: u32| Device {
+        index,
+        uuid: format!("GPU-sim-node-1-{index}"),
+        simulated: true,
+        millis: 250,
+        memory_bytes: 1 << 30,
+    };
+    let mut stage = Stage::new(fixture);
+    let script = "trap 'exit 0' TERM; while :; do sleep 0.05; done";
+    let spec = RunSpec { devices: vec![device(0), device(3)], ..fixture.script(script) };
+    let holds = Some(RunPlace::of(&spec));
+    let key = stage.start(spec).await;
+    stage.running(key).await;
+    assert_eq!(stage.place(key).await, holds);
+    drop(stage);
+    fixture.reopen().await;
+    let mut stage = Stage::new(fixture);
+    assert_eq!(stage.place(key).await, holds);
+    stage.stop(key, LONG_MS).await;
+    stage.exit(key).await;
+    assert_eq!(stage.place(key).await, None);
 }
 
 /// What ended while no server looked is in the list, with how it ended.

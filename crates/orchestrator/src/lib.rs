@@ -72,5 +72,5 @@ pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;
 pub use shared_map::SharedMap;
 pub use state::State;
-pub use trouble::{Trouble, Troubles};
+pub use trouble::{Holder, Trouble, Troubles};
 pub use workloads::PortsWanted;

@@ -39,8 +39,8 @@ pub use pods::{
     SecretTo, SecretUse, Together, TopologyUse, WORKER,
 };
 pub use run::{
-    BadRunKey, Device, Exit, GpuHealth, LimitsKept, Observation, PullFailure, RunKey, RunSpec,
-    RunState, Secret, Stranger,
+    BadRunKey, Device, Exit, GpuHealth, LimitsKept, ListedRun, Observation, PullFailure, RunKey,
+    RunPlace, RunSpec, RunState, Secret, Stranger,
 };
 pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,

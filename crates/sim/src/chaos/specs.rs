@@ -6,13 +6,17 @@ use std::collections::BTreeMap;
 use model::{Effect, Taint};
 use orchestrator::{
     NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, PoolSettings, PoolSpec, volume_name,
+    without_place,
 };
 use sched::Fill;
 use spec::{
-    Audience, CleanPods, Container, Framework, GpuRequest, MASTER, Metric, Mount, MountSource,
-    NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Probe, Rank, Restart, Rules, Scaling,
-    Scheduling, Serving, ShareChange, Target, Together, WORKER, WorkloadKind, WorkloadSpec,
+    Audience, CleanPods, Container, Device, Framework, GpuRequest, MASTER, Metric, Mount,
+    MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Probe, Rank, Restart, Rules,
+    RunKey, RunSpec, Scaling, Scheduling, Serving, ShareChange, Target, Together, WORKER,
+    WorkloadKind, WorkloadSpec,
 };
+use units::GPU_MILLIS;
+use uuid::Uuid;
 
 use crate::rng::Rng;
 
@@ -131,6 +135,26 @@ pub(super) fn workload(rng: &mut Rng, project: u64, name: String) -> WorkloadSpe
         _ => {}
     }
     spec
+}
+
+/// A run of a pod that no server knows, with a whole GPU.
+pub(super) fn stray(rng: &mut Rng, node: String, gpu: &NodeGpu) -> RunSpec {
+    let spec = plain(rng, 1, "stray".to_owned());
+    let device = Device {
+        index: 0,
+        uuid: gpu.uuid.clone(),
+        simulated: true,
+        millis: GPU_MILLIS,
+        memory_bytes: gpu.memory_bytes,
+    };
+    let pod = Uuid::from_u128(u128::from(rng.next()));
+    RunSpec {
+        key: RunKey { pod, generation: 1 },
+        node_name: node,
+        devices: vec![device],
+        container: Container::default(),
+        ..without_place(&spec, &spec.pods)
+    }
 }
 
 /// The specification of an inference again, with another image.

@@ -33,12 +33,12 @@ fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
     to.family(("node_gpus_allocated", None), about, held)?;
     let out = nodes().flat_map(|node| {
         let [name, pool] = labels(node);
-        ["lost", "taken"].map(|reason| {
+        ["lost", "taken", "held"].map(|reason| {
             let count = node.troubles.values().filter(|trouble| word(trouble) == reason).count();
             ([name, pool, ("reason", reason)], number(count as u64))
         })
     });
-    let about = "GPUs of a node that do not work, or that processes of no workload use.";
+    let about = "GPUs of a node that do not work, or that something else uses.";
     to.family(("node_gpus_out_of_service", None), about, out)?;
 
     let own = |of: fn(&NodeView) -> Resources, value: fn(Resources) -> f64| {
@@ -69,6 +69,7 @@ const fn word(trouble: &Trouble) -> &'static str {
     match trouble {
         Trouble::Lost(_) => "lost",
         Trouble::Taken(_) => "taken",
+        Trouble::Held(_) => "held",
     }
 }
 
