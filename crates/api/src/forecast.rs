@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api_types::StartEstimate;
-use control::view::{Phase, View, WorkloadKind, WorkloadView};
 use http_kit::{ApiError, run_blocking};
+use orchestrator::view::{Phase, View, WorkloadKind, WorkloadView};
 use sim::Forecast;
 use sim::scenario::Scenario;
 use sim::scenario::amount::Span;

@@ -2,12 +2,12 @@
 //! Owns: what may be asked, and how much. Touches nothing.
 
 use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
-use control::view::WorkloadKind;
-use control::{PodSet, PodSpec, WorkloadSpec};
 use http_kit::ApiError;
+use orchestrator::view::WorkloadKind;
 use sim::scenario::amount::{Count, Size, Span};
 use sim::scenario::{self, At, GpuAsk, Scenario, Step, Submit, Workload};
 use sim::{Decision, Outcome, Record, Waiting};
+use spec::{PodSet, PodSpec, WorkloadSpec};
 use units::Instant;
 use uuid::Uuid;
 
@@ -60,13 +60,13 @@ pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
             task_priority: set.pod_priority,
             ..scenario::PodSet::named(&set.role)
         };
-        asked.confine(&control::node_constraints(spec, set, id));
+        asked.confine(&orchestrator::node_constraints(spec, set, id));
         asked
     };
     workload.set_pods(spec.sets().map(set).collect());
     workload.pools.clone_from(&spec.node_pools);
     workload.elastic = spec.elastic;
-    workload.priority = Some(spec.priority);
+    workload.priority = Some(spec.priority.value);
     workload.preemptible = Some(spec.preemptible);
     workload.preemption_delay =
         (spec.preemption_delay_ms > 0).then(|| Span::new(spec.preemption_delay_ms));

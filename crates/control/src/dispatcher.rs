@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,16 +14,18 @@ use uuid::Uuid;
 
 use crate::decider::{Order, Outcome, Question, Scheduler, Verdict};
 use crate::executor::Executor;
+use crate::faults::{given_up, guarded};
 use crate::handle::{Answer, Request, Shared};
 use crate::looking::Look;
 use crate::metrics::{Purpose, Verb};
 use crate::recorder::Recorder;
 use crate::secrets::Completion;
 use crate::time::Line;
-use crate::{BatchFault, Error, Options, stored};
+use crate::{BatchFault, Options, stored};
+use orchestrator::Error;
 use orchestrator::view::{View, WorkloadView};
 use orchestrator::{
-    Batch, Culprits, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject, Troubles,
+    Batch, Culprits, GpuFaults, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
 };
 
 /// Most events in a batch, so that answers do not wait for a long stream.
@@ -63,7 +64,7 @@ pub(crate) struct Inbox {
     /// Since when workloads have been idle.
     pub(crate) idle: watch::Receiver<IdleSince>,
     /// What is the matter with GPUs.
-    pub(crate) gpus: watch::Receiver<Troubles>,
+    pub(crate) gpus: watch::Receiver<GpuFaults>,
 }
 
 pub(crate) struct Dispatcher {
@@ -89,7 +90,7 @@ pub(crate) struct Dispatcher {
     /// not stored.
     halted: bool,
     /// What was told of GPUs, as far as that is written. Looks tell it to the next server anew.
-    gpus_told: Troubles,
+    gpus_told: GpuFaults,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
     /// Decisions in a row that failed, or could not be taken over though nothing else was in the batch.
@@ -120,7 +121,7 @@ impl Dispatcher {
         let metrics = shared.metrics.clone();
         let (executor, told) =
             Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
-        let gpus_told = Troubles::default();
+        let gpus_told = GpuFaults::default();
         let dated = line.settle(snapshot.clock);
         let machines = (&nodes, &gpus_told);
         let build =
@@ -534,27 +535,6 @@ impl Dispatcher {
         }
         self.reconcile().await
     }
-}
-
-/// Does something to the state. After a fault of the server in it nothing of the state counts.
-fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
-    let message = "the server failed, which is a fault of it: nothing of the request was done. Try it \
-                   again, and report it with the log of the server";
-    let failed = |_| Error::Internal { message: message.to_owned() };
-    catch_unwind(AssertUnwindSafe(work)).map_err(failed)
-}
-
-/// That the server ends because its state fails again and again.
-fn given_up(store: &store::Store) -> Error {
-    let message = format!(
-        "the server fails again and again on its own state, which is a fault of it, and ends; what runs \
-         goes on, and what was acknowledged is in {}. Save what led to it with `elastane record \
-         report.jsonl`, see it with `elastane replay report.jsonl`, and report it with the log of the \
-         server. If it fails again after a start, `elastane restore FILE --replace` goes back to a \
-         backup",
-        store.place()
-    );
-    Error::Internal { message }
 }
 
 fn log(note: Note) {

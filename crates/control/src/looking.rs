@@ -4,9 +4,11 @@
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use crate::Handle;
 use crate::wanted::wanted;
-use crate::{Error, Handle, WorkloadSpec};
+use orchestrator::Error;
 use orchestrator::Wanted;
+use spec::WorkloadSpec;
 
 /// What the scheduler sees at one moment, between two decisions.
 #[derive(Debug, Clone)]

@@ -13,11 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control::view::{Phase, PodState, WorkloadView};
-use control::{Clock as _, NodeList, NodeSpec, SystemClock};
+use control::{Clock as _, SystemClock};
 use engine::{Engine, Isolation, IsolationKind};
+use orchestrator::NodeList;
+use orchestrator::view::{Phase, PodState, WorkloadView};
 use rustix::fs::Mode;
 use rustix::process::umask;
+use spec::NodeSpec;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

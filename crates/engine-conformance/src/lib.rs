@@ -9,6 +9,7 @@
 
 mod buckets;
 mod git_server;
+mod places;
 mod repositories;
 mod s3_server;
 mod sessions;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub use buckets::*;
 pub use git_server::GitServer;
+pub use places::*;
 pub use repositories::*;
 pub use s3_server::S3Server;
 pub use sessions::*;
@@ -29,9 +31,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError};
 use units::Instant;
 use uuid::Uuid;
 
-use engine::{
-    Container, Device, Engine, Exit, LogRange, Observation, RunKey, RunPlace, RunSpec, RunState,
-};
+use engine::{Container, Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
 
 /// A run of a pod that nobody knows yet, which asks for nothing in particular.
 #[must_use]
@@ -200,13 +200,6 @@ impl Stage {
         list.into_iter().filter(|run| run.key == key).map(|run| run.state).collect()
     }
 
-    /// Where the list says that this run is.
-    async fn place(&self, key: RunKey) -> Option<RunPlace> {
-        let list = self.engine.list().await.expect("a list");
-        let found = list.into_iter().find(|run| run.key == key);
-        found.expect("a run in the list").place
-    }
-
     async fn stop(&self, key: RunKey, grace_ms: u64) {
         self.engine.stop(key, grace_ms).await.expect("a stop");
     }
@@ -371,31 +364,6 @@ pub async fn knows_its_runs_after_a_crash(fixture: &mut dyn Fixture) {
     assert!(pid.is_none_or(|pid| fixture.is_alive(pid)), "the crash stopped nothing");
     stage.stop(key, LONG_MS).await;
     assert_eq!(stage.exit(key).await, Exit::Code(5));
-}
-
-/// The list says of a run that has not ended where it is and which GPUs it has, after a crash too.
-pub async fn says_what_a_run_holds(fixture: &mut dyn Fixture) {
-    let device = |index: u32| Device {
-        index,
-        uuid: format!("GPU-sim-node-1-{index}"),
-        simulated: true,
-        millis: 250,
-        memory_bytes: 1 << 30,
-    };
-    let mut stage = Stage::new(fixture);
-    let script = "trap 'exit 0' TERM; while :; do sleep 0.05; done";
-    let spec = RunSpec { devices: vec![device(0), device(3)], ..fixture.script(script) };
-    let holds = Some(RunPlace::of(&spec));
-    let key = stage.start(spec).await;
-    stage.running(key).await;
-    assert_eq!(stage.place(key).await, holds);
-    drop(stage);
-    fixture.reopen().await;
-    let mut stage = Stage::new(fixture);
-    assert_eq!(stage.place(key).await, holds);
-    stage.stop(key, LONG_MS).await;
-    stage.exit(key).await;
-    assert_eq!(stage.place(key).await, None);
 }
 
 /// What ended while no server looked is in the list, with how it ended.

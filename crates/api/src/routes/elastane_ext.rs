@@ -10,13 +10,14 @@ use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use axum::{Extension, Json};
-use control::view::WorkloadKind;
-use control::{EventFilter, Scope};
 use engine::{Enforcement, LogRange};
 use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, Body as Asked, Html, JsonText, PlainText, parameters, run_blocking};
+use orchestrator::Scope;
+use orchestrator::view::WorkloadKind;
+use records::EventFilter;
 use sim::scenario::At;
 use units::Instant;
 use utoipa::openapi::schema::Type;
@@ -88,7 +89,7 @@ pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<Json
     let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
     let text = scenario
         .to_json()
-        .map_err(|error| control::Error::Internal { message: error.to_string() })?;
+        .map_err(|error| orchestrator::Error::Internal { message: error.to_string() })?;
     Ok(JsonText(text.into()))
 }
 
@@ -286,9 +287,9 @@ pub(super) async fn down(
     let stopping = tokio::spawn(async move {
         state.asked_by(&caller).stop_everything(&caller.subject).await?;
         state.shutdown.trigger();
-        Ok::<(), control::Error>(())
+        Ok::<(), orchestrator::Error>(())
     });
-    let internal = |cause: tokio::task::JoinError| control::Error::Internal {
+    let internal = |cause: tokio::task::JoinError| orchestrator::Error::Internal {
         message: format!("stopping did not come to its end: {cause}"),
     };
     stopping.await.map_err(internal)??;

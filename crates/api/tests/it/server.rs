@@ -8,12 +8,12 @@ use auth::Authority;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Request, Response, StatusCode};
-use control::{
-    Clock, Handle, NodeAccess, NodeGpu, NodeList, NodeSpec, Options, Service, SystemClock,
-};
+use control::{Clock, Handle, NodeAccess, Options, Service, SystemClock};
 use http_kit::Shutdown;
 use iam::LoginProvider;
+use orchestrator::NodeList;
 use serde_json::{Value, json};
+use spec::{NodeGpu, NodeSpec};
 use tower::ServiceExt as _;
 
 use crate::engine_double::EngineDouble;
@@ -105,7 +105,7 @@ impl Server {
             node_access: Arc::new(
                 NodeAccess::new(&["/usr/share".into()], &[dir.path().into()]).unwrap(),
             ),
-            kept: control::Kept::default(),
+            kept: control::RetentionPolicy::default(),
             decision_fault: None,
             batch_fault: None,
         };

@@ -1,7 +1,8 @@
 //! Limits in time: announced, kept, and for what runs already too.
 
-use control::view::{Phase, Rules};
-use control::{OrgChange, Restart, WorkloadSpec};
+use orchestrator::OrgChange;
+use orchestrator::view::{Phase, Rules};
+use spec::{Restart, WorkloadSpec};
 
 use engine::{Exit, GpuUse, Measured};
 

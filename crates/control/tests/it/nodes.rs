@@ -1,9 +1,11 @@
 //! Nodes that go, come and change while the server runs.
 
-use control::view::{Phase, View};
-use control::{
-    Effect, EventFilter, NewNode, NodeChange, Scheduling, Taint, Toleration, WorkloadSpec,
-};
+use control::NewNode;
+use model::{Effect, Taint, Toleration};
+use orchestrator::NodeChange;
+use orchestrator::view::{Phase, View};
+use records::EventFilter;
+use spec::{Scheduling, WorkloadSpec};
 
 use crate::world::{World, distributed, elastic, nodes, training, with, workspace};
 

@@ -1,8 +1,10 @@
 //! Servers that end at the worst moment, machines that changed meanwhile, disks that refuse.
 
-use control::view::{NodeView, Phase, PodState};
-use control::{Error, EventFilter, WorkloadSpec};
 use engine::{Exit, RunKey, RunSpec, RunState};
+use orchestrator::Error;
+use orchestrator::view::{NodeView, Phase, PodState};
+use records::EventFilter;
+use spec::WorkloadSpec;
 use units::Instant;
 
 use crate::world::{World, nodes, project, training, with, workspace};
@@ -118,7 +120,7 @@ const ALIVE: RunState = RunState::Running { pid: Some(4711), started_at: Instant
 fn out_of_service(w: &World) -> Vec<String> {
     let view = w.handle.view();
     let of = |node: &NodeView| {
-        let each = node.troubles.iter();
+        let each = node.gpu_faults.iter();
         let each = each.map(|(gpu, why)| format!("{} {gpu} {} {why}", node.name, why.code().code));
         each.collect::<Vec<_>>()
     };

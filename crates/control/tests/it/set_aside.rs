@@ -1,9 +1,9 @@
 //! Decisions that fail: a fault of the scheduler costs one decision, and not the server. Faults of
 //! the state itself: the request is refused, and a server that does not get on ends.
 
-use control::Error;
-use control::view::{Phase, View};
 use engine::Exit;
+use orchestrator::Error;
+use orchestrator::view::{Phase, View};
 
 use crate::world::{LATER_MS, World, nodes, training};
 

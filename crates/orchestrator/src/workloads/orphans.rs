@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
+use crate::gpu_fault::{GpuFault, Holder};
 use crate::reasons::{CLEARING_UP, GPU_HELD};
 use crate::state::State;
-use crate::trouble::{Holder, Trouble};
 use crate::workloads::Runs;
 
 /// An orphan gets this long to end.
@@ -53,13 +53,13 @@ impl Runs {
     }
 
     /// That a GPU is held by such runs, if it is.
-    pub(crate) fn holders(&self, node: &str, gpu: &str) -> Option<Trouble> {
+    pub(crate) fn holders(&self, node: &str, gpu: &str) -> Option<GpuFault> {
         let holder = |(run, orphan): (&RunKey, &Orphan)| {
             let share_millis = orphan.holds(node, gpu)?;
             Some(Holder { run: *run, pid: orphan.pid, share_millis })
         };
         let all: Vec<_> = self.orphans.iter().filter_map(holder).collect();
-        (!all.is_empty()).then_some(Trouble::Held(all))
+        (!all.is_empty()).then_some(GpuFault::Held(all))
     }
 }
 
@@ -91,7 +91,7 @@ impl State {
         if self.runs.orphans.remove(&key).is_none() {
             return false;
         }
-        let held = self.nodes.iter().filter(|node| node.troubles.values().any(Trouble::is_held));
+        let held = self.nodes.iter().filter(|node| node.gpu_faults.values().any(GpuFault::is_held));
         let nodes: Vec<_> = held.map(|node| node.id).collect();
         nodes.into_iter().for_each(|id| self.settle_gpus_of(id));
         true
@@ -99,10 +99,10 @@ impl State {
 
     /// Whether a pod has a place with a GPU that an orphan holds.
     pub(crate) fn is_at_held_gpu(&self, id: Uuid, number: usize) -> bool {
-        let place = self.workloads.pod(id, number).and_then(|pod| self.occupancy(pod).current);
+        let place = self.workloads.pod(id, number).and_then(|pod| self.binding(pod).current);
         let Some(place) = place else { return false };
         let Some(node) = self.nodes.get(place.node) else { return false };
-        node.troubles.iter().any(|(gpu, trouble)| trouble.is_held() && place.uses(*gpu))
+        node.gpu_faults.iter().any(|(gpu, fault)| fault.is_held() && place.uses(*gpu))
     }
 
     /// Takes a pod without a process out of a place with a GPU that an orphan holds: it waits for another.

@@ -258,14 +258,14 @@ pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
     for node in &view.nodes {
         let used = (0..).zip(&node.gpu_used_millis).filter(|(_, used)| **used > 0);
         if let Some((gpu, _)) = used.into_iter().find(|(gpu, _)| {
-            node.troubles.get(gpu).is_some_and(|why| why.is_loss() || why.is_held())
+            node.gpu_faults.get(gpu).is_some_and(|why| why.is_loss() || why.is_held())
         }) {
             return Err(format!(
                 "GPU {gpu} of {} is {}, and is used",
-                node.name, node.troubles[&gpu]
+                node.name, node.gpu_faults[&gpu]
             ));
         }
-        let held = node.troubles.values().filter(|trouble| trouble.is_held()).count();
+        let held = node.gpu_faults.values().filter(|fault| fault.is_held()).count();
         if held > unkillable.len() {
             return Err(format!("{held} GPUs of {} are held by {unkillable:?}", node.name));
         }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use control::view::{NodeView, View};
-use control::{Look, Subject, Trouble, of};
+use control::{Look, Subject, of};
+use orchestrator::GpuFault;
+use orchestrator::view::{NodeView, View};
 use prometheus_client::registry::Unit;
 use units::{GPU_MILLIS, Resources};
 
@@ -34,7 +35,7 @@ fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
     let out = nodes().flat_map(|node| {
         let [name, pool] = labels(node);
         ["lost", "taken", "held"].map(|reason| {
-            let count = node.troubles.values().filter(|trouble| word(trouble) == reason).count();
+            let count = node.gpu_faults.values().filter(|fault| word(fault) == reason).count();
             ([name, pool, ("reason", reason)], number(count as u64))
         })
     });
@@ -65,11 +66,11 @@ fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
 }
 
 /// The word of a label for what is the matter with a GPU.
-const fn word(trouble: &Trouble) -> &'static str {
-    match trouble {
-        Trouble::Lost(_) => "lost",
-        Trouble::Taken(_) => "taken",
-        Trouble::Held(_) => "held",
+const fn word(fault: &GpuFault) -> &'static str {
+    match fault {
+        GpuFault::Lost(_) => "lost",
+        GpuFault::Taken(_) => "taken",
+        GpuFault::Held(_) => "held",
     }
 }
 
