@@ -18,3 +18,4 @@ mod pools;
 mod refusals;
 mod reservation;
 mod runs;
+mod what_if;
