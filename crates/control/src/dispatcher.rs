@@ -25,7 +25,7 @@ use crate::{Options, stored};
 use orchestrator::Error;
 use orchestrator::view::{View, WorkloadView};
 use orchestrator::{
-    Batch, Culprits, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject, Troubles,
+    Batch, Culprits, GpuFaults, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
 };
 
 /// Most events in a batch, so that answers do not wait for a long stream.
@@ -61,7 +61,7 @@ pub(crate) struct Inbox {
     /// Since when workloads have been idle.
     pub(crate) idle: watch::Receiver<IdleSince>,
     /// What is the matter with GPUs.
-    pub(crate) gpus: watch::Receiver<Troubles>,
+    pub(crate) gpus: watch::Receiver<GpuFaults>,
 }
 
 pub(crate) struct Dispatcher {
@@ -87,7 +87,7 @@ pub(crate) struct Dispatcher {
     /// not stored.
     halted: bool,
     /// What was told of GPUs, as far as that is written. Looks tell it to the next server anew.
-    gpus_told: Troubles,
+    gpus_told: GpuFaults,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
     /// Decisions in a row that failed, or could not be taken over though nothing else was in the batch.
@@ -115,7 +115,7 @@ impl Dispatcher {
         let metrics = shared.metrics.clone();
         let (executor, told) =
             Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
-        let gpus_told = Troubles::default();
+        let gpus_told = GpuFaults::default();
         let dated = line.settle(snapshot.clock);
         let machines = (&nodes, &gpus_told);
         let state =

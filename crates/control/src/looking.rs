@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::wanted::wanted;
 use crate::{Handle, stored};
-use orchestrator::{Error, NodeList, Troubles, Wanted};
+use orchestrator::{Error, GpuFaults, NodeList, Wanted};
 use spec::{NodeSpec, WorkloadSpec};
 
 /// What the scheduler sees at one moment, between two decisions.
@@ -30,7 +30,7 @@ pub struct StoredState {
     /// The nodes there are.
     pub nodes: NodeList,
     /// What is the matter with their GPUs.
-    pub gpus: Troubles,
+    pub gpus: GpuFaults,
     /// How decisions are made.
     pub policy: sched::Policy,
     /// When.
@@ -76,13 +76,11 @@ impl Handle {
         let rows = self.shared.store.load().await.map_err(stored)?;
         let view = self.view();
         let nodes = view.nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect();
-        let troubles = view.nodes.iter().flat_map(|node| {
+        let faults = view.nodes.iter().flat_map(|node| {
             let uuid = |gpu: &u32| node.spec.gpus.get(*gpu as usize).map(|gpu| gpu.uuid.clone());
-            node.troubles
-                .iter()
-                .filter_map(move |(gpu, trouble)| Some((uuid(gpu)?, trouble.clone())))
+            node.gpu_faults.iter().filter_map(move |(gpu, fault)| Some((uuid(gpu)?, fault.clone())))
         });
-        let gpus = Arc::new(troubles.collect());
+        let gpus = Arc::new(faults.collect());
         // These are all: what commands added or removed is among them.
         let nodes = NodeList { nodes, origin: "as they are".to_owned() };
         Ok(StoredState { rows, nodes, gpus, policy, now })

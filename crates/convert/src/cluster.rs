@@ -2,7 +2,7 @@
 
 use access::Family;
 use api_types::{
-    ClusterDisplayedStatus, DisplayedCluster, GpuInfo, GpuTrouble, Millis, Node, NodePatch,
+    ClusterDisplayedStatus, DisplayedCluster, GpuFault, GpuInfo, Millis, Node, NodePatch,
     NodePlatform, NodeScheduling, NodeStatus, NodeStatusConditionDetails, Outage, SimulatedNode,
     TENANT_ID, Taint, TaintEffect, TaintKey,
 };
@@ -152,20 +152,20 @@ fn conditions(view: &NodeView, context: &Context) -> Vec<NodeStatusConditionDeta
             ..condition("Ready", "RuntimeDown", notice(outage))
         },
     };
-    let trouble = |trouble: GpuTrouble| {
-        let message = format!("GPU {} is {}", trouble.gpu, trouble.message);
-        condition(&trouble.name, &trouble.code, message)
+    let fault = |fault: GpuFault| {
+        let message = format!("GPU {} is {}", fault.gpu, fault.message);
+        condition(&fault.name, &fault.code, message)
     };
-    [ready].into_iter().chain(troubles(view).map(trouble)).collect()
+    [ready].into_iter().chain(gpu_faults(view).map(fault)).collect()
 }
 
 /// The GPUs that are out of service.
-fn troubles(view: &NodeView) -> impl Iterator<Item = GpuTrouble> {
-    view.troubles.iter().map(|(gpu, trouble)| GpuTrouble {
+fn gpu_faults(view: &NodeView) -> impl Iterator<Item = GpuFault> {
+    view.gpu_faults.iter().map(|(gpu, fault)| GpuFault {
         gpu: *gpu,
-        code: trouble.code().code.to_owned(),
-        name: trouble.code().name.to_owned(),
-        message: trouble.to_string(),
+        code: fault.code().code.to_owned(),
+        name: fault.code().name.to_owned(),
+        message: fault.to_string(),
     })
 }
 
@@ -185,7 +185,7 @@ pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
         simulated: view.simulated,
         gpu_memory_bytes: view.gpu_memory_bytes.clone(),
         gpu_used: used(view),
-        gpu_troubles: troubles(view).collect(),
+        gpu_faults: gpu_faults(view).collect(),
         cpu_millis: view.capacity.cpu_millis,
         cpu_used_millis: view.used.cpu_millis,
         memory_bytes: view.capacity.memory_bytes,

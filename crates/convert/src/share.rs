@@ -48,7 +48,7 @@ impl Entry {
         let mut change = ShareChange { rank: self.rank(resource)?, ..ShareChange::default() };
         if let Some(gpu) = &resource.gpu {
             change.gpu_quota_millis = match self.quota("gpu.deserved", gpu.deserved.as_ref())? {
-                Bound::Kept => None,
+                Bound::Unchanged => None,
                 Bound::At(millis) => Some(millis),
                 Bound::Unlimited => {
                     let why = "`-1` is negative; the smallest amount is 0";
@@ -101,7 +101,7 @@ impl Entry {
 
     /// A bound in thousandths.
     fn quota(&self, field: &str, number: Option<&Number>) -> Result<Bound, ApiError> {
-        let Some(number) = number else { return Ok(Bound::Kept) };
+        let Some(number) = number else { return Ok(Bound::Unchanged) };
         let text = super::decimal(number);
         if text == "-1" || text == "-1.0" {
             return Ok(Bound::Unlimited);
@@ -129,7 +129,7 @@ impl Entry {
         unit: u64,
     ) -> Result<Option<Option<u64>>, ApiError> {
         match self.quota(field, number)? {
-            Bound::Kept => Ok(None),
+            Bound::Unchanged => Ok(None),
             Bound::Unlimited => Ok(Some(None)),
             Bound::At(millis) => {
                 let amount = u128::from(millis) * u128::from(unit) / 1000;
@@ -160,7 +160,7 @@ pub fn ranks() -> impl Iterator<Item = (&'static str, u32, bool)> {
 
 /// What a number says about a bound.
 enum Bound {
-    Kept,
+    Unchanged,
     At(u64),
     Unlimited,
 }

@@ -26,10 +26,10 @@ pub use keyed_lock::KeyedLock;
 pub use observations::Observations;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 pub use spec::{
-    BadRunKey, Bucket, Container, Device, Exit, Framework, Gang, GpuHealth, HOME_FOLDER, Limits,
-    LimitsKept, Login, MASTER, Member, Mount, MountSource, Observation, Port, Propagation,
-    PullFailure, PullPolicy, RegistryLogin, Repository, RunKey, RunSpec, RunState, Seccomp, Secret,
-    SecretPlace, Security, Stranger, TASKS_MAX, User, WORKER,
+    BadRunKey, Bucket, Container, Device, Exit, ForeignProcess, Framework, Gang, GpuHealth,
+    HOME_FOLDER, Limits, LimitsKept, Login, MASTER, Member, Mount, MountSource, Observation, Port,
+    Propagation, PullFailure, PullPolicy, RegistryLogin, Repository, RunKey, RunSpec, RunState,
+    Seccomp, Secret, SecretPlace, Security, TASKS_MAX, User, WORKER,
 };
 pub use timestamps::Timestamps;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::command::Command;
 use crate::decisions::{Culprits, Decision};
+use crate::gpu_fault::GpuFaults;
 use crate::limits::IdleSince;
-use crate::trouble::Troubles;
 use crate::workloads::PortsWanted;
 use records::AuditDetail;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub enum Input {
     /// Since when workloads have been idle.
     Idle(IdleSince),
     /// What is the matter with real GPUs.
-    Gpus(Troubles),
+    Gpus(GpuFaults),
     /// All runs that the engine has, and which limits it keeps them to: the first thing that a state is
     /// told.
     Engine(Vec<Observation>, LimitsKept),

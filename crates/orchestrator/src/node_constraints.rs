@@ -27,7 +27,7 @@ fn constraints(place: &Place, workload: Uuid) -> Constraints {
         pod_preferences: place.pod_preferences.clone(),
         ..Constraints::default()
     };
-    if let Some(near) = &place.near {
+    if let Some(near) = &place.colocation {
         let labels = BTreeMap::from([(WORKLOAD_LABEL.to_owned(), workload.to_string())]);
         let term = PodTerm { labels: labels.clone(), topology_key: near.key.clone() };
         constraints.labels.extend(labels);

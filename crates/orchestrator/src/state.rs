@@ -10,6 +10,7 @@ use crate::command::Subject;
 use crate::decisions::{Decisions, HandedOver};
 use crate::documents::Documents;
 use crate::effect::Outbox;
+use crate::gpu_fault::GpuFaults;
 use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::limits::{IdleSince, Limits};
@@ -18,7 +19,6 @@ use crate::nodes::Nodes;
 use crate::org::Org;
 use crate::pools::Pools;
 use crate::primary::Primary;
-use crate::trouble::Troubles;
 use crate::workloads::{Runs, Workloads};
 
 /// Everything the dispatcher knows.
@@ -43,7 +43,7 @@ pub struct State {
     pub(crate) ledger: Ledger,
     pub(crate) limits: Limits,
     /// What is the matter with real GPUs. Not stored: it is read again at each start.
-    pub(crate) gpus_seen: Troubles,
+    pub(crate) gpus_seen: GpuFaults,
     /// Everything is being stopped; nothing is started.
     pub(crate) halted: bool,
     pub(crate) last_event_seq: u64,
@@ -96,7 +96,7 @@ impl State {
 
     /// What is the matter with real GPUs, as it was told last.
     #[must_use]
-    pub const fn gpus_seen(&self) -> &Troubles {
+    pub const fn gpus_seen(&self) -> &GpuFaults {
         &self.gpus_seen
     }
 

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::SharedMap;
 use crate::documents::Objects;
-use crate::trouble::Trouble;
+use crate::gpu_fault::GpuFault;
 
 /// The whole visible state at one moment.
 #[derive(Debug, Clone, Default)]
@@ -175,7 +175,7 @@ pub struct PoolView {
     /// Name.
     pub name: String,
     /// What it is made of and how it is used.
-    pub settings: crate::PoolSettings,
+    pub settings: spec::PoolSettings,
     /// Its nodes.
     pub nodes: Vec<String>,
     /// What they have.
@@ -390,7 +390,7 @@ pub struct NodeView {
     pub gpu_used_millis: Vec<u64>,
     /// What is the matter with its GPUs, by their numbers: those are out of service, and no part of the
     /// capacity.
-    pub troubles: BTreeMap<u32, Trouble>,
+    pub gpu_faults: BTreeMap<u32, GpuFault>,
     /// Capacity.
     pub capacity: Resources,
     /// In use.

@@ -259,7 +259,7 @@ impl State {
             simulated: node.spec.simulated,
             gpu_memory_bytes: found.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
             gpu_used_millis: found.gpus.iter().map(|gpu| gpu.used_millis).collect(),
-            troubles: node.troubles.clone(),
+            gpu_faults: node.gpu_faults.clone(),
             capacity: found.capacity,
             used: found.used,
             pool: self.cluster.pool_name(found.pool).to_owned(),
@@ -304,7 +304,7 @@ impl State {
         let pods = workload.pods.iter().zip(workload.turns());
         let pods: Vec<_> = pods.map(|(pod, turn)| self.pod_view(workload, pod, turn)).collect();
         let mut reasons = workload.pending.clone();
-        // Of many pods with the same trouble the first is shown.
+        // Of many pods with the same fault the first is shown.
         for condition in pods.iter().filter_map(|pod| pod.condition.as_ref()) {
             if reasons.iter().all(|reason| reason.code != condition.code) {
                 reasons.push(condition.clone());
@@ -322,7 +322,7 @@ impl State {
 
     /// Name of the pool a workload is in.
     fn pool_in_use(&self, workload: &Workload) -> Option<String> {
-        let mut places = workload.pods.iter().filter_map(|pod| self.occupancy(pod).current);
+        let mut places = workload.pods.iter().filter_map(|pod| self.binding(pod).current);
         let node = self.cluster.nodes().get(places.next()?.node)?;
         Some(self.cluster.pool_name(node.pool).to_owned())
     }
@@ -336,9 +336,9 @@ impl State {
     }
 
     fn pod_view(&self, workload: &Workload, pod: &Pod, turn: bool) -> PodView {
-        let occupancy = self.occupancy(pod);
-        let state = match (&occupancy.current, &occupancy.next) {
-            (Some(_), _) if occupancy.releasing => PodState::Terminating,
+        let binding = self.binding(pod);
+        let state = match (&binding.current, &binding.next) {
+            (Some(_), _) if binding.releasing => PodState::Terminating,
             (Some(_), _) if pod.started_at.is_some() => PodState::Running,
             (Some(_), _) => PodState::Starting,
             (None, Some(_)) => PodState::Reserved,
@@ -358,7 +358,7 @@ impl State {
             PodState::Pending => Self::backs_off_until(workload, pod),
             _ => pod.restart_at,
         };
-        let place = occupancy.current.as_ref().or(occupancy.next.as_ref());
+        let place = binding.current.as_ref().or(binding.next.as_ref());
         let gpus = place.map(|p| p.devices.iter().map(|share| (share.gpu, share.millis)).collect());
         PodView {
             revision: workload.spec.revision.map(|_| workload.id),

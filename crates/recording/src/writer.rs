@@ -246,7 +246,7 @@ impl Thread {
 
 #[cfg(test)]
 mod tests {
-    use orchestrator::{HandedOver, Settled, Troubles};
+    use orchestrator::{GpuFaults, HandedOver, Settled};
     use records::{ClockRow, ClusterRow, Snapshot};
     use uuid::Uuid;
 
@@ -274,7 +274,7 @@ mod tests {
                 last_event_seq: 0,
             },
             nodes: orchestrator::NodeList::default(),
-            gpus: Troubles::default(),
+            gpus: GpuFaults::default(),
             usage: None,
             settled: Settled { clock: ClockRow { boot: Uuid::nil(), ahead_ms: 0 }, step: None, at },
             handed_over: HandedOver::default(),

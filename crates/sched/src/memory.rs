@@ -301,7 +301,7 @@ impl Standing {
     fn of(cluster: &Cluster, now: Instant, id: WorkloadId) -> Option<Self> {
         let workload = cluster.workloads().get(id)?;
         let waits = cluster.is_waiting(id);
-        let next = |pod: &PodId| cluster.pods()[*pod].occupancy.next.is_some();
+        let next = |pod: &PodId| cluster.pods()[*pod].binding.next.is_some();
         let reserved = !cluster.reserved().is_empty() && workload.pods.iter().any(next);
         let gated = workload.pods.iter().any(|pod| cluster.gated().contains(pod));
         if !(waits || reserved || gated) {

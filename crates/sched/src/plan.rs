@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Change, Cluster, Occupancy, Placement, PodId, QueueId, WorkloadId};
+use model::{Change, Cluster, Placement, PodBinding, PodId, QueueId, WorkloadId};
 use units::{Instant, Resources};
 
 use crate::{Cause, Pending};
@@ -79,16 +79,16 @@ impl Step {
     }
 
     /// What its pod occupies after it, given what it does before.
-    pub(crate) fn taken(&self, before: &Occupancy) -> Occupancy {
+    pub(crate) fn taken(&self, before: &PodBinding) -> PodBinding {
         match self {
             Self::Bind { to, .. } => {
-                Occupancy { current: Some(to.clone()), releasing: false, next: None }
+                PodBinding { current: Some(to.clone()), releasing: false, next: None }
             }
-            Self::Reserve { to, .. } => Occupancy { next: Some(to.clone()), ..before.clone() },
-            Self::Unreserve { .. } => Occupancy { next: None, ..before.clone() },
-            Self::Evict { .. } => Occupancy { releasing: true, next: None, ..before.clone() },
+            Self::Reserve { to, .. } => PodBinding { next: Some(to.clone()), ..before.clone() },
+            Self::Unreserve { .. } => PodBinding { next: None, ..before.clone() },
+            Self::Evict { .. } => PodBinding { releasing: true, next: None, ..before.clone() },
             Self::Move { to, .. } | Self::Resize { to, .. } => {
-                Occupancy { releasing: true, next: Some(to.clone()), ..before.clone() }
+                PodBinding { releasing: true, next: Some(to.clone()), ..before.clone() }
             }
         }
     }
@@ -136,7 +136,7 @@ impl Plan {
 /// Names what changed for one pod. `cause` is asked for only when something running is stopped.
 pub(crate) fn step(cluster: &Cluster, change: &Change, cause: Option<&Cause>) -> Step {
     let pod = change.pod;
-    let after = &cluster.pods()[pod].occupancy;
+    let after = &cluster.pods()[pod].binding;
     let before = &change.before;
     let stopped = before.current.as_ref().filter(|_| !before.releasing && after.releasing);
     let Some(from) = stopped else {

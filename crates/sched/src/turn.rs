@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use model::{Child, Cluster, PodId, Standing, Workload, WorkloadId};
+use model::{Child, Cluster, Completeness, PodId, Workload, WorkloadId};
 
 use crate::order;
 
@@ -66,10 +66,10 @@ impl<F: Fn(PodId) -> bool> Turn<'_, F> {
         let mut missing = spec.children_min_of(group);
         let (mut begun, mut empty) = (Vec::new(), Vec::new());
         for child in spec.children(group) {
-            match spec.standing(child, &self.placed()) {
-                Standing::Whole => missing = missing.saturating_sub(1),
-                Standing::Partial => begun.push(child),
-                Standing::Empty => empty.push(child),
+            match spec.completeness(child, &self.placed()) {
+                Completeness::Whole => missing = missing.saturating_sub(1),
+                Completeness::Partial => begun.push(child),
+                Completeness::Empty => empty.push(child),
             }
         }
         let mut lacking = Vec::new();
@@ -107,7 +107,8 @@ impl<F: Fn(PodId) -> bool> Turn<'_, F> {
                 match (self.lacking_of(child), child) {
                     (None, _) => {}
                     (Some(parts), _) if !parts.is_empty() => {
-                        let begun = spec.standing(child, &self.placed()) == Standing::Partial;
+                        let begun =
+                            spec.completeness(child, &self.placed()) == Completeness::Partial;
                         others.push((!begun, parts));
                     }
                     (_, Child::Group(group)) => open.push(Some(group)),

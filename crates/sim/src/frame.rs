@@ -1,7 +1,7 @@
 //! One decision and the state it left, in words and numbers of its own. Owns: the JSON of a
 //! report; keys in a fixed order. Refuses to know: layout.
 
-use model::{Cluster, Occupancy, Placement, PodId};
+use model::{Cluster, Placement, PodBinding, PodId};
 use sched::{Cause, Step};
 use serde::Serialize;
 use units::Resources;
@@ -265,17 +265,17 @@ pub(crate) fn task(cluster: &Cluster, (project, name): (&str, &str), pod: PodId)
         project: project.to_owned(),
         task: pod.index,
         state: task_state(pod),
-        place: pod.occupancy.current.as_ref().map(|place| named(cluster, place)),
-        next: pod.occupancy.next.as_ref().map(|place| named(cluster, place)),
+        place: pod.binding.current.as_ref().map(|place| named(cluster, place)),
+        next: pod.binding.next.as_ref().map(|place| named(cluster, place)),
     }
 }
 
 /// The state of one pod.
 pub(crate) fn task_state(pod: &model::Pod) -> State {
-    match &pod.occupancy {
-        Occupancy { current: Some(_), releasing: true, .. } => State::Releasing,
-        Occupancy { current: Some(_), .. } => State::Running,
-        Occupancy { next: Some(_), .. } => State::Reserved,
+    match &pod.binding {
+        PodBinding { current: Some(_), releasing: true, .. } => State::Releasing,
+        PodBinding { current: Some(_), .. } => State::Running,
+        PodBinding { next: Some(_), .. } => State::Reserved,
         _ if pod.wants => State::Pending,
         _ => State::Suspended,
     }

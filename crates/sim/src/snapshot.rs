@@ -5,8 +5,8 @@ mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, Occupancy, Placement, Pod, PoolId, Workload as Row};
-use sched::{Action, Fill, Policy, Profile, RuntimeFrom};
+use model::{Cluster, Fill, Placement, Pod, PodBinding, PoolId, Workload as Row};
+use sched::{Action, Policy, Profile, RuntimeFrom};
 use units::{Instant, Kind, Resources};
 
 use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};
@@ -244,7 +244,7 @@ fn task(cluster: &Cluster, pod: &Pod, of: &Workload) -> Task {
         node: cluster.nodes()[place.node].name.clone(),
         gpus: place.devices.iter().map(|share| share.gpu).collect(),
     };
-    let Occupancy { current, releasing, next } = &pod.occupancy;
+    let PodBinding { current, releasing, next } = &pod.binding;
     let state = match current {
         Some(_) if *releasing => TaskState::Releasing,
         Some(_) => TaskState::Running,

@@ -235,12 +235,12 @@ pub struct GpuHealth {
     pub fault: Option<String>,
     /// Processes of no run that compute on it and hold memory there, by process id; none where that is not
     /// known now.
-    pub strangers: Option<BTreeMap<u32, Stranger>>,
+    pub foreign: Option<BTreeMap<u32, ForeignProcess>>,
 }
 
 /// A process that is none of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stranger {
+pub struct ForeignProcess {
     /// The name of its program. Its arguments may hold secrets and are left out.
     pub name: String,
     /// Its user.

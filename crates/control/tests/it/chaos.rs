@@ -105,9 +105,9 @@ fn any_gpu(dice: &mut Dice) -> (String, u32) {
 /// Nothing runs on a GPU that has failed.
 fn nobody_is_on_failed_gpus(view: &orchestrator::view::View, seed: u64) {
     for node in &view.nodes {
-        let sound = |(at, used): (u32, &u64)| *used == 0 || !node.troubles.contains_key(&at);
+        let sound = |(at, used): (u32, &u64)| *used == 0 || !node.gpu_faults.contains_key(&at);
         let all = (0..).zip(&node.gpu_used_millis).all(sound);
-        assert!(all, "seed {seed}: {} {:?} {:?}", node.name, node.gpu_used_millis, node.troubles);
+        assert!(all, "seed {seed}: {} {:?} {:?}", node.name, node.gpu_used_millis, node.gpu_faults);
     }
 }
 

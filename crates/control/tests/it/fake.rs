@@ -378,7 +378,7 @@ impl Engine for FakeEngine {
         uuids: Vec<String>,
     ) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
         let of = |m: &mut Machine, uuid: String| {
-            let well = || GpuHealth { fault: None, strangers: Some(BTreeMap::new()) };
+            let well = || GpuHealth { fault: None, foreign: Some(BTreeMap::new()) };
             let health = m.gpus.get(&uuid).cloned().unwrap_or_else(well);
             (uuid, health)
         };

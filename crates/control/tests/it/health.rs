@@ -1,11 +1,11 @@
-//! GPUs that are lost, or taken by strangers.
+//! GPUs that are lost, or taken by foreign processes.
 
 use std::collections::BTreeMap;
 
 use control::Clock as _;
-use engine::{GpuHealth, Stranger};
+use engine::{ForeignProcess, GpuHealth};
 use orchestrator::view::{Event, Phase, View};
-use orchestrator::{Error, Trouble};
+use orchestrator::{Error, GpuFault};
 use records::EventFilter;
 use spec::{GpuRequest, NodeSpec};
 
@@ -17,7 +17,7 @@ fn real(count: u32, gpus: u32) -> Vec<NodeSpec> {
 }
 
 fn well() -> GpuHealth {
-    GpuHealth { fault: None, strangers: Some(BTreeMap::new()) }
+    GpuHealth { fault: None, foreign: Some(BTreeMap::new()) }
 }
 
 fn lost() -> GpuHealth {
@@ -25,13 +25,14 @@ fn lost() -> GpuHealth {
 }
 
 fn taken() -> GpuHealth {
-    let stranger = Stranger { name: "python".into(), user: "eve".into(), memory_bytes: 5 << 30 };
-    GpuHealth { fault: None, strangers: Some([(4711, stranger)].into()) }
+    let process =
+        ForeignProcess { name: "python".into(), user: "eve".into(), memory_bytes: 5 << 30 };
+    GpuHealth { fault: None, foreign: Some([(4711, process)].into()) }
 }
 
 /// GPUs that are out of service, of all nodes.
 fn out(view: &View) -> usize {
-    view.nodes.iter().map(|node| node.troubles.len()).sum()
+    view.nodes.iter().map(|node| node.gpu_faults.len()).sum()
 }
 
 /// Where the first pod of a workload is: `node-1 0`.
@@ -162,7 +163,7 @@ async fn a_loss_is_told_once_also_when_the_state_is_built_again() {
 }
 
 #[tokio::test]
-async fn beside_a_stranger_nothing_is_stopped_and_nothing_new_comes() {
+async fn beside_a_foreign_process_nothing_is_stopped_and_nothing_new_comes() {
     let w = World::new(real(1, 1), &[1]).await;
     w.submit(1, with(training("one", 1), |pod| pod.gpu = GpuRequest::share(1, 400))).await;
     w.phase("one", Phase::Running).await;
@@ -174,13 +175,13 @@ async fn beside_a_stranger_nothing_is_stopped_and_nothing_new_comes() {
         w.until("a look", |_| w.engine.gpu_looks() > before).await;
     }
     let view = w.until("it is taken", |view| out(view) == 1).await;
-    let Some(Trouble::Taken(who)) = view.nodes[0].troubles.get(&0) else { panic!("not taken") };
+    let Some(GpuFault::Taken(who)) = view.nodes[0].gpu_faults.get(&0) else { panic!("not taken") };
     assert_eq!(who[&4711].name, "python");
     w.submit(1, with(training("two", 1), |pod| pod.gpu = GpuRequest::share(1, 400))).await;
     w.becomes("one Running 0.4/0.4\ntwo Pending 0/0.4").await;
     assert_eq!(
         of_nobody(&w).await[0].message,
-        "GPU 0 of node-1 is used by strangers: python of eve (process 4711, 5GiB)"
+        "GPU 0 of node-1 is used by foreign processes: python of eve (process 4711, 5GiB)"
     );
     w.engine.gpu_is("GPU-1-0", well());
     w.clock.advance_ms(5_000);

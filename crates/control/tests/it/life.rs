@@ -382,15 +382,15 @@ async fn late_and_repeated_messages_change_nothing() {
     let second = w.phase("t", Phase::Running).await;
     let exited = RunState::Exited { exit: Exit::Code(1), at: Instant(1_000_000) };
     let running = RunState::Running { pid: None, started_at: Instant(1) };
-    let stranger = RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
+    let unknown = RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
     for (key, state) in [
         (first, exited.clone()),
         (first, running.clone()),
         (first, RunState::Starting),
         (w.engine.run_of("t").key, running.clone()),
         (w.engine.run_of("t").key, RunState::Starting),
-        (stranger, running),
-        (stranger, exited),
+        (unknown, running),
+        (unknown, exited),
     ] {
         w.engine.report(key, state);
     }

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use model::Fill;
 use model::{UsageWindow, WindowKind};
 use orchestrator::view::{NodeTypes, Phase, Share, View};
-use orchestrator::{NodeChange, OrgChange, PoolChange, PoolSettings, PoolSpec};
-use sched::Fill;
+use orchestrator::{NodeChange, OrgChange, PoolChange};
 use spec::{NodeSpec, WorkloadSpec};
+use spec::{PoolSettings, PoolSpec};
 use store::Database;
 use store::testing::PgServer;
 

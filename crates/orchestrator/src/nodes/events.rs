@@ -59,13 +59,13 @@ impl State {
             labels,
             ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)
         });
-        let (troubles, name) = (self.troubles_of(&spec), spec.name.clone());
-        for gpu in troubles.keys() {
+        let (gpu_faults, name) = (self.gpu_faults_of(&spec), spec.name.clone());
+        for gpu in gpu_faults.keys() {
             self.cluster.set_in_service(id, *gpu, false);
         }
         let spec = Arc::new(spec);
         self.nodes.by_name.insert(name, id);
-        let node = Node { spec, id, created_at, given, pool, troubles, shown: None };
+        let node = Node { spec, id, created_at, given, pool, gpu_faults, shown: None };
         self.nodes.rows.insert(id, node);
         self.settle_node(id);
         self.outbox.machines = true;
@@ -90,7 +90,7 @@ impl State {
             // What was the matter with a GPU is not the matter with the one in its place.
             for gpu in &replaced {
                 self.cluster.set_in_service(id, *gpu, true);
-                self.nodes.rows.get_mut(&id).and_then(|node| node.troubles.remove(gpu));
+                self.nodes.rows.get_mut(&id).and_then(|node| node.gpu_faults.remove(gpu));
             }
             let memories: Vec<_> = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
             self.cluster.set_hardware(id, memories, spec.cpu_millis, spec.memory_bytes);

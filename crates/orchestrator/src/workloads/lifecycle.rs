@@ -32,9 +32,9 @@ impl State {
     }
 
     /// The place of a pod in the model.
-    pub(crate) fn occupancy(&self, pod: &Pod) -> model::Occupancy {
+    pub(crate) fn binding(&self, pod: &Pod) -> model::PodBinding {
         let found = pod.model.and_then(|id| self.cluster.pods().get(id));
-        found.map(|pod| pod.occupancy.clone()).unwrap_or_default()
+        found.map(|pod| pod.binding.clone()).unwrap_or_default()
     }
 
     /// The workload and number of the pod that the model knows by this id.
@@ -133,7 +133,7 @@ impl State {
     pub(crate) fn run_spec(&self, id: Uuid, number: usize) -> Option<Start> {
         let workload = self.workloads.get(&id)?;
         let pod = workload.pods.get(number)?;
-        let place = self.occupancy(pod).current?;
+        let place = self.binding(pod).current?;
         let node = &self.nodes.get(place.node)?.spec;
         let device = |share: &model::DeviceShare| {
             let gpu = node.gpus.get(share.gpu as usize)?;
@@ -210,8 +210,8 @@ impl State {
             .iter()
             .filter(|pod| are(pod))
             .filter_map(|pod| {
-                let occupancy = self.occupancy(pod);
-                let runs = occupancy.current.is_some() && !occupancy.releasing;
+                let binding = self.binding(pod);
+                let runs = binding.current.is_some() && !binding.releasing;
                 pod.model.filter(|_| runs).map(|model| (pod.number(), model))
             })
             .collect();
@@ -249,14 +249,14 @@ impl State {
     /// Whether a pod of it has a place that it is not leaving.
     pub(crate) fn runs_on(&self, workload: &Workload) -> bool {
         workload.pods.iter().any(|pod| {
-            let place = self.occupancy(pod);
+            let place = self.binding(pod);
             place.current.is_some() && !place.releasing
         })
     }
 
     /// Whether any pod still holds a place.
     pub fn anything_held(&self) -> bool {
-        self.cluster.pods().iter().any(|(_, pod)| pod.occupancy.current.is_some())
+        self.cluster.pods().iter().any(|(_, pod)| pod.binding.current.is_some())
     }
 
     /// Remembers why a workload was last stopped, moved or resized.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Effect, NodeId, Occupancy, Placement, PodId, Taint};
+use model::{Effect, NodeId, Placement, PodBinding, PodId, Taint};
 use sched::Code;
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ impl State {
         let mut evicted = Vec::new();
         let mut ended = BTreeSet::new();
         for pod in self.cluster.nodes()[node].pods.clone() {
-            let before = self.cluster.pods()[pod].occupancy.clone();
+            let before = self.cluster.pods()[pod].binding.clone();
             let mut now = before.clone();
             now.next = now.next.filter(|place| !lost(place));
             if now.current.as_ref().is_some_and(lost) {
@@ -37,7 +37,7 @@ impl State {
             if now == before {
                 continue;
             }
-            self.cluster.set_occupancy(pod, now);
+            self.cluster.set_binding(pod, now);
             let Some((id, number)) = self.home_of(pod) else { continue };
             self.touch(id);
             if loses_current {
@@ -98,8 +98,8 @@ impl State {
     /// Stops these pods, with the time that they have to end, unless they are being stopped.
     pub(crate) fn move_off(&mut self, pods: Vec<PodId>, code: Code, why: &str) {
         for pod in pods {
-            let occupancy = &self.cluster.pods()[pod].occupancy;
-            if occupancy.releasing || occupancy.current.is_none() {
+            let binding = &self.cluster.pods()[pod].binding;
+            if binding.releasing || binding.current.is_none() {
                 continue;
             }
             let Some((id, number)) = self.home_of(pod) else { continue };
@@ -127,14 +127,14 @@ impl State {
         let why =
             format!("{} has taint {}, which it does not tolerate", row.name, texts.join(", "));
         for &pod in &pods {
-            let occupancy = self.cluster.pods()[pod].occupancy.clone();
-            if occupancy.next.as_ref().is_some_and(|place| place.node == node) {
-                self.cluster.set_occupancy(pod, Occupancy { next: None, ..occupancy });
+            let binding = self.cluster.pods()[pod].binding.clone();
+            if binding.next.as_ref().is_some_and(|place| place.node == node) {
+                self.cluster.set_binding(pod, PodBinding { next: None, ..binding });
                 self.home_of(pod).into_iter().for_each(|(id, _)| self.touch(id));
             }
         }
         let is_here = |pod: &PodId| {
-            let current = self.cluster.pods()[*pod].occupancy.current.as_ref();
+            let current = self.cluster.pods()[*pod].binding.current.as_ref();
             current.is_some_and(|place| place.node == node)
         };
         let pods = pods.into_iter().filter(is_here).collect();

@@ -41,7 +41,7 @@ impl State {
             return;
         }
         let Some(pod) = self.workloads.pod(id, number) else { return };
-        let holds = self.occupancy(pod).current.is_some();
+        let holds = self.binding(pod).current.is_some();
         // Older runs were dealt with when they ended; a pod without a place, or waiting in it
         // for its restart, has no process.
         if key.generation != pod.generation || !holds || pod.is_idle() {
@@ -100,7 +100,7 @@ impl State {
         self.update_members(id);
         self.touch(id);
         let Some(pod) = self.workloads.pod(id, number) else { return };
-        let place = self.occupancy(pod);
+        let place = self.binding(pod);
         let held = place.current.is_some() && !place.releasing;
         let due = held && pod.started_at.is_none() && !pod.is_idle();
         if due
@@ -124,7 +124,7 @@ impl State {
         self.runs.assembling.insert(id);
         self.touch(id);
         // A start that crossed with the request to stop: the events already tell of its end.
-        if model.is_some_and(|model| self.cluster.pods()[model].occupancy.releasing) {
+        if model.is_some_and(|model| self.cluster.pods()[model].binding.releasing) {
             return;
         }
         self.emit(id, EventBuilder::new("Started", "its process runs").pod(number));
@@ -180,7 +180,7 @@ impl State {
         let stopped = pod.released_at.is_none_or(|released| at >= released);
         let given_up = pod.ended.is_some();
         let Some(model) = model else { return };
-        let releasing = self.cluster.pods()[model].occupancy.releasing;
+        let releasing = self.cluster.pods()[model].binding.releasing;
         // Of a pod that was given up it is known why; one that was stopped ended because of that.
         let is_known = given_up || (releasing && stopped);
         if !is_known && let Some(pod) = self.workloads.pod_mut(id, number) {
@@ -201,7 +201,7 @@ impl State {
             }
             return;
         }
-        let alone = self.workloads[&id].spec.together.is_none();
+        let alone = self.workloads[&id].spec.distributed.is_none();
         let completed = before_stop
             && self.workloads[&id].pods[number].released_at.is_some()
             && exit.success()
@@ -260,7 +260,7 @@ impl State {
             self.keep_generations_ahead(id, number, key.generation);
             let found = self.workloads.pod(id, number);
             found.is_some_and(|pod| {
-                pod.generation == key.generation && self.occupancy(pod).current.is_some()
+                pod.generation == key.generation && self.binding(pod).current.is_some()
             })
         });
         if alive && !wanted {
@@ -299,7 +299,7 @@ impl State {
         let (run, pod_id, idle) = (pod.run(), pod.id, pod.is_idle());
         let over = workload.completed_at.is_some();
         let (grace_ms, model) = (workload.spec.set_of(number).0.pod.grace_ms, pod.model);
-        let place = self.occupancy(pod);
+        let place = self.binding(pod);
         let Some(model) = model.filter(|_| place.current.is_some()) else {
             self.finish_deletion(id);
             return;

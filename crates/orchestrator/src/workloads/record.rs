@@ -297,7 +297,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
 pub(super) fn pod_row(
     workload: &Workload,
     pod: &Pod,
-    occupancy: &model::Occupancy,
+    binding: &model::PodBinding,
     node_name: impl Fn(model::NodeId) -> String,
 ) -> PodRow {
     let place = |placement: &model::Placement| PlacementBody {
@@ -311,9 +311,9 @@ pub(super) fn pod_row(
         index: pod.index,
         generation: pod.generation,
         body: PodBody {
-            current: occupancy.current.as_ref().map(place),
-            releasing: occupancy.releasing,
-            next: occupancy.next.as_ref().map(place),
+            current: binding.current.as_ref().map(place),
+            releasing: binding.releasing,
+            next: binding.next.as_ref().map(place),
             placed_at_ms: ms(pod.placed_at),
             held_since_ms: ms(pod.held_since),
             started_at_ms: ms(pod.started_at),

@@ -189,7 +189,7 @@ impl State {
         let held = workload
             .pods
             .iter()
-            .any(|pod| self.occupancy(pod).current.is_some() || self.runs.has_orphan(pod.id));
+            .any(|pod| self.binding(pod).current.is_some() || self.runs.has_orphan(pod.id));
         if workload.desired != Desired::Delete || held || !workload.revisions.is_empty() {
             return;
         }
@@ -203,7 +203,7 @@ impl State {
         workload.pending.clear();
         let state = record::workload_state(&workload, Some(self.now));
         self.outbox.changes.push(Change::WorkloadState(id, state));
-        let (nowhere, nameless) = (model::Occupancy::default(), |_| String::new());
+        let (nowhere, nameless) = (model::PodBinding::default(), |_| String::new());
         let pods = workload.pods.iter();
         let pods = pods.map(|pod| record::pod_row(&workload, pod, &nowhere, nameless));
         self.outbox.changes.extend(pods.map(Change::Pod));

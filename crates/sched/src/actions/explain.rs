@@ -162,7 +162,7 @@ const fn leaves_nodes(reason: &Pending) -> bool {
 
 fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     let pods = || cluster.workloads()[id].pods.iter();
-    let next = |pod: &PodId| cluster.pods()[*pod].occupancy.next.as_ref();
+    let next = |pod: &PodId| cluster.pods()[*pod].binding.next.as_ref();
     // Of a gang the pods whose place is not free yet are the ones that hold it up.
     let held_up = pods().find(|&&pod| {
         next(&pod).is_some_and(|to| {
@@ -172,7 +172,7 @@ fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     });
     let place = held_up.or_else(|| pods().find(|pod| next(pod).is_some())).and_then(next)?;
     let node = &cluster.nodes()[place.node];
-    let releasing = node.pods.iter().filter(|&&pod| cluster.pods()[pod].occupancy.releasing);
+    let releasing = node.pods.iter().filter(|&&pod| cluster.pods()[pod].binding.releasing);
     let others = releasing.filter(|&&pod| cluster.pods()[pod].workload != id);
     let holders: BTreeSet<_> =
         others.map(|&pod| cluster.workload_of(pod).spec.name.clone()).collect();

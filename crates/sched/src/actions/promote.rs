@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Occupancy, PodId, WorkloadId};
+use model::{PodBinding, PodId, WorkloadId};
 
 use crate::place::Ask;
 use crate::pools;
@@ -37,18 +37,18 @@ fn is_torn(s: &Session<'_>, id: WorkloadId) -> bool {
 }
 
 fn give_up(s: &mut Session<'_>, pod: PodId) {
-    if s.cluster.pods()[pod].occupancy.current.is_none() {
+    if s.cluster.pods()[pod].binding.current.is_none() {
         s.settle(pod, None, false);
     }
 }
 
 fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
-    let occupancy = s.cluster.pods()[pod].occupancy.clone();
-    let (None, Some(to)) = (&occupancy.current, &occupancy.next) else { return false };
+    let binding = s.cluster.pods()[pod].binding.clone();
+    let (None, Some(to)) = (&binding.current, &binding.next) else { return false };
     let room = s.cluster.amounts(pod, to);
     let has_room = s.cluster.nodes()[to.node].has_room_now(&to.devices, room);
     if has_room && s.cluster.may_start(pod, to.node) {
-        s.cluster.set_occupancy(pod, Occupancy::at(to.clone()));
+        s.cluster.set_binding(pod, PodBinding::at(to.clone()));
         return true;
     }
     let elastic = s.cluster.workload_of(pod).spec.elastic;
@@ -60,6 +60,6 @@ fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
         s.find_beside(pod, ask, true)
     });
     let Some(elsewhere) = elsewhere else { return false };
-    s.cluster.set_occupancy(pod, Occupancy::at(elsewhere));
+    s.cluster.set_binding(pod, PodBinding::at(elsewhere));
     true
 }

@@ -257,7 +257,7 @@ pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
         let used = (0..).zip(&node.gpu_used_millis).filter(|(_, used)| **used > 0);
         if let Some((gpu, _)) = used
             .into_iter()
-            .find(|(gpu, _)| node.troubles.get(gpu).is_some_and(|trouble| trouble.is_loss()))
+            .find(|(gpu, _)| node.gpu_faults.get(gpu).is_some_and(|fault| fault.is_loss()))
         {
             return Err(format!("GPU {gpu} of {} has failed, and is used", node.name));
         }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use model::{UsageWindow, WindowKind};
-use orchestrator::{Command, IdleSince, Input, Subject, Trouble};
+use orchestrator::{Command, GpuFault, IdleSince, Input, Subject};
 use sched::Policy;
 use spec::{Exit, Observation, PullFailure, RunKey, RunState};
 use uuid::Uuid;
@@ -360,12 +360,12 @@ impl History {
         let nodes = self.machine.nodes.nodes.iter().filter(|node| !node.simulated);
         let gpus: Vec<_> = nodes.flat_map(|node| &node.gpus).map(|gpu| gpu.uuid.clone()).collect();
         let some = gpus.into_iter().filter(|_| rng.below(3) == 0).collect::<Vec<_>>();
-        let trouble = |uuid: String| (uuid, Trouble::Lost("it fell off the bus".to_owned()));
-        let troubles =
-            std::sync::Arc::new(some.into_iter().map(trouble).collect::<BTreeMap<_, _>>());
-        self.say(|| format!("GPUs are now: {troubles:?}"));
-        self.machine.gpus = troubles.clone();
-        self.queue.push_back((Input::Gpus(troubles), None));
+        let fault = |uuid: String| (uuid, GpuFault::Lost("it fell off the bus".to_owned()));
+        let gpu_faults =
+            std::sync::Arc::new(some.into_iter().map(fault).collect::<BTreeMap<_, _>>());
+        self.say(|| format!("GPUs are now: {gpu_faults:?}"));
+        self.machine.gpus = gpu_faults.clone();
+        self.queue.push_back((Input::Gpus(gpu_faults), None));
     }
 
     fn idle(&mut self, rng: &mut Rng) {
@@ -426,8 +426,8 @@ fn in_words(command: &Command) -> String {
         format!("{pods} (at least {least}) with {:?}, restarted {:?}", pod.gpu, pod.restart)
     });
     let sets = sets.collect::<Vec<_>>().join(" and ");
-    let together = spec.together.map(|together| format!(", {together:?}")).unwrap_or_default();
-    let (name, kind, priority) = (&spec.name, spec.kind, spec.priority);
+    let together = spec.distributed.map(|together| format!(", {together:?}")).unwrap_or_default();
+    let (name, kind, priority) = (&spec.name, spec.kind, spec.priority.value);
     format!("{name} ({kind:?}, priority {priority}, elastic {}): {sets}{together}", spec.elastic)
 }
 

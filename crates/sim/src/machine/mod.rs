@@ -10,7 +10,7 @@ mod server;
 mod stored;
 
 use orchestrator::view::View;
-use orchestrator::{Command, Error, IdleSince, Input, NodeList, Subject, Troubles};
+use orchestrator::{Command, Error, GpuFaults, IdleSince, Input, NodeList, Subject};
 use records::Change;
 use sched::{Plan, Policy};
 use spec::{Observation, RunState};
@@ -56,7 +56,7 @@ pub struct Machine {
     /// None while it is down.
     server: Option<Server>,
     /// What is the matter with real GPUs, as a look at them would say.
-    pub gpus: Troubles,
+    pub gpus: GpuFaults,
     /// Since when workloads have been idle, as a look would say.
     pub idle: IdleSince,
     /// What was written last, for those who follow.
@@ -86,7 +86,7 @@ impl Machine {
             check,
             policy,
             server: None,
-            gpus: Troubles::default(),
+            gpus: GpuFaults::default(),
             idle: IdleSince::default(),
             written: Vec::new(),
             rebuilds: 0,
@@ -102,11 +102,11 @@ impl Machine {
         if self.server.is_some() {
             return Ok(());
         }
-        let server = self.recover(&self.nodes.clone(), &Troubles::default())?;
+        let server = self.recover(&self.nodes.clone(), &GpuFaults::default())?;
         self.reconcile(server)
     }
 
-    fn recover(&mut self, nodes: &NodeList, gpus_told: &Troubles) -> Result<Server, Error> {
+    fn recover(&mut self, nodes: &NodeList, gpus_told: &GpuFaults) -> Result<Server, Error> {
         let snapshot = self.rows.snapshot();
         let at = self.clock.settle(snapshot.clock);
         let mut server = Server::recover(snapshot, nodes, gpus_told, &self.policy, at)?;

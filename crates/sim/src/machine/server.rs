@@ -4,8 +4,8 @@
 use model::Cluster;
 use orchestrator::view::View;
 use orchestrator::{
-    Batch, Culprits, Decision, Error, IdleSince, Input, Moment, NodeList, Settled, State, Subject,
-    Troubles,
+    Batch, Culprits, Decision, Error, GpuFaults, IdleSince, Input, Moment, NodeList, Settled,
+    State, Subject,
 };
 use records::Snapshot;
 use sched::{Memory, Policy};
@@ -41,7 +41,7 @@ pub(super) struct Server {
     /// Everything is being stopped, as far as that is written.
     pub(super) is_halted: bool,
     /// What it knows of real GPUs, as far as that is written.
-    pub(super) gpus_told: Troubles,
+    pub(super) gpus_told: GpuFaults,
 }
 
 impl Server {
@@ -49,7 +49,7 @@ impl Server {
     pub(super) fn recover(
         snapshot: Snapshot,
         nodes: &NodeList,
-        gpus: &Troubles,
+        gpus: &GpuFaults,
         policy: &Policy,
         at: Settled,
     ) -> Result<Self, Error> {
@@ -76,7 +76,7 @@ impl Server {
         &mut self,
         listed: Vec<Observation>,
         idle: IdleSince,
-        gpus: Troubles,
+        gpus: GpuFaults,
     ) -> Taken {
         let engine = Input::Engine(listed, LimitsKept::ALL);
         let inputs = [Input::Idle(idle), Input::Gpus(gpus), engine];

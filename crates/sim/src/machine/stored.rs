@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use orchestrator::{Error, NodeList, Troubles, without_place};
+use orchestrator::{Error, GpuFaults, NodeList, without_place};
 use records::{PodRow, Snapshot};
 use sched::Policy;
 use spec::{RunKey, RunSpec, RunState};
@@ -19,7 +19,7 @@ pub struct Stored {
     /// The nodes there are.
     pub nodes: NodeList,
     /// What is the matter with their GPUs.
-    pub gpus: Troubles,
+    pub gpus: GpuFaults,
     /// How it decides.
     pub policy: Policy,
     /// What time it is there.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use orchestrator::view::View;
 use orchestrator::{
-    Command, Error, Input, NodeChange, NodeEvent, OrgChange, SYSTEM, Subject, Trouble,
+    Command, Error, GpuFault, Input, NodeChange, NodeEvent, OrgChange, SYSTEM, Subject,
     WorkloadChange,
 };
 use spec::{Exit, NodeGpu, NodeSpec, QUOTA_MILLIS_MAX, Rank, Scheduling, ShareChange};
@@ -320,7 +320,7 @@ impl Asking {
 
     fn break_gpus(&mut self, of: &Place) -> Result<(), Error> {
         let lost = self.uuids(of)?.into_iter();
-        let lost = lost.map(|uuid| (uuid, Trouble::Lost("a step took it away".to_owned())));
+        let lost = lost.map(|uuid| (uuid, GpuFault::Lost("a step took it away".to_owned())));
         Arc::make_mut(&mut self.machine.gpus).extend(lost);
         let seen = self.machine.gpus.clone();
         self.take(vec![Input::Gpus(seen)]).map(drop)

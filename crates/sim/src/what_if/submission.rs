@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use model::{Operator, Requirement};
 use orchestrator::view::View;
-use orchestrator::{Scope, TOPOLOGY, levels_of};
+use orchestrator::{Scope, levels_of};
 use spec::{
-    Container, GpuRequest, Group, Place, PodSet, PodSpec, Restart, TopologyUse, WorkloadKind,
-    WorkloadSpec,
+    Container, GpuRequest, Group, Place, PodSet, PodSpec, Priority, Restart, TOPOLOGY, TopologyUse,
+    WorkloadKind, WorkloadSpec,
 };
 
 use crate::near::hint;
@@ -46,6 +46,7 @@ pub(super) fn specification(
         ));
     }
     let preemptible = wire.preemptible.unwrap_or(true);
+    let usual = if preemptible { 50 } else { 100 };
     let sets = sets(wire)?;
     let mut sets =
         sets.iter().map(|set| pod_set(view, wire, set)).collect::<Result<Vec<_>, _>>()?;
@@ -65,14 +66,13 @@ pub(super) fn specification(
         source: "Other".to_owned(),
         pods: sets.remove(0),
         more: sets,
-        together: None,
+        distributed: None,
         serving: None,
         urls: Vec::new(),
         related_urls: Vec::new(),
         revision: None,
         elastic: wire.elastic,
-        priority: wire.priority.unwrap_or(if preemptible { 50 } else { 100 }),
-        priority_class: String::new(),
+        priority: Priority { value: wire.priority.unwrap_or(usual), class: String::new() },
         preemptible,
         backoff_limit: wire.backoff_limit.unwrap_or(BACKOFF_LIMIT),
         delete_after_ms: None,
@@ -100,7 +100,7 @@ fn pod_set(view: &View, of: &Workload, set: &At<wire::PodSet>) -> Result<PodSet,
         role: set.name.clone(),
         pods: of.completions.unwrap_or(set.pods),
         pods_min: set.pods_min.unwrap_or(usual),
-        at_once: of.completions.map(|_| set.pods),
+        parallelism: of.completions.map(|_| set.pods),
         group: set.group.clone(),
         pod_priority: set.task_priority,
         set_topology: topology(view, set.topology.as_ref())?,
@@ -150,7 +150,7 @@ fn place(set: &wire::PodSet) -> Result<Place, String> {
         affinity,
         preferred: said.preferred,
         tolerations: said.tolerations,
-        near: None,
+        colocation: None,
         labels: said.labels,
         pod_affinity: said.pod_affinity,
         pod_anti_affinity: said.pod_anti_affinity,

@@ -12,7 +12,7 @@ mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, NodeId, Occupancy, PodId, QueueId, UsageLedger, WorkloadId};
+use model::{Cluster, NodeId, PodBinding, PodId, QueueId, UsageLedger, WorkloadId};
 use sched::{Plan, Policy};
 use units::Instant;
 
@@ -217,7 +217,7 @@ impl Simulation {
     pub(crate) fn vacate(&mut self, of: impl Fn(usize) -> bool) {
         let releasing = |(id, pod): (PodId, &model::Pod)| {
             let job = self.by_model.get(&pod.workload).copied();
-            (pod.occupancy.releasing && job.is_some_and(&of)).then_some(id)
+            (pod.binding.releasing && job.is_some_and(&of)).then_some(id)
         };
         for pod in self.cluster.pods().iter().filter_map(releasing).collect::<Vec<_>>() {
             self.cluster.vacate(pod);
@@ -229,7 +229,7 @@ impl Simulation {
     pub(crate) fn bury(&mut self) {
         let empty = |id: WorkloadId| {
             let mut pods = self.cluster.workloads()[id].pods.iter();
-            pods.all(|&pod| self.cluster.pods()[pod].occupancy == Occupancy::default())
+            pods.all(|&pod| self.cluster.pods()[pod].binding == PodBinding::default())
         };
         let due = |(&id, &job): (&WorkloadId, &usize)| {
             (self.jobs[job].leaving && empty(id)).then_some((id, job))

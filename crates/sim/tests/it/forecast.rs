@@ -95,7 +95,7 @@ fn what_waits_for_one_that_never_ends_never_starts() {
 fn pods_that_take_turns_need_no_more_than_those_whose_turn_it_is() {
     let mut full = Full::new();
     let mut sweep = training("sweep", GpuRequest::Whole(1));
-    (sweep.pods.pods, sweep.pods.pods_min, sweep.pods.at_once) = (8, 1, Some(2));
+    (sweep.pods.pods, sweep.pods.pods_min, sweep.pods.parallelism) = (8, 1, Some(2));
     full.submit(sweep, None);
     assert_eq!(full.minutes("sweep"), Some(6));
 }

@@ -162,7 +162,8 @@ fn amounts(spec: &WorkloadSpec) -> Result<(), Invalid> {
     // A set among several may be one that the others can do without.
     let least = u32::from(spec.sets().all(|set| set.pods_min == 0) || spec.more.is_empty());
     for set in spec.sets() {
-        if set.pods == 0 || !(least..=set.pods).contains(&set.pods_min) || set.at_once == Some(0) {
+        let parallelism = set.parallelism;
+        if set.pods == 0 || !(least..=set.pods).contains(&set.pods_min) || parallelism == Some(0) {
             let text = format!(
                 "of {} pods at least {} cannot be the least that make sense",
                 set.pods, set.pods_min

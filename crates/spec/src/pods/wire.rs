@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Effect, Operator, PodPreference, PodTerm, Preference, Requirement, Term, Toleration};
 use serde::{Deserialize, Serialize};
 
-use super::{Near, Place, SecretPlace, SecretTo, SecretUse};
+use super::{Colocation, Place, SecretPlace, SecretTo, SecretUse};
 
 /// Why a document is none.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +103,7 @@ impl From<Place> for PlaceWire {
             preferred: preferred.collect(),
             affinity: place.affinity.into_iter().map(term).collect(),
             tolerations: place.tolerations.into_iter().map(toleration).collect(),
-            near: place.near.map(|near| (near.key, near.required)),
+            near: place.colocation.map(|one| (one.key, one.required)),
             labels: place.labels,
             pod_affinity: pod_terms(place.pod_affinity),
             pod_anti_affinity: pod_terms(place.pod_anti_affinity),
@@ -131,7 +131,7 @@ impl TryFrom<PlaceWire> for Place {
             preferred: preferred.collect::<Result<_, Wrong>>()?,
             affinity: wire.affinity.into_iter().map(term).collect::<Result<_, _>>()?,
             tolerations: wire.tolerations.into_iter().map(toleration).collect(),
-            near: wire.near.map(|(key, required)| Near { key, required }),
+            colocation: wire.near.map(|(key, required)| Colocation { key, required }),
             labels: wire.labels,
             pod_affinity: pod_terms(wire.pod_affinity),
             pod_anti_affinity: pod_terms(wire.pod_anti_affinity),
@@ -248,7 +248,7 @@ mod tests {
             affinity: vec![vec![exists("zone"), exists("rack")]],
             preferred: vec![Preference { weight: 7, term: vec![exists("fast")] }],
             tolerations: vec![Toleration { key: None, value: None, effect: None }],
-            near: Some(Near { key: "rack".to_owned(), required: true }),
+            colocation: Some(Colocation { key: "rack".to_owned(), required: true }),
             labels,
             pod_affinity: vec![term.clone()],
             pod_anti_affinity: vec![term.clone(), term.clone()],

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use control::{Look, Subject, of};
-use orchestrator::Trouble;
+use orchestrator::GpuFault;
 use orchestrator::view::{NodeView, View};
 use prometheus_client::registry::Unit;
 use units::{GPU_MILLIS, Resources};
@@ -35,7 +35,7 @@ fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
     let out = nodes().flat_map(|node| {
         let [name, pool] = labels(node);
         ["lost", "taken"].map(|reason| {
-            let count = node.troubles.values().filter(|trouble| word(trouble) == reason).count();
+            let count = node.gpu_faults.values().filter(|fault| word(fault) == reason).count();
             ([name, pool, ("reason", reason)], number(count as u64))
         })
     });
@@ -66,10 +66,10 @@ fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
 }
 
 /// The word of a label for what is the matter with a GPU.
-const fn word(trouble: &Trouble) -> &'static str {
-    match trouble {
-        Trouble::Lost(_) => "lost",
-        Trouble::Taken(_) => "taken",
+const fn word(fault: &GpuFault) -> &'static str {
+    match fault {
+        GpuFault::Lost(_) => "lost",
+        GpuFault::Taken(_) => "taken",
     }
 }
 

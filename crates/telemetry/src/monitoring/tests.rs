@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use control::{Look, Subject, of};
 use expect_test::expect;
-use orchestrator::Trouble;
+use orchestrator::GpuFault;
 use orchestrator::view::{NodeView, View};
 use prometheus_client::collector::Collector;
 use prometheus_client::metrics::counter::Counter;
@@ -57,7 +57,8 @@ fn node() -> NodeView {
         simulated: false,
         gpu_memory_bytes: vec![1 << 30; 3],
         gpu_used_millis: vec![1000, 500, 0],
-        troubles: [(1, Trouble::Taken([].into())), (2, Trouble::Lost("off the bus".into()))].into(),
+        gpu_faults: [(1, GpuFault::Taken([].into())), (2, GpuFault::Lost("off the bus".into()))]
+            .into(),
         capacity: Resources { gpu_millis: 1000, cpu_millis: 64_500, memory_bytes: 2048 },
         used: Resources { gpu_millis: 1500, cpu_millis: 1500, memory_bytes: 1024 },
         pool: "default".into(),

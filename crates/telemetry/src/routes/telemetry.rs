@@ -165,7 +165,7 @@ fn gpus(node: &NodeView) -> u64 {
 /// Of those that are in service.
 fn free_gpus(node: &NodeView) -> u64 {
     let each = (0..).zip(&node.gpu_used_millis);
-    let in_service = each.filter(|(at, _)| !node.troubles.contains_key(at));
+    let in_service = each.filter(|(at, _)| !node.gpu_faults.contains_key(at));
     in_service.map(|(_, used)| GPU_MILLIS.saturating_sub(*used)).sum()
 }
 

@@ -1,14 +1,14 @@
-//! The accounts, computed anew. Owns: the check that the incremental state equals the rebuilt
+//! The accounts, recomputed. Owns: the check that the incremental state equals the rebuilt
 //! one, for tests, fault runs and start-up.
 
 use units::{Resources, Table};
 
-use crate::free::FreeIndex;
-use crate::requests::Requests;
-use crate::{Cluster, Occupancy};
+use crate::free_gpu_index::FreeGpuIndex;
+use crate::request_histogram::RequestHistogram;
+use crate::{Cluster, PodBinding};
 
 impl Cluster {
-    /// Compares every account and index with one computed from the occupancies alone.
+    /// Compares every account and index with one computed from the bindings alone.
     ///
     /// # Errors
     /// Names the first account that is wrong.
@@ -33,7 +33,7 @@ impl Cluster {
         }
         fresh.soft_taints = fresh.nodes.iter().any(|(_, node)| node.has_soft_taint());
         fresh.capacity = fresh.nodes.iter().map(|(_, node)| node.capacity).sum();
-        fresh.free = FreeIndex::default();
+        fresh.free = FreeGpuIndex::default();
         fresh.free_soon = Resources::ZERO;
         fresh.gpu_nodes.clear();
         for hardware in self.nodes.iter().filter_map(|(_, node)| node.hardware()) {
@@ -54,20 +54,20 @@ impl Cluster {
         fresh.elastic.clear();
         let marked = fresh.workloads.iter().filter(|(_, row)| row.stale_since.is_some());
         fresh.stale = marked.map(|(id, _)| id).collect();
-        fresh.requests = Requests::default();
-        fresh.company.clear();
+        fresh.requests = RequestHistogram::default();
+        fresh.affinity.clear();
         fresh.waiting.clear();
         fresh.reserved.clear();
         fresh.gated.clear();
         let pods: Vec<_> = fresh.pods.ids().collect();
         for &id in &pods {
             let pod = &mut fresh.pods[id];
-            (pod.occupancy, pod.wants) = (Occupancy::default(), false);
+            (pod.binding, pod.wants) = (PodBinding::default(), false);
             let succeeded = std::mem::take(&mut pod.succeeded);
             fresh.set_succeeded(id, succeeded);
         }
         for id in pods {
-            fresh.set_occupancy(id, self.pods[id].occupancy.clone());
+            fresh.set_binding(id, self.pods[id].binding.clone());
             if self.pods[id].wants {
                 fresh.set_wants(id, true);
             }
@@ -82,7 +82,7 @@ impl Cluster {
         self.within_capacity()
     }
 
-    /// Has queues hold and ask for nothing, and finds those at the top.
+    /// Clears the accounts of all queues and rebuilds the list of roots.
     fn empty_queues(&mut self) {
         for id in self.queues.ids().collect::<Vec<_>>() {
             self.queues[id].clear_accounts();
@@ -94,8 +94,8 @@ impl Cluster {
         }
     }
 
-    /// Compares every account and index with those of another state, whatever has become of the two
-    /// in between; what counts changes, and the transaction under way, is no part of it.
+    /// Compares every account and index with those of another state. Counters of changes and the open
+    /// transaction are left out.
     ///
     /// # Errors
     /// Names the first that differs.
@@ -116,7 +116,7 @@ impl Cluster {
             gpu_nodes,
             topologies,
             shapes,
-            company,
+            affinity,
             soft_taints,
             draining,
             partial,
@@ -145,7 +145,7 @@ impl Cluster {
             ("gpu_nodes", *gpu_nodes == other.gpu_nodes),
             ("topologies", *topologies == other.topologies),
             ("shapes", *shapes == other.shapes),
-            ("company", company.counts_as(&other.company)),
+            ("affinity", affinity.counts_as(&other.affinity)),
             ("soft_taints", *soft_taints == other.soft_taints),
             ("draining", *draining == other.draining),
             ("partial", *partial == other.partial),
@@ -173,11 +173,11 @@ impl Cluster {
             }
         }
         for (_, pod) in self.pods.iter() {
-            let occupancy = &pod.occupancy;
-            if occupancy.releasing && occupancy.current.is_none() {
+            let binding = &pod.binding;
+            if binding.releasing && binding.current.is_none() {
                 return Err("a pod releases a place it does not hold".into());
             }
-            if occupancy.next.is_some() && occupancy.current.is_some() && !occupancy.releasing {
+            if binding.next.is_some() && binding.current.is_some() && !binding.releasing {
                 return Err("a pod runs and has a second place reserved".into());
             }
         }

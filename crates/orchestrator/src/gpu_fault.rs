@@ -6,24 +6,24 @@ use std::sync::Arc;
 
 use sched::Code;
 use serde::{Deserialize, Serialize};
-use spec::Stranger;
+use spec::ForeignProcess;
 use units::format_bytes;
 
 use crate::reasons::{GPU_LOST, GPU_TAKEN};
 
 /// What is the matter with a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Trouble {
+pub enum GpuFault {
     /// It does not work, and why.
     Lost(String),
     /// Processes of no run hold memory of it, by process id.
-    Taken(BTreeMap<u32, Stranger>),
+    Taken(BTreeMap<u32, ForeignProcess>),
 }
 
 /// What is the matter with real GPUs, by what the driver calls them.
-pub type Troubles = Arc<BTreeMap<String, Trouble>>;
+pub type GpuFaults = Arc<BTreeMap<String, GpuFault>>;
 
-impl Trouble {
+impl GpuFault {
     /// Its code.
     #[must_use]
     pub const fn code(&self) -> Code {
@@ -40,17 +40,17 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for GpuFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lost(why) => write!(f, "lost: {why}"),
-            Self::Taken(strangers) => {
-                let one = |(pid, stranger): (&u32, &Stranger)| {
-                    let Stranger { name, user, memory_bytes } = stranger;
+            Self::Taken(foreign) => {
+                let one = |(pid, process): (&u32, &ForeignProcess)| {
+                    let ForeignProcess { name, user, memory_bytes } = process;
                     format!("{name} of {user} (process {pid}, {})", format_bytes(*memory_bytes))
                 };
-                let all: Vec<_> = strangers.iter().map(one).collect();
-                write!(f, "used by strangers: {}", all.join(", "))
+                let all: Vec<_> = foreign.iter().map(one).collect();
+                write!(f, "used by foreign processes: {}", all.join(", "))
             }
         }
     }
