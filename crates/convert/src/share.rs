@@ -177,8 +177,8 @@ pub(super) fn quota_status(standing: &Standing) -> QuotaStatus {
 /// The same per node pool.
 pub(super) fn pool_quotas(pools: &[PoolShare]) -> Vec<NodePoolQuota> {
     let quota = |pool: &PoolShare| NodePoolQuota {
-        node_pool_name: pool.name.clone(),
-        node_pool_id: pool.id.clone(),
+        node_pool_name: pool.name.to_string(),
+        node_pool_id: pool.id.to_string(),
         quota: quota_status(&pool.standing),
     };
     pools.iter().map(quota).collect()
@@ -233,7 +233,7 @@ pub(super) fn resources(pool: &PoolShare) -> Resources {
     let rank =
         RANKS.iter().find(|row| row.2 == share.rank).map_or(wire::Rank::MediumLow, |row| row.1);
     Resources {
-        node_pool: ResourcesNodePool { id: pool.id.clone(), name: Some(pool.name.clone()) },
+        node_pool: ResourcesNodePool { id: pool.id.to_string(), name: Some(pool.name.to_string()) },
         gpu: ResourceShare {
             deserved: Some(number_from_millis(share.gpu_quota_millis)),
             limit: Some(share.gpu_limit_millis.map_or_else(unlimited, number_from_millis)),
