@@ -128,8 +128,8 @@ fn check(asked: &[Asked]) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// How many pods of a set there are at a time. An inference begins with as many as it says; of none, the
-/// first request brings one up.
+/// How many pods of a set there are at a time. An inference begins with as many as it says; of
+/// none, the first request brings one up.
 fn pods_in(spec: &WorkloadSpec, set: &PodSet) -> u32 {
     let replicas = spec.serving.as_ref().map(|serving| serving.scaling.replicas_initial.max(1));
     replicas.unwrap_or(set.wanted())

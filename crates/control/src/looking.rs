@@ -1,5 +1,6 @@
-//! Looks at the state, without changing it. Owns: what the scheduler sees, what would be taken in, and
-//! the long answer to why something waits. Refuses to know: how the dispatcher finds time for them.
+//! Looks at the state, without changing it. Owns: what the scheduler sees, what would be taken in,
+//! and the long answer to why something waits. Refuses to know: how the dispatcher finds time for
+//! them.
 
 use std::sync::Arc;
 
@@ -64,8 +65,8 @@ impl Handle {
         Ok(*state)
     }
 
-    /// What is stored, with what else a state is built of, to play it forward. It is read beside the
-    /// dispatcher, which goes on.
+    /// What is stored, with what else a state is built of, to play it forward. It is read beside
+    /// the dispatcher, which goes on.
     ///
     /// # Errors
     /// The server is stopping, its state is being built again, or the database cannot be read.
@@ -86,8 +87,8 @@ impl Handle {
         Ok(StoredState { rows, nodes, gpus, policy, now })
     }
 
-    /// A submission as it would be taken in, with the places that its project has for it. Nothing is
-    /// changed or written.
+    /// A submission as it would be taken in, with the places that its project has for it. Nothing
+    /// is changed or written.
     ///
     /// # Errors
     /// It would be refused; the server is stopping, or its state is being built again.

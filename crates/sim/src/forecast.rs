@@ -1,5 +1,5 @@
-//! When a workload that waits would start. Owns: playing the machine of a server forward in virtual time
-//! until it does. Does not know how long anything runs: the caller says so.
+//! When a workload that waits would start. Owns: playing the machine of a server forward in virtual
+//! time until it does. Does not know how long anything runs: the caller says so.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ pub enum Forecast {
     TooFarAhead,
 }
 
-/// When a workload of this server gets all the pods it needs at least, if nothing else is submitted, and
-/// the workloads with these ids run so many milliseconds from their last start: then they are deleted. The
-/// others run for ever, or until a limit of the server suspends them.
+/// When a workload of this server gets all the pods it needs at least, if nothing else is
+/// submitted, and the workloads with these ids run so many milliseconds from their last start: then
+/// they are deleted. The others run for ever, or until a limit of the server suspends them.
 ///
 /// # Errors
 /// No state can be built of it, or there is no such workload.
@@ -72,8 +72,8 @@ impl Playing<'_> {
         if found { Ok(()) } else { Err(Error::no_workload(id)) }
     }
 
-    /// Lets everything happen that needs no time; answers whether that came to an end within so many
-    /// decisions.
+    /// Lets everything happen that needs no time; answers whether that came to an end within so
+    /// many decisions.
     fn rests(&mut self, decisions_max: u64) -> Result<bool, Error> {
         while self.decisions <= decisions_max {
             self.decisions += u64::from(self.machine.decided().is_some());

@@ -1,5 +1,5 @@
-//! A machine that goes on from what another server has stored. Owns: that its engine has the runs that
-//! hold places.
+//! A machine that goes on from what another server has stored. Owns: that its engine has the runs
+//! that hold places.
 
 use std::collections::BTreeMap;
 
@@ -45,8 +45,8 @@ impl Machine {
     }
 }
 
-/// The runs of pods that hold places, but for those that wait there without one. They have no devices:
-/// who holds which is in the rows.
+/// The runs of pods that hold places, but for those that wait there without one. They have no
+/// devices: who holds which is in the rows.
 fn runs(rows: &Snapshot) -> Vec<(RunSpec, RunState)> {
     let specs: BTreeMap<_, _> = rows.workloads.iter().map(|row| (row.id, &row.spec)).collect();
     let has_run = |row: &&PodRow| {

@@ -1,5 +1,5 @@
-//! From the steps of a scenario to the inputs of a machine. Owns: what each does, and finding by their
-//! names what it is about.
+//! From the steps of a scenario to the inputs of a machine. Owns: what each does, and finding by
+//! their names what it is about.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What would happen on a server if something were asked of it. Owns: asking a machine that goes on from
-//! what the server has stored, and what came of it for what was submitted.
+//! What would happen on a server if something were asked of it. Owns: asking a machine that goes on
+//! from what the server has stored, and what came of it for what was submitted.
 //!
 //! ```text
 //!  steps of a scenario, submissions --> inputs of the machine --> its decisions, places, reasons
@@ -20,8 +20,8 @@ use crate::frame::{self, Decision, Task};
 use crate::machine::{Machine, Stored};
 use crate::scenario::Step;
 
-/// Most times everything that is under way goes on after a question, before it is said that the scheduler does
-/// not come to rest.
+/// Most times everything that is under way goes on after a question, before it is said that the
+/// scheduler does not come to rest.
 const TURNS_MAX: u32 = 4000;
 
 /// Something that is asked of a server.

@@ -109,13 +109,15 @@ fn a_submission_may_say_all_that_one_in_a_scenario_may() {
             "new1[0]",
         ),
         (
-            "gpu: 1, pods: 2, labels: {app: x}, pod_anti_affinity: {required: [{labels: {app: x}, topology_key: hostname}]}, selector: {zone: z}",
+            "gpu: 1, pods: 2, selector: {zone: z}, labels: {app: x}, pod_anti_affinity: \
+             {required: [{labels: {app: x}, topology_key: hostname}]}",
             "new1[0] new2[0]",
         ),
         ("gpu: 1, completions: 5, pods: 2, selector: {zone: z}", "new1[0] new1[1]"),
         ("gpu: 1, gated: true", "-"),
         (
-            "pod_sets: [{name: x, gpu: 2, selector: {zone: z}}, {name: y, gpu: 9, pods_min: 0}], children_min: 1",
+            "children_min: 1, pod_sets: [{name: x, gpu: 2, selector: {zone: z}}, \
+             {name: y, gpu: 9, pods_min: 0}]",
             "new1[0 1] -",
         ),
         ("gpu: 1, suspended: true", "-"),
