@@ -70,7 +70,7 @@ fn others_are_stopped_for_what_is_submitted_and_only_that_is_told() {
 fn what_would_wait_says_why_and_alike_ones_only_once() {
     let came = asked(&["{submit: {name: b, count: 2, project: team-b, gpu: 5}}"]);
     let waiting = came.expect("an answer").waiting;
-    assert_eq!((waiting[0].workload.as_str(), waiting[0].reasons[0].code.as_str()), ("b1", "P101"));
+    assert_eq!((waiting[0].workload.as_str(), waiting[0].reasons[0].code.as_ref()), ("b1", "P101"));
     assert!(!waiting[0].lines.is_empty() && waiting[0].like.is_none(), "{waiting:?}");
     assert_eq!(waiting[1].like.as_deref(), Some("team-b/b1"));
 }
