@@ -256,6 +256,9 @@ impl Dispatcher {
                 let question = self.question();
                 self.scheduler.ask(Order::Show(question, to));
             }
+            Look::Terms(to) => {
+                let _ = to.send((sched::Policy::clone(&self.policy), self.line.now()));
+            }
             Look::Submission { project_id, wanted, to } => {
                 let _ = to.send(self.state.settled(project_id, *wanted));
             }

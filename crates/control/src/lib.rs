@@ -36,7 +36,7 @@ mod wanted;
 
 pub use culprits::DecisionFault;
 pub use handle::Handle;
-pub use looking::SchedulingState;
+pub use looking::{SchedulingState, StoredState};
 pub use meter::{Look, Requests, Subject, Traffic, Values, of};
 pub use metrics::Metrics;
 pub use new_node::{NewNode, node_on_host};

@@ -98,6 +98,11 @@ impl Engine {
         self.runs.iter().map(listed).collect()
     }
 
+    /// A run is there that was started before.
+    pub(super) fn adopt(&mut self, spec: RunSpec, state: RunState) {
+        self.runs.insert(spec.key, Run { spec, state, is_stopping: false });
+    }
+
     pub(super) fn start(&mut self, spec: RunSpec) -> Result<(), Refusal> {
         let key = spec.key;
         let fault = self.faults.start;
