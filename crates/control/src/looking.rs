@@ -1,5 +1,5 @@
 //! Looks at the state, without changing it. Owns: what the scheduler sees, what would be taken in, and
-//! the long answer to why something waits. Refuses to know: how the dispatcher finds time for them.
+//! the long answer to why something waits. Does not know about: how the dispatcher finds time for them.
 
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -21,7 +21,7 @@ pub struct SchedulingState {
     pub now: units::Instant,
 }
 
-/// What somebody wants to see, and where it goes.
+/// A query, and where its answer goes.
 #[derive(Debug)]
 pub(crate) enum Look {
     /// What the scheduler sees, from its own copy.
@@ -79,7 +79,7 @@ impl Handle {
         let known = self.view().workloads.get(&id).and_then(|workload| workload.model);
         let Some(workload) = known.filter(there) else { return Ok(None) };
         let work = move || {
-            // Held to the end, also if nobody waits for it any more.
+            // Held to the end, also if the caller is gone.
             let _turn = turn;
             sched::diagnose(&cluster, workload, now, &policy)
         };

@@ -1,5 +1,5 @@
-//! ID tokens (OpenID Connect Core 1.0, 3.1.3.7). Owns: every reason for which one is refused. Refuses
-//! to know: where keys come from, and what time it is.
+//! ID tokens (OpenID Connect Core 1.0, 3.1.3.7). Owns: every reason for which one is refused. Does not
+//! know about: where keys come from, and what time it is.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -35,7 +35,7 @@ pub enum TokenFault {
     /// No key of the provider made the signature.
     #[error("its signature is wrong")]
     Signature,
-    /// Somebody else issued it.
+    /// Another provider issued it.
     #[error("it was issued by {0}")]
     Issuer(String),
     /// It is for another program.
@@ -50,7 +50,7 @@ pub enum TokenFault {
     /// It belongs to another login.
     #[error("it belongs to another login")]
     Nonce,
-    /// It names nobody.
+    /// It names no user.
     #[error("it names no subject")]
     Subject,
 }
