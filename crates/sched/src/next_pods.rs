@@ -5,36 +5,36 @@ use std::cmp::Reverse;
 
 use model::{Child, Cluster, Completeness, PodId, Workload, WorkloadId};
 
-use crate::order;
+use crate::rank;
 
 /// The pods to place next, those of one set together: all that lack of the minimum at every
 /// level; or else what the workload grows by. None if too few are left to reach a minimum.
 /// Sets in `excluded` found no room before, and others stand in for them where they may.
-pub(crate) fn turn(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
-    turn_among(cluster, id, excluded, |pod| cluster.pods()[pod].waits())
+pub(crate) fn next_pods(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
+    next_pods_among(cluster, id, excluded, |pod| cluster.pods()[pod].waits())
 }
 
 /// The same, where only pods that `wait` can be placed.
-pub(crate) fn turn_among(
+pub(crate) fn next_pods_among(
     cluster: &Cluster,
     id: WorkloadId,
     excluded: &[usize],
     waits: impl Fn(PodId) -> bool,
 ) -> Vec<PodId> {
     let workload = &cluster.workloads()[id];
-    let turn = Turn { workload, excluded, waits };
+    let selection = Selection { workload, excluded, waits };
     if workload.pod_sets.len() == 1 && excluded.is_empty() {
-        return turn.pods(turn.of_only_set());
+        return selection.pods(selection.of_only_set());
     }
-    let chosen = match turn.lacking(None) {
-        Some(lacking) if lacking.is_empty() => turn.growth(),
+    let chosen = match selection.lacking(None) {
+        Some(lacking) if lacking.is_empty() => selection.growth(),
         Some(lacking) => lacking,
         None => Vec::new(),
     };
-    turn.pods(chosen)
+    selection.pods(chosen)
 }
 
-struct Turn<'a, F> {
+struct Selection<'a, F> {
     workload: &'a Workload,
     excluded: &'a [usize],
     waits: F,
@@ -43,7 +43,7 @@ struct Turn<'a, F> {
 /// So many pods of a set.
 type Part = (usize, usize);
 
-impl<F: Fn(PodId) -> bool> Turn<'_, F> {
+impl<F: Fn(PodId) -> bool> Selection<'_, F> {
     fn waiting(&self, set: usize) -> impl Iterator<Item = PodId> {
         let pods = self.workload.pods_of(set).iter().copied();
         pods.filter(|&pod| (self.waits)(pod))
@@ -59,7 +59,7 @@ impl<F: Fn(PodId) -> bool> Turn<'_, F> {
         parts.into_iter().flat_map(|(set, count)| self.waiting(set).take(count)).collect()
     }
 
-    /// What a group (none: the workload) lacks of its minimum; none if it cannot be had. Parts
+    /// What a group (none: the workload) lacks of its minimum; none if it cannot be reached. Parts
     /// that have pods already come first, so that nothing is left half done.
     fn lacking(&self, group: Option<usize>) -> Option<Vec<Part>> {
         let spec = &self.workload.spec;
@@ -121,7 +121,7 @@ impl<F: Fn(PodId) -> bool> Turn<'_, F> {
         }
         let wants =
             |set: &usize| !self.excluded.contains(set) && self.waiting(*set).next().is_some();
-        let rank = |&set: &usize| order::set_rank(&spec.pod_sets[set], self.placed()(set));
+        let rank = |&set: &usize| rank::set_rank(&spec.pod_sets[set], self.placed()(set));
         whole.into_iter().filter(wants).min_by_key(rank).map(|set| (set, 1)).into_iter().collect()
     }
 

@@ -8,12 +8,13 @@ use model::{NodeId, QueueId, Share, WorkloadId};
 use units::{Instant, Kind, Resources};
 
 use super::nodes::{Obstacle, Part};
-use crate::actions::preempt::{Preempt, gives_way_to};
+use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
-use crate::entitled::not_entitled;
-use crate::place::Ask;
+use crate::entitlement::not_entitled;
+use crate::place::PodRequirements;
+use crate::precedence::gives_way_to;
 use crate::session::Session;
-use crate::victims::{Rule, Taking};
+use crate::victims::{EvictionUnit, Rule};
 #[cfg(feature = "kai")]
 use crate::{Profile, kai};
 use crate::{QueueNumbers, WorkloadRef};
@@ -53,12 +54,12 @@ pub struct Holder {
     /// How much, on the nodes in question.
     pub held: u64,
     /// Whether it may be taken from.
-    pub standing: Standing,
+    pub status: HolderStatus,
 }
 
 /// Whether a workload may be taken from for another, and why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum HolderStatus {
     /// It may, by itself; what is taken from its queue in all has its bounds.
     MayGive,
     /// It cannot be preempted.
@@ -107,7 +108,7 @@ pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holder
                 workload: s.reference(who),
                 kind,
                 held,
-                standing: standing(s, id, asked, who),
+                status: status(s, id, asked, who),
             })
             .collect(),
         workloads_more,
@@ -135,9 +136,9 @@ fn held_where_it_may_go(
     id: WorkloadId,
     kind: Kind,
 ) -> impl Iterator<Item = (WorkloadId, NodeId, u64)> {
-    let mut asks: Vec<Ask> = Vec::new();
+    let mut asks: Vec<PodRequirements> = Vec::new();
     for pod in s.next_pods(id) {
-        let ask = Ask::anywhere(s.cluster, pod, None);
+        let ask = PodRequirements::anywhere(s.cluster, pod, None);
         if !asks.contains(&ask) {
             asks.push(ask);
         }
@@ -156,48 +157,48 @@ fn held_where_it_may_go(
 }
 
 /// Everybody who has a place, and whether each may be taken from.
-pub(super) fn standings(
+pub(super) fn holder_statuses(
     s: &Session<'_>,
     id: WorkloadId,
     asked: Resources,
-) -> impl Iterator<Item = (WorkloadId, Standing)> {
+) -> impl Iterator<Item = (WorkloadId, HolderStatus)> {
     let placed =
         s.cluster.workloads().iter().filter(move |(who, row)| *who != id && row.placed > 0);
-    placed.map(move |(who, _)| (who, standing(s, id, asked, who)))
+    placed.map(move |(who, _)| (who, status(s, id, asked, who)))
 }
 
-fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) -> Standing {
+fn status(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) -> HolderStatus {
     #[cfg(feature = "kai")]
     if matches!(s.policy.profile, Profile::Kai(_)) {
-        return kai::standing(s, id, who);
+        return kai::status(s, id, who);
     }
     let spec = &s.cluster.workloads()[who].spec;
     if !spec.preemptible {
-        return Standing::NotPreemptible;
+        return HolderStatus::NotPreemptible;
     }
     let own = s.queue_of(who) == s.queue_of(id);
     if own && !gives_way_to(s, id, who) {
-        return Standing::AsImportant { priority: spec.priority };
+        return HolderStatus::AsImportant { priority: spec.priority };
     }
     let rule: &dyn Rule = if own { &Preempt } else { &Reclaim };
-    if rule.takings(s, who).is_empty() {
+    if rule.eviction_units(s, who).is_empty() {
         let until = if own {
             s.safe_until(who, |share: &Share| share.preempt_min_runtime_ms)
         } else {
             s.safe_until(who, |share: &Share| share.reclaim_min_runtime_ms)
         };
-        return Standing::GuaranteedUntil(until);
+        return HolderStatus::GuaranteedUntil(until);
     }
     if own {
-        return Standing::MayGive;
+        return HolderStatus::MayGive;
     }
     if not_entitled(s, id, asked).is_some() {
-        return Standing::NotEntitled;
+        return HolderStatus::NotEntitled;
     }
-    let just = |taking: &Taking| rule.just(s, id, asked, who, *taking);
-    if rule.takings(s, who).first().is_some_and(just) {
-        Standing::MayGive
+    let just = |eviction_unit: &EvictionUnit| rule.just(s, id, asked, who, *eviction_unit);
+    if rule.eviction_units(s, who).first().is_some_and(just) {
+        HolderStatus::MayGive
     } else {
-        Standing::WithinItsShare
+        HolderStatus::WithinItsShare
     }
 }

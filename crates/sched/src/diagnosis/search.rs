@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Share, WorkloadId};
 use units::{Instant, Kind, Resources};
 
-use super::holders::{Standing, standings};
+use super::holders::{HolderStatus, holder_statuses};
 use crate::actions::consolidate::Consolidation;
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
-use crate::entitled::not_entitled;
-use crate::place::Ask;
+use crate::entitlement::not_entitled;
 use crate::session::Session;
-use crate::victims::{Markets, Rule, make_room, take};
+use crate::victims::{NodeCostCache, Rule, make_room, take};
 use crate::{Action, Pending, Policy, QueueNumbers};
 
 /// A way to make room.
@@ -39,13 +38,13 @@ pub struct Search {
 /// Why a way did not help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nobody is stopped for it yet.
+    /// It may not preempt others yet.
     Patient {
         /// Until when.
         until: Instant,
     },
     /// Its queue refuses it, whatever others do.
-    Refused(Box<Pending>),
+    Rejections(Box<Pending>),
     /// Its project has what it is entitled to.
     NotEntitled {
         /// How the project stands.
@@ -53,7 +52,7 @@ pub enum Outcome {
         /// What is asked for.
         requested: u64,
     },
-    /// Nobody is moved for what cannot be preempted.
+    /// No pod is moved for what cannot be preempted.
     OnlyPreemptible,
     /// There is too little free in all, so moving cannot help.
     FreeTooLittle {
@@ -64,7 +63,7 @@ pub enum Outcome {
         /// What is free on all nodes together.
         free: u64,
     },
-    /// Whoever is in the way has no other place to go.
+    /// The pods in the way have no other place to go.
     NowhereToMove,
     /// Moving would help, but more workloads than the policy allows.
     MovesMax {
@@ -73,7 +72,7 @@ pub enum Outcome {
         /// Most that may be moved for one.
         moves_max: usize,
     },
-    /// Nobody may be taken from.
+    /// There is no victim.
     Nobody(Refusals),
     /// Even all that may be taken would not be enough.
     NotEnough {
@@ -119,8 +118,8 @@ pub(super) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
     let searches = actions.into_iter().filter_map(|action| {
         let (means, outcome) = match action {
             Action::Consolidate => (Means::Consolidate, moving(s, id)),
-            Action::Reclaim => (Means::Reclaim, taking(s, &Reclaim, Means::Reclaim, id)),
-            Action::Preempt => (Means::Preempt, taking(s, &Preempt, Means::Preempt, id)),
+            Action::Reclaim => (Means::Reclaim, eviction_unit(s, &Reclaim, Means::Reclaim, id)),
+            Action::Preempt => (Means::Preempt, eviction_unit(s, &Preempt, Means::Preempt, id)),
             _ => return None,
         };
         Some(Search { means, outcome })
@@ -139,7 +138,7 @@ fn moving(s: &mut Session<'_>, id: WorkloadId) -> Outcome {
     }
     let asked = s.ask(id, None);
     if let Err(reason) = s.check_queue(id, asked) {
-        return Outcome::Refused(Box::new(reason));
+        return Outcome::Rejections(Box::new(reason));
     }
     let free = s.cluster.free_soon();
     if let Some(kind) = Kind::ALL.into_iter().find(|&kind| asked[kind] > free[kind]) {
@@ -163,13 +162,13 @@ fn moves_needed(
     let _ = cluster.commit();
     let mut s = Session::begin(cluster, now, policy);
     s.trials_left = policy.trials_max;
-    let helps = make_room(&mut s, &Consolidation, &mut Markets::default(), id, None);
+    let helps = make_room(&mut s, &Consolidation, &mut NodeCostCache::default(), id, None);
     let moved = s.causes.keys().map(|&pod| s.cluster.pods()[pod].workload);
     let moved: BTreeSet<_> = moved.collect();
     helps.then(|| u32::try_from(moved.len()).unwrap_or(u32::MAX))
 }
 
-fn taking(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) -> Outcome {
+fn eviction_unit(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) -> Outcome {
     if let Some(outcome) = common(s, id) {
         return outcome;
     }
@@ -186,11 +185,11 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
     let queue = s.queue_of(id);
     let held_before = s.cluster.queues()[queue].held();
     let mut givers: BTreeMap<WorkloadId, u64> = BTreeMap::new();
-    let clear = |s: &Session<'_>| s.check_queue(id, asked).is_ok() && rule.may_ask(s, id, asked);
+    let clear = |s: &Session<'_>| s.check_queue(id, asked).is_ok() && rule.may_evict(s, id, asked);
     if !clear(s) {
         let mut own = s.workloads_below(s.refusing_queue(id, asked));
         own.retain(|&who| who != id && rule.own_gives_way(s, id, who));
-        own.sort_by_key(|&who| std::cmp::Reverse(crate::order::by_rank(s.cluster, who)));
+        own.sort_by_key(|&who| std::cmp::Reverse(crate::rank::by_rank(s.cluster, who)));
         for who in own {
             if clear(s) {
                 break;
@@ -199,23 +198,23 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
         }
     }
     if let Err(reason) = s.check_queue(id, asked) {
-        return Outcome::Refused(Box::new(reason));
+        return Outcome::Rejections(Box::new(reason));
     }
-    if let Some(kind) = not_entitled(s, id, asked).filter(|_| !rule.may_ask(s, id, asked)) {
+    if let Some(kind) = not_entitled(s, id, asked).filter(|_| !rule.may_evict(s, id, asked)) {
         return Outcome::NotEntitled { queue: s.numbers(queue, kind), requested: asked[kind] };
     }
     let mut others: Vec<_> = s.cluster.workloads().ids().filter(|&who| who != id).collect();
-    others.retain(|&who| s.shares_pool(id, who) && rule.may_be_asked(s, id, who));
-    others.sort_by_key(|&who| std::cmp::Reverse(crate::order::by_rank(s.cluster, who)));
+    others.retain(|&who| s.shares_pool(id, who) && rule.is_victim(s, id, who));
+    others.sort_by_key(|&who| std::cmp::Reverse(crate::rank::by_rank(s.cluster, who)));
     for who in others {
         give(s, rule, id, asked, who, &mut givers);
     }
     let pods = s.next_pods(id);
     let mut placeable = 0;
     for &pod in &pods {
-        let ask = Ask::of(s, pod, None);
+        let ask = s.requirements(pod, None);
         if let Some(to) = s.find(ask, false) {
-            s.settle(pod, Some(to), false);
+            s.set_target(pod, Some(to), false);
             placeable += 1;
         }
     }
@@ -253,7 +252,7 @@ fn give(
         places.map(model::Placement::gpu_millis).sum()
     };
     let before = held(s);
-    for piece in rule.takings(s, who) {
+    for piece in rule.eviction_units(s, who) {
         if !rule.just(s, id, asked, who, piece) {
             break;
         }
@@ -279,13 +278,13 @@ pub(crate) fn refusals(
                 Means::Preempt => own(*who),
             }
     };
-    for (_, standing) in standings(s, id, asked).filter(|(who, _)| asks(who)) {
-        match standing {
-            Standing::MayGive | Standing::NotEntitled => {}
-            Standing::NotPreemptible => refusals.not_preemptible += 1,
-            Standing::AsImportant { .. } => refusals.as_important += 1,
-            Standing::WithinItsShare => refusals.within_share += 1,
-            Standing::GuaranteedUntil(until) => {
+    for (_, status) in holder_statuses(s, id, asked).filter(|(who, _)| asks(who)) {
+        match status {
+            HolderStatus::MayGive | HolderStatus::NotEntitled => {}
+            HolderStatus::NotPreemptible => refusals.not_preemptible += 1,
+            HolderStatus::AsImportant { .. } => refusals.as_important += 1,
+            HolderStatus::WithinItsShare => refusals.within_share += 1,
+            HolderStatus::GuaranteedUntil(until) => {
                 refusals.guaranteed += 1;
                 let first = refusals.guaranteed_until.map_or(until, |first| first.min(until));
                 refusals.guaranteed_until = Some(first);

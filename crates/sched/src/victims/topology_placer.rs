@@ -4,32 +4,35 @@
 use model::{NodeId, PodId, PodMismatch};
 use units::Resources;
 
-use super::{Deal, Market, Markets, Refused};
-use crate::place::{self, Ask};
+use super::{NodeCostCache, NodeCosts, PreemptionAttempt, Rejections};
+use crate::place::{self, PodRequirements};
 use crate::session::Session;
-use crate::topology::Placer;
+use crate::session::topology::Placer;
 
-/// Gives the pods of a deal places that others have to make room on.
-pub(super) struct Bidder<'a, 'r> {
-    deal: &'a mut Deal<'r>,
-    markets: &'a mut Markets,
-    refused: Refused,
-    /// How the deal stood when each attempt that is under way began.
-    begun: Vec<(usize, Resources, Refused)>,
+/// Gives the pods of an attempt places that others have to make room on.
+pub(super) struct TopologyPlacer<'a, 'r> {
+    attempt: &'a mut PreemptionAttempt<'r>,
+    cost_cache: &'a mut NodeCostCache,
+    rejections: Rejections,
+    /// How the attempt stood when each attempt that is under way began.
+    begun: Vec<(usize, Resources, Rejections)>,
 }
 
-impl<'a, 'r> Bidder<'a, 'r> {
-    pub(super) fn new(deal: &'a mut Deal<'r>, markets: &'a mut Markets) -> Self {
-        Self { deal, markets, refused: Refused::default(), begun: Vec::new() }
+impl<'a, 'r> TopologyPlacer<'a, 'r> {
+    pub(super) fn new(
+        attempt: &'a mut PreemptionAttempt<'r>,
+        cost_cache: &'a mut NodeCostCache,
+    ) -> Self {
+        Self { attempt, cost_cache, rejections: Rejections::default(), begun: Vec::new() }
     }
 }
 
-impl Placer for Bidder<'_, '_> {
-    fn ask(&self, s: &Session<'_>, pod: PodId) -> Ask {
-        Ask::of(s, pod, self.deal.need.gpus)
+impl Placer for TopologyPlacer<'_, '_> {
+    fn ask(&self, s: &Session<'_>, pod: PodId) -> PodRequirements {
+        s.requirements(pod, self.attempt.need.gpus)
     }
 
-    fn room(&self, s: &Session<'_>, ask: Ask, node: NodeId) -> (u32, u32) {
+    fn room(&self, s: &Session<'_>, ask: PodRequirements, node: NodeId) -> (u32, u32) {
         if !s.cluster.allows(ask.constraints, node) {
             return (0, 0);
         }
@@ -50,10 +53,10 @@ impl Placer for Bidder<'_, '_> {
         for &pod in &row.pods {
             let Some(held) = s.cluster.pods()[pod].binding.effective() else { continue };
             let victim = s.cluster.pods()[pod].workload;
-            let own = victim == self.deal.need.id;
+            let own = victim == self.attempt.need.id;
             if held.node != node
                 || own
-                || !self.deal.rule.may_be_asked(s, self.deal.need.id, victim)
+                || !self.attempt.rule.is_victim(s, self.attempt.need.id, victim)
             {
                 continue;
             }
@@ -73,41 +76,41 @@ impl Placer for Bidder<'_, '_> {
 
     fn place(&mut self, s: &mut Session<'_>, pods: &[PodId], among: Option<&[NodeId]>) -> bool {
         let Some(&first) = pods.first() else { return true };
-        self.deal.need.ask = self.ask(s, first);
+        self.attempt.need.ask = self.ask(s, first);
         let mut own;
-        // What others do changes which nodes come into question: such prices are not kept.
-        let kept = !s.cluster.minds_pods(self.deal.need.ask.constraints);
-        let market = match among {
-            None if kept => self.markets.of(s, self.deal),
+        // What others do changes which nodes come into question: such costs are not kept.
+        let kept = !s.cluster.minds_pods(self.attempt.need.ask.constraints);
+        let costs = match among {
+            None if kept => self.cost_cache.of(s, self.attempt),
             None => {
-                own = Market::new(s, self.deal, s.cluster.nodes().ids());
+                own = NodeCosts::new(s, self.attempt, s.cluster.nodes().ids());
                 &mut own
             }
             Some(nodes) => {
-                own = Market::new(s, self.deal, nodes.iter().copied());
+                own = NodeCosts::new(s, self.attempt, nodes.iter().copied());
                 &mut own
             }
         };
-        pods.iter().all(|&pod| self.deal.place_one(s, market, pod, &mut self.refused))
+        pods.iter().all(|&pod| self.attempt.place_one(s, costs, pod, &mut self.rejections))
     }
 
     fn concludes(&mut self, s: &mut Session<'_>) -> bool {
-        let Deal { rule, need, held_before, .. } = &*self.deal;
-        rule.fair_outcome(s, need.id, *held_before) && self.deal.go_on(s)
+        let PreemptionAttempt { rule, need, held_before, .. } = &*self.attempt;
+        rule.fair_outcome(s, need.id, *held_before) && self.attempt.go_on(s)
     }
 
     fn begin(&mut self) {
-        let Deal { need, givers, .. } = &*self.deal;
-        self.begun.push((givers.len(), need.asked, self.refused.clone()));
+        let PreemptionAttempt { need, givers, .. } = &*self.attempt;
+        self.begun.push((givers.len(), need.asked, self.rejections.clone()));
     }
 
     fn end(&mut self, s: &Session<'_>, kept: bool) {
-        let Some((givers, asked, refused)) = self.begun.pop().filter(|_| !kept) else { return };
-        for (victim, _) in self.deal.givers.drain(givers..) {
-            self.deal.causes.remove(&victim);
+        let Some((givers, asked, rejections)) = self.begun.pop().filter(|_| !kept) else { return };
+        for (victim, _) in self.attempt.givers.drain(givers..) {
+            self.attempt.causes.remove(&victim);
         }
-        self.deal.need.asked = asked;
-        self.refused = refused;
-        self.markets.forget(s, &self.deal.need);
+        self.attempt.need.asked = asked;
+        self.rejections = rejections;
+        self.cost_cache.forget(s, &self.attempt.need);
     }
 }

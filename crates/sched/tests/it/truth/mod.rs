@@ -1,8 +1,8 @@
-//! Whether what a reason or a diagnosis says is so. Owns: computing the numbers anew from the
+//! Whether what a reason or a diagnosis says is so. Owns: recomputing the numbers from the
 //! state, by other means than the scheduler's.
 
 use model::{Cluster, Node, Queue};
-use sched::{Diagnosis, Pending, QueueNumbers, Standing};
+use sched::{Diagnosis, HolderStatus, Pending, QueueNumbers};
 use testkit::World;
 use units::Kind;
 
@@ -22,7 +22,7 @@ fn open(cluster: &Cluster) -> impl Iterator<Item = &Node> {
     cluster.nodes().iter().map(|(_, node)| node).filter(|node| node.schedulable)
 }
 
-/// GPUs of a node that nobody holds or has reserved.
+/// GPUs of a node that no pod holds or has reserved.
 fn whole_free(node: &Node) -> u64 {
     node.gpus.iter().filter(|gpu| gpu.mig.is_none() && gpu.committed_millis == 0).count() as u64
 }
@@ -173,7 +173,10 @@ pub(crate) fn of_diagnosis(w: &World, diagnosis: &Diagnosis) -> Truth {
     }
     for holder in &diagnosis.holders.workloads {
         let spec = &w.cluster.workloads()[holder.workload.id].spec;
-        so(spec.preemptible || holder.standing == Standing::NotPreemptible, "what is preemptible")?;
+        so(
+            spec.preemptible || holder.status == HolderStatus::NotPreemptible,
+            "what is preemptible",
+        )?;
         let pods = w.cluster.workloads()[holder.workload.id].pods.iter();
         let places = pods.filter_map(|&pod| {
             let place = w.cluster.pods()[pod].binding.effective()?;
