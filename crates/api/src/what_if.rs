@@ -66,7 +66,7 @@ pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
     workload.set_pods(spec.sets().map(set).collect());
     workload.pools.clone_from(&spec.node_pools);
     workload.elastic = spec.elastic;
-    workload.priority = Some(spec.priority);
+    workload.priority = Some(spec.priority.value);
     workload.preemptible = Some(spec.preemptible);
     workload.preemption_delay =
         (spec.preemption_delay_ms > 0).then(|| Span::new(spec.preemption_delay_ms));

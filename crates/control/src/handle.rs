@@ -21,8 +21,9 @@ use crate::{ClusterInfo, stored};
 use orchestrator::Readiness;
 use orchestrator::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
 use orchestrator::{Command, Edit, NewObject, NodeChange, Object, Record, WorkloadChange};
-use orchestrator::{Error, OrgChange, PoolChange, PoolSpec};
+use orchestrator::{Error, OrgChange, PoolChange};
 use records::EventFilter;
+use spec::PoolSpec;
 use spec::WorkloadSpec;
 
 /// What a request came to.

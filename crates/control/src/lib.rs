@@ -41,7 +41,7 @@ pub use metrics::Metrics;
 pub use new_node::{NewNode, node_on_host};
 pub use node_access::NodeAccess;
 pub use options::{ClusterInfo, Options, Unseal};
-pub use retention::Kept;
+pub use retention::RetentionPolicy;
 pub use runs::Log;
 pub use service::Service;
 pub use time::{Clock, SystemClock};

@@ -7,7 +7,7 @@ use orchestrator::NodeList;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::retention::Kept;
+use crate::retention::RetentionPolicy;
 use crate::{Clock, DecisionFault, NodeAccess};
 
 /// Everything the dispatcher works with.
@@ -34,7 +34,7 @@ pub struct Options {
     /// What of the node workloads may have.
     pub node_access: Arc<NodeAccess>,
     /// How long the logs are kept.
-    pub kept: Kept,
+    pub kept: RetentionPolicy,
     /// Where what happens is recorded.
     pub recording: recording::Writer,
     /// What makes decisions fail, in trials.

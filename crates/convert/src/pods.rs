@@ -8,7 +8,7 @@ use api_types::{
 };
 use http_kit::ApiError;
 use orchestrator::view::WorkloadKind;
-use spec::{CleanPods, Framework, MASTER, PodSet, Together, WORKER};
+use spec::{CleanPods, DistributedSpec, Framework, MASTER, PodSet, WORKER};
 
 use super::positive;
 use super::submit::pod;
@@ -18,7 +18,7 @@ use super::submit::pod;
 const SSH_PATH_DEFAULT: &str = concat!("/root", "/.ssh");
 
 /// The first set of pods, the others, and how they work together.
-type Pods = (PodSet, Vec<PodSet>, Option<Together>);
+type Pods = (PodSet, Vec<PodSet>, Option<DistributedSpec>);
 
 /// Refuses fields of other kinds of workload.
 pub fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), ApiError> {
@@ -115,13 +115,13 @@ fn runs(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, ApiError> {
     if spec.completions.is_none() && spec.parallelism.is_none() {
         return Ok(one);
     }
-    let at_once = positive("spec.parallelism", spec.parallelism)?.unwrap_or(1);
-    let pods = positive("spec.completions", spec.completions)?.unwrap_or(at_once);
-    if pods < at_once {
-        let why = format!("{pods} is less than the parallelism of {at_once}");
+    let parallelism = positive("spec.parallelism", spec.parallelism)?.unwrap_or(1);
+    let pods = positive("spec.completions", spec.completions)?.unwrap_or(parallelism);
+    if pods < parallelism {
+        let why = format!("{pods} is less than the parallelism of {parallelism}");
         return Err(ApiError::field("spec.completions", why));
     }
-    Ok(PodSet { pods, at_once: Some(at_once), ..one })
+    Ok(PodSet { pods, parallelism: Some(parallelism), ..one })
 }
 
 fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError> {
@@ -176,7 +176,7 @@ const fn framework(wire: DistributedFramework) -> Framework {
     }
 }
 
-fn together(framework: Framework, spec: &Wire) -> Result<Together, ApiError> {
+fn together(framework: Framework, spec: &Wire) -> Result<DistributedSpec, ApiError> {
     let mpi = framework == Framework::Mpi;
     let slots = positive("spec.slotsPerWorker", spec.slots_per_worker)?;
     let launcher = spec.mpi_launcher_creation_policy;
@@ -192,7 +192,7 @@ fn together(framework: Framework, spec: &Wire) -> Result<Together, ApiError> {
             return Err(ApiError::field(field, "goes with the framework MPI only; leave it out"));
         }
     }
-    Ok(Together {
+    Ok(DistributedSpec {
         framework,
         slots_per_worker: slots.unwrap_or(1),
         first_waits: launcher == Some(MpiLauncherCreationPolicy::WaitForWorkersReady),

@@ -117,7 +117,7 @@ pub fn project(of: &ProjectView, view: &View, context: &Context) -> Project {
         effective: ProjectEffective {
             scheduling_rules: rules_wire(of.effective_rules),
             default_node_pools: if of.effective_pools.is_empty() {
-                unit.pools.iter().map(|pool| pool.name.clone()).collect()
+                unit.pools.iter().map(|pool| pool.name.to_string()).collect()
             } else {
                 of.effective_pools.clone()
             },

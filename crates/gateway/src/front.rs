@@ -306,7 +306,7 @@ impl Door {
         caller: Option<&Caller>,
     ) -> Result<Box<dyn engine::Duplex>, ApiError> {
         let workload = &self.workload;
-        let leader = workload.spec.together.and(workload.pods.first());
+        let leader = workload.spec.distributed.and(workload.pods.first());
         let leader = leader.map(|pod| pod.name.as_str());
         let connection = gateway.control.connect(workload.id, leader, self.port).await;
         connection.map_err(|error| {

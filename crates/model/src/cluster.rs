@@ -320,7 +320,7 @@ impl Cluster {
         let pod_sets = spec.pod_sets.iter().map(|set| {
             let demand = self.demand(set.request);
             let constraints = self.eligibility.intern(&set.constraints, self.nodes.iter());
-            let pools = self.intern_alone(&set.constraints, &choices);
+            let pools = self.intern_alone(constraints, &choices);
             PodSet { demand, constraints, pools, first: 0, members: 0, placed: 0 }
         });
         let pod_sets = pod_sets.collect();

@@ -7,6 +7,7 @@
 
 mod cluster;
 mod constraint;
+mod fill;
 mod free_gpu_index;
 mod mig;
 mod node;
@@ -26,6 +27,7 @@ pub use constraint::{
     Constraints, ConstraintsId, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL, PoolId,
     Preference, Requirement, Taint, Term, Toleration, pool_of,
 };
+pub use fill::Fill;
 pub use mig::{
     MIG_PROFILES_MAX, MIG_SLICES, MigError, MigInstance, MigProfile, MigRequest, SliceValue,
 };

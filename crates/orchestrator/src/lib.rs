@@ -64,10 +64,7 @@ pub use node_constraints::node_constraints;
 pub use node_list::NodeList;
 pub use nodes::NodeChange;
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
-pub use pools::{
-    POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY, check_label, levels_of,
-    new_topology,
-};
+pub use pools::{POOL_DEFAULT_ID, PoolChange, check_label, levels_of, new_topology};
 pub use primary::Op;
 pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;

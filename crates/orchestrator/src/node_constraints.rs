@@ -22,7 +22,7 @@ fn constraints(place: &Place, workload: Uuid) -> Constraints {
         tolerations: place.tolerations.clone(),
         ..Constraints::default()
     };
-    if let Some(near) = &place.near {
+    if let Some(near) = &place.colocation {
         let labels = BTreeMap::from([(WORKLOAD_LABEL.to_owned(), workload.to_string())]);
         let term = PodTerm { labels: labels.clone(), topology_key: near.key.clone() };
         constraints.labels = labels;

@@ -96,9 +96,9 @@ impl OrgUnit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolShare {
     /// Id of the pool.
-    pub id: String,
+    pub id: Arc<str>,
     /// Name of the pool.
-    pub name: String,
+    pub name: Arc<str>,
     /// What it is entitled to there.
     pub share: Share,
     /// What it would be entitled to there, had it been given nothing.
@@ -144,7 +144,7 @@ impl ProjectView {
     #[must_use]
     pub fn above(&self, department: &OrgUnit) -> Option<String> {
         let both = self.unit.pools.iter().zip(&department.pools);
-        above(&department.name, both.map(|(own, all)| (own.name.as_str(), own.share, all.share)))
+        above(&department.name, both.map(|(own, all)| (&*own.name, own.share, all.share)))
     }
 }
 
@@ -175,7 +175,7 @@ pub struct PoolView {
     /// Name.
     pub name: String,
     /// What it is made of and how it is used.
-    pub settings: crate::PoolSettings,
+    pub settings: spec::PoolSettings,
     /// Its nodes.
     pub nodes: Vec<String>,
     /// What they have.

@@ -10,6 +10,6 @@ pub use past::{Past, PastFilter};
 pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
     DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
-    PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow,
-    Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow, Snapshot,
+    UsageRow, WorkloadRow, WorkloadState,
 };

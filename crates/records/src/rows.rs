@@ -140,25 +140,6 @@ pub struct DepartmentBody {
     pub node_types: NodeTypes,
 }
 
-/// A node pool, beside its id and name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PoolBody {
-    /// Key of the label of its nodes; none for the pool `default`.
-    pub label_key: Option<String>,
-    /// Its value.
-    pub label_value: Option<String>,
-    /// Whether work with GPUs is spread over its nodes.
-    pub gpu_spread: bool,
-    /// Whether work without GPUs is.
-    pub cpu_spread: bool,
-    /// How long preemptible work is left alone after it started.
-    pub min_runtime_ms: Option<u64>,
-    /// The network topology of its nodes, as the one object it names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<String>,
-}
-
 /// A workload as it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadRow {

@@ -54,6 +54,6 @@ pub use fair_share::fair_shares;
 pub use memory::Memory;
 pub use node_scoring::NodeScoring;
 pub use plan::{Plan, Stats, Step};
-pub use policy::{Action, Built, Fill, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
+pub use policy::{Action, Built, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
 pub use reasons::{Cause, Code, Lost, NoDomain, Pending, QueueNumbers, Strategy, WorkloadRef};
 pub use try_place::try_place;

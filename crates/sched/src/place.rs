@@ -9,7 +9,7 @@ use model::{
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Resources};
 
-use crate::Fill;
+use model::Fill;
 
 /// What a pod needs of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,8 +5,8 @@ mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, Placement, Pod, PodBinding, PoolId, Workload as Row};
-use sched::{Action, Fill, Policy, Profile, RuntimeFrom};
+use model::{Cluster, Fill, Placement, Pod, PodBinding, PoolId, Workload as Row};
+use sched::{Action, Policy, Profile, RuntimeFrom};
 use units::{Instant, Kind, Resources};
 
 use crate::scenario::amount::{Count, CountLimit, Size, SizeLimit, Span};

@@ -201,7 +201,7 @@ fn shown(view: &WorkloadView, context: &Context) -> Result<WorkloadV2GetResponse
         cluster_id: typed.cluster_id,
         tenant_id: TENANT_ID,
         gvk: Gvk { group: group.to_owned(), version: version.to_owned(), kind: word("kind") },
-        priority: view.spec.priority_class.clone(),
+        priority: view.spec.priority.class.clone(),
         category: convert::category(view.spec.kind).to_owned(),
         preemptibility: match preemptible {
             true => Preemptibility::Preemptible,

@@ -105,7 +105,7 @@ impl Server {
             node_access: Arc::new(
                 NodeAccess::new(&["/usr/share".into()], &[dir.path().into()]).unwrap(),
             ),
-            kept: control::Kept::default(),
+            kept: control::RetentionPolicy::default(),
             decision_fault: None,
         };
         let (service, control) = Service::open(options).await.unwrap();

@@ -44,13 +44,13 @@ where
 
 /// What is kept of one.
 #[derive(Clone, Serialize, Deserialize)]
-struct Kept {
+struct ConfigMapData {
     /// Where what is there ends with the object.
     #[serde(rename = "secrets")]
     data: BTreeMap<String, String>,
 }
 
-impl Family for Kept {
+impl Family for ConfigMapData {
     const KIND: &'static str = CONFIG_MAP;
 }
 
@@ -112,7 +112,7 @@ async fn set_one(
     if let Ok(there) = find(&state, scope, &name) {
         caller.must_to_object(Update, OF, &there)?;
     }
-    let made = state.put(&caller, scope, &name, Kept { data }).await?;
+    let made = state.put(&caller, scope, &name, ConfigMapData { data }).await?;
     Ok(Json(shown(&made.object)))
 }
 
@@ -124,6 +124,6 @@ async fn delete(
     let scope = scope(&state, &project)?;
     let object = find(&state, scope, &name)?;
     caller.must_to_object(Delete, OF, &object)?;
-    state.remove::<Kept>(&caller, &object.id).await?;
+    state.remove::<ConfigMapData>(&caller, &object.id).await?;
     Ok(NoContent)
 }

@@ -10,8 +10,8 @@ use units::Instant;
 use crate::world::{World, distributed, nodes, training, workspace};
 
 fn clean(spec: WorkloadSpec, clean: CleanPods) -> WorkloadSpec {
-    let together = spec.together.map(|together| spec::Together { clean, ..together });
-    WorkloadSpec { together, ..spec }
+    let together = spec.distributed.map(|together| spec::DistributedSpec { clean, ..together });
+    WorkloadSpec { distributed: together, ..spec }
 }
 
 fn restart(mut spec: WorkloadSpec, restart: Restart) -> WorkloadSpec {
@@ -242,7 +242,8 @@ async fn an_elastic_gang_goes_on_with_fewer() {
 async fn an_mpi_launcher_waits_for_its_workers() {
     let w = World::new(nodes(1, 3), &[3]).await;
     let mut spec = distributed("d", 2);
-    spec.together = spec.together.map(|one| spec::Together { first_waits: true, ..one });
+    spec.distributed =
+        spec.distributed.map(|one| spec::DistributedSpec { first_waits: true, ..one });
     let id = w.submit(1, spec).await.id;
     runs(&w, "d", &[1, 1, 1]).await;
     let events = w.events(id).await.into_iter();
@@ -255,7 +256,8 @@ async fn an_mpi_launcher_waits_for_its_workers() {
 async fn a_worker_that_ends_before_it_is_seen_to_run_holds_the_launcher_up_no_longer() {
     let w = World::new(nodes(1, 2), &[2]).await;
     let mut spec = distributed("d", 1);
-    spec.together = spec.together.map(|one| spec::Together { first_waits: true, ..one });
+    spec.distributed =
+        spec.distributed.map(|one| spec::DistributedSpec { first_waits: true, ..one });
     w.engine.deaf(true);
     let id = w.submit(1, spec).await.id;
     let begun = |view: &View| view.workloads[&id].pods.iter().any(|pod| pod.generation == 1);
@@ -271,7 +273,7 @@ async fn a_worker_that_ends_before_it_is_seen_to_run_holds_the_launcher_up_no_lo
 async fn pods_take_turns_until_enough_have_ended_well() {
     let mut w = World::new(nodes(1, 4), &[4]).await;
     let mut spec = training("hpo", 1);
-    spec.pods = PodSet { pods: 3, at_once: Some(2), ..spec.pods };
+    spec.pods = PodSet { pods: 3, parallelism: Some(2), ..spec.pods };
     w.submit(1, spec).await;
     w.becomes("hpo Running 2/2").await;
     let are = |view: &View, states: [PodState; 3]| {
@@ -300,7 +302,7 @@ async fn pods_take_turns_until_enough_have_ended_well() {
 async fn the_scheduler_knows_of_a_search_those_that_have_their_turn() {
     let mut w = World::new(nodes(1, 4), &[4]).await;
     let mut spec = training("hpo", 1);
-    spec.pods = PodSet { pods: 300, at_once: Some(4), ..spec.pods };
+    spec.pods = PodSet { pods: 300, parallelism: Some(4), ..spec.pods };
     w.submit(1, spec).await;
     w.becomes("hpo Running 4/4").await;
     for _ in 0..3 {

@@ -36,7 +36,7 @@ pub(crate) fn inference(name: &str, gpus: u32, min: u32, max: u32) -> WorkloadSp
     let spec = WorkloadSpec {
         kind: WorkloadKind::Inference,
         serving: Some(serving),
-        priority: 125,
+        priority: spec::Priority::default_of(WorkloadKind::Inference),
         preemptible: false,
         ..training(name, gpus)
     };

@@ -2,13 +2,13 @@
 
 use model::{Effect, MigRequest, Operator, Requirement, Toleration};
 use orchestrator::view::Phase;
-use spec::{GpuRequest, Near, Place};
+use spec::{Colocation, GpuRequest, Place};
 
 use crate::world::{World, distributed, nodes, training, with};
 
 fn near(required: bool) -> Place {
-    let near = Near { key: "kubernetes.io/hostname".to_owned(), required };
-    Place { near: Some(near), ..Place::default() }
+    let near = Colocation { key: "kubernetes.io/hostname".to_owned(), required };
+    Place { colocation: Some(near), ..Place::default() }
 }
 
 #[tokio::test]

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use model::Fill;
 use model::{UsageWindow, WindowKind};
 use orchestrator::view::{NodeTypes, Phase, Share, View};
-use orchestrator::{NodeChange, OrgChange, PoolChange, PoolSettings, PoolSpec};
-use sched::Fill;
+use orchestrator::{NodeChange, OrgChange, PoolChange};
 use spec::{NodeSpec, WorkloadSpec};
+use spec::{PoolSettings, PoolSpec};
 use store::Database;
 use store::testing::PgServer;
 
@@ -41,7 +42,7 @@ fn picture(view: &View) -> String {
     let lines = view.pools.iter().enumerate().map(|(at, pool)| {
         let projects = view.projects.values().map(|project| {
             let share = &project.unit.pools[at];
-            assert_eq!((&share.id, &share.name), (&pool.id, &pool.name));
+            assert_eq!((&*share.id, &*share.name), (&*pool.id, &*pool.name));
             let held = share.standing.allocated.gpu_millis / 1000;
             format!("{} {held}/{}", project.unit.name, share.share.gpu_quota_millis / 1000)
         });

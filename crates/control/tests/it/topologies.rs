@@ -1,7 +1,8 @@
 //! Network topologies: made, bound to node pools, kept, and acted on.
 
 use orchestrator::view::Phase;
-use orchestrator::{PoolChange, TOPOLOGY, new_topology};
+use orchestrator::{PoolChange, new_topology};
+use spec::TOPOLOGY;
 use spec::{NodeSpec, WorkloadSpec};
 
 use crate::world::{World, distributed, nodes, training};

@@ -9,8 +9,8 @@ use orchestrator::view::{Event, Phase, View, WorkloadKind, WorkloadView};
 use orchestrator::{Error, NodeList, OrgChange};
 use records::EventFilter;
 use spec::{
-    CleanPods, Framework, GpuRequest, MASTER, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Restart,
-    ShareChange, Together, WORKER, WorkloadSpec,
+    CleanPods, DistributedSpec, Framework, GpuRequest, MASTER, NodeGpu, NodeSpec, Place, PodSet,
+    PodSpec, Priority, Restart, ShareChange, WORKER, WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -94,12 +94,11 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
             container: Default::default(),
         }),
         more: Vec::new(),
-        together: None,
+        distributed: None,
         serving: None,
         revision: None,
         elastic: false,
-        priority: 50,
-        priority_class: "train".to_owned(),
+        priority: Priority::default_of(WorkloadKind::Training),
         preemptible: true,
         backoff_limit: 6,
         delete_after_ms: None,
@@ -141,7 +140,7 @@ pub(crate) fn distributed(name: &str, workers: u32) -> WorkloadSpec {
         kind: WorkloadKind::Distributed,
         pods: PodSet { role: MASTER.to_owned(), ..one.pods },
         more: vec![worker],
-        together: Some(Together {
+        distributed: Some(DistributedSpec {
             framework: Framework::PyTorch,
             slots_per_worker: 1,
             first_waits: false,
@@ -155,7 +154,7 @@ pub(crate) fn distributed(name: &str, workers: u32) -> WorkloadSpec {
 pub(crate) fn workspace(name: &str, gpus: u32) -> WorkloadSpec {
     let spec = WorkloadSpec {
         kind: WorkloadKind::Workspace,
-        priority: 100,
+        priority: Priority::default_of(WorkloadKind::Workspace),
         preemptible: false,
         backoff_limit: 0,
         ..training(name, gpus)
@@ -489,7 +488,7 @@ async fn open(
         clock: Arc::new(clock.clone()),
         unseal: Arc::new(unseal),
         node_access: Default::default(),
-        kept: control::Kept::default(),
+        kept: control::RetentionPolicy::default(),
         recording: crate::recording::writer(dir.path(), recording_max),
         decision_fault: Some(Arc::new(before_decision)),
     };

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Cluster, Constraints, ConstraintsId, Node, NodeId};
+use crate::{Cluster, Constraints, ConstraintsId, Node, NodeId, PoolId};
 
 /// Every set of constraints in use, and the nodes that satisfy it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Eligibility {
     ids: BTreeMap<Constraints, ConstraintsId>,
     sets: Vec<(Constraints, Vec<bool>)>,
+    /// Those of one node pool only, by what else they are.
+    in_pools: BTreeMap<(ConstraintsId, PoolId), ConstraintsId>,
     /// How many there were when unused ones were last dropped.
     kept: usize,
 }
@@ -31,6 +33,22 @@ impl Eligibility {
         for (node, row) in nodes {
             set_bit(&mut self.sets[id.0 as usize], node, row);
         }
+        id
+    }
+
+    /// The id of constraints in one node pool only. A pool keeps its name for good.
+    pub(crate) fn intern_in<'a>(
+        &mut self,
+        (of, pool): (ConstraintsId, PoolId),
+        name: &str,
+        nodes: impl Iterator<Item = (NodeId, &'a Node)>,
+    ) -> ConstraintsId {
+        if let Some(&id) = self.in_pools.get(&(of, pool)) {
+            return id;
+        }
+        let alone = Constraints { pools: vec![name.to_owned()], ..self.constraints(of).clone() };
+        let id = self.intern(&alone, nodes);
+        self.in_pools.insert((of, pool), id);
         id
     }
 

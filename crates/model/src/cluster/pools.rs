@@ -14,8 +14,8 @@ use units::{Kind, Resources};
 
 use crate::cluster::sign::Sign;
 use crate::{
-    Cluster, Constraints, ConstraintsId, Error, Node, NodeId, PodId, PodSetSpec, PoolId, Queue,
-    QueueId, QueueSpec, Share, WorkloadId, pool_of,
+    Cluster, ConstraintsId, Error, Node, NodeId, PodId, PodSetSpec, PoolId, Queue, QueueId,
+    QueueSpec, Share, WorkloadId, pool_of,
 };
 
 /// What the nodes of a pool have.
@@ -275,15 +275,14 @@ impl Cluster {
     /// The constraints of a pod set for each of these pools alone.
     pub(crate) fn intern_alone(
         &mut self,
-        constraints: &Constraints,
+        constraints: ConstraintsId,
         pools: &[PoolId],
     ) -> Vec<ConstraintsId> {
-        let alone = |pool: &PoolId| Constraints {
-            pools: vec![self.pools.rows[pool.index()].name.clone()],
-            ..constraints.clone()
+        let alone = |pool: &PoolId| {
+            let name = &self.pools.rows[pool.index()].name;
+            self.eligibility.intern_in((constraints, *pool), name, self.nodes.iter())
         };
-        let each: Vec<_> = pools.iter().map(alone).collect();
-        each.iter().map(|alone| self.eligibility.intern(alone, self.nodes.iter())).collect()
+        pools.iter().map(alone).collect()
     }
 
     /// There are more pools with queues than before: gives every queue a twin in each, and recomputes
@@ -296,8 +295,9 @@ impl Cluster {
         for id in self.workloads.ids().collect::<Vec<_>>() {
             let sets = self.workloads[id].spec.pod_sets.clone();
             let pools = self.intern_choices(&sets);
-            for (at, set) in sets.iter().enumerate() {
-                let alone = self.intern_alone(&set.constraints, &pools);
+            for at in 0..sets.len() {
+                let constraints = self.workloads[id].pod_sets[at].constraints;
+                let alone = self.intern_alone(constraints, &pools);
                 self.workloads[id].pod_sets[at].pools = alone;
             }
             self.workloads[id].pools = pools;

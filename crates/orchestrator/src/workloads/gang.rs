@@ -23,7 +23,7 @@ impl Workload {
     /// Whether all has ended well now that this pod has: with the master, where there is one, and
     /// TensorFlow's first worker stands in for it; else with the last of them.
     pub(crate) fn is_complete_with(&self, number: usize) -> bool {
-        let led = self.spec.together.is_some_and(|together| {
+        let led = self.spec.distributed.is_some_and(|together| {
             self.spec.pods.role == MASTER || together.framework == Framework::Tf
         });
         (led && number == 0) || self.pods.iter().all(|pod| pod.ended == Some(Ended::Succeeded))
@@ -34,25 +34,25 @@ impl Workload {
     fn is_lost_without(&self, number: usize) -> bool {
         let (set, _) = self.spec.set_of(number);
         let spare = set.pods_min < set.pods;
-        self.spec.together.is_some() && set.pod.restart == Restart::Never && !spare
+        self.spec.distributed.is_some() && set.pod.restart == Restart::Never && !spare
     }
 
     /// Whether a pod that has its place may begin, as far as the others matter.
     fn may_begin(&self, number: usize) -> bool {
         let others = self.pods.iter().skip(1);
-        let first_waits = self.spec.together.is_some_and(|together| together.first_waits);
+        let first_waits = self.spec.distributed.is_some_and(|together| together.first_waits);
         let too_soon = || others.clone().any(|pod| pod.started_at.is_none() && pod.ended.is_none());
         self.pods[number].waits_for_others && !(number == 0 && first_waits && too_soon())
     }
 
     /// Whether its pods are told ports of their own.
     fn needs_ports(&self) -> bool {
-        self.spec.together.is_some() || self.spec.serving.is_some()
+        self.spec.distributed.is_some() || self.spec.serving.is_some()
     }
 
     /// What happens to those that still run when it has ended.
     pub(crate) fn clean(&self) -> CleanPods {
-        self.spec.together.map(|together| together.clean).unwrap_or_default()
+        self.spec.distributed.map(|together| together.clean).unwrap_or_default()
     }
 }
 
@@ -188,7 +188,7 @@ impl State {
 
     /// The pods that a pod works together with.
     pub(crate) fn gang_of(&self, workload: &Workload, number: usize) -> Option<Gang> {
-        let together = workload.spec.together?;
+        let together = workload.spec.distributed?;
         let member = |pod: &Pod| {
             let (set, index) = workload.spec.set_of(pod.number());
             let place = self.binding(pod);
@@ -254,7 +254,7 @@ impl State {
 
     fn rewind(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        if workload.spec.together.is_none() {
+        if workload.spec.distributed.is_none() {
             return;
         }
         workload.pods.iter_mut().for_each(|pod| pod.ended = None);

@@ -39,8 +39,9 @@ impl Workload {
     /// Whether each of its pods is a member: all that have not left, and where pods take turns those
     /// whose turn it is.
     fn members(&self) -> Vec<bool> {
-        let take_turns =
-            self.pods_by_set().flat_map(|(set, pods)| pods.iter().map(|_| set.at_once.is_some()));
+        let take_turns = self
+            .pods_by_set()
+            .flat_map(|(set, pods)| pods.iter().map(|_| set.parallelism.is_some()));
         let pods = self.pods.iter().zip(take_turns).zip(self.turns());
         pods.map(|((pod, take_turns), turn)| turn || !(pod.left || take_turns)).collect()
     }

@@ -63,7 +63,7 @@ impl State {
         if turns.all(|(pod, turn)| runs(pod) || !turn) {
             return Phase::Running;
         }
-        let take_turns = workload.spec.sets().any(|set| set.at_once.is_some());
+        let take_turns = workload.spec.sets().any(|set| set.parallelism.is_some());
         let lives = |pod: &Pod| pod.ended.is_none() && runs(pod);
         if take_turns && workload.pods.iter().any(lives) {
             Phase::Running

@@ -201,7 +201,7 @@ impl State {
             }
             return;
         }
-        let alone = self.workloads[&id].spec.together.is_none();
+        let alone = self.workloads[&id].spec.distributed.is_none();
         let completed = before_stop
             && self.workloads[&id].pods[number].released_at.is_some()
             && exit.success()

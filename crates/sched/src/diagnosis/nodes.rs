@@ -10,9 +10,9 @@ use model::{
 };
 use units::Resources;
 
-use crate::Fill;
 use crate::place::{self, PodRequirements};
 use crate::session::Session;
+use model::Fill;
 
 /// Most classes of nodes that are listed apart; the rest is summed.
 const CLASSES_MAX: usize = 8;

@@ -9,8 +9,8 @@ use units::{GPU_MILLIS, Resources};
 use super::amounts::amounts;
 use super::jobs;
 use super::topology::Site;
-use crate::Fill;
 use crate::session::Session;
+use model::Fill;
 
 /// GPU memory of a node counts in steps of this.
 const GPU_MEMORY_STEP: u64 = 100 << 20;

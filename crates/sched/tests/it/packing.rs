@@ -1,7 +1,7 @@
 //! Which node and which device a pod gets: what is left over must still be of use to the others.
 
 use expect_test::expect;
-use sched::Fill::{self, BinPack, Spread};
+use model::Fill::{self, BinPack, Spread};
 use sched::{Placement, Policy};
 use testkit::World;
 

@@ -516,7 +516,7 @@ proptest! {
         actions in prop::collection::vec(action(), 1..40),
     ) {
         let [gpu, cpu, devices] =
-            spread.map(|spread| if spread { sched::Fill::Spread } else { sched::Fill::BinPack });
+            spread.map(|spread| if spread { model::Fill::Spread } else { model::Fill::BinPack });
         let mut w = World::new("n1:4:8 n2:4:24 n3:2+3g.20gb,1g.5gb*3:4 n4:0:8", "a:3 b:3 c:1");
         w.policy.placement = sched::Placement { gpu, cpu, devices };
         w.run("label n2 zone=a; label n3 zone=a !dedicated");

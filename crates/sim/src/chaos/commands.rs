@@ -10,7 +10,7 @@ use orchestrator::{
 use serde_json::json;
 
 use super::history::History;
-use super::specs::{self, KIND, RACK};
+use super::specs::{self, KIND, RACK, priority};
 use super::step::{Asked, Kind};
 use crate::rng::Rng;
 
@@ -111,9 +111,7 @@ impl History {
             _ => {
                 let ends = rng.below(4) == 0;
                 let change = WorkloadChange {
-                    priority: (rng.below(2) == 0).then(|| {
-                        (u32::try_from(40 + 10 * rng.below(3)).unwrap_or(50), "p".to_owned())
-                    }),
+                    priority: (rng.below(2) == 0).then(|| priority([40, 50, 60][rng.below(3)])),
                     preemptible: (rng.below(4) == 0).then(|| rng.below(2) == 0),
                     backoff_limit: Some(2),
                     delete_after_ms: ends.then_some(10_000),
@@ -220,7 +218,7 @@ impl History {
     fn object(&mut self, rng: &mut Rng) {
         let Some(view) = self.machine.view() else { return };
         let one = Self::any(view.objects.all(NOTE).into_iter(), rng);
-        let topology = Self::any(view.objects.all(orchestrator::TOPOLOGY).into_iter(), rng);
+        let topology = Self::any(view.objects.all(spec::TOPOLOGY).into_iter(), rng);
         let project = Self::any(view.projects.keys().copied(), rng);
         let command = match (rng.below(6), one, topology) {
             (0, _, _) => {
@@ -228,7 +226,7 @@ impl History {
                 Command::CreateObject { by: by(), new }
             }
             (1, _, Some(topology)) => {
-                let kind = orchestrator::TOPOLOGY;
+                let kind = spec::TOPOLOGY;
                 Command::DeleteObject { by: by(), kind, id: topology.id.clone() }
             }
             (2, Some(one), _) => Command::DeleteObject { by: by(), kind: NOTE, id: one.id.clone() },

@@ -426,8 +426,8 @@ fn in_words(command: &Command) -> String {
         format!("{pods} (at least {least}) with {:?}, restarted {:?}", pod.gpu, pod.restart)
     });
     let sets = sets.collect::<Vec<_>>().join(" and ");
-    let together = spec.together.map(|together| format!(", {together:?}")).unwrap_or_default();
-    let (name, kind, priority) = (&spec.name, spec.kind, spec.priority);
+    let together = spec.distributed.map(|together| format!(", {together:?}")).unwrap_or_default();
+    let (name, kind, priority) = (&spec.name, spec.kind, spec.priority.value);
     format!("{name} ({kind:?}, priority {priority}, elastic {}): {sets}{together}", spec.elastic)
 }
 

@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use model::Fill;
 use model::{Effect, Taint};
-use orchestrator::{
-    NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, PoolSettings, PoolSpec, volume_name,
-};
-use sched::Fill;
+use orchestrator::{NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, volume_name};
 use spec::{
-    Audience, CleanPods, Container, Framework, GpuRequest, MASTER, Metric, Mount, MountSource,
-    NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Probe, Rank, Restart, Rules, Scaling,
-    Scheduling, Serving, ShareChange, Target, Together, WORKER, WorkloadKind, WorkloadSpec,
+    Audience, CleanPods, Container, DistributedSpec, Framework, GpuRequest, MASTER, Metric, Mount,
+    MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec, PoolSettings, PoolSpec, Port, Priority,
+    Probe, Rank, Restart, Rules, Scaling, Scheduling, Serving, ShareChange, Target, WORKER,
+    WorkloadKind, WorkloadSpec,
 };
 
 use crate::rng::Rng;
@@ -117,7 +116,8 @@ pub(super) fn workload(rng: &mut Rng, project: u64, name: String) -> WorkloadSpe
     match rng.below(12) {
         0 | 1 => {
             spec.kind = WorkloadKind::Workspace;
-            (spec.priority, spec.preemptible, spec.backoff_limit) = (100, rng.below(4) == 0, 0);
+            (spec.priority.value, spec.preemptible, spec.backoff_limit) =
+                (100, rng.below(4) == 0, 0);
             spec.pods.pod.restart = Restart::OnFailure;
         }
         2 | 3 => spec = distributed(rng, spec),
@@ -188,12 +188,11 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
         source: "CLI".to_owned(),
         pods: PodSet::one(pod),
         more: Vec::new(),
-        together: None,
+        distributed: None,
         serving: None,
         revision: None,
         elastic: false,
-        priority: [50, 50, 60, 40][rng.below(4)],
-        priority_class: "train".to_owned(),
+        priority: priority([50, 50, 60, 40][rng.below(4)]),
         preemptible: true,
         backoff_limit: [0, 1, 6][rng.below(3)],
         delete_after_ms: (rng.below(10) == 0).then_some(30_000),
@@ -220,7 +219,7 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
 fn several(rng: &mut Rng, spec: &mut WorkloadSpec) {
     spec.pods.pods = 2 + u32::try_from(rng.below(3)).unwrap_or_default();
     match rng.below(3) {
-        0 => spec.pods.at_once = Some(1 + u32::try_from(rng.below(2)).unwrap_or_default()),
+        0 => spec.pods.parallelism = Some(1 + u32::try_from(rng.below(2)).unwrap_or_default()),
         1 => spec.pods.pods_min = spec.pods.pods,
         _ => {}
     }
@@ -240,7 +239,7 @@ fn distributed(rng: &mut Rng, spec: WorkloadSpec) -> WorkloadSpec {
         kind: WorkloadKind::Distributed,
         pods: PodSet { role: MASTER.to_owned(), ..spec.pods },
         more: vec![worker],
-        together: Some(Together { framework, slots_per_worker: 1, first_waits, clean }),
+        distributed: Some(DistributedSpec { framework, slots_per_worker: 1, first_waits, clean }),
         ..spec
     }
 }
@@ -272,10 +271,15 @@ fn inference(rng: &mut Rng, mut spec: WorkloadSpec) -> WorkloadSpec {
     WorkloadSpec {
         kind: WorkloadKind::Inference,
         serving: Some(serving),
-        priority: 125,
+        priority: Priority::default_of(WorkloadKind::Inference),
         preemptible: false,
         delete_when_preempted: false,
         delete_after_ms: None,
         ..spec
     }
+}
+
+/// A priority of any value.
+pub(super) fn priority(value: u32) -> Priority {
+    Priority { value, class: "train".to_owned() }
 }

@@ -9,8 +9,8 @@ use orchestrator::{Command, Input, NodeList, OrgChange, POOL_DEFAULT_ID, Subject
 use sched::Policy;
 use sim::machine::Machine;
 use spec::{
-    Audience, Container, GpuRequest, Metric, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Probe,
-    Restart, Scaling, Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
+    Audience, Container, GpuRequest, Metric, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Priority,
+    Probe, Restart, Scaling, Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
 };
 use units::Instant;
 
@@ -71,12 +71,11 @@ fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
         source: "CLI".to_owned(),
         pods: PodSet::one(pod),
         more: Vec::new(),
-        together: None,
+        distributed: None,
         serving: None,
         revision: None,
         elastic: false,
-        priority: 50,
-        priority_class: "train".to_owned(),
+        priority: Priority::default_of(WorkloadKind::Training),
         preemptible: true,
         backoff_limit: 6,
         delete_after_ms: None,
@@ -241,9 +240,10 @@ fn what_waited_behind_a_reservation_is_looked_at_again_once_that_is_fulfilled() 
     let mut gang = training("gang", share(300));
     (gang.pods.pods, gang.pods.pods_min) = (3, 3);
     let mut first = training("first", share(500));
-    (first.kind, first.priority, first.preemptible) = (WorkloadKind::Workspace, 100, false);
-    let large = WorkloadSpec { priority: 60, ..training("large", GpuRequest::Whole(1)) };
-    gang.priority = 60;
+    (first.kind, first.priority.value, first.preemptible) = (WorkloadKind::Workspace, 100, false);
+    let mut large = training("large", GpuRequest::Whole(1));
+    large.priority.value = 60;
+    gang.priority.value = 60;
     let all = [(2, first), (2, gang), (1, large), (1, training("behind", share(250)))];
     submit_all(&mut machine, all.into());
     rest(&mut machine);

@@ -160,7 +160,7 @@ fn amounts(spec: &WorkloadSpec) -> Result<(), Invalid> {
         return Err(Invalid::new("pods", text));
     }
     for set in spec.sets() {
-        if set.pods == 0 || !(1..=set.pods).contains(&set.pods_min) || set.at_once == Some(0) {
+        if set.pods == 0 || !(1..=set.pods).contains(&set.pods_min) || set.parallelism == Some(0) {
             let text = format!(
                 "of {} pods at least {} cannot be the least that make sense",
                 set.pods, set.pods_min

@@ -3,7 +3,7 @@
 use model::{Effect, Operator, Requirement, Toleration};
 use serde::{Deserialize, Serialize};
 
-use super::{Near, Place, SecretPlace, SecretTo, SecretUse};
+use super::{Colocation, Place, SecretPlace, SecretTo, SecretUse};
 
 /// Why a document is none.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,7 @@ impl From<Place> for PlaceWire {
         Self {
             affinity: place.affinity.into_iter().map(term).collect(),
             tolerations: place.tolerations.into_iter().map(toleration).collect(),
-            near: place.near.map(|near| (near.key, near.required)),
+            near: place.colocation.map(|one| (one.key, one.required)),
         }
     }
 }
@@ -82,7 +82,7 @@ impl TryFrom<PlaceWire> for Place {
         Ok(Self {
             affinity: wire.affinity.into_iter().map(term).collect::<Result<_, _>>()?,
             tolerations: wire.tolerations.into_iter().map(toleration).collect(),
-            near: wire.near.map(|(key, required)| Near { key, required }),
+            colocation: wire.near.map(|(key, required)| Colocation { key, required }),
         })
     }
 }
