@@ -254,14 +254,14 @@ pub(crate) fn serving_url(view: &WorkloadView, context: &Context) -> Option<Stri
 fn phase_message(view: &WorkloadView) -> Option<String> {
     match view.phase {
         Phase::Failed => view.failure.clone(),
-        _ => view.pending.first().map(|reason| reason.message.clone()),
+        _ => view.pending.first().map(|reason| reason.message.to_string()),
     }
 }
 
 /// The published reason, when it is one of those the interface knows.
 fn phase_reason(view: &WorkloadView) -> Option<String> {
     view.pending.iter().find_map(|reason| {
-        let published = match reason.code.as_str() {
+        let published = match &*reason.code {
             "P201" => "OverLimit",
             "P202" => "NonPreemptibleOverQuota",
             _ => return None,
@@ -278,8 +278,8 @@ fn conditions(view: &WorkloadView) -> Vec<Condition1> {
             false => "ContainersReady".to_owned(),
         },
         status: "False".to_owned(),
-        message: reason.message.clone(),
-        reason: reason.code.clone(),
+        message: reason.message.to_string(),
+        reason: reason.code.to_string(),
         last_transition_time: reason.at.into(),
     });
     waits.collect()
@@ -395,7 +395,7 @@ pub(super) fn failure(view: &WorkloadView) -> String {
 
 /// A coded reason.
 pub(super) fn reason(view: &ReasonView) -> Reason {
-    Reason { code: view.code.clone(), message: view.message.clone(), at: view.at.into() }
+    Reason { code: view.code.to_string(), message: view.message.to_string(), at: view.at.into() }
 }
 
 fn states(pods: &[PodView]) -> PodStates {

@@ -107,6 +107,8 @@ pub struct Cluster {
     pub(crate) revisions: Vec<u64>,
     /// Number of nodes with GPUs, by hardware.
     pub(crate) gpu_nodes: BTreeMap<Hardware, u32>,
+    /// How many GPUs there are with so much memory, those that are divided into instances left out.
+    pub(crate) gpu_memories: BTreeMap<u64, u32>,
     pub(crate) topologies: Vec<Topology>,
     pub(crate) shapes: Shapes,
     /// Whether any node would rather keep some pods away.
@@ -321,7 +323,7 @@ impl Cluster {
             let demand = self.demand(set.request);
             let constraints = self.eligibility.intern(&set.constraints, self.nodes.iter());
             let pools = self.intern_alone(constraints, &choices);
-            PodSet { demand, constraints, pools, first: 0, members: 0, placed: 0 }
+            PodSet { demand, constraints, pools, first: 0, members: 0, placed: 0, succeeded: 0 }
         });
         let pod_sets = pod_sets.collect();
         self.learn_affinity();
@@ -350,11 +352,9 @@ impl Cluster {
         Ok(id)
     }
 
-    /// What a pod asks for before it has a place. It stays at that even when nodes come and go:
-    /// accounts must balance.
-    fn demand(&self, request: PodRequest) -> Resources {
-        let gpus = self.nodes.iter().flat_map(|(_, node)| &node.gpus);
-        request.demand(gpus.filter(|gpu| gpu.mig.is_none()).map(|gpu| gpu.memory_bytes))
+    /// What a pod asks for before it has a place, on the GPUs that there are now.
+    pub fn demand(&self, request: PodRequest) -> Resources {
+        request.demand(self.gpu_memories.keys().copied())
     }
 
     /// Removes a workload whose pods are nowhere.

@@ -246,6 +246,11 @@ impl Node {
         self.pods_committed < self.pods_max && !(now && self.pods_used >= self.pods_max)
     }
 
+    /// The memory of each of its GPUs that is not divided into instances.
+    pub(crate) fn gpu_memories(&self) -> impl Iterator<Item = u64> {
+        self.gpus.iter().filter(|gpu| gpu.mig.is_none()).map(|gpu| gpu.memory_bytes)
+    }
+
     /// What it is made of; none without GPUs.
     pub(crate) fn hardware(&self) -> Option<Hardware> {
         let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile());

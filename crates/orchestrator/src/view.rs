@@ -1,6 +1,7 @@
 //! What the rest of the house may see of the state: immutable snapshots, replaced as a whole
 //! after every decision. Readers never wait for the dispatcher.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -229,9 +230,9 @@ impl Phase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReasonView {
     /// Stable code: `P…` for pending, `E…` for evictions. `docs/reference/codes/<code>.md` explains.
-    pub code: String,
+    pub code: Cow<'static, str>,
     /// One sentence with the numbers.
-    pub message: String,
+    pub message: Arc<str>,
     /// When it began to apply, or happened.
     pub at: Instant,
 }
@@ -276,7 +277,7 @@ pub struct WorkloadView {
     /// Its revisions, the oldest first, if it is an inference.
     pub revisions: Vec<Uuid>,
     /// Why it waits; empty when it does not.
-    pub pending: Vec<ReasonView>,
+    pub pending: Arc<[ReasonView]>,
     /// Its last eviction, move or resize, and for whom.
     pub last_eviction: Option<ReasonView>,
     /// How often it was started again after a failure.

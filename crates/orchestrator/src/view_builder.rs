@@ -328,7 +328,7 @@ impl State {
             if is_live {
                 all.model = one.model;
                 all.requested += one.requested;
-                all.pending.extend(one.pending);
+                all.pending = all.pending.iter().chain(&*one.pending).cloned().collect();
             }
             all.over_quota |= one.over_quota;
             all.pool = all.pool.or(one.pool);
@@ -349,7 +349,7 @@ impl State {
         // Of many pods with the same fault the first is shown.
         for condition in pods.iter().filter_map(|pod| pod.condition.as_ref()) {
             if reasons.iter().all(|reason| reason.code != condition.code) {
-                reasons.push(condition.clone());
+                reasons = reasons.iter().chain([condition]).cloned().collect();
             }
         }
         let department = (department_id, self.org.department_name(department_id));
@@ -499,9 +499,8 @@ fn call(
     now: Option<&WorkloadView>,
 ) {
     let name = |view: &WorkloadView| {
-        let named = (view.project_name.clone(), view.spec.name.clone());
         let comes = view.spec.has_revisions() || !view.spec.urls.is_empty();
-        comes.then_some((named, view.id))
+        comes.then(|| ((view.project_name.clone(), view.spec.name.clone()), view.id))
     };
     let (before, now) = (before.and_then(name), now.and_then(name));
     if before != now {

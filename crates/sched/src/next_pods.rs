@@ -11,10 +11,14 @@ use crate::rank;
 /// level; or else what the workload grows by. None if too few are left to reach a minimum.
 /// Sets in `excluded` found no room before, and others stand in for them where they may.
 pub(crate) fn next_pods(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
-    next_pods_among(cluster, id, excluded, |pod| cluster.pods()[pod].waits())
+    let workload = &cluster.workloads()[id];
+    let waits = |pod| cluster.pods()[pod].waits();
+    let has = |set: usize| workload.pod_sets[set].counted();
+    Selection { workload, excluded, waits, has }.next()
 }
 
-/// The same, where only pods that `wait` can be placed.
+/// The same, where only pods that `wait` can be placed, and only those with a place count.
+#[cfg(feature = "kai")]
 pub(crate) fn next_pods_among(
     cluster: &Cluster,
     id: WorkloadId,
@@ -22,35 +26,37 @@ pub(crate) fn next_pods_among(
     waits: impl Fn(PodId) -> bool,
 ) -> Vec<PodId> {
     let workload = &cluster.workloads()[id];
-    let selection = Selection { workload, excluded, waits };
-    if workload.pod_sets.len() == 1 && excluded.is_empty() {
-        return selection.pods(selection.of_only_set());
-    }
-    let chosen = match selection.lacking(None) {
-        Some(lacking) if lacking.is_empty() => selection.growth(),
-        Some(lacking) => lacking,
-        None => Vec::new(),
-    };
-    selection.pods(chosen)
+    let has = |set: usize| workload.pod_sets[set].placed;
+    Selection { workload, excluded, waits, has }.next()
 }
 
-struct Selection<'a, F> {
+struct Selection<'a, F, G> {
     workload: &'a Workload,
     excluded: &'a [usize],
     waits: F,
+    /// How many pods of a set count for its minimum.
+    has: G,
 }
 
 /// So many pods of a set.
 type Part = (usize, usize);
 
-impl<F: Fn(PodId) -> bool> Selection<'_, F> {
+impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
+    fn next(&self) -> Vec<PodId> {
+        if self.workload.pod_sets.len() == 1 && self.excluded.is_empty() {
+            return self.pods(self.of_only_set());
+        }
+        let chosen = match self.lacking(None) {
+            Some(lacking) if lacking.is_empty() => self.growth(),
+            Some(lacking) => lacking,
+            None => Vec::new(),
+        };
+        self.pods(chosen)
+    }
+
     fn waiting(&self, set: usize) -> impl Iterator<Item = PodId> {
         let pods = self.workload.pods_of(set).iter().copied();
         pods.filter(|&pod| (self.waits)(pod))
-    }
-
-    fn placed(&self) -> impl Fn(usize) -> u32 {
-        |set| self.workload.pod_sets[set].placed
     }
 
     /// The pods of these parts, those of a higher task priority first.
@@ -66,7 +72,7 @@ impl<F: Fn(PodId) -> bool> Selection<'_, F> {
         let mut missing = spec.children_min_of(group);
         let (mut begun, mut empty) = (Vec::new(), Vec::new());
         for child in spec.children(group) {
-            match spec.completeness(child, &self.placed()) {
+            match spec.completeness(child, &self.has) {
                 Completeness::Whole => missing = missing.saturating_sub(1),
                 Completeness::Partial => begun.push(child),
                 Completeness::Empty => empty.push(child),
@@ -91,7 +97,7 @@ impl<F: Fn(PodId) -> bool> Selection<'_, F> {
             Child::Set(set) => set,
         };
         let pods_min = self.workload.spec.pod_sets[set].pods_min;
-        let lacks = pods_min.saturating_sub(self.workload.pod_sets[set].placed) as usize;
+        let lacks = pods_min.saturating_sub((self.has)(set)) as usize;
         let can = !self.excluded.contains(&set) && self.waiting(set).take(lacks).count() == lacks;
         can.then(|| if lacks > 0 { vec![(set, lacks)] } else { Vec::new() })
     }
@@ -107,8 +113,7 @@ impl<F: Fn(PodId) -> bool> Selection<'_, F> {
                 match (self.lacking_of(child), child) {
                     (None, _) => {}
                     (Some(parts), _) if !parts.is_empty() => {
-                        let begun =
-                            spec.completeness(child, &self.placed()) == Completeness::Partial;
+                        let begun = spec.completeness(child, &self.has) == Completeness::Partial;
                         others.push((!begun, parts));
                     }
                     (_, Child::Group(group)) => open.push(Some(group)),
@@ -121,14 +126,14 @@ impl<F: Fn(PodId) -> bool> Selection<'_, F> {
         }
         let wants =
             |set: &usize| !self.excluded.contains(set) && self.waiting(*set).next().is_some();
-        let rank = |&set: &usize| rank::set_rank(&spec.pod_sets[set], self.placed()(set));
+        let rank = |&set: &usize| rank::set_rank(&spec.pod_sets[set], (self.has)(set));
         whole.into_iter().filter(wants).min_by_key(rank).map(|set| (set, 1)).into_iter().collect()
     }
 
     /// The same for a workload with one set and nothing else, which most are.
     fn of_only_set(&self) -> Vec<Part> {
         let pods_min = self.workload.spec.pod_sets[0].pods_min;
-        let lacks = pods_min.saturating_sub(self.workload.placed).max(1) as usize;
+        let lacks = pods_min.saturating_sub((self.has)(0)).max(1) as usize;
         let can = self.waiting(0).take(lacks).count() == lacks;
         if can { vec![(0, lacks)] } else { Vec::new() }
     }

@@ -2,6 +2,7 @@
 //! Owns: naming that difference. Does not know how it is carried out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::{Change, Cluster, Placement, PodBinding, PodId, QueueId, WorkloadId};
 use units::{Instant, Resources};
@@ -110,8 +111,9 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Workloads that are found to have too few pods since then, or enough again.
     pub stale: BTreeMap<WorkloadId, Option<Instant>>,
-    /// Why each workload that waits does so; never empty for one that waits.
-    pub pending: BTreeMap<WorkloadId, Vec<Pending>>,
+    /// Why each workload that waits does so; never empty for one that waits. What all of a class wait
+    /// for is there once.
+    pub pending: BTreeMap<WorkloadId, Arc<[Pending]>>,
     /// What each queue is entitled to at this moment.
     pub shares: BTreeMap<QueueId, Resources>,
     /// When to look again even if nothing happens.

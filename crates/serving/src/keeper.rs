@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(look(&replica).len(), 1, "the first write was refused");
         let (code, at) = (NOT_READY.code.to_owned(), units::Instant(0));
         replica.condition =
-            Some(orchestrator::view::ReasonView { code, message: String::new(), at });
+            Some(orchestrator::view::ReasonView { code: code.into(), message: "".into(), at });
         assert_eq!(look(&replica), []);
         replica.generation = 2;
         assert_eq!(look(&replica)[0].fault, None, "another run, which has no fault yet");

@@ -180,7 +180,8 @@ fn workload(
         differ(found, &what, want.to_string(), is.to_string());
     }
     if let Some(want) = &want.pending {
-        let reasons = id.and_then(|id| simulation.plan().pending.get(&id)).into_iter().flatten();
+        let reasons = id.and_then(|id| simulation.plan().pending.get(&id));
+        let reasons = reasons.into_iter().flat_map(|reasons| reasons.iter());
         let is: Vec<_> = reasons.map(|reason| reason.code().code).collect();
         differ(found, &format!("why {name} waits"), joined(want), is.join(" "));
     }

@@ -10,7 +10,6 @@ mod error;
 mod estimate;
 pub mod exact;
 mod expect;
-pub mod faults;
 mod frame;
 pub mod loads;
 pub mod machine;

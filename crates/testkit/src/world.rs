@@ -203,7 +203,7 @@ impl World {
             }
         }
         for id in self.cluster.waiting() {
-            let reasons = self.plan.pending.get(&id).map_or(0, Vec::len);
+            let reasons = self.plan.pending.get(&id).map_or(0, |reasons| reasons.len());
             assert!(reasons > 0, "every pending workload has a reason");
         }
     }
@@ -441,7 +441,8 @@ impl World {
     /// Why a workload waits: codes and texts, one per line.
     #[must_use]
     pub fn why(&self, name: &str) -> String {
-        let reasons = self.plan.pending.get(&self.names[name]).into_iter().flatten();
+        let reasons = self.plan.pending.get(&self.names[name]);
+        let reasons = reasons.into_iter().flat_map(|reasons| reasons.iter());
         reasons.map(|r| format!("{} {r}\n", r.code().code)).collect()
     }
 

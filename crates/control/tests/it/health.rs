@@ -56,7 +56,7 @@ async fn what_runs_on_a_failed_gpu_goes_elsewhere_and_it_comes_back() {
     w.until("it moved", |_| place(&w, "one") == "node-1 1").await;
     let one = w.phase("one", Phase::Running).await;
     let why = one.last_eviction.clone().unwrap();
-    assert_eq!((why.code.as_str(), w.handle.view().capacity.gpu_millis), ("E207", 1000));
+    assert_eq!((why.code.as_ref(), w.handle.view().capacity.gpu_millis), ("E207", 1000));
     assert!(why.message.starts_with("GPU 0 of node-1, which it used, is lost: "), "{why:?}");
     w.submit(1, training("two", 1)).await;
     assert!(w.get("two").unwrap().pending.iter().any(|reason| reason.code == "P111"));

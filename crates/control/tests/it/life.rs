@@ -224,7 +224,7 @@ async fn an_image_that_cannot_be_pulled_is_a_state_without_a_time_that_passes() 
         let said = format!("the registry does not answer; the pull is retried ({failed})");
         w.until(&said, |view| {
             let pods = view.workloads.values().flat_map(|workload| &workload.pods);
-            pods.filter_map(|pod| pod.condition.as_ref()).any(|why| why.message == said)
+            pods.filter_map(|pod| pod.condition.as_ref()).any(|why| *why.message == said)
         })
         .await;
     }
@@ -308,7 +308,7 @@ async fn reasons_and_flags_go_with_what_they_are_about() {
     w.submit(1, training("waits", 1)).await;
     assert!(!w.get("waits").unwrap().pending.is_empty());
     w.handle.suspend("alice", w.id("waits")).await.unwrap();
-    assert_eq!(w.get("waits").unwrap().pending, []);
+    assert_eq!(*w.get("waits").unwrap().pending, []);
     w.handle.resume("alice", w.id("waits")).await.unwrap();
     assert!(!w.get("waits").unwrap().pending.is_empty());
 
@@ -317,7 +317,7 @@ async fn reasons_and_flags_go_with_what_they_are_about() {
     w.engine.end(w.engine.run_of("b").key, Exit::Code(0));
     w.becomes("a Running 1/1\nb Completed 0/1\nwaits Running 1/1").await;
     assert_eq!(flags(), [false, false, true]);
-    assert_eq!(w.get("waits").unwrap().pending, []);
+    assert_eq!(*w.get("waits").unwrap().pending, []);
 }
 
 #[tokio::test]

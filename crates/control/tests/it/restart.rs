@@ -124,7 +124,7 @@ async fn nothing_is_placed_while_a_run_of_nobody_may_use_the_gpus() {
     w.engine.plant(foreign, RunState::Running { pid: None, started_at: Instant(1) });
     w.start().await;
     let waits = w.submit(1, training("u", 1)).await;
-    assert_eq!((waits.phase, waits.pending[0].code.as_str()), (Phase::Pending, "P304"));
+    assert_eq!((waits.phase, waits.pending[0].code.as_ref()), (Phase::Pending, "P304"));
     w.engine.let_go();
     w.becomes("u Running 1/1").await;
     assert_eq!(w.engine.most_in_use(), 1000);

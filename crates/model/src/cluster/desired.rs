@@ -27,8 +27,11 @@ impl Cluster {
         self.pods[pod].succeeded = succeeded;
         let id = self.pods[pod].workload;
         self.note(id);
+        let set = self.pods[pod].set as usize;
         let row = &mut self.workloads[id];
-        row.succeeded = if succeeded { row.succeeded + 1 } else { row.succeeded - 1 };
+        for count in [&mut row.succeeded, &mut row.pod_sets[set].succeeded] {
+            *count = if succeeded { *count + 1 } else { *count - 1 };
+        }
         keep(&mut self.partial, id, row.is_partial());
     }
 

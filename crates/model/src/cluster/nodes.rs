@@ -8,6 +8,7 @@ use crate::{Cluster, Node, NodeId, NodeSpec, PodBinding, PodId, PoolId, Taint};
 impl Cluster {
     /// Adds a node.
     pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
+        let before = self.gpu_memories();
         let pool = self.pool_by(&spec.labels);
         let node = Node::new(spec, pool);
         self.pools.add(pool, &node);
@@ -20,6 +21,7 @@ impl Cluster {
         self.revise(id);
         self.count_hardware(id, 1);
         self.topologies.iter_mut().for_each(|topology| topology.update(id, &self.nodes[id]));
+        self.value_again(&before);
         id
     }
 
@@ -32,12 +34,51 @@ impl Cluster {
     }
 
     fn count_hardware(&mut self, id: NodeId, change: i32) {
+        for memory_bytes in self.nodes[id].gpu_memories() {
+            let count = self.gpu_memories.entry(memory_bytes).or_insert(0);
+            *count = count.saturating_add_signed(change);
+            if *count == 0 {
+                self.gpu_memories.remove(&memory_bytes);
+            }
+        }
         let Some(hardware) = self.nodes[id].hardware() else { return };
         let count = self.gpu_nodes.entry(hardware.clone()).or_insert(0);
         *count = count.saturating_add_signed(change);
         if *count == 0 {
             self.gpu_nodes.remove(&hardware);
         }
+    }
+
+    /// Values what asks for memory of GPUs by those that there are, if that is not what was there `before`.
+    fn value_again(&mut self, before: &[u64]) {
+        if self.gpu_memories.keys().eq(before) {
+            return;
+        }
+        for id in self.workloads.ids().collect::<Vec<_>>() {
+            for set in 0..self.workloads[id].pod_sets.len() {
+                let demand = self.demand(self.workloads[id].spec.pod_sets[set].request);
+                if demand == self.workloads[id].pod_sets[set].demand {
+                    continue;
+                }
+                let pods = self.workloads[id].pods_of(set);
+                let asking = pods.iter().copied().filter(|&pod| self.pods[pod].asks());
+                let asking: Vec<_> = asking.collect();
+                let place = |&pod: &PodId| Some((pod, self.pods[pod].binding.effective()?.clone()));
+                let held: Vec<_> = pods.iter().filter_map(place).collect();
+                asking.iter().for_each(|&pod| self.account_ask(pod, Sign::Minus));
+                held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Minus));
+                self.workloads[id].pod_sets[set].demand = demand;
+                asking.iter().for_each(|&pod| self.account_ask(pod, Sign::Plus));
+                held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Plus));
+                self.note(id);
+            }
+        }
+    }
+
+    /// The sizes of the memories of all GPUs that are not divided into instances.
+    #[must_use]
+    pub fn gpu_memories(&self) -> Vec<u64> {
+        self.gpu_memories.keys().copied().collect()
     }
 
     /// Says whether new pods may come to a node. One that is opened is no longer drained.
@@ -105,6 +146,7 @@ impl Cluster {
             self.set_binding(pod, binding);
         }
         self.revise(id);
+        let before = self.gpu_memories();
         self.count_hardware(id, -1);
         let Some(node) = self.nodes.remove(id) else { return };
         self.pools.take(node.pool, &node);
@@ -115,6 +157,7 @@ impl Cluster {
         self.topologies.iter_mut().for_each(|topology| topology.forget(id));
         self.draining.remove(&id);
         self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
+        self.value_again(&before);
     }
 
     /// Replaces the GPUs (sizes in bytes), CPU and memory of a node. Pods there keep running when there
@@ -129,6 +172,7 @@ impl Cluster {
         cpu_millis: u64,
         memory_bytes: u64,
     ) {
+        let before = self.gpu_memories();
         self.count_hardware(id, -1);
         let row = &mut self.nodes[id];
         self.pools.take(row.pool, row);
@@ -142,6 +186,7 @@ impl Cluster {
         self.free.insert(id, row);
         self.count_hardware(id, 1);
         self.revise(id);
+        self.value_again(&before);
     }
 
     /// Moves a node, and what is charged for it, to another pool.

@@ -35,10 +35,7 @@ impl Cluster {
         fresh.capacity = fresh.nodes.iter().map(|(_, node)| node.capacity).sum();
         fresh.free = FreeGpuIndex::default();
         fresh.free_soon = Resources::ZERO;
-        fresh.gpu_nodes.clear();
-        for hardware in self.nodes.iter().filter_map(|(_, node)| node.hardware()) {
-            *fresh.gpu_nodes.entry(hardware).or_insert(0) += 1;
-        }
+        fresh.count_gpus_from_nodes();
         for (id, node) in fresh.nodes.iter() {
             fresh.free.insert(id, node);
             fresh.free_soon += node.free(false);
@@ -48,7 +45,7 @@ impl Cluster {
             let workload = &mut fresh.workloads[id];
             workload.placed = 0;
             workload.succeeded = 0;
-            workload.pod_sets.iter_mut().for_each(|set| set.placed = 0);
+            workload.pod_sets.iter_mut().for_each(|set| (set.placed, set.succeeded) = (0, 0));
         }
         fresh.partial.clear();
         fresh.elastic.clear();
@@ -80,6 +77,26 @@ impl Cluster {
             return Err("index `topologies` is wrong".into());
         }
         self.within_capacity()
+    }
+
+    /// Counts GPUs, and values what asks for memory of them, from the nodes alone.
+    fn count_gpus_from_nodes(&mut self) {
+        self.gpu_nodes.clear();
+        self.gpu_memories.clear();
+        for (_, node) in self.nodes.iter() {
+            if let Some(hardware) = node.hardware() {
+                *self.gpu_nodes.entry(hardware).or_insert(0) += 1;
+            }
+            for memory_bytes in node.gpu_memories() {
+                *self.gpu_memories.entry(memory_bytes).or_insert(0) += 1;
+            }
+        }
+        for id in self.workloads.ids().collect::<Vec<_>>() {
+            for set in 0..self.workloads[id].pod_sets.len() {
+                let request = self.workloads[id].spec.pod_sets[set].request;
+                self.workloads[id].pod_sets[set].demand = self.demand(request);
+            }
+        }
     }
 
     /// Clears the accounts of all queues and rebuilds the list of roots.
@@ -114,6 +131,7 @@ impl Cluster {
             requests,
             revisions: _,
             gpu_nodes,
+            gpu_memories,
             topologies,
             shapes,
             affinity,
@@ -143,6 +161,7 @@ impl Cluster {
             ("eligibility", *eligibility == other.eligibility),
             ("requests", *requests == other.requests),
             ("gpu_nodes", *gpu_nodes == other.gpu_nodes),
+            ("gpu_memories", *gpu_memories == other.gpu_memories),
             ("topologies", *topologies == other.topologies),
             ("shapes", *shapes == other.shapes),
             ("affinity", affinity.counts_as(&other.affinity)),

@@ -13,7 +13,7 @@ use crate::decisions::{Decision, PLANS_DROPPED_MAX};
 use crate::emit::EventBuilder;
 use crate::reasons::CLEARING_UP;
 use crate::state::State;
-use crate::workloads::Workload;
+use crate::workloads::{Told, Workload};
 
 /// When to decide again if the scheduler has more to do at once: its bound on work was reached.
 const LOOK_AGAIN_MS: u64 = 10;
@@ -165,8 +165,10 @@ impl State {
     }
 
     /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
-    fn explain(&mut self, pending: &BTreeMap<WorkloadId, Vec<Pending>>) {
+    fn explain(&mut self, pending: &BTreeMap<WorkloadId, Arc<[Pending]>>) {
         let mut waiting = BTreeMap::new();
+        // A class has its reasons in common, and many are of it.
+        let mut told: BTreeMap<*const Pending, Vec<Told>> = BTreeMap::new();
         for (model, reasons) in pending {
             let Some(id) = self.workloads.of_model(*model) else { continue };
             if !reasons.is_empty() {
@@ -187,8 +189,9 @@ impl State {
                 self.decisions.unexplained.insert(model);
                 continue;
             }
-            let reasons = reasons.iter().map(|reason| (reason.code().code, reason.to_string()));
-            self.explain_one(id, &reasons.collect::<Vec<_>>());
+            let tell = |why: &Pending| (why.code().code, why.to_string().into());
+            let in_words = || reasons.iter().map(tell).collect();
+            self.explain_one(id, told.entry(reasons.as_ptr()).or_insert_with(in_words));
         }
     }
 
@@ -199,10 +202,11 @@ impl State {
         let count = self.runs.orphans();
         let message =
             format!("waits until {count} run(s) that should no longer exist have been stopped");
+        let why = [(CLEARING_UP.code, message.into())];
         let waiting = self.cluster.waiting().filter_map(|model| self.workloads.of_model(model));
         let ids: BTreeSet<Uuid> = waiting.chain(self.held_up_by_orphans()).collect();
         for id in ids {
-            self.explain_one(id, &[(CLEARING_UP.code, message.clone())]);
+            self.explain_one(id, &why);
         }
     }
 }

@@ -81,7 +81,7 @@ impl State {
         let all: Vec<_> = all.map(|id| (id, WHY_ALL)).collect();
         let some: Vec<_> = self.decisions.aside.ids.iter().map(|&id| (id, WHY)).collect();
         for (id, why) in all.into_iter().chain(some) {
-            self.explain_one(id, &[(SET_ASIDE.code, why.to_owned())]);
+            self.explain_one(id, &[(SET_ASIDE.code, why.into())]);
         }
     }
 }

@@ -19,6 +19,14 @@ use crate::state::State;
 impl State {
     /// Takes over what is seen of nodes.
     pub(crate) fn node_event(&mut self, event: NodeEvent) {
+        let memories = self.cluster.gpu_memories();
+        self.take_node_event(event);
+        if self.cluster.gpu_memories() != memories {
+            self.value_requests_again();
+        }
+    }
+
+    fn take_node_event(&mut self, event: NodeEvent) {
         match event {
             NodeEvent::Applied(spec) => self.node_seen(spec),
             NodeEvent::Deleted(name) => self.node_gone(&name),

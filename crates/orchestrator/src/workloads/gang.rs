@@ -14,12 +14,6 @@ use crate::state::State;
 use crate::workloads::{Ended, Pod, PortsWanted, Workload};
 
 impl Workload {
-    /// Whether so many of every set are as described that they make sense.
-    pub(crate) fn is_enough(&self, is: impl Fn(&Pod) -> bool) -> bool {
-        self.pods_by_set()
-            .all(|(set, pods)| pods.iter().filter(|pod| is(pod)).count() >= set.pods_min as usize)
-    }
-
     /// Whether all has ended well now that this pod has: with the master, where there is one, and
     /// TensorFlow's first worker stands in for it; else with the last of them.
     pub(crate) fn is_complete_with(&self, number: usize) -> bool {
@@ -57,6 +51,17 @@ impl Workload {
 }
 
 impl State {
+    /// Whether so many of its pods are as described that a workload makes sense: those of each set, and
+    /// those parts of each group, that it needs at least.
+    pub(crate) fn is_enough(&self, workload: &Workload, is: impl Fn(&Pod) -> bool) -> bool {
+        let Some(model) = workload.model.and_then(|id| self.cluster.workloads().get(id)) else {
+            return false;
+        };
+        let count = |pods: &[Pod]| pods.iter().filter(|pod| is(pod)).count();
+        let counts: Vec<_> = workload.pods_by_set().map(|(_, pods)| count(pods)).collect();
+        model.spec.is_whole(&|set| u32::try_from(counts[set]).unwrap_or(u32::MAX))
+    }
+
     /// A pod has got its place: it begins, or waits there for those it works together with.
     pub(crate) fn placed(&mut self, id: Uuid, number: usize) {
         let now = self.now;
@@ -95,7 +100,7 @@ impl State {
                 let place = self.binding(pod);
                 pod.ended.is_some() || (place.current.is_some() && !place.releasing)
             };
-            if !workload.is_enough(is_there) {
+            if !self.is_enough(workload, is_there) {
                 continue;
             }
             let runs = |pod: &Pod| !pod.is_idle() && self.binding(pod).current.is_some();

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use model::PodId;
-use spec::{Device, RunSpec, SecretUse, WorkloadSpec};
-use units::Instant;
+use spec::{Device, PodSet, RunSpec, SecretUse, WorkloadSpec};
+use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::effect::{Action, Sealed, Start};
@@ -13,7 +13,7 @@ use crate::emit::EventBuilder;
 use crate::reasons::SERVER_STOPPED;
 use crate::state::State;
 use crate::view::ReasonView;
-use crate::workloads::{Pod, Workload, pod_name, revisions};
+use crate::workloads::{Pod, Workload, model_request, pod_name, revisions};
 use crate::{Error, admission};
 
 /// Runs of a pod whose output is kept, the newest included.
@@ -44,6 +44,36 @@ impl State {
         Some((id, pod.index as usize))
     }
 
+    /// What the pods of a workload that stay ask for, as far as they run at a time.
+    fn requested(&self, workload: &Workload) -> Resources {
+        let wanted = workload.pods_by_set().flat_map(|(set, pods)| {
+            let stay = pods.iter().filter(|pod| !pod.left).count();
+            let demand = self.cluster.demand(model_request(&set.pod));
+            std::iter::repeat_n(demand, stay.min(set.wanted() as usize))
+        });
+        wanted.sum()
+    }
+
+    /// Other GPUs are there: what asks for memory of some asks for another part of them.
+    pub(crate) fn value_requests_again(&mut self) {
+        let of_memory =
+            |set: &PodSet| matches!(model_request(&set.pod).gpu, model::GpuRequest::Memory { .. });
+        let all = self.workloads.values().filter(|workload| {
+            !workload.spec.has_revisions() && workload.spec.sets().any(of_memory)
+        });
+        for id in all.map(|workload| workload.id).collect::<Vec<_>>() {
+            let Some(workload) = self.workloads.get(&id) else { continue };
+            let (revision, project_id) = (workload.spec.revision, workload.project_id);
+            let requested = self.requested(workload);
+            if let Some(workload) = self.workloads.get_mut(&id) {
+                workload.requested = requested;
+            }
+            self.outbox.shown.insert(id);
+            self.outbox.shown.extend(revision.map(|revision| revision.of));
+            self.outbox.projects.insert(project_id);
+        }
+    }
+
     /// Takes a workload in: names, pods, and a place in the model unless it is over and nothing of
     /// it `holds` a place.
     pub(crate) fn add(&mut self, mut workload: Workload, holds: bool) -> Result<(), Error> {
@@ -57,12 +87,7 @@ impl State {
         let over = workload.is_over();
         let model = self.cluster.add_empty_workload(self.in_model(&workload, queue));
         let model = model.map_err(internal)?;
-        let row = &self.cluster.workloads()[model];
-        let wanted = workload.pods_by_set().zip(&row.pod_sets).flat_map(|((spec, pods), set)| {
-            let stay = pods.iter().filter(|pod| !pod.left).count();
-            std::iter::repeat_n(set.demand, stay.min(spec.wanted() as usize))
-        });
-        workload.requested = wanted.sum();
+        workload.requested = self.requested(&workload);
         if over && !holds {
             self.cluster.remove_workload(model).map_err(internal)?;
         } else {
@@ -263,7 +288,8 @@ impl State {
     pub(crate) fn evicted(&mut self, id: Uuid, code: &'static str, message: String) {
         let at = self.now;
         if let Some(workload) = self.workloads.get_mut(&id) {
-            workload.last_eviction = Some(ReasonView { code: code.to_owned(), message, at });
+            workload.last_eviction =
+                Some(ReasonView { code: code.into(), message: message.into(), at });
             self.outbox.tally.evicted.insert((id, workload.spec.kind, code));
             self.touch(id);
         }

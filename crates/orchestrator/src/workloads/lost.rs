@@ -12,7 +12,7 @@ use crate::effect::Action;
 use crate::emit::EventBuilder;
 use crate::reasons::{CLEARING_UP, NODE_GONE, TAINTED};
 use crate::state::State;
-use crate::workloads::{Pod, Workload};
+use crate::workloads::Pod;
 
 impl State {
     /// Takes the places on a node that are as described from the pods that have them or are to get them.
@@ -79,13 +79,21 @@ impl State {
         if is_idle {
             return;
         }
-        let why = format!("waits until its run on {name}, which is gone, has been stopped");
         self.runs.left.insert(run, name);
         // There is no time to end in order on a node that is gone.
         self.outbox.actions.push(Action::Stop(run, 0));
         self.update_members(id);
-        if self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
-            self.explain_one(id, &[(CLEARING_UP.code, why)]);
+        self.explain_left(id);
+    }
+
+    /// Says of a workload that is to run that it waits for its run on a node that is gone, if it does.
+    pub(crate) fn explain_left(&mut self, id: Uuid) {
+        let found = self.workloads.get(&id).filter(|workload| workload.wants_to_run());
+        let pods = found.into_iter().flat_map(|workload| workload.pods.iter());
+        let mut pods = pods.filter(|pod| !pod.left);
+        if let Some(node) = pods.find_map(|pod| self.runs.left_on(pod.id)) {
+            let why = format!("waits until its run on {node}, which is gone, has been stopped");
+            self.explain_one(id, &[(CLEARING_UP.code, why.into())]);
         }
     }
 

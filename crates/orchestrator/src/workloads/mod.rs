@@ -29,6 +29,7 @@ use uuid::Uuid;
 
 use ports::Ports;
 pub use ports::PortsWanted;
+pub(crate) use reasons::Told;
 #[cfg(test)]
 pub(crate) use reconcile::in_words;
 pub(crate) use reconcile::{LOST, NOT_NOW};
@@ -272,8 +273,13 @@ impl Runs {
 
     /// Whether a pod has a run that was on a node that went.
     fn has_left(&self, pod: Uuid) -> bool {
+        self.left_on(pod).is_some()
+    }
+
+    /// The node that went while a run of a pod was on it, until that has been stopped.
+    fn left_on(&self, pod: Uuid) -> Option<&str> {
         let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
-        self.left.range(of_pod).next().is_some()
+        self.left.range(of_pod).next().map(|(_, node)| node.as_str())
     }
 
     /// Whether there are runs on nodes that are gone.

@@ -65,9 +65,12 @@ impl State {
         }
         let take_turns = workload.spec.sets().any(|set| set.parallelism.is_some());
         let lives = |pod: &Pod| pod.ended.is_none() && runs(pod);
-        if take_turns && workload.pods.iter().any(lives) {
+        // Once one has ended well, the others may be few.
+        let may_be_few = || workload.pods.iter().any(|pod| pod.ended == Some(Ended::Succeeded));
+        let lives = workload.pods.iter().any(lives);
+        if take_turns && lives {
             Phase::Running
-        } else if !take_turns && workload.is_enough(runs) {
+        } else if !take_turns && (self.is_enough(workload, runs) || (lives && may_be_few())) {
             Phase::Degraded
         } else if places.iter().any(holds) {
             Phase::Initializing

@@ -89,7 +89,7 @@ impl State {
         pod.condition = condition.map(|(code, message)| {
             let same = before.as_ref().filter(|before| before.code == code.code);
             let at = same.map_or(now, |before| before.at);
-            ReasonView { code: code.code.to_owned(), message, at }
+            ReasonView { code: code.code.into(), message: message.into(), at }
         });
         if pod.condition != before {
             self.outbox.shown.insert(id);

@@ -30,7 +30,7 @@ pub(crate) struct Workload {
     pub(crate) completed_at: Option<Instant>,
     pub(crate) waited_ms: u64,
     pub(crate) ran_ms: u64,
-    pub(crate) pending: Vec<ReasonView>,
+    pub(crate) pending: Arc<[ReasonView]>,
     pub(crate) last_eviction: Option<ReasonView>,
     pub(crate) over_quota: bool,
     /// What all its pods ask for together.
@@ -255,8 +255,8 @@ pub(super) fn workload_state(workload: &Workload, deleted_at: Option<Instant>) -
         waited_ms: workload.waited_ms,
         ran_ms: workload.ran_ms,
         eviction: workload.last_eviction.as_ref().map(|reason| ReasonBody {
-            code: reason.code.clone(),
-            message: reason.message.clone(),
+            code: reason.code.to_string(),
+            message: reason.message.to_string(),
             at_ms: reason.at.0,
         }),
         deleted_at,
@@ -280,10 +280,10 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
         completed_at: state.completed_at,
         waited_ms: state.waited_ms,
         ran_ms: state.ran_ms,
-        pending: Vec::new(),
+        pending: Arc::default(),
         last_eviction: state.eviction.map(|reason| ReasonView {
-            code: reason.code,
-            message: reason.message,
+            code: reason.code.into(),
+            message: reason.message.into(),
             at: Instant(reason.at_ms),
         }),
         over_quota: false,

@@ -1,6 +1,8 @@
 //! How runs and workloads end: well, badly, for now, or for good. Owns: the restart policy, back-off,
 //! and taking out of the books what has ended or is deleted.
 
+use std::sync::Arc;
+
 use records::{Change, Desired};
 use uuid::Uuid;
 
@@ -200,7 +202,7 @@ impl State {
         }
         self.leave_model(id);
         let Some(mut workload) = self.workloads.remove(id) else { return };
-        workload.pending.clear();
+        workload.pending = Arc::default();
         let state = record::workload_state(&workload, Some(self.now));
         self.outbox.changes.push(Change::WorkloadState(id, state));
         let (nowhere, nameless) = (model::PodBinding::default(), |_| String::new());

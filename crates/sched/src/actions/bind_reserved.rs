@@ -18,8 +18,12 @@ pub(crate) fn run(s: &mut Session<'_>) {
     let mut order: Vec<_> = reserved.keys().copied().collect();
     order.sort_by_key(|&id| crate::rank::by_rank(s.cluster, id));
     for id in order {
-        if is_torn(s, id) {
-            reserved[&id].iter().for_each(|&pod| give_up(s, pod));
+        let workload = &s.cluster.workloads()[id];
+        // Fewer pods than its minimum have a place. While the others are held back it waits for them.
+        if !workload.enough(|set| workload.pod_sets[set].counted()) {
+            if others_wait(s, id) {
+                reserved[&id].iter().for_each(|&pod| give_up(s, pod));
+            }
             continue;
         }
         let start = s.cluster.checkpoint();
@@ -29,10 +33,8 @@ pub(crate) fn run(s: &mut Session<'_>) {
     }
 }
 
-/// Whether fewer pods than its minimum have a place, and others wait for one.
-fn is_torn(s: &Session<'_>, id: WorkloadId) -> bool {
-    let mut pods = s.cluster.workloads()[id].pods.iter();
-    s.cluster.partial().contains(&id) && pods.any(|&pod| s.cluster.pods()[pod].waits())
+fn others_wait(s: &Session<'_>, id: WorkloadId) -> bool {
+    s.cluster.workloads()[id].pods.iter().any(|&pod| s.cluster.pods()[pod].waits())
 }
 
 fn give_up(s: &mut Session<'_>, pod: PodId) {

@@ -369,7 +369,7 @@ proptest! {
             apply(&mut w, &mut alive, &mut next, action);
         }
         for name in w.waiting().split_whitespace() {
-            for reason in &w.plan.pending[&w.id(name)] {
+            for reason in w.plan.pending[&w.id(name)].iter() {
                 prop_assert_eq!(crate::truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
             }
             if let Some(diagnosis) = w.diagnosis(name) {
@@ -459,7 +459,7 @@ proptest! {
         }
         for name in w.waiting().split_whitespace() {
             let reasons = &w.plan.pending[&w.id(name)];
-            for reason in reasons {
+            for reason in reasons.iter() {
                 prop_assert_eq!(crate::truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
             }
             if let Some(diagnosis) = w.diagnosis(name) {

@@ -36,6 +36,21 @@ pub(super) fn decision(
             "what the scheduler remembers changes its plan: {got:?}, not {wanted:?}"
         ));
     }
+    if sched::cycle(&mut old.clone(), now, policy) != from_scratch {
+        return Err("equal input gave another plan".to_owned());
+    }
+    for id in new.waiting() {
+        if from_scratch.pending.get(&id).is_none_or(|reasons| reasons.is_empty()) {
+            let name = &new.workloads()[id].spec.name;
+            return Err(format!("{name} waits, and a decision from scratch gives no reason"));
+        }
+    }
+    for (_, queue) in new.queues().iter() {
+        if !queue.allocated_non_preemptible.fits_in(queue.allocated) {
+            let name = &queue.name;
+            return Err(format!("queue {name} holds less than what of it cannot be preempted"));
+        }
+    }
     for (_, workload) in new.workloads().iter() {
         gang(old, &new, workload)?;
     }
@@ -206,7 +221,7 @@ fn differences(living: &str, recovered: &str) -> String {
 fn stored_of(view: &WorkloadView) -> WorkloadView {
     let mut view = view.clone();
     view.model = None;
-    view.pending.clear();
+    view.pending = Arc::default();
     for pod in &mut view.pods {
         pod.condition = None;
         if pod.state == PodState::Pending {

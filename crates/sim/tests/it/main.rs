@@ -7,7 +7,6 @@ mod departments;
 mod examples;
 mod expectations;
 mod fairness;
-mod faults;
 mod forecast;
 mod machine;
 mod mig;
