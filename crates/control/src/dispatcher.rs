@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,13 +14,14 @@ use uuid::Uuid;
 
 use crate::decider::{Order, Outcome, Question, Scheduler, Verdict};
 use crate::executor::Executor;
+use crate::faults::{given_up, guarded};
 use crate::handle::{Answer, Request, Shared};
 use crate::looking::Look;
 use crate::metrics::{Purpose, Verb};
 use crate::recorder::Recorder;
 use crate::secrets::Completion;
 use crate::time::Line;
-use crate::{Options, stored};
+use crate::{BatchFault, Options, stored};
 use orchestrator::Error;
 use orchestrator::view::{View, WorkloadView};
 use orchestrator::{
@@ -32,6 +32,9 @@ use orchestrator::{
 const BATCH_MAX: usize = 256;
 /// Wait between two tries to write after a failure.
 const RETRY_MS: u64 = 500;
+
+/// Faults in a row, of a state that no request was to change, before the server gives up.
+const FAULTS_MAX: u32 = 5;
 
 /// So long nothing may happen before the state is built again only for the recording.
 const QUIET_MS: u64 = 5;
@@ -92,6 +95,9 @@ pub(crate) struct Dispatcher {
     stale: bool,
     /// Decisions in a row that failed, or could not be taken over though nothing else was in the batch.
     failures: u32,
+    /// Faults in a row of the state itself: of batches without a request, and of building it again.
+    faults: u32,
+    batch_fault: Option<BatchFault>,
     /// A batch with a plan failed: the next plan is a batch of its own.
     isolates_plans: bool,
     /// The last batch could not be written whatever was in it.
@@ -118,8 +124,9 @@ impl Dispatcher {
         let gpus_told = GpuFaults::default();
         let dated = line.settle(snapshot.clock);
         let machines = (&nodes, &gpus_told);
-        let state =
-            recorder.build(snapshot, machines, policy.usage, dated, HandedOver::default())?;
+        let build =
+            || recorder.build(snapshot, machines, policy.usage, dated, HandedOver::default());
+        let state = guarded(build).unwrap_or_else(|_| Err(given_up(&store)))?;
         let mut dispatcher = Self {
             state,
             executor,
@@ -141,10 +148,16 @@ impl Dispatcher {
             gpus_told,
             stale: false,
             failures: 0,
+            faults: 0,
+            batch_fault: options.batch_fault,
             isolates_plans: false,
             is_cut_off: false,
         };
-        dispatcher.reconcile().await?;
+        let reconciled = dispatcher.reconcile().await;
+        reconciled.map_err(|error| match dispatcher.faults {
+            0 => error,
+            _ => given_up(&dispatcher.store),
+        })?;
         Ok(dispatcher)
     }
 
@@ -156,11 +169,15 @@ impl Dispatcher {
         })?;
         let (idle, gpus) = (self.inbox.idle.borrow().clone(), self.inbox.gpus.borrow().clone());
         let keeps = self.engine.capabilities().keeps_limits;
-        for input in [Input::Idle(idle), Input::Gpus(gpus), Input::Engine(listed, keeps)] {
-            self.apply(input);
-        }
+        let inputs = [Input::Idle(idle), Input::Gpus(gpus), Input::Engine(listed, keeps)];
+        self.guard(|own| inputs.into_iter().for_each(|input| drop(own.apply(input))))?;
         self.scheduler.renew();
         self.commit(Vec::new()).await
+    }
+
+    /// Does something to the state. A fault in it is counted.
+    fn guard<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Result<T, Error> {
+        guarded(|| work(self)).inspect_err(|_| self.faults += 1)
     }
 
     fn apply(&mut self, input: Input) -> Option<Result<Subject, Error>> {
@@ -174,6 +191,10 @@ impl Dispatcher {
     ) -> Result<(), Error> {
         tokio::pin!(shutdown);
         loop {
+            if self.faults >= FAULTS_MAX {
+                self.executor.retire().await;
+                return Err(given_up(&self.store));
+            }
             let due = if self.stale { None } else { self.state.due() };
             let timer = timer(&self.line, due, self.stale);
             let takes = self.stale || !self.state.waits_for_decision();
@@ -235,6 +256,9 @@ impl Dispatcher {
                 let question = self.question();
                 self.scheduler.ask(Order::Show(question, to));
             }
+            Look::Terms(to) => {
+                let _ = to.send((sched::Policy::clone(&self.policy), self.line.now()));
+            }
             Look::Submission { project_id, wanted, to } => {
                 let _ = to.send(self.state.settled(project_id, *wanted));
             }
@@ -290,14 +314,19 @@ impl Dispatcher {
         }
         let has_plan = inputs.iter().any(|input| matches!(input, Input::Decided(_)));
         let is_alone = inputs.len() == 1;
+        // What a request caused is refused, and not tried again.
+        let faults = if replies.is_empty() { None } else { Some(self.faults) };
         if let Err(error) = self.take(inputs, replies).await {
             tracing::error!(%error, "nothing of this batch counts; the state is built again");
             self.recorder.failed(&error);
             self.failures += u32::from(has_plan && is_alone && !self.is_cut_off);
             self.isolates_plans |= has_plan;
             self.stale = true;
-            self.rebuild(Vec::new()).await;
-        } else if has_plan {
+            self.faults = faults.unwrap_or(self.faults);
+            return self.rebuild(Vec::new()).await;
+        }
+        self.faults = 0;
+        if has_plan {
             self.failures = 0;
             self.isolates_plans = false;
         }
@@ -307,7 +336,7 @@ impl Dispatcher {
     async fn take(&mut self, inputs: Vec<Input>, replies: Vec<(bool, Reply)>) -> Result<(), Error> {
         // Only commands have an outcome.
         let outcomes =
-            guarded(|| inputs.into_iter().filter_map(|input| self.apply(input)).collect());
+            self.guard(|own| inputs.into_iter().filter_map(|input| own.apply(input)).collect());
         let outcomes: Vec<_> = match outcomes {
             Ok(outcomes) => outcomes,
             Err(error) => {
@@ -350,15 +379,17 @@ impl Dispatcher {
     /// Writes, shows, answers, acts, and asks the scheduler.
     async fn commit(&mut self, answers: Vec<Pending>) -> Result<(), Error> {
         let before = self.shared.view.load_full();
-        let (state, policy) = (&mut self.state, &mut self.policy);
-        let finished = guarded(|| {
-            state.elapse();
-            let pools = state.placements(policy.placement);
-            if policy.pools != pools {
-                Arc::make_mut(policy).pools = pools;
-                state.decide_again();
+        let now = self.line.now();
+        let finished = self.guard(|own| {
+            own.state.elapse();
+            let pools = own.state.placements(own.policy.placement);
+            if own.policy.pools != pools {
+                Arc::make_mut(&mut own.policy).pools = pools;
+                own.state.decide_again();
             }
-            state.finish(&before)
+            let batch = own.state.finish(&before);
+            own.batch_fault.iter().for_each(|fault| fault(&batch.view, now));
+            batch
         });
         let batch = match finished {
             Ok(batch) => batch,
@@ -493,21 +524,20 @@ impl Dispatcher {
         let dated = self.line.settle(snapshot.clock);
         let handed_over = self.state.hand_over(self.halted);
         let usage = self.policy.usage;
-        self.state = self.recorder.build(snapshot, machines, usage, dated, handed_over)?;
+        let build = || self.recorder.build(snapshot, machines, usage, dated, handed_over);
+        self.state = match guarded(build) {
+            Ok(built) => built?,
+            Err(error) => {
+                self.faults += 1;
+                return Err(error);
+            }
+        };
         if self.failures > 1 {
             // The plans are at fault.
             self.apply(Input::Culprits(Culprits { ids: Vec::new(), all: true }));
         }
         self.reconcile().await
     }
-}
-
-/// Does something to the state. After a fault of the server in it nothing of the state counts.
-fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
-    let message = "the server failed, which is a fault of it: nothing of the request was done. Try it \
-                   again, and report it with the log of the server";
-    let failed = |_| Error::Internal { message: message.to_owned() };
-    catch_unwind(AssertUnwindSafe(work)).map_err(failed)
 }
 
 fn log(note: Note) {

@@ -247,6 +247,7 @@ async fn open(
         kept: config.kept(),
         recording: recording(dir, config.settings.recording_max),
         decision_fault: None,
+        batch_fault: None,
     };
     let (service, control) =
         Box::pin(control::Service::open(options)).await.map_err(|error| failed(&error))?;

@@ -9,7 +9,7 @@ use crate::limits::IdleSince;
 use crate::workloads::PortsWanted;
 use records::AuditDetail;
 use serde::{Deserialize, Serialize};
-use spec::{LimitsKept, NodeSpec, Observation};
+use spec::{LimitsKept, ListedRun, NodeSpec, Observation};
 
 /// An input of the state, which changes by nothing else but time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub enum Input {
     Gpus(GpuFaults),
     /// All runs that the engine has, and which limits it keeps them to: the first thing that a state is
     /// told.
-    Engine(Vec<Observation>, LimitsKept),
+    Engine(Vec<ListedRun>, LimitsKept),
     /// What the scheduler decided. In documents it is left out: it follows from the inputs before it.
     #[serde(skip)]
     Decided(Box<Decision>),

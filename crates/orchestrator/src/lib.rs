@@ -56,7 +56,7 @@ pub use documents::{
 pub use effect::{Action, Note, Sealed, Start, Tally};
 pub use emit::event_from_row;
 pub use error::Error;
-pub use gpu_fault::{GpuFault, GpuFaults};
+pub use gpu_fault::{GpuFault, GpuFaults, Holder};
 pub use input::{Input, NodeEvent};
 pub use limits::{IdleSince, LOOK_EVERY_MS};
 pub use moment::{Moment, STEP_MS_MIN, Settled, Step, settle};

@@ -66,7 +66,7 @@ impl State {
             Input::Node(event) => self.node_event(event),
             Input::Idle(idle) => self.limits.see_idle(idle),
             Input::Gpus(seen) => self.see_gpus(seen),
-            Input::Engine(listed, limits_kept) => self.reconcile(&listed, limits_kept),
+            Input::Engine(listed, limits_kept) => self.reconcile(listed, limits_kept),
             Input::Decided(decision) => self.decided(*decision),
             Input::DecisionFailed => self.decisions.fail(),
             Input::Culprits(culprits) => self.set_culprits_aside(culprits),
@@ -81,7 +81,7 @@ impl State {
         self.enforce_limits();
         self.expire_due();
         self.retry_aside_due();
-        if !self.halted && self.runs.orphans() == 0 {
+        if !self.halted {
             self.assemble();
         }
         self.observe_usage();
@@ -109,7 +109,7 @@ impl State {
     /// Whether runs exist that should not, and are being stopped.
     #[must_use]
     pub fn has_orphans(&self) -> bool {
-        self.runs.orphans() > 0 || self.runs.are_left()
+        self.runs.has_orphans()
     }
 
     /// What the state that replaces this one has to know beside what is stored.

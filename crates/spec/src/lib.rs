@@ -45,8 +45,8 @@ pub use pods::{
 pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
 pub use priority::Priority;
 pub use run::{
-    BadRunKey, Device, Exit, ForeignProcess, GpuHealth, LimitsKept, Observation, PullFailure,
-    RunKey, RunSpec, RunState, Secret,
+    BadRunKey, Device, Exit, ForeignProcess, GpuHealth, LimitsKept, ListedRun, Observation,
+    PullFailure, RunKey, RunPlace, RunSpec, RunState, Secret,
 };
 pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,

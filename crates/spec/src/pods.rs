@@ -5,7 +5,7 @@ pub(crate) mod wire;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use model::{Term, Toleration};
+use model::{PodPreference, PodTerm, Preference, Term, Toleration};
 use serde::{Deserialize, Serialize};
 
 use crate::GpuRequest;
@@ -110,10 +110,20 @@ pub struct PodSpec {
 pub struct Place {
     /// One of these terms holds for the labels of the node; none = every node will do.
     pub affinity: Vec<Term>,
+    /// Terms that make a node better.
+    pub preferred: Vec<Preference>,
     /// Taints that do not matter.
     pub tolerations: Vec<Toleration>,
     /// How close it belongs to the others of its workload.
     pub colocation: Option<Colocation>,
+    /// Its labels, by which pod affinity finds it.
+    pub labels: BTreeMap<String, String>,
+    /// Pods that must be in the same domain.
+    pub pod_affinity: Vec<PodTerm>,
+    /// Pods that must not be in the same domain.
+    pub pod_anti_affinity: Vec<PodTerm>,
+    /// Pods that make a domain better or worse.
+    pub pod_preferences: Vec<PodPreference>,
 }
 
 /// How close together the pods of a workload belong.

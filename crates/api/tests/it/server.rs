@@ -107,6 +107,7 @@ impl Server {
             ),
             kept: control::RetentionPolicy::default(),
             decision_fault: None,
+            batch_fault: None,
         };
         let (service, control) = Service::open(options).await.unwrap();
         let control = control.that_waits();

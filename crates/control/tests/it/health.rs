@@ -119,12 +119,12 @@ async fn an_elastic_workload_makes_do_with_the_gpus_that_are_left() {
 #[tokio::test]
 async fn a_lost_gpu_is_seen_before_anything_is_placed_and_comes_back_by_itself() {
     let mut w = World::new(real(1, 2), &[2]).await;
-    w.engine.gpu_is("GPU-1-0", lost());
+    w.engine.gpu_is("GPU-sim-node-1-0", lost());
     w.restart().await;
     w.submit(1, training("one", 1)).await;
     w.phase("one", Phase::Running).await;
     assert_eq!((place(&w, "one"), out(&w.handle.view())), ("node-1 1".to_owned(), 1));
-    w.engine.gpu_is("GPU-1-0", well());
+    w.engine.gpu_is("GPU-sim-node-1-0", well());
     w.clock.advance_ms(5_000);
     w.until("it is back", |view| out(view) == 0).await;
 }
@@ -152,7 +152,7 @@ async fn a_loss_is_told_once_also_when_the_state_is_built_again() {
     let w = World::new(real(1, 2), &[2]).await;
     w.submit(1, training("one", 1)).await;
     w.phase("one", Phase::Running).await;
-    w.engine.gpu_is("GPU-1-0", lost());
+    w.engine.gpu_is("GPU-sim-node-1-0", lost());
     w.clock.advance_ms(5_000);
     w.until("it moved", |_| place(&w, "one") == "node-1 1").await;
     w.clock.put_forward_ms(3_600_000);
@@ -167,7 +167,7 @@ async fn beside_a_foreign_process_nothing_is_stopped_and_nothing_new_comes() {
     let w = World::new(real(1, 1), &[1]).await;
     w.submit(1, with(training("one", 1), |pod| pod.gpu = GpuRequest::share(1, 400))).await;
     w.phase("one", Phase::Running).await;
-    w.engine.gpu_is("GPU-1-0", taken());
+    w.engine.gpu_is("GPU-sim-node-1-0", taken());
     for _ in 0..2 {
         assert_eq!(out(&w.handle.view()), 0, "it has to be seen twice");
         let before = w.engine.gpu_looks();
@@ -183,7 +183,7 @@ async fn beside_a_foreign_process_nothing_is_stopped_and_nothing_new_comes() {
         of_nobody(&w).await[0].message,
         "GPU 0 of node-1 is used by foreign processes: python of eve (process 4711, 5GiB)"
     );
-    w.engine.gpu_is("GPU-1-0", well());
+    w.engine.gpu_is("GPU-sim-node-1-0", well());
     w.clock.advance_ms(5_000);
     w.phase("two", Phase::Running).await;
 }

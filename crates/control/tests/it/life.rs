@@ -23,7 +23,7 @@ async fn a_training_is_placed_started_and_completed() {
     let pod = &running.pods[0];
     assert_eq!((pod.state, pod.generation), (PodState::Running, 1));
     assert_eq!((pod.node_name.as_deref(), pod.gpus.as_slice()), (Some("node-1"), &[(0, 1000)][..]));
-    assert_eq!(w.engine.run_of("train1").devices[0].uuid, "GPU-1-0");
+    assert_eq!(w.engine.run_of("train1").devices[0].uuid, "GPU-sim-node-1-0");
 
     w.clock.advance_ms(5000);
     w.engine.end(w.engine.run_of("train1").key, Exit::Code(0));

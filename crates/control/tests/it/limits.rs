@@ -42,7 +42,7 @@ pub(crate) async fn idle_limits(w: &World, [training_s, workspace_s, preemptible
 /// Lets so many looks pass, at each of which the GPUs of node 1 are as busy as that.
 pub(crate) async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
     let gpu = |(at, busy): (usize, &Option<u64>)| GpuUse {
-        uuid: format!("GPU-1-{at}"),
+        uuid: format!("GPU-sim-node-1-{at}"),
         busy_millis: *busy,
         memory_bytes: None,
     };

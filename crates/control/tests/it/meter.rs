@@ -20,7 +20,7 @@ async fn look(w: &World) {
 fn used(w: &World, name: &str, cpu_time_ms: u64) -> Measured {
     let key = w.engine.run_of(name).key;
     let gpu = |busy| GpuUse {
-        uuid: "GPU-1-0".to_owned(),
+        uuid: "GPU-sim-node-1-0".to_owned(),
         busy_millis: Some(busy),
         memory_bytes: Some(4 << 30),
     };

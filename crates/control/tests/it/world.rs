@@ -55,7 +55,7 @@ pub(crate) fn nodes(count: u32, gpus: u32) -> Vec<NodeSpec> {
         simulated: true,
         gpus: (0..gpus)
             .map(|gpu| NodeGpu {
-                uuid: format!("GPU-{number}-{gpu}"),
+                uuid: format!("GPU-sim-node-{number}-{gpu}"),
                 memory_bytes: 16 << 30,
                 fault: None,
             })
@@ -216,7 +216,8 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let gate = Gate::default();
         let at = (&dir, &database, recording_max);
-        let (service, prompt) = open(at, &nodes, (&engine, &clock), &policy, &gate).await;
+        let opened = open(at, &nodes, (&engine, &clock), &policy, &gate).await;
+        let (service, prompt) = opened.unwrap();
         let (handle, server) = (prompt.that_waits(), None);
         let mut world = Self {
             engine,
@@ -249,22 +250,41 @@ impl World {
         let (_stop, server) = self.server.take().unwrap();
         server.abort();
         let _ = server.await;
-        // The handle keeps the state directory; a crashed process keeps nothing.
+        self.forget_handle().await;
+    }
+
+    /// The handle keeps the state directory; a process that ended keeps nothing.
+    async fn forget_handle(&mut self) {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let spare = tempfile::tempdir().unwrap();
         let at = (&spare, &Database::Sqlite, RECORDING_MAX);
-        let opened = open(at, &[], (&engine, &clock), &self.policy, &Gate::default()).await;
+        let opened =
+            open(at, &[], (&engine, &clock), &self.policy, &Gate::default()).await.unwrap();
         (self.prompt, self.handle) = (opened.1.clone(), opened.1);
     }
 
     /// A server on the same state and the same machine.
     pub(crate) async fn start(&mut self) {
+        self.try_start().await.unwrap();
+    }
+
+    /// The same, where it may fail.
+    pub(crate) async fn try_start(&mut self) -> Result<(), Error> {
         let at = (&self.dir, &self.database, self.recording_max);
         let machine = (&self.engine, &self.clock);
-        let (service, prompt) = open(at, &self.nodes, machine, &self.policy, &self.gate).await;
+        let (service, prompt) = open(at, &self.nodes, machine, &self.policy, &self.gate).await?;
         (self.handle, self.prompt) = (prompt.that_waits(), prompt);
         self.serve(service);
+        Ok(())
+    }
+
+    /// Waits until the server ends by itself; says why.
+    pub(crate) async fn gives_up(&mut self) -> String {
+        let (_stop, server) = self.server.take().unwrap();
+        let why = server.await.unwrap().unwrap_err().to_string();
+        self.forget_handle().await;
+        why
     }
 
     pub(crate) async fn restart(&mut self) {
@@ -460,6 +480,15 @@ fn poisoned(cluster: &model::Cluster, now: Instant) {
     assert!(!fails, "a fault of the scheduler, for trial");
 }
 
+/// Fails on a state that has a workload called `poison-batch`, later on one called `poison-batch-later`.
+fn poisoned_batch(view: &View, now: Instant) {
+    let is_later = now >= Instant(1_000_000 + LATER_MS);
+    let fails = |name: &str| name == "poison-batch" || is_later && name == "poison-batch-later";
+    let all = view.workloads.values();
+    let fault = all.map(|workload| workload.spec.name.as_str()).find(|name| fails(name));
+    assert_eq!(fault, None, "a fault of the state, for trial");
+}
+
 /// Opens `{"key": "value"}`, and nothing else.
 fn unseal(of: &str, text: &str) -> Result<BTreeMap<String, String>, String> {
     serde_json::from_str(text).map_err(|_| format!("{of} is sealed with another key"))
@@ -471,7 +500,7 @@ async fn open(
     (engine, clock): (&FakeEngine, &ManualClock),
     policy: &sched::Policy,
     gate: &Gate,
-) -> (Service, Handle) {
+) -> Result<(Service, Handle), Error> {
     let gate = gate.clone();
     let before_decision = move |cluster: &model::Cluster, now| {
         gate.pass(cluster);
@@ -491,6 +520,7 @@ async fn open(
         kept: control::RetentionPolicy::default(),
         recording: crate::recording::writer(dir.path(), recording_max),
         decision_fault: Some(Arc::new(before_decision)),
+        batch_fault: Some(Arc::new(poisoned_batch)),
     };
-    Service::open(options).await.unwrap()
+    Service::open(options).await
 }

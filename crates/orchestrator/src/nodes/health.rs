@@ -16,6 +16,7 @@ use crate::emit::EventBuilder;
 use crate::gpu_fault::{GpuFault, GpuFaults};
 use crate::reasons::GPU_LOST;
 use crate::state::State;
+use crate::workloads::Pod;
 
 /// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
 const FAILURE: &str = "gpu-failure";
@@ -30,13 +31,13 @@ impl State {
     }
 
     /// Takes GPUs out of service, and back, as what is the matter with them has changed.
-    fn settle_gpus(&mut self) {
+    pub(crate) fn settle_gpus(&mut self) {
         let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
         ids.into_iter().for_each(|id| self.settle_gpus_of(id));
     }
 
     /// The same for the GPUs of a node.
-    pub(super) fn settle_gpus_of(&mut self, id: NodeId) {
+    pub(crate) fn settle_gpus_of(&mut self, id: NodeId) {
         let Some(node) = self.nodes.get(id) else { return };
         let fresh = self.gpu_faults_of(&node.spec);
         let Some(node) = self.nodes.rows.get_mut(&id) else { return };
@@ -53,7 +54,10 @@ impl State {
         let fault = |(at, gpu): (u32, &NodeGpu)| {
             let made = node.simulated && self.failure(&node.name, at).is_some();
             let made = made.then(|| GpuFault::Lost("it was made to fail (simulated)".to_owned()));
-            Some((at, made.or_else(|| self.gpus_seen.get(&gpu.uuid).cloned())?))
+            let seen = made.or_else(|| self.gpus_seen.get(&gpu.uuid).cloned());
+            let held = || self.runs.holders(&node.name, &gpu.uuid);
+            let worst = seen.clone().filter(GpuFault::is_loss).or_else(held).or(seen);
+            Some((at, worst?))
         };
         (0..).zip(&node.gpus).filter_map(fault).collect()
     }
@@ -87,6 +91,8 @@ impl State {
                     };
                     let pods = self.cluster.nodes()[gpu.0].pods.iter().copied().filter(used);
                     self.move_off(pods.collect(), GPU_LOST, &why);
+                } else if fault.is_held() {
+                    self.leave_held(gpu);
                 }
             }
             (Some(fault), None) => {
@@ -94,6 +100,26 @@ impl State {
                 self.emit_of_cluster(event.code(fault.code().code));
             }
             (None, None) => {}
+        }
+    }
+}
+
+/// GPUs that are held by runs that should not exist.
+impl State {
+    /// Takes what waits in its place for its start away from a GPU.
+    fn leave_held(&mut self, gpu: (NodeId, u32)) {
+        let is_there = |pod: &PodId| {
+            let place = &self.cluster.pods()[*pod].binding;
+            let at = |at: &Placement| at.node == gpu.0 && at.uses(gpu.1);
+            place.current.as_ref().is_some_and(at) && !place.releasing
+        };
+        let there = self.cluster.nodes()[gpu.0].pods.iter().copied().filter(is_there);
+        let homes = there.filter_map(|pod| self.home_of(pod));
+        let is_idle = |(id, number): &(uuid::Uuid, usize)| {
+            self.workloads.pod(*id, *number).is_some_and(Pod::is_idle)
+        };
+        for (id, number) in homes.filter(is_idle).collect::<Vec<_>>() {
+            self.leave_held_gpu(id, number);
         }
     }
 }

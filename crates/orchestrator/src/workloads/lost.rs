@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use model::{Effect, NodeId, Placement, PodBinding, PodId, Taint};
 use sched::Code;
+use spec::RunPlace;
 use uuid::Uuid;
 
-use crate::effect::Action;
 use crate::emit::EventBuilder;
-use crate::reasons::{CLEARING_UP, NODE_GONE, TAINTED};
+use crate::reasons::{NODE_GONE, TAINTED};
 use crate::state::State;
 use crate::workloads::Pod;
 
@@ -41,7 +41,7 @@ impl State {
             let Some((id, number)) = self.home_of(pod) else { continue };
             self.touch(id);
             if loses_current {
-                self.leave_run(id, number, node);
+                self.leave_run(id, number, before.current.as_ref());
                 if before.releasing || self.workloads[&id].completed_at.is_some() {
                     ended.insert(id);
                 } else {
@@ -69,8 +69,8 @@ impl State {
     }
 
     /// Has the run of a pod whose place is gone stopped, if it has one.
-    fn leave_run(&mut self, id: Uuid, number: usize, node: NodeId) {
-        let name = self.node_name(node);
+    fn leave_run(&mut self, id: Uuid, number: usize, place: Option<&Placement>) {
+        let place = place.and_then(|place| self.run_place(place));
         let is_idle = self.workloads.pod(id, number).is_some_and(Pod::is_idle);
         self.workloads.set_restart((id, number), None);
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };
@@ -79,28 +79,18 @@ impl State {
         if is_idle {
             return;
         }
-        self.runs.left.insert(run, name);
         // There is no time to end in order on a node that is gone.
-        self.outbox.actions.push(Action::Stop(run, 0));
-        self.update_members(id);
-        self.explain_left(id);
+        self.adopt_orphan(run, place, None, 0);
     }
 
-    /// Says of a workload that is to run that it waits for its run on a node that is gone, if it does.
-    pub(crate) fn explain_left(&mut self, id: Uuid) {
-        let found = self.workloads.get(&id).filter(|workload| workload.wants_to_run());
-        let pods = found.into_iter().flat_map(|workload| workload.pods.iter());
-        let mut pods = pods.filter(|pod| !pod.left);
-        if let Some(node) = pods.find_map(|pod| self.runs.left_on(pod.id)) {
-            let why = format!("waits until its run on {node}, which is gone, has been stopped");
-            self.explain_one(id, &[(CLEARING_UP.code, why.into())]);
-        }
-    }
-
-    /// Whether a pod of a workload waits until its run on a node that is gone has been stopped.
-    pub(crate) fn waits_for_left(&self, id: Uuid) -> bool {
-        let pods = self.workloads.get(&id).into_iter().flat_map(|workload| workload.pods.iter());
-        pods.into_iter().any(|pod| self.runs.has_left(pod.id))
+    /// A place as engines know it.
+    fn run_place(&self, place: &Placement) -> Option<RunPlace> {
+        let node = &self.nodes.get(place.node)?.spec;
+        let share = |share: &model::DeviceShare| {
+            Some((node.gpus.get(share.gpu as usize)?.uuid.clone(), share.millis))
+        };
+        let devices = place.devices.iter().filter_map(share).collect();
+        Some(RunPlace { node: node.name.clone(), devices: Some(devices) })
     }
 
     /// Stops these pods, with the time that they have to end, unless they are being stopped.

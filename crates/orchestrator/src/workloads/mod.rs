@@ -8,6 +8,7 @@ mod gang;
 mod lifecycle;
 mod lost;
 mod members;
+mod orphans;
 mod phases;
 mod ports;
 mod quota;
@@ -23,10 +24,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
 use model::{PodId, WorkloadId};
-use spec::{LimitsKept, RunKey};
+use spec::LimitsKept;
 use units::Instant;
 use uuid::Uuid;
 
+use orphans::Orphans;
 use ports::Ports;
 pub use ports::PortsWanted;
 pub(crate) use reasons::Told;
@@ -236,10 +238,7 @@ impl Workloads {
 pub(crate) struct Runs {
     /// Runs that exist and should not. They are being stopped, and their pods start nothing
     /// before they are gone.
-    orphans: BTreeSet<RunKey>,
-    /// Runs that were on a node when it went, with its name. They are being stopped; their pods start
-    /// nothing before they have ended, and nothing comes to a node that is back under that name.
-    left: BTreeMap<RunKey, String>,
+    orphans: Orphans,
     /// Gangs of which a pod got its place, or its process, in this batch.
     assembling: BTreeSet<Uuid>,
     ports: Ports,
@@ -250,8 +249,7 @@ pub(crate) struct Runs {
 impl Default for Runs {
     fn default() -> Self {
         Self {
-            orphans: BTreeSet::new(),
-            left: BTreeMap::new(),
+            orphans: Orphans::new(),
             assembling: BTreeSet::new(),
             ports: Ports::default(),
             limits_kept: LimitsKept::ALL,
@@ -260,38 +258,6 @@ impl Default for Runs {
 }
 
 impl Runs {
-    /// How many runs exist that should not.
-    pub(crate) fn orphans(&self) -> usize {
-        self.orphans.len()
-    }
-
-    /// Whether a pod has a run that should not exist.
-    pub(crate) fn has_orphan(&self, pod: Uuid) -> bool {
-        let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
-        self.orphans.range(of_pod).next().is_some() || self.has_left(pod)
-    }
-
-    /// Whether a pod has a run that was on a node that went.
-    fn has_left(&self, pod: Uuid) -> bool {
-        self.left_on(pod).is_some()
-    }
-
-    /// The node that went while a run of a pod was on it, until that has been stopped.
-    fn left_on(&self, pod: Uuid) -> Option<&str> {
-        let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
-        self.left.range(of_pod).next().map(|(_, node)| node.as_str())
-    }
-
-    /// Whether there are runs on nodes that are gone.
-    pub(crate) fn are_left(&self) -> bool {
-        !self.left.is_empty()
-    }
-
-    /// Whether runs that were on this node when it went have not ended.
-    pub(crate) fn are_left_on(&self, node: &str) -> bool {
-        self.left.values().any(|name| name == node)
-    }
-
     /// When ports are to be searched for again.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.ports.due()

@@ -42,16 +42,6 @@ impl State {
         }
     }
 
-    /// Those of which a pod does not even ask for a place before an orphaned run of it is gone.
-    pub(crate) fn held_up_by_orphans(&self) -> impl Iterator<Item = Uuid> {
-        let homes = self.runs.orphans.iter().filter_map(|run| self.workloads.home(run.pod));
-        let is_held_up = |(id, number): &(Uuid, usize)| {
-            let found = self.workloads.get(id).filter(|workload| workload.wants_to_run());
-            found.is_some_and(|workload| workload.turns().get(*number) == Some(&true))
-        };
-        homes.filter(is_held_up).map(|(id, _)| id)
-    }
-
     /// Gives one these reasons to wait, or none.
     pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[Told]) {
         let now = self.now;

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use records::Desired;
-use spec::{Exit, Limits, LimitsKept, Observation, PullFailure, Restart, RunKey, RunState};
+use spec::{
+    Exit, Limits, LimitsKept, ListedRun, Observation, PullFailure, Restart, RunKey, RunState,
+};
 use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 
@@ -27,9 +29,7 @@ impl State {
     pub(crate) fn observe(&mut self, seen: &Observation) {
         let key = seen.key;
         let is_exit = matches!(seen.state, RunState::Exited { .. });
-        let left_on = if is_exit { self.runs.left.remove(&key) } else { None };
-        left_on.iter().for_each(|node| self.left_run_ended(node));
-        let orphan_gone = is_exit && (self.runs.orphans.remove(&key) || left_on.is_some());
+        let orphan_gone = is_exit && self.orphan_ended(key);
         let Some((id, number)) = self.workloads.home(key.pod) else {
             if is_exit {
                 self.outbox.actions.push(Action::Remove(key));
@@ -232,17 +232,20 @@ impl State {
 
     /// Compares what the engine has with what it should have, after a start: the truth is the
     /// engine's, the wish is the state's.
-    pub(crate) fn reconcile(&mut self, listed: &[Observation], limits_kept: LimitsKept) {
+    pub(crate) fn reconcile(&mut self, listed: Vec<ListedRun>, limits_kept: LimitsKept) {
         self.runs.limits_kept = limits_kept;
-        for seen in listed {
-            self.reconcile_run(seen);
+        for run in &listed {
+            self.reconcile_run(run);
         }
-        let known: BTreeSet<RunKey> = listed.iter().map(|o| o.key).collect();
+        if self.runs.has_orphans() {
+            self.settle_gpus();
+        }
+        let known: BTreeSet<RunKey> = listed.iter().map(|run| run.key).collect();
         for (id, number) in self.workloads.homes() {
             self.reconcile_pod(id, number, &known);
         }
-        for seen in listed {
-            self.observe(seen);
+        for ListedRun { key, state, .. } in listed {
+            self.observe(&Observation { key, state });
         }
         let gated = self.cluster.gated().iter().map(|&pod| self.cluster.pods()[pod].workload);
         for model in self.cluster.waiting().chain(gated).collect::<BTreeSet<_>>() {
@@ -253,9 +256,9 @@ impl State {
         }
     }
 
-    fn reconcile_run(&mut self, seen: &Observation) {
-        let key = seen.key;
-        let alive = !matches!(seen.state, RunState::Exited { .. });
+    fn reconcile_run(&mut self, run: &ListedRun) {
+        let key = run.key;
+        let alive = !matches!(run.state, RunState::Exited { .. });
         let wanted = self.workloads.home(key.pod).is_some_and(|(id, number)| {
             self.keep_generations_ahead(id, number, key.generation);
             let found = self.workloads.pod(id, number);
@@ -264,15 +267,7 @@ impl State {
             })
         });
         if alive && !wanted {
-            /// A run nobody knows gets this long to end.
-            const GRACE_MS: u64 = 10_000;
-            let note = format!("the engine has run {key}, which should not be; stopping it");
-            self.outbox.notes.push(Note::Warning(note));
-            self.runs.orphans.insert(key);
-            self.outbox.actions.push(Action::Stop(key, GRACE_MS));
-            if let Some((id, _)) = self.workloads.home(key.pod) {
-                self.update_members(id);
-            }
+            self.orphan_found(run);
         }
     }
 
@@ -315,6 +310,7 @@ impl State {
                 self.rewind_if_stopped(id);
                 self.finish_deletion(id);
             }
+            (false, _) if self.is_at_held_gpu(id, number) => self.leave_held_gpu(id, number),
             (false, _) => {
                 if let Some(pod) = self.workloads.pod_mut(id, number) {
                     pod.started_at = None;

@@ -108,7 +108,11 @@ impl State {
             return;
         }
         for (id, number) in self.workloads.take_restarts_due(self.now) {
-            self.again_in_place(id, number);
+            if self.is_at_held_gpu(id, number) {
+                self.leave_held_gpu(id, number);
+            } else {
+                self.again_in_place(id, number);
+            }
         }
     }
 

@@ -264,17 +264,25 @@ pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
     let mut running: Vec<_> =
         running.map(|pod| RunKey { pod: pod.id, generation: pod.generation }).collect();
     running.sort();
-    let alive: Vec<_> = machine.engine.alive().map(|(key, _)| *key).collect();
+    let unkillable = &machine.engine.unkillable;
+    let alive = machine.engine.alive().map(|(key, _)| *key);
+    let alive: Vec<_> = alive.filter(|key| !unkillable.contains(key)).collect();
     if running != alive {
         return Err(format!("{running:?} should run, and {alive:?} do"));
     }
     for node in &view.nodes {
         let used = (0..).zip(&node.gpu_used_millis).filter(|(_, used)| **used > 0);
-        if let Some((gpu, _)) = used
-            .into_iter()
-            .find(|(gpu, _)| node.gpu_faults.get(gpu).is_some_and(|fault| fault.is_loss()))
-        {
-            return Err(format!("GPU {gpu} of {} has failed, and is used", node.name));
+        if let Some((gpu, _)) = used.into_iter().find(|(gpu, _)| {
+            node.gpu_faults.get(gpu).is_some_and(|why| why.is_loss() || why.is_held())
+        }) {
+            return Err(format!(
+                "GPU {gpu} of {} is {}, and is used",
+                node.name, node.gpu_faults[&gpu]
+            ));
+        }
+        let held = node.gpu_faults.values().filter(|fault| fault.is_held()).count();
+        if held > unkillable.len() {
+            return Err(format!("{held} GPUs of {} are held by {unkillable:?}", node.name));
         }
     }
     let plan = sched::cycle(&mut cluster.clone(), machine.clock.now(), policy);

@@ -356,7 +356,31 @@ impl History {
             self.say(|| format!("run {key} was never prepared"));
             self.machine.engine.lose(key);
         }
-        if rng.below(3) == 0 { Ok(()) } else { self.start() }
+        let starts = rng.below(3) != 0;
+        if rng.below(3) == 0 {
+            self.stray(rng);
+        }
+        if starts { self.start() } else { Ok(()) }
+    }
+
+    /// A run that no server asked for is on a GPU that no other run has; perhaps it cannot be killed.
+    fn stray(&mut self, rng: &mut Rng) {
+        let has = |uuid: &str| {
+            let mut alive = self.machine.engine.alive();
+            alive.any(|(_, run)| run.spec.devices.iter().any(|device| device.uuid == uuid))
+        };
+        let nodes = self.machine.nodes.nodes.iter();
+        let gpus = nodes.flat_map(|node| node.gpus.iter().map(|gpu| (node.name.clone(), gpu)));
+        let free: Vec<_> = gpus.filter(|(_, gpu)| !has(&gpu.uuid)).collect();
+        let Some((node, gpu)) = free.get(rng.below(free.len())) else { return };
+        let (spec, gpu) = (specs::stray(rng, node.clone(), gpu), gpu.uuid.clone());
+        let key = spec.key;
+        let is_unkillable = rng.below(2) == 0;
+        self.say(|| {
+            format!("run {key} has {gpu}, which no server asked for; unkillable: {is_unkillable}")
+        });
+        self.machine.engine.plant(spec, self.machine.clock.wall());
+        self.machine.engine.unkillable.extend(Some(key).filter(|_| is_unkillable));
     }
 
     fn real_gpus(&mut self, rng: &mut Rng) {
@@ -402,6 +426,13 @@ impl History {
             self.machine.clock.advance_ms(AFTER.1);
             self.come_to_rest()?;
         }
+        check::at_rest(&self.machine)?;
+        let now = self.machine.clock.wall();
+        for key in self.machine.engine.unkillable.clone() {
+            self.say(|| format!("run {key} is gone at last"));
+            self.machine.engine.end(key, Exit::Lost, now);
+        }
+        self.come_to_rest()?;
         check::at_rest(&self.machine)
     }
 

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use model::{
     Effect, Fill, MigRequest, Operator, Requirement, Taint, Toleration, UsageWindow, WindowKind,
 };
-use orchestrator::{NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, volume_name};
+use orchestrator::{NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, volume_name, without_place};
 use sched::{OverQuota, Placement, Policy};
 use spec::{
-    Audience, CleanPods, Colocation, Container, DistributedSpec, Framework, GpuRequest, Group,
-    MASTER, Metric, Mount, MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec, PoolSettings,
-    PoolSpec, Port, Priority, Probe, Rank, Restart, Rules, Scaling, Scheduling, Serving,
-    ShareChange, Target, TopologyUse, WORKER, WorkloadKind, WorkloadSpec,
+    Audience, CleanPods, Colocation, Container, Device, DistributedSpec, Framework, GpuRequest,
+    Group, MASTER, Metric, Mount, MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec,
+    PoolSettings, PoolSpec, Port, Priority, Probe, Rank, Restart, Rules, RunKey, RunSpec, Scaling,
+    Scheduling, Serving, ShareChange, Target, TopologyUse, WORKER, WorkloadKind, WorkloadSpec,
 };
-
-use units::Instant;
+use units::{GPU_MILLIS, Instant};
+use uuid::Uuid;
 
 use crate::rng::Rng;
 
@@ -260,6 +260,26 @@ fn place(rng: &mut Rng) -> Place {
 
 fn below(rng: &mut Rng, end: usize) -> u32 {
     u32::try_from(rng.below(end)).unwrap_or_default()
+}
+
+/// A run of a pod that no server knows, with a whole GPU.
+pub(super) fn stray(rng: &mut Rng, node: String, gpu: &NodeGpu) -> RunSpec {
+    let spec = plain(rng, 1, "stray".to_owned());
+    let device = Device {
+        index: 0,
+        uuid: gpu.uuid.clone(),
+        simulated: true,
+        millis: GPU_MILLIS,
+        memory_bytes: gpu.memory_bytes,
+    };
+    let pod = Uuid::from_u128(u128::from(rng.next()));
+    RunSpec {
+        key: RunKey { pod, generation: 1 },
+        node_name: node,
+        devices: vec![device],
+        container: Container::default(),
+        ..without_place(&spec, &spec.pods)
+    }
 }
 
 /// The specification of an inference again, with another image.

@@ -60,6 +60,34 @@ impl Rows {
         }
     }
 
+    /// Those that were read from a database.
+    ///
+    /// # Errors
+    /// No database has such rows.
+    pub fn of(stored: Snapshot) -> Result<Self, String> {
+        let Snapshot { cluster, clock, departments, projects, workloads, pods, objects, .. } =
+            stored;
+        let Snapshot { usage, allocations, .. } = stored;
+        let changes: Vec<_> = (departments.into_iter().map(Change::Department))
+            .chain(projects.into_iter().map(Change::Project))
+            .chain(workloads.into_iter().map(|row| Change::Workload(Box::new(row))))
+            .chain(pods.into_iter().map(Change::Pod))
+            .chain(objects.into_iter().map(|row| Change::Object(Box::new(row))))
+            .chain(usage.into_iter().map(Change::Usage))
+            .chain(allocations.into_iter().map(Change::Allocation))
+            .collect();
+        let mut rows = Self { clock, ..Self::new(cluster.uuid, cluster.created_at) };
+        rows.apply(&changes)?;
+        Ok(Self {
+            last_department_id: stored.last_department_id,
+            last_project_id: stored.last_project_id,
+            last_workload_seq: stored.last_workload_seq,
+            last_object_seq: stored.last_object_seq,
+            last_event_seq: stored.last_event_seq,
+            ..rows
+        })
+    }
+
     /// Writes changes as one transaction would.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use orchestrator::{
 };
 use records::Snapshot;
 use sched::{Memory, Policy};
-use spec::{LimitsKept, Observation};
+use spec::{LimitsKept, ListedRun};
 use units::Instant;
 
 use super::Check;
@@ -74,7 +74,7 @@ impl Server {
     /// Compares with the engine: the first inputs of a state.
     pub(super) fn reconcile(
         &mut self,
-        listed: Vec<Observation>,
+        listed: Vec<ListedRun>,
         idle: IdleSince,
         gpus: GpuFaults,
     ) -> Taken {

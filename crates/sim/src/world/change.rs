@@ -247,7 +247,7 @@ impl Simulation {
 }
 
 /// The actions a step has.
-fn actions(step: &Step) -> Vec<&'static str> {
+pub(crate) fn actions(step: &Step) -> Vec<&'static str> {
     let given = [
         ("submit", step.submit.is_some()),
         ("delete", step.delete.is_some()),

@@ -20,8 +20,10 @@ use crate::Error;
 use crate::scenario::{self as wire, At, Evicted, Releasing, Scenario, State, World};
 
 pub(crate) use add::names;
+pub(crate) use change::actions;
 pub use convert::policy;
-pub(crate) use run::Run;
+pub(crate) use convert::{constraints, taints};
+pub(crate) use parts::sets;
 pub use run::{CYCLES_TO_REST_MAX, Failure, Outcome, Record, run};
 
 /// Most pods of a scenario, over its whole length.

@@ -53,7 +53,7 @@ fn end(machine: &mut Machine, name: &str, pod: usize, exit: Exit) {
 }
 
 /// A server on one node, with two projects of these quotas.
-fn server(gpus: u32, quotas: [u64; 2], policy: Policy) -> Machine {
+pub(super) fn server(gpus: u32, quotas: [u64; 2], policy: Policy) -> Machine {
     let mut machine = Machine::new(nodes(gpus), policy, None);
     machine.start().unwrap();
     for (name, quota) in ["team-a", "team-b"].into_iter().zip(quotas) {
@@ -67,7 +67,7 @@ fn server(gpus: u32, quotas: [u64; 2], policy: Policy) -> Machine {
     machine
 }
 
-fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
+pub(super) fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
     let pod = PodSpec {
         image: "image".to_owned(),
         command: None,
@@ -120,12 +120,12 @@ fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
     }
 }
 
-fn submit(machine: &mut Machine, project_id: u64, spec: WorkloadSpec) {
+pub(super) fn submit(machine: &mut Machine, project_id: u64, spec: WorkloadSpec) {
     submit_all(machine, vec![(project_id, spec)]);
 }
 
 /// Submits them before anything is decided about one.
-fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>) {
+pub(super) fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>) {
     let input = |(project_id, spec)| {
         let wanted = Box::new(Wanted { spec, runs: Ok(()) });
         Input::Command(Box::new(Command::Submit { project_id, wanted }), Default::default())
@@ -135,7 +135,7 @@ fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>) {
 }
 
 /// Everything that is under way comes to its end.
-fn rest(machine: &mut Machine) {
+pub(super) fn rest(machine: &mut Machine) {
     assert!((0..100).any(|_| !machine.go_on().unwrap()), "it does not come to rest");
 }
 

@@ -17,3 +17,4 @@ mod pools;
 mod refusals;
 mod reservation;
 mod runs;
+mod what_if;

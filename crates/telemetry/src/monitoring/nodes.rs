@@ -34,12 +34,12 @@ fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
     to.family(("node_gpus_allocated", None), about, held)?;
     let out = nodes().flat_map(|node| {
         let [name, pool] = labels(node);
-        ["lost", "taken"].map(|reason| {
+        ["lost", "taken", "held"].map(|reason| {
             let count = node.gpu_faults.values().filter(|fault| word(fault) == reason).count();
             ([name, pool, ("reason", reason)], number(count as u64))
         })
     });
-    let about = "GPUs of a node that do not work, or that processes of no workload use.";
+    let about = "GPUs of a node that do not work, or that something else uses.";
     to.family(("node_gpus_out_of_service", None), about, out)?;
 
     let own = |of: fn(&NodeView) -> Resources, value: fn(Resources) -> f64| {
@@ -70,6 +70,7 @@ const fn word(fault: &GpuFault) -> &'static str {
     match fault {
         GpuFault::Lost(_) => "lost",
         GpuFault::Taken(_) => "taken",
+        GpuFault::Held(_) => "held",
     }
 }
 

@@ -79,6 +79,7 @@ fn a_node_is_shown_by_what_it_has_what_is_held_and_what_was_measured() {
         node_gpus_allocated{node="node-1",node_pool="default",model="the \"fast\" one"} 1.5
         node_gpus_out_of_service{node="node-1",node_pool="default",reason="lost"} 1.0
         node_gpus_out_of_service{node="node-1",node_pool="default",reason="taken"} 1.0
+        node_gpus_out_of_service{node="node-1",node_pool="default",reason="held"} 0.0
         node_cpus{node="node-1",node_pool="default"} 64.5
         node_cpus_allocated{node="node-1",node_pool="default"} 1.5
         node_memory_bytes{node="node-1",node_pool="default"} 2048.0
