@@ -46,8 +46,8 @@ mod victims;
 
 pub use cycle::{carry, cycle};
 pub use diagnosis::{
-    Advice, Change, Diagnosis, Failing, Holder, HolderStatus, Holders, HoldingQueue, Means,
-    NodeClass, Obstacle, Outcome, Part, Refusals, Search, diagnose,
+    Advice, Change, Diagnosis, Failing, Holder, Holders, HoldingQueue, Means, NodeClass, Obstacle,
+    Outcome, Part, Refusals, Search, Standing, diagnose,
 };
 pub use equivalence_class::alike;
 pub use fair_share::fair_shares;

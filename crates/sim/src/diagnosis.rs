@@ -127,7 +127,7 @@ fn diagnosis(simulation: &Simulation, id: WorkloadId) -> Option<Diagnosis> {
     let workloads = found.holders.workloads.iter().map(|holder: &Holder| Held {
         name: holder.workload.to_string(),
         held: holder.held,
-        standing: Some(holder.status.name()),
+        standing: Some(holder.standing.name()),
         message: holder.text(now),
     });
     let searches = found.searches.iter().map(|search| Reason {

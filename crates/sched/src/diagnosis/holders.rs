@@ -54,12 +54,12 @@ pub struct Holder {
     /// How much, on the nodes in question.
     pub held: u64,
     /// Whether it may be taken from.
-    pub status: HolderStatus,
+    pub standing: Standing,
 }
 
 /// Whether a workload may be taken from for another, and why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HolderStatus {
+pub enum Standing {
     /// It may, by itself; what is taken from its queue in all has its bounds.
     MayGive,
     /// It cannot be preempted.
@@ -108,7 +108,7 @@ pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holder
                 workload: s.reference(who),
                 kind,
                 held,
-                status: status(s, id, asked, who),
+                standing: standing(s, id, asked, who),
             })
             .collect(),
         workloads_more,
@@ -157,28 +157,28 @@ fn held_where_it_may_go(
 }
 
 /// Everybody who has a place, and whether each may be taken from.
-pub(super) fn holder_statuses(
+pub(super) fn standings(
     s: &Session<'_>,
     id: WorkloadId,
     asked: Resources,
-) -> impl Iterator<Item = (WorkloadId, HolderStatus)> {
+) -> impl Iterator<Item = (WorkloadId, Standing)> {
     let placed =
         s.cluster.workloads().iter().filter(move |(who, row)| *who != id && row.placed > 0);
-    placed.map(move |(who, _)| (who, status(s, id, asked, who)))
+    placed.map(move |(who, _)| (who, standing(s, id, asked, who)))
 }
 
-fn status(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) -> HolderStatus {
+fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) -> Standing {
     #[cfg(feature = "kai")]
     if matches!(s.policy.profile, Profile::Kai(_)) {
-        return kai::status(s, id, who);
+        return kai::standing(s, id, who);
     }
     let spec = &s.cluster.workloads()[who].spec;
     if !spec.preemptible {
-        return HolderStatus::NotPreemptible;
+        return Standing::NotPreemptible;
     }
     let own = s.queue_of(who) == s.queue_of(id);
     if own && !gives_way_to(s, id, who) {
-        return HolderStatus::AsImportant { priority: spec.priority };
+        return Standing::AsImportant { priority: spec.priority };
     }
     let rule: &dyn Rule = if own { &Preempt } else { &Reclaim };
     if rule.eviction_units(s, who).is_empty() {
@@ -187,18 +187,18 @@ fn status(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) ->
         } else {
             s.safe_until(who, |share: &Share| share.reclaim_min_runtime_ms)
         };
-        return HolderStatus::GuaranteedUntil(until);
+        return Standing::GuaranteedUntil(until);
     }
     if own {
-        return HolderStatus::MayGive;
+        return Standing::MayGive;
     }
     if not_entitled(s, id, asked).is_some() {
-        return HolderStatus::NotEntitled;
+        return Standing::NotEntitled;
     }
     let just = |eviction_unit: &EvictionUnit| rule.just(s, id, asked, who, *eviction_unit);
     if rule.eviction_units(s, who).first().is_some_and(just) {
-        HolderStatus::MayGive
+        Standing::MayGive
     } else {
-        HolderStatus::WithinItsShare
+        Standing::WithinItsShare
     }
 }

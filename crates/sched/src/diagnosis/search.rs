@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Share, WorkloadId};
 use units::{Instant, Kind, Resources};
 
-use super::holders::{HolderStatus, holder_statuses};
+use super::holders::{Standing, standings};
 use crate::actions::consolidate::Consolidation;
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
@@ -44,7 +44,7 @@ pub enum Outcome {
         until: Instant,
     },
     /// Its queue refuses it, whatever others do.
-    Rejections(Box<Pending>),
+    Refused(Box<Pending>),
     /// Its project has what it is entitled to.
     NotEntitled {
         /// How the project stands.
@@ -118,8 +118,8 @@ pub(super) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
     let searches = actions.into_iter().filter_map(|action| {
         let (means, outcome) = match action {
             Action::Consolidate => (Means::Consolidate, moving(s, id)),
-            Action::Reclaim => (Means::Reclaim, eviction_unit(s, &Reclaim, Means::Reclaim, id)),
-            Action::Preempt => (Means::Preempt, eviction_unit(s, &Preempt, Means::Preempt, id)),
+            Action::Reclaim => (Means::Reclaim, taking(s, &Reclaim, Means::Reclaim, id)),
+            Action::Preempt => (Means::Preempt, taking(s, &Preempt, Means::Preempt, id)),
             _ => return None,
         };
         Some(Search { means, outcome })
@@ -138,7 +138,7 @@ fn moving(s: &mut Session<'_>, id: WorkloadId) -> Outcome {
     }
     let asked = s.ask(id, None);
     if let Err(reason) = s.check_queue(id, asked) {
-        return Outcome::Rejections(Box::new(reason));
+        return Outcome::Refused(Box::new(reason));
     }
     let free = s.cluster.free_soon();
     if let Some(kind) = Kind::ALL.into_iter().find(|&kind| asked[kind] > free[kind]) {
@@ -168,7 +168,7 @@ fn moves_needed(
     helps.then(|| u32::try_from(moved.len()).unwrap_or(u32::MAX))
 }
 
-fn eviction_unit(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) -> Outcome {
+fn taking(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) -> Outcome {
     if let Some(outcome) = common(s, id) {
         return outcome;
     }
@@ -198,7 +198,7 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
         }
     }
     if let Err(reason) = s.check_queue(id, asked) {
-        return Outcome::Rejections(Box::new(reason));
+        return Outcome::Refused(Box::new(reason));
     }
     if let Some(kind) = not_entitled(s, id, asked).filter(|_| !rule.may_evict(s, id, asked)) {
         return Outcome::NotEntitled { queue: s.numbers(queue, kind), requested: asked[kind] };
@@ -278,13 +278,13 @@ pub(crate) fn refusals(
                 Means::Preempt => own(*who),
             }
     };
-    for (_, status) in holder_statuses(s, id, asked).filter(|(who, _)| asks(who)) {
-        match status {
-            HolderStatus::MayGive | HolderStatus::NotEntitled => {}
-            HolderStatus::NotPreemptible => refusals.not_preemptible += 1,
-            HolderStatus::AsImportant { .. } => refusals.as_important += 1,
-            HolderStatus::WithinItsShare => refusals.within_share += 1,
-            HolderStatus::GuaranteedUntil(until) => {
+    for (_, standing) in standings(s, id, asked).filter(|(who, _)| asks(who)) {
+        match standing {
+            Standing::MayGive | Standing::NotEntitled => {}
+            Standing::NotPreemptible => refusals.not_preemptible += 1,
+            Standing::AsImportant { .. } => refusals.as_important += 1,
+            Standing::WithinItsShare => refusals.within_share += 1,
+            Standing::GuaranteedUntil(until) => {
                 refusals.guaranteed += 1;
                 let first = refusals.guaranteed_until.map_or(until, |first| first.min(until));
                 refusals.guaranteed_until = Some(first);

@@ -7,7 +7,7 @@ use testkit::{assert_plain, texts};
 use units::{Idx, Instant, Kind, Resources};
 
 use super::change::{Change, Raise};
-use super::{Advice, Failing, HolderStatus, Means, NodeClass, Obstacle, Outcome, Refusals, Search};
+use super::{Advice, Failing, Means, NodeClass, Obstacle, Outcome, Refusals, Search, Standing};
 use crate::reasons::{Cause, Lost, NoDomain, Pending, QueueNumbers, Strategy, WorkloadRef};
 
 const NOW: Instant = Instant(0);
@@ -181,14 +181,14 @@ fn changes() -> Vec<Change> {
     ]
 }
 
-fn holder_statuses() -> [HolderStatus; 6] {
+fn standings() -> [Standing; 6] {
     [
-        HolderStatus::MayGive,
-        HolderStatus::NotPreemptible,
-        HolderStatus::AsImportant { priority: 50 },
-        HolderStatus::GuaranteedUntil(NOW.plus_ms(3_660_000)),
-        HolderStatus::WithinItsShare,
-        HolderStatus::NotEntitled,
+        Standing::MayGive,
+        Standing::NotPreemptible,
+        Standing::AsImportant { priority: 50 },
+        Standing::GuaranteedUntil(NOW.plus_ms(3_660_000)),
+        Standing::WithinItsShare,
+        Standing::NotEntitled,
     ]
 }
 
@@ -211,7 +211,7 @@ fn outcomes() -> Vec<Outcome> {
     };
     vec![
         O::Patient { until: NOW.plus_ms(30_000) },
-        O::Rejections(Box::new(Pending::SearchCutShort { trials: 1 })),
+        O::Refused(Box::new(Pending::SearchCutShort { trials: 1 })),
         O::NotEntitled { queue: queue("team-a"), requested: 2000 },
         O::OnlyPreemptible,
         free(0),
@@ -327,7 +327,7 @@ fn every_outcome_of_a_search() {
     let outcomes = texts!(
         Outcome {
             Patient,
-            Rejections,
+            Refused,
             NotEntitled,
             OnlyPreemptible,
             FreeTooLittle,
@@ -371,8 +371,8 @@ fn every_advice_and_every_obstacle() {
         changes(),
         |one: &Change| Advice { change: one.clone(), disturbs: 0 }.text(NOW),
     );
-    let holder_statuses = texts!(
-        HolderStatus {
+    let standings = texts!(
+        Standing {
             MayGive,
             NotPreemptible,
             AsImportant,
@@ -380,8 +380,8 @@ fn every_advice_and_every_obstacle() {
             WithinItsShare,
             NotEntitled,
         },
-        holder_statuses(),
-        |one: &HolderStatus| one.text(NOW),
+        standings(),
+        |one: &Standing| one.text(NOW),
     );
     let obstacles = texts!(
         Obstacle {
@@ -409,5 +409,5 @@ fn every_advice_and_every_obstacle() {
         obstacles(),
         of_obstacle,
     );
-    expect_all(&[changes, holder_statuses, obstacles], &expect_file!["texts/diagnosis.txt"]);
+    expect_all(&[changes, standings, obstacles], &expect_file!["texts/diagnosis.txt"]);
 }

@@ -9,7 +9,7 @@ use super::jobs::{self, Evicted};
 use super::place::Aim;
 use super::rules::{Consolidation, Preempt, Reclaim, Rule};
 use super::shards;
-use crate::diagnosis::{HolderStatus, Means, Outcome, Search, refusals};
+use crate::diagnosis::{Means, Outcome, Search, Standing, refusals};
 use crate::session::Session;
 use crate::{Action, Pending};
 
@@ -31,25 +31,25 @@ pub(crate) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
 }
 
 /// Whether a job may be taken from for another, and why not.
-pub(crate) fn status(s: &Session<'_>, id: WorkloadId, who: WorkloadId) -> HolderStatus {
+pub(crate) fn standing(s: &Session<'_>, id: WorkloadId, who: WorkloadId) -> Standing {
     let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
     let own = s.queue_of(id) == s.queue_of(who);
     let rule: &dyn Rule = if own { &Preempt } else { &Reclaim };
     if !spec(who).preemptible {
-        return HolderStatus::NotPreemptible;
+        return Standing::NotPreemptible;
     }
     if own && spec(who).priority >= spec(id).priority {
-        return HolderStatus::AsImportant { priority: spec(who).priority };
+        return Standing::AsImportant { priority: spec(who).priority };
     }
     let safe_until = rule.safe_until(s, id, who);
     if safe_until > s.now && !jobs::is_elastic(s, who) {
-        return HolderStatus::GuaranteedUntil(safe_until);
+        return Standing::GuaranteedUntil(safe_until);
     }
     let tasks = jobs::next_tasks(s, id, &Evicted::new());
     if !own && !rule.may_evict(s, id, jobs::asked(s, &tasks)) {
-        return HolderStatus::NotEntitled;
+        return Standing::NotEntitled;
     }
-    HolderStatus::MayGive
+    Standing::MayGive
 }
 
 fn outcome(s: &mut Session<'_>, means: Means, rule: &dyn Rule, id: WorkloadId) -> Outcome {
@@ -59,7 +59,7 @@ fn outcome(s: &mut Session<'_>, means: Means, rule: &dyn Rule, id: WorkloadId) -
     }
     let asked = jobs::asked(s, &jobs::next_tasks(s, id, &Evicted::new()));
     if !rule.may_evict(s, id, asked) {
-        return rejections(s, means, id, asked);
+        return refused(s, means, id, asked);
     }
     let refusals = refusals(s, means, id, asked);
     let victims = rule.victims(s, id);
@@ -81,7 +81,7 @@ fn outcome(s: &mut Session<'_>, means: Means, rule: &dyn Rule, id: WorkloadId) -
 }
 
 /// Why a job may not even ask.
-fn rejections(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> Outcome {
+fn refused(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> Outcome {
     let spec = &s.cluster.workloads()[id].spec;
     let queue_refuses = s.check_queue(id, asked).err();
     match (means, queue_refuses) {
@@ -92,7 +92,7 @@ fn rejections(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -
             Outcome::FreeTooLittle { kind, requested, free: free.gpu_millis }
         }
         (_, Some(reason @ Pending::NonPreemptibleOverQuota { .. })) => {
-            Outcome::Rejections(Box::new(reason))
+            Outcome::Refused(Box::new(reason))
         }
         (Means::Reclaim | Means::Preempt, _) => {
             let own = s.queue_of(id);

@@ -26,7 +26,7 @@ use model::PodBinding;
 use crate::session::Session;
 use crate::{Action, actions};
 
-pub(crate) use explain::{searches, status};
+pub(crate) use explain::{searches, standing};
 pub(crate) use fair_share::kai_fair_shares;
 
 /// Drops the places reserved by earlier cycles: each cycle recomputes them, in the same pool.

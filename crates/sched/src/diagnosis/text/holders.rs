@@ -4,9 +4,7 @@ use units::{Instant, Kind};
 
 use super::{are, span};
 use crate::Code;
-use crate::diagnosis::{
-    Holder, HolderStatus, Holders, HoldingQueue, Means, Outcome, Refusals, Search,
-};
+use crate::diagnosis::{Holder, Holders, HoldingQueue, Means, Outcome, Refusals, Search, Standing};
 use crate::reasons::{number, of};
 
 impl Holders {
@@ -40,12 +38,12 @@ impl Holder {
     /// One sentence.
     #[must_use]
     pub fn text(&self, now: Instant) -> String {
-        let Self { workload, kind, held, status } = self;
-        format!("{workload} holds {}: {}", of(*kind, *held), status.text(now))
+        let Self { workload, kind, held, standing } = self;
+        format!("{workload} holds {}: {}", of(*kind, *held), standing.text(now))
     }
 }
 
-impl HolderStatus {
+impl Standing {
     /// Short stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -106,7 +104,7 @@ impl Outcome {
             Self::Patient { until } => {
                 format!("its preemption delay ends in {}", span(now, *until))
             }
-            Self::Rejections(reason) => {
+            Self::Refused(reason) => {
                 format!("its queue refuses it, whatever others do ({})", reason.code().code)
             }
             Self::NotEntitled { queue, requested } => format!(

@@ -2,7 +2,7 @@
 //! state, by other means than the scheduler's.
 
 use model::{Cluster, Node, Queue};
-use sched::{Diagnosis, HolderStatus, Pending, QueueNumbers};
+use sched::{Diagnosis, Pending, QueueNumbers, Standing};
 use testkit::World;
 use units::Kind;
 
@@ -173,10 +173,7 @@ pub(crate) fn of_diagnosis(w: &World, diagnosis: &Diagnosis) -> Truth {
     }
     for holder in &diagnosis.holders.workloads {
         let spec = &w.cluster.workloads()[holder.workload.id].spec;
-        so(
-            spec.preemptible || holder.status == HolderStatus::NotPreemptible,
-            "what is preemptible",
-        )?;
+        so(spec.preemptible || holder.standing == Standing::NotPreemptible, "what is preemptible")?;
         let pods = w.cluster.workloads()[holder.workload.id].pods.iter();
         let places = pods.filter_map(|&pod| {
             let place = w.cluster.pods()[pod].binding.effective()?;
