@@ -1,5 +1,5 @@
 //! What only inferences are asked with (reference C.4, `InferenceSpecSpec`): how many replicas, at
-//! which port they serve, and for whom. Refuses to know: what every workload has (`submit`).
+//! which port they serve, and for whom. Does not know about: what every workload has (`submit`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;

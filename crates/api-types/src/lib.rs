@@ -1,7 +1,7 @@
 //! The types of the REST interface, shared by the server and every client written in Rust.
 //!
 //! Owns: field names and shapes exactly as published (reference C.4, C.5), and our documented
-//! additions. Refuses to know: HTTP, validation beyond shape, and the types of the core; the
+//! additions. Does not know about: HTTP, validation beyond shape, and the types of the core; the
 //! server converts explicitly.
 
 mod access;

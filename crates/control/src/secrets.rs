@@ -1,5 +1,5 @@
 //! The last steps before a run starts. Owns: from what a credential or a config map keeps to what a run, or
-//! whoever pulls and copies for it, gets; and that nothing of the server's own is mounted. Refuses to know: how
+//! whoever pulls and copies for it, gets; and that nothing of the server's own is mounted. Does not know about: how
 //! values are sealed, and what credentials there are.
 
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ impl Completion {
     }
 }
 
-/// What is told of a run whose values nobody keeps any more.
+/// The error of a run whose secret values are gone.
 fn gone(of: &SecretUse, project: &str) -> String {
     match of.config_map() {
         Some(name) => format!(

@@ -21,10 +21,10 @@ pub use settings::{BadSettings, Settings};
 
 use thiserror::Error;
 
-/// Why nobody was logged in.
+/// Why a login failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Error {
-    /// The provider does not answer. It is nobody's fault who logs in.
+    /// The provider does not answer. The user is not at fault.
     #[error(
         "the login provider {issuer} does not answer ({fault}); try again later, or log in with a \
          password"

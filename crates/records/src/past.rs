@@ -1,4 +1,4 @@
-//! What was deleted and is kept for a while. Refuses to know: for how long.
+//! What was deleted and is kept for a while. Does not know about: for how long.
 
 use units::Instant;
 use uuid::Uuid;

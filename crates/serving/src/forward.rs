@@ -49,7 +49,7 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     header::UPGRADE,
 ];
 
-/// Protocols that nobody goes over to: they carry further requests, at which nobody would look.
+/// Protocols that no connection is upgraded to: further requests in them would pass unchecked.
 const CARRIERS: [&str; 3] = ["h2c", "http", "tls"];
 
 /// Why a request was not answered by a replica.

@@ -37,7 +37,7 @@ const STEPS: [Step; 8] = [
     step!(8, "forget", "0008_forget.sql"),
 ];
 
-/// A table, for whoever wants all of its rows.
+/// A table, to read all of its rows.
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     /// The version that made it.

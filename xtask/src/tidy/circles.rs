@@ -1,5 +1,5 @@
 //! Files of a crate that import each other in a circle. Owns: what a file imports, as far as paths say
-//! it. A parent and the modules below it may import each other. Refuses to know: macros, and names
+//! it. A parent and the modules below it may import each other. Does not know about: macros, and names
 //! that come in by a glob.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -9,7 +9,7 @@ use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates with circles, and how many of their files are in one. A number is only ever lowered; a
 /// crate is added only with files that come out of another one, whose number falls by as many.
-const IN_CIRCLES: [(&str, usize); 11] = [
+const IN_CIRCLES: [(&str, usize); 10] = [
     ("api-types", 4),
     ("control", 5),
     ("convert", 2),
@@ -18,7 +18,6 @@ const IN_CIRCLES: [(&str, usize); 11] = [
     ("engine-local", 26),
     ("engine", 3),
     ("dialects", 9),
-    ("sched", 29),
     ("sim", 16),
     ("store", 4),
 ];

@@ -1,4 +1,4 @@
-//! Which crate may use which. Owns: the table. Refuses to know: what the crates do.
+//! Which crate may use which. Owns: the table. Does not know about: what the crates do.
 
 use std::collections::{BTreeMap, BTreeSet};
 

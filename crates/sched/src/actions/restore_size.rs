@@ -8,26 +8,28 @@
 use model::{PodId, WorkloadId};
 use units::{GPU_MILLIS, Kind, Resources};
 
-use super::elastic::{gpus_of, requested};
 use super::reclaim::Reclaim;
+use super::sizes::{gpus_of, requested};
 use crate::Cause;
-use crate::entitled::{branches, deserved, lineage_below, within};
+use crate::entitlement::{branches, deserved, lineage_below, within};
 use crate::session::Session;
-use crate::victims::{Lumps, Rule, Taking, Takings, freed, make_room_in_place};
+use crate::victims::{
+    EvictionUnit, EvictionUnits, LargestWorkloads, Rule, freed, make_room_in_place,
+};
 
-struct TakeBack {
+struct RestoreSize {
     /// What it has already, which is out of the accounts while more is sought.
     held_millis: u64,
 }
 
-impl Rule for TakeBack {
-    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
+impl Rule for RestoreSize {
+    fn may_evict(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
         let queue = s.queue_of(id);
         within(s, queue, asked, deserved(s, queue))
     }
 
-    fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
-        Reclaim.may_be_asked(s, id, victim)
+    fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
+        Reclaim.is_victim(s, id, victim)
     }
 
     fn own_gives_way(&self, _: &Session<'_>, _: WorkloadId, _: WorkloadId) -> bool {
@@ -43,13 +45,13 @@ impl Rule for TakeBack {
         s: &Session<'_>,
         id: WorkloadId,
         asked: Resources,
-        lumps: &mut Lumps,
+        largest_workloads: &mut LargestWorkloads,
     ) -> Resources {
-        Reclaim.frees_at_most(s, id, asked, lumps)
+        Reclaim.frees_at_most(s, id, asked, largest_workloads)
     }
 
-    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Takings {
-        Reclaim.takings(s, victim)
+    fn eviction_units(&self, s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
+        Reclaim.eviction_units(s, victim)
     }
 
     /// Every level of the taker's side stays within its quota, and every level of the other side
@@ -60,10 +62,10 @@ impl Rule for TakeBack {
         id: WorkloadId,
         asked: Resources,
         victim: WorkloadId,
-        taking: Taking,
+        eviction_unit: EvictionUnit,
     ) -> bool {
         let Some((taker, giver)) = branches(s, id, victim) else { return false };
-        let freed_millis = freed(s, taking).gpu_millis;
+        let freed_millis = freed(s, eviction_unit).gpu_millis;
         let keeps_quota = |queue| {
             let held_millis = s.cluster.queues()[queue].held().gpu_millis;
             held_millis >= deserved(s, queue).gpu_millis.saturating_add(freed_millis)
@@ -91,9 +93,9 @@ impl Rule for TakeBack {
     }
 }
 
-/// Grows a pod that runs with less than it asked for, to as much of it as can be had. Others are
+/// Grows a pod that runs with less than it requested, to as much of it as possible. Others are
 /// stopped for it, so it keeps its size, and its place, for a while before.
-pub(super) fn take_back(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
+pub(super) fn restore_size(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
     let (size, request) = (gpus_of(s, id), requested(s, id));
     let before = s.cluster.original(pod);
     let Some(place) = before.current.as_ref().filter(|_| !before.releasing) else { return };
@@ -110,7 +112,7 @@ pub(super) fn take_back(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
         return;
     }
     let sizes = std::iter::successors(Some(request), |gpus| Some(gpus / 2));
-    let rule = TakeBack { held_millis: u64::from(size) * GPU_MILLIS };
+    let rule = RestoreSize { held_millis: u64::from(size) * GPU_MILLIS };
     for gpus in sizes.take_while(|&gpus| gpus > size) {
         if s.may_try() && make_room_in_place(s, &rule, pod, gpus) {
             let cause = Cause::GrownBack { gpus_before, gpus_after: gpus as usize };

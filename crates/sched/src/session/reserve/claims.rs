@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use model::{Cluster, Gpu, GpuRequest, MigProfile, Node, NodeId, Placement, PodId, WorkloadId};
 use units::{Instant, Kind, Resources};
 
-use crate::entitled::branches;
-use crate::place::Ask;
+use crate::entitlement::branches;
+use crate::place::PodRequirements;
 use crate::session::Session;
 
-/// When work ends of which nobody knows when it ends: after all that is known.
+/// When work of unknown run time ends: after all that is known.
 const SOME_DAY: Instant = Instant(u64::MAX);
 
 /// What a reservation covers.
@@ -100,7 +100,7 @@ struct Room {
 
 impl Room {
     /// How many pods with this request fit.
-    fn fits(&self, cluster: &Cluster, node: NodeId, ask: Ask) -> u64 {
+    fn fits(&self, cluster: &Cluster, node: NodeId, ask: PodRequirements) -> u64 {
         let gpus = &cluster.nodes()[node].gpus;
         let request = ask.request;
         let by_part = |part: GpuRequest| {
@@ -135,7 +135,7 @@ impl Session<'_> {
             for slot in &slots {
                 let claim = claims.nodes.entry(slot.node).or_default();
                 let demand = self.cluster.set_of(pods[0]).demand;
-                match Ask::of(self, pods[0], None).request.gpu {
+                match self.requirements(pods[0], None).request.gpu {
                     GpuRequest::Whole(gpus) => {
                         claim.whole_gpus += gpus;
                         claim.amounts += demand;
@@ -159,10 +159,10 @@ impl Session<'_> {
     }
 
     fn same_ask(&self, left: PodId, right: PodId) -> bool {
-        Ask::of(self, left, None) == Ask::of(self, right, None)
+        self.requirements(left, None) == self.requirements(right, None)
     }
 
-    /// The first places for pods that ask for the same, on nodes that nobody has claimed.
+    /// The first places for pods that ask for the same, on unclaimed nodes.
     fn slots(
         &self,
         id: WorkloadId,
@@ -170,7 +170,7 @@ impl Session<'_> {
         asked: Resources,
         own: &Claims,
     ) -> Option<Vec<Slot>> {
-        let ask = Ask::of(self, pods[0], None);
+        let ask = self.requirements(pods[0], None);
         let taken = |node| {
             own.cover(node) || self.reservations.kept.iter().any(|kept| kept.claims.cover(node))
         };
@@ -196,7 +196,7 @@ impl Session<'_> {
         &self,
         id: NodeId,
         holder: WorkloadId,
-        ask: Ask,
+        ask: PodRequirements,
         asked: Resources,
         most: usize,
         slots: &mut Vec<Slot>,

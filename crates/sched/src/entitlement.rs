@@ -1,5 +1,5 @@
 //! What queues are entitled to, and where the paths of two of them part. Owns: comparing what is held
-//! and asked for with quota and fair share. Refuses to know: who is asked to give.
+//! and asked for with quota and fair share. Does not know about: who is asked to give.
 
 use model::{QueueId, WorkloadId};
 use units::{Kind, Resources};

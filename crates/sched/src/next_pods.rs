@@ -5,42 +5,32 @@ use std::cmp::Reverse;
 
 use model::{Child, Cluster, Completeness, PodId, Workload, WorkloadId};
 
-use crate::order;
+use crate::rank;
 
 /// The pods to place next, those of one set together: all that lack of the minimum at every
 /// level; or else what the workload grows by. None if too few are left to reach a minimum.
 /// Sets in `excluded` found no room before, and others stand in for them where they may.
-pub(crate) fn turn(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
+pub(crate) fn next_pods(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
     let workload = &cluster.workloads()[id];
     let waits = |pod| cluster.pods()[pod].waits();
-    next(Turn { workload, excluded, waits, has: |set: usize| workload.pod_sets[set].counted() })
+    let has = |set: usize| workload.pod_sets[set].counted();
+    Selection { workload, excluded, waits, has }.next()
 }
 
 /// The same, where only pods that `wait` can be placed, and only those with a place count.
 #[cfg(feature = "kai")]
-pub(crate) fn turn_among(
+pub(crate) fn next_pods_among(
     cluster: &Cluster,
     id: WorkloadId,
     excluded: &[usize],
     waits: impl Fn(PodId) -> bool,
 ) -> Vec<PodId> {
     let workload = &cluster.workloads()[id];
-    next(Turn { workload, excluded, waits, has: |set: usize| workload.pod_sets[set].placed })
+    let has = |set: usize| workload.pod_sets[set].placed;
+    Selection { workload, excluded, waits, has }.next()
 }
 
-fn next(turn: Turn<'_, impl Fn(PodId) -> bool, impl Fn(usize) -> u32>) -> Vec<PodId> {
-    if turn.workload.pod_sets.len() == 1 && turn.excluded.is_empty() {
-        return turn.pods(turn.of_only_set());
-    }
-    let chosen = match turn.lacking(None) {
-        Some(lacking) if lacking.is_empty() => turn.growth(),
-        Some(lacking) => lacking,
-        None => Vec::new(),
-    };
-    turn.pods(chosen)
-}
-
-struct Turn<'a, F, G> {
+struct Selection<'a, F, G> {
     workload: &'a Workload,
     excluded: &'a [usize],
     waits: F,
@@ -51,7 +41,19 @@ struct Turn<'a, F, G> {
 /// So many pods of a set.
 type Part = (usize, usize);
 
-impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Turn<'_, F, G> {
+impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
+    fn next(&self) -> Vec<PodId> {
+        if self.workload.pod_sets.len() == 1 && self.excluded.is_empty() {
+            return self.pods(self.of_only_set());
+        }
+        let chosen = match self.lacking(None) {
+            Some(lacking) if lacking.is_empty() => self.growth(),
+            Some(lacking) => lacking,
+            None => Vec::new(),
+        };
+        self.pods(chosen)
+    }
+
     fn waiting(&self, set: usize) -> impl Iterator<Item = PodId> {
         let pods = self.workload.pods_of(set).iter().copied();
         pods.filter(|&pod| (self.waits)(pod))
@@ -63,7 +65,7 @@ impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Turn<'_, F, G> {
         parts.into_iter().flat_map(|(set, count)| self.waiting(set).take(count)).collect()
     }
 
-    /// What a group (none: the workload) lacks of its minimum; none if it cannot be had. Parts
+    /// What a group (none: the workload) lacks of its minimum; none if it cannot be reached. Parts
     /// that have pods already come first, so that nothing is left half done.
     fn lacking(&self, group: Option<usize>) -> Option<Vec<Part>> {
         let spec = &self.workload.spec;
@@ -124,7 +126,7 @@ impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Turn<'_, F, G> {
         }
         let wants =
             |set: &usize| !self.excluded.contains(set) && self.waiting(*set).next().is_some();
-        let rank = |&set: &usize| order::set_rank(&spec.pod_sets[set], (self.has)(set));
+        let rank = |&set: &usize| rank::set_rank(&spec.pod_sets[set], (self.has)(set));
         whole.into_iter().filter(wants).min_by_key(rank).map(|set| (set, 1)).into_iter().collect()
     }
 

@@ -1,9 +1,9 @@
-//! Room that is kept together for who is first in line and cannot start, so that a large gang
-//! does not starve behind small work. Owns: who gets a reservation, and whom it binds. Refuses to
-//! know: which places it covers; that is [`claims`].
+//! Room that is kept for the first workload that cannot start, so that a large gang does not starve
+//! behind small work. Owns: which workload gets a reservation, and which ones it binds. Does not
+//! know about: which places it covers; that is [`claims`].
 //!
-//! Nothing is stored: each cycle finds the reservations anew from the state. They do not wander for
-//! all that: the places taken are those with the least to wait for, nothing that is bound is
+//! Nothing is stored: each cycle recomputes the reservations from the state. They are stable all the
+//! same: the places taken are those with the least to wait for, nothing that is bound is
 //! placed there, so the places of the last cycle are at least as good as they were, and others are
 //! taken only if they are better. What is waited for becomes less with everything that ends, which
 //! bounds both the wait and the time for which a place is kept idle.
@@ -15,14 +15,13 @@ use std::collections::BTreeMap;
 use model::{Placement, PodId, PoolId, QueueId, Share, WorkloadId};
 use units::{Kind, Resources};
 
-use crate::actions::preempt::{gives_way_to, is_below};
-use crate::class::Class;
-use crate::cycle::guarantees_time;
-use crate::entitled::{beyond_share, branches, is_above_share, not_entitled, parting};
-use crate::memory::Settled;
+use crate::entitlement::{beyond_share, branches, is_above_share, not_entitled, parting};
+use crate::equivalence_class::EquivalenceClass;
+use crate::equivalence_class::is_elastic;
+use crate::memory::QuietCycle;
+use crate::precedence::{gives_way_to, is_below};
 use crate::session::{Blocked, Session};
-use crate::victims::is_elastic;
-use crate::{Pending, Profile, order, pools};
+use crate::{Pending, Profile, rank};
 use claims::Claims;
 
 /// Candidates looked at for each reservation there may be.
@@ -31,13 +30,12 @@ pub(crate) const TRIES: usize = 4;
 /// The reservations of a cycle.
 #[derive(Default)]
 pub(crate) struct Reservations {
-    /// Who is to get one, in order, and why it has no place. Which places are its own is found
-    /// out when somebody else is about to take one: as long as nobody gets anything, nothing needs
-    /// to be kept.
+    /// Workloads that get one, in order, and why each has no place. Which places are its own is
+    /// computed when another workload is about to take one: until then nothing needs to be kept.
     due: Vec<Due>,
     kept: Vec<Reservation>,
-    /// Who would have a place but for a reservation.
-    behind: BTreeMap<Class, Pending>,
+    /// Workloads that would have a place but for a reservation.
+    behind: BTreeMap<EquivalenceClass, Pending>,
 }
 
 /// A reservation to be made.
@@ -61,7 +59,7 @@ struct Reservation {
 
 /// Which reservations a placement leaves alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heed {
+pub(crate) enum ReservationScope {
     /// All of others.
     All,
     /// Those that bind the workload.
@@ -70,7 +68,7 @@ pub(crate) enum Heed {
 
 impl Reservations {
     /// The reservation that keeps workloads of a class waiting.
-    pub(crate) fn before(&self, class: &Class) -> Option<&Pending> {
+    pub(crate) fn before(&self, class: &EquivalenceClass) -> Option<&Pending> {
         self.behind.get(class)
     }
 }
@@ -101,7 +99,7 @@ impl Session<'_> {
         }
     }
 
-    /// Whether the time of anybody who waits may have come to have room kept, if there is none. Of a
+    /// Whether a waiting workload may be due to have room kept, if there is none. Of a
     /// class whose first was never evicted, no other has waited for longer.
     pub(crate) fn may_be_due(&self) -> bool {
         let mut first = self.memory.rows().filter_map(|(_, row)| row.members.first());
@@ -111,7 +109,7 @@ impl Session<'_> {
         })
     }
 
-    /// Whether somebody is to get a reservation before this workload may take anything.
+    /// Whether another workload gets a reservation before this workload may take anything.
     pub(crate) fn is_reservation_due(&self, id: WorkloadId) -> bool {
         let mut due = self.reservations.due.iter();
         due.any(|due| {
@@ -125,7 +123,7 @@ impl Session<'_> {
     /// Keeps room for those who are to get a reservation.
     pub(crate) fn keep_room(&mut self) {
         for due in std::mem::take(&mut self.reservations.due) {
-            let reservation = pools::within(self, due.id, due.pool, |s| s.reservation(&due));
+            let reservation = super::pools::within(self, due.id, due.pool, |s| s.reservation(&due));
             self.reservations.kept.extend(reservation);
         }
     }
@@ -154,13 +152,13 @@ impl Session<'_> {
 
     /// What is to be known of a decision that changed nothing; none if the next may be another one
     /// all the same. `earlier`: what was known of the last, if this looked only at what is new.
-    pub(crate) fn rests(&self, earlier: Option<Settled>) -> Option<Settled> {
+    pub(crate) fn rests(&self, earlier: Option<QuietCycle>) -> Option<QuietCycle> {
         let cut = self.stats.exhausted || matches!(self.policy.profile, Profile::Kai(_));
         let kept = self.is_room_kept() || !self.reservations.behind.is_empty();
-        let before = earlier.map_or((0, 0), |settled| (settled.trials, settled.due));
+        let before = earlier.map_or((0, 0), |quiet| (quiet.trials, quiet.due));
         // Elastic work grows at the cost of others once they are not guaranteed their time any more.
-        let by_time = !self.cluster.elastic().is_empty() && guarantees_time(self);
-        (!cut && !kept && !by_time).then(|| Settled {
+        let by_time = !self.cluster.elastic().is_empty() && self.guarantees_time();
+        (!cut && !kept && !by_time).then(|| QuietCycle {
             revision: 0,
             wake_at: self.wake_at,
             trials: before.0 + self.stats.trials,
@@ -168,13 +166,13 @@ impl Session<'_> {
         })
     }
 
-    /// Whether room is kept for anybody.
+    /// Whether room is kept for any workload.
     pub(crate) fn is_room_kept(&self) -> bool {
         !self.reservations.kept.is_empty()
     }
 
     /// Gives up what was kept for one that has started in another of its pools meanwhile; says
-    /// whether that kept anybody waiting.
+    /// whether that kept any workload waiting.
     pub(crate) fn withdraw_reservations(&mut self) -> bool {
         let mut kept = std::mem::take(&mut self.reservations.kept);
         let before = kept.len();
@@ -220,22 +218,24 @@ impl Session<'_> {
     }
 
     /// Whether a pod may take a place.
-    pub(crate) fn is_open(&self, pod: PodId, heed: Heed, to: &Placement) -> bool {
+    pub(crate) fn is_open(&self, pod: PodId, respected: ReservationScope, to: &Placement) -> bool {
         let amounts = self.cluster.amounts(pod, to);
         let id = self.cluster.pods()[pod].workload;
-        self.heeded(id, heed).all(|kept| kept.claims.leave_room(self.cluster, to, amounts))
+        self.respected_reservations(id, respected)
+            .all(|kept| kept.claims.leave_room(self.cluster, to, amounts))
     }
 
     /// Whether room may be made for a workload on a node.
     pub(crate) fn may_clear(&self, id: WorkloadId, node: model::NodeId) -> bool {
-        self.heeded(id, Heed::Binding).all(|kept| !kept.claims.cover(node))
+        self.respected_reservations(id, ReservationScope::Binding)
+            .all(|kept| !kept.claims.cover(node))
     }
 
     /// Whether a queue has room under its limits for a workload and for those that have a
     /// reservation before it.
     pub(crate) fn leaves_headroom(&self, id: WorkloadId, asked: Resources) -> bool {
         let spec = |id: WorkloadId| &self.cluster.workloads()[id].spec;
-        self.heeded(id, Heed::Binding).all(|kept| {
+        self.respected_reservations(id, ReservationScope::Binding).all(|kept| {
             let own = |queue: &QueueId| {
                 self.cluster.lineage(self.queue_of(id)).any(|other| other == *queue)
             };
@@ -260,27 +260,35 @@ impl Session<'_> {
     /// the queue is theirs first.
     pub(crate) fn reserved_before(&self, id: WorkloadId) -> Resources {
         let queue = self.queue_of(id);
-        let own = self.heeded(id, Heed::Binding).filter(|kept| kept.queue == queue);
+        let own = self
+            .respected_reservations(id, ReservationScope::Binding)
+            .filter(|kept| kept.queue == queue);
         own.map(|kept| kept.asked).sum()
     }
 
     /// Notes that a workload has no place because room is kept for another.
     pub(crate) fn note_behind(&mut self, id: WorkloadId) {
-        let Some(kept) = self.heeded(id, Heed::Binding).next() else { return };
+        let Some(kept) = self.respected_reservations(id, ReservationScope::Binding).next() else {
+            return;
+        };
         let behind = Pending::BehindReservation {
             holder: self.reference(kept.id),
             waited_ms: self.now.since_ms(self.waits_since(kept.id)),
             gpu_millis: kept.asked.gpu_millis,
             starts_in_ms: kept.claims.starts_at().map(|at| at.since_ms(self.now)),
         };
-        self.reservations.behind.insert(Class::of(self.cluster, id), behind);
+        self.reservations.behind.insert(EquivalenceClass::of(self.cluster, id), behind);
     }
 
-    fn heeded(&self, id: WorkloadId, heed: Heed) -> impl Iterator<Item = &Reservation> {
+    fn respected_reservations(
+        &self,
+        id: WorkloadId,
+        respected: ReservationScope,
+    ) -> impl Iterator<Item = &Reservation> {
         self.reservations.kept.iter().filter(move |kept| {
             let stands =
                 kept.id != id && !self.has_started(kept.id) && self.competes(id, kept.queue);
-            stands && (heed == Heed::All || self.binds(kept, id))
+            stands && (respected == ReservationScope::All || self.binds(kept, id))
         })
     }
 
@@ -294,7 +302,7 @@ impl Session<'_> {
 
     fn goes_before(&self, id: WorkloadId, (queue, other): (QueueId, WorkloadId)) -> bool {
         let outranks =
-            |left, right| order::by_rank(self.cluster, left) < order::by_rank(self.cluster, right);
+            |left, right| rank::by_rank(self.cluster, left) < rank::by_rank(self.cluster, right);
         let own = self.queue_of(id);
         let Some((own_side, theirs)) = parting(self, own, queue) else {
             return outranks(id, other);

@@ -1,5 +1,5 @@
 //! Pods that belong in one domain because of labels of pods, and choose it with the first of them.
-//! Owns: which domains are tried, and in which order. Refuses to know: levels of topologies.
+//! Owns: which domains are tried, and in which order. Does not know about: levels of topologies.
 
 use model::{ConstraintsId, NodeId, PodId};
 

@@ -1,18 +1,21 @@
 //! Workloads that are the same to every decision. Owns: what makes them so. What one of a class
 //! could not get, none of it can; why one of it waits, all of it do.
 
-use model::{Cluster, ConstraintsId, PodRequest, PoolId, QueueId, ShapeId, WorkloadId};
+use model::{
+    Cluster, ConstraintsId, GpuRequest, PodRequest, PoolId, QueueId, ShapeId, WorkloadId,
+    WorkloadSpec,
+};
 use smallvec::SmallVec;
 use units::Instant;
 
 /// Everything of a waiting workload that a decision looks at, except its place in the line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Class {
+pub(crate) struct EquivalenceClass {
     queue: QueueId,
     priority: u32,
     preemptible: bool,
     elastic: bool,
-    /// Until when nobody is stopped for it; no matter for one without a delay.
+    /// Until when it may not preempt others; ignored without a delay.
     patient_until: Instant,
     time_limit_ms: Option<u64>,
     shape: ShapeId,
@@ -38,7 +41,7 @@ struct SetClass {
     waiting: usize,
 }
 
-/// Until when nobody is stopped for a workload: it waits so long from its submission, and again
+/// Until when a workload may not preempt others: it waits so long from its submission, and again
 /// after it was evicted. None for one without a delay.
 pub(crate) fn patient_until(cluster: &Cluster, id: WorkloadId) -> Option<Instant> {
     let workload = &cluster.workloads()[id];
@@ -50,10 +53,10 @@ pub(crate) fn patient_until(cluster: &Cluster, id: WorkloadId) -> Option<Instant
 /// Whether two waiting workloads are the same to every decision, but for their place in the line.
 #[must_use]
 pub fn alike(cluster: &Cluster, left: WorkloadId, right: WorkloadId) -> bool {
-    Class::of(cluster, left) == Class::of(cluster, right)
+    EquivalenceClass::of(cluster, left) == EquivalenceClass::of(cluster, right)
 }
 
-impl Class {
+impl EquivalenceClass {
     /// Whether its workloads may start with less than they ask for.
     pub(crate) const fn is_elastic(&self) -> bool {
         self.elastic
@@ -88,4 +91,9 @@ impl Class {
             sets: sets.collect(),
         }
     }
+}
+
+/// Whether the number of GPUs may change: elastic, and whole GPUs at all.
+pub(crate) fn is_elastic(spec: &WorkloadSpec) -> bool {
+    spec.elastic && matches!(spec.pod_sets[0].request.gpu, GpuRequest::Whole(1..))
 }

@@ -1,16 +1,17 @@
 //! Pieces in which workloads give way. Owns: what a piece frees and how it is taken. Changes the
 //! state only in [`take`].
 
-use model::{GpuRequest, Placement, PodId, Share, Workload, WorkloadId, WorkloadSpec};
+use model::{Placement, PodId, Share, Workload, WorkloadId};
 use smallvec::SmallVec;
 use units::Resources;
 
+use crate::equivalence_class::is_elastic;
 use crate::session::Session;
-use crate::{order, place};
+use crate::{place, rank};
 
 /// One piece taken from a victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Taking {
+pub(crate) enum EvictionUnit {
     /// Shrink an elastic pod to so many GPUs.
     Shrink(PodId, usize),
     /// Stop a pod above the workload's minimum.
@@ -20,16 +21,16 @@ pub(crate) enum Taking {
 }
 
 /// Pieces, each on top of the one before.
-pub(crate) type Takings = SmallVec<[Taking; 1]>;
+pub(crate) type EvictionUnits = SmallVec<[EvictionUnit; 1]>;
 
 /// All of a workload, in the pieces in which it can go: elastic GPUs by halves, pods above the
 /// minimum one by one, then everything.
-pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> Takings {
+pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
     let workload = &s.cluster.workloads()[victim];
-    let mut takings = halvings(s, victim, 1);
-    takings.extend(spare(s, workload).into_iter().map(Taking::One));
-    takings.push(Taking::All(victim));
-    takings
+    let mut eviction_units = halvings(s, victim, 1);
+    eviction_units.extend(spare(s, workload).into_iter().map(EvictionUnit::One));
+    eviction_units.push(EvictionUnit::All(victim));
+    eviction_units
 }
 
 /// The pods above the minimum, in the order in which they go: the last one of the set with the
@@ -50,7 +51,7 @@ fn spare(s: &Session<'_>, workload: &Workload) -> Vec<PodId> {
     let mut spare = Vec::new();
     loop {
         let above = (0..pods.len()).filter(|&at| count(&pods[at]) > spec(at).pods_min);
-        let worst = above.max_by_key(|&at| order::set_rank(spec(at), count(&pods[at])));
+        let worst = above.max_by_key(|&at| rank::set_rank(spec(at), count(&pods[at])));
         let Some(pod) = worst.and_then(|at| pods[at].pop()) else { return spare };
         spare.push(pod);
     }
@@ -62,68 +63,63 @@ pub(crate) fn above_minimum_while_safe(
     s: &Session<'_>,
     victim: WorkloadId,
     guaranteed: impl Fn(&Share) -> Option<u64>,
-) -> Takings {
-    let mut takings = whole_workload(s, victim);
+) -> EvictionUnits {
+    let mut eviction_units = whole_workload(s, victim);
     if s.safe_until(victim, guaranteed) > s.now {
-        takings.retain(|taking| !matches!(taking, Taking::All(_)));
+        eviction_units.retain(|eviction_unit| !matches!(eviction_unit, EvictionUnit::All(_)));
     }
-    takings
+    eviction_units
 }
 
 /// The steps by which an elastic workload shrinks, down to `floor` GPUs.
-pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> Takings {
+pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> EvictionUnits {
     let workload = &s.cluster.workloads()[victim];
-    let mut takings = Takings::new();
+    let mut eviction_units = EvictionUnits::new();
     if !is_elastic(&workload.spec) {
-        return takings;
+        return eviction_units;
     }
     for &pod in &workload.pods {
         let place = s.cluster.pods()[pod].binding.effective();
         let mut gpus = place.map_or(0, |place| place.devices.len()) / 2;
         while gpus >= (floor as usize).max(1) {
-            takings.push(Taking::Shrink(pod, gpus));
+            eviction_units.push(EvictionUnit::Shrink(pod, gpus));
             gpus /= 2;
         }
     }
-    takings
-}
-
-/// Whether the number of GPUs may change: elastic, and whole GPUs at all.
-pub(crate) fn is_elastic(spec: &WorkloadSpec) -> bool {
-    spec.elastic && matches!(spec.pod_sets[0].request.gpu, GpuRequest::Whole(1..))
+    eviction_units
 }
 
 /// The amounts a taking frees.
-pub(crate) fn freed(s: &Session<'_>, taking: Taking) -> Resources {
+pub(crate) fn freed(s: &Session<'_>, eviction_unit: EvictionUnit) -> Resources {
     let held = |pod: PodId| {
         let place = s.cluster.pods()[pod].binding.effective();
         place.map_or(Resources::ZERO, |place| s.cluster.amounts(pod, place))
     };
-    match taking {
-        Taking::Shrink(pod, gpus) => {
+    match eviction_unit {
+        EvictionUnit::Shrink(pod, gpus) => {
             let gpu_millis = held(pod).gpu_millis.saturating_sub(gpus as u64 * units::GPU_MILLIS);
             Resources { gpu_millis, ..Resources::ZERO }
         }
-        Taking::One(pod) => held(pod),
-        Taking::All(id) => s.cluster.workloads()[id].pods.iter().map(|&pod| held(pod)).sum(),
+        EvictionUnit::One(pod) => held(pod),
+        EvictionUnit::All(id) => s.cluster.workloads()[id].pods.iter().map(|&pod| held(pod)).sum(),
     }
 }
 
 /// Takes a piece.
-pub(crate) fn take(s: &mut Session<'_>, taking: Taking) {
-    match taking {
-        Taking::Shrink(pod, gpus) => {
+pub(crate) fn take(s: &mut Session<'_>, eviction_unit: EvictionUnit) {
+    match eviction_unit {
+        EvictionUnit::Shrink(pod, gpus) => {
             let binding = s.cluster.pods()[pod].binding.clone();
             if let Some(place) = binding.effective() {
                 let devices = place::kept(&s.cluster.nodes()[place.node], place, gpus);
                 let smaller = Placement { node: place.node, devices };
-                s.settle(pod, Some(smaller), binding.current.is_some());
+                s.set_target(pod, Some(smaller), binding.current.is_some());
             }
         }
-        Taking::One(pod) => s.settle(pod, None, false),
-        Taking::All(workload) => {
+        EvictionUnit::One(pod) => s.set_target(pod, None, false),
+        EvictionUnit::All(workload) => {
             for pod in s.cluster.workloads()[workload].pods.clone() {
-                s.settle(pod, None, false);
+                s.set_target(pod, None, false);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What need not be tried again in a deal. Owns: how far a refusal reaches, and how long it holds.
+//! What need not be tried again in an attempt. Owns: how far a refusal reaches, and how long it holds.
 //!
 //! What a queue may not lose, it may not lose in a larger piece or of more important work either, and
 //! that stays so as long as it holds no more and the taker's side no less ([`super::Rule::just`]).
@@ -11,31 +11,31 @@ use model::{NodeId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{Kind, Resources};
 
-use super::{Need, Taking, Takings, freed};
-use crate::entitled::{branches, deserved, lineage_below};
+use super::{EvictionUnit, EvictionUnits, Need, freed};
+use crate::entitlement::{branches, deserved, lineage_below};
 use crate::session::Session;
 
 /// Pieces that were refused.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Refused {
+pub(crate) struct Rejections {
     /// By the queue that would have lost the piece.
-    queues: BTreeMap<QueueId, Vec<Alike>>,
+    queues: BTreeMap<QueueId, Vec<Rejection>>,
     /// After others on the same node were taken; that says nothing of any other node.
-    here: BTreeMap<(NodeId, Taking), Standing>,
+    here: BTreeMap<(NodeId, EvictionUnit), Holdings>,
     /// The only ones that may be asked, if as many are involved as there may be.
     only: Option<BTreeSet<WorkloadId>>,
 }
 
 /// All pieces at least so large, of work at least as important, after at least so much was taken.
 #[derive(Debug, Clone)]
-struct Alike {
+struct Rejection {
     priority: u32,
     taken: Resources,
     freed: Resources,
-    standing: Standing,
+    holdings: Holdings,
 }
 
-impl Alike {
+impl Rejection {
     /// Whether it says all that another says, and has come later.
     fn covers(&self, other: &Self) -> bool {
         self.priority <= other.priority
@@ -46,7 +46,7 @@ impl Alike {
 
 /// How both sides stood.
 #[derive(Debug, Clone)]
-struct Standing {
+struct Holdings {
     giver: QueueId,
     /// What the giver held.
     held: Resources,
@@ -54,7 +54,7 @@ struct Standing {
     would_hold: SmallVec<[Resources; 2]>,
 }
 
-impl Refused {
+impl Rejections {
     /// A piece is refused that frees so much, after so much was taken, which was given back.
     pub(super) fn piece(
         &mut self,
@@ -63,25 +63,30 @@ impl Refused {
         victim: WorkloadId,
         (mut taken, mut freed): (Resources, Resources),
     ) {
-        let standing = Standing::now(s, need, victim);
-        let quota = deserved(s, standing.giver);
+        let holdings = Holdings::now(s, need, victim);
+        let quota = deserved(s, holdings.giver);
         // Below its quota already, it does not matter how far; nor does what is not asked for.
         let no_matter =
-            |kind: &Kind| need.asked[*kind] == 0 || standing.held[*kind] <= quota[*kind];
+            |kind: &Kind| need.asked[*kind] == 0 || holdings.held[*kind] <= quota[*kind];
         for kind in Kind::ALL.into_iter().filter(no_matter) {
             (taken[kind], freed[kind]) = (0, 0);
         }
         let priority = s.cluster.workloads()[victim].spec.priority;
-        let new = Alike { priority, taken, freed, standing };
+        let new = Rejection { priority, taken, freed, holdings };
         let alike = self.queues.entry(s.queue_of(victim)).or_default();
         alike.retain(|old| !new.covers(old));
         alike.push(new);
     }
 
     /// A piece is refused after others on its node were taken.
-    pub(super) fn here(&mut self, s: &Session<'_>, need: &Need, at: (NodeId, WorkloadId, Taking)) {
-        let (node, victim, taking) = at;
-        self.here.insert((node, taking), Standing::now(s, need, victim));
+    pub(super) fn here(
+        &mut self,
+        s: &Session<'_>,
+        need: &Need,
+        at: (NodeId, WorkloadId, EvictionUnit),
+    ) {
+        let (node, victim, eviction_unit) = at;
+        self.here.insert((node, eviction_unit), Holdings::now(s, need, victim));
     }
 
     /// Whether a piece is known to be refused, after so much was taken from work of its queue that is
@@ -99,11 +104,11 @@ impl Refused {
             alike.priority <= priority
                 && alike.freed.fits_in(freed)
                 && alike.taken.fits_in(taken)
-                && alike.standing.holds(s, need)
+                && alike.holdings.holds(s, need)
         })
     }
 
-    /// Nobody else may be involved.
+    /// No other workload may be involved.
     pub(super) fn all_but(&mut self, givers: BTreeSet<WorkloadId>) {
         self.only = Some(givers);
     }
@@ -114,18 +119,22 @@ impl Refused {
         s: &Session<'_>,
         need: &Need,
         (node, victim): (NodeId, WorkloadId),
-        takings: &mut Takings,
+        eviction_units: &mut EvictionUnits,
     ) {
-        let first = takings.first().map_or(Resources::ZERO, |&first| freed(s, first));
+        let first = eviction_units.first().map_or(Resources::ZERO, |&first| freed(s, first));
         let involved = self.only.as_ref().is_none_or(|only| only.contains(&victim));
         if !involved || self.knows(s, need, victim, (Resources::ZERO, first)) {
-            takings.clear();
+            eviction_units.clear();
         }
         if !self.here.is_empty() {
-            let refused = |taking: &Taking| {
-                self.here.get(&(node, *taking)).is_some_and(|standing| standing.holds(s, need))
+            let rejections = |eviction_unit: &EvictionUnit| {
+                self.here
+                    .get(&(node, *eviction_unit))
+                    .is_some_and(|holdings| holdings.holds(s, need))
             };
-            takings.truncate(takings.iter().position(refused).unwrap_or(takings.len()));
+            eviction_units.truncate(
+                eviction_units.iter().position(rejections).unwrap_or(eviction_units.len()),
+            );
         }
     }
 
@@ -133,9 +142,9 @@ impl Refused {
     pub(super) fn forgive(&mut self, s: &Session<'_>, need: &Need) -> bool {
         let count = |all: &Self| all.here.len() + all.queues.values().map(Vec::len).sum::<usize>();
         let before = count(self);
-        self.here.retain(|_, standing| standing.holds(s, need));
+        self.here.retain(|_, holdings| holdings.holds(s, need));
         for alike in self.queues.values_mut() {
-            alike.retain(|alike| alike.standing.holds(s, need));
+            alike.retain(|alike| alike.holdings.holds(s, need));
         }
         count(self) < before
     }
@@ -145,7 +154,7 @@ impl Refused {
     }
 }
 
-impl Standing {
+impl Holdings {
     fn now(s: &Session<'_>, need: &Need, victim: WorkloadId) -> Self {
         let (taker, giver) = match branches(s, need.id, victim) {
             Some((taker, giver)) => (Some(taker), giver),

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use model::{Cluster, DeviceShare, GpuRequest, Node, NodeId};
 use units::GPU_MILLIS;
 
-use crate::fragments::{Free, Shapes};
-use crate::place::{self, Ask};
+use crate::fragmentation::{Free, Shapes};
+use crate::place::{self, PodRequirements};
 use crate::policy::{Placement, Policy};
 use model::Fill;
 
@@ -18,13 +18,13 @@ const MILLION: u64 = 1_000_000;
 
 /// What was found out about the nodes of one cluster.
 #[derive(Debug, Default)]
-pub struct Ranking {
+pub struct NodeScoring {
     shapes: Shapes,
     /// Pods that asked for the shapes.
     pods: u64,
     /// What each node is worth.
     worth: Vec<Known<u64>>,
-    keys: BTreeMap<(Ask, bool), Vec<Known<Option<Key>>>>,
+    keys: BTreeMap<(PodRequirements, bool), Vec<Known<Option<Key>>>>,
 }
 
 /// Something about a node as of one of its revisions.
@@ -43,12 +43,12 @@ pub(crate) struct Key {
     room: u64,
 }
 
-impl Ranking {
+impl NodeScoring {
     /// The best node for a pod, among those where it fits and that are open to it.
-    pub(crate) fn best(
+    fn best(
         &mut self,
         cluster: &Cluster,
-        ask: Ask,
+        ask: PodRequirements,
         now: bool,
         policy: &Policy,
         open: impl Fn(&model::Placement) -> bool,
@@ -87,7 +87,7 @@ impl Ranking {
         &mut self,
         cluster: &Cluster,
         id: NodeId,
-        ask: Ask,
+        ask: PodRequirements,
         now: bool,
         policy: &Policy,
     ) -> Option<Key> {
@@ -96,7 +96,7 @@ impl Ranking {
     }
 
     /// Takes the requests as they are, unless they are nearly the same as when last looked at.
-    fn look_at_requests(&mut self, cluster: &Cluster, ask: Ask, policy: &Policy) {
+    fn look_at_requests(&mut self, cluster: &Cluster, ask: PodRequirements, policy: &Policy) {
         let packs = |placement: Placement| placement.nodes(ask.request.gpu) == Fill::BinPack;
         if !policy.placements().any(packs) {
             return;
@@ -111,7 +111,7 @@ impl Ranking {
         &mut self,
         cluster: &Cluster,
         id: NodeId,
-        ask: Ask,
+        ask: PodRequirements,
         now: bool,
         policy: &Policy,
     ) -> Option<Key> {
@@ -138,7 +138,13 @@ impl Ranking {
     }
 
     /// What others lose when the pod gets these devices.
-    fn loss(&mut self, cluster: &Cluster, id: NodeId, ask: Ask, devices: &[DeviceShare]) -> u64 {
+    fn loss(
+        &mut self,
+        cluster: &Cluster,
+        id: NodeId,
+        ask: PodRequirements,
+        devices: &[DeviceShare],
+    ) -> u64 {
         let mut free = Free::of(&cluster.nodes()[id]);
         let (at, revision) = (id.raw() as usize, cluster.revision(id));
         if self.worth.len() <= at {
@@ -151,6 +157,46 @@ impl Ranking {
         self.worth[at] = Some((revision, before));
         free.take(devices, ask.request);
         before.saturating_sub(self.shapes.worth(cluster, id, &free))
+    }
+}
+
+/// Finds a place for a pod that is `open` to it: free at once (`now`), or free when what is being
+/// released is gone.
+pub(crate) fn find(
+    cluster: &Cluster,
+    node_scoring: &mut NodeScoring,
+    ask: PodRequirements,
+    now: bool,
+    policy: &Policy,
+    open: impl Fn(&model::Placement) -> bool,
+) -> Option<model::Placement> {
+    if let GpuRequest::Whole(gpus @ 1..) = ask.request.gpu
+        && !cluster.has_preferences(ask.constraints)
+        && cluster.gpu_nodes_alike()
+        && policy.placements().all(|other| other.gpu == policy.placement.gpu)
+    {
+        return find_whole(cluster, ask, gpus, now, policy.placement.gpu, open);
+    }
+    let node = node_scoring.best(cluster, ask, now, policy, &open)?;
+    let devices = policy.placement_in(cluster.nodes()[node].pool).devices;
+    place::on_node(cluster, node, ask, now, devices)
+}
+
+/// Whole GPUs: the index already has the nodes in the order wanted.
+fn find_whole(
+    cluster: &Cluster,
+    ask: PodRequirements,
+    gpus: u32,
+    now: bool,
+    nodes: Fill,
+    open: impl Fn(&model::Placement) -> bool,
+) -> Option<model::Placement> {
+    let mut fullest_first = cluster.nodes_with_free(gpus, now);
+    // Whole devices are all the same.
+    let fitting = |id| place::on_node(cluster, id, ask, now, Fill::BinPack).filter(&open);
+    match nodes {
+        Fill::BinPack => fullest_first.find_map(fitting),
+        Fill::Spread => fullest_first.rev().find_map(fitting),
     }
 }
 

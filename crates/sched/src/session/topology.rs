@@ -1,6 +1,6 @@
 //! Pods that belong close together. Owns: which domains a workload, a group or a pod set may go
-//! to, in which order they are tried, and the search through the tree of its groups. Refuses to
-//! know: how pods get places inside a domain ([`Placer`]). Source: scheduling reference §13.
+//! to, in which order they are tried, and the search through the tree of its groups. Does not
+//! know about: how pods get places inside a domain ([`Placer`]). Source: scheduling reference §13.
 //!
 //! A domain is tried when it has room for every pod set on its own; whether they fit together is
 //! found out by placing them. So no domain is refused wrongly, and shares of GPUs count like any
@@ -18,7 +18,7 @@ use model::{
 use smallvec::SmallVec;
 use units::Resources;
 
-use crate::place::Ask;
+use crate::place::PodRequirements;
 use crate::session::Session;
 use crate::{NoDomain, Pending};
 pub(crate) use free::Free;
@@ -66,10 +66,10 @@ type Level = (TopologyId, usize);
 /// How the pods of one set get their places.
 pub(crate) trait Placer {
     /// What each of these pods asks for.
-    fn ask(&self, s: &Session<'_>, pod: PodId) -> Ask;
+    fn ask(&self, s: &Session<'_>, pod: PodId) -> PodRequirements;
 
     /// How many such pods a node takes: with the least effort, and at the most.
-    fn room(&self, s: &Session<'_>, ask: Ask, node: NodeId) -> (u32, u32);
+    fn room(&self, s: &Session<'_>, ask: PodRequirements, node: NodeId) -> (u32, u32);
 
     /// Whether the effort counts more than how close together the pods are.
     fn effort_first(&self) -> bool;
@@ -139,7 +139,7 @@ impl<'a> Search<'a> {
         let level = constraint.preferred.map(|level| (constraint.topology, level)).or(preferred);
         let parts = self.parts_in(s.cluster, part);
         let Some(&(first, _)) = parts.first() else { return Ok(()) };
-        let tally = Tally::new(s, &*self.placer, &parts, constraint.topology, scope);
+        let tally = DomainCapacity::new(s, &*self.placer, &parts, constraint.topology, scope);
         let bound = bound(s.cluster, self.id, part, constraint);
         let mut failed = tally.short_of().unwrap_or(first);
         for scope in tally.candidates(s.cluster, constraint, &bound, scope, &*self.placer) {
@@ -218,7 +218,7 @@ impl<'a> Search<'a> {
         let Some((topology, level)) = preferred else {
             return self.place(s, &[(0, pods)], scope).is_ok();
         };
-        let tally = Tally::new(s, &*self.placer, &[(0, pods)], topology, scope);
+        let tally = DomainCapacity::new(s, &*self.placer, &[(0, pods)], topology, scope);
         let mut portions = Vec::new();
         tally.portion(s.cluster, None, level, pods.len(), &mut portions);
         let (mut left, mut rest) = (Vec::new(), pods);
@@ -286,8 +286,8 @@ fn kinds(
     s: &Session<'_>,
     placer: &dyn Placer,
     parts: &[Part<'_>],
-) -> (Vec<Ask>, Vec<(u32, usize)>) {
-    let (mut asks, mut wanted) = (Vec::<Ask>::new(), Vec::<(u32, usize)>::new());
+) -> (Vec<PodRequirements>, Vec<(u32, usize)>) {
+    let (mut asks, mut wanted) = (Vec::<PodRequirements>::new(), Vec::<(u32, usize)>::new());
     for &(set, pods) in parts {
         let (ask, count) = (placer.ask(s, pods[0]), u32::try_from(pods.len()));
         let count = count.unwrap_or(u32::MAX);
@@ -308,7 +308,7 @@ const fn plus(here: (u32, u32), there: (u32, u32)) -> (u32, u32) {
 }
 
 /// How many pods of each kind each domain has room for, other kinds aside.
-pub(crate) struct Tally {
+pub(crate) struct DomainCapacity {
     topology: TopologyId,
     /// For each kind, for each domain: with the least effort, and at the most.
     room: Vec<Vec<(u32, u32)>>,
@@ -320,7 +320,7 @@ pub(crate) struct Tally {
     in_all: Vec<(u32, u32)>,
 }
 
-impl Tally {
+impl DomainCapacity {
     pub(crate) fn new(
         s: &Session<'_>,
         placer: &dyn Placer,
@@ -509,8 +509,8 @@ fn no_domain_for(
     if parts.is_empty() {
         return None;
     }
-    let free = Free { gpus: None, heed: None };
-    let tally = Tally::new(s, &free, &parts, constraint.topology, &Scope::default());
+    let free = Free { gpus: None, respected: None };
+    let tally = DomainCapacity::new(s, &free, &parts, constraint.topology, &Scope::default());
     let bound = bound(s.cluster, id, part, constraint).required;
     let topology = s.cluster.topology(constraint.topology);
     let open = |domain: &DomainId| bound.as_ref().is_none_or(|bound| bound.contains(domain));

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use model::{PodBinding, PodId, WorkloadId};
 
-use crate::place::Ask;
-use crate::pools;
 use crate::session::Session;
+use crate::session::pools;
 
 /// Starts every workload whose reserved places are all free; one that has to wait but could
 /// start elsewhere at once does so. A gang that lost a part of what was reserved for it gives up
@@ -17,7 +16,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
         reserved.entry(s.cluster.pods()[pod].workload).or_default().push(pod);
     }
     let mut order: Vec<_> = reserved.keys().copied().collect();
-    order.sort_by_key(|&id| crate::order::by_rank(s.cluster, id));
+    order.sort_by_key(|&id| crate::rank::by_rank(s.cluster, id));
     for id in order {
         let workload = &s.cluster.workloads()[id];
         // Fewer pods than its minimum have a place. While the others are held back it waits for them.
@@ -40,7 +39,7 @@ fn others_wait(s: &Session<'_>, id: WorkloadId) -> bool {
 
 fn give_up(s: &mut Session<'_>, pod: PodId) {
     if s.cluster.pods()[pod].binding.current.is_none() {
-        s.settle(pod, None, false);
+        s.set_target(pod, None, false);
     }
 }
 
@@ -58,7 +57,7 @@ fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
     let id = s.cluster.pods()[pod].workload;
     let pool = s.cluster.nodes()[to.node].pool;
     let elsewhere = pools::within(s, id, Some(pool), |s| {
-        let ask = Ask::of(s, pod, gpus);
+        let ask = s.requirements(pod, gpus);
         s.find_beside(pod, ask, true)
     });
     let Some(elsewhere) = elsewhere else { return false };

@@ -57,7 +57,7 @@ impl Shapes {
         let mut asked: Vec<_> =
             cluster.requests().iter().filter(|(request, ..)| request.gpu.devices() > 0).collect();
         if asked.len() > SHAPES_MAX {
-            // Equals are told apart by what they say, not by when they were first seen.
+            // Equals are distinguished by what they say, not by when they were first seen.
             asked.sort_by_cached_key(|&(request, constraints, pods)| {
                 let millis = request.resources(1).gpu_millis.saturating_mul(pods);
                 (std::cmp::Reverse(millis), request, cluster.constraints(constraints).clone())
@@ -81,7 +81,7 @@ impl Shapes {
         Self(groups)
     }
 
-    /// What a node with so much free is worth to whoever asks for these shapes: GPU thousandths,
+    /// What a node with so much free is worth to pods that request these shapes: GPU thousandths,
     /// summed over the pods.
     pub(crate) fn worth(&self, cluster: &Cluster, id: NodeId, free: &Free) -> u64 {
         let node = &cluster.nodes()[id];

@@ -1,17 +1,17 @@
-//! What it costs to ask somebody. Owns: the order of what counts, and how lost work is counted.
-//! Source: the profile `default`; who is important comes before what is lost.
+//! What an eviction costs. Owns: the order of what counts, and how lost work is counted.
+//! Source: the profile `default`; importance comes before what is lost.
 
 use std::cmp::Reverse;
 
 use model::{PodId, WorkloadId};
 use units::GPU_MILLIS;
 
-use super::{Taking, freed};
+use super::{EvictionUnit, freed};
 use crate::session::Session;
 
 /// What a set of pieces costs; the least is taken, by the first difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Price {
+pub(crate) struct EvictionCost {
     /// Workloads asked whose queue holds no more than its fair share.
     pub(super) entitled: u32,
     /// How far the most important workload that loses its place is above the least important
@@ -24,14 +24,14 @@ pub(crate) struct Price {
     /// Workloads of other queues.
     pub(super) foreign: u32,
     /// The least saturated queue asked goes last (in coarse steps: otherwise every piece taken would
-    /// change every price),
+    /// change every cost),
     pub(super) saturation: Reverse<u64>,
     /// and the oldest workload asked.
     pub(super) seq: Reverse<u64>,
 }
 
-impl Price {
-    /// Nobody is asked.
+impl EvictionCost {
+    /// No victim.
     pub(super) const NOTHING: Self = Self {
         entitled: 0,
         priority: 0,
@@ -42,7 +42,7 @@ impl Price {
         seq: Reverse(u64::MAX),
     };
 
-    /// The price of asking these and those.
+    /// The cost of asking these and those.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             entitled: self.entitled + other.entitled,
@@ -59,7 +59,7 @@ impl Price {
         self.lost
     }
 
-    /// Whether both lose the same, whoever is asked.
+    /// Whether both lose the same amount.
     pub(super) fn same_loss(&self, other: &Self) -> bool {
         (self.lost, self.restarts) == (other.lost, other.restarts)
     }
@@ -76,8 +76,8 @@ impl Price {
 /// for the restart, or as many minutes as the workload was stopped before. Thus a large gang costs
 /// more than a small one, who was stopped again and again more than others, and who has just saved
 /// its work costs least.
-pub(super) fn lost(s: &Session<'_>, id: WorkloadId, takings: &[Taking]) -> u64 {
-    let (gone_millis, restarting_millis) = touched(s, takings);
+pub(super) fn lost(s: &Session<'_>, id: WorkloadId, eviction_units: &[EvictionUnit]) -> u64 {
+    let (gone_millis, restarting_millis) = touched(s, eviction_units);
     let times = u64::from(s.cluster.workloads()[id].restarts.max(1));
     let unsaved = restarting_millis.saturating_mul(s.unsaved_ms(id) / MINUTE_MS);
     gone_millis.saturating_mul(times).saturating_add(unsaved)
@@ -88,22 +88,22 @@ const MINUTE_MS: u64 = 60_000;
 /// GPU thousandths that are gone after these pieces, and those of all pods that stop for it.
 /// Pieces of an elastic workload add up pod by pod, so the last one of each pod counts; all of it
 /// covers what came before.
-fn touched(s: &Session<'_>, takings: &[Taking]) -> (u64, u64) {
-    if let Some(&last @ Taking::All(_)) = takings.last() {
+fn touched(s: &Session<'_>, eviction_units: &[EvictionUnit]) -> (u64, u64) {
+    if let Some(&last @ EvictionUnit::All(_)) = eviction_units.last() {
         let all = freed(s, last).gpu_millis;
         return (all, all);
     }
     let mut sizes: Vec<(PodId, u64)> = Vec::new();
-    for &taking in takings {
-        let (pod, left) = match taking {
-            Taking::Shrink(pod, gpus) => (pod, gpus as u64 * GPU_MILLIS),
-            Taking::One(pod) => (pod, 0),
-            Taking::All(_) => continue,
+    for &eviction_unit in eviction_units {
+        let (pod, left) = match eviction_unit {
+            EvictionUnit::Shrink(pod, gpus) => (pod, gpus as u64 * GPU_MILLIS),
+            EvictionUnit::One(pod) => (pod, 0),
+            EvictionUnit::All(_) => continue,
         };
         sizes.retain(|(other, _)| *other != pod);
         sizes.push((pod, left));
     }
-    let held = |pod: PodId| freed(s, Taking::One(pod)).gpu_millis;
+    let held = |pod: PodId| freed(s, EvictionUnit::One(pod)).gpu_millis;
     sizes.into_iter().fold((0, 0), |(gone, stops), (pod, left)| {
         let held = held(pod);
         (gone + held.saturating_sub(left), stops + held)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use model::{ConstraintsId, PodId, PoolId, QueueId, WorkloadId};
 
+use crate::place::PodRequirements;
 use crate::session::Session;
 
 /// Makes an attempt in each pool that comes into question until one succeeds. An attempt inside an
@@ -111,6 +112,12 @@ impl Session<'_> {
     /// What a pod demands of nodes there.
     pub(crate) fn constraints_of(&self, pod: PodId) -> ConstraintsId {
         self.cluster.constraints_in(pod, self.pool_of(self.cluster.pods()[pod].workload))
+    }
+
+    /// What a pod needs there; `gpus` stands in for the size of an elastic one.
+    pub(crate) fn requirements(&self, pod: PodId, gpus: Option<u32>) -> PodRequirements {
+        let anywhere = PodRequirements::anywhere(self.cluster, pod, gpus);
+        PodRequirements { constraints: self.constraints_of(pod), ..anywhere }
     }
 
     /// Whether a workload with a place is where another is being placed.

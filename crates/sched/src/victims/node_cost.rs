@@ -7,15 +7,15 @@ use model::{Gpu, GpuRequest, NodeId, PodId, PodMismatch, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
-use super::cost::{Price, lost};
-use super::{Deal, Need, Refused, Rule, Taking};
+use super::eviction_cost::{EvictionCost, lost};
+use super::{EvictionUnit, Need, PreemptionAttempt, Rejections, Rule};
 use crate::place;
 use crate::session::Session;
 
-/// A node's price and what it is made of.
+/// A node's cost and what it is made of.
 #[derive(Debug, Clone)]
 pub(crate) struct Offer {
-    pub(crate) price: Price,
+    pub(crate) cost: EvictionCost,
     /// Who has to give way, and how many pieces.
     pub(crate) victims: Chosen<WorkloadId>,
 }
@@ -73,7 +73,7 @@ struct Piece {
     host: Resources,
     pods: u32,
     conflicting: u32,
-    price: Price,
+    cost: EvictionCost,
 }
 
 impl Piece {
@@ -91,7 +91,7 @@ impl Candidate {
     fn like(&self, other: &Self) -> bool {
         let same = |(l, r): (&Piece, &Piece)| {
             (l.gpu_millis(), l.conflicting) == (r.gpu_millis(), r.conflicting)
-                && l.price.same_loss(&r.price)
+                && l.cost.same_loss(&r.cost)
         };
         (self.queue, self.priority, self.pieces.len())
             == (other.queue, other.priority, other.pieces.len())
@@ -111,14 +111,14 @@ impl Candidate {
     }
 }
 
-/// The cheapest way to make room for the pod of a deal on this node; none if there is none.
+/// The cheapest way to make room for the pod of an attempt on this node; none if there is none.
 pub(super) fn node(
     s: &Session<'_>,
-    deal: &mut Deal<'_>,
+    attempt: &mut PreemptionAttempt<'_>,
     id: NodeId,
-    refused: &Refused,
+    rejections: &Rejections,
 ) -> Option<Offer> {
-    let Deal { rule, need, conflicting, .. } = deal;
+    let PreemptionAttempt { rule, need, conflicting, .. } = attempt;
     let (rule, need) = (*rule, &*need);
     if !s.cluster.allows(need.ask.constraints, id) || !s.may_clear(need.id, id) {
         return None;
@@ -137,21 +137,21 @@ pub(super) fn node(
     let mut search =
         Search { s, need, node: id, divided, room, candidates: Vec::new(), best: None };
     if search.fits() {
-        return Some(Offer { price: Price::NOTHING, victims: Chosen::new() });
+        return Some(Offer { cost: EvictionCost::NOTHING, victims: Chosen::new() });
     }
-    search.candidates = candidates(s, rule, need, id, refused, &conflicting);
+    search.candidates = candidates(s, rule, need, id, rejections, &conflicting);
     search.in_order(0..search.candidates.len());
     // If all of them are not enough, no part of them is.
     search.best.as_ref()?;
     search.each_alone();
     if !search.any_will_do() && search.is_wasteful() {
         let mut visits = VISITS_MAX;
-        search.every_set(0, Price::NOTHING, &mut Chosen::new(), &mut visits);
+        search.every_set(0, EvictionCost::NOTHING, &mut Chosen::new(), &mut visits);
     }
     let Search { candidates, best, .. } = search;
-    best.map(|(price, chosen)| {
+    best.map(|(cost, chosen)| {
         let victims = chosen.into_iter().map(|(at, pieces)| (candidates[at].id, pieces)).collect();
-        Offer { price, victims }
+        Offer { cost, victims }
     })
 }
 
@@ -168,7 +168,7 @@ struct Search<'a> {
     room: Room,
     /// The first to be asked first.
     candidates: Vec<Candidate>,
-    best: Option<(Price, Chosen<usize>)>,
+    best: Option<(EvictionCost, Chosen<usize>)>,
 }
 
 impl Search<'_> {
@@ -196,10 +196,10 @@ impl Search<'_> {
     }
 
     fn offer(&mut self, chosen: &Chosen<usize>) {
-        let prices = chosen.iter().map(|&one| self.piece(one).price);
-        let price = prices.fold(Price::NOTHING, Price::and);
-        if self.best.as_ref().is_none_or(|(best, _)| price < *best) {
-            self.best = Some((price, chosen.clone()));
+        let costs = chosen.iter().map(|&one| self.piece(one).cost);
+        let cost = costs.fold(EvictionCost::NOTHING, EvictionCost::and);
+        if self.best.as_ref().is_none_or(|(best, _)| cost < *best) {
+            self.best = Some((cost, chosen.clone()));
         }
     }
 
@@ -272,14 +272,14 @@ impl Search<'_> {
             short.iter().take(part.devices() as usize).sum::<u64>()
         };
         let missing_millis = self.need.ask.request.gpu.parts().map(missing).sum();
-        self.best.as_ref().is_some_and(|(price, _)| price.exceeds(missing_millis))
+        self.best.as_ref().is_some_and(|(cost, _)| cost.exceeds(missing_millis))
     }
 
     /// Every set of pieces that is cheaper than the best so far, as far as `visits` go.
     fn every_set(
         &mut self,
         from: usize,
-        price: Price,
+        cost: EvictionCost,
         chosen: &mut Chosen<usize>,
         visits: &mut u32,
     ) {
@@ -287,7 +287,7 @@ impl Search<'_> {
             for pieces in 1..=self.candidates[at].pieces.len() {
                 let Some(left) = visits.checked_sub(1) else { return };
                 *visits = left;
-                let with = price.and(self.piece((at, pieces)).price);
+                let with = cost.and(self.piece((at, pieces)).cost);
                 if self.best.as_ref().is_some_and(|(best, _)| with >= *best) {
                     continue;
                 }
@@ -312,7 +312,7 @@ fn candidates(
     rule: &dyn Rule,
     need: &Need,
     node: NodeId,
-    refused: &Refused,
+    rejections: &Rejections,
     conflicting: &[PodId],
 ) -> Vec<Candidate> {
     let here = s.cluster.nodes()[node].pods.iter().chain(conflicting);
@@ -322,16 +322,16 @@ fn candidates(
     ids.dedup();
     let mut candidates: Vec<Candidate> = Vec::with_capacity(ids.len());
     for id in ids {
-        if !rule.may_be_asked(s, need.id, id) {
+        if !rule.is_victim(s, need.id, id) {
             continue;
         }
         let workload = &s.cluster.workloads()[id];
         let queue = s.queue_of(id);
-        let mut takings = rule.takings(s, id);
-        if !refused.is_empty() {
-            refused.cut(s, need, (node, id), &mut takings);
+        let mut eviction_units = rule.eviction_units(s, id);
+        if !rejections.is_empty() {
+            rejections.cut(s, need, (node, id), &mut eviction_units);
         }
-        if takings.is_empty() {
+        if eviction_units.is_empty() {
             continue;
         }
         // Those of one queue often stand side by side.
@@ -352,7 +352,7 @@ fn candidates(
             saturation,
             pieces: SmallVec::new(),
         };
-        candidate.pieces = pieces(s, rule, need, node, &candidate, &takings, conflicting);
+        candidate.pieces = pieces(s, rule, need, node, &candidate, &eviction_units, conflicting);
         let frees = |all: &Piece| !all.devices.is_empty() || all.pods > 0 || all.conflicting > 0;
         if candidate.whole().is_some_and(frees) {
             candidates.push(candidate);
@@ -360,7 +360,7 @@ fn candidates(
     }
     let spares = rule.spares_the_entitled();
     let fairness = |c: &Candidate| spares.then_some((c.entitled, Reverse(c.saturation)));
-    let lost = |c: &Candidate| c.whole().map(|all| all.price.lost());
+    let lost = |c: &Candidate| c.whole().map(|all| all.cost.lost());
     candidates.sort_by(|l, r| {
         let key = |c: &Candidate| (c.priority, lost(c), Reverse(c.seq));
         let of_queues = || fairness(l).cmp(&fairness(r));
@@ -377,7 +377,7 @@ fn pieces(
     need: &Need,
     node: NodeId,
     candidate: &Candidate,
-    takings: &[Taking],
+    eviction_units: &[EvictionUnit],
     conflicting: &[PodId],
 ) -> SmallVec<[Piece; 1]> {
     let workload = &s.cluster.workloads()[candidate.id];
@@ -393,29 +393,31 @@ fn pieces(
     }
     let mut shrunk: SmallVec<[(PodId, usize); 2]> = SmallVec::new();
     let mut stopped: SmallVec<[PodId; 2]> = SmallVec::new();
-    let mut all = SmallVec::with_capacity(takings.len());
-    for (at, &taking) in takings.iter().enumerate() {
-        match taking {
-            Taking::Shrink(pod, gpus) => match shrunk.iter_mut().find(|(other, _)| *other == pod) {
-                Some(entry) => entry.1 = gpus,
-                None => shrunk.push((pod, gpus)),
-            },
-            Taking::One(pod) => stopped.push(pod),
-            Taking::All(_) => {
+    let mut all = SmallVec::with_capacity(eviction_units.len());
+    for (at, &eviction_unit) in eviction_units.iter().enumerate() {
+        match eviction_unit {
+            EvictionUnit::Shrink(pod, gpus) => {
+                match shrunk.iter_mut().find(|(other, _)| *other == pod) {
+                    Some(entry) => entry.1 = gpus,
+                    None => shrunk.push((pod, gpus)),
+                }
+            }
+            EvictionUnit::One(pod) => stopped.push(pod),
+            EvictionUnit::All(_) => {
                 shrunk.clear();
                 stopped = SmallVec::from_slice(&workload.pods);
             }
         }
-        let ends = matches!(taking, Taking::All(_));
+        let ends = matches!(eviction_unit, EvictionUnit::All(_));
         let mut piece = Piece {
             devices: SmallVec::new(),
             host: Resources::ZERO,
             pods: 0,
             conflicting: 0,
-            price: Price {
+            cost: EvictionCost {
                 entitled: u32::from(candidate.entitled),
                 priority: if ends && !stays { above() } else { 0 },
-                lost: lost(s, candidate.id, &takings[..=at]),
+                lost: lost(s, candidate.id, &eviction_units[..=at]),
                 restarts: if ends { workload.placed } else { count(&stopped) + count(&shrunk) },
                 foreign: u32::from(candidate.queue != own),
                 saturation: Reverse(candidate.saturation.coarse()),

@@ -1,16 +1,16 @@
 //! One workload at a time, onto what is free at once. Owns: the shortest way to the placement
-//! the actions use, for replaying traces and measuring packing. Nobody is stopped or moved.
+//! the actions use, for replaying traces and measuring packing. No pod is stopped or moved.
 
 use model::{Cluster, PodBinding, WorkloadId};
 
-use crate::place::{self, Ask};
-use crate::{Policy, Ranking};
+use crate::place::PodRequirements;
+use crate::{NodeScoring, Policy, node_scoring};
 
-/// Gives every waiting pod of a workload a place that is free now, or none of them. The ranking
+/// Gives every waiting pod of a workload a place that is free now, or none of them. The scoring
 /// serves one cluster and one policy, call after call.
 pub fn try_place(
     cluster: &mut Cluster,
-    ranking: &mut Ranking,
+    scoring: &mut NodeScoring,
     id: WorkloadId,
     policy: &Policy,
 ) -> bool {
@@ -19,8 +19,8 @@ pub fn try_place(
         if !cluster.pods()[pod].waits() {
             continue;
         }
-        let ask = Ask::anywhere(cluster, pod, None);
-        let Some(to) = place::find(cluster, ranking, ask, true, policy, |_| true) else {
+        let ask = PodRequirements::anywhere(cluster, pod, None);
+        let Some(to) = node_scoring::find(cluster, scoring, ask, true, policy, |_| true) else {
             for pod in placed {
                 cluster.set_binding(pod, PodBinding::default());
             }
