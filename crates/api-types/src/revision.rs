@@ -1,4 +1,4 @@
-//! Revisions of inferences: what each was asked for, how it stands, and its pods.
+//! Revisions of inferences: the specification, the status and the pods of each.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct InferenceUpdateRequest {
     pub spec: WorkloadSpec,
 }
 
-/// A revision of an inference: what it was asked for at one time, and how that stands.
+/// A revision of an inference: one version of its specification, and its status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Revision {

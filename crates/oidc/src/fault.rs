@@ -35,7 +35,7 @@ pub enum TokenFault {
     /// It belongs to another login.
     #[error("it belongs to another login")]
     Nonce,
-    /// It names nobody.
+    /// It has no subject.
     #[error("it names no subject")]
     Subject,
 }

@@ -48,7 +48,7 @@ impl NodeCosts {
         }
     }
 
-    /// Asks those again who may have something to offer by now; false if nobody may.
+    /// Checks again the victims that may have become eligible; false if there are none.
     pub(super) fn ask_again(
         &mut self,
         s: &Session<'_>,
