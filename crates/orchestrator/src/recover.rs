@@ -130,6 +130,7 @@ impl State {
         state.restore_org(&snapshot.departments, &snapshot.projects)?;
         let placed = state.restore_workloads(snapshot.workloads, snapshot.pods)?;
         state.restore_places(&placed);
+        state.leave_unfit();
         state.restore_usage(usage, &snapshot.usage);
         state.forget_other_simulated()?;
         state.show_everything();

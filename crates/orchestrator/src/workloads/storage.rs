@@ -141,7 +141,7 @@ impl State {
         let free = |share: &DeviceShare| {
             node.gpus.get(share.gpu as usize).is_some_and(|gpu| {
                 let taken = if now { gpu.used_millis } else { gpu.committed_millis };
-                taken + share.millis <= GPU_MILLIS
+                (now || gpu.in_service) && taken + share.millis <= GPU_MILLIS
             })
         };
         let amounts = self.cluster.amounts(pod, &place);

@@ -448,6 +448,9 @@ impl History {
     /// Lets everything that is under way go on for so many rounds; says whether something is left.
     fn go_on(&mut self, rounds: usize) -> Result<bool, String> {
         for _ in 0..rounds {
+            if let Some(plan) = self.machine.decided().cloned() {
+                self.say(|| format!("decided: {plan:?}"));
+            }
             let goes_on = self.machine.go_on();
             let goes_on =
                 goes_on.map_err(|error| format!("the state cannot be built again: {error}"));
