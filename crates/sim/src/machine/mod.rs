@@ -206,6 +206,12 @@ impl Machine {
         }
     }
 
+    /// When the scheduler decided last.
+    #[must_use]
+    pub fn decided_at(&self) -> Option<Instant> {
+        self.server.as_ref()?.decided_at
+    }
+
     /// The scheduler fails instead of deciding; the input that says so.
     pub fn fail_scheduler(&mut self, all: bool) -> Option<Input> {
         self.server.as_mut()?.fail_scheduler(all)

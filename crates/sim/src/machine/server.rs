@@ -32,6 +32,8 @@ pub(super) struct Server {
     pub(super) nodes: NodeList,
     /// What the scheduler decided, and when that was requested; the state does not know it yet.
     pub(super) verdict: Option<Input>,
+    /// When it decided last.
+    pub(super) decided_at: Option<Instant>,
     /// The replica is to begin again.
     renews: bool,
     pub(super) executor: Executor,
@@ -62,6 +64,7 @@ impl Server {
             policy: policy.clone(),
             nodes: nodes.clone(),
             verdict: None,
+            decided_at: None,
             renews: true,
             executor: Executor::default(),
             check: None,
@@ -133,6 +136,7 @@ impl Server {
             self.broken.get_or_insert(fault);
         }
         self.verdict = Some(Input::Decided(Box::new(decision)));
+        self.decided_at = Some(now);
     }
 
     /// The scheduler fails on what it is deciding about, and then on nothing that it can name.
