@@ -21,7 +21,7 @@ use crate::metrics::{Purpose, Verb};
 use crate::recorder::Recorder;
 use crate::secrets::Completion;
 use crate::time::Line;
-use crate::{Error, Options, stored};
+use crate::{Error, Options, archived, stored};
 use orchestrator::view::{View, WorkloadView};
 use orchestrator::{
     Batch, Culprits, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject, Troubles,
@@ -105,8 +105,8 @@ impl Dispatcher {
         inbox: Inbox,
         snapshot: records::Snapshot,
     ) -> Result<Self, Error> {
-        let Options { nodes, engine, store, policy, unseal, node_access, .. } = options;
-        let mut recorder = Recorder::new(options.recording, &policy);
+        let Options { nodes, engine, store, policy, unseal, node_access, ended_kept, .. } = options;
+        let mut recorder = Recorder::new(options.recording, &policy, ended_kept);
         let completion = Completion { unseal, node_access };
         // Taken before the list is asked for: what happens in between is then seen twice, not
         // missed.
@@ -150,12 +150,15 @@ impl Dispatcher {
     /// Compares with the engine, and commits that as the first batch.
     async fn reconcile(&mut self) -> Result<(), Error> {
         let listed = self.shared.metrics.engine(Verb::List, self.engine.list()).await;
-        let listed = listed.map_err(|error| Error::Unavailable {
+        let mut listed = listed.map_err(|error| Error::Unavailable {
             message: format!("the engine cannot say what runs: {error}"),
         })?;
+        archived::leave_out(&self.store, &self.state, &mut listed).await?;
         let (idle, gpus) = (self.inbox.idle.borrow().clone(), self.inbox.gpus.borrow().clone());
         let keeps = self.engine.capabilities().keeps_limits;
-        for input in [Input::Idle(idle), Input::Gpus(gpus), Input::Engine(listed, keeps)] {
+        let inputs = vec![Input::Idle(idle), Input::Gpus(gpus), Input::Engine(listed, keeps)];
+        let archived = archived::before(&self.store, &self.state, &inputs).await?;
+        for input in archived.into_iter().chain(inputs) {
             self.apply(input);
         }
         self.scheduler.renew();
@@ -184,7 +187,7 @@ impl Dispatcher {
                 // Without handles there are no requests, but there is still work.
                 Some(request) = self.inbox.requests.recv(), if takes => Happening::Request(request),
                 Some(look) = self.inbox.looks.recv() => {
-                    self.answer_look(look);
+                    self.answer_look(look).await;
                     continue;
                 }
                 Some(verdict) = self.scheduler.verdicts.recv() => Happening::Verdict(verdict),
@@ -224,7 +227,7 @@ impl Dispatcher {
 
     /// Shows what the scheduler sees. While the state is not the one on disk there is no answer: the sender
     /// is dropped.
-    fn answer_look(&mut self, look: Look) {
+    async fn answer_look(&mut self, look: Look) {
         if self.stale {
             return;
         }
@@ -235,7 +238,12 @@ impl Dispatcher {
                 self.scheduler.ask(Order::Show(question, to));
             }
             Look::Submission { project_id, wanted, to } => {
-                let _ = to.send(self.state.settled(project_id, *wanted));
+                let lookup = self.state.lookup_name(project_id, &wanted.spec.name);
+                let archived = archived::read(&self.store, lookup).await;
+                let settled = archived.and_then(|archived| {
+                    self.state.settled(project_id, *wanted, archived.is_some())
+                });
+                let _ = to.send(settled);
             }
         }
     }
@@ -304,9 +312,12 @@ impl Dispatcher {
 
     /// Applies inputs and commits what comes of them. The commands among them have replies, in order.
     async fn take(&mut self, inputs: Vec<Input>, replies: Vec<(bool, Reply)>) -> Result<(), Error> {
+        let archived = archived::before(&self.store, &self.state, &inputs).await;
         // Only commands have an outcome.
-        let outcomes =
-            guarded(|| inputs.into_iter().filter_map(|input| self.apply(input)).collect());
+        let outcomes = archived.and_then(|archived| {
+            let all = archived.into_iter().chain(inputs);
+            guarded(|| all.filter_map(|input| self.apply(input)).collect())
+        });
         let outcomes: Vec<_> = match outcomes {
             Ok(outcomes) => outcomes,
             Err(error) => {
@@ -389,7 +400,11 @@ impl Dispatcher {
         self.halted = self.state.is_halted();
         self.gpus_told = self.state.gpus_seen().clone();
         let view = Arc::new(batch.view);
-        self.shared.view.store(view.clone());
+        let before = self.shared.view.swap(view.clone());
+        let unseen = |one: &&Arc<WorkloadView>| {
+            one.deleted_at.is_some() && !before.workloads.contains_key(&one.id)
+        };
+        batch.gone.values().filter(unseen).for_each(|one| self.shared.feed.archived_deleted(one));
         self.shared.feed.view_published();
         let asked_at = self.ask_scheduler(batch.ops, batch.decides);
         let actions = self.recorder.actions(&batch.actions);
@@ -406,7 +421,7 @@ impl Dispatcher {
                     continue;
                 }
             };
-            match answer(&subject, &view, &batch.deleted) {
+            match answer(&subject, &view, &batch.gone) {
                 Ok(answer) if waits => self.undecided.push((subject, answer, reply)),
                 answer => answer_to(reply, answer),
             }
@@ -420,8 +435,8 @@ impl Dispatcher {
         }
         if self.state.is_decided() {
             for (subject, before, reply) in self.undecided.drain(..) {
-                let deleted = BTreeMap::new();
-                answer_to(reply, Ok(answer(&subject, &view, &deleted).unwrap_or(before)));
+                let gone = BTreeMap::new();
+                answer_to(reply, Ok(answer(&subject, &view, &gone).unwrap_or(before)));
             }
         }
         if self.state.is_halted() && !self.state.anything_held() {
@@ -521,7 +536,7 @@ fn log(note: Note) {
 fn answer(
     subject: &Subject,
     view: &View,
-    deleted: &BTreeMap<Uuid, Arc<WorkloadView>>,
+    gone: &BTreeMap<Uuid, Arc<WorkloadView>>,
 ) -> Result<Answer, Error> {
     match subject {
         Subject::Object(object) => Ok(Answer::Object(object.clone())),
@@ -536,7 +551,7 @@ fn answer(
             found.ok_or_else(|| Error::no_project(*id))
         }
         Subject::Workload(id) => {
-            let found = view.workloads.get(id).or_else(|| deleted.get(id));
+            let found = view.workloads.get(id).or_else(|| gone.get(id));
             found.cloned().map(Answer::Workload).ok_or_else(|| Error::no_workload(*id))
         }
     }

@@ -11,6 +11,7 @@
 //! workloads, restart and recovery. Refuses to know: how scheduling is decided (`sched`), how a
 //! pod is run (`engine`), who may ask (`auth`), and the shapes on the wire (`api`).
 
+mod archived;
 mod culprits;
 mod decider;
 mod dispatcher;
@@ -47,13 +48,17 @@ pub use new_node::{NewNode, node_on_host};
 pub use node_access::NodeAccess;
 pub use options::{ClusterInfo, Options, Unseal};
 pub use orchestrator::{
-    CONFIG_MAP_BYTES_MAX, DEPARTMENT_DEFAULT, Edit, Error, FAILED, NAMES, NOT_READY, NewId,
-    NewObject, NodeChange, NodeList, Object, Objects, ObjectsById, OrgChange, POOL_DEFAULT_ID,
-    PoolChange, PoolSettings, PoolSpec, Readiness, SECRETS, Scope, SharedMap, TOPOLOGY, Trouble,
-    VOLUME, VOLUME_ENDING, WorkloadChange, bytes_of, check_config_map, check_label, check_name,
-    levels_of, new_topology, node_constraints, texts_of, view, volume_name,
+    CONFIG_MAP_BYTES_MAX, DEPARTMENT_DEFAULT, ENDED_KEPT, Edit, Error, FAILED, NAMES, NOT_READY,
+    NewId, NewObject, NodeChange, NodeList, Object, Objects, ObjectsById, OrgChange,
+    POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, Readiness, SECRETS, Scope, SharedMap,
+    TOPOLOGY, Trouble, VOLUME, VOLUME_ENDING, WorkloadChange, bytes_of, check_config_map,
+    check_label, check_name, levels_of, new_topology, node_constraints, texts_of, view,
+    volume_name,
 };
-pub use records::{AuditDetail, AuditFilter, AuditRow, EventFilter, LedgerRow};
+pub use records::{
+    ArchivedFilter, ArchivedKey, ArchivedOrder, ArchivedPlace, AuditDetail, AuditFilter, AuditRow,
+    EventFilter, LedgerRow,
+};
 pub use retention::Kept;
 pub use runs::Log;
 pub use service::Service;

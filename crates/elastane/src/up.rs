@@ -242,6 +242,7 @@ async fn open(
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
+        ended_kept: control::ENDED_KEPT,
         kept: config.kept(),
         recording: recording(dir, config.settings.recording_max),
         decision_fault: None,

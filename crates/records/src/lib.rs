@@ -6,7 +6,10 @@ mod past;
 mod rows;
 
 pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
-pub use past::{Past, PastFilter};
+pub use past::{
+    Archived, ArchivedFilter, ArchivedKey, ArchivedLookup, ArchivedOrder, ArchivedPlace, Past,
+    PastFilter,
+};
 pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
     DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,

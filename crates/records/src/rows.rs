@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use spec::document::Document;
-use spec::{NodeTypes, Rules, ShareChange, WorkloadSpec};
+use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::ledger::{AllocationRow, GpuUseRow};
+use crate::past::ArchivedKey;
 
 /// Who this database belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -497,6 +498,10 @@ pub enum Change {
     WorkloadSpec(Uuid, Arc<WorkloadSpec>),
     /// A workload stands otherwise.
     WorkloadState(Uuid, WorkloadState),
+    /// An ended workload of this kind, submitted by this user, left memory.
+    WorkloadArchived(Uuid, WorkloadKind, String),
+    /// An archived workload is in memory again.
+    WorkloadRestored(Uuid),
     /// A pod is new or stands otherwise.
     Pod(PodRow),
     /// Pods of workloads that were deleted before this are not kept any more.
@@ -556,6 +561,9 @@ pub struct Snapshot {
     pub workloads: Vec<WorkloadRow>,
     /// Their pods by workload and index.
     pub pods: Vec<PodRow>,
+    /// How many workloads are archived. They are no part of `workloads`.
+    #[serde(default)]
+    pub archived: Vec<(ArchivedKey, u64)>,
     /// Objects in order of creation.
     pub objects: Vec<ObjectRow>,
     /// What was held in the past, the oldest step first.

@@ -559,3 +559,28 @@ async fn a_reader_that_pauses_has_what_the_lists_show_in_the_end() {
         reader.has_everything(&server).await;
     }
 }
+
+#[tokio::test]
+async fn a_workload_that_leaves_memory_is_not_sent_as_deleted_and_its_deletion_is() {
+    let server = Server::that_keeps(0).await;
+    let mut reader = Reader::new(&server, "").await;
+    reader.synced().await;
+    let id = server.train("old", 0).await;
+    server.phase(&id, "Running").await;
+    reader.about("workload").await;
+    server.engine.end("old", engine::Exit::Code(0));
+    server.phase(&id, "Completed").await;
+    assert_eq!(server.control.view().archived_count(), 1);
+    let asset = keep_environment(&server, "mark", 1).await;
+    loop {
+        let event = reader.next().await.unwrap();
+        assert_ne!(event["type"], "deleted", "{event}");
+        if event["id"] == json!(asset) {
+            break;
+        }
+    }
+    let (status, _) = server.raw("DELETE", &format!("/api/v1/workloads/trainings/{id}"), "").await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    let gone = reader.about("workload").await;
+    assert_eq!((&gone["type"], &gone["id"]), (&json!("deleted"), &json!(id)));
+}

@@ -21,7 +21,43 @@ const CLUSTER: &str = "cluster";
 pub(super) struct Difference {
     pub(super) key: Key,
     pub(super) place: Place,
-    pub(super) deleted: bool,
+    pub(super) kind: Kind,
+}
+
+/// What became of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It is another, or is new.
+    Changed,
+    /// It is gone.
+    Deleted,
+    /// It left memory as it is. The feed forgets it, and readers keep what they have.
+    Archived,
+    /// It had left memory, and is gone now.
+    ArchivedDeleted,
+}
+
+/// That an archived workload was deleted, with its pods.
+pub(super) fn deleted(workload: &WorkloadView) -> impl Iterator<Item = Difference> {
+    let scope = Scope::Project(workload.project_id);
+    let department = Some(workload.department_id);
+    let pods = pods(Some(workload)).into_keys().map(|pod| Key::Pod(workload.id, pod));
+    let keys = pods.chain([Key::Workload(workload.id)]);
+    keys.map(move |key| {
+        let place = Place { scope, department };
+        Difference { key, place, kind: Kind::ArchivedDeleted }
+    })
+}
+
+/// The ended workloads of a view that are not in the next: they were deleted, or archived.
+pub(super) fn ended_and_gone(before: &View, now: &View) -> Vec<Uuid> {
+    if now.archived.is_empty() {
+        return Vec::new();
+    }
+    let gone = SharedMap::diff(&before.workloads, &now.workloads);
+    let gone = gone
+        .filter(|(_, was, is)| is.is_none() && was.is_some_and(|was| was.completed_at.is_some()));
+    gone.map(|(id, _, _)| *id).collect()
 }
 
 /// Two views, and what of the second differs so far.
@@ -31,16 +67,30 @@ struct Between<'a> {
     found: BTreeMap<Key, (Place, bool)>,
 }
 
-/// What differs, in the order of [`Key`]. With `all_nodes` every node does: what runs the pods went
+/// What differs, in the order of [`Key`]; `archived` are not deleted though they are gone. With `all_nodes` every node does: what runs the pods went
 /// away or is back.
-pub(super) fn between(before: &View, now: &View, all_nodes: bool) -> Vec<Difference> {
+pub(super) fn between(
+    before: &View,
+    now: &View,
+    archived: &BTreeSet<Uuid>,
+    all_nodes: bool,
+) -> Vec<Difference> {
     let mut both = Between { before, now, found: BTreeMap::new() };
     both.organisation();
     both.pools();
     both.nodes(all_nodes);
     both.objects();
     both.workloads();
-    let one = |(key, (place, deleted))| Difference { key, place, deleted };
+    let one = |(key, (place, deleted))| {
+        let kind = match &key {
+            Key::Workload(id) | Key::Pod(id, _) if deleted && archived.contains(id) => {
+                Kind::Archived
+            }
+            _ if deleted => Kind::Deleted,
+            _ => Kind::Changed,
+        };
+        Difference { key, place, kind }
+    };
     both.found.into_iter().map(one).collect()
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::difference::Difference;
+use super::difference::{Difference, Kind};
 use super::key::{Key, Place};
 
 /// The newest version of an object.
@@ -91,10 +91,19 @@ impl Index {
 
     /// Gives each object that differs the next version.
     pub(super) fn apply(&mut self, changes: Vec<Difference>, deletions_max: usize) {
-        for Difference { key, place, deleted } in changes {
+        for Difference { key, place, kind } in changes {
             let before = self.by_key.get(&key).and_then(|version| self.by_version.remove(version));
+            if kind == Kind::Archived {
+                self.by_key.remove(&key);
+                // A reader that has not seen its last version gets a list again.
+                let last = before.map_or(0, |before| before.version);
+                self.forgotten = self.forgotten.max(last);
+                continue;
+            }
+            let deleted = kind != Kind::Changed;
             // What was deleted unseen, or twice, is no change.
-            if deleted && before.as_ref().is_none_or(|before| before.deleted) {
+            let is_unseen = before.as_ref().is_none_or(|before| before.deleted);
+            if kind == Kind::Deleted && is_unseen {
                 if let Some(before) = before {
                     self.by_version.insert(before.version, before);
                 }
@@ -148,7 +157,8 @@ mod tests {
     const MOST: usize = 3;
 
     fn change(id: u64, deleted: bool) -> Difference {
-        Difference { key: Key::Project(id), place: Place::CLUSTER, deleted }
+        let kind = if deleted { Kind::Deleted } else { Kind::Changed };
+        Difference { key: Key::Project(id), place: Place::CLUSTER, kind }
     }
 
     fn index(changes: &[(u64, bool)]) -> Index {
