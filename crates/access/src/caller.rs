@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use auth::{Action, Claims, Principal, Resource, Role};
 use axum::http::StatusCode;
-use control::view::{OrgUnit, ProjectView, View, WorkloadKind, WorkloadView};
-use control::{AuditDetail, Object, Scope};
 use http_kit::{ApiError, Origin};
+use orchestrator::view::{OrgUnit, ProjectView, View, WorkloadKind, WorkloadView};
+use orchestrator::{Object, Scope};
+use records::AuditDetail;
 use units::Instant;
 
 /// The one route that is open to a caller that has to change its password.

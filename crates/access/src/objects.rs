@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use control::{Edit, NewId, NewObject, Object, Scope};
 use http_kit::ApiError;
+use orchestrator::{Edit, NewId, NewObject, Object, Scope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -37,19 +37,19 @@ pub struct Item<F> {
 
 impl<F: Family> Item<F> {
     /// From what is kept.
-    pub fn of(object: &Arc<Object>) -> Result<Self, control::Error> {
+    pub fn of(object: &Arc<Object>) -> Result<Self, orchestrator::Error> {
         Ok(Self { object: object.clone(), body: body(object)? })
     }
 }
 
-fn body<F: Family>(object: &Object) -> Result<F, control::Error> {
-    F::deserialize(&object.body).map_err(|error| control::Error::Internal {
+fn body<F: Family>(object: &Object) -> Result<F, orchestrator::Error> {
+    F::deserialize(&object.body).map_err(|error| orchestrator::Error::Internal {
         message: format!("{} {} cannot be read: {error}", object.kind, object.id),
     })
 }
 
-fn document<F: Family>(body: &F) -> Result<serde_json::Value, control::Error> {
-    serde_json::to_value(body).map_err(|error| control::Error::Internal {
+fn document<F: Family>(body: &F) -> Result<serde_json::Value, orchestrator::Error> {
+    serde_json::to_value(body).map_err(|error| orchestrator::Error::Internal {
         message: format!("a {} cannot be written: {error}", F::KIND),
     })
 }
@@ -145,7 +145,7 @@ impl Backend {
         &self,
         by: &Caller,
         id: &str,
-        edit: impl Fn(&mut String, &mut F) -> Result<(), control::Error> + Send + Sync + 'static,
+        edit: impl Fn(&mut String, &mut F) -> Result<(), orchestrator::Error> + Send + Sync + 'static,
     ) -> Result<Item<F>, ApiError> {
         let edit = Edit::new(move |object| {
             let (mut name, mut body) = (object.name.clone(), body::<F>(object)?);

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use api_types::ScopeType;
 use axum::http::StatusCode;
-use control::view::{View, WorkloadKind, WorkloadView};
-use control::{Handle, Scope};
+use control::Handle;
 use http_kit::ApiError;
+use orchestrator::Scope;
+use orchestrator::view::{View, WorkloadKind, WorkloadView};
 use uuid::Uuid;
 
 use crate::Backend;

@@ -88,9 +88,9 @@ pub use metric::{
 };
 pub use own::{
     Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
-    Explanation, GpuTrouble, Health, Isolation, LimitsKept, LiveEvent, NodeStatus, Outage,
-    PodStates, Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest,
-    Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
+    Explanation, GpuFault, Health, Isolation, LimitsKept, LiveEvent, NodeStatus, Outage, PodStates,
+    Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume,
+    Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,

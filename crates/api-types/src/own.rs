@@ -205,8 +205,8 @@ pub struct NodeStatus {
     /// Use of each GPU.
     pub gpu_used: Vec<Millis>,
     /// GPUs that are out of service.
-    #[serde(default)]
-    pub gpu_troubles: Vec<GpuTrouble>,
+    #[serde(default, rename = "gpuTroubles")]
+    pub gpu_faults: Vec<GpuFault>,
     /// Thousandths of a core, all and in use.
     pub cpu_millis: u64,
     /// See `cpu_millis`.
@@ -222,11 +222,11 @@ impl NodeStatus {
     /// GPUs.
     #[must_use]
     pub fn conditions(&self) -> String {
-        let troubles: BTreeSet<_> = self.gpu_troubles.iter().map(|one| one.name.as_str()).collect();
+        let gpu_faults: BTreeSet<_> = self.gpu_faults.iter().map(|one| one.name.as_str()).collect();
         let ready = if self.ready { "Ready" } else { "NotReady" };
         let open = self.scheduling == NodeScheduling::Enabled;
         let cordoned = (!open).then_some("SchedulingDisabled");
-        let all: Vec<_> = std::iter::once(ready).chain(cordoned).chain(troubles).collect();
+        let all: Vec<_> = std::iter::once(ready).chain(cordoned).chain(gpu_faults).collect();
         all.join(",")
     }
 }
@@ -238,7 +238,7 @@ const fn yes() -> bool {
 
 /// What is the matter with a GPU that is out of service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct GpuTrouble {
+pub struct GpuFault {
     /// Its number on the node.
     pub gpu: u32,
     /// Reason code.

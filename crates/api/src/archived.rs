@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use access::Caller;
 use auth::Resource;
-use control::view::{Phase, View, WorkloadKind, WorkloadView};
-use control::{ArchivedFilter, ArchivedOrder, ArchivedPlace, Handle};
+use control::Handle;
 use convert::Listed;
 use http_kit::{ApiError, ListQuery, Row};
+use orchestrator::view::{Phase, View, WorkloadKind, WorkloadView};
+use records::{ArchivedFilter, ArchivedOrder, ArchivedPlace};
 use units::Instant;
 use uuid::Uuid;
 
@@ -240,7 +241,7 @@ fn id_of(text: String) -> Option<Uuid> {
 fn in_project(sample: &WorkloadView, id: u64, view: &View) -> WorkloadView {
     let project = view.projects.get(&id);
     let department =
-        |of: &Arc<control::view::ProjectView>| (of.department_id, of.department_name.clone());
+        |of: &Arc<orchestrator::view::ProjectView>| (of.department_id, of.department_name.clone());
     let (department_id, department_name) = project.map(department).unwrap_or_default();
     WorkloadView {
         project_id: id,

@@ -4,9 +4,9 @@
 use access::{Caller, in_words};
 use auth::Action::Update;
 use auth::Resource;
-use control::view::OrgUnit;
-use control::{OrgChange, Scope};
 use http_kit::ApiError;
+use orchestrator::view::OrgUnit;
+use orchestrator::{OrgChange, Scope};
 
 /// Whether a change leaves the bounds as they are.
 fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {
@@ -23,7 +23,7 @@ fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {
     } = change;
     let kept = now.pools.iter().all(|pool| {
         let before = if *replaces_shares { pool.usual } else { pool.share };
-        shares.get(&pool.id).copied().unwrap_or_default().made_to(before) == pool.share
+        shares.get(&*pool.id).copied().unwrap_or_default().made_to(before) == pool.share
     });
     kept && rules.is_none_or(|new| new == now.rules)
         && node_types.as_ref().is_none_or(|new| *new == now.node_types)

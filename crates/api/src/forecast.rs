@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api_types::StartEstimate;
-use control::view::{Phase, View, WorkloadKind, WorkloadView};
+use control::StoredState;
 use http_kit::{ApiError, run_blocking};
+use orchestrator::Error;
+use orchestrator::view::{Phase, View, WorkloadKind, WorkloadView};
 use sim::Forecast;
-use sim::scenario::Scenario;
-use sim::scenario::amount::Span;
+use sim::machine::Stored;
 use units::Instant;
+use uuid::Uuid;
 
 use crate::Server;
 
@@ -36,52 +38,44 @@ pub(crate) async fn start_estimate(
     let turn = tokio::time::timeout(TURN_WAIT, state.forecasting.clone().acquire_owned()).await;
     let Ok(turn) = turn else { return Ok(None) };
     let turn = turn.map_err(ApiError::internal)?;
-    let seen = state.control.scheduling_state().await?;
-    // It may have ended since it was found. An inference is known here by its newest revision.
-    let view = state.control.view();
-    let model = view.workloads.get(&workload.id).and_then(|workload| workload.model);
-    let there = |id: &_| seen.cluster.workloads().get(*id).is_some();
-    let Some(waiting) = model.filter(there) else { return Ok(None) };
-    let work = move || {
-        let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
-        let spec = &seen.cluster.workloads()[waiting].spec;
-        let project = &seen.cluster.queues()[spec.queue].name;
-        estimate(&scenario, &History::of(&view), (project, &spec.name), seen.now)
-    };
+    let stored = stored(state).await?;
+    let (view, id) = (state.control.view(), workload.id);
+    // It may have ended since it was found.
+    if !view.workloads.get(&id).is_some_and(|workload| workload.waits_for_a_place()) {
+        return Ok(None);
+    }
+    let work = move || estimate(stored, &view, id);
     let (estimate, _turn) = run_blocking(turn, work).await?;
-    Ok(estimate
-        .inspect_err(|error| {
-            tracing::error!(workload = %workload.id, %error, "no start can be estimated");
-        })
-        .ok())
+    let said = |error: &Error| tracing::error!(workload = %id, %error, "no start can be estimated");
+    Ok(estimate.inspect_err(said).ok())
 }
 
-fn estimate(
-    scenario: &Scenario,
-    history: &History,
-    (project, name): (&str, &str),
-    now: Instant,
-) -> Result<StartEstimate, sim::Error> {
+/// What is stored, for a machine that goes on from there.
+pub(crate) async fn stored(state: &Server) -> Result<Stored, ApiError> {
+    let StoredState { rows, nodes, gpus, policy, now } = state.control.stored_state().await?;
+    Ok(Stored { rows, nodes, gpus, policy, now })
+}
+
+fn estimate(stored: Stored, view: &View, id: Uuid) -> Result<StartEstimate, Error> {
+    let now = stored.now;
+    let history = History::of(view);
     let mut said = Taken::default();
-    let mut soonest = scenario.clone();
-    let mut latest = scenario.clone();
-    for (short, long) in soonest.workloads.iter_mut().zip(&mut latest.workloads) {
-        let elapsed = short.started.map_or(0, |span| span.0);
-        let key = (short.project.clone(), short.name.clone());
-        let taken = history.run_ms(&key, elapsed);
+    let (mut soonest, mut latest) = (BTreeMap::new(), BTreeMap::new());
+    for workload in view.workloads.values().filter(|workload| workload.model.is_some()) {
+        let taken = history.run_ms(view, workload, now);
         said.count(&taken);
-        short.value.runs_for = Some(Span::new(taken.short_ms));
-        long.value.runs_for = taken.long_ms.map(Span::new);
+        soonest.insert(workload.id, taken.short_ms);
+        latest.extend(taken.long_ms.map(|ms| (workload.id, ms)));
     }
-    let after = |scenario: &Scenario| {
-        Ok::<_, sim::Error>(match sim::forecast(scenario, project, name)? {
+    let after = |stored, run_ms| {
+        Ok::<_, Error>(match sim::forecast(stored, id, &run_ms)? {
             Forecast::StartsAfterMs(ms) => Some(now.plus_ms(ms).into()),
             Forecast::Never | Forecast::TooFarAhead => None,
         })
     };
     Ok(StartEstimate {
-        earliest: after(&soonest)?,
-        latest: after(&latest)?,
+        earliest: after(stored.clone(), soonest)?,
+        latest: after(stored, latest)?,
         assumption: said.text(),
     })
 }
@@ -95,40 +89,37 @@ struct RunTime {
     limited: bool,
 }
 
-/// What is known of run times.
+/// How long workloads that completed ran, in order.
+#[derive(Default)]
 struct History {
-    /// Kind and limit of each workload, by project and name.
-    workloads: BTreeMap<(String, String), (WorkloadKind, Option<u64>)>,
-    /// How long those that completed ran, in order, by project and kind, and by kind.
-    of_project: BTreeMap<(String, WorkloadKind), Vec<u64>>,
+    of_project: BTreeMap<(u64, WorkloadKind), Vec<u64>>,
     of_kind: BTreeMap<WorkloadKind, Vec<u64>>,
 }
 
 impl History {
     fn of(view: &View) -> Self {
-        let (mut workloads, mut of_project) = (BTreeMap::new(), BTreeMap::new());
-        let mut of_kind: BTreeMap<_, Vec<u64>> = BTreeMap::new();
-        for workload in view.workloads.values() {
-            let (project, kind) = (workload.project_name.clone(), workload.spec.kind);
-            let rules = view.projects.get(&workload.project_id).map(|p| p.effective_rules);
-            let limit = rules.and_then(|rules| rules.run_ms_max(kind));
-            workloads.insert((project.clone(), workload.spec.name.clone()), (kind, limit));
-            if workload.phase == Phase::Completed {
-                let of_project: &mut Vec<u64> = of_project.entry((project, kind)).or_default();
-                of_project.push(workload.ran_ms);
-                of_kind.entry(kind).or_default().push(workload.ran_ms);
-            }
+        let Self { mut of_project, mut of_kind } = Self::default();
+        for workload in view.workloads.values().filter(|one| one.phase == Phase::Completed) {
+            let kind = workload.spec.kind;
+            let of_project: &mut Vec<u64> =
+                of_project.entry((workload.project_id, kind)).or_default();
+            of_project.push(workload.ran_ms);
+            of_kind.entry(kind).or_default().push(workload.ran_ms);
         }
         of_project.values_mut().chain(of_kind.values_mut()).for_each(|all| all.sort_unstable());
-        Self { workloads, of_project, of_kind }
+        Self { of_project, of_kind }
     }
 
-    /// How long one that has run for so long is taken to run, all in all.
-    fn run_ms(&self, key: &(String, String), elapsed_ms: u64) -> RunTime {
-        let Some(&(kind, limit)) = self.workloads.get(key) else {
-            return RunTime { short_ms: elapsed_ms, long_ms: None, limited: false };
-        };
-        let own = self.of_project.get(&(key.0.clone(), kind));
+    /// How long a workload is taken to run, all in all.
+    fn run_ms(&self, view: &View, workload: &WorkloadView, now: Instant) -> RunTime {
+        let kind = workload.spec.kind;
+        let rules = view.projects.get(&workload.project_id).map(|project| project.effective_rules);
+        let allowed = rules.and_then(|rules| rules.run_ms_max(kind));
+        let limit = allowed.into_iter().chain(workload.spec.time_limit_ms).min();
+        let placed = workload.pods.iter().filter(|pod| pod.state.is_starting_or_running());
+        let started = placed.filter_map(|pod| pod.placed_at).max();
+        let elapsed_ms = started.map_or(0, |at| now.since_ms(at));
+        let own = self.of_project.get(&(workload.project_id, kind));
         let samples = [own, self.of_kind.get(&kind)].into_iter().flatten();
         let samples = samples.into_iter().find(|all| all.len() >= SAMPLES_MIN);
         let longer =

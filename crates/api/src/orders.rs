@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use control::view::{View, WorkloadView};
 use http_kit::{ListQuery, Row};
+use orchestrator::view::{View, WorkloadView};
 use units::Instant;
 
 /// All workloads of a moment, in one order.

@@ -2,10 +2,10 @@
 //! of `texts.txt`. What is wrong with a field is said where that field is read.
 
 use auth::TokenFault;
-use control::Error;
 use expect_test::expect_file;
 use http_kit::{ApiError, TlsError};
 use oidc::{Error as ProviderError, TokenFault as IdTokenFault};
+use orchestrator::Error;
 use serving::{Error as ServingError, NoReplica};
 use testkit::{assert_plain, texts};
 

@@ -1,14 +1,15 @@
-//! *What if*: from a submission to a workload of a scenario, and from what came of it to the answer.
+//! *What if*: from a question to what a machine is asked, and from what came of it to the answer.
 //! Owns: what may be asked, and how much. Touches nothing.
 
 use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
-use control::view::WorkloadKind;
-use control::{PodSet, PodSpec, WorkloadSpec};
 use http_kit::ApiError;
+use orchestrator::view::WorkloadKind;
+use sim::Decision;
+use sim::machine::Stored;
 use sim::scenario::amount::{Count, Size, Span};
-use sim::scenario::{self, At, GpuAsk, Scenario, Step, Submit, Workload};
-use sim::{Decision, Outcome, Record, Waiting};
-use units::Instant;
+use sim::scenario::{self, GpuAsk, Step, Workload};
+use sim::what_if::{Asked, what_if};
+use spec::{PodSet, PodSpec, WorkloadSpec};
 use uuid::Uuid;
 
 /// Most steps, pods and nodes of a question; a scenario of one's own may have more.
@@ -46,11 +47,9 @@ pub fn workload_asked_for(
 #[must_use]
 pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
     let mut workload = Workload::named(&spec.name, project);
-    // As many as an inference begins with; of none, the one that the first request brings up.
-    let replicas = spec.serving.as_ref().map(|serving| serving.scaling.replicas_initial.max(1));
     let id = Uuid::new_v4();
     let set = |set: &PodSet| {
-        let pods = replicas.unwrap_or(set.wanted());
+        let pods = pods_in(spec, set);
         let mut asked = scenario::PodSet {
             pods,
             pods_min: Some(set.pods_min).filter(|least| *least < pods),
@@ -60,13 +59,13 @@ pub fn as_in_a_scenario(spec: &WorkloadSpec, project: &str) -> Workload {
             task_priority: set.pod_priority,
             ..scenario::PodSet::named(&set.role)
         };
-        asked.confine(&control::node_constraints(spec, set, id));
+        asked.confine(&orchestrator::node_constraints(spec, set, id));
         asked
     };
     workload.set_pods(spec.sets().map(set).collect());
     workload.pools.clone_from(&spec.node_pools);
     workload.elastic = spec.elastic;
-    workload.priority = Some(spec.priority);
+    workload.priority = Some(spec.priority.value);
     workload.preemptible = Some(spec.preemptible);
     workload.preemption_delay =
         (spec.preemption_delay_ms > 0).then(|| Span::new(spec.preemption_delay_ms));
@@ -79,17 +78,17 @@ fn gpus(pod: &PodSpec) -> GpuAsk {
     GpuAsk(pod.gpu.counted())
 }
 
-/// The steps that are asked for, and then what is submitted.
-pub(crate) fn steps(
-    asked: &[serde_json::Value],
-    submitted: Vec<At<Workload>>,
-) -> Result<Vec<Step>, ApiError> {
-    if asked.len() > STEPS_MAX {
-        let why = format!("{} are too many; more than {STEPS_MAX} are {ELSEWHERE}", asked.len());
+/// The steps that are asked for, and then what is submitted to projects with these ids.
+pub(crate) fn asked(
+    steps: &[serde_json::Value],
+    submitted: Vec<(u64, WorkloadSpec)>,
+) -> Result<Vec<Asked>, ApiError> {
+    if steps.len() > STEPS_MAX {
+        let why = format!("{} are too many; more than {STEPS_MAX} are {ELSEWHERE}", steps.len());
         return Err(ApiError::field("steps", why));
     }
-    let mut steps = Vec::new();
-    for (at, step) in asked.iter().enumerate() {
+    let mut asked = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
         let name = format!("steps[{at}]");
         let step = Step::read(&step.to_string())
             .map_err(|error| ApiError::field(&name, error.message().to_owned()))?;
@@ -97,22 +96,29 @@ pub(crate) fn steps(
             let why = format!("`advance`, `cycles` and `expect` are {ELSEWHERE}");
             return Err(ApiError::field(&name, why));
         }
-        steps.push(step);
+        asked.push(Asked::Step(Box::new(step)));
     }
-    if !submitted.is_empty() {
-        let submit = Some(At::from(Submit(submitted)));
-        steps.push(Step { submit, ..Step::default() });
-    }
-    check(&steps)?;
-    Ok(steps)
+    let submission = |(project, spec)| Asked::Submission(project, Box::new(spec));
+    asked.extend(submitted.into_iter().map(submission));
+    check(&asked)?;
+    Ok(asked)
 }
 
 /// A server answers one question in bounded time.
-fn check(steps: &[Step]) -> Result<(), ApiError> {
-    let submitted = steps.iter().filter_map(|step| step.submit.as_ref());
-    let pods = submitted.flat_map(|submit| &submit.0).map(|workload| pods_of(workload));
-    let added = steps.iter().filter_map(|step| step.add_node.as_ref());
-    let nodes = added.map(|node| u64::from(node.count.unwrap_or(1)));
+fn check(asked: &[Asked]) -> Result<(), ApiError> {
+    let pods = asked.iter().map(|one| match one {
+        Asked::Step(step) => {
+            let submitted = step.submit.iter().flat_map(|submit| &submit.0);
+            submitted.map(|workload| pods_of(workload)).fold(0, u64::saturating_add)
+        }
+        Asked::Submission(_, spec) => spec.sets().map(|set| u64::from(pods_in(spec, set))).sum(),
+    });
+    let nodes = asked.iter().map(|one| match one {
+        Asked::Step(step) => {
+            step.add_node.as_ref().map_or(0, |node| u64::from(node.count.unwrap_or(1)))
+        }
+        Asked::Submission(..) => 0,
+    });
     let (pods, nodes) = (pods.fold(0, u64::saturating_add), nodes.sum::<u64>());
     for (what, count, most) in [("pods", pods, PODS_MAX), ("nodes", nodes, NODES_MAX)] {
         if count > most {
@@ -122,6 +128,13 @@ fn check(steps: &[Step]) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// How many pods of a set there are at a time. An inference begins with as many as it says; of
+/// none, the first request brings one up.
+fn pods_in(spec: &WorkloadSpec, set: &PodSet) -> u32 {
+    let replicas = spec.serving.as_ref().map(|serving| serving.scaling.replicas_initial.max(1));
+    replicas.unwrap_or(set.wanted())
+}
+
 fn pods_of(workload: &Workload) -> u64 {
     let sets: u64 = workload.pod_sets.iter().map(|set| u64::from(set.pods)).sum();
     let pods =
@@ -129,31 +142,11 @@ fn pods_of(workload: &Workload) -> u64 {
     pods.saturating_mul(u64::from(workload.count.unwrap_or(1)))
 }
 
-/// Plays the scenario; `now` is when its state was taken.
-pub(crate) fn play(scenario: &Scenario, now: Instant) -> Result<WouldHappen, ApiError> {
-    let wrong = |error: sim::Error| ApiError::bad(error.message().to_owned());
-    let mut outcome = sim::run(scenario, Record::Decisions).map_err(wrong)?;
-    let submitted = scenario.steps.iter().filter_map(|step| step.submit.as_ref());
-    let asked: Vec<(String, String)> = submitted.flat_map(|submit| submit.names()).collect();
-    if let Some(last) = outcome.frames.last_mut() {
-        last.pending.retain(|waiting| is_asked(&asked, &waiting.project, &waiting.workload));
-    }
-    sim::diagnose(&mut outcome, EXPLAINED_MAX);
-    Ok(to_wire(&outcome, &asked, now))
-}
-
-fn is_asked(asked: &[(String, String)], project: &str, name: &str) -> bool {
-    asked.iter().any(|of| (of.0.as_str(), of.1.as_str()) == (project, name))
-}
-
-/// What came of it; before the first step is what would happen without being asked.
-fn to_wire(outcome: &Outcome, asked: &[(String, String)], now: Instant) -> WouldHappen {
-    let asked_for = outcome.frames.iter().filter(|frame| frame.step > 0);
-    let decisions = asked_for.flat_map(|frame| &frame.decisions);
-    let last = outcome.frames.last();
-    let tasks = last.into_iter().flat_map(|frame| &frame.tasks);
-    let tasks = tasks.filter(|task| is_asked(asked, &task.project, &task.workload));
-    let pods = tasks.map(|task| PodFate {
+/// Asks a server that goes on from what is stored.
+pub(crate) fn play(stored: Stored, asked: &[Asked]) -> Result<WouldHappen, ApiError> {
+    let as_of = stored.now;
+    let came = what_if(stored, asked, EXPLAINED_MAX)?;
+    let pods = came.tasks.iter().map(|task| PodFate {
         project_name: task.project.clone(),
         workload_name: task.workload.clone(),
         pod: task.task,
@@ -165,26 +158,25 @@ fn to_wire(outcome: &Outcome, asked: &[(String, String)], now: Instant) -> Would
         .to_owned(),
         place: task.place.as_ref().or(task.next.as_ref()).map(ToString::to_string),
     });
-    WouldHappen {
-        as_of: now.into(),
+    Ok(WouldHappen {
+        as_of: as_of.into(),
         pods: pods.collect(),
-        waiting: last.into_iter().flat_map(|frame| &frame.pending).map(would_wait).collect(),
-        decisions: decisions.map(would_do).collect(),
-    }
+        waiting: came.waiting.iter().map(would_wait).collect(),
+        decisions: came.decisions.iter().map(would_do).collect(),
+    })
 }
 
-fn would_wait(waiting: &Waiting) -> WouldWait {
-    let reasons = waiting
-        .reasons
-        .iter()
-        .map(|reason| Search { code: reason.code.to_owned(), message: reason.message.clone() });
+fn would_wait(waiting: &sim::what_if::WouldWait) -> WouldWait {
+    let reasons = waiting.reasons.iter().map(|reason| Search {
+        code: reason.code.to_string(),
+        message: reason.message.to_string(),
+    });
     let like = waiting.like.as_ref().map(|other| format!("It waits as {other} does."));
-    let lines = waiting.diagnosis.iter().flat_map(|diagnosis| diagnosis.lines.clone());
     WouldWait {
         project_name: waiting.project.clone(),
         workload_name: waiting.workload.clone(),
         reasons: reasons.collect(),
-        lines: like.into_iter().chain(lines).collect(),
+        lines: like.into_iter().chain(waiting.lines.iter().cloned()).collect(),
     }
 }
 

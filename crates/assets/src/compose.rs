@@ -7,9 +7,9 @@ use api_types::{
     EnvironmentVariable, EnvironmentVariableSecret, GitAssetSpec, HostPathSpec, NfsAssetSpec,
     PvcAssetSpec, S3AssetSpec, SecretAssetSpec, Security, Storage, WorkloadSpec,
 };
-use control::view::WorkloadKind;
-use control::{Object, Scope};
 use http_kit::ApiError;
+use orchestrator::view::WorkloadKind;
+use orchestrator::{Object, Scope};
 
 use super::data::DataSource as _;
 use super::{AssetSpec, Stored, connections, restricts};

@@ -5,9 +5,10 @@
 use access::Backend;
 use api_types::{ConfigMapInstance, EnvironmentVariable};
 use axum::http::StatusCode;
-use control::{CONFIG_MAP, Scope, SecretPlace, SecretTo, SecretUse, texts_of};
 use convert::CONFIG_MAP_MODE_DEFAULT;
 use http_kit::ApiError;
+use orchestrator::{Scope, texts_of};
+use spec::{CONFIG_MAP, SecretPlace, SecretTo, SecretUse};
 
 use super::kinds::{absolute, bits};
 

@@ -7,8 +7,8 @@ use api_types::{
     Connection, ExposedUrl, ExternalToolInfo, InternalToolInfo, Port, PortServiceType, RelatedUrl,
     ServingPort, WorkloadSpec,
 };
-use control::view::WorkloadKind;
 use http_kit::ApiError;
+use orchestrator::view::WorkloadKind;
 
 use super::kinds::one_of;
 

@@ -27,10 +27,10 @@ use api_types::{
 };
 use auth::Action::Create;
 use auth::{Resource, Vault};
-use control::Scope;
-use control::view::View;
 use convert::Origins;
 use http_kit::ApiError;
+use orchestrator::Scope;
+use orchestrator::view::View;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

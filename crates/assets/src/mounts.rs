@@ -8,10 +8,11 @@ use std::path::PathBuf;
 
 use access::{Backend, Caller};
 use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
-use control::view::WorkloadView;
-use control::{Mount, MountSource, Scope, Seccomp, Security, VOLUME, WorkloadSpec, volume_name};
 use convert::{self, Asker};
 use http_kit::ApiError;
+use orchestrator::view::WorkloadView;
+use orchestrator::{Scope, VOLUME, volume_name};
+use spec::{Mount, MountSource, Seccomp, Security, WorkloadSpec};
 
 use crate::{AssetSpec, Stored};
 
@@ -46,7 +47,7 @@ pub async fn settle(
     let name = spec.name.clone();
     let uses = spec.uses.clone();
     for set in spec.sets_mut() {
-        let is_master = set.role == control::MASTER;
+        let is_master = set.role == spec::MASTER;
         let of_set = |error| if is_master { convert::of_the_master(error) } else { error };
         if !asker.administrator && !state.control.node_access().privileged {
             unprivileged(&set.pod.container.security).map_err(of_set)?;

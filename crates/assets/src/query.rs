@@ -4,11 +4,11 @@ use access::{Backend, scopes};
 use api_types::{ScopeType, WorkloadSupportedTypes};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use control::view::View;
-use control::{Object, Scope};
 use http_kit::Allowed::{Flag, Number, Text, Word};
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, Parameter, flag, parameters, unknown_word};
+use orchestrator::view::View;
+use orchestrator::{Object, Scope};
 
 /// The kinds of scopes.
 const SCOPES: [&str; 5] = ["system", "tenant", "cluster", "department", "project"];

@@ -2,7 +2,8 @@
 //! after a start, and that what cannot be opened is told in the log.
 
 use auth::{Vault, key_of};
-use control::{Edit, Handle, Object, SECRETS};
+use control::Handle;
+use orchestrator::{Edit, Object, SECRETS};
 use serde_json::Value;
 
 use super::credentials::ALL;
@@ -27,9 +28,10 @@ fn sealed(object: &Object) -> Option<&str> {
     object.body[SECRETS].as_str()
 }
 
-fn again(vault: &Vault, object: &Object) -> Result<(String, Value), control::Error> {
-    let failed =
-        |error: &dyn std::fmt::Display| control::Error::Internal { message: error.to_string() };
+fn again(vault: &Vault, object: &Object) -> Result<(String, Value), orchestrator::Error> {
+    let failed = |error: &dyn std::fmt::Display| orchestrator::Error::Internal {
+        message: error.to_string(),
+    };
     let text = sealed(object).unwrap_or_default();
     let values = vault.unseal(&object.key(), text).map_err(|error| failed(&error))?;
     let text = vault.seal(&object.key(), &values).map_err(|error| failed(&error))?;

@@ -10,9 +10,10 @@ use api_types::{
     NgcApiKeySpec, S3Instance, SecretVolume, WorkloadSpec,
 };
 use axum::http::StatusCode;
-use control::{Object, Scope, SecretPlace, SecretTo, SecretUse};
 use convert::SECRET_MODE_DEFAULT;
 use http_kit::ApiError;
+use orchestrator::{Object, Scope};
+use spec::{SecretPlace, SecretTo, SecretUse};
 
 use super::AssetSpec as _;
 use super::config_maps::ConfigMaps;

@@ -5,10 +5,10 @@ use api_types::{
     CreationRequest, TENANT_ID, TemplateMasterSection, TemplateMetaFields, WorkloadSpec,
     WorkloadTemplate, WorkloadType, asks_for_something,
 };
-use control::Scope;
-use control::view::{View, WorkloadKind};
 use convert::{self, wire};
 use http_kit::{ApiError, Row, Scalar, Type, read_part, take_part};
+use orchestrator::Scope;
+use orchestrator::view::{View, WorkloadKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use units::Instant;
@@ -131,7 +131,7 @@ impl Template {
         view: &View,
         scope: Scope,
         values: &Values,
-    ) -> Result<(), control::Error> {
+    ) -> Result<(), orchestrator::Error> {
         let assets = values.spec.assets.clone().unwrap_or_default();
         self.names = assets::keys(view, scope, &assets)?;
         self.spec = wire(&values.spec);

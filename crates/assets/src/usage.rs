@@ -9,9 +9,9 @@ use api_types::{
     WorkloadRefAndStatus,
 };
 use auth::{Action, Resource};
-use control::view::{View, WorkloadKind, WorkloadView};
-use control::{Object, Scope};
 use http_kit::ApiError;
+use orchestrator::view::{View, WorkloadKind, WorkloadView};
+use orchestrator::{Object, Scope};
 
 use super::AssetSpec;
 use crate::templates::Template;
@@ -91,12 +91,12 @@ pub(crate) fn keys(
     view: &View,
     scope: Scope,
     ids: &AssetIds,
-) -> Result<Vec<String>, control::Error> {
+) -> Result<Vec<String>, orchestrator::Error> {
     let near = scopes::around(scope, view);
     let find = |what: &'static str, kinds: &[&str], id: &str| {
         let found = kinds.iter().find_map(|kind| view.objects.get(kind, id));
         let found = found.filter(|object| near.contains(&object.scope));
-        found.map(|object| object.key()).ok_or_else(|| control::Error::NotFound {
+        found.map(|object| object.key()).ok_or_else(|| orchestrator::Error::NotFound {
             what,
             name: id.to_owned(),
             hint: "list them to see those there are".to_owned(),

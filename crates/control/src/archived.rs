@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::Observation;
 use orchestrator::view::WorkloadView;
-use orchestrator::{Input, State, archived_views, leave_out_archived};
+use orchestrator::{Error, Input, State, archived_views, leave_out_archived};
 use records::{ArchivedFilter, ArchivedLookup, ArchivedPlace};
+use spec::ListedRun;
 use store::Store;
 use uuid::Uuid;
 
-use crate::{Error, Handle, stored};
+use crate::{Handle, stored};
 
 /// The archived workloads that inputs have to do with, as the input that comes before them.
 pub(crate) async fn before(
@@ -41,7 +41,7 @@ pub(crate) async fn read(
 pub(crate) async fn leave_out(
     store: &Store,
     state: &State,
-    listed: &mut Vec<Observation>,
+    listed: &mut Vec<ListedRun>,
 ) -> Result<(), Error> {
     let unknown = state.unknown_ended(listed);
     if !unknown.is_empty() {

@@ -11,7 +11,8 @@ use sched::{Memory, Policy};
 use tokio::sync::{mpsc as channel, oneshot};
 use units::Instant;
 
-use crate::{DecisionFault, Error, SchedulingState, culprits};
+use crate::{DecisionFault, SchedulingState, culprits};
+use orchestrator::Error;
 use orchestrator::{Culprits, Decision, Op};
 
 /// What the thread is asked, in order.

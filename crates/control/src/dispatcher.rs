@@ -4,33 +4,37 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Engine, Observation};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use units::Instant;
-use uuid::Uuid;
 
+use crate::answers::{Pending, Reply, answer, answer_to, refuse};
 use crate::decider::{Order, Outcome, Question, Scheduler, Verdict};
 use crate::executor::Executor;
+use crate::faults::{given_up, guarded};
 use crate::handle::{Answer, Request, Shared};
 use crate::looking::Look;
 use crate::metrics::{Purpose, Verb};
 use crate::recorder::Recorder;
 use crate::secrets::Completion;
 use crate::time::Line;
-use crate::{Error, Options, archived, stored};
-use orchestrator::view::{View, WorkloadView};
+use crate::{BatchFault, Options, archived, stored};
+use orchestrator::Error;
+use orchestrator::view::WorkloadView;
 use orchestrator::{
-    Batch, Culprits, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject, Troubles,
+    Batch, Culprits, GpuFaults, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
 };
 
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;
 /// Wait between two tries to write after a failure.
 const RETRY_MS: u64 = 500;
+
+/// Faults in a row, of a state that no request was to change, before the server gives up.
+const FAULTS_MAX: u32 = 5;
 
 /// So long nothing may happen before the state is built again only for the recording.
 const QUIET_MS: u64 = 5;
@@ -44,15 +48,6 @@ enum Happening {
     Due,
 }
 
-type Reply = oneshot::Sender<Result<Answer, Error>>;
-
-/// The outcome of a request, and where it goes; at once, or once nothing is left to decide about.
-struct Pending {
-    outcome: Result<Subject, Error>,
-    waits: bool,
-    reply: Reply,
-}
-
 /// What comes from handles.
 pub(crate) struct Inbox {
     pub(crate) requests: mpsc::Receiver<Request>,
@@ -60,7 +55,7 @@ pub(crate) struct Inbox {
     /// Since when workloads have been idle.
     pub(crate) idle: watch::Receiver<IdleSince>,
     /// What is the matter with GPUs.
-    pub(crate) gpus: watch::Receiver<Troubles>,
+    pub(crate) gpus: watch::Receiver<GpuFaults>,
 }
 
 pub(crate) struct Dispatcher {
@@ -86,11 +81,14 @@ pub(crate) struct Dispatcher {
     /// not stored.
     halted: bool,
     /// What was told of GPUs, as far as that is written. Looks tell it to the next server anew.
-    gpus_told: Troubles,
+    gpus_told: GpuFaults,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
     /// Decisions in a row that failed, or could not be taken over though nothing else was in the batch.
     failures: u32,
+    /// Faults in a row of the state itself: of batches without a request, and of building it again.
+    faults: u32,
+    batch_fault: Option<BatchFault>,
     /// A batch with a plan failed: the next plan is a batch of its own.
     isolates_plans: bool,
     /// The last batch could not be written whatever was in it.
@@ -114,11 +112,12 @@ impl Dispatcher {
         let metrics = shared.metrics.clone();
         let (executor, told) =
             Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
-        let gpus_told = Troubles::default();
+        let gpus_told = GpuFaults::default();
         let dated = line.settle(snapshot.clock);
         let machines = (&nodes, &gpus_told);
-        let state =
-            recorder.build(snapshot, machines, policy.usage, dated, HandedOver::default())?;
+        let build =
+            || recorder.build(snapshot, machines, policy.usage, dated, HandedOver::default());
+        let state = guarded(build).unwrap_or_else(|_| Err(given_up(&store)))?;
         let mut dispatcher = Self {
             state,
             executor,
@@ -140,10 +139,16 @@ impl Dispatcher {
             gpus_told,
             stale: false,
             failures: 0,
+            faults: 0,
+            batch_fault: options.batch_fault,
             isolates_plans: false,
             is_cut_off: false,
         };
-        dispatcher.reconcile().await?;
+        let reconciled = dispatcher.reconcile().await;
+        reconciled.map_err(|error| match dispatcher.faults {
+            0 => error,
+            _ => given_up(&dispatcher.store),
+        })?;
         Ok(dispatcher)
     }
 
@@ -158,11 +163,15 @@ impl Dispatcher {
         let keeps = self.engine.capabilities().keeps_limits;
         let inputs = vec![Input::Idle(idle), Input::Gpus(gpus), Input::Engine(listed, keeps)];
         let archived = archived::before(&self.store, &self.state, &inputs).await?;
-        for input in archived.into_iter().chain(inputs) {
-            self.apply(input);
-        }
+        let inputs = archived.into_iter().chain(inputs);
+        self.guard(|own| inputs.for_each(|input| drop(own.apply(input))))?;
         self.scheduler.renew();
         self.commit(Vec::new()).await
+    }
+
+    /// Does something to the state. A fault in it is counted.
+    fn guard<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Result<T, Error> {
+        guarded(|| work(self)).inspect_err(|_| self.faults += 1)
     }
 
     fn apply(&mut self, input: Input) -> Option<Result<Subject, Error>> {
@@ -176,6 +185,10 @@ impl Dispatcher {
     ) -> Result<(), Error> {
         tokio::pin!(shutdown);
         loop {
+            if self.faults >= FAULTS_MAX {
+                self.executor.retire().await;
+                return Err(given_up(&self.store));
+            }
             let due = if self.stale { None } else { self.state.due() };
             let timer = timer(&self.line, due, self.stale);
             let takes = self.stale || !self.state.waits_for_decision();
@@ -237,6 +250,9 @@ impl Dispatcher {
                 let question = self.question();
                 self.scheduler.ask(Order::Show(question, to));
             }
+            Look::Terms(to) => {
+                let _ = to.send((sched::Policy::clone(&self.policy), self.line.now()));
+            }
             Look::Submission { project_id, wanted, to } => {
                 let lookup = self.state.lookup_name(project_id, &wanted.spec.name);
                 let archived = archived::read(&self.store, lookup).await;
@@ -297,14 +313,19 @@ impl Dispatcher {
         }
         let has_plan = inputs.iter().any(|input| matches!(input, Input::Decided(_)));
         let is_alone = inputs.len() == 1;
+        // What a request caused is refused, and not tried again.
+        let faults = if replies.is_empty() { None } else { Some(self.faults) };
         if let Err(error) = self.take(inputs, replies).await {
             tracing::error!(%error, "nothing of this batch counts; the state is built again");
             self.recorder.failed(&error);
             self.failures += u32::from(has_plan && is_alone && !self.is_cut_off);
             self.isolates_plans |= has_plan;
             self.stale = true;
-            self.rebuild(Vec::new()).await;
-        } else if has_plan {
+            self.faults = faults.unwrap_or(self.faults);
+            return self.rebuild(Vec::new()).await;
+        }
+        self.faults = 0;
+        if has_plan {
             self.failures = 0;
             self.isolates_plans = false;
         }
@@ -315,8 +336,8 @@ impl Dispatcher {
         let archived = archived::before(&self.store, &self.state, &inputs).await;
         // Only commands have an outcome.
         let outcomes = archived.and_then(|archived| {
-            let all = archived.into_iter().chain(inputs);
-            guarded(|| all.filter_map(|input| self.apply(input)).collect())
+            let mut all = archived.into_iter().chain(inputs);
+            self.guard(|own| all.by_ref().filter_map(|input| own.apply(input)).collect())
         });
         let outcomes: Vec<_> = match outcomes {
             Ok(outcomes) => outcomes,
@@ -360,15 +381,17 @@ impl Dispatcher {
     /// Writes, shows, answers, acts, and asks the scheduler.
     async fn commit(&mut self, answers: Vec<Pending>) -> Result<(), Error> {
         let before = self.shared.view.load_full();
-        let (state, policy) = (&mut self.state, &mut self.policy);
-        let finished = guarded(|| {
-            state.elapse();
-            let pools = state.placements(policy.placement);
-            if policy.pools != pools {
-                Arc::make_mut(policy).pools = pools;
-                state.decide_again();
+        let now = self.line.now();
+        let finished = self.guard(|own| {
+            own.state.elapse();
+            let pools = own.state.placements(own.policy.placement);
+            if own.policy.pools != pools {
+                Arc::make_mut(&mut own.policy).pools = pools;
+                own.state.decide_again();
             }
-            state.finish(&before)
+            let batch = own.state.finish(&before);
+            own.batch_fault.iter().for_each(|fault| fault(&batch.view, now));
+            batch
         });
         let batch = match finished {
             Ok(batch) => batch,
@@ -507,7 +530,14 @@ impl Dispatcher {
         let dated = self.line.settle(snapshot.clock);
         let handed_over = self.state.hand_over(self.halted);
         let usage = self.policy.usage;
-        self.state = self.recorder.build(snapshot, machines, usage, dated, handed_over)?;
+        let build = || self.recorder.build(snapshot, machines, usage, dated, handed_over);
+        self.state = match guarded(build) {
+            Ok(built) => built?,
+            Err(error) => {
+                self.faults += 1;
+                return Err(error);
+            }
+        };
         if self.failures > 1 {
             // The plans are at fault.
             self.apply(Input::Culprits(Culprits { ids: Vec::new(), all: true }));
@@ -516,58 +546,12 @@ impl Dispatcher {
     }
 }
 
-/// Does something to the state. After a fault of the server in it nothing of the state counts.
-fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
-    let message = "the server failed, which is a fault of it: nothing of the request was done. Try it \
-                   again, and report it with the log of the server";
-    let failed = |_| Error::Internal { message: message.to_owned() };
-    catch_unwind(AssertUnwindSafe(work)).map_err(failed)
-}
-
 fn log(note: Note) {
     match note {
         Note::Error(text) => tracing::error!("{text}"),
         Note::Warning(text) => tracing::warn!("{text}"),
         Note::Debug(text) => tracing::debug!("{text}"),
     }
-}
-
-/// What a request is answered.
-fn answer(
-    subject: &Subject,
-    view: &View,
-    gone: &BTreeMap<Uuid, Arc<WorkloadView>>,
-) -> Result<Answer, Error> {
-    match subject {
-        Subject::Object(object) => Ok(Answer::Object(object.clone())),
-        Subject::Nothing | Subject::Drain => Ok(Answer::Done),
-        Subject::Outdated => Ok(Answer::Outdated),
-        Subject::Department(id) => {
-            let found = view.departments.get(id).cloned().map(Answer::Department);
-            found.ok_or_else(|| Error::no_department(*id))
-        }
-        Subject::Project(id) => {
-            let found = view.projects.get(id).cloned().map(Answer::Project);
-            found.ok_or_else(|| Error::no_project(*id))
-        }
-        Subject::Workload(id) => {
-            let found = view.workloads.get(id).or_else(|| gone.get(id));
-            found.cloned().map(Answer::Workload).ok_or_else(|| Error::no_workload(*id))
-        }
-    }
-}
-
-/// Answers that nothing of what was asked counts.
-fn refuse(answers: Vec<Pending>, error: &Error) {
-    for Pending { outcome, reply, .. } in answers {
-        // A refusal stands whether or not it could be written to the audit log.
-        answer_to(reply, outcome.and_then(|_| Err(error.clone())));
-    }
-}
-
-fn answer_to(reply: Reply, answer: Result<Answer, Error>) {
-    // Whoever asked may have gone; what was decided stands.
-    let _ = reply.send(answer);
 }
 
 /// Returns after a while in which nothing else happened, where it is waited for beside all that may.

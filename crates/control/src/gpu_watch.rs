@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use engine::{Engine, GpuHealth, Stranger};
+use engine::{Engine, ForeignProcess, GpuHealth};
 use tokio::sync::watch;
 use units::Instant;
 
 use crate::metrics::{Metrics, Verb};
 use crate::time::Line;
 use orchestrator::view::View;
-use orchestrator::{Trouble, Troubles};
+use orchestrator::{GpuFault, GpuFaults};
 use spec::NodeSpec;
 
 /// Time between two looks.
@@ -25,7 +25,7 @@ pub(crate) struct Watch {
     engine: Arc<dyn Engine>,
     line: Arc<Line>,
     judge: Judge,
-    told: watch::Sender<Troubles>,
+    told: watch::Sender<GpuFaults>,
     /// When it looks next.
     next: Instant,
     metrics: Metrics,
@@ -35,7 +35,7 @@ impl Watch {
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
         line: Arc<Line>,
-        told: watch::Sender<Troubles>,
+        told: watch::Sender<GpuFaults>,
         metrics: Metrics,
     ) -> Self {
         let next = line.now();
@@ -51,7 +51,7 @@ impl Watch {
         for gpu in real {
             match gpu.fault.clone() {
                 None => uuids.push(gpu.uuid.clone()),
-                Some(why) => drop(lost.insert(gpu.uuid.clone(), Trouble::Lost(why))),
+                Some(why) => drop(lost.insert(gpu.uuid.clone(), GpuFault::Lost(why))),
             }
         }
         if uuids.is_empty() {
@@ -80,7 +80,7 @@ impl Watch {
         }
     }
 
-    fn tell(&self, fresh: BTreeMap<String, Trouble>) {
+    fn tell(&self, fresh: BTreeMap<String, GpuFault>) {
         let fresh = Arc::new(fresh);
         self.told.send_if_modified(|told| {
             let news = !alike(told, &fresh);
@@ -90,7 +90,7 @@ impl Watch {
     }
 
     /// Tells of GPUs that did not work when their nodes were seen, where no more is known of the others.
-    fn tell_more(&self, lost: BTreeMap<String, Trouble>) {
+    fn tell_more(&self, lost: BTreeMap<String, GpuFault>) {
         let mut all = BTreeMap::clone(&self.told.borrow());
         all.extend(lost);
         self.tell(all);
@@ -106,42 +106,43 @@ impl Watch {
     }
 }
 
-/// Whether two looks mean the same for who may use which GPU. How much memory a stranger has changes
-/// all the time, and is not worth a decision.
-fn alike(before: &BTreeMap<String, Trouble>, now: &BTreeMap<String, Trouble>) -> bool {
-    let same = |(one, other): (&Trouble, &Trouble)| match (one, other) {
-        (Trouble::Taken(one), Trouble::Taken(other)) => one.keys().eq(other.keys()),
+/// Whether two samples allow the same use of each GPU. How much memory a foreign process holds changes
+/// all the time and is not worth a decision.
+fn alike(before: &BTreeMap<String, GpuFault>, now: &BTreeMap<String, GpuFault>) -> bool {
+    let same = |(one, other): (&GpuFault, &GpuFault)| match (one, other) {
+        (GpuFault::Taken(one), GpuFault::Taken(other)) => one.keys().eq(other.keys()),
         (one, other) => one == other,
     };
     before.keys().eq(now.keys()) && before.values().zip(now.values()).all(same)
 }
 
-/// What is made of looks. A stranger has to be seen twice, since processes take a moment to end; but not
-/// at the first look, after which work is placed. Who is not known to be gone is there.
+/// What samples say together. A foreign process counts when two samples in a row have it, since processes
+/// take a moment to end; one of the first sample counts at once, because work is placed right after it.
+/// A process stays until a sample without it.
 #[derive(Default)]
 struct Judge {
-    /// Of each GPU the strangers that were seen last, and of those the ones that are believed.
-    strangers: BTreeMap<String, (BTreeSet<u32>, BTreeMap<u32, Stranger>)>,
+    /// By GPU: the process ids of the last sample, and the foreign processes that count.
+    foreign: BTreeMap<String, (BTreeSet<u32>, BTreeMap<u32, ForeignProcess>)>,
 }
 
 impl Judge {
-    fn judge(&mut self, seen: BTreeMap<String, GpuHealth>) -> BTreeMap<String, Trouble> {
-        let mut troubles = BTreeMap::new();
-        for (uuid, GpuHealth { fault, strangers }) in seen {
-            if let Some(mut strangers) = strangers {
-                let now = strangers.keys().copied().collect();
-                if let Some((before, _)) = self.strangers.get(&uuid) {
-                    strangers.retain(|pid, _| before.contains(pid));
+    fn judge(&mut self, seen: BTreeMap<String, GpuHealth>) -> BTreeMap<String, GpuFault> {
+        let mut gpu_faults = BTreeMap::new();
+        for (uuid, GpuHealth { fault, foreign }) in seen {
+            if let Some(mut foreign) = foreign {
+                let now = foreign.keys().copied().collect();
+                if let Some((before, _)) = self.foreign.get(&uuid) {
+                    foreign.retain(|pid, _| before.contains(pid));
                 }
-                self.strangers.insert(uuid.clone(), (now, strangers));
+                self.foreign.insert(uuid.clone(), (now, foreign));
             }
-            let believed = self.strangers.get(&uuid).map(|(_, believed)| believed.clone());
-            let taken = believed.filter(|strangers| !strangers.is_empty()).map(Trouble::Taken);
-            if let Some(trouble) = fault.map(Trouble::Lost).or(taken) {
-                troubles.insert(uuid, trouble);
+            let believed = self.foreign.get(&uuid).map(|(_, believed)| believed.clone());
+            let taken = believed.filter(|foreign| !foreign.is_empty()).map(GpuFault::Taken);
+            if let Some(fault) = fault.map(GpuFault::Lost).or(taken) {
+                gpu_faults.insert(uuid, fault);
             }
         }
-        troubles
+        gpu_faults
     }
 }
 
@@ -149,30 +150,30 @@ impl Judge {
 mod tests {
     use super::*;
 
-    /// A fault, and strangers, as far as they are known.
+    /// A fault, and foreign processes, as far as they are known.
     type Seen<'a> = (Option<&'a str>, Option<&'a [u32]>);
 
     fn gpu((fault, pids): Seen<'_>) -> BTreeMap<String, GpuHealth> {
-        let stranger =
-            Stranger { name: "python".into(), user: "eve".into(), memory_bytes: 1 << 30 };
-        let all = |pids: &[u32]| pids.iter().map(|pid| (*pid, stranger.clone())).collect();
-        let strangers = pids.map(all);
-        [("GPU-1".to_owned(), GpuHealth { fault: fault.map(str::to_owned), strangers })].into()
+        let process =
+            ForeignProcess { name: "python".into(), user: "eve".into(), memory_bytes: 1 << 30 };
+        let all = |pids: &[u32]| pids.iter().map(|pid| (*pid, process.clone())).collect();
+        let foreign = pids.map(all);
+        [("GPU-1".to_owned(), GpuHealth { fault: fault.map(str::to_owned), foreign })].into()
     }
 
     #[test]
     fn who_holds_a_gpu_is_news_and_not_how_much_of_it() {
         let taken = |pid: u32, memory_bytes: u64| {
-            let stranger = Stranger { name: "a".into(), user: "eve".into(), memory_bytes };
-            Trouble::Taken([(pid, stranger)].into())
+            let process = ForeignProcess { name: "a".into(), user: "eve".into(), memory_bytes };
+            GpuFault::Taken([(pid, process)].into())
         };
-        let on = |gpu: &str, trouble: Trouble| BTreeMap::from([(gpu.to_owned(), trouble)]);
+        let on = |gpu: &str, fault: GpuFault| BTreeMap::from([(gpu.to_owned(), fault)]);
         let before = on("GPU-1", taken(7, 1));
         assert!(alike(&before, &on("GPU-1", taken(7, 2))));
         for other in [
             on("GPU-1", taken(8, 1)),
             on("GPU-2", taken(7, 1)),
-            on("GPU-1", Trouble::Lost("gone".into())),
+            on("GPU-1", GpuFault::Lost("gone".into())),
             BTreeMap::new(),
         ] {
             assert!(!alike(&before, &other), "{other:?}");
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_believed_when_it_was_seen_twice_or_at_the_start() {
+    fn a_foreign_process_is_believed_when_it_was_seen_twice_or_at_the_start() {
         let looks = [&[][..], &[7], &[7], &[8], &[]].map(|pids| (None, Some(pids)));
         assert_eq!(told(&looks), ["", "", &taken(7), "", ""], "another one is another");
         let looks = [&[7][..], &[]].map(|pids| (None, Some(pids)));
@@ -198,7 +199,7 @@ mod tests {
     }
 
     fn taken(pid: u32) -> String {
-        format!("used by strangers: python of eve (process {pid}, 1GiB)")
+        format!("used by foreign processes: python of eve (process {pid}, 1GiB)")
     }
 
     #[test]
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_believed_at_once_and_matters_more_than_strangers() {
+    fn a_loss_is_believed_at_once_and_matters_more_than_foreign_processes() {
         let looks: &[Seen<'_>] =
             &[(None, Some(&[])), (Some("off the bus"), Some(&[7])), (None, Some(&[7]))];
         assert_eq!(told(looks), ["", "lost: off the bus", &taken(7)]);

@@ -10,7 +10,6 @@ use records::{AuditDetail, AuditFilter, AuditRow};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::Readiness;
 use crate::feed::Feed;
 use crate::looking::Look;
 use crate::meter::{self, Subject, Values};
@@ -18,11 +17,14 @@ use crate::metrics::Metrics;
 use crate::new_node::NewNode;
 use crate::node_access::NodeAccess;
 use crate::wanted::wanted;
-use crate::{
-    ClusterInfo, Error, EventFilter, OrgChange, PoolChange, PoolSpec, WorkloadSpec, stored,
-};
+use crate::{ClusterInfo, stored};
+use orchestrator::Readiness;
 use orchestrator::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
 use orchestrator::{Command, Edit, NewObject, NodeChange, Object, Record, WorkloadChange};
+use orchestrator::{Error, OrgChange, PoolChange};
+use records::EventFilter;
+use spec::PoolSpec;
+use spec::WorkloadSpec;
 
 /// What a request came to.
 #[derive(Debug, Clone)]

@@ -1,12 +1,16 @@
-//! Looks at the state, without changing it. Owns: what the scheduler sees, what would be taken in, and
-//! the long answer to why something waits. Refuses to know: how the dispatcher finds time for them.
+//! Looks at the state, without changing it. Owns: what the scheduler sees, what would be taken in,
+//! and the long answer to why something waits. Refuses to know: how the dispatcher finds time for
+//! them.
+
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::wanted::wanted;
-use crate::{Error, Handle, WorkloadSpec};
-use orchestrator::Wanted;
+use crate::{Handle, stored};
+use orchestrator::{Error, GpuFaults, NodeList, Wanted};
+use spec::{NodeSpec, WorkloadSpec};
 
 /// What the scheduler sees at one moment, between two decisions.
 #[derive(Debug, Clone)]
@@ -19,9 +23,26 @@ pub struct SchedulingState {
     pub now: units::Instant,
 }
 
+/// What the state can be built of again, elsewhere.
+#[derive(Debug, Clone)]
+pub struct StoredState {
+    /// What is stored.
+    pub rows: records::Snapshot,
+    /// The nodes there are.
+    pub nodes: NodeList,
+    /// What is the matter with their GPUs.
+    pub gpus: GpuFaults,
+    /// How decisions are made.
+    pub policy: sched::Policy,
+    /// When.
+    pub now: units::Instant,
+}
+
 /// What somebody wants to see, and where it goes.
 #[derive(Debug)]
 pub(crate) enum Look {
+    /// How decisions are made, and the time.
+    Terms(oneshot::Sender<(sched::Policy, units::Instant)>),
     /// What the scheduler sees, from its own copy.
     State(oneshot::Sender<Box<SchedulingState>>),
     /// What a submission would be taken in as.
@@ -44,8 +65,30 @@ impl Handle {
         Ok(*state)
     }
 
-    /// A submission as it would be taken in, with the places that its project has for it. Nothing is
-    /// changed or written.
+    /// What is stored, with what else a state is built of, to play it forward. It is read beside
+    /// the dispatcher, which goes on.
+    ///
+    /// # Errors
+    /// The server is stopping, its state is being built again, or the database cannot be read.
+    pub async fn stored_state(&self) -> Result<StoredState, Error> {
+        let (to, terms) = oneshot::channel();
+        self.looks.send(Look::Terms(to)).await.map_err(|_| Error::stopping())?;
+        let (policy, now) = terms.await.map_err(|_| Error::stopping())?;
+        let rows = self.shared.store.load().await.map_err(stored)?;
+        let view = self.view();
+        let nodes = view.nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect();
+        let faults = view.nodes.iter().flat_map(|node| {
+            let uuid = |gpu: &u32| node.spec.gpus.get(*gpu as usize).map(|gpu| gpu.uuid.clone());
+            node.gpu_faults.iter().filter_map(move |(gpu, fault)| Some((uuid(gpu)?, fault.clone())))
+        });
+        let gpus = Arc::new(faults.collect());
+        // These are all: what commands added or removed is among them.
+        let nodes = NodeList { nodes, origin: "as they are".to_owned() };
+        Ok(StoredState { rows, nodes, gpus, policy, now })
+    }
+
+    /// A submission as it would be taken in, with the places that its project has for it. Nothing
+    /// is changed or written.
     ///
     /// # Errors
     /// It would be refused; the server is stopping, or its state is being built again.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gpu::{NODES_MAX, NodeGpus};
 use spec::{NodeGpu, NodeSpec};
 
-use crate::Error;
+use orchestrator::Error;
 
 /// Memory of a simulated GPU where nothing else is said.
 const GPU_MEMORY_DEFAULT: u64 = 16 << 30;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orchestrator::NodeList;
+use orchestrator::view::View;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::retention::Kept;
+use crate::retention::RetentionPolicy;
 use crate::{Clock, DecisionFault, NodeAccess};
 
 /// Everything the dispatcher works with.
@@ -36,12 +37,17 @@ pub struct Options {
     /// How many ended workloads stay in memory.
     pub ended_kept: usize,
     /// How long the logs are kept.
-    pub kept: Kept,
+    pub kept: RetentionPolicy,
     /// Where what happens is recorded.
     pub recording: recording::Writer,
     /// What makes decisions fail, in trials.
     pub decision_fault: Option<DecisionFault>,
+    /// What makes batches fail, in trials.
+    pub batch_fault: Option<BatchFault>,
 }
+
+/// Is called with what each batch would show and its time, so that a trial can make it fail.
+pub type BatchFault = Arc<dyn Fn(&View, Instant) + Send + Sync>;
 
 /// Opens the sealed values of an object, `<kind>/<id>`: each by its name, or why it cannot be done.
 pub type Unseal = Arc<dyn Fn(&str, &str) -> Result<BTreeMap<String, String>, String> + Send + Sync>;

@@ -11,7 +11,8 @@ use store::Store;
 use units::Instant;
 use uuid::Uuid;
 
-use crate::{Error, Handle, SharedMap, stored};
+use crate::{Handle, stored};
+use orchestrator::{Error, SharedMap};
 
 /// How long they are kept.
 const KEPT_MS: u64 = 30 * 86_400_000;

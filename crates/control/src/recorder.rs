@@ -2,7 +2,7 @@
 //! waits for it.
 
 use orchestrator::{
-    Action, Error, HandedOver, Input, Moment, NodeList, Settled, State, Subject, Troubles,
+    Action, Error, GpuFaults, HandedOver, Input, Moment, NodeList, Settled, State, Subject,
 };
 use recording::{Base, Came, Taken, Writer};
 use records::{Change, Snapshot};
@@ -46,7 +46,7 @@ impl Recorder {
     pub(crate) fn build(
         &mut self,
         snapshot: Snapshot,
-        (nodes, gpus): (&NodeList, &Troubles),
+        (nodes, gpus): (&NodeList, &GpuFaults),
         usage: Option<model::UsageWindow>,
         settled: Settled,
         handed_over: HandedOver,

@@ -13,7 +13,7 @@ const DAY_MS: u64 = 86_400_000;
 
 /// How long rows of the logs are kept, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct RetentionPolicy {
     /// Events.
     pub events_ms: u64,
     /// Most events, however young.
@@ -26,7 +26,7 @@ pub struct Kept {
 
 /// 90 days and a million of events; 400 days, a year and a month, and ten million rows of the audit log,
 /// which are some gigabytes.
-impl Default for Kept {
+impl Default for RetentionPolicy {
     fn default() -> Self {
         Self {
             events_ms: 90 * DAY_MS,
@@ -39,14 +39,14 @@ impl Default for Kept {
 
 /// Forgets what is older, once a day.
 pub(crate) struct Retention {
-    kept: Kept,
+    kept: RetentionPolicy,
     /// The day in which it was last begun, and the logs that are not done yet.
     day: u64,
     due: Vec<Log>,
 }
 
 impl Retention {
-    pub(crate) const fn new(kept: Kept) -> Self {
+    pub(crate) const fn new(kept: RetentionPolicy) -> Self {
         Self { kept, day: 0, due: Vec::new() }
     }
 
@@ -121,7 +121,8 @@ mod tests {
         let store = Store::open(folder.path()).await.expect("a new database");
         let row = AuditRow { at: Instant(DAY_MS), who: "alice".into(), ..AuditRow::default() };
         store.apply(&vec![Change::Audit(row); 9]).await.expect("written");
-        let mut retention = Retention::new(Kept { audit_max: 4, ..Kept::default() });
+        let mut retention =
+            Retention::new(RetentionPolicy { audit_max: 4, ..RetentionPolicy::default() });
         retention.forget_some(&store, Instant(DAY_MS)).await.expect("readable");
         let left = store.audit(9).await.expect("readable");
         let left: Vec<_> = left.iter().map(|row| format!("{} {}", row.who, row.target)).collect();

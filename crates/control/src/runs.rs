@@ -8,7 +8,8 @@ use futures_util::stream::BoxStream;
 use tokio_stream::wrappers::ReceiverStream;
 use uuid::Uuid;
 
-use crate::{Error, Handle};
+use crate::Handle;
+use orchestrator::Error;
 use orchestrator::view::{PodState, PodView};
 
 /// Output of a run, or a part of it.

@@ -14,9 +14,10 @@ use crate::handle::Shared;
 use crate::meter::{Look, Meter, Traffic};
 use crate::metrics::Metrics;
 use crate::time::Line;
-use crate::{ClusterInfo, Error, Handle, Options, stored};
+use crate::{ClusterInfo, Handle, Options, stored};
+use orchestrator::Error;
 use orchestrator::view::View;
-use orchestrator::{IdleSince, Troubles, check_nodes};
+use orchestrator::{GpuFaults, IdleSince, check_nodes};
 
 /// Requests that may wait for the dispatcher; more wait with their senders.
 const REQUESTS_WAITING_MAX: usize = 1024;
@@ -73,11 +74,11 @@ impl Service {
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
         let (looks, looking) = mpsc::channel(LOOKS_WAITING_MAX);
         let (idle, idling) = watch::channel(IdleSince::default());
-        let (troubles, gpus) = watch::channel(Troubles::default());
+        let (gpu_faults, gpus) = watch::channel(GpuFaults::default());
         let inbox = Inbox { requests: incoming, looks: looking, idle: idling, gpus };
         let line = Arc::new(Line::new(options.clock.clone()));
         let (engine, metrics) = (options.engine.clone(), shared.metrics.clone());
-        let mut watch = Watch::new(engine, line.clone(), troubles, metrics);
+        let mut watch = Watch::new(engine, line.clone(), gpu_faults, metrics);
         // Before anything is placed.
         watch.look(options.nodes.nodes.iter()).await;
         let kept = options.kept;

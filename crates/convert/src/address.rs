@@ -3,9 +3,9 @@
 //! and that no host of a workload is one of the server's. Does not know about: who is admitted.
 
 use api_types::{CreationRequest, ExposedUrl};
-use control::ExposedUrl as Url;
-use control::view::{View, WorkloadView};
 use http_kit::ApiError;
+use orchestrator::view::{View, WorkloadView};
+use spec::ExposedUrl as Url;
 use uuid::Uuid;
 
 /// Stands between the parts of a label. No part has it inside.

@@ -2,14 +2,17 @@
 
 use access::Family;
 use api_types::{
-    ClusterDisplayedStatus, DisplayedCluster, GpuInfo, GpuTrouble, Millis, Node, NodePatch,
+    ClusterDisplayedStatus, DisplayedCluster, GpuFault, GpuInfo, Millis, Node, NodePatch,
     NodePlatform, NodeScheduling, NodeStatus, NodeStatusConditionDetails, Outage, SimulatedNode,
     TENANT_ID, Taint, TaintEffect, TaintKey,
 };
-use control::view::NodeView;
-use control::{ClusterInfo, Effect, NewNode, NodeChange, Scheduling};
+use control::{ClusterInfo, NewNode};
 use http_kit::{Row, Scalar, Type};
+use model::Effect;
+use orchestrator::NodeChange;
+use orchestrator::view::NodeView;
 use serde::{Deserialize, Serialize};
+use spec::Scheduling;
 use units::Instant;
 
 use super::Context;
@@ -79,7 +82,7 @@ const fn scheduling(of: Scheduling) -> NodeScheduling {
     }
 }
 
-fn taint(control::Taint { key, value, effect }: &control::Taint) -> Taint {
+fn taint(model::Taint { key, value, effect }: &model::Taint) -> Taint {
     let effect = match effect {
         Effect::NoSchedule => TaintEffect::NoSchedule,
         Effect::PreferNoSchedule => TaintEffect::PreferNoSchedule,
@@ -100,8 +103,7 @@ const fn effect(of: TaintEffect) -> Effect {
 #[must_use]
 pub fn node_change(patch: NodePatch) -> NodeChange {
     let NodePatch { labels, taints, removed_taints, scheduling } = patch;
-    let taint =
-        |Taint { key, value, effect: of }| control::Taint { key, value, effect: effect(of) };
+    let taint = |Taint { key, value, effect: of }| model::Taint { key, value, effect: effect(of) };
     let removed = |TaintKey { key, effect: of }| (key, of.map(effect));
     NodeChange {
         labels,
@@ -150,20 +152,20 @@ fn conditions(view: &NodeView, context: &Context) -> Vec<NodeStatusConditionDeta
             ..condition("Ready", "RuntimeDown", notice(outage))
         },
     };
-    let trouble = |trouble: GpuTrouble| {
-        let message = format!("GPU {} is {}", trouble.gpu, trouble.message);
-        condition(&trouble.name, &trouble.code, message)
+    let fault = |fault: GpuFault| {
+        let message = format!("GPU {} is {}", fault.gpu, fault.message);
+        condition(&fault.name, &fault.code, message)
     };
-    [ready].into_iter().chain(troubles(view).map(trouble)).collect()
+    [ready].into_iter().chain(gpu_faults(view).map(fault)).collect()
 }
 
 /// The GPUs that are out of service.
-fn troubles(view: &NodeView) -> impl Iterator<Item = GpuTrouble> {
-    view.troubles.iter().map(|(gpu, trouble)| GpuTrouble {
+fn gpu_faults(view: &NodeView) -> impl Iterator<Item = GpuFault> {
+    view.gpu_faults.iter().map(|(gpu, fault)| GpuFault {
         gpu: *gpu,
-        code: trouble.code().code.to_owned(),
-        name: trouble.code().name.to_owned(),
-        message: trouble.to_string(),
+        code: fault.code().code.to_owned(),
+        name: fault.code().name.to_owned(),
+        message: fault.to_string(),
     })
 }
 
@@ -183,7 +185,7 @@ pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
         simulated: view.simulated,
         gpu_memory_bytes: view.gpu_memory_bytes.clone(),
         gpu_used: used(view),
-        gpu_troubles: troubles(view).collect(),
+        gpu_faults: gpu_faults(view).collect(),
         cpu_millis: view.capacity.cpu_millis,
         cpu_used_millis: view.used.cpu_millis,
         memory_bytes: view.capacity.memory_bytes,

@@ -6,11 +6,11 @@ use api_types::{
     Compute, EmptyDirInstance, GitInstance, HostPathInstance, ImagePullPolicy, NfsInstance, Port,
     PortServiceType, PvcInstance, S3Instance, Security, WorkloadSpec,
 };
-use control::{
+use http_kit::ApiError;
+use spec::{
     Bucket, Container, HOME_FOLDER, Limits, Mount, MountSource, Propagation, PullPolicy,
     Repository, Seccomp, User,
 };
-use http_kit::ApiError;
 
 /// Where buckets are whose server is not said (reference A.3).
 pub(super) const S3_SERVER_DEFAULT: &str = "https://s3.amazonaws.com";
@@ -87,9 +87,9 @@ fn groups(text: &str) -> Result<Vec<u32>, ApiError> {
     })
 }
 
-fn rights(security: Security) -> Result<control::Security, ApiError> {
+fn rights(security: Security) -> Result<spec::Security, ApiError> {
     let yes = |flag: Option<bool>| flag == Some(true);
-    Ok(control::Security {
+    Ok(spec::Security {
         privileged: yes(security.privileged),
         privilege_escalation: security.allow_privilege_escalation,
         not_root: yes(security.run_as_non_root),
@@ -110,14 +110,14 @@ fn rights(security: Security) -> Result<control::Security, ApiError> {
     })
 }
 
-fn ports(ports: &[Port]) -> Result<Vec<control::Port>, ApiError> {
+fn ports(ports: &[Port]) -> Result<Vec<spec::Port>, ApiError> {
     let kept = ports.iter().enumerate().filter(|(_, port)| port.exclude != Some(true));
     let one = |(at, port): (usize, &Port)| {
         let number = |name: &str, number| self::port(&format!("spec.ports[{at}].{name}"), number);
         let container = number("container", port.container)?.ok_or_else(|| {
             ApiError::field(&format!("spec.ports[{at}].container"), "must be set")
         })?;
-        Ok(control::Port { container, host: number("external", port.external)? })
+        Ok(spec::Port { container, host: number("external", port.external)? })
     };
     kept.map(one).collect()
 }
@@ -281,8 +281,8 @@ fn scratch(at: &At, one: &EmptyDirInstance) -> Result<Mount, ApiError> {
 }
 
 /// Ports as they could have been asked for.
-pub(super) fn ports_to_wire(ports: &[control::Port]) -> Vec<Port> {
-    let one = |port: &control::Port| Port {
+pub(super) fn ports_to_wire(ports: &[spec::Port]) -> Vec<Port> {
+    let one = |port: &spec::Port| Port {
         container: Some(port.container.into()),
         external: port.host.map(Into::into),
         service_type: Some(PortServiceType::NodePort),

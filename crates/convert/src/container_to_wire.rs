@@ -4,7 +4,7 @@ use api_types::{
     EmptyDirInstance, GitInstance, HostPathInstance, ImagePullPolicy, ImagePullSecret, NfsInstance,
     PvcInstance, S3Instance, Security, Storage, WorkloadSpec, number_from_millis,
 };
-use control::{
+use spec::{
     Container, HOME_FOLDER, Mount, MountSource, PodSpec, Propagation, PullPolicy, Seccomp,
     SecretTo, SecretUse,
 };

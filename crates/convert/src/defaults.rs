@@ -6,11 +6,11 @@ use api_types::{
     PodAffinityType, PortServiceType, Preemptibility, RestartPolicy, TolerationOperator,
     WorkloadSpec,
 };
-use control::view::WorkloadKind;
+use orchestrator::view::WorkloadKind;
 use serde_json::Number;
+use spec::Priority;
 
 use super::container::S3_SERVER_DEFAULT;
-use super::priority::Class;
 
 /// Permissions of secret files when it is not said.
 pub const SECRET_MODE_DEFAULT: u32 = 0o600;
@@ -33,11 +33,10 @@ pub(crate) fn with_defaults(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadS
         WorkloadKind::Workspace => (RestartPolicy::OnFailure, 0),
         _ => (RestartPolicy::Never, BACKOFF_LIMIT_DEFAULT),
     };
-    let priority_class =
-        spec.priority_class.unwrap_or_else(|| Class::default_of(kind).name.to_owned());
+    let priority_class = spec.priority_class.unwrap_or_else(|| Priority::default_of(kind).class);
     // A class that is not known is refused where it is read.
     let preemptibility =
-        Class::named(&priority_class).ok().map(|class| match class.preemptible() {
+        Priority::named(&priority_class).ok().map(|class| match class.is_preemptible() {
             true => Preemptibility::Preemptible,
             false => Preemptibility::NonPreemptible,
         });
@@ -102,9 +101,9 @@ pub fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
         WorkloadKind::Workspace => means,
         WorkloadKind::Inference => super::serving::with_defaults(means),
         WorkloadKind::Training => {
-            let at_once = means.parallelism.unwrap_or(1);
-            let completions = means.completions.or(Some(at_once));
-            WorkloadSpec { parallelism: Some(at_once), completions, ..means }
+            let parallelism = means.parallelism.unwrap_or(1);
+            let completions = means.completions.or(Some(parallelism));
+            WorkloadSpec { parallelism: Some(parallelism), completions, ..means }
         }
         WorkloadKind::Distributed => {
             let (least, most) = super::pods::range(&means);

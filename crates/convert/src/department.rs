@@ -4,9 +4,9 @@ use api_types::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
     DepartmentUpdateRequest,
 };
-use control::OrgChange;
-use control::view::{OrgUnit, View};
 use http_kit::{ApiError, Row, Scalar, Type};
+use orchestrator::OrgChange;
+use orchestrator::view::{OrgUnit, View};
 use units::Instant;
 
 use super::Context;

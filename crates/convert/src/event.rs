@@ -3,8 +3,8 @@
 use api_types::{
     Event2, HistoryMeta, HistoryRecord1, HistorySpec, InvolvedObject, LiveEvent, PhaseUpdate,
 };
-use control::Object;
-use control::view::Event;
+use orchestrator::Object;
+use orchestrator::view::Event;
 use units::Instant;
 
 use super::{Context, namespace};

@@ -1,7 +1,7 @@
 //! The answer to "why is it where it is".
 
 use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search, StartEstimate};
-use control::view::{Phase, PodView, ProjectView, WorkloadView};
+use orchestrator::view::{Phase, PodView, ProjectView, WorkloadView};
 use units::Instant;
 
 use super::workload::{failure, nodes, phase_name, reason, reasons};

@@ -13,7 +13,6 @@ mod place;
 mod pod;
 mod pods;
 mod pool;
-mod priority;
 mod project;
 mod revision;
 mod rules;
@@ -42,7 +41,6 @@ pub use explain::{diagnosis, explanation};
 pub use pod::{PodRow, pod};
 pub use pods::{check_kind, fill_master, of_the_master};
 pub use pool::{node_pool, pool_change, pool_creation};
-pub use priority::Class;
 pub use project::{creation, namespace, parent, project, update};
 pub use revision::revision;
 pub use share::{ranks, shares, some_shares};
@@ -72,8 +70,8 @@ pub struct Context {
 }
 
 /// What is wrong with a specification, as a change says it.
-pub fn refusal(error: ApiError) -> control::Error {
-    control::Error::Invalid { field: "spec", message: error.message }
+pub fn refusal(error: ApiError) -> orchestrator::Error {
+    orchestrator::Error::Invalid { field: "spec", message: error.message }
 }
 
 impl Context {

@@ -6,15 +6,17 @@ use api_types::{
     NodeSelectorTerm, PodAffinity, PodAffinityType, Toleration as WireToleration, TolerationEffect,
     TolerationOperator,
 };
-use control::{Effect, MigRequest, Near, Operator, Place, Requirement, Toleration};
 use http_kit::ApiError;
+use model::{Effect, MigRequest, Operator, Requirement, Toleration};
+use spec::{Colocation, Place};
 
 /// Before the name of a MIG profile.
 const MIG: &str = "nvidia.com/mig-";
 
 /// Where a pod may go.
 pub(super) fn place(spec: &api_types::WorkloadSpec) -> Result<Place, ApiError> {
-    let mut place = Place { near: near(spec.pod_affinity.as_ref())?, ..Place::default() };
+    let mut place =
+        Place { colocation: colocation(spec.pod_affinity.as_ref())?, ..Place::default() };
     let terms = spec.node_affinity_required.iter().flat_map(|one| &one.node_selector_terms);
     for (at, term) in terms.enumerate() {
         let field = format!("spec.nodeAffinityRequired.nodeSelectorTerms[{at}]");
@@ -89,12 +91,12 @@ fn toleration(field: &str, wire: &WireToleration) -> Result<Toleration, ApiError
     })
 }
 
-fn near(wire: Option<&PodAffinity>) -> Result<Option<Near>, ApiError> {
+fn colocation(wire: Option<&PodAffinity>) -> Result<Option<Colocation>, ApiError> {
     let Some(PodAffinity { kind, key }) = wire else { return Ok(None) };
     match key {
         Some(key) if !key.is_empty() => {
             let required = *kind != Some(PodAffinityType::Preferred);
-            Ok(Some(Near { key: key.clone(), required }))
+            Ok(Some(Colocation { key: key.clone(), required }))
         }
         _ if kind.is_none() => Ok(None),
         _ => {
@@ -168,7 +170,7 @@ pub(super) fn to_wire(place: &Place, to: &mut api_types::WorkloadSpec) {
     to.node_affinity_required = Some(NodeAffinityRequired { node_selector_terms })
         .filter(|affinity| !affinity.node_selector_terms.is_empty());
     to.tolerations = Some(tolerations).filter(|all| !all.is_empty());
-    to.pod_affinity = place.near.as_ref().map(|near| PodAffinity {
+    to.pod_affinity = place.colocation.as_ref().map(|near| PodAffinity {
         kind: Some(match near.required {
             true => PodAffinityType::Required,
             false => PodAffinityType::Preferred,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use api_types::{Container1, Pod1, TENANT_ID};
-use control::view::{PodState, PodView, View, WorkloadView};
 use http_kit::{Row, Scalar, Type};
+use orchestrator::view::{PodState, PodView, View, WorkloadView};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -105,7 +105,7 @@ pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
         project_name: workload.project_name.clone(),
         cluster_id: context.cluster_id.clone(),
         tenant_id: TENANT_ID,
-        priority_class_name: spec.priority_class.clone(),
+        priority_class_name: spec.priority.class.clone(),
         node_name: pod.node_name.clone(),
         current_node_pool: workload.pool.clone().filter(|_| pod.node_name.is_some()),
         created_at: pod.created_at.into(),

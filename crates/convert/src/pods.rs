@@ -6,9 +6,9 @@ use api_types::{
     CleanPodPolicy, Compute, CreationRequest, DistributedFramework, MpiLauncherCreationPolicy,
     WorkloadSpec as Wire,
 };
-use control::view::WorkloadKind;
-use control::{CleanPods, Framework, MASTER, PodSet, Together, WORKER};
 use http_kit::ApiError;
+use orchestrator::view::WorkloadKind;
+use spec::{CleanPods, DistributedSpec, Framework, MASTER, PodSet, WORKER};
 
 use super::positive;
 use super::submit::pod;
@@ -18,7 +18,7 @@ use super::submit::pod;
 const SSH_PATH_DEFAULT: &str = concat!("/root", "/.ssh");
 
 /// The first set of pods, the others, and how they work together.
-type Pods = (PodSet, Vec<PodSet>, Option<Together>);
+type Pods = (PodSet, Vec<PodSet>, Option<DistributedSpec>);
 
 /// Refuses fields of other kinds of workload.
 pub fn check_kind(kind: WorkloadKind, request: &CreationRequest) -> Result<(), ApiError> {
@@ -106,7 +106,7 @@ pub(super) fn pods(kind: WorkloadKind, request: &CreationRequest) -> Result<Pods
 /// One replica, which is restarted whenever it ends.
 fn replica(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, ApiError> {
     let one = PodSet::one(pod(kind, spec)?);
-    Ok(PodSet { pod: control::PodSpec { restart: control::Restart::Always, ..one.pod }, ..one })
+    Ok(PodSet { pod: spec::PodSpec { restart: spec::Restart::Always, ..one.pod }, ..one })
 }
 
 /// The pods of a training, which know nothing of each other.
@@ -115,13 +115,13 @@ fn runs(kind: WorkloadKind, spec: &Wire) -> Result<PodSet, ApiError> {
     if spec.completions.is_none() && spec.parallelism.is_none() {
         return Ok(one);
     }
-    let at_once = positive("spec.parallelism", spec.parallelism)?.unwrap_or(1);
-    let pods = positive("spec.completions", spec.completions)?.unwrap_or(at_once);
-    if pods < at_once {
-        let why = format!("{pods} is less than the parallelism of {at_once}");
+    let parallelism = positive("spec.parallelism", spec.parallelism)?.unwrap_or(1);
+    let pods = positive("spec.completions", spec.completions)?.unwrap_or(parallelism);
+    if pods < parallelism {
+        let why = format!("{pods} is less than the parallelism of {parallelism}");
         return Err(ApiError::field("spec.completions", why));
     }
-    Ok(PodSet { pods, at_once: Some(at_once), ..one })
+    Ok(PodSet { pods, parallelism: Some(parallelism), ..one })
 }
 
 fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError> {
@@ -162,7 +162,7 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
 }
 
 /// One pod that gets its place in this turn.
-fn of_priority(spec: &Wire, pod: control::PodSpec) -> PodSet {
+fn of_priority(spec: &Wire, pod: spec::PodSpec) -> PodSet {
     PodSet { pod_priority: spec.pod_priority.unwrap_or_default(), ..PodSet::one(pod) }
 }
 
@@ -176,7 +176,7 @@ const fn framework(wire: DistributedFramework) -> Framework {
     }
 }
 
-fn together(framework: Framework, spec: &Wire) -> Result<Together, ApiError> {
+fn together(framework: Framework, spec: &Wire) -> Result<DistributedSpec, ApiError> {
     let mpi = framework == Framework::Mpi;
     let slots = positive("spec.slotsPerWorker", spec.slots_per_worker)?;
     let launcher = spec.mpi_launcher_creation_policy;
@@ -192,7 +192,7 @@ fn together(framework: Framework, spec: &Wire) -> Result<Together, ApiError> {
             return Err(ApiError::field(field, "goes with the framework MPI only; leave it out"));
         }
     }
-    Ok(Together {
+    Ok(DistributedSpec {
         framework,
         slots_per_worker: slots.unwrap_or(1),
         first_waits: launcher == Some(MpiLauncherCreationPolicy::WaitForWorkersReady),
@@ -235,7 +235,7 @@ pub(super) fn range(spec: &Wire) -> (u32, u32) {
     (least, most)
 }
 
-fn pod_of_master(request: &CreationRequest) -> Result<control::PodSpec, ApiError> {
+fn pod_of_master(request: &CreationRequest) -> Result<spec::PodSpec, ApiError> {
     let mut request = request.clone();
     fill_master(&mut request)?;
     let own = request.master_spec.unwrap_or_default();

@@ -4,10 +4,11 @@ use api_types::{
     Nodepool, NodepoolCreateFields, NodepoolStatus, NodepoolUpdateFields, PlacementStrategies,
     PlacementStrategy, SchedulingConfiguration, TENANT_ID, asks_for_something,
 };
-use control::view::{PoolView, View};
-use control::{POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY};
 use http_kit::{ApiError, Row, Scalar, Type};
-use sched::Fill;
+use model::Fill;
+use orchestrator::view::{PoolView, View};
+use orchestrator::{POOL_DEFAULT_ID, PoolChange};
+use spec::{PoolSettings, PoolSpec, TOPOLOGY};
 use units::Instant;
 
 use super::Context;
@@ -102,7 +103,7 @@ pub fn pool_creation(request: NodepoolCreateFields) -> Result<PoolSpec, ApiError
     let name = request.name.clone();
     let label = (request.label_key.clone(), request.label_value.clone());
     let change = pool_change(request.usage(), false)?;
-    Ok(PoolSpec { name, settings: PoolSettings::new(Some(label)).changed(&change) })
+    Ok(PoolSpec { name, settings: change.made_to(PoolSettings::new(Some(label))) })
 }
 
 /// What an update asks for. With `replaces_all`, what is left out gets its default; the label

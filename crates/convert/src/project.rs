@@ -6,9 +6,9 @@ use api_types::{
     NodeTypesPerWorkload, Parent, Project, ProjectCreationRequest, ProjectEffective, ProjectStatus,
     ProjectUpdateRequest,
 };
-use control::view::{NodeTypes, OrgUnit, ProjectView, View};
-use control::{DEPARTMENT_DEFAULT, OrgChange, SharedMap};
 use http_kit::{ApiError, Row, Scalar, Type};
+use orchestrator::view::{NodeTypes, OrgUnit, ProjectView, View};
+use orchestrator::{DEPARTMENT_DEFAULT, OrgChange, SharedMap};
 
 use super::Context;
 use super::rules::{rules, rules_wire};
@@ -117,7 +117,7 @@ pub fn project(of: &ProjectView, view: &View, context: &Context) -> Project {
         effective: ProjectEffective {
             scheduling_rules: rules_wire(of.effective_rules),
             default_node_pools: if of.effective_pools.is_empty() {
-                unit.pools.iter().map(|pool| pool.name.clone()).collect()
+                unit.pools.iter().map(|pool| pool.name.to_string()).collect()
             } else {
                 of.effective_pools.clone()
             },

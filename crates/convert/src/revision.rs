@@ -1,7 +1,7 @@
 //! Revisions of inferences to the wire.
 
 use api_types::Revision;
-use control::view::{View, WorkloadView};
+use orchestrator::view::{View, WorkloadView};
 
 use super::{Context, workload};
 

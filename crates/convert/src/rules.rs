@@ -1,8 +1,8 @@
 //! Scheduling rules in both directions.
 
 use api_types::SchedulingRules;
-use control::view::Rules;
 use http_kit::ApiError;
+use orchestrator::view::Rules;
 
 /// Longest limit: a hundred years.
 const SECONDS_MAX: u64 = 100 * 366 * 86_400;

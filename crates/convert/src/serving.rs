@@ -8,8 +8,8 @@ use api_types::{
     ServingConfiguration, ServingPort, ServingPortAccessAuthorizationTypeEnum as Authorization,
     ServingPortProtocol, WorkloadSpec as Wire, number_from_millis,
 };
-use control::{Audience, Metric, Probe, Scaling, Serving, Target, WorkloadSpec};
 use http_kit::ApiError;
+use spec::{Audience, Metric, Probe, Scaling, Serving, Target, WorkloadSpec};
 
 use super::positive;
 

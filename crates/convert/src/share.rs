@@ -6,10 +6,11 @@ use api_types::{
     self as wire, Millis, NodePoolQuota, QuotaResource, QuotaStatus, ResourceShare, Resources,
     ResourcesMemory, ResourcesNodePool, ShareRequest, TotalResources, Units, number_from_millis,
 };
-use control::view::{PoolShare, Rank, Share, Standing};
-use control::{POOL_DEFAULT_ID, ShareChange};
 use http_kit::ApiError;
+use orchestrator::POOL_DEFAULT_ID;
+use orchestrator::view::{PoolShare, Rank, Share, Standing};
 use serde_json::{Number, Value, json};
+use spec::ShareChange;
 
 /// What resources say, by the id of their node pool. What they leave out is left out.
 pub fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
@@ -47,7 +48,7 @@ impl Entry {
         let mut change = ShareChange { rank: self.rank(resource)?, ..ShareChange::default() };
         if let Some(gpu) = &resource.gpu {
             change.gpu_quota_millis = match self.quota("gpu.deserved", gpu.deserved.as_ref())? {
-                Bound::Kept => None,
+                Bound::Unchanged => None,
                 Bound::At(millis) => Some(millis),
                 Bound::Unlimited => {
                     let why = "`-1` is negative; the smallest amount is 0";
@@ -100,7 +101,7 @@ impl Entry {
 
     /// A bound in thousandths.
     fn quota(&self, field: &str, number: Option<&Number>) -> Result<Bound, ApiError> {
-        let Some(number) = number else { return Ok(Bound::Kept) };
+        let Some(number) = number else { return Ok(Bound::Unchanged) };
         let text = super::decimal(number);
         if text == "-1" || text == "-1.0" {
             return Ok(Bound::Unlimited);
@@ -128,7 +129,7 @@ impl Entry {
         unit: u64,
     ) -> Result<Option<Option<u64>>, ApiError> {
         match self.quota(field, number)? {
-            Bound::Kept => Ok(None),
+            Bound::Unchanged => Ok(None),
             Bound::Unlimited => Ok(Some(None)),
             Bound::At(millis) => {
                 let amount = u128::from(millis) * u128::from(unit) / 1000;
@@ -159,7 +160,7 @@ pub fn ranks() -> impl Iterator<Item = (&'static str, u32, bool)> {
 
 /// What a number says about a bound.
 enum Bound {
-    Kept,
+    Unchanged,
     At(u64),
     Unlimited,
 }
@@ -176,8 +177,8 @@ pub(super) fn quota_status(standing: &Standing) -> QuotaStatus {
 /// The same per node pool.
 pub(super) fn pool_quotas(pools: &[PoolShare]) -> Vec<NodePoolQuota> {
     let quota = |pool: &PoolShare| NodePoolQuota {
-        node_pool_name: pool.name.clone(),
-        node_pool_id: pool.id.clone(),
+        node_pool_name: pool.name.to_string(),
+        node_pool_id: pool.id.to_string(),
         quota: quota_status(&pool.standing),
     };
     pools.iter().map(quota).collect()
@@ -232,7 +233,7 @@ pub(super) fn resources(pool: &PoolShare) -> Resources {
     let rank =
         RANKS.iter().find(|row| row.2 == share.rank).map_or(wire::Rank::MediumLow, |row| row.1);
     Resources {
-        node_pool: ResourcesNodePool { id: pool.id.clone(), name: Some(pool.name.clone()) },
+        node_pool: ResourcesNodePool { id: pool.id.to_string(), name: Some(pool.name.to_string()) },
         gpu: ResourceShare {
             deserved: Some(number_from_millis(share.gpu_quota_millis)),
             limit: Some(share.gpu_limit_millis.map_or_else(unlimited, number_from_millis)),

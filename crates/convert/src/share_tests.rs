@@ -57,8 +57,8 @@ fn what_is_read_back_can_be_written_back() {
         Share { memory_quota_bytes: Some(1_500_000_000), ..Share::USUAL },
     ] {
         let in_pool = |share| PoolShare {
-            id: "7".to_owned(),
-            name: "fast".to_owned(),
+            id: "7".into(),
+            name: "fast".into(),
             share,
             usual: Share::USUAL,
             standing: Standing::default(),

@@ -10,17 +10,18 @@ use api_types::{
     RestartPolicy,
 };
 use axum::http::StatusCode;
-use control::view::WorkloadKind;
-use control::{Bounds, GpuRequest, HOME_FOLDER, Mount, PodSpec, Restart, SharedGpus, WorkloadSpec};
 use http_kit::ApiError;
+use orchestrator::view::WorkloadKind;
 use serde_json::Number;
+use spec::{
+    Bounds, GpuRequest, HOME_FOLDER, Mount, PodSpec, Priority, Restart, SharedGpus, WorkloadSpec,
+};
 use units::GPU_MILLIS;
 
 use super::container::{container, limits};
 use super::defaults::with_defaults;
 use super::place::{mig, place};
 use super::pods::{check_kind, pods};
-use super::priority::Class;
 use super::urls::{related, urls};
 
 /// Who asks, and from where.
@@ -78,10 +79,10 @@ pub fn command(
         let why = format!("`{}` is not {category}, which is that of its kind", units::shown(other));
         return Err(ApiError::field("spec.category", why));
     }
-    let class = match spec.priority_class.as_deref() {
-        None => Class::default_of(kind),
+    let priority = match spec.priority_class.as_deref() {
+        None => Priority::default_of(kind),
         Some(name) => {
-            Class::named(name).map_err(|why| ApiError::field("spec.priorityClass", why))?
+            Priority::named(name).map_err(|why| ApiError::field("spec.priorityClass", why))?
         }
     };
     let (pods, more, together) = pods(kind, &request)?;
@@ -97,14 +98,13 @@ pub fn command(
         source: asker.source,
         pods,
         more,
-        together,
+        distributed: together,
         serving,
         urls: urls(&spec)?,
         related_urls: related(&spec)?,
         revision: None,
         elastic: spec.elastic.unwrap_or(false),
-        priority: class.value,
-        priority_class: class.name.to_owned(),
+        priority,
         preemptible: spec.preemptibility == Some(Preemptibility::Preemptible),
         backoff_limit: spec.backoff_limit.unwrap_or_default(),
         delete_after_ms: millis(spec.auto_deletion_time_after_completion_seconds),
@@ -274,7 +274,7 @@ pub fn check_spec(spec: &api_types::WorkloadSpec) -> Result<(), ApiError> {
     words("spec.args", spec.args.clone())?;
     labels(spec.labels.clone())?;
     pairs("spec.annotations", spec.annotations.clone().unwrap_or_default())?;
-    match spec.priority_class.as_deref().map(Class::named) {
+    match spec.priority_class.as_deref().map(Priority::named) {
         Some(Err(why)) => Err(ApiError::field("spec.priorityClass", why)),
         _ => Ok(()),
     }

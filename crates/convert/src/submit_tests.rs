@@ -26,7 +26,7 @@ fn a_training_that_says_nothing_gets_the_defaults() {
     let spec = training(&json!({"image": "i"}));
     assert_eq!(spec.pods.pod.gpu, GpuRequest::Whole(0));
     assert_eq!((spec.pods.pod.cpu_millis, spec.pods.pod.memory_bytes), (100, 100_000_000));
-    assert_eq!((spec.priority, spec.priority_class.as_str()), (50, "train"));
+    assert_eq!((spec.priority.value, spec.priority.class.as_str()), (50, "train"));
     assert!(spec.preemptible && !spec.elastic);
     assert_eq!(
         (spec.backoff_limit, spec.pods.pod.restart, spec.pods.pod.grace_ms),
@@ -39,7 +39,7 @@ fn a_training_that_says_nothing_gets_the_defaults() {
 #[test]
 fn a_workspace_holds_its_place() {
     let spec = asked(WorkloadKind::Workspace, &json!({"image": "i"})).unwrap();
-    assert_eq!((spec.priority, spec.priority_class.as_str()), (100, "build"));
+    assert_eq!((spec.priority.value, spec.priority.class.as_str()), (100, "build"));
     assert!(!spec.preemptible);
     assert_eq!((spec.backoff_limit, spec.pods.pod.restart), (0, Restart::OnFailure));
 }
@@ -47,9 +47,9 @@ fn a_workspace_holds_its_place() {
 #[test]
 fn priority_and_preemptibility_are_independent() {
     let spec = training(&json!({"priorityClass": "very-high", "preemptibility": "preemptible"}));
-    assert!(spec.priority == 150 && spec.preemptible);
+    assert!(spec.priority.value == 150 && spec.preemptible);
     let spec = training(&json!({"preemptibility": "non-preemptible"}));
-    assert!(spec.priority == 50 && !spec.preemptible);
+    assert!(spec.priority.value == 50 && !spec.preemptible);
     assert!(!training(&json!({"priorityClass": "interactive"})).preemptible);
     assert!(training(&json!({"priorityClass": "interactive-preemptible"})).preemptible);
 }
@@ -226,7 +226,7 @@ fn places_and_mig_instances_are_told_as_they_were_asked_for() {
     let spec = training(&asked_for);
     assert_eq!(spec.pods.pod.gpu.devices(), 2);
     assert_eq!(spec.pods.pod.place.affinity[0].len(), 3);
-    assert!(spec.pods.pod.place.near.as_ref().is_some_and(|near| !near.required));
+    assert!(spec.pods.pod.place.colocation.as_ref().is_some_and(|near| !near.required));
     let told = serde_json::to_value(super::super::workload_kinds::of_pod(&spec.pods.pod)).unwrap();
     for field in ["nodeAffinityRequired", "tolerations", "podAffinity"] {
         assert_eq!(told[field], asked_for[field], "{field}");

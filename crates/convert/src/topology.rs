@@ -1,9 +1,9 @@
 //! Network topologies to the wire.
 
 use api_types::{NetworkTopology, TENANT_ID};
-use control::view::{NodeView, View};
-use control::{Object, levels_of};
 use http_kit::{Row, Scalar, Type};
+use orchestrator::view::{NodeView, View};
+use orchestrator::{Object, levels_of};
 use units::Instant;
 
 use super::Context;
@@ -11,11 +11,11 @@ use super::Context;
 /// A network topology as the wire shows it.
 pub fn network_topology(of: &Object, all: &View, context: &Context) -> NetworkTopology {
     let levels = levels_of(of);
-    let named = |pool: &&std::sync::Arc<control::view::PoolView>| {
+    let named = |pool: &&std::sync::Arc<orchestrator::view::PoolView>| {
         pool.settings.topology.as_ref() == Some(&of.id)
     };
     let lies_in = |node: &NodeView| {
-        levels.iter().all(|level| control::is_host(level) || node.labels.contains_key(level))
+        levels.iter().all(|level| model::is_host(level) || node.labels.contains_key(level))
     };
     let ready = all.nodes.iter().any(|node| lies_in(node));
     NetworkTopology {

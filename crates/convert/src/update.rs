@@ -1,15 +1,15 @@
 //! Wire to command: what a change of an existing workload asks for. Owns: which fields can change,
 //! and the text for one that cannot. When they can change is decided by `control`.
 
+use spec::Priority;
 use std::collections::BTreeMap;
 
 use api_types::{NameValue, Preemptibility, WorkloadSpec};
 use axum::http::StatusCode;
-use control::WorkloadChange;
 use http_kit::ApiError;
+use orchestrator::WorkloadChange;
 use serde_json::Value;
 
-use super::priority::Class;
 use super::submit::{labels, millis, pairs};
 use super::wire;
 
@@ -51,14 +51,14 @@ pub fn check_changeable(
 
 /// What to change, from the fields that can.
 pub fn change(asked: WorkloadSpec) -> Result<WorkloadChange, ApiError> {
-    let class = asked.priority_class.as_deref().map(Class::named).transpose();
-    let class = class.map_err(|why| ApiError::field("spec.priorityClass", why))?;
+    let priority = asked.priority_class.as_deref().map(Priority::named).transpose();
+    let priority = priority.map_err(|why| ApiError::field("spec.priorityClass", why))?;
     let given = asked.labels.unwrap_or_default();
     labels(Some(given.clone()))?;
     let annotations = asked.annotations.unwrap_or_default();
     pairs("spec.annotations", annotations.clone())?;
     Ok(WorkloadChange {
-        priority: class.map(|class| (class.value, class.name.to_owned())),
+        priority,
         preemptible: asked.preemptibility.map(|one| one == Preemptibility::Preemptible),
         backoff_limit: asked.backoff_limit,
         delete_after_ms: millis(asked.auto_deletion_time_after_completion_seconds),

@@ -9,9 +9,9 @@ use api_types::{
     ServingPortAccessAuthorizationTypeEnum as Authorization, WorkloadSpec,
 };
 use axum::http::Uri;
-use control::view::WorkloadView;
-use control::{ExposedUrl, RelatedUrl};
 use http_kit::ApiError;
+use orchestrator::view::WorkloadView;
+use spec::{ExposedUrl, RelatedUrl};
 
 use super::container::port;
 use super::serving::{audience, audience_to_wire};

@@ -5,13 +5,12 @@ use api_types::{
     RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload,
     WorkloadExtras, WorkloadTopology,
 };
-use control::view::{
+use http_kit::{Row, Scalar, Type};
+use orchestrator::view::{
     NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
 };
-use control::{
-    Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TOPOLOGY, TopologyUse, WORKER, WorkloadSpec,
-};
-use http_kit::{Row, Scalar, Type};
+use spec::TOPOLOGY;
+use spec::{Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TopologyUse, WORKER, WorkloadSpec};
 use units::{Instant, Resources};
 
 use super::{Context, namespace, quantity};
@@ -108,8 +107,8 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
         namespace: namespace(&view.project_name),
         source: spec.source.clone(),
         category: category(spec.kind).to_owned(),
-        priority: Some(spec.priority),
-        priority_class_name: spec.priority_class.clone(),
+        priority: Some(spec.priority.value),
+        priority_class_name: spec.priority.class.clone(),
         preemptible: spec.preemptible,
         submitted_by: spec.submitted_by.clone(),
         created_at: view.created_at.into(),
@@ -144,7 +143,7 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
         },
         external_connections: super::urls::connections(view, &context.origins),
         images: images(spec),
-        distributed_framework: spec.together.map(|one| framework_name(one.framework).to_owned()),
+        distributed_framework: spec.distributed.map(|one| framework_name(one.framework).to_owned()),
         environment_variables: shown.pod.env.clone(),
         command: shown.pod.command.as_ref().map(shell_words::join),
         arguments: Some(&shown.pod.args).filter(|args| !args.is_empty()).map(shell_words::join),
@@ -202,13 +201,13 @@ fn requested_pods(view: &WorkloadView) -> RequestedPods {
         };
     }
     let range = range(spec);
-    let at_once = spec.pods.at_once;
+    let parallelism = spec.pods.parallelism;
     RequestedPods {
         number: sum(spec, PodSet::wanted),
         min: range.map(|(min, _)| min),
         max: range.map(|(_, max)| max),
-        parallelism: at_once.map(u64::from),
-        completions: at_once.map(|_| spec.pods.pods.into()),
+        parallelism: parallelism.map(u64::from),
+        completions: parallelism.map(|_| spec.pods.pods.into()),
     }
 }
 
@@ -219,7 +218,7 @@ fn sum(spec: &WorkloadSpec, of: fn(&PodSet) -> u32) -> u64 {
 
 /// From how many pods to how many, where they work together and their number may change.
 fn range(spec: &WorkloadSpec) -> Option<(u64, u64)> {
-    spec.together?;
+    spec.distributed?;
     let (min, max) = (sum(spec, |set| set.pods_min), sum(spec, |set| set.pods));
     (min < max).then_some((min, max))
 }
@@ -255,14 +254,14 @@ pub(crate) fn serving_url(view: &WorkloadView, context: &Context) -> Option<Stri
 fn phase_message(view: &WorkloadView) -> Option<String> {
     match view.phase {
         Phase::Failed => view.failure.clone(),
-        _ => view.pending.first().map(|reason| reason.message.clone()),
+        _ => view.pending.first().map(|reason| reason.message.to_string()),
     }
 }
 
 /// The published reason, when it is one of those the interface knows.
 fn phase_reason(view: &WorkloadView) -> Option<String> {
     view.pending.iter().find_map(|reason| {
-        let published = match reason.code.as_str() {
+        let published = match &*reason.code {
             "P201" => "OverLimit",
             "P202" => "NonPreemptibleOverQuota",
             _ => return None,
@@ -279,8 +278,8 @@ fn conditions(view: &WorkloadView) -> Vec<Condition1> {
             false => "ContainersReady".to_owned(),
         },
         status: "False".to_owned(),
-        message: reason.message.clone(),
-        reason: reason.code.clone(),
+        message: reason.message.to_string(),
+        reason: reason.code.to_string(),
         last_transition_time: reason.at.into(),
     });
     waits.collect()
@@ -377,7 +376,7 @@ fn extras(view: &WorkloadView) -> WorkloadExtras {
 /// Why it waits, or why it failed for good.
 pub(super) fn reasons(view: &WorkloadView) -> Vec<Reason> {
     let failed = (view.phase == Phase::Failed).then(|| Reason {
-        code: control::FAILED.code.to_owned(),
+        code: orchestrator::FAILED.code.to_owned(),
         message: failure(view),
         at: view.completed_at.unwrap_or(view.phase_since).into(),
     });
@@ -396,7 +395,7 @@ pub(super) fn failure(view: &WorkloadView) -> String {
 
 /// A coded reason.
 pub(super) fn reason(view: &ReasonView) -> Reason {
-    Reason { code: view.code.clone(), message: view.message.clone(), at: view.at.into() }
+    Reason { code: view.code.to_string(), message: view.message.to_string(), at: view.at.into() }
 }
 
 fn states(pods: &[PodView]) -> PodStates {
@@ -485,13 +484,13 @@ impl Row<crate::Listed> for WorkloadView {
             "phaseUpdatedAt" => Scalar::time(self.phase_since),
             "distributedFramework" => self
                 .spec
-                .together
+                .distributed
                 .map_or(Scalar::Absent, |one| Scalar::text(framework_name(one.framework))),
             "nodepool" => self.pool.as_deref().map_or(Scalar::Absent, Scalar::text),
             "allocatedGPU" => Scalar::Number(self.allocated.gpu_millis),
             "category" => Scalar::text(category(self.spec.kind)),
-            "priority" => Scalar::count(self.spec.priority.into()),
-            "priorityClassName" => Scalar::text(self.spec.priority_class.as_str()),
+            "priority" => Scalar::count(self.spec.priority.value.into()),
+            "priorityClassName" => Scalar::text(self.spec.priority.class.as_str()),
             "preemptible" => Scalar::Flag(self.spec.preemptible),
             "totalPendingTimeSeconds" => Scalar::count(times_s(self, now).0),
             "totalRunningTimeSeconds" => Scalar::count(times_s(self, now).1),

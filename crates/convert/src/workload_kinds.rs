@@ -9,8 +9,8 @@ use api_types::{
     MpiLauncherCreationPolicy, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
     Training1, number_from_millis,
 };
-use control::view::{Phase, WorkloadView};
-use control::{
+use orchestrator::view::{Phase, WorkloadView};
+use spec::{
     CleanPods, Framework, GpuRequest, HOME_FOLDER, MASTER, PodSet, PodSpec, Restart, SecretPlace,
     SecretUse, SharedGpus, WorkloadSpec,
 };
@@ -51,7 +51,7 @@ pub fn typed(view: &WorkloadView, context: &Context) -> Training1 {
         },
         actual_phase: phase_name(view.phase).to_owned(),
         spec: asked_for(&view.spec),
-        master_spec_same_as_worker: view.spec.together.map(|_| master.is_some_and(is_same)),
+        master_spec_same_as_worker: view.spec.distributed.map(|_| master.is_some_and(is_same)),
         master_spec: master.filter(|set| !is_same(set)).map(own),
     }
 }
@@ -66,9 +66,9 @@ pub fn asked_for(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
 }
 
 fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
-    let range = spec.together.filter(|_| set.pods_min < set.pods);
+    let range = spec.distributed.filter(|_| set.pods_min < set.pods);
     api_types::WorkloadSpec {
-        priority_class: Some(spec.priority_class.clone()),
+        priority_class: Some(spec.priority.class.clone()),
         preemptibility: Some(if spec.preemptible {
             Preemptibility::Preemptible
         } else {
@@ -89,20 +89,20 @@ fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
         exposed_urls: super::urls::to_wire(&spec.urls),
         related_urls: super::urls::related_to_wire(&spec.related_urls),
         assets: ids_of(&spec.uses),
-        completions: set.at_once.map(|_| set.pods),
-        parallelism: set.at_once,
-        distributed_framework: spec.together.map(|one| framework(one.framework)),
-        num_workers: spec.together.map(|_| set.pods),
+        completions: set.parallelism.map(|_| set.pods),
+        parallelism: set.parallelism,
+        distributed_framework: spec.distributed.map(|one| framework(one.framework)),
+        num_workers: spec.distributed.map(|_| set.pods),
         min_replicas: range.map(|_| set.pods_min),
         max_replicas: range.map(|_| set.pods),
-        clean_pod_policy: spec.together.map(|one| match one.clean {
+        clean_pod_policy: spec.distributed.map(|one| match one.clean {
             CleanPods::Running => CleanPodPolicy::Running,
             CleanPods::All => CleanPodPolicy::All,
             CleanPods::None => CleanPodPolicy::None,
         }),
-        slots_per_worker: spec.together.map(|one| one.slots_per_worker),
+        slots_per_worker: spec.distributed.map(|one| one.slots_per_worker),
         mpi_launcher_creation_policy: spec
-            .together
+            .distributed
             .filter(|one| one.first_waits)
             .map(|_| MpiLauncherCreationPolicy::WaitForWorkersReady),
         ..of_pod(&set.pod)

@@ -49,9 +49,13 @@ impl Config {
     }
 
     /// How long the logs are kept.
-    pub(crate) fn kept(&self) -> control::Kept {
+    pub(crate) fn kept(&self) -> control::RetentionPolicy {
         let Settings { events_kept, audit_kept, .. } = self.settings;
-        control::Kept { events_ms: events_kept, audit_ms: audit_kept, ..control::Kept::default() }
+        control::RetentionPolicy {
+            events_ms: events_kept,
+            audit_ms: audit_kept,
+            ..control::RetentionPolicy::default()
+        }
     }
 }
 

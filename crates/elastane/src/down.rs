@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::{Engine, Observation, RunState};
+use engine::{Engine, ListedRun, RunState};
 use tokio::time::{Instant, sleep};
 
 use super::{runtime, up};
@@ -87,9 +87,9 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
 }
 
 /// Which workloads do not end, by name and process, and what to do.
-async fn still_there(engine: &dyn Engine, left: &[Observation]) -> String {
+async fn still_there(engine: &dyn Engine, left: &[ListedRun]) -> String {
     let mut named = Vec::new();
-    for Observation { key, state } in left {
+    for ListedRun { key, state, .. } in left {
         // The name is a help only; a run whose files are gone has its key.
         let name = engine.pod_name(*key).await.unwrap_or_else(|| format!("run {key}"));
         let pid = if let RunState::Running { pid, .. } = state { *pid } else { None };

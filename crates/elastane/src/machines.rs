@@ -7,8 +7,10 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use control::{NodeList, NodeSpec, node_on_host};
+use control::node_on_host;
 use gpu::{Gpu, NodeGpus};
+use orchestrator::NodeList;
+use spec::NodeSpec;
 
 use super::config::Machines;
 use super::settings::Given;
@@ -88,7 +90,7 @@ fn simulated(
         Machines::Found => return Ok(None),
     };
     for (key, value) in asked_for.iter().flat_map(|node| &node.labels) {
-        control::check_label(key, value).map_err(|error| wrong(given, &error))?;
+        orchestrator::check_label(key, value).map_err(|error| wrong(given, &error))?;
     }
     Ok(Some(asked_for))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::image::QUICKSTARTS;
-use engine::{Engine, Installation, Observation, RunState};
+use engine::{Engine, Installation, ListedRun, RunState};
 use engine_docker::{Daemon, DockerEngine, Program};
 use engine_local::Separation;
 
@@ -168,7 +168,7 @@ async fn check_moved(engine: &dyn Engine, installation: &Installation) -> Result
 }
 
 /// The runs that have not ended.
-pub(super) async fn living(engine: &dyn Engine) -> Result<Vec<Observation>, Error> {
+pub(super) async fn living(engine: &dyn Engine) -> Result<Vec<ListedRun>, Error> {
     let mut runs = engine.list().await.map_err(|error| Error::Failed(chain(&error)))?;
     runs.retain(|run| !matches!(run.state, RunState::Exited { .. }));
     Ok(runs)

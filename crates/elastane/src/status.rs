@@ -57,8 +57,8 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
             NodeScheduling::Disabled => writeln!(out, "             {name} is cordoned")?,
             NodeScheduling::Draining => writeln!(out, "             {name} is being drained")?,
         }
-        for trouble in &node.gpu_troubles {
-            let api_types::GpuTrouble { gpu, code, message, .. } = trouble;
+        for fault in &node.gpu_faults {
+            let api_types::GpuFault { gpu, code, message, .. } = fault;
             writeln!(out, "             GPU {gpu} of {name} is {message} ({code})")?;
         }
     }

@@ -50,7 +50,7 @@ fn without_a_word_everything_has_a_value() {
     let Config { settings, tls, database, login, machines, usage, secret_files } = &config;
     assert_eq!((tls, database, login), (&None, &store::Database::Sqlite, &None));
     assert_eq!((machines, usage, secret_files), (&Machines::Found, &None, &Vec::new()));
-    assert_eq!(config.kept(), control::Kept::default());
+    assert_eq!(config.kept(), control::RetentionPolicy::default());
     assert_eq!(config.accounts(), engine_local::AccountPolicy::default());
     let Settings { state_dir, listen, log, runtime, copies_max, .. } = settings;
     assert_eq!(state_dir, &PathBuf::from("/h/.local/state/elastane"));

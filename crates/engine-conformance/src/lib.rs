@@ -9,6 +9,7 @@
 
 mod buckets;
 mod git_server;
+mod places;
 mod repositories;
 mod s3_server;
 mod sessions;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub use buckets::*;
 pub use git_server::GitServer;
+pub use places::*;
 pub use repositories::*;
 pub use s3_server::S3Server;
 pub use sessions::*;
@@ -119,6 +121,7 @@ macro_rules! conformance_suite {
             ends_well, ends_with_a_code, ends_by_a_signal, cannot_run, stops_gracefully,
             stops_by_force, stops_sooner_when_asked_again, leaves_no_process_behind,
             ends_what_the_main_process_left, starts_once, knows_its_runs_after_a_crash,
+            says_what_a_run_holds,
             learns_what_happened_while_it_was_away, starts_once_across_a_crash,
             stops_after_a_crash, loses_a_run_whose_supervisor_vanished, tells_the_last_lines,
             tells_when_lines_were_written, keeps_the_output_of_earlier_runs,
@@ -194,7 +197,7 @@ impl Stage {
     /// What the list says of this run.
     async fn listed(&self, key: RunKey) -> Vec<RunState> {
         let list = self.engine.list().await.expect("a list");
-        list.into_iter().filter(|seen| seen.key == key).map(|seen| seen.state).collect()
+        list.into_iter().filter(|run| run.key == key).map(|run| run.state).collect()
     }
 
     async fn stop(&self, key: RunKey, grace_ms: u64) {

@@ -43,14 +43,14 @@ impl S3Server {
         let port = listener.local_addr().expect("an address").port();
         let silence = Arc::new(Silence::default());
         let refused = Arc::new(Mutex::new(None));
-        let shelf = Arc::new(Shelf { objects, id, refused: Arc::clone(&refused) });
+        let store = Arc::new(ObjectStore { objects, id, refused: Arc::clone(&refused) });
         let own = Arc::clone(&silence);
         std::thread::spawn(move || {
             for visitor in listener.incoming().flatten() {
                 let Some(mut visitor) = own.pass(visitor) else { continue };
-                let shelf = Arc::clone(&shelf);
+                let store = Arc::clone(&store);
                 // Whoever goes away in the middle wanted no answer.
-                std::thread::spawn(move || shelf.answer(&mut visitor).is_ok());
+                std::thread::spawn(move || store.answer(&mut visitor).is_ok());
             }
         });
         Self { port, silence, refused }
@@ -72,13 +72,13 @@ impl S3Server {
 }
 
 /// What it has, and for whom.
-struct Shelf {
+struct ObjectStore {
     objects: BTreeMap<String, String>,
     id: Option<String>,
     refused: Arc<Mutex<Option<String>>>,
 }
 
-impl Shelf {
+impl ObjectStore {
     fn answer(&self, visitor: &mut TcpStream) -> std::io::Result<()> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use bollard::models::{
     ContainerInspectResponse, ContainerState, ContainerStateStatusEnum as Status,
 };
-use engine::{Exit, RunState};
+use engine::{Exit, RunPlace, RunState, environment};
 use units::Instant;
 use uuid::Uuid;
 
@@ -33,6 +33,8 @@ pub(crate) struct Inspected {
     pub(crate) address: Option<IpAddr>,
     /// The workload of the run.
     pub(crate) workload_id: Uuid,
+    /// Its node and its GPUs.
+    pub(crate) place: Option<RunPlace>,
 }
 
 /// Reads an inspection. `now` replaces missing times.
@@ -69,7 +71,16 @@ pub(crate) fn inspect(
         started_at,
         address: address(container),
         workload_id: workload_id(container),
+        place: place(container),
     }
+}
+
+/// The node and the GPUs of a run, which its environment names.
+fn place(container: &ContainerInspectResponse) -> Option<RunPlace> {
+    let variables = container.config.as_ref()?.env.as_ref()?;
+    environment::place(|name| {
+        variables.iter().find_map(|one| one.strip_prefix(name)?.strip_prefix('='))
+    })
 }
 
 /// The workload that its label names; every container of a server has one.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bollard::models::{ContainerStatsResponse, ContainerSummary};
 use bollard::query_parameters::StatsOptionsBuilder;
-use engine::{Error, GpuHealth, GpuUse, Measured, RunKey, RunState, RunUse, Stranger};
+use engine::{Error, ForeignProcess, GpuHealth, GpuUse, Measured, RunKey, RunState, RunUse};
 use futures_util::{StreamExt as _, stream};
 use gpu::{Activity, Health};
 
@@ -94,12 +94,12 @@ pub(crate) async fn gpu_health(
     let own: Option<BTreeSet<String>> = own.ok().map(ids);
     let is_ours = |pid| own.as_ref().map(|own| home(pid).is_some_and(|home| own.contains(&home)));
     let health = |(uuid, seen): (String, Health)| {
-        let strangers = seen.strangers(is_ours, |program, memory_bytes| Stranger {
+        let foreign = seen.foreign(is_ours, |program, memory_bytes| ForeignProcess {
             name: program.name,
             user: program.user,
             memory_bytes,
         });
-        (uuid, GpuHealth { fault: seen.fault, strangers })
+        (uuid, GpuHealth { fault: seen.fault, foreign })
     };
     Ok(Some(seen.into_iter().map(health).collect()))
 }

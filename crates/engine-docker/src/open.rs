@@ -138,8 +138,8 @@ async fn adopt(shared: &Shared, key: RunKey) -> Result<(), Error> {
     if inspected.state == RunState::Starting {
         return shared.remove_container(key).await;
     }
-    let Inspected { state, address, workload_id, .. } = inspected;
-    shared.runs.know(key, Known { state, has_container: true, address, workload_id });
+    let Inspected { state, address, workload_id, place, .. } = inspected;
+    shared.runs.know(key, Known { state, has_container: true, address, workload_id, place });
     Ok(())
 }
 

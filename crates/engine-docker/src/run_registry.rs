@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use engine::{KeyedLock, Observation, Observations, RunKey, RunState};
+use engine::{KeyedLock, ListedRun, Observation, Observations, RunKey, RunPlace, RunState};
 use uuid::Uuid;
 
 /// The registered runs.
@@ -27,12 +27,14 @@ pub(crate) struct Known {
     pub(crate) address: Option<IpAddr>,
     /// The workload of the run.
     pub(crate) workload_id: Uuid,
+    /// Its node and its GPUs.
+    pub(crate) place: Option<RunPlace>,
 }
 
 impl Known {
     /// One that was only requested.
-    pub(crate) const fn requested(workload_id: Uuid) -> Self {
-        Self { state: RunState::Starting, has_container: false, address: None, workload_id }
+    pub(crate) const fn requested(workload_id: Uuid, place: Option<RunPlace>) -> Self {
+        Self { state: RunState::Starting, has_container: false, address: None, workload_id, place }
     }
 }
 
@@ -54,10 +56,13 @@ impl RunRegistry {
         self.get(key).map(|known| known.state)
     }
 
-    pub(crate) fn all(&self) -> Vec<Observation> {
-        let seen =
-            |(&key, known): (&RunKey, &Known)| Observation { key, state: known.state.clone() };
-        open(&self.runs).iter().map(seen).collect()
+    pub(crate) fn all(&self) -> Vec<ListedRun> {
+        let listed = |(&key, known): (&RunKey, &Known)| {
+            let state = known.state.clone();
+            let place = known.place.clone().filter(|_| !has_ended(&state));
+            ListedRun { key, state, place }
+        };
+        open(&self.runs).iter().map(listed).collect()
     }
 
     /// The runs that have a container and have not ended.
@@ -117,7 +122,7 @@ mod tests {
         let ended = |code| RunState::Exited { exit: Exit::Code(code), at: Instant(2) };
         registry.report(key, runs.clone());
         assert!(told.try_recv().is_err(), "of a run that is not known nothing is told");
-        registry.know(key, Known { has_container: true, ..Known::requested(Uuid::nil()) });
+        registry.know(key, Known { has_container: true, ..Known::requested(Uuid::nil(), None) });
         for state in
             [runs.clone(), runs.clone(), RunState::Starting, ended(3), ended(4), runs.clone()]
         {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bollard::errors::Error as Fault;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
 use engine::copy::NotCopied;
-use engine::{Error, Exit, MountSource, PullPolicy, RunKey, RunSpec, RunState};
+use engine::{Error, Exit, MountSource, PullPolicy, RunKey, RunPlace, RunSpec, RunState};
 use tokio::sync::oneshot;
 
 use crate::container;
@@ -46,7 +46,7 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
         )));
     }
     let waits = engine::copy::copies(&spec.container).next().is_some() || spec.gang.is_some();
-    shared.runs.know(key, Known::requested(spec.workload_id));
+    shared.runs.know(key, Known::requested(spec.workload_id, Some(RunPlace::of(&spec))));
     let (running, mut cancelled) = oneshot::channel();
     if let Some(user) = found.as_deref().filter(|_| !waits) {
         let launched = launch(shared, &spec, user, &Copies::default(), &mut cancelled).await;

@@ -13,8 +13,8 @@ use bollard::query_parameters::{
 };
 use engine::{
     Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuHealth, Isolation,
-    IsolationKind, LimitsKept, LogRange, Measured, Observation, Outage, RunKey, RunSpec, RunState,
-    Session, TerminalSize,
+    IsolationKind, LimitsKept, ListedRun, LogRange, Measured, Observation, Outage, RunKey, RunSpec,
+    RunState, Session, TerminalSize,
 };
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -53,7 +53,7 @@ impl Engine for DockerEngine {
         self.shared.runs.get(key)?.address
     }
 
-    async fn list(&self) -> Result<Vec<Observation>, Error> {
+    async fn list(&self) -> Result<Vec<ListedRun>, Error> {
         Ok(self.shared.runs.all())
     }
 
@@ -165,7 +165,7 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
         return events::refresh(shared, key).await;
     };
     if shared.runs.state(key).is_none() {
-        let known = Known::requested(inspected.workload_id);
+        let known = Known::requested(inspected.workload_id, inspected.place.clone());
         shared.runs.know(key, Known { has_container: true, ..known });
     }
     match inspected.state {

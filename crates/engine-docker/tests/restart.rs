@@ -6,7 +6,7 @@ mod bench;
 
 use bench::Bench;
 use bench::watched::Watched;
-use engine::{Exit, Observation, RunState};
+use engine::{Exit, ListedRun, RunState};
 use engine_conformance::Fixture as _;
 use engine_docker::testing::DockerServer;
 
@@ -38,7 +38,7 @@ async fn a_daemon_that_goes_loses_what_ran_and_forgets_nothing() {
         let fresh = watched.start(bench.script("exit 4")).await;
         assert_eq!(watched.end(fresh).await, Exit::Code(4), "it can be worked with as before");
         let list = watched.engine.list().await.expect("a list");
-        let has = |list: &[Observation], key, exit: Exit| {
+        let has = |list: &[ListedRun], key, exit: Exit| {
             list.iter().any(|seen| {
                 let same = |one: &Exit| *one == exit;
                 seen.key == key

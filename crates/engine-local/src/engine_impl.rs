@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::{
-    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, GpuHealth, LogRange, Measured,
-    Observation, RunKey, RunSpec, Session, TerminalSize,
+    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, GpuHealth, ListedRun, LogRange,
+    Measured, Observation, RunKey, RunSpec, Session, TerminalSize,
 };
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -52,8 +52,9 @@ impl Engine for LocalEngine {
         std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, port)).is_ok()
     }
 
-    async fn list(&self) -> Result<Vec<Observation>, Error> {
-        Ok(self.shared.states())
+    async fn list(&self) -> Result<Vec<ListedRun>, Error> {
+        let shared = Arc::clone(&self.shared);
+        blocking(move || Ok(shared.list())).await
     }
 
     async fn start(&self, spec: RunSpec) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::{KeyedLock, Observation, Observations, RunKey, RunState};
+use engine::{KeyedLock, ListedRun, Observation, Observations, RunKey, RunState};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -116,11 +116,15 @@ impl Shared {
         states.iter().filter(|(_, state)| wanted(state)).map(|(key, _)| *key).collect()
     }
 
-    /// Every registered run.
-    pub(crate) fn states(&self) -> Vec<Observation> {
-        let seen =
-            |(&key, state): (&RunKey, &StateFile)| Observation { key, state: state.clone().into() };
-        open(&self.states).iter().map(seen).collect()
+    /// Every registered run. Reads files.
+    pub(crate) fn list(&self) -> Vec<ListedRun> {
+        let states = open(&self.states).clone();
+        let listed = |(key, state): (RunKey, StateFile)| {
+            let has_ended = matches!(state, StateFile::Exited { .. });
+            let place = if has_ended { None } else { self.dir(key).place() };
+            ListedRun { key, state: state.into(), place }
+        };
+        states.into_iter().map(listed).collect()
     }
 
     /// Registers a run without reporting it.

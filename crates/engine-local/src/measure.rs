@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use engine::{GpuHealth, GpuUse, Measured, RunKey, RunUse, Stranger};
+use engine::{ForeignProcess, GpuHealth, GpuUse, Measured, RunKey, RunUse};
 use gpu::Activity;
 use rustix::param::{clock_ticks_per_second, page_size};
 
@@ -52,15 +52,15 @@ pub(crate) fn gpu_health(
     // Read after the GPUs: processes of a run that starts in between are not foreign.
     let ours = if busy { own_processes(shared) } else { BTreeSet::new() };
     let health = |(uuid, seen): (String, gpu::Health)| {
-        let strangers = seen.strangers(
+        let foreign = seen.foreign(
             |pid| Some(ours.contains(&pid)),
-            |program, memory_bytes| Stranger {
+            |program, memory_bytes| ForeignProcess {
                 name: program.name,
                 user: program.user,
                 memory_bytes,
             },
         );
-        (uuid, GpuHealth { fault: seen.fault, strangers })
+        (uuid, GpuHealth { fault: seen.fault, foreign })
     };
     Ok(Some(seen.into_iter().map(health).collect()))
 }

@@ -25,7 +25,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use engine::{Exit, Limits, RunKey, RunState};
+use engine::{Exit, Limits, RunKey, RunPlace, RunState, environment};
 use rustix::fs::FlockOperation;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use serde::{Deserialize, Serialize};
@@ -289,6 +289,12 @@ impl RunDir {
     pub(crate) fn group(&self) -> Option<Group> {
         let Runtime::Process(process) = self.read_spec().ok()?.runtime;
         process.group
+    }
+
+    /// Where the run is; none: that cannot be read.
+    pub(crate) fn place(&self) -> Option<RunPlace> {
+        let Runtime::Process(process) = self.read_spec().ok()?.runtime;
+        environment::place(|name| process.env.get(name).map(String::as_str))
     }
 
     /// Reads the state. None: the run is not claimed. If the file cannot be parsed, its writer

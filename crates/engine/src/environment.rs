@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::{GPU_MILLIS, format_millis};
 
-use crate::{Device, Error, RunSpec};
+use crate::{Device, Error, RunPlace, RunSpec};
 
 /// The key of the run.
 pub const RUN_VARIABLE: &str = "ELASTANE_RUN";
 /// The granted devices as JSON, for tools that run inside.
 pub const DEVICES_VARIABLE: &str = "ELASTANE_DEVICES";
+const NODE_VARIABLE: &str = "NODE_NAME";
+const SHARE_VARIABLE: &str = "GPU_PORTION";
 /// Whether its GPUs exist only in the scheduler's books.
 const SIMULATED_VARIABLE: &str = "ELASTANE_SIMULATED_GPUS";
 
@@ -87,13 +89,13 @@ fn identity(spec: &RunSpec) -> [(&'static str, String); 15] {
         ("POD_NAME", spec.pod_name.clone()),
         ("POD_UUID", pod_id.clone()),
         ("podUUID", pod_id),
-        ("NODE_NAME", spec.node_name.clone()),
+        (NODE_VARIABLE, spec.node_name.clone()),
         ("RUNAI_PROJECT", spec.project_name.clone()),
         ("RUNAI_JOB_NAME", spec.workload_name.clone()),
         ("RUNAI_JOB_UUID", workload_id.clone()),
         ("RUNAI_JOB_ID", workload_id),
         ("RUNAI_NUM_OF_GPUS", format_millis(spec.devices.iter().map(|d| d.millis).sum())),
-        ("GPU_PORTION", format_millis(spec.devices.first().map_or(0, |d| d.millis))),
+        (SHARE_VARIABLE, format_millis(spec.devices.first().map_or(0, |d| d.millis))),
     ]
 }
 
@@ -122,8 +124,44 @@ fn devices(env: &mut BTreeMap<String, String>, spec: &RunSpec) -> Result<(), Err
     Ok(())
 }
 
+/// Where a run with this environment is, and what it was granted there, also if an earlier version
+/// started it; none where the environment names no node.
+pub fn place<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Option<RunPlace> {
+    let node = variable(NODE_VARIABLE)?.to_owned();
+    let granted = || {
+        let granted: Vec<GrantedDevice> = serde_json::from_str(variable(DEVICES_VARIABLE)?).ok()?;
+        let share = |device: GrantedDevice| {
+            Some((device.uuid, units::parse_gpu_millis(variable(SHARE_VARIABLE)?).ok()?))
+        };
+        granted.into_iter().map(share).collect()
+    };
+    Some(RunPlace { node, devices: granted() })
+}
+
 /// The share in bytes, rounded down.
 fn granted_bytes(device: &Device) -> u64 {
     let bytes = u128::from(device.memory_bytes) * u128::from(device.millis.min(GPU_MILLIS));
     u64::try_from(bytes / u128::from(GPU_MILLIS)).unwrap_or(device.memory_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_an_earlier_version_tells_its_node_and_its_gpus_as_far_as_they_are_there() {
+        let granted = r#"[{"index":2,"uuid":"GPU-2","simulated":true,"memory_bytes":512}]"#;
+        let of = |variables: &[(&str, &str)]| {
+            let all: BTreeMap<_, _> = variables.iter().copied().collect();
+            place(|name| all.get(name).copied()).map(|place| (place.node, place.devices))
+        };
+        let (node, devices) = (("NODE_NAME", "n1"), ("ELASTANE_DEVICES", granted));
+        let known = Some(BTreeMap::from([("GPU-2".to_owned(), 500)]));
+        assert_eq!(of(&[node, devices, ("GPU_PORTION", "0.5")]), Some(("n1".to_owned(), known)));
+        let none = ("ELASTANE_DEVICES", "[]");
+        assert_eq!(of(&[node, none]), Some(("n1".to_owned(), Some(BTreeMap::new()))));
+        assert_eq!(of(&[node, devices]), Some(("n1".to_owned(), None)), "no share is told");
+        assert_eq!(of(&[node]), Some(("n1".to_owned(), None)));
+        assert_eq!(of(&[devices]), None);
+    }
 }

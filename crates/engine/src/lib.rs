@@ -26,10 +26,10 @@ pub use keyed_lock::KeyedLock;
 pub use observations::Observations;
 pub use session::{Duplex, ExecSpec, Input, Output, Session, TerminalSize};
 pub use spec::{
-    BadRunKey, Bucket, Container, Device, Exit, Framework, Gang, GpuHealth, HOME_FOLDER, Limits,
-    LimitsKept, Login, MASTER, Member, Mount, MountSource, Observation, Port, Propagation,
-    PullFailure, PullPolicy, RegistryLogin, Repository, RunKey, RunSpec, RunState, Seccomp, Secret,
-    SecretPlace, Security, Stranger, TASKS_MAX, User, WORKER,
+    BadRunKey, Bucket, Container, Device, Exit, ForeignProcess, Framework, Gang, GpuHealth,
+    HOME_FOLDER, Limits, LimitsKept, ListedRun, Login, MASTER, Member, Mount, MountSource,
+    Observation, Port, Propagation, PullFailure, PullPolicy, RegistryLogin, Repository, RunKey,
+    RunPlace, RunSpec, RunState, Seccomp, Secret, SecretPlace, Security, TASKS_MAX, User, WORKER,
 };
 pub use timestamps::Timestamps;
 
@@ -157,11 +157,12 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Every run this engine knows, dead ones included until they are removed: the truth after a
     /// restart. A run whose start was cut short by a crash is in the list, or was never prepared
-    /// and does not exist; starting it again is right either way.
+    /// and does not exist; starting it again is right either way. Of each that has not ended it says where
+    /// it is and which GPUs it has: the server may know nothing else of it.
     ///
     /// # Errors
     /// The engine's records cannot be read.
-    async fn list(&self) -> Result<Vec<Observation>, Error>;
+    async fn list(&self) -> Result<Vec<ListedRun>, Error>;
 
     /// Starts a run. Returns once the start is on its way and will survive the server.
     ///

@@ -11,10 +11,10 @@ use axum::extract::{Request, State as FromState};
 use axum::http::header::{AUTHORIZATION, FORWARDED, HOST, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use control::Audience;
-use control::view::{Phase, View, WorkloadView};
 use http_kit::{ApiError, FORWARDED_FOR, Origin, Place, bearer};
+use orchestrator::view::{Phase, View, WorkloadView};
 use serving::{Error, NoReplica};
+use spec::Audience;
 use units::Instant;
 
 use crate::Gateway;

@@ -14,11 +14,11 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use control::Audience;
-use control::view::{PodState, WorkloadView};
 use convert::{Whose, whose};
 use http_body_util::BodyExt as _;
 use http_kit::{ApiError, Origin, host_of, must_be_own_page, wants_page};
+use orchestrator::view::{PodState, WorkloadView};
+use spec::Audience;
 
 use crate::Gateway;
 use crate::admission::{
@@ -306,11 +306,11 @@ impl Door {
         caller: Option<&Caller>,
     ) -> Result<Box<dyn engine::Duplex>, ApiError> {
         let workload = &self.workload;
-        let leader = workload.spec.together.and(workload.pods.first());
+        let leader = workload.spec.distributed.and(workload.pods.first());
         let leader = leader.map(|pod| pod.name.as_str());
         let connection = gateway.control.connect(workload.id, leader, self.port).await;
         connection.map_err(|error| {
-            if let control::Error::Internal { message } = &error {
+            if let orchestrator::Error::Internal { message } = &error {
                 tracing::warn!(workload = %workload.id, message, "a port cannot be reached");
             }
             let resource = resource_of(workload.spec.kind);
@@ -323,7 +323,7 @@ impl Door {
     }
 
     /// Why nothing answers, as far as the state says it.
-    fn standing(&self, error: &control::Error) -> String {
+    fn standing(&self, error: &orchestrator::Error) -> String {
         let WorkloadView { spec, pods, pending, phase, .. } = &*self.workload;
         let runs = pods.iter().any(|pod| pod.state == PodState::Running);
         match pending.first() {

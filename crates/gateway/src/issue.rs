@@ -3,9 +3,9 @@
 
 use access::Caller;
 use axum::http::StatusCode;
-use control::view::WorkloadView;
-use control::{Audience, ExposedUrl};
 use http_kit::ApiError;
+use orchestrator::view::WorkloadView;
+use spec::{Audience, ExposedUrl};
 use uuid::Uuid;
 
 use crate::Gateway;

@@ -19,9 +19,9 @@ mod tickets;
 use std::sync::Arc;
 
 use access::{Authenticator, Backend, Caller};
-use control::view::WorkloadView;
 use convert::Origins;
 use http_kit::{ApiError, Shutdown};
+use orchestrator::view::WorkloadView;
 
 use exec_sessions::Sessions;
 use tickets::Tickets;

@@ -39,21 +39,21 @@ impl Health {
 
     /// The processes that are not ours, and what is made of each and the memory it holds; none where it is not
     /// known of all whose they are.
-    pub fn strangers<T>(
+    pub fn foreign<T>(
         &self,
         ours: impl Fn(u32) -> Option<bool>,
         told: impl Fn(Program, u64) -> T,
     ) -> Option<BTreeMap<u32, T>> {
-        let mut strangers = BTreeMap::new();
+        let mut foreign = BTreeMap::new();
         for (&pid, &bytes) in self.processes.as_ref()? {
             // One that has ended meanwhile holds nothing.
             if !ours(pid)?
                 && let Some(program) = program(pid)
             {
-                strangers.insert(pid, told(program, bytes));
+                foreign.insert(pid, told(program, bytes));
             }
         }
-        Some(strangers)
+        Some(foreign)
     }
 }
 
@@ -213,11 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_ours_is_a_stranger_as_long_as_the_process_is_there() {
+    fn a_process_of_no_run_is_foreign_as_long_as_the_process_is_there() {
         let own = std::process::id();
         let health = Health { fault: None, processes: Some([(own, 5), (u32::MAX, 6)].into()) };
         let held = |health: &Health, ours: &dyn Fn(u32) -> Option<bool>| {
-            health.strangers(ours, |_, bytes| bytes)
+            health.foreign(ours, |_, bytes| bytes)
         };
         assert_eq!(held(&health, &|_| Some(false)), Some([(own, 5)].into()));
         assert_eq!(held(&health, &|pid| Some(pid == own)), Some([].into()));

@@ -12,9 +12,9 @@ use axum::extract::{RawPathParams, Request, State as FromState};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use control::Scope;
-use control::view::WorkloadView;
 use http_kit::{ApiError, ErrorMessage, Origin, bearer};
+use orchestrator::Scope;
+use orchestrator::view::WorkloadView;
 use uuid::Uuid;
 
 use crate::Iam;

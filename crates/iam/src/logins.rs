@@ -4,8 +4,8 @@ use access::{Caller, Family, Item};
 use api_types::TokenResponse;
 use auth::{Granted, Principal};
 use axum::http::StatusCode;
-use control::Scope;
 use http_kit::{ApiError, Origin};
+use orchestrator::Scope;
 
 use crate::Iam;
 use crate::limit::Who;

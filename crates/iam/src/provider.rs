@@ -9,9 +9,9 @@ use access::{Caller, Item};
 use api_types::{LoginStart, TokenRequest, TokenResponse};
 use auth::Principal;
 use axum::http::StatusCode;
-use control::Scope;
 use http_kit::{ApiError, Origin};
 use oidc::{Person, Provider, Redeemed};
+use orchestrator::Scope;
 use tokio::sync::Semaphore;
 
 use crate::Iam;
@@ -205,7 +205,7 @@ async fn user_of(
                 "{name} is another account at the login provider; an administrator who knows that \
                  it is the same person deletes the user first"
             );
-            return Err(control::Error::Conflict { message });
+            return Err(orchestrator::Error::Conflict { message });
         }
         user.account = Some(account.clone());
         Ok(())

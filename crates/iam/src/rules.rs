@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use access::{Family, Grant, Item};
 use auth::{Principal, Role};
-use control::{Object, ObjectsById};
+use orchestrator::{Object, ObjectsById};
 use serde::{Deserialize, Serialize};
 
 /// A role for a subject. Its scope is the object's, its subject the object's owner: it ends with

@@ -128,7 +128,7 @@ pub(super) async fn refresh(
     let renew = move |_: &mut String, session: &mut Session| {
         // Of two refreshes at once the second is refused here.
         if session.secrets.current_sha256 != used {
-            return Err(control::Error::Conflict { message: WRONG_REFRESH.to_owned() });
+            return Err(orchestrator::Error::Conflict { message: WRONG_REFRESH.to_owned() });
         }
         session.secrets = secrets.clone();
         session.expires_at_ms = expires_at_ms;

@@ -176,7 +176,10 @@ impl Iam {
     ///
     /// # Errors
     /// What is kept of it cannot be read.
-    pub fn shown_user(&self, user: &Arc<control::Object>) -> Result<api_types::User2, ApiError> {
+    pub fn shown_user(
+        &self,
+        user: &Arc<orchestrator::Object>,
+    ) -> Result<api_types::User2, ApiError> {
         let view = self.control.view();
         let all = view.objects.shelf(Login::KIND).into_iter().flat_map(|all| all.values());
         let own = all.filter(|object| object.owner == user.key());

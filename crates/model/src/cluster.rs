@@ -1,27 +1,43 @@
 //! The incremental cluster state. Owns: every mutation, and with it every account and index.
 //!
-//! All scheduling changes are one thing: a pod's [`Occupancy`] becomes another. So the undo log
+//! All scheduling changes are one thing: a pod's [`PodBinding`] becomes another. So the undo log
 //! is a list of (pod, what it was before), and rolling back is setting them again in reverse.
+
+mod account;
+mod changes;
+mod desired;
+mod eligibility;
+mod members;
+mod nodes;
+mod pod_affinity;
+mod pools;
+mod queue_tree;
+mod sign;
+mod topologies;
+mod verify;
+mod verify_topology;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use changes::Changes;
+pub use pod_affinity::ConflictingPods;
 use thiserror::Error;
 use units::{Instant, Resources, Table};
 
-use crate::account::Sign;
-use crate::changes::Tracker;
-use crate::company::Company;
-use crate::eligible::Eligibility;
-use crate::free::FreeIndex;
-use crate::group::Shapes;
+use self::changes::Tracker;
+use self::eligibility::Eligibility;
+use self::pod_affinity::AffinityIndex;
+use self::pools::Pools;
+use self::sign::Sign;
+use crate::free_gpu_index::FreeGpuIndex;
 use crate::node::Hardware;
-use crate::pool::Pools;
-use crate::requests::Requests;
-use crate::workload::amounts;
+use crate::placement::amounts;
+use crate::request_histogram::RequestHistogram;
+use crate::workload::Shapes;
 use crate::{
-    DeviceShare, Node, NodeId, Occupancy, Placement, Pod, PodId, PodRequest, PodSet, PoolId, Queue,
-    QueueId, Topology, Workload, WorkloadId, WorkloadSpec,
+    DeviceShare, Node, NodeId, Placement, Pod, PodBinding, PodId, PodRequest, PodSet, PoolId,
+    Queue, QueueId, Topology, Workload, WorkloadId, WorkloadSpec,
 };
 
 /// Why the model refused a change.
@@ -68,8 +84,8 @@ pub struct Checkpoint(usize);
 pub struct Change {
     /// The pod.
     pub pod: PodId,
-    /// Its occupancy when the transaction began.
-    pub before: Occupancy,
+    /// Its binding when the transaction began.
+    pub before: PodBinding,
 }
 
 /// Nodes, queues, workloads and pods with their accounts.
@@ -83,14 +99,16 @@ pub struct Cluster {
     /// What all nodes can give out when what is being released is gone.
     pub(crate) free_soon: Resources,
     pub(crate) pools: Pools,
-    pub(crate) free: FreeIndex,
+    pub(crate) free: FreeGpuIndex,
     pub(crate) eligibility: Eligibility,
-    pub(crate) company: Company,
-    pub(crate) requests: Requests,
+    pub(crate) affinity: AffinityIndex,
+    pub(crate) requests: RequestHistogram,
     /// How often something was changed about each node.
     pub(crate) revisions: Vec<u64>,
     /// Number of nodes with GPUs, by hardware.
     pub(crate) gpu_nodes: BTreeMap<Hardware, u32>,
+    /// How many GPUs there are with so much memory, those that are divided into instances left out.
+    pub(crate) gpu_memories: BTreeMap<u64, u32>,
     pub(crate) topologies: Vec<Topology>,
     pub(crate) shapes: Shapes,
     /// Whether any node would rather keep some pods away.
@@ -111,7 +129,7 @@ pub struct Cluster {
     pub(crate) gated: BTreeSet<PodId>,
     pub(crate) log: Vec<Change>,
     /// What each pod touched by the open transaction was when it began.
-    pub(crate) originals: BTreeMap<PodId, Occupancy>,
+    pub(crate) originals: BTreeMap<PodId, PodBinding>,
     pub(crate) recording: bool,
     pub(crate) tracker: Tracker,
     /// Queues without one above them, by node pool.
@@ -191,7 +209,7 @@ impl Cluster {
 
     /// What the pods that want to run ask for.
     #[must_use]
-    pub const fn requests(&self) -> &Requests {
+    pub const fn requests(&self) -> &RequestHistogram {
         &self.requests
     }
 
@@ -304,11 +322,11 @@ impl Cluster {
         let pod_sets = spec.pod_sets.iter().map(|set| {
             let demand = self.demand(set.request);
             let constraints = self.eligibility.intern(&set.constraints, self.nodes.iter());
-            let pools = self.intern_alone(&set.constraints, &choices);
-            PodSet { demand, constraints, pools, first: 0, members: 0, placed: 0 }
+            let pools = self.intern_alone(constraints, &choices);
+            PodSet { demand, constraints, pools, first: 0, members: 0, placed: 0, succeeded: 0 }
         });
         let pod_sets = pod_sets.collect();
-        self.learn_company();
+        self.learn_affinity();
         let id = self.workloads.insert(Workload {
             spec,
             pod_sets,
@@ -327,18 +345,16 @@ impl Cluster {
         });
         self.queues[queue_id].workloads.insert(id);
         self.tracker.workload(id);
-        if !self.company.is_unused() {
+        if !self.affinity.is_unused() {
             // Who must not be together may be others now.
             self.tracker.touch();
         }
         Ok(id)
     }
 
-    /// What a pod asks for before it has a place. It stays at that even when nodes come and go:
-    /// accounts must balance.
-    fn demand(&self, request: PodRequest) -> Resources {
-        let gpus = self.nodes.iter().flat_map(|(_, node)| &node.gpus);
-        request.demand(gpus.filter(|gpu| gpu.mig.is_none()).map(|gpu| gpu.memory_bytes))
+    /// What a pod asks for before it has a place, on the GPUs that there are now.
+    pub fn demand(&self, request: PodRequest) -> Resources {
+        request.demand(self.gpu_memories.keys().copied())
     }
 
     /// Removes a workload whose pods are nowhere.
@@ -347,7 +363,7 @@ impl Cluster {
     /// A pod of it still holds or has reserved a place.
     pub fn remove_workload(&mut self, id: WorkloadId) -> Result<(), Error> {
         let Some(workload) = self.workloads.get(id) else { return Ok(()) };
-        if workload.pods.iter().any(|&pod| self.pods[pod].occupancy != Occupancy::default()) {
+        if workload.pods.iter().any(|&pod| self.pods[pod].binding != PodBinding::default()) {
             return Err(Error::StillPlaced(workload.spec.name.clone()));
         }
         for pod in workload.pods.clone() {
@@ -422,29 +438,29 @@ impl Cluster {
 
     /// The pod's processes are gone: its current place is free.
     pub fn vacate(&mut self, pod: PodId) {
-        let next = self.pods[pod].occupancy.next.clone();
-        self.set_occupancy(pod, Occupancy { current: None, releasing: false, next });
+        let next = self.pods[pod].binding.next.clone();
+        self.set_binding(pod, PodBinding { current: None, releasing: false, next });
     }
 
     /// The pod's processes are being stopped.
     pub fn release(&mut self, pod: PodId) {
-        let mut occupancy = self.pods[pod].occupancy.clone();
-        occupancy.releasing = occupancy.current.is_some();
-        self.set_occupancy(pod, occupancy);
+        let mut binding = self.pods[pod].binding.clone();
+        binding.releasing = binding.current.is_some();
+        self.set_binding(pod, binding);
     }
 }
 
 /// The one mutation of places, and transactions of it.
 impl Cluster {
-    /// Puts a pod's occupancy in place of the one it has. The caller sees to it that the place
+    /// Puts a pod's binding in place of the one it has. The caller sees to it that the place
     /// has room; [`Cluster::commit`] checks it.
-    pub fn set_occupancy(&mut self, pod: PodId, occupancy: Occupancy) {
+    pub fn set_binding(&mut self, pod: PodId, binding: PodBinding) {
         let waited = self.pods[pod].waits();
         let asked_in = self.asks_in(pod);
-        let before = std::mem::take(&mut self.pods[pod].occupancy);
+        let before = std::mem::take(&mut self.pods[pod].binding);
         self.account(pod, &before, Sign::Minus);
-        self.account(pod, &occupancy, Sign::Plus);
-        self.pods[pod].occupancy = occupancy;
+        self.account(pod, &binding, Sign::Plus);
+        self.pods[pod].binding = binding;
         self.asks_elsewhere(pod, asked_in);
         self.index(pod, waited);
         self.note(self.pods[pod].workload);
@@ -469,15 +485,15 @@ impl Cluster {
         Checkpoint(self.log.len())
     }
 
-    /// Pods whose occupancy was set since a checkpoint of the open transaction.
+    /// Pods whose binding was set since a checkpoint of the open transaction.
     pub fn changed_since(&self, checkpoint: Checkpoint) -> impl Iterator<Item = PodId> + use<'_> {
         self.log[checkpoint.0..].iter().map(|change| change.pod)
     }
 
-    /// The pod's occupancy when the open transaction began.
+    /// The pod's binding when the open transaction began.
     #[must_use]
-    pub fn original(&self, pod: PodId) -> &Occupancy {
-        self.originals.get(&pod).unwrap_or(&self.pods[pod].occupancy)
+    pub fn original(&self, pod: PodId) -> &PodBinding {
+        self.originals.get(&pod).unwrap_or(&self.pods[pod].binding)
     }
 
     /// Undoes everything since a checkpoint of the open transaction.
@@ -485,13 +501,13 @@ impl Cluster {
         self.recording = false;
         while self.log.len() > checkpoint.0 {
             if let Some(change) = self.log.pop() {
-                self.set_occupancy(change.pod, change.before);
+                self.set_binding(change.pod, change.before);
             }
         }
         self.recording = true;
     }
 
-    /// Every pod whose occupancy differs from what it was when the open transaction began, in pod
+    /// Every pod whose binding differs from what it was when the open transaction began, in pod
     /// order.
     ///
     /// # Panics
@@ -500,15 +516,15 @@ impl Cluster {
     #[must_use]
     pub fn proposed(&self) -> Vec<Change> {
         let originals = self.originals.iter();
-        let changed = originals.filter(|(pod, before)| **before != self.pods[**pod].occupancy);
+        let changed = originals.filter(|(pod, before)| **before != self.pods[**pod].binding);
         let changes = changed.map(|(&pod, before)| Change { pod, before: before.clone() });
         changes.inspect(|change| self.assert_sound(change)).collect()
     }
 
     fn assert_sound(&self, change: &Change) {
         let Change { pod, before } = change;
-        let occupancy = &self.pods[*pod].occupancy;
-        for place in occupancy.current.iter().chain(&occupancy.next) {
+        let binding = &self.pods[*pod].binding;
+        for place in binding.current.iter().chain(&binding.next) {
             let node = &self.nodes[place.node];
             let known = || before.current.iter().chain(&before.next);
             let had = |gpu| known().any(|had| had.node == place.node && had.uses(gpu));
@@ -558,7 +574,7 @@ impl Cluster {
             }
             _ => {}
         }
-        keep(&mut self.reserved, id, pod.occupancy.next.is_some());
+        keep(&mut self.reserved, id, pod.binding.next.is_some());
         keep(&mut self.gated, id, pod.wants && pod.gated);
     }
 }

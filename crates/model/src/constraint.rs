@@ -56,7 +56,7 @@ pub enum Effect {
     NoSchedule,
     /// They are placed elsewhere if they can be.
     PreferNoSchedule,
-    /// They are not placed here, and those that run are stopped, by who gives the taint.
+    /// They are not placed here, and the caller that adds the taint stops those that run.
     NoExecute,
 }
 
@@ -136,6 +136,16 @@ pub struct Constraints {
     pub pod_preferences: Vec<PodPreference>,
 }
 
+/// A set of constraints that some workload has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct ConstraintsId(pub(crate) u32);
+
+impl ConstraintsId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Why a node is out of the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mismatch {
@@ -169,6 +179,19 @@ impl Toleration {
         self.key.as_ref().is_none_or(|key| *key == taint.key)
             && self.value.as_ref().is_none_or(|value| *value == taint.value)
             && self.effect.is_none_or(|effect| effect == taint.effect)
+    }
+}
+
+/// Id of a node pool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PoolId(pub(crate) u32);
+
+impl PoolId {
+    /// The pool of nodes that do not say.
+    pub const DEFAULT: Self = Self(0);
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -257,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taint_keeps_away_whoever_does_not_tolerate_it() {
+    fn a_taint_keeps_away_pods_that_do_not_tolerate_it() {
         let taint =
             Taint { key: "dedicated".into(), value: "a".into(), effect: Effect::NoSchedule };
         let check = |tolerations: Vec<Toleration>| {

@@ -2,57 +2,48 @@
 //! their pods, and where each pod is.
 //!
 //! Owns: every account (who uses what), kept up to date by each change, and the undo log that
-//! makes a trial placement cost what it touched. Refuses to know: who decides, what time it is,
+//! makes a trial placement cost what it touched. Does not know about: who decides, what time it is,
 //! how anything is stored or sent. Pure: no I/O, no clock, no randomness.
 
-mod account;
-mod changes;
 mod cluster;
-mod company;
 mod constraint;
-mod eligible;
-mod free;
-mod group;
-mod machines;
-mod members;
+mod fill;
+mod free_gpu_index;
 mod mig;
 mod node;
+mod placement;
 mod pod_set;
-mod pool;
+mod pod_term;
 mod priority;
 mod queue;
-mod queues;
 mod request;
-mod requests;
-mod together;
+mod request_histogram;
 mod topology;
 mod usage;
-mod verify;
-mod wishes;
 mod workload;
 
-pub use changes::Changes;
-pub use cluster::{Change, Checkpoint, Cluster, Error};
-pub use company::{HOST_LABEL, Opponents, PodMismatch, PodPreference, PodTerm, is_host};
+pub use cluster::{Change, Changes, Checkpoint, Cluster, ConflictingPods, Error};
 pub use constraint::{
-    Constraints, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL, Preference, Requirement,
-    Taint, Term, Toleration, pool_of,
+    Constraints, ConstraintsId, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL, PoolId,
+    Preference, Requirement, Taint, Term, Toleration, pool_of,
 };
-pub use eligible::ConstraintsId;
-pub use group::{Child, GroupSpec, ShapeId, Standing};
+pub use fill::Fill;
 pub use mig::{
     MIG_PROFILES_MAX, MIG_SLICES, MigError, MigInstance, MigProfile, MigRequest, SliceValue,
 };
 pub use node::{Gpu, Node, NodeSpec};
+pub use placement::{DeviceShare, Placement};
 pub use pod_set::{PodSet, PodSetSpec};
-pub use pool::PoolId;
+pub use pod_term::{HOST_LABEL, PodMismatch, PodPreference, PodTerm, is_host};
 pub use priority::{PRIORITY_CLASSES, class_at_least};
-pub use queue::{Queue, QueueSpec, Share, Tier, Weights};
+pub use queue::{Queue, QueueSpec, Share, Tier, Usage, Weights};
 pub use request::{GpuRequest, PodRequest};
-pub use requests::Requests;
+pub use request_histogram::RequestHistogram;
 pub use topology::{Domain, DomainId, Topology, TopologyConstraint, TopologyId};
-pub use usage::{EndedStep, Usage, UsageLedger, UsageWindow, UsageWindowError, WindowKind};
-pub use workload::{DeviceShare, Occupancy, Placement, Pod, Workload, WorkloadSpec};
+pub use usage::{EndedStep, UsageLedger, UsageWindow, UsageWindowError, WindowKind};
+pub use workload::{
+    Child, Completeness, GroupSpec, Pod, PodBinding, ShapeId, Workload, WorkloadSpec,
+};
 
 /// Id of a node.
 pub type NodeId = units::Idx<Node>;

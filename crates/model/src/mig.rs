@@ -1,5 +1,5 @@
 //! MIG instances: fixed parts of a GPU, each given out whole or not at all. Owns: their profiles,
-//! what they count for, and requests for several. Refuses to know: how a GPU is divided; that is
+//! what they count for, and requests for several. Does not know about: how a GPU is divided; that is
 //! done before a node is added, and stays.
 
 use std::fmt;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{GPU_MILLIS, Resources};
 
-use crate::{DeviceShare, Effect, MigInstance, MigProfile, PodId, PoolId, Taint};
+use crate::{DeviceShare, Effect, MigInstance, MigProfile, PodId, PoolId, Taint, is_host};
 
 /// A machine to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,13 +55,14 @@ impl NodeSpec {
 pub struct Gpu {
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// The instance, if it is only that: given out whole, and to none but those who ask for it.
+    /// The MIG instance, if it is one: given out whole, and only to pods that request it.
     pub mig: Option<MigInstance>,
     /// Thousandths physically in use, by pods that are being stopped too.
     pub used_millis: u64,
     /// Thousandths spoken for: in use by pods that stay, or reserved.
     pub committed_millis: u64,
-    /// Whether pods may come: false while it is broken, or used by strangers. Who is there may stay.
+    /// Whether pods may be placed on it: false while it is broken, or used by foreign processes. Pods on
+    /// it may stay.
     pub in_service: bool,
 }
 
@@ -100,7 +101,7 @@ impl Gpu {
         if self.in_service { self.unused_millis(now) } else { 0 }
     }
 
-    /// The same for who is there already, and may stay when it is out of service.
+    /// The same for pods on it already, which may stay when it is out of service.
     #[must_use]
     pub fn unused_millis(&self, now: bool) -> u64 {
         // While a rollback is half done a device can be over-committed for a moment.
@@ -245,6 +246,11 @@ impl Node {
         self.pods_committed < self.pods_max && !(now && self.pods_used >= self.pods_max)
     }
 
+    /// The memory of each of its GPUs that is not divided into instances.
+    pub(crate) fn gpu_memories(&self) -> impl Iterator<Item = u64> {
+        self.gpus.iter().filter(|gpu| gpu.mig.is_none()).map(|gpu| gpu.memory_bytes)
+    }
+
     /// What it is made of; none without GPUs.
     pub(crate) fn hardware(&self) -> Option<Hardware> {
         let kind = |gpu: &Gpu| (gpu.memory_bytes, gpu.profile());
@@ -255,6 +261,14 @@ impl Node {
 
     pub(crate) fn has_soft_taint(&self) -> bool {
         self.taints.iter().any(|taint| taint.effect == Effect::PreferNoSchedule)
+    }
+
+    /// The value of a topology label; none if the node lacks it.
+    pub(crate) fn topology_domain(&self, label: &str) -> Option<&str> {
+        if is_host(label) {
+            return Some(&self.name);
+        }
+        self.labels.get(label).map(String::as_str)
     }
 
     /// Number of devices that are wholly free.

@@ -70,4 +70,14 @@ pub struct PodSet {
     pub members: u32,
     /// Pods that hold or have reserved a place.
     pub placed: u32,
+    /// Pods that ended well: they have done their part.
+    pub succeeded: u32,
+}
+
+impl PodSet {
+    /// Pods that count for its minimum: those with a place, and those that have done their part.
+    #[must_use]
+    pub const fn counted(&self) -> u32 {
+        self.placed.saturating_add(self.succeeded)
+    }
 }

@@ -1,5 +1,5 @@
 //! Names of priorities. Owns: which there are and what they are worth (reference D.4), the old ones
-//! included. Refuses to know: who has which.
+//! included. Does not know about: who has which.
 
 /// Name and value, lowest first; the name first given to a value is the one shown for it.
 pub const PRIORITY_CLASSES: [(&str, u32); 13] = [

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Kind, Resources};
 
-use crate::{PoolId, QueueId, Usage, WorkloadId};
+use crate::{PoolId, QueueId, WorkloadId};
 
 /// Weights by which left-over capacity is divided among siblings; 0 = none of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +69,29 @@ impl Share {
     }
 }
 
+/// Parts per million of the capacity its siblings and it share, for each resource.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Of the GPUs.
+    pub gpu_ppm: u64,
+    /// Of the cores.
+    pub cpu_ppm: u64,
+    /// Of the memory.
+    pub memory_ppm: u64,
+}
+
+impl Usage {
+    /// Of one resource.
+    #[must_use]
+    pub const fn of(self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Gpu => self.gpu_ppm,
+            Kind::Cpu => self.cpu_ppm,
+            Kind::Memory => self.memory_ppm,
+        }
+    }
+}
+
 /// A queue to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueSpec {
@@ -108,7 +131,7 @@ pub struct Queue {
     pub(crate) twin_of: Option<QueueId>,
     /// The queue for each pool, itself the first; none if one stands for all pools.
     pub(crate) twins: Vec<QueueId>,
-    /// What it used of late; nothing when fairness is not a matter of time.
+    /// What it used in the window; zero when fairness does not depend on time.
     pub usage: Usage,
     /// Queues below.
     pub children: BTreeSet<QueueId>,
@@ -121,7 +144,7 @@ pub struct Queue {
     /// The part of `allocated` that cannot be preempted.
     pub allocated_non_preemptible: Resources,
     /// The part of `allocated` that elastic pods hold beyond their request, in GPU thousandths:
-    /// lent, and given back to whoever may start.
+    /// lent, and given back to pods that may start.
     pub lent_gpu_millis: u64,
     /// What preemptible workloads directly in it hold, by priority; only those that hold any.
     pub preemptible: BTreeMap<u32, Tier>,

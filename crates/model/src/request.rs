@@ -59,7 +59,7 @@ impl GpuRequest {
         self.needs_of_sound(gpu).filter(|_| gpu.in_service)
     }
 
-    /// The same, had the device nothing the matter with it.
+    /// The same for a device that is out of service.
     #[must_use]
     pub fn needs_of_sound(self, gpu: &Gpu) -> Option<u64> {
         match (self, gpu.profile()) {

@@ -1,13 +1,12 @@
 //! Where nodes are relative to each other. Owns: named topologies, each an ordered list of node
 //! labels from coarse to fine (zone, block, rack), and the tree of domains that the labels of the
-//! nodes make of it. Refuses to know: how much is free in a domain.
+//! nodes make of it. Does not know about: how much is free in a domain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
 
-use crate::company::domain_of;
-use crate::{Cluster, Error, Node, NodeId, WorkloadSpec};
+use crate::{Node, NodeId};
 
 /// Id of a topology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,7 +159,8 @@ impl Topology {
 
     /// The finest domain of a node with these labels, made if it is the first in it.
     fn find(&mut self, node: &Node) -> Option<DomainId> {
-        let values: Option<Vec<_>> = self.levels.iter().map(|key| domain_of(node, key)).collect();
+        let values: Option<Vec<_>> =
+            self.levels.iter().map(|key| node.topology_domain(key)).collect();
         let mut found: Option<DomainId> = None;
         for value in values? {
             found = Some(match self.children(found).get(value) {
@@ -192,7 +192,7 @@ impl Topology {
     pub(crate) fn is_sound<'a>(&self, mut nodes: impl Iterator<Item = (NodeId, &'a Node)>) -> bool {
         nodes.all(|(id, node)| {
             let values: Option<Vec<_>> =
-                self.levels.iter().map(|key| domain_of(node, key)).collect();
+                self.levels.iter().map(|key| node.topology_domain(key)).collect();
             let path = self.domains_of(id);
             match (values, path.last()) {
                 (None, None) => true,
@@ -202,62 +202,6 @@ impl Topology {
                 }
                 _ => false,
             }
-        })
-    }
-}
-
-impl Cluster {
-    /// The topology with this id.
-    #[must_use]
-    pub fn topology(&self, id: TopologyId) -> &Topology {
-        &self.topologies[id.0 as usize]
-    }
-
-    /// The topology of this name.
-    #[must_use]
-    pub fn topology_named(&self, name: &str) -> Option<TopologyId> {
-        let at = self.topologies.iter().position(|topology| topology.name == name)?;
-        u32::try_from(at).ok().map(TopologyId)
-    }
-
-    /// Every topology.
-    #[must_use]
-    pub fn topologies(&self) -> &[Topology] {
-        &self.topologies
-    }
-
-    /// Adds a topology: a name, and the node labels of its levels from coarse to fine.
-    ///
-    /// # Errors
-    /// There is another of this name, or no level.
-    pub fn add_topology(&mut self, name: &str, levels: Vec<String>) -> Result<TopologyId, Error> {
-        let twice = (1..).zip(&levels).any(|(next, level)| levels[next..].contains(level));
-        if levels.is_empty() || twice || self.topology_named(name).is_some() {
-            return Err(Error::BadTopology(name.to_owned()));
-        }
-        let mut topology = Topology::new(name.to_owned(), levels);
-        self.nodes.iter().for_each(|(id, node)| topology.update(id, node));
-        self.topologies.push(topology);
-        self.tracker.touch();
-        Ok(TopologyId(u32::try_from(self.topologies.len() - 1).unwrap_or(u32::MAX)))
-    }
-
-    /// Forgets the name of a topology; what is bound by it stays so.
-    pub fn retire_topology(&mut self, name: &str) {
-        let named = self.topologies.iter_mut().find(|topology| topology.name == name);
-        if let Some(topology) = named.filter(|_| !name.is_empty()) {
-            topology.name.clear();
-            self.tracker.touch();
-        }
-    }
-
-    pub(crate) fn knows_topologies(&self, spec: &WorkloadSpec) -> bool {
-        let groups = spec.groups.iter().map(|group| group.topology);
-        let sets = spec.pod_sets.iter().map(|set| set.topology);
-        groups.chain(sets).chain([spec.topology]).flatten().all(|constraint| {
-            let topology = self.topologies.get(constraint.topology.0 as usize);
-            let levels = topology.map_or(0, |topology| topology.levels.len());
-            constraint.required.iter().chain(&constraint.preferred).all(|&level| level < levels)
         })
     }
 }

@@ -1,5 +1,5 @@
-//! What each queue held of late. Owns: the ledger that time-based fairness reads, kept in steps of
-//! time. Refuses to know: what follows from it.
+//! What each queue held recently. Owns: the ledger that time-based fairness reads, kept in steps of
+//! time. Does not know about: what follows from it.
 //!
 //! `usage = Σ held(t)·w(t) / Σ capacity(t)·w(t)` over the window, for each queue and resource. Time
 //! passes in steps ([`UsageWindow::step_ms`]); what was held is exact inside each, every step has
@@ -15,31 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use units::{Instant, Kind, Resources};
 
-use crate::{Cluster, PoolId, Queue, QueueId};
+use crate::{Cluster, PoolId, Queue, QueueId, Usage};
 pub use window::{UsageWindow, UsageWindowError, WindowKind};
-
-/// Parts per million of the capacity its siblings and it share, for each resource.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Of the GPUs.
-    pub gpu_ppm: u64,
-    /// Of the cores.
-    pub cpu_ppm: u64,
-    /// Of the memory.
-    pub memory_ppm: u64,
-}
-
-impl Usage {
-    /// Of one resource.
-    #[must_use]
-    pub const fn of(self, kind: Kind) -> u64 {
-        match kind {
-            Kind::Gpu => self.gpu_ppm,
-            Kind::Cpu => self.cpu_ppm,
-            Kind::Memory => self.memory_ppm,
-        }
-    }
-}
 
 /// Who held how much in the steps of the window.
 #[derive(Debug, Clone)]
@@ -104,7 +81,7 @@ impl Row {
 }
 
 impl UsageLedger {
-    /// A ledger in which nobody ever held anything.
+    /// A ledger without history.
     #[must_use]
     pub fn new(window: UsageWindow) -> Self {
         let weights = window.weights();
@@ -118,9 +95,9 @@ impl UsageLedger {
         self.window
     }
 
-    /// Books what was held until now, takes down what is held from now on, and gives the queues
-    /// their figures when a step has ended; says how many have. To be told before each decision,
-    /// and best after each change. Costs a comparison for each queue, work for those that changed,
+    /// Adds what was held until now, records what is held from now on, and updates the usage of the
+    /// queues when a step has ended; returns how many have. Call it before each decision, and
+    /// preferably after each change. Costs a comparison for each queue, work for those that changed,
     /// and a pass over all steps when one ends.
     pub fn observe(&mut self, cluster: &mut Cluster, now: Instant) -> usize {
         let ended = self.book(cluster, now);
@@ -248,7 +225,7 @@ pub struct EndedStep {
     pub held: Vec<(QueueId, Resources)>,
 }
 
-/// History, to be kept and to be had from elsewhere.
+/// History: read to be stored, and restored from elsewhere.
 impl UsageLedger {
     /// The last so many steps that have ended, the newest first, as far as they still count.
     #[must_use]

@@ -1,12 +1,15 @@
 //! Workloads, their pods, and where a pod is. Owns: the one description of a pod's place that
 //! every account is derived from.
 
+mod groups;
+
+pub(crate) use groups::Shapes;
+pub use groups::{Child, Completeness, GroupSpec, ShapeId};
 use smallvec::SmallVec;
 use units::{Instant, Resources};
 
 use crate::{
-    GroupSpec, NodeId, PodId, PodSet, PodSetSpec, PoolId, QueueId, ShapeId, TopologyConstraint,
-    WorkloadId,
+    Placement, PodId, PodSet, PodSetSpec, PoolId, QueueId, TopologyConstraint, WorkloadId,
 };
 
 /// A workload to add.
@@ -33,9 +36,9 @@ pub struct WorkloadSpec {
     pub children_min: Option<u32>,
     /// How close together all its pods belong.
     pub topology: Option<TopologyConstraint>,
-    /// Nobody is stopped for it before it has waited so long, in milliseconds.
+    /// Minimum wait before it may preempt others, in milliseconds.
     pub preemption_delay_ms: u64,
-    /// It is over so long after its start at the latest, in milliseconds; none if nobody knows.
+    /// Maximum run time after its start, in milliseconds; none if unknown.
     pub time_limit_ms: Option<u64>,
     /// When it was submitted.
     pub created_at: Instant,
@@ -144,44 +147,6 @@ impl Workload {
     }
 }
 
-/// A share of one device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeviceShare {
-    /// Index of the device on its node.
-    pub gpu: u32,
-    /// Thousandths of it.
-    pub millis: u64,
-}
-
-impl DeviceShare {
-    pub(crate) const fn index(self) -> usize {
-        self.gpu as usize
-    }
-}
-
-/// A place: a node and shares of its devices. The node's CPU and memory follow from the request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placement {
-    /// Node.
-    pub node: NodeId,
-    /// Devices; empty for CPU-only work.
-    pub devices: SmallVec<[DeviceShare; 2]>,
-}
-
-impl Placement {
-    /// Thousandths of GPUs in it.
-    #[must_use]
-    pub fn gpu_millis(&self) -> u64 {
-        self.devices.iter().map(|share| share.millis).sum()
-    }
-
-    /// Whether a device of its node is part of it.
-    #[must_use]
-    pub fn uses(&self, gpu: u32) -> bool {
-        self.devices.iter().any(|share| share.gpu == gpu)
-    }
-}
-
 /// Where a pod is and where it will be.
 ///
 /// ```text
@@ -192,7 +157,7 @@ impl Placement {
 ///  being moved    current P1 (rel.)  next P2     also: resized, P2 overlaps P1
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Occupancy {
+pub struct PodBinding {
     /// Where its processes are.
     pub current: Option<Placement>,
     /// Whether they are being stopped.
@@ -201,7 +166,7 @@ pub struct Occupancy {
     pub next: Option<Placement>,
 }
 
-impl Occupancy {
+impl PodBinding {
     /// Running at a place.
     #[must_use]
     pub const fn at(place: Placement) -> Self {
@@ -235,14 +200,14 @@ pub struct Pod {
     /// Whether it has ended well.
     pub succeeded: bool,
     /// Where it is.
-    pub occupancy: Occupancy,
+    pub binding: PodBinding,
 }
 
 impl Pod {
     /// Whether it is running and not being stopped.
     #[must_use]
     pub const fn runs(&self) -> bool {
-        self.occupancy.current.is_some() && !self.occupancy.releasing
+        self.binding.current.is_some() && !self.binding.releasing
     }
 
     /// Whether it is to be considered: it should run, and nothing holds it back.
@@ -254,11 +219,6 @@ impl Pod {
     /// Whether it needs a place it does not have.
     #[must_use]
     pub fn waits(&self) -> bool {
-        self.asks() && self.occupancy.effective().is_none()
+        self.asks() && self.binding.effective().is_none()
     }
-}
-
-/// The amounts a placement takes of a pod that asks for `demand`.
-pub(crate) fn amounts(place: &Placement, demand: Resources) -> Resources {
-    Resources { gpu_millis: place.gpu_millis(), ..demand }
 }

@@ -10,9 +10,9 @@ use uuid::Uuid;
 use crate::Error;
 use crate::documents::{Edited, NewObject, Object};
 use crate::nodes::NodeChange;
-use crate::pools::{PoolChange, PoolSpec};
+use crate::pools::PoolChange;
 use crate::words::{Word, word};
-use spec::{NodeSpec, NodeTypes, Rules, ShareChange, WorkloadSpec};
+use spec::{NodeSpec, NodeTypes, PoolSpec, Priority, Rules, ShareChange, WorkloadSpec};
 
 /// What to change of a project or a department, or how one begins. What is left out keeps the value it
 /// has when the change is made, so that two changes of different values at once both count.
@@ -39,7 +39,7 @@ pub struct OrgChange {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadChange {
     /// Priority and the name it is given by.
-    pub priority: Option<(u32, String)>,
+    pub priority: Option<Priority>,
     /// Whether it may be evicted for others.
     pub preemptible: Option<bool>,
     /// How often a failed pod is started again.

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::command::{Command, Readiness, Record, Subject};
-use crate::pools::TOPOLOGY;
 use crate::state::State;
+use spec::TOPOLOGY;
 
 impl State {
     /// Carries out a command and writes it to the audit log.

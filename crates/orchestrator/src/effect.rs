@@ -92,16 +92,31 @@ pub enum Note {
     Debug(String),
 }
 
+/// Of which departments and projects something else is said than before; what they hold is not said.
+#[derive(Debug, Default)]
+pub(crate) struct SaidOfOrg {
+    /// Of all, and of the node pools.
+    pub(crate) all: bool,
+    pub(crate) departments: BTreeSet<u64>,
+    /// With their departments.
+    pub(crate) projects: BTreeMap<u64, u64>,
+}
+
 impl Outbox {
-    /// Whether anything else is said of departments, projects or node pools than before; what they
-    /// hold is not said.
-    pub(crate) fn says_other_of_org(&self) -> bool {
-        let says = |change: &Change| match change {
-            Change::Project(_) | Change::Department(_) => true,
-            Change::Object(object) => object.kind == pools::KIND,
-            _ => false,
-        };
-        self.everything || self.changes.iter().any(says)
+    /// Of which departments and projects something else is said.
+    pub(crate) fn said_of_org(&self) -> SaidOfOrg {
+        let mut said = SaidOfOrg { all: self.everything, ..SaidOfOrg::default() };
+        for change in &self.changes {
+            match change {
+                Change::Project(row) => {
+                    said.projects.insert(row.id, row.body.department_id);
+                }
+                Change::Department(row) => drop(said.departments.insert(row.id)),
+                Change::Object(object) => said.all |= object.kind == pools::KIND,
+                _ => {}
+            }
+        }
+        said
     }
 }
 

@@ -22,6 +22,7 @@ mod documents;
 mod effect;
 mod emit;
 mod error;
+mod gpu_fault;
 mod input;
 mod ledger;
 mod limits;
@@ -38,7 +39,6 @@ mod shared_map;
 mod state;
 #[cfg(test)]
 mod texts;
-mod trouble;
 pub mod view;
 mod view_builder;
 mod words;
@@ -56,6 +56,7 @@ pub use documents::{
 pub use effect::{Action, Note, Sealed, Start, Tally};
 pub use emit::event_from_row;
 pub use error::Error;
+pub use gpu_fault::{GpuFault, GpuFaults, Holder};
 pub use input::{Input, NodeEvent};
 pub use limits::{IdleSince, LOOK_EVERY_MS};
 pub use moment::{Moment, STEP_MS_MIN, Settled, Step, settle};
@@ -63,14 +64,10 @@ pub use node_constraints::node_constraints;
 pub use node_list::NodeList;
 pub use nodes::NodeChange;
 pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
-pub use pools::{
-    POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, TOPOLOGY, check_label, levels_of,
-    new_topology,
-};
+pub use pools::{POOL_DEFAULT_ID, PoolChange, check_label, levels_of, new_topology};
 pub use primary::Op;
 pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;
 pub use shared_map::SharedMap;
 pub use state::State;
-pub use trouble::{Trouble, Troubles};
 pub use workloads::{ENDED_KEPT, PortsWanted, leave_out_archived};

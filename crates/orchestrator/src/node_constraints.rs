@@ -19,13 +19,18 @@ const NEAR_WEIGHT: i64 = 100;
 fn constraints(place: &Place, workload: Uuid) -> Constraints {
     let mut constraints = Constraints {
         required: place.affinity.clone(),
+        preferred: place.preferred.clone(),
         tolerations: place.tolerations.clone(),
+        labels: place.labels.clone(),
+        pod_affinity: place.pod_affinity.clone(),
+        pod_anti_affinity: place.pod_anti_affinity.clone(),
+        pod_preferences: place.pod_preferences.clone(),
         ..Constraints::default()
     };
-    if let Some(near) = &place.near {
+    if let Some(near) = &place.colocation {
         let labels = BTreeMap::from([(WORKLOAD_LABEL.to_owned(), workload.to_string())]);
         let term = PodTerm { labels: labels.clone(), topology_key: near.key.clone() };
-        constraints.labels = labels;
+        constraints.labels.extend(labels);
         if near.required {
             constraints.pod_affinity.push(term);
         } else {

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use model::{
-    Cluster, Error, NodeId, NodeSpec, Occupancy, PodId, PoolId, QueueId, QueueSpec, Share, Taint,
+    Cluster, Error, NodeId, NodeSpec, PodBinding, PodId, PoolId, QueueId, QueueSpec, Share, Taint,
     TopologyId, Usage, WorkloadId, WorkloadSpec,
 };
 use sched::Plan;
@@ -313,7 +313,7 @@ impl Primary {
         self.change_pod(pod, move |cluster| cluster.release(pod));
     }
 
-    pub(crate) fn set_occupancy(&mut self, pod: PodId, occupancy: Occupancy) {
-        self.change_pod(pod, move |cluster| cluster.set_occupancy(pod, occupancy.clone()));
+    pub(crate) fn set_binding(&mut self, pod: PodId, binding: PodBinding) {
+        self.change_pod(pod, move |cluster| cluster.set_binding(pod, binding.clone()));
     }
 }

@@ -2,7 +2,7 @@
 
 use sched::Code;
 
-/// Nothing is placed while runs exist that should not: what they hold is not in the books.
+/// A pod of it begins nowhere before an earlier run of that pod has ended.
 pub(crate) const CLEARING_UP: Code = Code { code: "P304", name: "ClearingUp" };
 /// The scheduler has not looked at it yet.
 pub(crate) const NOT_CONSIDERED: Code = Code { code: "P308", name: "NotConsidered" };
@@ -32,12 +32,14 @@ pub(crate) const NOT_STARTED: Code = Code { code: "E211", name: "NotStarted" };
 pub const FAILED: Code = Code { code: "E212", name: "Failed" };
 /// Its node got a taint that it does not tolerate.
 pub(crate) const TAINTED: Code = Code { code: "E213", name: "Tainted" };
+/// A GPU is held by a run that should not exist.
+pub(crate) const GPU_HELD: Code = Code { code: "E214", name: "GpuHeld" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };
 
 /// All of them.
 #[cfg(test)]
-pub(crate) const ALL: [Code; 16] = [
+pub(crate) const ALL: [Code; 17] = [
     NODE_GONE,
     SERVER_STOPPED,
     TIME_LIMIT,
@@ -51,6 +53,7 @@ pub(crate) const ALL: [Code; 16] = [
     NOT_STARTED,
     FAILED,
     TAINTED,
+    GPU_HELD,
     CLEARING_UP,
     NOT_CONSIDERED,
     SET_ASIDE,

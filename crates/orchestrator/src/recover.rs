@@ -10,6 +10,7 @@ use crate::Error;
 use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
+use crate::gpu_fault::GpuFaults;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::moment::{Ids, Moment, Settled};
@@ -19,7 +20,6 @@ use crate::org::Org;
 use crate::pools::Pools;
 use crate::primary::Primary;
 use crate::state::State;
-use crate::trouble::Troubles;
 use crate::workloads::{Runs, Workloads};
 
 /// Refuses nodes on which workloads would lose the places that they hold: they would be stopped,
@@ -73,7 +73,7 @@ impl State {
     pub fn recover(
         mut snapshot: Snapshot,
         list: &NodeList,
-        gpus: &Troubles,
+        gpus: &GpuFaults,
         usage: Option<UsageWindow>,
         Settled { clock, step, at }: Settled,
     ) -> Result<Self, Error> {
@@ -93,7 +93,7 @@ impl State {
 
     fn restore(
         mut snapshot: Snapshot,
-        (list, gpus): (&NodeList, &Troubles),
+        (list, gpus): (&NodeList, &GpuFaults),
         usage: Option<UsageWindow>,
         at: Moment,
     ) -> Result<Self, Error> {

@@ -10,6 +10,7 @@ use crate::command::Subject;
 use crate::decisions::{Decisions, HandedOver};
 use crate::documents::Documents;
 use crate::effect::Outbox;
+use crate::gpu_fault::GpuFaults;
 use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::limits::{IdleSince, Limits};
@@ -18,7 +19,6 @@ use crate::nodes::Nodes;
 use crate::org::Org;
 use crate::pools::Pools;
 use crate::primary::Primary;
-use crate::trouble::Troubles;
 use crate::workloads::{Runs, Workloads};
 
 /// Everything the dispatcher knows.
@@ -43,7 +43,7 @@ pub struct State {
     pub(crate) ledger: Ledger,
     pub(crate) limits: Limits,
     /// What is the matter with real GPUs. Not stored: it is read again at each start.
-    pub(crate) gpus_seen: Troubles,
+    pub(crate) gpus_seen: GpuFaults,
     /// Everything is being stopped; nothing is started.
     pub(crate) halted: bool,
     pub(crate) last_event_seq: u64,
@@ -67,7 +67,7 @@ impl State {
             Input::Archived(found) => self.restore_archived(found),
             Input::Idle(idle) => self.limits.see_idle(idle),
             Input::Gpus(seen) => self.see_gpus(seen),
-            Input::Engine(listed, limits_kept) => self.reconcile(&listed, limits_kept),
+            Input::Engine(listed, limits_kept) => self.reconcile(listed, limits_kept),
             Input::Decided(decision) => self.decided(*decision),
             Input::DecisionFailed => self.decisions.fail(),
             Input::Culprits(culprits) => self.set_culprits_aside(culprits),
@@ -82,7 +82,7 @@ impl State {
         self.enforce_limits();
         self.expire_due();
         self.retry_aside_due();
-        if !self.halted && self.runs.orphans() == 0 {
+        if !self.halted {
             self.assemble();
         }
         self.observe_usage();
@@ -97,7 +97,7 @@ impl State {
 
     /// What is the matter with real GPUs, as it was told last.
     #[must_use]
-    pub const fn gpus_seen(&self) -> &Troubles {
+    pub const fn gpus_seen(&self) -> &GpuFaults {
         &self.gpus_seen
     }
 
@@ -110,7 +110,7 @@ impl State {
     /// Whether runs exist that should not, and are being stopped.
     #[must_use]
     pub fn has_orphans(&self) -> bool {
-        self.runs.orphans() > 0 || self.runs.are_left()
+        self.runs.has_orphans()
     }
 
     /// What the state that replaces this one has to know beside what is stored.

@@ -1,6 +1,7 @@
 //! What the rest of the house may see of the state: immutable snapshots, replaced as a whole
 //! after every decision. Readers never wait for the dispatcher.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use crate::SharedMap;
 use crate::documents::Objects;
-use crate::trouble::Trouble;
+use crate::gpu_fault::GpuFault;
 
 /// The whole visible state at one moment.
 #[derive(Debug, Clone, Default)]
@@ -105,9 +106,9 @@ impl OrgUnit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolShare {
     /// Id of the pool.
-    pub id: String,
+    pub id: Arc<str>,
     /// Name of the pool.
-    pub name: String,
+    pub name: Arc<str>,
     /// What it is entitled to there.
     pub share: Share,
     /// What it would be entitled to there, had it been given nothing.
@@ -153,7 +154,7 @@ impl ProjectView {
     #[must_use]
     pub fn above(&self, department: &OrgUnit) -> Option<String> {
         let both = self.unit.pools.iter().zip(&department.pools);
-        above(&department.name, both.map(|(own, all)| (own.name.as_str(), own.share, all.share)))
+        above(&department.name, both.map(|(own, all)| (&*own.name, own.share, all.share)))
     }
 }
 
@@ -184,7 +185,7 @@ pub struct PoolView {
     /// Name.
     pub name: String,
     /// What it is made of and how it is used.
-    pub settings: crate::PoolSettings,
+    pub settings: spec::PoolSettings,
     /// Its nodes.
     pub nodes: Vec<String>,
     /// What they have.
@@ -238,9 +239,9 @@ impl Phase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReasonView {
     /// Stable code: `P…` for pending, `E…` for evictions. `docs/reference/codes/<code>.md` explains.
-    pub code: String,
+    pub code: Cow<'static, str>,
     /// One sentence with the numbers.
-    pub message: String,
+    pub message: Arc<str>,
     /// When it began to apply, or happened.
     pub at: Instant,
 }
@@ -285,7 +286,7 @@ pub struct WorkloadView {
     /// Its revisions, the oldest first, if it is an inference.
     pub revisions: Vec<Uuid>,
     /// Why it waits; empty when it does not.
-    pub pending: Vec<ReasonView>,
+    pub pending: Arc<[ReasonView]>,
     /// Its last eviction, move or resize, and for whom.
     pub last_eviction: Option<ReasonView>,
     /// How often it was started again after a failure.
@@ -399,7 +400,7 @@ pub struct NodeView {
     pub gpu_used_millis: Vec<u64>,
     /// What is the matter with its GPUs, by their numbers: those are out of service, and no part of the
     /// capacity.
-    pub troubles: BTreeMap<u32, Trouble>,
+    pub gpu_faults: BTreeMap<u32, GpuFault>,
     /// Capacity.
     pub capacity: Resources,
     /// In use.

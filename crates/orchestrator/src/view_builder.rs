@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::documents::Objects;
 use crate::effect::Outbox;
 use crate::nodes::Node;
-use crate::org::{Department, Project, Unit};
+use crate::org::{Department, Owner, Project, Unit};
 use crate::pools::Pool;
 use crate::reasons::NOT_STARTED;
 use crate::shared_map::SharedMap;
@@ -78,41 +78,83 @@ impl State {
         }
     }
 
-    /// Departments and projects. As long as nothing else is said of them, only those are built whose
-    /// accounts or shares may have changed: there may be many, in many pools.
+    /// Departments and projects. Only those are built of which something else is said than before; of
+    /// others it is renewed how they stand, where that may have changed: there may be many, in many pools.
     fn org_views(&self, before: &View, outbox: &Outbox) -> OrgViews {
-        let (rebuild_all, queues) = (outbox.says_other_of_org(), &outbox.queues);
-        let (mut departments, mut projects) = match rebuild_all {
+        let (said, mut queues) = (outbox.said_of_org(), outbox.queues.clone());
+        let mut views = match said.all {
             true => OrgViews::default(),
             false => (before.departments.clone(), before.projects.clone()),
         };
-        if !rebuild_all && outbox.projects.is_empty() && queues.is_empty() {
-            return (departments, projects);
+        for project in outbox.projects.iter().filter_map(|id| self.org.project(*id).ok()) {
+            queues.extend(std::iter::once(project.queue).chain(self.department_of(project)));
         }
-        let is_changed = |id: u64, queue| outbox.projects.contains(&id) || queues.contains(&queue);
-        let mut above: BTreeSet<u64> = BTreeSet::new();
-        for project in self.org.projects() {
-            let id = project.unit.id;
-            if rebuild_all || is_changed(id, project.queue) {
-                above.insert(project.department_id);
-                let fresh = shared(before.projects.get(&id), self.project_view(project));
-                projects.insert(id, fresh);
+        // A project shows its department, and that what its projects have together.
+        let inside = said.departments.iter().flat_map(|id| self.org.projects_in(*id));
+        let mut projects: BTreeSet<u64> = inside.map(|project| project.unit.id).collect();
+        projects.extend(said.projects.keys());
+        projects.extend(self.org.project_ids().filter(|_| said.all));
+        for id in projects {
+            let shown = before.projects.get(&id);
+            match self.org.project(id) {
+                Ok(project) => drop(views.1.insert(id, shared(shown, self.project_view(project)))),
+                Err(_) => drop(views.1.remove(&id)),
             }
         }
-        let of_department = LazyCell::new(|| self.org.by_department());
-        for own in self.org.departments() {
-            let id = own.unit.id;
-            if rebuild_all || above.contains(&id) || queues.contains(&own.queue) {
-                let mine = of_department.get(&id).map_or(&[][..], Vec::as_slice);
-                let fresh = shared(before.departments.get(&id), self.department_view(own, mine));
-                departments.insert(id, fresh);
+        let mut departments = said.departments;
+        departments.extend(said.projects.values());
+        departments.extend(self.org.departments().map(|own| own.unit.id).filter(|_| said.all));
+        for id in departments {
+            let shown = before.departments.get(&id);
+            match self.org.department(id) {
+                Ok(own) => drop(views.0.insert(id, shared(shown, self.department_view(own)))),
+                Err(_) => drop(views.0.remove(&id)),
             }
         }
-        debug_assert!(self.stand_as(&departments, &projects), "a project or department was missed");
-        (departments, projects)
+        for queue in queues.into_iter().filter(|_| !said.all) {
+            self.renew_standing(queue, &mut views);
+        }
+        debug_assert!(self.stand_as(&views.0, &views.1), "a project or department was missed");
+        views
     }
 
-    /// Whether departments and projects are shown as they stand, for tests.
+    /// The queue of the department of a project.
+    fn department_of(&self, project: &Project) -> Option<QueueId> {
+        self.org.department(project.department_id).ok().map(|department| department.queue)
+    }
+
+    /// Shows how the department or project of a queue stands now.
+    fn renew_standing(&self, queue: QueueId, views: &mut OrgViews) {
+        match self.org.of_queue(&self.cluster, queue) {
+            Some(Owner::Department(id)) => {
+                let Some(shown) = views.0.get(&id) else { return };
+                if !self.stands_as(shown, queue) {
+                    let fresh = self.with_standing(shown, queue);
+                    views.0.insert(id, Arc::new(fresh));
+                }
+            }
+            Some(Owner::Project(id)) => {
+                let Some(shown) = views.1.get(&id) else { return };
+                if !self.stands_as(&shown.unit, queue) {
+                    let unit = self.with_standing(&shown.unit, queue);
+                    let fresh = ProjectView { unit, ..ProjectView::clone(shown) };
+                    views.1.insert(id, Arc::new(fresh));
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The same department or project as it stands now.
+    fn with_standing(&self, shown: &OrgUnit, queue: QueueId) -> OrgUnit {
+        let mut fresh = OrgUnit { standing: self.standing(queue), ..shown.clone() };
+        for (pool, share) in self.pools.iter().zip(&mut fresh.pools) {
+            share.standing = self.standing_of(self.cluster.queue_in(queue, pool.model));
+        }
+        fresh
+    }
+
+    /// Whether departments and projects are shown as they are, for tests.
     fn stand_as(
         &self,
         departments: &SharedMap<u64, Arc<OrgUnit>>,
@@ -120,11 +162,11 @@ impl State {
     ) -> bool {
         let department = |own: &Department| {
             let shown = departments.get(&own.unit.id);
-            shown.is_some_and(|shown| self.stands_as(shown, own.queue))
+            shown.is_some_and(|shown| **shown == self.department_view(own))
         };
         let project = |own: &Project| {
             let shown = projects.get(&own.unit.id);
-            shown.is_some_and(|shown| self.stands_as(&shown.unit, own.queue))
+            shown.is_some_and(|shown| **shown == self.project_view(own))
         };
         self.org.project_ids().nth(CHECKED_MAX).is_some()
             || (self.org.departments().all(department) && self.org.projects().all(project))
@@ -140,9 +182,9 @@ impl State {
             && self.pools.iter().zip(&shown.pools).all(in_pool)
     }
 
-    /// Given its projects: looking for them for each department would take squares.
-    fn department_view(&self, department: &Department, projects: &[&Project]) -> OrgUnit {
-        let usual = |pool: &str| department.usual_in(pool, projects);
+    fn department_view(&self, department: &Department) -> OrgUnit {
+        let below = self.org.below(department.unit.id);
+        let usual = |pool: &str| department.usual_in(pool, &below);
         self.unit_view(&department.unit, department.queue, usual)
     }
 
@@ -161,8 +203,8 @@ impl State {
         let in_pool = |pool: &Pool| {
             let usual = usual(pool.id());
             PoolShare {
-                id: pool.id().to_owned(),
-                name: pool.name().to_owned(),
+                id: pool.id().into(),
+                name: pool.name().into(),
                 share: unit.given(pool.id()).made_to(usual),
                 usual,
                 standing: self.standing_of(self.cluster.queue_in(queue, pool.model)),
@@ -231,7 +273,7 @@ impl State {
     }
 
     fn pool_views(&self, before: &View, outbox: &Outbox) -> Vec<Arc<PoolView>> {
-        let rebuild_all = outbox.machines || outbox.says_other_of_org();
+        let rebuild_all = outbox.machines || outbox.said_of_org().all;
         let members = LazyCell::new(|| {
             let mut members: BTreeMap<&str, Vec<String>> = BTreeMap::new();
             for node in self.nodes.iter() {
@@ -261,7 +303,7 @@ impl State {
             simulated: node.spec.simulated,
             gpu_memory_bytes: found.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
             gpu_used_millis: found.gpus.iter().map(|gpu| gpu.used_millis).collect(),
-            troubles: node.troubles.clone(),
+            gpu_faults: node.gpu_faults.clone(),
             capacity: found.capacity,
             used: found.used,
             pool: self.cluster.pool_name(found.pool).to_owned(),
@@ -288,7 +330,7 @@ impl State {
             if is_live {
                 all.model = one.model;
                 all.requested += one.requested;
-                all.pending.extend(one.pending);
+                all.pending = all.pending.iter().chain(&*one.pending).cloned().collect();
             }
             all.over_quota |= one.over_quota;
             all.pool = all.pool.or(one.pool);
@@ -306,10 +348,10 @@ impl State {
         let pods = workload.pods.iter().zip(workload.turns());
         let pods: Vec<_> = pods.map(|(pod, turn)| self.pod_view(workload, pod, turn)).collect();
         let mut reasons = workload.pending.clone();
-        // Of many pods with the same trouble the first is shown.
+        // Of many pods with the same fault the first is shown.
         for condition in pods.iter().filter_map(|pod| pod.condition.as_ref()) {
             if reasons.iter().all(|reason| reason.code != condition.code) {
-                reasons.push(condition.clone());
+                reasons = reasons.iter().chain([condition]).cloned().collect();
             }
         }
         let department = (department_id, self.org.department_name(department_id));
@@ -324,7 +366,7 @@ impl State {
 
     /// Name of the pool a workload is in.
     fn pool_in_use(&self, workload: &Workload) -> Option<String> {
-        let mut places = workload.pods.iter().filter_map(|pod| self.occupancy(pod).current);
+        let mut places = workload.pods.iter().filter_map(|pod| self.binding(pod).current);
         let node = self.cluster.nodes().get(places.next()?.node)?;
         Some(self.cluster.pool_name(node.pool).to_owned())
     }
@@ -338,9 +380,9 @@ impl State {
     }
 
     fn pod_view(&self, workload: &Workload, pod: &Pod, turn: bool) -> PodView {
-        let occupancy = self.occupancy(pod);
-        let state = match (&occupancy.current, &occupancy.next) {
-            (Some(_), _) if occupancy.releasing => PodState::Terminating,
+        let binding = self.binding(pod);
+        let state = match (&binding.current, &binding.next) {
+            (Some(_), _) if binding.releasing => PodState::Terminating,
             (Some(_), _) if pod.started_at.is_some() => PodState::Running,
             (Some(_), _) => PodState::Starting,
             (None, Some(_)) => PodState::Reserved,
@@ -350,7 +392,7 @@ impl State {
             PodState::Pending => Self::backs_off_until(workload, pod),
             _ => pod.restart_at,
         };
-        let place = occupancy.current.as_ref().or(occupancy.next.as_ref());
+        let place = binding.current.as_ref().or(binding.next.as_ref());
         let gpus = place.map(|p| p.devices.iter().map(|share| (share.gpu, share.millis)).collect());
         PodView {
             revision: workload.spec.revision.map(|_| workload.id),
@@ -469,9 +511,8 @@ fn call(
     now: Option<&WorkloadView>,
 ) {
     let name = |view: &WorkloadView| {
-        let named = (view.project_name.clone(), view.spec.name.clone());
         let comes = view.spec.has_revisions() || !view.spec.urls.is_empty();
-        comes.then_some((named, view.id))
+        comes.then(|| ((view.project_name.clone(), view.spec.name.clone()), view.id))
     };
     let (before, now) = (before.and_then(name), now.and_then(name));
     if before != now {

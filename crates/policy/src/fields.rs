@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use control::view::WorkloadKind;
 use http_kit::ApiError;
+use orchestrator::view::WorkloadKind;
 use serde_json::Value;
 
 /// Whom a part of a policy is for: a kind of workload, or one of the pods of a distributed one.

@@ -13,8 +13,8 @@ mod rules;
 use api_types::{
     CreationRequest, PolicyBody, PolicyMeta, PolicyV2, WorkloadSpec, asks_for_something,
 };
-use control::view::WorkloadKind;
-use control::{Object, Scope};
+use orchestrator::view::WorkloadKind;
+use orchestrator::{Object, Scope};
 use serde::{Deserialize, Serialize};
 
 use access::{Backend, Family, Ids, Item, scopes};

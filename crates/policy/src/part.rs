@@ -2,10 +2,10 @@
 //! defaults and imposed assets. Does not know about: other policies.
 
 use api_types::{CreationRequest, PolicyBody, WorkloadSpec};
-use control::Scope;
-use control::view::WorkloadKind;
 use convert::{self, wire};
 use http_kit::{ApiError, read_part};
+use orchestrator::Scope;
+use orchestrator::view::WorkloadKind;
 use serde_json::{Map, Value};
 
 use super::fields::{Holds, Items, Who};

@@ -12,10 +12,10 @@ use axum::extract::{FromRef, FromRequestParts, State as FromState};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use control::Scope;
-use control::view::WorkloadKind;
 use http_kit::openapi::{Description, Input, delete as del, get, patch, put};
 use http_kit::{ApiError, Body, NoContent, flag, parameters, unknown_word};
+use orchestrator::Scope;
+use orchestrator::view::WorkloadKind;
 use utoipa::openapi::schema::Type;
 
 use crate::{Context, Policy, check, merge, meta, shown, type_word};
@@ -209,7 +209,7 @@ fn scope_of(
     };
     let scope = state.scope("meta.", named)?;
     caller.must(Update, Resource::Policies, scope)?;
-    control::check_name(&meta.name).map_err(|why| ApiError::field("meta.name", why))?;
+    orchestrator::check_name(&meta.name).map_err(|why| ApiError::field("meta.name", why))?;
     Ok(scope)
 }
 
@@ -256,7 +256,7 @@ async fn change(
         let edit = move |_: &mut String, kept: &mut Policy| {
             if kept.body != was {
                 let message = "the policy is being changed by another request; send it again";
-                return Err(control::Error::Conflict { message: message.to_owned() });
+                return Err(orchestrator::Error::Conflict { message: message.to_owned() });
             }
             kept.clone_from(&policy);
             Ok(())

@@ -1,10 +1,14 @@
 //! What comes of a batch, in words: two batches that come to the same have the same words. Owns: the
 //! words. They name what is secret as it was replaced.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
+use model::WorkloadId;
 use orchestrator::{Action, Decision, Error, Subject};
 use records::Change;
+use sched::Pending;
 
 use crate::line::Sum;
 use crate::secrets::Secrets;
@@ -71,15 +75,28 @@ fn decided(decision: &Decision, lines: &mut Vec<String>) {
     lines.extend(plan.steps.iter().map(|step| format!("plan: {step:?}")));
     lines
         .extend(plan.stale.iter().map(|(id, since)| format!("plan: {id:?} stale since {since:?}")));
-    for (id, reasons) in &plan.pending {
-        let mut line = format!("reason: {id:?}");
-        for reason in reasons {
-            // Writing to a text does not fail.
-            let _ = write!(line, " {} {reason};", reason.code().code);
-        }
-        lines.push(line);
-    }
+    lines.extend(reasons(&plan.pending));
     lines.extend(shares.iter().map(|(queue, share)| format!("share: {queue:?} {share:?}")));
+}
+
+/// Each reason once, with those that wait for it: a class has its reasons in common.
+fn reasons(pending: &BTreeMap<WorkloadId, Arc<[Pending]>>) -> impl Iterator<Item = String> {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    let mut by_text: BTreeMap<String, usize> = BTreeMap::new();
+    let mut by_place: BTreeMap<*const Pending, usize> = BTreeMap::new();
+    for (id, reasons) in pending {
+        let at = *by_place.entry(reasons.as_ptr()).or_insert_with(|| {
+            let one = |why: &Pending| format!(" {} {why};", why.code().code);
+            let text: String = reasons.iter().map(one).collect();
+            *by_text.entry(text.clone()).or_insert_with(|| {
+                lines.push(("reason:".to_owned(), text));
+                lines.len() - 1
+            })
+        });
+        // Writing to a text does not fail.
+        let _ = write!(lines[at].0, " {id:?}");
+    }
+    lines.into_iter().map(|(ids, text)| format!("{ids}:{text}"))
 }
 
 fn answered(answer: &Result<Subject, Error>) -> String {

@@ -1,7 +1,7 @@
 //! The format: lines of JSON, each with a check sum of all lines of its segment up to it. Owns: what is
 //! in a line, and that a byte that is not as it was written is noticed.
 
-use orchestrator::{ENDED_KEPT, HandedOver, Input, Moment, NodeList, Settled, Troubles};
+use orchestrator::{ENDED_KEPT, GpuFaults, HandedOver, Input, Moment, NodeList, Settled};
 use records::Snapshot;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -82,7 +82,7 @@ pub struct Base {
     /// The nodes.
     pub nodes: NodeList,
     /// What was the matter with real GPUs.
-    pub gpus: Troubles,
+    pub gpus: GpuFaults,
     /// Which past counts for fairness.
     #[serde(with = "usage")]
     pub usage: Option<model::UsageWindow>,

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use orchestrator::{Command, Input, NAMES, SECRETS, TOPOLOGY, VOLUME, VOLUME_ENDING, Wanted};
+use orchestrator::{Command, Input, NAMES, SECRETS, VOLUME, VOLUME_ENDING, Wanted};
 use records::{Change, Snapshot};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use spec::TOPOLOGY;
 use spec::{PodSet, PodSpec, WorkloadSpec};
 use uuid::Uuid;
 
@@ -77,7 +78,7 @@ impl Secrets {
             source: _,
             pods,
             more,
-            together: _,
+            distributed: _,
             serving: _,
             urls: _,
             related_urls,
@@ -89,7 +90,6 @@ impl Secrets {
             time_limit_ms: _,
             elastic: _,
             priority: _,
-            priority_class: _,
             preemptible: _,
             backoff_limit: _,
             delete_after_ms: _,
@@ -108,7 +108,7 @@ impl Secrets {
                 role: _,
                 pods: _,
                 pods_min: _,
-                at_once: _,
+                parallelism: _,
                 group: _,
                 pod_priority: _,
                 set_topology: _,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use orchestrator::{Input, Moment};
 use serde::Serialize as _;
@@ -19,6 +20,9 @@ use crate::secrets::Secrets;
 
 /// Batches that may wait to be written.
 const WAITING_MAX: usize = 1024;
+/// So long what follows a batch gathers before it is written: waking the thread for each batch costs
+/// the dispatcher more than all else of the recording.
+const GATHER: Duration = Duration::from_millis(10);
 
 /// A batch was taken.
 #[derive(Debug)]
@@ -148,13 +152,18 @@ struct Thread {
 
 impl Thread {
     fn run(mut self, from: &Receiver<Message>) {
-        for message in from {
-            if let Err(error) = self.write(message) {
-                self.is_writing = false;
-                self.end(&format!("it cannot be written: {error}"));
-            }
-            self.progress.waiting.fetch_sub(1, Ordering::Relaxed);
+        while let Ok(first) = from.recv() {
+            std::iter::once(first).chain(from.try_iter()).for_each(|message| self.take(message));
+            std::thread::sleep(GATHER);
         }
+    }
+
+    fn take(&mut self, message: Message) {
+        if let Err(error) = self.write(message) {
+            self.is_writing = false;
+            self.end(&format!("it cannot be written: {error}"));
+        }
+        self.progress.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn end(&self, why: &str) {
@@ -246,7 +255,7 @@ impl Thread {
 
 #[cfg(test)]
 mod tests {
-    use orchestrator::{HandedOver, Settled, Troubles};
+    use orchestrator::{GpuFaults, HandedOver, Settled};
     use records::{ClockRow, ClusterRow, Snapshot};
     use uuid::Uuid;
 
@@ -275,7 +284,7 @@ mod tests {
                 last_event_seq: 0,
             },
             nodes: orchestrator::NodeList::default(),
-            gpus: Troubles::default(),
+            gpus: GpuFaults::default(),
             usage: None,
             settled: Settled { clock: ClockRow { boot: Uuid::nil(), ahead_ms: 0 }, step: None, at },
             handed_over: HandedOver::default(),

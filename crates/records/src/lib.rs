@@ -7,12 +7,11 @@ mod rows;
 
 pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
 pub use past::{
-    Archived, ArchivedFilter, ArchivedKey, ArchivedLookup, ArchivedOrder, ArchivedPlace, Past,
-    PastFilter,
+    Archived, ArchivedFilter, ArchivedLookup, ArchivedOrder, ArchivedPlace, Past, PastFilter,
 };
 pub use rows::{
-    AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
+    ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
     DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
-    PodBody, PodRow, PoolBody, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow,
-    Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow, Snapshot,
+    UsageRow, WorkloadRow, WorkloadState,
 };

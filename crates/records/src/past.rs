@@ -31,17 +31,6 @@ pub struct Past {
     pub pods: Vec<PodRow>,
 }
 
-/// How many workloads of a project, kind and phase are archived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ArchivedKey {
-    /// Project.
-    pub project_id: u64,
-    /// Kind.
-    pub kind: WorkloadKind,
-    /// Whether they failed.
-    pub failed: bool,
-}
-
 /// What tells an archived workload from others, for what has to do with it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ArchivedLookup {

@@ -12,7 +12,6 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::ledger::{AllocationRow, GpuUseRow};
-use crate::past::ArchivedKey;
 
 /// Who this database belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,25 +138,6 @@ pub struct DepartmentBody {
     /// Which nodes workloads may go to.
     #[serde(default)]
     pub node_types: NodeTypes,
-}
-
-/// A node pool, beside its id and name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PoolBody {
-    /// Key of the label of its nodes; none for the pool `default`.
-    pub label_key: Option<String>,
-    /// Its value.
-    pub label_value: Option<String>,
-    /// Whether work with GPUs is spread over its nodes.
-    pub gpu_spread: bool,
-    /// Whether work without GPUs is.
-    pub cpu_spread: bool,
-    /// How long preemptible work is left alone after it started.
-    pub min_runtime_ms: Option<u64>,
-    /// The network topology of its nodes, as the one object it names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<String>,
 }
 
 /// A workload as it was asked for.
@@ -544,6 +524,17 @@ pub enum Change {
         /// The oldest that is kept.
         before: Instant,
     },
+}
+
+/// How many workloads of a project, kind and phase are archived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ArchivedKey {
+    /// Project.
+    pub project_id: u64,
+    /// Kind.
+    pub kind: WorkloadKind,
+    /// Whether they failed.
+    pub failed: bool,
 }
 
 /// Everything that is needed to go on after a restart. Deleted things are not part of it.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::context::{Context, now_ms};
 use super::last_output::{self, LastOutput};
-use super::list::{gpus_in_service, named_nodes, node_names, trouble};
+use super::list::{fault, gpus_in_service, named_nodes, node_names};
 use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::output::columns;
@@ -286,9 +286,9 @@ pub(super) async fn nodes(
         writeln!(out, "\nNODE GPUs INFO")?;
         let mut table = Table::new(&["GPU", "ALLOCATED", "MEMORY", "HEALTH"]);
         for ((gpu, used), memory) in (0..).zip(&node.gpu_used).zip(&node.gpu_memory_bytes) {
-            let health = trouble(&node, gpu).map_or_else(
+            let health = fault(&node, gpu).map_or_else(
                 || "ok".to_owned(),
-                |trouble| format!("{} {}", trouble.code, trouble.message),
+                |fault| format!("{} {}", fault.code, fault.message),
             );
             table.row([gpu.to_string(), used.to_string(), units::format_bytes(*memory), health]);
         }

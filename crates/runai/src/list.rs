@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use api_types::{DisplayedCluster, GpuTrouble, NodeStatus, Project, ProjectEffective, Workload};
+use api_types::{DisplayedCluster, GpuFault, NodeStatus, Project, ProjectEffective, Workload};
 use client::Selection;
 
 use super::context::{Context, now_ms};
@@ -306,13 +306,13 @@ pub(super) async fn named_nodes(
 
 fn gpus_free(node: &NodeStatus) -> u64 {
     let each = (0..).zip(&node.gpu_used);
-    let in_service = each.filter(|(gpu, _)| trouble(node, *gpu).is_none());
+    let in_service = each.filter(|(gpu, _)| fault(node, *gpu).is_none());
     in_service.map(|(_, used)| 1000_u64.saturating_sub(used.0)).sum()
 }
 
 /// What is the matter with a GPU.
-pub(super) fn trouble(node: &NodeStatus, gpu: u32) -> Option<&GpuTrouble> {
-    node.gpu_troubles.iter().find(|trouble| trouble.gpu == gpu)
+pub(super) fn fault(node: &NodeStatus, gpu: u32) -> Option<&GpuFault> {
+    node.gpu_faults.iter().find(|fault| fault.gpu == gpu)
 }
 
 fn gpus_used(node: &NodeStatus) -> u64 {
@@ -320,7 +320,7 @@ fn gpus_used(node: &NodeStatus) -> u64 {
 }
 
 pub(super) fn gpus_in_service(node: &NodeStatus) -> usize {
-    node.gpu_used.len().saturating_sub(node.gpu_troubles.len())
+    node.gpu_used.len().saturating_sub(node.gpu_faults.len())
 }
 
 fn gpu_type(node: &NodeStatus) -> String {

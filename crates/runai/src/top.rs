@@ -176,7 +176,7 @@ fn keys_of_jobs(all: &[(Workload, Used)]) -> Table {
 /// The nodes, and with `total` all of them together.
 pub(super) fn nodes_table(all: &[(NodeStatus, Used)], details: bool, total: bool) -> Grouped {
     // Shown only where there are any, as published.
-    let unhealthy = all.iter().any(|(node, _)| !node.gpu_troubles.is_empty());
+    let unhealthy = all.iter().any(|(node, _)| !node.gpu_faults.is_empty());
     let gpu: &[&str] = match unhealthy {
         true => &["CAPACITY", "UTILIZATION", "UNHEALTHY"],
         false => &["CAPACITY", "UTILIZATION"],
@@ -257,7 +257,7 @@ impl Line {
         let utilization = used.get(GPUS).map(|percent| percent / 100.0 * gpus);
         Self {
             gpus: Amount { all: gpus, used: utilization },
-            unhealthy: node.gpu_troubles.len(),
+            unhealthy: node.gpu_faults.len(),
             gpu_memory: Amount { all: gpu_memory, used: used.get(GPU_MEMORY) },
             cores: Amount { all: node.cpu_millis as f64 / 1000.0, used: used.get(CORES) },
             memory: Amount { all: node.memory_bytes as f64, used: used.get(MEMORY) },

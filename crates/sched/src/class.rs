@@ -33,6 +33,9 @@ struct SetClass {
     pods_min: u32,
     members: u32,
     placed: u32,
+    succeeded: u32,
+    /// Those that ask for a place: others may be held back.
+    waiting: usize,
 }
 
 /// Until when nobody is stopped for a workload: it waits so long from its submission, and again
@@ -59,7 +62,9 @@ impl Class {
     pub(crate) fn of(cluster: &Cluster, id: WorkloadId) -> Self {
         let workload = &cluster.workloads()[id];
         let spec = &workload.spec;
-        let sets = workload.sets().map(|(spec, set)| SetClass {
+        let waiting =
+            |set| workload.pods_of(set).iter().filter(|&&pod| cluster.pods()[pod].waits()).count();
+        let sets = workload.sets().enumerate().map(|(at, (spec, set))| SetClass {
             request: spec.request,
             constraints: set.constraints,
             task_priority: spec.task_priority,
@@ -67,6 +72,8 @@ impl Class {
             pods_min: spec.pods_min,
             members: set.members,
             placed: set.placed,
+            succeeded: set.succeeded,
+            waiting: waiting(at),
         });
         Self {
             queue: spec.queue,

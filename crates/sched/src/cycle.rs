@@ -211,8 +211,8 @@ pub fn carry(cluster: &mut Cluster, now: Instant, plan: &Plan) {
     cluster.begin();
     for step in &plan.steps {
         let pod = step.pod();
-        let after = step.taken(&cluster.pods()[pod].occupancy);
-        cluster.set_occupancy(pod, after);
+        let after = step.taken(&cluster.pods()[pod].binding);
+        cluster.set_binding(pod, after);
     }
     cluster.commit();
     record_times(cluster, now, &plan.steps);

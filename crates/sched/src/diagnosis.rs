@@ -61,7 +61,7 @@ pub fn diagnose(
     cluster.workloads().get(id)?;
     let mut after = cluster.clone();
     let plan = cycle(&mut after, now, policy);
-    let reasons = plan.pending.get(&id)?.clone();
+    let reasons = plan.pending.get(&id)?.to_vec();
     let mut s = Session::begin(&mut after, now, policy);
     let (mut parts, mut searches) = (Vec::new(), Vec::new());
     let mut holders = Holders::default();

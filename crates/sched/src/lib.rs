@@ -54,7 +54,7 @@ pub use diagnosis::{
 pub use fair_share::fair_shares;
 pub use memory::Memory;
 pub use plan::{Plan, Stats, Step};
-pub use policy::{Action, Built, Fill, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
+pub use policy::{Action, Built, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
 pub use ranking::Ranking;
 pub use reasons::{Cause, Code, Lost, NoDomain, Pending, QueueNumbers, Strategy, WorkloadRef};
 pub use single::try_place;

@@ -5,6 +5,7 @@
 //! number of those that wait is different: another of a class that found no place finds none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use model::{Changes, Cluster, PodId, QueueId, WorkloadId};
 use units::{Instant, Resources};
@@ -33,7 +34,7 @@ pub struct Memory {
     /// Those that are not to be considered before a time.
     pub(crate) resting: BTreeSet<(Instant, WorkloadId)>,
     /// Those that wait for reasons of their own.
-    pub(crate) odd: BTreeMap<WorkloadId, Vec<Pending>>,
+    pub(crate) odd: BTreeMap<WorkloadId, Arc<[Pending]>>,
     /// Whose reasons have not been told.
     pub(crate) fresh: BTreeSet<WorkloadId>,
     /// The last decision, if it changed nothing and was complete.
@@ -50,7 +51,7 @@ pub(crate) type RowId = u64;
 pub(crate) struct Row {
     pub(crate) class: Class,
     pub(crate) members: BTreeSet<(Rank, WorkloadId)>,
-    pub(crate) reasons: Option<Vec<Pending>>,
+    pub(crate) reasons: Option<Arc<[Pending]>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -119,12 +120,13 @@ impl Memory {
         &mut self,
         at: RowId,
         reasons: Vec<Pending>,
-        pending: &mut BTreeMap<WorkloadId, Vec<Pending>>,
+        pending: &mut BTreeMap<WorkloadId, Arc<[Pending]>>,
     ) {
         let Some(row) = self.rows.get_mut(&at) else { return };
-        if row.reasons.as_ref() == Some(&reasons) {
+        if row.reasons.as_deref() == Some(&reasons) {
             return;
         }
+        let reasons: Arc<[Pending]> = reasons.into();
         let plain = row.members.iter().filter(|(_, id)| !self.odd.contains_key(id));
         pending.extend(plain.map(|&(_, id)| (id, reasons.clone())));
         row.reasons = Some(reasons);
@@ -265,14 +267,14 @@ impl Memory {
             self.resting.insert((not_before, id));
         }
         if is_odd {
-            self.odd.insert(id, Vec::new());
+            self.odd.insert(id, Arc::default());
         }
         self.known.insert(id, Known { rank, row, not_before });
         row
     }
 
     /// Tells those that have come since the last decision, or changed, why they wait.
-    pub(crate) fn tell_fresh(&mut self, pending: &mut BTreeMap<WorkloadId, Vec<Pending>>) {
+    pub(crate) fn tell_fresh(&mut self, pending: &mut BTreeMap<WorkloadId, Arc<[Pending]>>) {
         for id in std::mem::take(&mut self.fresh) {
             let of_class = || self.rows.get(&self.known.get(&id)?.row?)?.reasons.as_ref();
             let reasons = self.odd.get(&id).or_else(of_class).cloned().unwrap_or_default();
@@ -301,7 +303,7 @@ impl Standing {
     fn of(cluster: &Cluster, now: Instant, id: WorkloadId) -> Option<Self> {
         let workload = cluster.workloads().get(id)?;
         let waits = cluster.is_waiting(id);
-        let next = |pod: &PodId| cluster.pods()[*pod].occupancy.next.is_some();
+        let next = |pod: &PodId| cluster.pods()[*pod].binding.next.is_some();
         let reserved = !cluster.reserved().is_empty() && workload.pods.iter().any(next);
         let gated = workload.pods.iter().any(|pod| cluster.gated().contains(pod));
         if !(waits || reserved || gated) {

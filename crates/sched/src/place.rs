@@ -9,9 +9,10 @@ use model::{
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Resources};
 
+use crate::Policy;
 use crate::ranking::Ranking;
 use crate::session::Session;
-use crate::{Fill, Policy};
+use model::Fill;
 
 /// What a pod needs of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

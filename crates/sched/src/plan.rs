@@ -2,8 +2,9 @@
 //! Owns: naming that difference. Refuses to know how it is carried out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use model::{Change, Cluster, Occupancy, Placement, PodId, QueueId, WorkloadId};
+use model::{Change, Cluster, Placement, PodBinding, PodId, QueueId, WorkloadId};
 use units::{Instant, Resources};
 
 use crate::{Cause, Pending};
@@ -79,16 +80,16 @@ impl Step {
     }
 
     /// What its pod occupies after it, given what it does before.
-    pub(crate) fn taken(&self, before: &Occupancy) -> Occupancy {
+    pub(crate) fn taken(&self, before: &PodBinding) -> PodBinding {
         match self {
             Self::Bind { to, .. } => {
-                Occupancy { current: Some(to.clone()), releasing: false, next: None }
+                PodBinding { current: Some(to.clone()), releasing: false, next: None }
             }
-            Self::Reserve { to, .. } => Occupancy { next: Some(to.clone()), ..before.clone() },
-            Self::Unreserve { .. } => Occupancy { next: None, ..before.clone() },
-            Self::Evict { .. } => Occupancy { releasing: true, next: None, ..before.clone() },
+            Self::Reserve { to, .. } => PodBinding { next: Some(to.clone()), ..before.clone() },
+            Self::Unreserve { .. } => PodBinding { next: None, ..before.clone() },
+            Self::Evict { .. } => PodBinding { releasing: true, next: None, ..before.clone() },
             Self::Move { to, .. } | Self::Resize { to, .. } => {
-                Occupancy { releasing: true, next: Some(to.clone()), ..before.clone() }
+                PodBinding { releasing: true, next: Some(to.clone()), ..before.clone() }
             }
         }
     }
@@ -110,8 +111,9 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Workloads that are found to have too few pods since then, or enough again.
     pub stale: BTreeMap<WorkloadId, Option<Instant>>,
-    /// Why each workload that waits does so; never empty for one that waits.
-    pub pending: BTreeMap<WorkloadId, Vec<Pending>>,
+    /// Why each workload that waits does so; never empty for one that waits. What all of a class wait
+    /// for is there once.
+    pub pending: BTreeMap<WorkloadId, Arc<[Pending]>>,
     /// What each queue is entitled to at this moment.
     pub shares: BTreeMap<QueueId, Resources>,
     /// When to look again even if nothing happens.
@@ -136,7 +138,7 @@ impl Plan {
 /// Names what changed for one pod. `cause` is asked for only when something running is stopped.
 pub(crate) fn step(cluster: &Cluster, change: &Change, cause: Option<&Cause>) -> Step {
     let pod = change.pod;
-    let after = &cluster.pods()[pod].occupancy;
+    let after = &cluster.pods()[pod].binding;
     let before = &change.before;
     let stopped = before.current.as_ref().filter(|_| !before.releasing && after.releasing);
     let Some(from) = stopped else {

@@ -2,17 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{GpuRequest, PoolId, Share};
+use model::{Fill, GpuRequest, PoolId, Share};
 use units::Resources;
-
-/// In which order nodes, or the GPUs of a node, fill up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fill {
-    /// Full ones first, so that large requests find whole ones.
-    BinPack,
-    /// Empty ones first, so that pods disturb each other least.
-    Spread,
-}
 
 /// Which of the places that fit is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,8 @@ use units::GPU_MILLIS;
 
 use crate::fragments::{Free, Shapes};
 use crate::place::{self, Ask};
-use crate::policy::{Fill, Placement, Policy};
+use crate::policy::{Placement, Policy};
+use model::Fill;
 
 /// Most different asks that something is remembered about.
 const ASKS_MAX: usize = 512;

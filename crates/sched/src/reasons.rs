@@ -113,7 +113,7 @@ pub enum Pending {
     },
     /// Its pods must be close together, and no domain of the topology has room for all of them.
     NoTopologyDomain(NoDomain),
-    /// GPUs that would do are broken, or used by strangers. Stands beside what the rest lacks.
+    /// GPUs that would do are broken, or used by foreign processes. Stands beside what the rest lacks.
     GpusOutOfService {
         /// GPUs of nodes it may go to that would do, if each had nothing the matter with it.
         gpus: usize,

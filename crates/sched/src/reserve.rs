@@ -213,7 +213,7 @@ impl Session<'_> {
         });
         let pods = above.flat_map(|other| &workload(other).pods);
         let held = pods.filter_map(|&pod| {
-            let place = self.cluster.pods()[pod].occupancy.effective()?;
+            let place = self.cluster.pods()[pod].binding.effective()?;
             Some(self.cluster.amounts(pod, place))
         });
         held.sum()

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Checkpoint, Cluster, DeviceShare, GpuRequest, NodeId, Occupancy, Placement, PodId, PodMismatch,
-    QueueId, Share, WorkloadId,
+    Checkpoint, Cluster, DeviceShare, GpuRequest, NodeId, Placement, PodBinding, PodId,
+    PodMismatch, QueueId, Share, WorkloadId,
 };
 use units::{Instant, Kind, Ratio, Resources};
 
@@ -310,13 +310,13 @@ impl Session<'_> {
     /// A gang never starts in part: if one of its pods has to wait for its place, and those that
     /// do not wait make no sense without it, the new ones wait with it.
     pub(crate) fn reserve_together(&mut self, id: WorkloadId, pods: &[PodId]) {
-        let waits = |pod: &PodId| self.cluster.pods()[*pod].occupancy.next.is_some();
+        let waits = |pod: &PodId| self.cluster.pods()[*pod].binding.next.is_some();
         let one_waits = self.cluster.workloads()[id].pods.iter().any(waits);
         if !one_waits || self.cluster.runs(id) {
             return;
         }
         for &pod in pods {
-            if let Some(to) = self.cluster.pods()[pod].occupancy.effective().cloned() {
+            if let Some(to) = self.cluster.pods()[pod].binding.effective().cloned() {
                 self.settle(pod, Some(to), false);
             }
         }
@@ -327,13 +327,13 @@ impl Session<'_> {
     pub(crate) fn settle(&mut self, pod: PodId, target: Option<Placement>, at_once: bool) {
         let original = self.cluster.original(pod);
         let (running, stopping) = (original.current.clone(), original.releasing);
-        let occupancy = match (running, target) {
-            (None, Some(to)) if at_once => Occupancy::at(to),
-            (None, next) => Occupancy { current: None, releasing: false, next },
-            (Some(here), Some(to)) if here == to && !stopping => Occupancy::at(here),
-            (Some(here), next) => Occupancy { current: Some(here), releasing: true, next },
+        let binding = match (running, target) {
+            (None, Some(to)) if at_once => PodBinding::at(to),
+            (None, next) => PodBinding { current: None, releasing: false, next },
+            (Some(here), Some(to)) if here == to && !stopping => PodBinding::at(here),
+            (Some(here), next) => PodBinding { current: Some(here), releasing: true, next },
         };
-        self.cluster.set_occupancy(pod, occupancy);
+        self.cluster.set_binding(pod, binding);
     }
 
     /// Limit and quota at every level of the tree. Source: scheduling reference §9.

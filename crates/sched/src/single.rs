@@ -1,7 +1,7 @@
 //! One workload at a time, onto what is free at once. Owns: the shortest way to the placement
 //! the actions use, for replaying traces and measuring packing. Nobody is stopped or moved.
 
-use model::{Cluster, Occupancy, WorkloadId};
+use model::{Cluster, PodBinding, WorkloadId};
 
 use crate::place::{self, Ask};
 use crate::{Policy, Ranking};
@@ -22,11 +22,11 @@ pub fn try_place(
         let ask = Ask::anywhere(cluster, pod, None);
         let Some(to) = place::find(cluster, ranking, ask, true, policy, |_| true) else {
             for pod in placed {
-                cluster.set_occupancy(pod, Occupancy::default());
+                cluster.set_binding(pod, PodBinding::default());
             }
             return false;
         };
-        cluster.set_occupancy(pod, Occupancy::at(to));
+        cluster.set_binding(pod, PodBinding::at(to));
         placed.push(pod);
     }
     true

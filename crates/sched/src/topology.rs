@@ -262,7 +262,7 @@ pub(crate) fn bound(
         return Bound::default();
     }
     let pods = pods_in(workload, part);
-    let nodes = pods.filter_map(|pod| cluster.pods()[pod].occupancy.effective());
+    let nodes = pods.filter_map(|pod| cluster.pods()[pod].binding.effective());
     let topology = cluster.topology(constraint.topology);
     let mut bound = Bound::default();
     let mut any = false;
@@ -553,7 +553,7 @@ pub(crate) fn may_go(cluster: &Cluster, pod: PodId, node: NodeId) -> bool {
     required.all(|(part, topology, level)| {
         let domain = |node| topology.domains_of(node).get(level);
         let others = pods_in(workload, part).filter(|&other| other != pod);
-        let mut places = others.filter_map(|other| cluster.pods()[other].occupancy.effective());
+        let mut places = others.filter_map(|other| cluster.pods()[other].binding.effective());
         domain(node).is_some() && places.all(|place| domain(place.node) == domain(node))
     })
 }

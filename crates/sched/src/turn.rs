@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use model::{Child, Cluster, PodId, Standing, Workload, WorkloadId};
+use model::{Child, Cluster, Completeness, PodId, Workload, WorkloadId};
 
 use crate::order;
 
@@ -11,10 +11,13 @@ use crate::order;
 /// level; or else what the workload grows by. None if too few are left to reach a minimum.
 /// Sets in `excluded` found no room before, and others stand in for them where they may.
 pub(crate) fn turn(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
-    turn_among(cluster, id, excluded, |pod| cluster.pods()[pod].waits())
+    let workload = &cluster.workloads()[id];
+    let waits = |pod| cluster.pods()[pod].waits();
+    next(Turn { workload, excluded, waits, has: |set: usize| workload.pod_sets[set].counted() })
 }
 
-/// The same, where only pods that `wait` can be placed.
+/// The same, where only pods that `wait` can be placed, and only those with a place count.
+#[cfg(feature = "kai")]
 pub(crate) fn turn_among(
     cluster: &Cluster,
     id: WorkloadId,
@@ -22,8 +25,11 @@ pub(crate) fn turn_among(
     waits: impl Fn(PodId) -> bool,
 ) -> Vec<PodId> {
     let workload = &cluster.workloads()[id];
-    let turn = Turn { workload, excluded, waits };
-    if workload.pod_sets.len() == 1 && excluded.is_empty() {
+    next(Turn { workload, excluded, waits, has: |set: usize| workload.pod_sets[set].placed })
+}
+
+fn next(turn: Turn<'_, impl Fn(PodId) -> bool, impl Fn(usize) -> u32>) -> Vec<PodId> {
+    if turn.workload.pod_sets.len() == 1 && turn.excluded.is_empty() {
         return turn.pods(turn.of_only_set());
     }
     let chosen = match turn.lacking(None) {
@@ -34,23 +40,21 @@ pub(crate) fn turn_among(
     turn.pods(chosen)
 }
 
-struct Turn<'a, F> {
+struct Turn<'a, F, G> {
     workload: &'a Workload,
     excluded: &'a [usize],
     waits: F,
+    /// How many pods of a set count for its minimum.
+    has: G,
 }
 
 /// So many pods of a set.
 type Part = (usize, usize);
 
-impl<F: Fn(PodId) -> bool> Turn<'_, F> {
+impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Turn<'_, F, G> {
     fn waiting(&self, set: usize) -> impl Iterator<Item = PodId> {
         let pods = self.workload.pods_of(set).iter().copied();
         pods.filter(|&pod| (self.waits)(pod))
-    }
-
-    fn placed(&self) -> impl Fn(usize) -> u32 {
-        |set| self.workload.pod_sets[set].placed
     }
 
     /// The pods of these parts, those of a higher task priority first.
@@ -66,10 +70,10 @@ impl<F: Fn(PodId) -> bool> Turn<'_, F> {
         let mut missing = spec.children_min_of(group);
         let (mut begun, mut empty) = (Vec::new(), Vec::new());
         for child in spec.children(group) {
-            match spec.standing(child, &self.placed()) {
-                Standing::Whole => missing = missing.saturating_sub(1),
-                Standing::Partial => begun.push(child),
-                Standing::Empty => empty.push(child),
+            match spec.completeness(child, &self.has) {
+                Completeness::Whole => missing = missing.saturating_sub(1),
+                Completeness::Partial => begun.push(child),
+                Completeness::Empty => empty.push(child),
             }
         }
         let mut lacking = Vec::new();
@@ -91,7 +95,7 @@ impl<F: Fn(PodId) -> bool> Turn<'_, F> {
             Child::Set(set) => set,
         };
         let pods_min = self.workload.spec.pod_sets[set].pods_min;
-        let lacks = pods_min.saturating_sub(self.workload.pod_sets[set].placed) as usize;
+        let lacks = pods_min.saturating_sub((self.has)(set)) as usize;
         let can = !self.excluded.contains(&set) && self.waiting(set).take(lacks).count() == lacks;
         can.then(|| if lacks > 0 { vec![(set, lacks)] } else { Vec::new() })
     }
@@ -107,7 +111,7 @@ impl<F: Fn(PodId) -> bool> Turn<'_, F> {
                 match (self.lacking_of(child), child) {
                     (None, _) => {}
                     (Some(parts), _) if !parts.is_empty() => {
-                        let begun = spec.standing(child, &self.placed()) == Standing::Partial;
+                        let begun = spec.completeness(child, &self.has) == Completeness::Partial;
                         others.push((!begun, parts));
                     }
                     (_, Child::Group(group)) => open.push(Some(group)),
@@ -120,14 +124,14 @@ impl<F: Fn(PodId) -> bool> Turn<'_, F> {
         }
         let wants =
             |set: &usize| !self.excluded.contains(set) && self.waiting(*set).next().is_some();
-        let rank = |&set: &usize| order::set_rank(&spec.pod_sets[set], self.placed()(set));
+        let rank = |&set: &usize| order::set_rank(&spec.pod_sets[set], (self.has)(set));
         whole.into_iter().filter(wants).min_by_key(rank).map(|set| (set, 1)).into_iter().collect()
     }
 
     /// The same for a workload with one set and nothing else, which most are.
     fn of_only_set(&self) -> Vec<Part> {
         let pods_min = self.workload.spec.pod_sets[0].pods_min;
-        let lacks = pods_min.saturating_sub(self.workload.placed).max(1) as usize;
+        let lacks = pods_min.saturating_sub((self.has)(0)).max(1) as usize;
         let can = self.waiting(0).take(lacks).count() == lacks;
         if can { vec![(0, lacks)] } else { Vec::new() }
     }

@@ -17,7 +17,7 @@ mod take;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use model::{NodeId, Opponents, PodId, QueueId, WorkloadId};
+use model::{ConflictingPods, NodeId, PodId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::Resources;
 
@@ -177,7 +177,7 @@ pub(crate) fn make_room_in_place(
     pod: PodId,
     gpus: u32,
 ) -> bool {
-    let Some(here) = s.cluster.pods()[pod].occupancy.effective() else { return false };
+    let Some(here) = s.cluster.pods()[pod].binding.effective() else { return false };
     let (id, node) = (s.cluster.pods()[pod].workload, here.node);
     let (pool, start) = (s.cluster.pool_of(id), s.cluster.checkpoint());
     s.settle(pod, None, false);
@@ -273,7 +273,7 @@ struct Deal<'r> {
     /// What the taker's queue held.
     held_before: Resources,
     lumps: Lumps,
-    opponents: Opponents,
+    conflicting: ConflictingPods,
     /// Whether to search even where the outcome is known.
     exhaustive: bool,
 }
@@ -287,7 +287,7 @@ impl<'r> Deal<'r> {
             causes: BTreeMap::new(),
             held_before: s.cluster.queues()[s.queue_of(need.id)].held(),
             lumps: Lumps::default(),
-            opponents: Opponents::default(),
+            conflicting: ConflictingPods::default(),
             exhaustive: false,
         }
     }
@@ -557,7 +557,7 @@ impl Deal<'_> {
             inherit(s, victim, &beneficiary);
             for pod in s.cluster.workloads()[victim].pods.clone() {
                 let before = s.cluster.original(pod).current.as_ref();
-                let after = s.cluster.pods()[pod].occupancy.effective();
+                let after = s.cluster.pods()[pod].binding.effective();
                 let cause = match (before, after) {
                     (Some(before), Some(after))
                         if before.node == after.node

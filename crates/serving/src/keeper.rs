@@ -8,8 +8,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::view::{Phase, PodState, PodView, View, WorkloadView};
-use control::{NOT_READY, Readiness, Serving};
+use orchestrator::view::{Phase, PodState, PodView, View, WorkloadView};
+use orchestrator::{NOT_READY, Readiness};
+use spec::Serving;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -369,7 +370,7 @@ mod tests {
             pod: replica.id,
             generation: replica.generation,
             address: closed,
-            probe: control::Probe::default(),
+            probe: spec::Probe::default(),
         };
         let watch = Watch::begin(watched, Proxy::default());
         while watch.fault().is_none() {
@@ -391,7 +392,8 @@ mod tests {
         assert!(reported[0].fault.as_ref().unwrap().contains("does not answer at"), "{reported:?}");
         assert_eq!(look(&replica).len(), 1, "the first write was refused");
         let (code, at) = (NOT_READY.code.to_owned(), units::Instant(0));
-        replica.condition = Some(control::view::ReasonView { code, message: String::new(), at });
+        replica.condition =
+            Some(orchestrator::view::ReasonView { code: code.into(), message: "".into(), at });
         assert_eq!(look(&replica), []);
         replica.generation = 2;
         assert_eq!(look(&replica)[0].fault, None, "another run, which has no fault yet");

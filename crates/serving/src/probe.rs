@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use control::Probe;
+use spec::Probe;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use uuid::Uuid;

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use control::{Metric, Scaling, Target};
+use spec::{Metric, Scaling, Target};
 use units::Instant;
 
 /// Shortest time over which anything is measured.

@@ -1,13 +1,14 @@
 //! All inferences. Owns: looking at each of them when something happens and once a second, and
 //! asking the dispatcher for what follows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use control::view::WorkloadView;
-use control::{Readiness, Traffic};
+use control::Traffic;
 use http::{Request, Response};
+use orchestrator::Readiness;
+use orchestrator::view::WorkloadView;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
@@ -119,7 +120,10 @@ impl Service {
             view
         };
         keepers.retain(|id, _| view.workloads.contains_key(id));
-        let inferences = view.workloads.values().filter(|w| w.spec.serving.is_some());
+        // Few of all workloads are called by names; these by their ids, so that the order is one.
+        let named: BTreeSet<_> = view.by_name.values().copied().collect();
+        let named = named.iter().filter_map(|id| view.workloads.get(id));
+        let inferences = named.filter(|w| w.spec.serving.is_some());
         let host = |pod, generation| self.control.address(pod, generation);
         let mut seen: Vec<Readiness> = Vec::new();
         for inference in inferences {

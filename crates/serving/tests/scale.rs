@@ -1,8 +1,8 @@
 //! The rule for the number of replicas, second by second in virtual time.
 
-use control::{Metric, Scaling, Target};
 use proptest::prelude::*;
 use serving::{Decision, Sample, Scaler, Standing};
+use spec::{Metric, Scaling, Target};
 use units::Instant;
 
 fn scaling(min: u32, max: u32, target: Option<(Metric, u32)>) -> Scaling {

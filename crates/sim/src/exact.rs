@@ -191,7 +191,7 @@ impl Tiny {
         let policy = Policy { actions: actions.to_vec(), ..Policy::default() };
         let _ = sched::cycle(&mut self.cluster, Instant(self.seq), &policy);
         for pod in self.cluster.pods().ids().collect::<Vec<_>>() {
-            if self.cluster.pods()[pod].occupancy.releasing {
+            if self.cluster.pods()[pod].binding.releasing {
                 self.cluster.vacate(pod);
             }
         }
@@ -204,7 +204,7 @@ impl Tiny {
         let on_nodes = |(id, row): (WorkloadId, &model::Workload)| {
             let mut gpus = [0; NODES];
             let places =
-                row.pods.iter().filter_map(|&pod| self.cluster.pods()[pod].occupancy.effective());
+                row.pods.iter().filter_map(|&pod| self.cluster.pods()[pod].binding.effective());
             for place in places {
                 let count = u32::try_from(place.devices.len()).unwrap_or(GPUS);
                 gpus[place.node.raw() as usize] += count;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Occupancy, Placement};
+use model::{Placement, PodBinding};
 use units::{GPU_MILLIS, format_millis};
 
 use crate::frame::{label_of, task_state};
@@ -92,11 +92,11 @@ pub(crate) fn gpus(simulation: &Simulation, node: model::NodeId) -> String {
     let row = &simulation.cluster().nodes()[node];
     let mut users = vec![Vec::new(); row.gpus.len()];
     for &pod in &row.pods {
-        let occupancy = &simulation.cluster().pods()[pod].occupancy;
-        let here = occupancy.current.as_ref().filter(|place| place.node == node);
+        let binding = &simulation.cluster().pods()[pod].binding;
+        let here = binding.current.as_ref().filter(|place| place.node == node);
         for share in here.iter().flat_map(|place| &place.devices) {
             let mut user = label_of(simulation, pod);
-            if occupancy.releasing {
+            if binding.releasing {
                 user.push('!');
             }
             let instance = row.gpus[share.gpu as usize].profile().is_some();
@@ -147,7 +147,7 @@ fn workload(
     let id = simulation.jobs[job].model;
     let pods = id.map(|id| cluster.workloads()[id].pods.as_slice()).unwrap_or_default();
     let places = || {
-        let current = |&pod: &model::PodId| cluster.pods()[pod].occupancy.current.as_ref();
+        let current = |&pod: &model::PodId| cluster.pods()[pod].binding.current.as_ref();
         pods.iter().filter_map(current)
     };
     if let Some(want) = want.state {
@@ -180,7 +180,8 @@ fn workload(
         differ(found, &what, want.to_string(), is.to_string());
     }
     if let Some(want) = &want.pending {
-        let reasons = id.and_then(|id| simulation.plan().pending.get(&id)).into_iter().flatten();
+        let reasons = id.and_then(|id| simulation.plan().pending.get(&id));
+        let reasons = reasons.into_iter().flat_map(|reasons| reasons.iter());
         let is: Vec<_> = reasons.map(|reason| reason.code().code).collect();
         differ(found, &format!("why {name} waits"), joined(want), is.join(" "));
     }
@@ -188,10 +189,10 @@ fn workload(
 
 /// The state of a pod as expectations see it.
 fn pod_state(pod: &model::Pod) -> ExpectState {
-    match &pod.occupancy {
-        Occupancy { next: Some(_), .. } => ExpectState::Pipelined,
-        Occupancy { current: Some(_), releasing, .. } if *releasing => ExpectState::Releasing,
-        Occupancy { current: Some(_), .. } => ExpectState::Running,
+    match &pod.binding {
+        PodBinding { next: Some(_), .. } => ExpectState::Pipelined,
+        PodBinding { current: Some(_), releasing, .. } if *releasing => ExpectState::Releasing,
+        PodBinding { current: Some(_), .. } => ExpectState::Running,
         _ if pod.wants => ExpectState::Pending,
         _ => ExpectState::Ended,
     }
@@ -218,8 +219,8 @@ fn tasks<'a>(
             continue;
         };
         let pod = &cluster.pods()[pod];
-        let occupancy = &pod.occupancy;
-        let place = occupancy.next.as_ref().or(occupancy.current.as_ref());
+        let binding = &pod.binding;
+        let place = binding.next.as_ref().or(binding.current.as_ref());
         if let Some(want) = want.state {
             let what = format!("state of {task}");
             differ(found, &what, want.as_str().into(), pod_state(pod).as_str().into());

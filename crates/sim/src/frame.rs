@@ -1,7 +1,7 @@
 //! One decision and the state it left, in words and numbers of its own. Owns: the JSON of a
 //! report; keys in a fixed order. Refuses to know: layout.
 
-use model::{Occupancy, Placement, PodId};
+use model::{Cluster, Placement, PodBinding, PodId};
 use sched::{Cause, Step};
 use serde::Serialize;
 use units::Resources;
@@ -204,7 +204,7 @@ impl Frame {
             cycle,
             step,
             at_ms: simulation.elapsed_ms(),
-            decisions: steps.map(|step| decision(simulation, step)).collect(),
+            decisions: steps.map(|step| decision(simulation.cluster(), step)).collect(),
             tasks: Vec::new(),
             queues: Vec::new(),
             pending: Vec::new(),
@@ -252,26 +252,30 @@ fn reason(pending: &sched::Pending) -> Reason {
 fn tasks(simulation: &Simulation) -> Vec<Task> {
     let cluster = simulation.cluster();
     let alive = simulation.jobs.iter().filter_map(|job| Some((job, job.model?)));
-    let pods = alive.flat_map(|(job, id)| {
-        cluster.workloads()[id].pods.iter().map(move |&pod| (job, &cluster.pods()[pod]))
-    });
-    let rows = pods.map(|(job, pod)| Task {
-        workload: job.name.clone(),
-        project: job.project.clone(),
+    let pods =
+        alive.flat_map(|(job, id)| cluster.workloads()[id].pods.iter().map(move |&pod| (job, pod)));
+    pods.map(|(job, pod)| task(cluster, (&job.project, &job.name), pod)).collect()
+}
+
+/// How a pod of a workload of that project and name stands.
+pub(crate) fn task(cluster: &Cluster, (project, name): (&str, &str), pod: PodId) -> Task {
+    let pod = &cluster.pods()[pod];
+    Task {
+        workload: name.to_owned(),
+        project: project.to_owned(),
         task: pod.index,
         state: task_state(pod),
-        place: pod.occupancy.current.as_ref().map(|place| named(simulation, place)),
-        next: pod.occupancy.next.as_ref().map(|place| named(simulation, place)),
-    });
-    rows.collect()
+        place: pod.binding.current.as_ref().map(|place| named(cluster, place)),
+        next: pod.binding.next.as_ref().map(|place| named(cluster, place)),
+    }
 }
 
 /// The state of one pod.
 pub(crate) fn task_state(pod: &model::Pod) -> State {
-    match &pod.occupancy {
-        Occupancy { current: Some(_), releasing: true, .. } => State::Releasing,
-        Occupancy { current: Some(_), .. } => State::Running,
-        Occupancy { next: Some(_), .. } => State::Reserved,
+    match &pod.binding {
+        PodBinding { current: Some(_), releasing: true, .. } => State::Releasing,
+        PodBinding { current: Some(_), .. } => State::Running,
+        PodBinding { next: Some(_), .. } => State::Reserved,
         _ if pod.wants => State::Pending,
         _ => State::Suspended,
     }
@@ -304,8 +308,8 @@ fn amounts(resources: Resources) -> Amounts {
     }
 }
 
-fn named(simulation: &Simulation, place: &Placement) -> Place {
-    let node = &simulation.cluster().nodes()[place.node];
+fn named(cluster: &Cluster, place: &Placement) -> Place {
+    let node = &cluster.nodes()[place.node];
     let gpu = |share: &model::DeviceShare| GpuShare {
         index: share.gpu,
         millis: share.millis,
@@ -314,7 +318,8 @@ fn named(simulation: &Simulation, place: &Placement) -> Place {
     Place { node: node.name.clone(), gpus: place.devices.iter().map(gpu).collect() }
 }
 
-fn decision(simulation: &Simulation, step: &Step) -> Decision {
+/// What a step of a plan is, in words.
+pub(crate) fn decision(cluster: &Cluster, step: &Step) -> Decision {
     let (pod, from, to, cause) = match step {
         Step::Bind { pod, to } | Step::Reserve { pod, to } => (*pod, None, Some(to), None),
         Step::Unreserve { pod } => (*pod, None, None, None),
@@ -323,15 +328,15 @@ fn decision(simulation: &Simulation, step: &Step) -> Decision {
             (*pod, Some(from), Some(to), Some(cause))
         }
     };
-    let workload = simulation.cluster().workload_of(pod);
-    let project = &simulation.cluster().queues()[workload.spec.queue].name;
+    let workload = cluster.workload_of(pod);
+    let project = &cluster.queues()[workload.spec.queue].name;
     Decision {
         kind: kind(step).as_str(),
         workload: workload.spec.name.clone(),
         project: project.clone(),
-        task: simulation.cluster().pods()[pod].index,
-        from: from.map(|place| named(simulation, place)),
-        to: to.map(|place| named(simulation, place)),
+        task: cluster.pods()[pod].index,
+        from: from.map(|place| named(cluster, place)),
+        to: to.map(|place| named(cluster, place)),
         code: cause.map(|cause| cause.code().code),
         reason: cause.map(ToString::to_string),
         beneficiary: cause.and_then(Cause::beneficiary).map(ToString::to_string),

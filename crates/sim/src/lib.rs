@@ -7,10 +7,9 @@
 pub mod chaos;
 mod diagnosis;
 mod error;
-mod estimate;
 pub mod exact;
 mod expect;
-pub mod faults;
+mod forecast;
 mod frame;
 pub mod loads;
 pub mod machine;
@@ -21,11 +20,12 @@ mod snapshot;
 pub mod states;
 mod svg;
 pub mod trace;
+pub mod what_if;
 mod world;
 
 pub use diagnosis::{Diagnosis, diagnose};
 pub use error::Error;
-pub use estimate::{Forecast, forecast};
+pub use forecast::{Forecast, forecast};
 pub use frame::{Amounts, Decision, Frame, GpuShare, Place, Queue, Reason, Task, Waiting};
 pub use snapshot::snapshot;
 pub use svg::svg;

@@ -300,7 +300,8 @@ fn constraints(pod: &TracePod) -> Constraints {
 
 #[cfg(test)]
 mod tests {
-    use sched::{Fill, Placement};
+    use model::Fill;
+    use sched::Placement;
 
     use super::*;
 

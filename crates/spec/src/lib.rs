@@ -13,9 +13,12 @@ mod gang;
 mod gpu;
 mod group;
 mod invalid;
+mod kind;
 mod node;
 mod org;
 mod pods;
+mod pool;
+mod priority;
 mod run;
 mod serving;
 mod workload;
@@ -32,18 +35,21 @@ pub use gang::{Gang, Member};
 pub use gpu::{Bounds, GpuRequest, SharedGpus};
 pub use group::Group;
 pub use invalid::Invalid;
+pub use kind::WorkloadKind;
 pub use node::{NodeGiven, NodeGpu, NodeSpec, Scheduling, taint_keys, taints};
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
 pub use pods::{
-    CONFIG_MAP, CleanPods, Framework, MASTER, Near, Place, PodSet, PodSpec, Restart, SecretPlace,
-    SecretTo, SecretUse, Together, TopologyUse, WORKER,
+    CONFIG_MAP, CleanPods, Colocation, DistributedSpec, Framework, MASTER, Place, PodSet, PodSpec,
+    Restart, SecretPlace, SecretTo, SecretUse, TopologyUse, WORKER,
 };
+pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
+pub use priority::Priority;
 pub use run::{
-    BadRunKey, Device, Exit, GpuHealth, LimitsKept, Observation, PullFailure, RunKey, RunSpec,
-    RunState, Secret, Stranger,
+    BadRunKey, Device, Exit, ForeignProcess, GpuHealth, LimitsKept, ListedRun, Observation,
+    PullFailure, RunKey, RunPlace, RunSpec, RunState, Secret,
 };
 pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,
     Target,
 };
-pub use workload::{WorkloadKind, WorkloadSpec};
+pub use workload::WorkloadSpec;

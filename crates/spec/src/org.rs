@@ -77,6 +77,17 @@ pub enum Rank {
 }
 
 impl Rank {
+    /// All of them, the last first.
+    pub const ALL: [Self; 7] = [
+        Self::VeryLow,
+        Self::Low,
+        Self::MediumLow,
+        Self::Medium,
+        Self::MediumHigh,
+        Self::High,
+        Self::VeryHigh,
+    ];
+
     /// Queues of a higher value go first.
     #[must_use]
     pub const fn value(self) -> u32 {

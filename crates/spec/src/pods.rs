@@ -5,7 +5,7 @@ pub(crate) mod wire;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use model::{Term, Toleration};
+use model::{PodPreference, PodTerm, Preference, Term, Toleration};
 use serde::{Deserialize, Serialize};
 
 use crate::GpuRequest;
@@ -25,8 +25,8 @@ pub struct PodSet {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub pods_min: u32,
     /// Most that run at a time; none = all of them. Those that are not yet done take turns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_once: Option<u32>,
+    #[serde(rename = "at_once", default, skip_serializing_if = "Option::is_none")]
+    pub parallelism: Option<u32>,
     /// The group of sets it is in; none: directly in the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -49,7 +49,7 @@ impl PodSet {
             role: String::new(),
             pods: 1,
             pods_min: 1,
-            at_once: None,
+            parallelism: None,
             group: None,
             pod_priority: 0,
             set_topology: None,
@@ -60,7 +60,7 @@ impl PodSet {
     /// How many of them are to run.
     #[must_use]
     pub fn wanted(&self) -> u32 {
-        self.at_once.map_or(self.pods, |most| most.min(self.pods))
+        self.parallelism.map_or(self.pods, |most| most.min(self.pods))
     }
 }
 
@@ -110,15 +110,25 @@ pub struct PodSpec {
 pub struct Place {
     /// One of these terms holds for the labels of the node; none = every node will do.
     pub affinity: Vec<Term>,
+    /// Terms that make a node better.
+    pub preferred: Vec<Preference>,
     /// Taints that do not matter.
     pub tolerations: Vec<Toleration>,
     /// How close it belongs to the others of its workload.
-    pub near: Option<Near>,
+    pub colocation: Option<Colocation>,
+    /// Its labels, by which pod affinity finds it.
+    pub labels: BTreeMap<String, String>,
+    /// Pods that must be in the same domain.
+    pub pod_affinity: Vec<PodTerm>,
+    /// Pods that must not be in the same domain.
+    pub pod_anti_affinity: Vec<PodTerm>,
+    /// Pods that make a domain better or worse.
+    pub pod_preferences: Vec<PodPreference>,
 }
 
 /// How close together the pods of a workload belong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Near {
+pub struct Colocation {
     /// The label of nodes whose value is the same for all of them.
     pub key: String,
     /// Whether they must be.
@@ -216,7 +226,7 @@ pub enum Restart {
 
 /// How pods work together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Together {
+pub struct DistributedSpec {
     /// By whose rules they find each other, and whose end is the end of all.
     pub framework: Framework,
     /// MPI ranks in each worker.

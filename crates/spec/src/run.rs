@@ -200,6 +200,37 @@ pub struct Observation {
     pub state: RunState,
 }
 
+/// Where a run is, and what it was given there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPlace {
+    /// Name of its node.
+    pub node: String,
+    /// Its share of each of its GPUs, in thousandths, by what the driver calls them; none where that is not
+    /// known.
+    pub devices: Option<BTreeMap<String, u64>>,
+}
+
+impl RunPlace {
+    /// Where a run with this specification is.
+    #[must_use]
+    pub fn of(spec: &RunSpec) -> Self {
+        let shares = spec.devices.iter().map(|device| (device.uuid.clone(), device.millis));
+        Self { node: spec.node_name.clone(), devices: Some(shares.collect()) }
+    }
+}
+
+/// A run in the list of an engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedRun {
+    /// Which run.
+    pub key: RunKey,
+    /// Its state.
+    pub state: RunState,
+    /// Where it is; none where that is not known, or it has ended.
+    #[serde(default)]
+    pub place: Option<RunPlace>,
+}
+
 /// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason to
 /// refuse the run: it starts, with a warning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -235,12 +266,12 @@ pub struct GpuHealth {
     pub fault: Option<String>,
     /// Processes of no run that compute on it and hold memory there, by process id; none where that is not
     /// known now.
-    pub strangers: Option<BTreeMap<u32, Stranger>>,
+    pub foreign: Option<BTreeMap<u32, ForeignProcess>>,
 }
 
 /// A process that is none of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stranger {
+pub struct ForeignProcess {
     /// The name of its program. Its arguments may hold secrets and are left out.
     pub name: String,
     /// Its user.

@@ -9,40 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{Document, Step};
 use crate::{
-    ExposedUrl, Group, MountSource, PodSet, RelatedUrl, Restart, Revision, SecretUse, Serving,
-    Together, TopologyUse,
+    DistributedSpec, ExposedUrl, Group, MountSource, PodSet, Priority, RelatedUrl, Restart,
+    Revision, SecretUse, Serving, TopologyUse, WorkloadKind,
 };
-
-/// What a workload is for; decides its default priority and preemptibility.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WorkloadKind {
-    /// Unattended, preemptible.
-    Training,
-    /// Interactive, not preemptible unless asked.
-    Workspace,
-    /// A training of several pods that work together.
-    Distributed,
-    /// Answers requests; not preemptible.
-    Inference,
-}
-
-impl WorkloadKind {
-    /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::Training, Self::Workspace, Self::Distributed, Self::Inference];
-
-    /// Its name in documents and metrics.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Training => "training",
-            Self::Workspace => "workspace",
-            Self::Distributed => "distributed",
-            Self::Inference => "inference",
-        }
-    }
-}
 
 /// What a workload asks for. Complete: the same specification always means the same thing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,8 +34,8 @@ pub struct WorkloadSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<PodSet>,
     /// How its pods work together; none where each is on its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<Together>,
+    #[serde(rename = "together", default, skip_serializing_if = "Option::is_none")]
+    pub distributed: Option<DistributedSpec>,
     /// How it serves requests; none if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<Serving>,
@@ -81,10 +50,9 @@ pub struct WorkloadSpec {
     pub revision: Option<Revision>,
     /// Whether the number of GPUs may be halved to fit and doubled to fill.
     pub elastic: bool,
-    /// Priority; higher goes first inside the project.
-    pub priority: u32,
-    /// Name the priority was given by.
-    pub priority_class: String,
+    /// Which workloads of the project go first.
+    #[serde(flatten)]
+    pub priority: Priority,
     /// Whether it may be evicted for others.
     pub preemptible: bool,
     /// How often a failed pod is started again.

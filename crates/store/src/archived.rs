@@ -4,10 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use records::{
-    Archived, ArchivedFilter, ArchivedKey, ArchivedLookup, ArchivedOrder, ArchivedPlace, PodRow,
-};
-use spec::WorkloadKind;
+use records::{Archived, ArchivedFilter, ArchivedLookup, ArchivedOrder, ArchivedPlace, PodRow};
 use units::Instant;
 use uuid::Uuid;
 
@@ -21,21 +18,6 @@ const VALUES_MAX: usize = 256;
 /// The phase of those that failed, as the state writes it.
 const FAILED: &str = "failed";
 const ARE: &str = "workloads.archived = 1 AND workloads.deleted_at IS NULL";
-
-/// How many there are of each project, kind and phase.
-pub(crate) async fn counts(db: &mut Connection<'_>) -> Result<Vec<(ArchivedKey, u64)>> {
-    let sql = "SELECT project_id, kind, phase, COUNT(*) AS n FROM workloads WHERE archived = 1
-        GROUP BY project_id, kind, phase ORDER BY project_id, kind, phase";
-    let statement = Statement::new("count archived workloads", sql);
-    read_with(db, "workloads", statement, |r| {
-        let kind = r.text("kind")?;
-        let known = WorkloadKind::ALL.into_iter().find(|known| known.name() == kind);
-        let kind = known.ok_or_else(|| r.bad("kind", kind))?;
-        let failed = r.text("phase")? == FAILED;
-        Ok((ArchivedKey { project_id: r.number("project_id")?, kind, failed }, r.number("n")?))
-    })
-    .await
-}
 
 /// Those that are looked for.
 pub(crate) async fn named(db: &mut Connection<'_>, lookups: &[ArchivedLookup]) -> Result<Archived> {

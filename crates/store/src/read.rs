@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use spec::WorkloadKind;
 use spec::document::{self, Document, Unreadable};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::archived;
 use crate::connection::{Connection, Row};
 use crate::fault::{Fault, Result};
 use crate::release;
 use crate::statement::Statement;
 use crate::write::CLOCK;
 use records::{
-    AllocationRow, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow, DepartmentRow,
-    Desired, EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter, PodRow,
-    ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    AllocationRow, ArchivedKey, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow,
+    DepartmentRow, Desired, EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter,
+    PodRow, ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
@@ -159,7 +159,7 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
             read_pod,
         )
         .await?,
-        archived: archived::counts(db).await?,
+        archived: archived_counts(db).await?,
         objects: read(
             db,
             "objects",
@@ -258,6 +258,21 @@ fn read_department(r: &Reading<'_>) -> Result<DepartmentRow> {
         body: r.document("body")?,
         deleted_at: r.maybe_number("deleted_at")?.map(Instant),
     })
+}
+
+/// How many archived workloads there are of each project, kind and phase.
+async fn archived_counts(db: &mut Connection<'_>) -> Result<Vec<(ArchivedKey, u64)>> {
+    let sql = "SELECT project_id, kind, phase, COUNT(*) AS n FROM workloads WHERE archived = 1
+        GROUP BY project_id, kind, phase ORDER BY project_id, kind, phase";
+    let statement = Statement::new("count archived workloads", sql);
+    read_with(db, "workloads", statement, |r| {
+        let kind = r.text("kind")?;
+        let known = WorkloadKind::ALL.into_iter().find(|known| known.name() == kind);
+        let kind = known.ok_or_else(|| r.bad("kind", kind))?;
+        let failed = r.text("phase")? == "failed";
+        Ok((ArchivedKey { project_id: r.number("project_id")?, kind, failed }, r.number("n")?))
+    })
+    .await
 }
 
 fn read_project(r: &Reading<'_>) -> Result<ProjectRow> {

@@ -64,6 +64,12 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
+    /// Where its database is, for people.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.shared.back.place()
+    }
+
     /// Opens the state directory and its database for this process alone; what is missing is
     /// created.
     ///

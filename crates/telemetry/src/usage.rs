@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use api_types::{GpuPrices, GpuUsageRow, Micros};
-use control::LedgerRow;
+use records::LedgerRow;
 
 /// What rows can be told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cluster, DeviceShare, GpuRequest, NodeId, NodeSpec, Occupancy, Placement, QueueId, QueueSpec,
+    Cluster, DeviceShare, GpuRequest, NodeId, NodeSpec, Placement, PodBinding, QueueId, QueueSpec,
     Share, SliceValue, Usage, Weights, WorkloadId,
 };
 use sched::{Action, Plan, Policy};
@@ -155,8 +155,8 @@ impl Table {
                     let releasing = place.starts_with('!');
                     // What is being stopped at the start does not come back.
                     self.cluster.set_wants(pod, !releasing);
-                    let occupancy = Occupancy { current, releasing, next: None };
-                    self.cluster.set_occupancy(pod, occupancy);
+                    let binding = PodBinding { current, releasing, next: None };
+                    self.cluster.set_binding(pod, binding);
                 }
             }
         }
@@ -199,7 +199,7 @@ impl Table {
     /// What was being stopped is gone.
     pub fn gone(&mut self) {
         for pod in self.cluster.pods().ids().collect::<Vec<_>>() {
-            if self.cluster.pods()[pod].occupancy.releasing {
+            if self.cluster.pods()[pod].binding.releasing {
                 self.cluster.vacate(pod);
             }
         }
@@ -221,13 +221,13 @@ impl Table {
             let shares: String = shares.map(|share| format!("#{}", share.gpu)).collect();
             format!("{node}{shares}")
         };
-        match &pod.occupancy {
-            Occupancy { current: Some(here), next: Some(next), .. } => {
+        match &pod.binding {
+            PodBinding { current: Some(here), next: Some(next), .. } => {
                 format!("{}>{}", place(here), place(next))
             }
-            Occupancy { current: Some(here), releasing: true, .. } => format!("{}!", place(here)),
-            Occupancy { current: Some(here), .. } => place(here),
-            Occupancy { next: Some(next), .. } => format!(">{}", place(next)),
+            PodBinding { current: Some(here), releasing: true, .. } => format!("{}!", place(here)),
+            PodBinding { current: Some(here), .. } => place(here),
+            PodBinding { next: Some(next), .. } => format!(">{}", place(next)),
             _ if pod.wants => ".".into(),
             _ if pod.succeeded => "+".into(),
             _ => "x".into(),

@@ -12,7 +12,7 @@ pub(crate) fn check(before: &Cluster, after: &Cluster, stopped_any: bool) {
     for (id, _) in after.pods().iter() {
         let place = |cluster: &Cluster| {
             let pod = cluster.pods().get(id)?;
-            pod.occupancy.effective().map(|place| place.node)
+            pod.binding.effective().map(|place| place.node)
         };
         let came = place(after).is_some() && place(before) != place(after);
         if came {
@@ -42,7 +42,7 @@ fn newcomer(cluster: &Cluster, id: PodId, stopped_any: bool) {
             is_about(term, constraints(cluster, other))
                 && together(cluster, id, other, &term.topology_key)
         };
-        let placed = |other: &PodId| cluster.pods()[*other].occupancy.effective().is_some();
+        let placed = |other: &PodId| cluster.pods()[*other].binding.effective().is_some();
         let mut rest = others().filter(|&other| is_about(term, constraints(cluster, other)));
         let first = is_about(term, own) && !rest.any(|other| placed(&other));
         let waits = |other: PodId| {
@@ -66,7 +66,7 @@ fn is_about(term: &PodTerm, of: &model::Constraints) -> bool {
 
 fn together(cluster: &Cluster, one: PodId, other: PodId, key: &str) -> bool {
     let domain = |pod: PodId| {
-        let node = &cluster.nodes()[cluster.pods()[pod].occupancy.effective()?.node];
+        let node = &cluster.nodes()[cluster.pods()[pod].binding.effective()?.node];
         Some(value(node, key)?.to_owned())
     };
     domain(one).is_some_and(|own| domain(other) == Some(own))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cluster, Effect, NodeSpec, Occupancy, QueueId, QueueSpec, Share, Taint, UsageLedger, Weights,
+    Cluster, Effect, NodeSpec, PodBinding, QueueId, QueueSpec, Share, Taint, UsageLedger, Weights,
     WorkloadId,
 };
 use sched::{Change, Diagnosis, Plan, Policy, Step};
@@ -103,7 +103,7 @@ impl World {
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
     /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT[@POOL] N`, `limit PROJECT[@POOL] N`, `wait MS`, `slow`,
     /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
-    /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `take-gpu NODE INDEX` (strangers use it),
+    /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `take-gpu NODE INDEX` (foreign processes use it),
     /// `lose-gpu NODE INDEX` (what runs there is stopped, too), `return-gpu NODE INDEX`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
     /// progress just now), `restarts NAME N`, `label NODE LABEL=VALUE… !TAINT… ~SOFT-TAINT…`,
     /// `min-runtime PROJECT[@POOL] MS`,
@@ -203,7 +203,7 @@ impl World {
             }
         }
         for id in self.cluster.waiting() {
-            let reasons = self.plan.pending.get(&id).map_or(0, Vec::len);
+            let reasons = self.plan.pending.get(&id).map_or(0, |reasons| reasons.len());
             assert!(reasons > 0, "every pending workload has a reason");
         }
     }
@@ -248,7 +248,7 @@ impl World {
 
     fn vacate_all(&mut self) {
         for pod in self.cluster.pods().ids().collect::<Vec<_>>() {
-            if self.cluster.pods()[pod].occupancy.releasing {
+            if self.cluster.pods()[pod].binding.releasing {
                 self.cluster.vacate(pod);
             }
         }
@@ -305,7 +305,7 @@ impl World {
         self.gpu(name, gpu, false);
         let (node, gpu) = (self.node(name), gpu.parse().expect("a number"));
         for pod in self.cluster.nodes()[node].pods.clone() {
-            let place = self.cluster.pods()[pod].occupancy.current.as_ref();
+            let place = self.cluster.pods()[pod].binding.current.as_ref();
             if place.is_some_and(|place| place.node == node && place.uses(gpu)) {
                 self.cluster.release(pod);
             }
@@ -372,7 +372,7 @@ impl World {
         self.wants(name, false);
         let id = self.names.remove(name).expect("a submitted workload");
         for pod in self.cluster.workloads()[id].pods.clone() {
-            self.cluster.set_occupancy(pod, Occupancy::default());
+            self.cluster.set_binding(pod, PodBinding::default());
         }
         self.cluster.remove_workload(id).expect("nothing of it is left");
     }
@@ -415,11 +415,11 @@ impl World {
     }
 
     fn user(&self, pod: model::PodId, node: model::NodeId, gpu: usize) -> Option<String> {
-        let occupancy = &self.cluster.pods()[pod].occupancy;
-        let place = occupancy.current.as_ref().filter(|place| place.node == node)?;
+        let binding = &self.cluster.pods()[pod].binding;
+        let place = binding.current.as_ref().filter(|place| place.node == node)?;
         let share = place.devices.iter().find(|share| share.gpu as usize == gpu)?;
         let name = &self.cluster.workload_of(pod).spec.name;
-        let leaving = if occupancy.releasing { "!" } else { "" };
+        let leaving = if binding.releasing { "!" } else { "" };
         let device = &self.cluster.nodes()[node].gpus[gpu];
         let part = if share.millis == GPU_MILLIS || device.profile().is_some() {
             String::new()
@@ -441,7 +441,8 @@ impl World {
     /// Why a workload waits: codes and texts, one per line.
     #[must_use]
     pub fn why(&self, name: &str) -> String {
-        let reasons = self.plan.pending.get(&self.names[name]).into_iter().flatten();
+        let reasons = self.plan.pending.get(&self.names[name]);
+        let reasons = reasons.into_iter().flat_map(|reasons| reasons.iter());
         reasons.map(|r| format!("{} {r}\n", r.code().code)).collect()
     }
 
@@ -504,7 +505,7 @@ impl World {
     pub fn size(&self, name: &str) -> String {
         let workload = &self.cluster.workloads()[self.names[name]];
         let places =
-            workload.pods.iter().filter_map(|&pod| self.cluster.pods()[pod].occupancy.effective());
+            workload.pods.iter().filter_map(|&pod| self.cluster.pods()[pod].binding.effective());
         let held: u64 = places.map(model::Placement::gpu_millis).sum();
         let asked = workload.demand().gpu_millis;
         format!("{} ({})", units::format_millis(held), units::format_millis(asked))

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::http::Connection;
 use super::line;
 use super::load::ask_many;
-use super::server::Server;
+use super::server::{Server, Used};
 
 /// Numbers of waiting workloads that are compared unless others are asked for.
 pub(super) const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
@@ -26,6 +26,10 @@ const CONNECTIONS: usize = 16;
 /// Requests of each kind, one after the other.
 const REQUESTS: usize = 100;
 const ENDS: usize = 10;
+/// Goals, in milliseconds. At 100,000 a submission may take half as much again.
+const SUBMISSION_MS: f64 = 0.6;
+const ASSET_MS: f64 = 0.35;
+const CHANGE_MS: f64 = 0.6;
 /// For what follows an answer, such as a decision and the start of a process.
 const SETTLE: Duration = Duration::from_millis(250);
 
@@ -173,42 +177,59 @@ impl<'a> Costs<'a> {
     }
 
     fn measure(&mut self) -> Result<()> {
-        let submission = self.cpu_ms(REQUESTS, |costs, _| {
+        let submission = self.cpu(REQUESTS, |costs, _| {
             let body = costs.waiting(costs.created);
             costs.created += 1;
             costs.create("/api/v1/workloads/trainings", &body).map(drop)
         })?;
         self.waiting += REQUESTS;
-        self.print("submission and its decision", submission.0 + submission.1, 0.6)?;
-        let asset = self.cpu_ms(REQUESTS, |costs, _| {
+        let more = if self.waiting > 100_000 { 1.5 } else { 1.0 };
+        self.print_request("submission", &submission, SUBMISSION_MS * more)?;
+        let asset = self.cpu(REQUESTS, |costs, _| {
             costs.others += 1;
             let meta = json!({ "name": format!("bench-{}", costs.others), "scope": "tenant" });
             let body = json!({ "meta": meta, "spec": { "image": "ubuntu" } }).to_string();
             costs.connection.expect("POST", "/api/v1/asset/environment", &body).map(drop)
         })?;
-        self.print("asset", asset.0 + asset.1, 0.35)?;
-        let quota = self.cpu_ms(REQUESTS, |costs, index| {
+        self.print("asset", asset.core_ms + asset.edge_ms + asset.decisions_ms, ASSET_MS)?;
+        let quota = self.cpu(REQUESTS, |costs, index| {
             let path = format!("/api/v1/org-unit/projects/{}/resources", costs.project(PROJECTS));
             let share = json!({ "gpu": { "deserved": 10 * (1 + index % 2) } });
             let body = json!([share]).to_string();
             costs.connection.expect("PATCH", &path, &body).map(drop)
         })?;
-        self.print("quota of a project", quota.0, 0.6)?;
-        self.print_decision(quota.1)?;
-        let end = self.cpu_ms(ENDS, |costs, _| {
+        self.print_request("quota of a project", &quota, CHANGE_MS)?;
+        self.measure_ends()
+    }
+
+    fn measure_ends(&mut self) -> Result<()> {
+        let mut waiting = Vec::new();
+        for number in 0..REQUESTS {
+            let body = self.workload("ends", self.project(PROJECTS), 1, number);
+            waiting.push(self.create("/api/v1/workloads/trainings", &body)?);
+        }
+        let waits = self.cpu(REQUESTS, |costs, _| {
+            let id = waiting.pop().context("no training is left")?;
+            let path = format!("/api/v1/workloads/trainings/{id}");
+            costs.connection.expect("DELETE", &path, "").map(drop)
+        })?;
+        self.print_request("end of one that waits", &waits, CHANGE_MS)?;
+        let runs = self.cpu(ENDS, |costs, _| {
             let id = costs.holders.pop().context("no workspace is left")?;
             let path = format!("/api/v1/workloads/workspaces/{id}");
             costs.connection.expect("DELETE", &path, "")?;
-            // The next takes its place.
+            // The next ones take its place.
             std::thread::sleep(SETTLE);
             Ok(())
         })?;
-        self.print("end, and start of the next", end.0, 0.6)?;
-        self.print_decision(end.1)
+        self.print("end of one that runs, and 4 starts", runs.core_ms, CHANGE_MS)?;
+        line("  decisions", runs.decisions_ms, "ms", None)?;
+        line("  requests and processes", runs.edge_ms, "ms", None)
     }
 
-    fn print_decision(&self, value: f64) -> Result<()> {
-        line("  its decision", value, "ms", None)
+    fn print_request(&self, what: &str, used: &Used, goal: f64) -> Result<()> {
+        self.print(what, used.core_ms + used.edge_ms, goal)?;
+        line("  its decision", used.decisions_ms, "ms", None)
     }
 
     fn print(&self, what: &str, value: f64, goal: f64) -> Result<()> {
@@ -216,12 +237,12 @@ impl<'a> Costs<'a> {
         line(&format!("{what}, {waiting} wait, {pools} pools"), value, "ms", Some(goal))
     }
 
-    /// CPU time of the server's threads for each request, and for the decision about it.
-    fn cpu_ms(
+    /// CPU time of the server's threads for each request and what follows it.
+    fn cpu(
         &mut self,
         requests: usize,
-        ask: impl Fn(&mut Self, usize) -> Result<()>,
-    ) -> Result<(f64, f64)> {
+        mut ask: impl FnMut(&mut Self, usize) -> Result<()>,
+    ) -> Result<Used> {
         // What came before is over.
         std::thread::sleep(SETTLE);
         let before = self.server.cpu()?;
@@ -231,8 +252,12 @@ impl<'a> Costs<'a> {
         std::thread::sleep(SETTLE);
         #[expect(clippy::cast_precision_loss, reason = "counts of a measurement are small")]
         let requests = requests as f64;
-        let (own_ms, decision_ms) = self.server.cpu()?.since(&before);
-        Ok((own_ms / requests, decision_ms / requests))
+        let all = self.server.cpu()?.since(&before);
+        Ok(Used {
+            core_ms: all.core_ms / requests,
+            decisions_ms: all.decisions_ms / requests,
+            edge_ms: all.edge_ms / requests,
+        })
     }
 }
 

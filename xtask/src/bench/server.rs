@@ -180,8 +180,13 @@ impl Server {
             // It may have ended meanwhile.
             let (Ok(name), Ok(text)) = (read("comm"), read("schedstat")) else { continue };
             let first = text.split_whitespace().next().context("an empty schedstat")?;
-            let decides = name.trim() == "scheduler";
-            threads.insert(thread, Thread { decides, cpu_ms: first.parse::<f64>()? / 1e6 });
+            let part = match name.trim() {
+                "scheduler" => Part::Decisions,
+                // Those of the runtime read requests, and start and clear away processes.
+                "tokio-rt-worker" => Part::Edge,
+                _ => Part::Core,
+            };
+            threads.insert(thread, Thread { part, cpu_ms: first.parse::<f64>()? / 1e6 });
         }
         Ok(Cpu(threads))
     }
@@ -205,22 +210,47 @@ impl Server {
 /// CPU time of the threads of a server, by their folders in `/proc`.
 pub(crate) struct Cpu(BTreeMap<PathBuf, Thread>);
 
+/// What threads are for.
+#[derive(Clone, Copy)]
+enum Part {
+    /// The state and the database.
+    Core,
+    Decisions,
+    /// Connections and processes.
+    Edge,
+}
+
 struct Thread {
-    /// Whether it is the one of the scheduler.
-    decides: bool,
+    part: Part,
     cpu_ms: f64,
 }
 
+/// CPU time in milliseconds, by what it was for.
+#[derive(Debug, Default)]
+pub(crate) struct Used {
+    /// The state and the database.
+    pub(crate) core_ms: f64,
+    pub(crate) decisions_ms: f64,
+    /// Connections, and the starts and ends of processes.
+    pub(crate) edge_ms: f64,
+}
+
 impl Cpu {
-    /// What was used since then by the threads that still live, in milliseconds: for requests, and for
-    /// decisions.
-    pub(crate) fn since(&self, before: &Self) -> (f64, f64) {
-        let (mut requests_ms, mut decisions_ms) = (0.0, 0.0);
+    /// What was used since then by the threads that still live.
+    pub(crate) fn since(&self, before: &Self) -> Used {
+        let mut used = Used::default();
         for (id, thread) in &self.0 {
-            let used_ms = thread.cpu_ms - before.0.get(id).map_or(0.0, |before| before.cpu_ms);
-            *if thread.decides { &mut decisions_ms } else { &mut requests_ms } += used_ms;
+            let before_ms = before.0.get(id).map_or(0.0, |before| before.cpu_ms);
+            // A thread that began since may have the number of one that has ended.
+            let is_new = before_ms > thread.cpu_ms;
+            let used_ms = if is_new { thread.cpu_ms } else { thread.cpu_ms - before_ms };
+            match thread.part {
+                Part::Core => used.core_ms += used_ms,
+                Part::Decisions => used.decisions_ms += used_ms,
+                Part::Edge => used.edge_ms += used_ms,
+            }
         }
-        (requests_ms, decisions_ms)
+        used
     }
 }
 

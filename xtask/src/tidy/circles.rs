@@ -9,7 +9,7 @@ use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates with circles, and how many of their files are in one. A number is only ever lowered; a
 /// crate is added only with files that come out of another one, whose number falls by as many.
-const IN_CIRCLES: [(&str, usize); 18] = [
+const IN_CIRCLES: [(&str, usize); 17] = [
     ("api-types", 9),
     ("assets", 2),
     ("policy", 3),
@@ -20,7 +20,6 @@ const IN_CIRCLES: [(&str, usize); 18] = [
     ("engine-docker", 8),
     ("engine-local", 26),
     ("engine", 3),
-    ("model", 17),
     ("oidc", 2),
     ("dialects", 9),
     ("runai", 6),

@@ -72,6 +72,7 @@ fn the_core_may_not_use_banned_words() {
     for (code, expected) in [
         ("use std::time::Instant;", "no `std::time` here"),
         ("use std::collections::HashMap;", "no `HashMap` here"),
+        ("use std::sync::{Arc, Mutex};", "no `Mutex` here"),
         ("let share = 0.5_f64; let x: f64 = share;", "no `f64` here"),
     ] {
         let faults = with_file("crates/model/src/lib.rs", &format!("//! Model.\n{code}\n"));

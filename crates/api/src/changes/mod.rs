@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use api_types::{ChangeFrame, ChangeKind, ChangePosition, ChangeReset, ResetReason};
 use auth::Action::Read;
+use control::feed;
 use control::feed::{Changes, Entry, Key, Position};
-use control::{Scope, feed};
+use orchestrator::Scope;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 

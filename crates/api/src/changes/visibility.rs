@@ -4,8 +4,8 @@
 use api_types::ChangeKind;
 use auth::Action::Read;
 use auth::{Resource, Role};
-use control::Scope;
 use control::feed::{Key, Place};
+use orchestrator::Scope;
 
 use super::wire::{asset_kinds, kind_of, resource_of};
 use access::{Caller, Grant};

@@ -10,12 +10,12 @@ use api_types::{
     NfsAssetSpec, NgcApiKeySpec, PasswordSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
 };
 use auth::Resource;
-use control::Object;
 use control::feed::{Entry, Key};
-use control::view::View;
 use convert::PodRow;
 use http_kit::ApiError;
 use iam::{LOGIN, USER};
+use orchestrator::Object;
+use orchestrator::view::View;
 use serde::Serialize;
 
 use crate::Server;

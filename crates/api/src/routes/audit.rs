@@ -9,9 +9,9 @@ use auth::Resource;
 use axum::Json;
 use axum::extract::{FromRequestParts, State as FromState};
 use axum::http::request::Parts;
-use control::AuditFilter;
 use http_kit::openapi::{Description, Input, get};
 use http_kit::{ApiError, Attachment, ListQuery, Row, Scalar, Type, csv_line, parameters};
+use records::AuditFilter;
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
 
@@ -144,7 +144,7 @@ const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, ApiError> {
     let cluster = server.control.cluster();
     let rows = server.control.audit(filter).await?;
-    let wire = |(seq, row): (u64, control::AuditRow)| {
+    let wire = |(seq, row): (u64, records::AuditRow)| {
         let (entity_type, operation) = row.what.split_once('.').unwrap_or((&row.what, ""));
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         let succeeded = row.result == "ok";

@@ -12,11 +12,13 @@ use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::extract::State as FromState;
 use axum::{Extension, Json};
-use control::view::{OrgUnit, View};
-use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
+use control::Handle;
 use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery};
+use orchestrator::view::{OrgUnit, View};
+use orchestrator::{OrgChange, Scope, SharedMap};
+use spec::ShareChange;
 
 use super::org_units::{self, Unit};
 use crate::Shared;
@@ -125,11 +127,11 @@ impl Unit for OrgUnit {
         by: &str,
         id: u64,
         change: OrgChange,
-    ) -> Result<Arc<Self>, control::Error> {
+    ) -> Result<Arc<Self>, orchestrator::Error> {
         control.update_department(by, id, change).await
     }
 
-    async fn delete(control: &Handle, by: &str, id: u64) -> Result<(), control::Error> {
+    async fn delete(control: &Handle, by: &str, id: u64) -> Result<(), orchestrator::Error> {
         control.delete_department(by, id).await
     }
 }

@@ -10,20 +10,20 @@ use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use axum::{Extension, Json};
-use control::view::WorkloadKind;
-use control::{EventFilter, Scope};
 use engine::{Enforcement, LogRange};
 use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, Body as Asked, Html, JsonText, PlainText, parameters, run_blocking};
-use sim::scenario::At;
+use orchestrator::Scope;
+use orchestrator::view::WorkloadKind;
+use records::EventFilter;
 use units::Instant;
 use utoipa::openapi::schema::Type;
 
 use super::workload_kinds;
 use crate::Shared;
-use crate::{as_in_a_scenario, forecast, what_if};
+use crate::{forecast, what_if};
 
 /// Which run an output is of, and how many bytes of it are before what is told: who was cut off asks on
 /// with `pod` and `offset`.
@@ -88,7 +88,7 @@ pub(super) async fn snapshot(FromState(state): FromState<Shared>) -> Result<Json
     let scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
     let text = scenario
         .to_json()
-        .map_err(|error| control::Error::Internal { message: error.to_string() })?;
+        .map_err(|error| orchestrator::Error::Internal { message: error.to_string() })?;
     Ok(JsonText(text.into()))
 }
 
@@ -111,30 +111,17 @@ pub(super) async fn what_if(
     ];
     let asked =
         asked.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one)));
-    let (mut submitted, mut pools) = (Vec::new(), Vec::new());
+    let mut submitted = Vec::new();
     for (kind, request) in asked {
         let asker = convert::Asker::of(&caller, "what-if".to_owned());
         let (project_id, spec) =
             workload_kinds::asked_for(&state, &caller, kind, request, asker).await?;
-        let spec = state.control.settled(project_id, spec).await?;
-        let view = state.control.view();
-        let project = view
-            .projects
-            .get(&project_id)
-            .ok_or_else(|| ApiError::no_such("project", &project_id.to_string()))?;
-        pools.extend(spec.node_pools.iter().cloned());
-        submitted.push(At::from(as_in_a_scenario(&spec, &project.unit.name)));
+        submitted.push((project_id, state.control.settled(project_id, spec).await?));
     }
-    let steps = what_if::steps(&steps, submitted)?;
+    let asked = what_if::asked(&steps, submitted)?;
     let turn = state.forecasting.clone().acquire_owned().await.map_err(ApiError::internal)?;
-    let seen = state.control.scheduling_state().await?;
-    let work = move || {
-        let mut scenario = sim::snapshot(&seen.cluster, seen.now, &seen.policy);
-        // There may be no node in a pool that there is.
-        scenario.empty_pools.extend(pools);
-        scenario.steps.extend(steps.into_iter().map(At::from));
-        what_if::play(&scenario, seen.now)
-    };
+    let stored = forecast::stored(&state).await?;
+    let work = move || what_if::play(stored, &asked);
     let (answer, _turn) = run_blocking(turn, work).await?;
     Ok(Json(answer?))
 }
@@ -288,9 +275,9 @@ pub(super) async fn down(
     let stopping = tokio::spawn(async move {
         state.asked_by(&caller).stop_everything(&caller.subject).await?;
         state.shutdown.trigger();
-        Ok::<(), control::Error>(())
+        Ok::<(), orchestrator::Error>(())
     });
-    let internal = |cause: tokio::task::JoinError| control::Error::Internal {
+    let internal = |cause: tokio::task::JoinError| orchestrator::Error::Internal {
         message: format!("stopping did not come to its end: {cause}"),
     };
     stopping.await.map_err(internal)??;

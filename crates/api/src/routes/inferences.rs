@@ -11,11 +11,12 @@ use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
-use control::view::{Event, WorkloadKind, WorkloadView};
-use control::{EventFilter, WorkloadSpec};
 use convert::{self, PodRow};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{ApiError, Body, Deleted, ListQuery, OrderedPage, Page, QueryParameters};
+use orchestrator::view::{Event, WorkloadKind, WorkloadView};
+use records::EventFilter;
+use spec::WorkloadSpec;
 
 use super::workload_kinds::{Answer, accepted, add, comes_to, create, delete, read, source};
 use crate::Shared;

@@ -6,10 +6,10 @@ use auth::Action::{Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::NodeChange;
-use control::view::NodeView;
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
+use orchestrator::NodeChange;
+use orchestrator::view::NodeView;
 
 use crate::Shared;
 

@@ -7,12 +7,12 @@ use api_types::{
 use axum::extract::{Path, State as FromState};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use control::Scope;
 use convert::{self, ClusterName};
 use http_kit::{
     Allowed, ApiError, Body, Created, ListQuery, NoContent, PlainText, QueryParameters, VERBOSITY,
     takes,
 };
+use orchestrator::Scope;
 
 use crate::Shared;
 

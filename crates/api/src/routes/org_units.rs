@@ -8,10 +8,12 @@ use api_types::{CountResponse, ShareRequest};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::view::{OrgUnit, View};
-use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
+use control::Handle;
 use convert::{Context, some_shares};
 use http_kit::{ApiError, Body, ListQuery, NoContent, Row};
+use orchestrator::view::{OrgUnit, View};
+use orchestrator::{OrgChange, Scope, SharedMap};
+use spec::ShareChange;
 
 use crate::Shared;
 use crate::bounds::check_bounds;
@@ -47,13 +49,13 @@ pub(super) trait Unit: Sized + Send + Sync + 'static {
         by: &str,
         id: u64,
         change: OrgChange,
-    ) -> impl Future<Output = Result<Arc<Self>, control::Error>> + Send;
+    ) -> impl Future<Output = Result<Arc<Self>, orchestrator::Error>> + Send;
     /// Deletes one.
     fn delete(
         control: &Handle,
         by: &str,
         id: u64,
-    ) -> impl Future<Output = Result<(), control::Error>> + Send;
+    ) -> impl Future<Output = Result<(), orchestrator::Error>> + Send;
 }
 
 fn find<U: Unit>(state: &Shared, id: &str) -> Result<Arc<U>, ApiError> {

@@ -8,9 +8,9 @@ use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::view::{PoolView, View};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
+use orchestrator::view::{PoolView, View};
 
 use crate::Shared;
 

@@ -11,11 +11,13 @@ use auth::Action::{Create, Delete, Read, Update};
 use auth::Resource;
 use axum::extract::State as FromState;
 use axum::{Extension, Json};
-use control::view::{OrgUnit, ProjectView, View};
-use control::{Handle, OrgChange, Scope, ShareChange, SharedMap};
+use control::Handle;
 use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery};
+use orchestrator::view::{OrgUnit, ProjectView, View};
+use orchestrator::{OrgChange, Scope, SharedMap};
+use spec::ShareChange;
 
 use super::org_units::{self, Unit};
 use crate::Shared;
@@ -127,11 +129,11 @@ impl Unit for ProjectView {
         by: &str,
         id: u64,
         change: OrgChange,
-    ) -> Result<Arc<Self>, control::Error> {
+    ) -> Result<Arc<Self>, orchestrator::Error> {
         control.update_project(by, id, change).await
     }
 
-    async fn delete(control: &Handle, by: &str, id: u64) -> Result<(), control::Error> {
+    async fn delete(control: &Handle, by: &str, id: u64) -> Result<(), orchestrator::Error> {
         control.delete_project(by, id).await
     }
 }

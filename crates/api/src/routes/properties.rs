@@ -13,15 +13,15 @@ use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use control::Scope;
-use control::view::WorkloadKind;
-use convert::Class;
 use http_kit::openapi::{Description, Input, delete as del, get, post, put};
 use http_kit::{
     ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, flag, parameters,
 };
+use orchestrator::Scope;
+use orchestrator::view::WorkloadKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use spec::Priority;
 use units::Instant;
 use utoipa::openapi::schema::Type as Schema;
 
@@ -45,7 +45,7 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         get(categories, "list_categories", "What workloads are for", list_categories).own(),
         get(category, "get_category_by_id", "A category", read_category).own(),
         get(priorities, "get_workload_priorities", "The priority classes", list_priorities)
-            .rows::<Class, _>()
+            .rows::<Priority, _>()
             .own(),
         get(types, "list_workload_types", "The types of workloads", list)
             .rows::<WorkloadTypeConfig, _>()
@@ -73,7 +73,7 @@ async fn read_category(Path(id): Path<String>) -> Result<Json<WorkloadCategory>,
     found.map(category).map(Json).ok_or_else(|| ApiError::no_such("category", &id))
 }
 
-impl Row<crate::Listed> for Class {
+impl Row<crate::Listed> for Priority {
     const FIELDS: &'static [(&'static str, Type)] =
         &[("id", Type::Text), ("name", Type::Text), ("value", Type::Number)];
     const SEARCHED: &'static [&'static str] = &["name"];
@@ -81,7 +81,7 @@ impl Row<crate::Listed> for Class {
     fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
         match name {
             "value" => Scalar::count(u64::from(self.value)),
-            _ => Scalar::text(self.name),
+            _ => Scalar::text(&self.class),
         }
     }
 }
@@ -90,11 +90,11 @@ async fn list_priorities(
     FromState(state): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<WorkloadPriorities>, ApiError> {
-    let all: Vec<Class> = Class::all().collect();
-    let one = |class: &Class| WorkloadPriority {
-        id: class.name.to_owned(),
-        name: class.name.to_owned(),
-        value: class.value,
+    let all: Vec<Priority> = Priority::all().collect();
+    let one = |priority: &Priority| WorkloadPriority {
+        id: priority.class.clone(),
+        name: priority.class.clone(),
+        value: priority.value,
         source: "system".to_owned(),
     };
     let rows = query.matching(all.iter(), state.now())?;
@@ -125,7 +125,7 @@ impl Family for External {
 /// The program's own types.
 fn own_types() -> [WorkloadTypeConfig; 4] {
     let own = |id, name, kind, category| {
-        shown(id, name, "run.ai", category, Class::default_of(kind).name)
+        shown(id, name, "run.ai", category, &Priority::default_of(kind).class)
     };
     [
         own("training", "TrainingWorkload", WorkloadKind::Training, "train"),
@@ -282,7 +282,7 @@ fn check(kind: &External) -> Result<(), ApiError> {
         return Err(ApiError::field("categoryId", why));
     }
     check_interfaces(kind.resource_interfaces.as_deref().unwrap_or_default())?;
-    let named = Class::named(&kind.priority_id);
+    let named = Priority::named(&kind.priority_id);
     named.map(|_| ()).map_err(|why| ApiError::field("priorityId", why))
 }
 

@@ -10,9 +10,9 @@ use auth::Action::{Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::Scope;
 use http_kit::openapi::{get, put};
 use http_kit::{ApiError, Body};
+use orchestrator::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,15 +36,15 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
 
 /// A setting as it is kept; its name is its key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Kept {
+struct SettingValue {
     value: Value,
 }
 
-impl Family for Kept {
+impl Family for SettingValue {
     const KIND: &'static str = "setting";
 }
 
-fn wire(kept: &Item<Kept>) -> Setting {
+fn wire(kept: &Item<SettingValue>) -> Setting {
     let (kind, value) = match &kept.body.value {
         Value::String(text) => ("String", text.clone()),
         value @ Value::Bool(_) => ("Boolean", value.to_string()),
@@ -61,11 +61,11 @@ fn wire(kept: &Item<Kept>) -> Setting {
 }
 
 async fn list(FromState(state): FromState<Shared>) -> Result<Json<Vec<Setting>>, ApiError> {
-    Ok(Json(state.all::<Kept>()?.iter().map(wire).collect()))
+    Ok(Json(state.all::<SettingValue>()?.iter().map(wire).collect()))
 }
 
-fn find(state: &Shared, key: &str) -> Result<Option<Item<Kept>>, ApiError> {
-    Ok(state.all::<Kept>()?.into_iter().find(|kept| kept.object.name == key))
+fn find(state: &Shared, key: &str) -> Result<Option<Item<SettingValue>>, ApiError> {
+    Ok(state.all::<SettingValue>()?.into_iter().find(|kept| kept.object.name == key))
 }
 
 async fn read(
@@ -82,7 +82,7 @@ async fn set(
     Body(request): Body<TenantSettingCreationRequest>,
 ) -> Result<Json<TenantSettingCreationResponse>, ApiError> {
     let TenantSettingCreationRequest { key, value } = request;
-    state.put(&caller, Scope::Tenant, &key, Kept { value }).await?;
+    state.put(&caller, Scope::Tenant, &key, SettingValue { value }).await?;
     Ok(Json(TenantSettingCreationResponse { msg: "done".to_owned() }))
 }
 

@@ -10,10 +10,11 @@ use auth::Action::{Create, Delete, Read};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
-use control::view::View;
-use control::{Object, TOPOLOGY};
 use http_kit::openapi::{delete as del, get, post};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
+use orchestrator::Object;
+use orchestrator::view::View;
+use spec::TOPOLOGY;
 
 use crate::Shared;
 
@@ -78,7 +79,7 @@ async fn create(
     Body(request): Body<NetworkTopologyCreateRequest>,
 ) -> Result<Created<NetworkTopology>, ApiError> {
     state.check_cluster(request.cluster_id.as_deref())?;
-    let new = control::new_topology(request.name, &request.levels);
+    let new = orchestrator::new_topology(request.name, &request.levels);
     let made = state.asked_by(&caller).create_object(&caller.subject, new).await?;
     let view = state.control.view();
     Ok(Created(convert::network_topology(&made, &view, &state.context())))

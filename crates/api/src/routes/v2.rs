@@ -15,10 +15,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use control::view::{Phase, WorkloadView};
 use convert::{self, Context, manifest};
 use http_kit::openapi::{delete as del, get, post, put};
 use http_kit::{Accepted, ApiError, Body, parse_json};
+use orchestrator::view::{Phase, WorkloadView};
 use serde_json::Value;
 
 use super::workload_kinds::{asked_for, changed, source};
@@ -201,7 +201,7 @@ fn shown(view: &WorkloadView, context: &Context) -> Result<WorkloadV2GetResponse
         cluster_id: typed.cluster_id,
         tenant_id: TENANT_ID,
         gvk: Gvk { group: group.to_owned(), version: version.to_owned(), kind: word("kind") },
-        priority: view.spec.priority_class.clone(),
+        priority: view.spec.priority.class.clone(),
         category: convert::category(view.spec.kind).to_owned(),
         preemptibility: match preemptible {
             true => Preemptibility::Preemptible,

@@ -10,10 +10,11 @@ use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
-use control::view::{WorkloadKind, WorkloadView};
-use control::{Scope, WorkloadSpec};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{Accepted, ApiError, Body};
+use orchestrator::Scope;
+use orchestrator::view::{WorkloadKind, WorkloadView};
+use spec::WorkloadSpec;
 
 use crate::Shared;
 use assets::{compose, take_secrets};
@@ -157,7 +158,7 @@ pub(super) async fn comes_to(
     let master = master.transpose()?;
     let (project_id, mut spec) = convert::command(kind, request, asker.clone())?;
     for set in spec.sets_mut() {
-        let own = master.as_ref().filter(|_| set.role == control::MASTER);
+        let own = master.as_ref().filter(|_| set.role == spec::MASTER);
         set.pod.secrets.clone_from(own.unwrap_or(&secrets));
     }
     let secrets = secrets.iter().chain(master.iter().flatten());

@@ -13,13 +13,14 @@ use auth::Action::{Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{Path, Request, State as FromState};
 use axum::{Extension, Json};
-use control::view::{Event, View, WorkloadView};
-use control::{EventFilter, SharedMap};
 use convert::{self, PodRow};
 use http_kit::openapi::{get, post};
 use http_kit::{
     ApiError, Body, Format, ListQuery, OrderedPage, Page, QueryParameters, Rows, read_body,
 };
+use orchestrator::SharedMap;
+use orchestrator::view::{Event, View, WorkloadView};
+use records::EventFilter;
 use units::Instant;
 use uuid::Uuid;
 

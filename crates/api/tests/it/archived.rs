@@ -196,3 +196,16 @@ async fn one_that_left_memory_is_deleted_resumed_and_named_as_any_other() {
     let (status, made) = server.post("/api/v1/workloads/trainings", body).await;
     assert_eq!(status, StatusCode::ACCEPTED, "{made}");
 }
+
+#[tokio::test]
+async fn what_would_happen_knows_those_that_left_memory() {
+    let server = Server::after_all(0).await;
+    let ask = async |name: &str| {
+        let job = server.job(name, &json!({"image": "i", "compute": {"gpuDevicesRequest": 1}}));
+        server.post("/elastane/v1/what-if", json!({"trainings": [job]})).await
+    };
+    let (status, answer) = ask("new").await;
+    assert_eq!((status, &answer["pods"][0]["fate"]), (StatusCode::OK, &json!("start")), "{answer}");
+    let (status, why) = ask("c1").await;
+    assert_eq!(status, StatusCode::CONFLICT, "{why}");
+}

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use axum::Router;
 use engine::{
     Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuUse, Input, Isolation,
-    IsolationKind, LimitsKept, LogRange, Measured, Observation, Output, RunKey, RunSpec, RunState,
-    RunUse, Session, TerminalSize,
+    IsolationKind, LimitsKept, ListedRun, LogRange, Measured, Observation, Output, RunKey,
+    RunPlace, RunSpec, RunState, RunUse, Session, TerminalSize,
 };
 use http_kit::Shutdown;
 use tokio::io::AsyncWriteExt as _;
@@ -144,13 +144,14 @@ impl Engine for EngineDouble {
         true
     }
 
-    async fn list(&self) -> Result<Vec<Observation>, Error> {
+    async fn list(&self) -> Result<Vec<ListedRun>, Error> {
         let machine = self.0.lock().unwrap();
-        let observe = |(key, (_, state)): (&RunKey, &(RunSpec, RunState))| Observation {
-            key: *key,
+        let listed = |(&key, (spec, state)): (&RunKey, &(RunSpec, RunState))| ListedRun {
+            key,
             state: state.clone(),
+            place: Some(RunPlace::of(spec)),
         };
-        Ok(machine.runs.iter().map(observe).collect())
+        Ok(machine.runs.iter().map(listed).collect())
     }
 
     async fn start(&self, spec: RunSpec) -> Result<(), Error> {

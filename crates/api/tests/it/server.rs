@@ -8,12 +8,12 @@ use auth::Authority;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Request, Response, StatusCode};
-use control::{
-    Clock, Handle, NodeAccess, NodeGpu, NodeList, NodeSpec, Options, Service, SystemClock,
-};
+use control::{Clock, Handle, NodeAccess, Options, Service, SystemClock};
 use http_kit::Shutdown;
 use iam::LoginProvider;
+use orchestrator::NodeList;
 use serde_json::{Value, json};
+use spec::{NodeGpu, NodeSpec};
 use tower::ServiceExt as _;
 
 use crate::engine_double::EngineDouble;
@@ -66,7 +66,7 @@ impl Server {
     }
 
     async fn open(login_provider: Option<LoginProvider>) -> Self {
-        Self::new_with(login_provider, control::ENDED_KEPT).await
+        Self::new_with(login_provider, orchestrator::ENDED_KEPT).await
     }
 
     async fn new_with(login_provider: Option<LoginProvider>, ended_kept: usize) -> Self {
@@ -83,7 +83,7 @@ impl Server {
         engine: EngineDouble,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self::with(dir, nodes, engine, clock, (None, control::ENDED_KEPT)).await
+        Self::with(dir, nodes, engine, clock, (None, orchestrator::ENDED_KEPT)).await
     }
 
     async fn with(
@@ -111,8 +111,9 @@ impl Server {
                 NodeAccess::new(&["/usr/share".into()], &[dir.path().into()]).unwrap(),
             ),
             ended_kept,
-            kept: control::Kept::default(),
+            kept: control::RetentionPolicy::default(),
             decision_fault: None,
+            batch_fault: None,
         };
         let (service, control) = Service::open(options).await.unwrap();
         let control = control.that_waits();
@@ -143,7 +144,7 @@ impl Server {
 
     /// A server with the projects team-a (id 1) and team-b (id 2), two GPUs each.
     pub(crate) async fn with_teams() -> Self {
-        Self::that_keeps(control::ENDED_KEPT).await
+        Self::that_keeps(orchestrator::ENDED_KEPT).await
     }
 
     /// The same, in whose memory so many ended workloads stay.

@@ -9,10 +9,11 @@ use auth::Action::{Delete, Read, Update};
 use auth::Resource;
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
-use control::{CONFIG_MAP, CONFIG_MAP_BYTES_MAX, Object, Scope, bytes_of, texts_of};
 use http_kit::openapi::{delete as del, get, put};
 use http_kit::{ApiError, Body, NoContent};
+use orchestrator::{CONFIG_MAP_BYTES_MAX, Object, Scope, bytes_of, texts_of};
 use serde::{Deserialize, Serialize};
+use spec::CONFIG_MAP;
 
 use super::Shared;
 
@@ -43,13 +44,13 @@ where
 
 /// What is kept of one.
 #[derive(Clone, Serialize, Deserialize)]
-struct Kept {
+struct ConfigMapData {
     /// Where what is there ends with the object.
     #[serde(rename = "secrets")]
     data: BTreeMap<String, String>,
 }
 
-impl Family for Kept {
+impl Family for ConfigMapData {
     const KIND: &'static str = CONFIG_MAP;
 }
 
@@ -107,11 +108,11 @@ async fn set_one(
     Body(ConfigMapBody { data }): Body<ConfigMapBody, BODY_BYTES_MAX>,
 ) -> Result<Json<ConfigMap>, ApiError> {
     let scope = scope(&state, &project)?;
-    control::check_config_map(&name, &data)?;
+    orchestrator::check_config_map(&name, &data)?;
     if let Ok(there) = find(&state, scope, &name) {
         caller.must_to_object(Update, OF, &there)?;
     }
-    let made = state.put(&caller, scope, &name, Kept { data }).await?;
+    let made = state.put(&caller, scope, &name, ConfigMapData { data }).await?;
     Ok(Json(shown(&made.object)))
 }
 
@@ -123,6 +124,6 @@ async fn delete(
     let scope = scope(&state, &project)?;
     let object = find(&state, scope, &name)?;
     caller.must_to_object(Delete, OF, &object)?;
-    state.remove::<Kept>(&caller, &object.id).await?;
+    state.remove::<ConfigMapData>(&caller, &object.id).await?;
     Ok(NoContent)
 }

@@ -11,9 +11,9 @@ use axum::extract::FromRef;
 use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use control::view::WorkloadKind;
 use http_kit::openapi::{Description, Input, delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent, parameters, unknown_word};
+use orchestrator::view::WorkloadKind;
 use utoipa::openapi::schema::Type;
 
 use super::Shared;

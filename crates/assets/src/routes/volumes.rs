@@ -6,10 +6,10 @@ use auth::Action::{Delete, Read};
 use auth::Resource;
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
-use control::view::View;
-use control::{Object, Scope, VOLUME, VOLUME_ENDING, volume_name};
 use http_kit::openapi::{delete as del, get};
 use http_kit::{ApiError, NoContent};
+use orchestrator::view::View;
+use orchestrator::{Object, Scope, VOLUME, VOLUME_ENDING, volume_name};
 
 use super::Shared;
 

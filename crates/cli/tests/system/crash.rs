@@ -163,13 +163,8 @@ impl Story {
 
     /// Workloads with their status, in the order of the list.
     fn told(&self) -> Vec<(String, String)> {
-        let output = self.sandbox.shell("runai list jobs -p team-a");
-        assert_eq!(output.code, Some(0), "{}", output.text);
-        let rows = output.text.lines().filter_map(|line| {
-            let mut words = line.split_whitespace();
-            Some((words.next()?.to_owned(), words.next()?.to_owned()))
-        });
-        rows.filter(|(name, _)| name.starts_with("job-")).collect()
+        let told = self.sandbox.statuses("runai list jobs -p team-a").into_iter();
+        told.filter(|(name, _)| name.starts_with("job-")).collect()
     }
 
     /// Names in the list of jobs, in its order, without those that are on their way out.

@@ -110,8 +110,8 @@ impl Story {
     }
 
     fn told_to_run(&self) -> usize {
-        let list = self.run("runai list jobs");
-        list.lines().filter(|line| line.split_whitespace().nth(1) == Some("Running")).count()
+        let told = self.sandbox.statuses("runai list jobs");
+        told.iter().filter(|(_, status)| status == "Running").count()
     }
 
     /// Waits until as many workloads are told to run as do.
@@ -156,8 +156,7 @@ fn a_shell_that_is_not_in_the_image_is_named_once_and_no_other() {
     sandbox.start_server("elastane up");
     sandbox.shell("elastane project create team-a --gpu-quota 2; runai config project team-a");
     sandbox.shell(&format!("runai submit t -i {IMAGE} -g 1 --command -- sleep 600"));
-    let runs = wait_until(PATIENCE, || sandbox.shell("runai list").text.contains("Running"));
-    assert!(runs, "{}", sandbox.server_text());
+    sandbox.await_status("runai list", "t", "Running");
     let entered = sandbox.shell("runai bash t");
     assert_eq!(entered.text.matches("/bin/bash").count(), 1, "{}", entered.text);
     assert!(!entered.text.contains("/bin/sh"), "{}", entered.text);
@@ -203,7 +202,7 @@ fn a_daemon_that_does_not_answer_is_told_with_everything_that_is_shown() {
     sandbox.start_server("elastane up");
     sandbox.shell("elastane project create team-a --gpu-quota 2; runai config project team-a");
     sandbox.shell(&format!("runai submit t -i {IMAGE} -g 1 --command -- sleep 600"));
-    await_text(&sandbox, "runai list", "Running");
+    sandbox.await_status("runai list", "t", "Running");
     assert!(!sandbox.shell("runai list").text.contains("Warning"));
     daemon.stop();
     await_text(&sandbox, "runai list 2>&1 >/dev/null", "does not answer");
@@ -215,7 +214,7 @@ fn a_daemon_that_does_not_answer_is_told_with_everything_that_is_shown() {
         !sandbox.shell("elastane status; runai list").text.contains("does not answer")
     });
     assert!(back, "{}", sandbox.server_text());
-    await_text(&sandbox, "runai list", "Running");
+    sandbox.await_status("runai list", "t", "Running");
     sandbox.shell("elastane down");
 }
 

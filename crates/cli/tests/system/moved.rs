@@ -34,7 +34,7 @@ fn a_state_directory_is_moved_at_rest_and_not_under_processes() {
     assert!(runs(&sandbox), "nothing was stopped");
     line(&sandbox, "mv ../new $ELASTANE_STATE_DIR", 0, "");
     sandbox.start_server(UP);
-    line(&sandbox, "runai list -p team-a", 0, "Running");
+    sandbox.await_status("runai list -p team-a", "left", "Running");
     line(&sandbox, "elastane down", 0, "elastane is down");
     sandbox.kill_server();
     line(&sandbox, "mv $ELASTANE_STATE_DIR ../new", 0, "");

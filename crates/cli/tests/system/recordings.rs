@@ -32,7 +32,7 @@ fn busy_server() -> Sandbox {
          runai training submit two -p team-b -i ubuntu -g 2 --command -- sleep 1000\n\
          runai workspace submit three -p team-b -i ubuntu -g 1 --command -- sh -c 'exit 3'",
     );
-    becomes(&sandbox, "runai list -p team-b", "Running");
+    sandbox.await_status("runai list -p team-b", "two", "Running");
     sandbox.kill_server();
     sandbox.start_server(SERVER);
     done(

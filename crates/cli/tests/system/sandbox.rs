@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+/// Long, because a loaded machine is no fault.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// What a command printed (both streams, as a terminal shows them) and ended with.
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -121,6 +124,30 @@ impl Sandbox {
     /// Runs a command line in a shell and waits for it.
     pub(crate) fn shell(&self, line: &str) -> Output {
         finish(self.begin(line))
+    }
+
+    /// Names and statuses in a list of workloads, such as `runai list jobs`, in its order.
+    pub(crate) fn statuses(&self, list: &str) -> Vec<(String, String)> {
+        let output = self.shell(&format!("{list} --no-headers"));
+        assert_eq!(output.code, Some(0), "{list}: {}", output.text);
+        let rows = output.text.lines().filter_map(|line| {
+            let mut words = line.split_whitespace();
+            Some((words.next()?.to_owned(), words.next()?.to_owned()))
+        });
+        rows.collect()
+    }
+
+    /// Waits until a workload of that list has that status. The word alone proves nothing: a header
+    /// may contain it.
+    pub(crate) fn await_status(&self, list: &str, name: &str, status: &str) {
+        let wanted = (name.to_owned(), status.to_owned());
+        let seen = wait_until(PATIENCE, || self.statuses(list).contains(&wanted));
+        assert!(
+            seen,
+            "{name} never is {status}: {}\n{}",
+            self.shell(list).text,
+            self.server_text()
+        );
     }
 
     /// Runs a command line in a shell without waiting; see [`finish`].

@@ -38,7 +38,8 @@ fn pods_whose_turn_has_not_come_are_not_there_and_wait_for_nothing() {
     let many =
         "runai submit many -i x -g 1 --parallelism 3 --completions 12 --command -- sleep 600";
     says(&sandbox, many, 0, &["submitted"]);
-    comes_to_say(&sandbox, "runai list jobs", &["Running", "3 (3)", "3 (0)"]);
+    sandbox.await_status("runai list jobs", "many", "Running");
+    comes_to_say(&sandbox, "runai list jobs", &["3 (3)", "3 (0)"]);
     let told = ["STATUS: RUNNING", "RUNNING PODS: 3", "PENDING PODS: 0", "COMPLETIONS: 12"];
     says(&sandbox, "runai describe job many", 0, &told);
     let pods = sandbox.shell("runai describe job many | grep -c 'many-[0-9].* TRAIN '").text;
@@ -110,15 +111,15 @@ fn who_has_run_for_as_long_as_its_project_allows_is_timed_out_until_it_runs_agai
     says(&sandbox, "runai list projects", 0, &["2s         -             a;b"]);
     let job = "runai submit shell -i x --interactive --command -- sleep 600";
     says(&sandbox, job, 0, &["submitted"]);
-    comes_to_say(&sandbox, "runai list jobs", &["TimedOut"]);
+    sandbox.await_status("runai list jobs", "shell", "TimedOut");
     says(&sandbox, "runai describe job shell", 0, &["STATUS: TIMEDOUT", "E203"]);
     let (code, answer) =
         sandbox.ask("PUT", &path, &rules.replace(": 2}", ": 6000}")).expect("an answer");
     assert_eq!(code, 200, "{answer}");
     says(&sandbox, "runai resume shell", 0, &[]);
-    comes_to_say(&sandbox, "runai list jobs", &["Running"]);
+    sandbox.await_status("runai list jobs", "shell", "Running");
     says(&sandbox, "runai suspend shell", 0, &[]);
-    comes_to_say(&sandbox, "runai list jobs", &["Suspended"]);
+    sandbox.await_status("runai list jobs", "shell", "Suspended");
 }
 
 #[test]

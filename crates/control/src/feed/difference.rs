@@ -11,7 +11,8 @@ use super::key::{Key, Place};
 use orchestrator::view::{
     NodeView, OrgUnit, PodState, PodView, PoolView, ProjectView, View, WorkloadView,
 };
-use orchestrator::{Object, Scope, SharedMap, TOPOLOGY};
+use orchestrator::{Object, Scope, SharedMap};
+use spec::TOPOLOGY;
 
 /// The stored kind of the name of the cluster.
 const CLUSTER: &str = "cluster";

@@ -377,7 +377,7 @@ fn units(
     let all = values.entry(whole(unit.id)).or_default();
     standing(all, unit.standing.allocated, &unit.pools);
     for own in parts(&unit.pools) {
-        let values = values.entry(part(unit.id, own.id.clone())).or_default();
+        let values = values.entry(part(unit.id, own.id.to_string())).or_default();
         standing(values, own.standing.allocated, std::slice::from_ref(own));
     }
 }
@@ -398,7 +398,7 @@ fn standing(values: &mut Values, held: Resources, pools: &[PoolShare]) {
 /// What the departments deserve of each pool, and of all.
 fn quotas(values: &mut BTreeMap<Subject, Values>, view: &View) {
     for share in view.departments.values().flat_map(|department| &department.pools) {
-        for id in [Subject::Cluster, Subject::Pool(share.id.clone())] {
+        for id in [Subject::Cluster, Subject::Pool(share.id.to_string())] {
             let quota = values.entry(id).or_default().entry(of::GPU_QUOTA.to_owned()).or_default();
             *quota = quota.saturating_add(share.share.gpu_quota_millis);
         }

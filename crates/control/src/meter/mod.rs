@@ -25,7 +25,7 @@ use crate::gpu_watch::ANSWER_WAIT_MS;
 use crate::handle::Shared;
 use crate::metrics::{Purpose, Verb};
 use crate::past;
-use crate::retention::{Kept, Retention};
+use crate::retention::{Retention, RetentionPolicy};
 use crate::time::Line;
 use idle::Idle;
 use orchestrator::view::View;
@@ -70,7 +70,7 @@ impl Meter {
         shared: Arc<Shared>,
         line: Arc<Line>,
         idle: watch::Sender<IdleSince>,
-        kept: Kept,
+        kept: RetentionPolicy,
     ) -> Self {
         let last = Last { at: line.now(), ..Last::default() };
         let (idle, tiers) = (Idle::new(idle), Tiers::default());

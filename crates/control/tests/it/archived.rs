@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use control::view::{Phase, WorkloadView};
-use control::{ArchivedFilter, Error, WorkloadChange};
 use engine::Exit;
+use orchestrator::view::{Phase, WorkloadView};
+use orchestrator::{Error, WorkloadChange};
+use records::ArchivedFilter;
 use store::Database;
 use store::testing::PgServer;
 use uuid::Uuid;
@@ -80,7 +81,7 @@ async fn what_runs_waits_or_is_suspended_stays_however_old_it_is() {
 #[tokio::test]
 async fn one_that_is_deleted_after_its_end_stays_until_then() {
     let w = World::that_keeps(0, Database::Sqlite).await;
-    let soon = control::WorkloadSpec { delete_after_ms: Some(60_000), ..training("soon", 0) };
+    let soon = spec::WorkloadSpec { delete_after_ms: Some(60_000), ..training("soon", 0) };
     w.submit(1, soon).await;
     w.phase("soon", Phase::Running).await;
     w.engine.end(w.engine.run_of("soon").key, Exit::Code(0));
@@ -189,6 +190,8 @@ async fn ten_thousand_of_them_are_no_part_of_a_start() {
     drop(store);
     w.start().await;
     assert_eq!(w.here(), ("a".to_owned(), 10_000));
+    // Nor of what is played forward.
+    assert_eq!(w.handle.stored_state().await.unwrap().rows.workloads.len(), 1);
     let text = refused(w.handle.submit(1, training("x5000", 1)).await);
     assert!(text.contains("already exists"), "{text}");
     w.handle.delete_workload("alice", Uuid::from_u128(5000)).await.unwrap();

@@ -2,8 +2,8 @@
 //! goes on as if nobody had touched it, and what is told is what the clock says.
 
 use control::Clock;
-use control::view::Phase;
 use engine::Exit;
+use orchestrator::view::Phase;
 use units::Instant;
 
 use crate::expiry::kept_for;

@@ -1,11 +1,11 @@
 //! What pods need around them, on its way to a run.
 
-use control::view::Phase;
-use control::{
+use engine::{Exit, RunState};
+use orchestrator::view::Phase;
+use spec::{
     Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Repository, Seccomp,
     SecretTo, SecretUse, Security, User, WorkloadSpec,
 };
-use engine::{Exit, RunState};
 
 use crate::secrets::credential;
 use crate::world::{World, nodes, training, with};

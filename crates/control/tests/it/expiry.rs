@@ -1,8 +1,8 @@
 //! Workloads that delete themselves.
 
-use control::WorkloadSpec;
-use control::view::Phase;
 use engine::Exit;
+use orchestrator::view::Phase;
+use spec::WorkloadSpec;
 
 use crate::world::{World, distributed, nodes, training, workspace};
 

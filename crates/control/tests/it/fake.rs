@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use control::Clock;
 use engine::{
     Capabilities, Enforcement, Engine, Error, Exit, GpuHealth, Isolation, IsolationKind,
-    LimitsKept, LogRange, Measured, Observation, RunKey, RunSpec, RunState,
+    LimitsKept, ListedRun, LogRange, Measured, Observation, RunKey, RunPlace, RunSpec, RunState,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -259,14 +259,13 @@ impl Engine for FakeEngine {
         })
     }
 
-    async fn list(&self) -> Result<Vec<Observation>, Error> {
-        let all = |m: &mut Machine| {
-            m.runs
-                .iter()
-                .map(|(&key, (_, state))| Observation { key, state: state.clone() })
-                .collect()
+    async fn list(&self) -> Result<Vec<ListedRun>, Error> {
+        let listed = |(&key, (spec, state)): (&RunKey, &(RunSpec, RunState))| {
+            let mut place = RunPlace::of(spec);
+            place.devices = place.devices.filter(|_| spec.image != "of-an-earlier-version");
+            ListedRun { key, state: state.clone(), place: Some(place) }
         };
-        Ok(self.with(all))
+        Ok(self.with(|m| m.runs.iter().map(listed).collect()))
     }
 
     async fn start(&self, spec: RunSpec) -> Result<(), Error> {
@@ -378,7 +377,7 @@ impl Engine for FakeEngine {
         uuids: Vec<String>,
     ) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
         let of = |m: &mut Machine, uuid: String| {
-            let well = || GpuHealth { fault: None, strangers: Some(BTreeMap::new()) };
+            let well = || GpuHealth { fault: None, foreign: Some(BTreeMap::new()) };
             let health = m.gpus.get(&uuid).cloned().unwrap_or_else(well);
             (uuid, health)
         };

@@ -1,17 +1,19 @@
 //! Pods that work together: they begin together, are told of each other, and end together.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use control::view::{Phase, PodState, View};
-use control::{CleanPods, PodSet, Restart, WorkloadSpec};
 use engine::{Exit, RunKey, RunSpec, RunState};
+use orchestrator::view::{Phase, PodState, View};
+use spec::{CleanPods, PodSet, Restart, WorkloadSpec};
 use units::Instant;
 
 use crate::world::{World, distributed, nodes, training, workspace};
 
 fn clean(spec: WorkloadSpec, clean: CleanPods) -> WorkloadSpec {
-    let together = spec.together.map(|together| control::Together { clean, ..together });
-    WorkloadSpec { together, ..spec }
+    let together = spec.distributed.map(|together| spec::DistributedSpec { clean, ..together });
+    WorkloadSpec { distributed: together, ..spec }
 }
 
 fn restart(mut spec: WorkloadSpec, restart: Restart) -> WorkloadSpec {
@@ -66,8 +68,9 @@ async fn nobody_begins_while_a_place_is_still_being_freed() {
     w.engine.stubborn(true);
     w.submit(1, distributed("d", 2)).await;
     let reserved = |v: &View| {
-        let pods =
-            |w: &control::view::WorkloadView| w.pods.iter().any(|p| p.state == PodState::Reserved);
+        let pods = |w: &orchestrator::view::WorkloadView| {
+            w.pods.iter().any(|p| p.state == PodState::Reserved)
+        };
         v.workloads.values().any(|w| w.spec.name == "d" && pods(w))
     };
     w.until("a place is kept for it", reserved).await;
@@ -241,7 +244,8 @@ async fn an_elastic_gang_goes_on_with_fewer() {
 async fn an_mpi_launcher_waits_for_its_workers() {
     let w = World::new(nodes(1, 3), &[3]).await;
     let mut spec = distributed("d", 2);
-    spec.together = spec.together.map(|one| control::Together { first_waits: true, ..one });
+    spec.distributed =
+        spec.distributed.map(|one| spec::DistributedSpec { first_waits: true, ..one });
     let id = w.submit(1, spec).await.id;
     runs(&w, "d", &[1, 1, 1]).await;
     let events = w.events(id).await.into_iter();
@@ -254,7 +258,8 @@ async fn an_mpi_launcher_waits_for_its_workers() {
 async fn a_worker_that_ends_before_it_is_seen_to_run_holds_the_launcher_up_no_longer() {
     let w = World::new(nodes(1, 2), &[2]).await;
     let mut spec = distributed("d", 1);
-    spec.together = spec.together.map(|one| control::Together { first_waits: true, ..one });
+    spec.distributed =
+        spec.distributed.map(|one| spec::DistributedSpec { first_waits: true, ..one });
     w.engine.deaf(true);
     let id = w.submit(1, spec).await.id;
     let begun = |view: &View| view.workloads[&id].pods.iter().any(|pod| pod.generation == 1);
@@ -270,7 +275,7 @@ async fn a_worker_that_ends_before_it_is_seen_to_run_holds_the_launcher_up_no_lo
 async fn pods_take_turns_until_enough_have_ended_well() {
     let mut w = World::new(nodes(1, 4), &[4]).await;
     let mut spec = training("hpo", 1);
-    spec.pods = PodSet { pods: 3, at_once: Some(2), ..spec.pods };
+    spec.pods = PodSet { pods: 3, parallelism: Some(2), ..spec.pods };
     w.submit(1, spec).await;
     w.becomes("hpo Running 2/2").await;
     let are = |view: &View, states: [PodState; 3]| {
@@ -299,7 +304,7 @@ async fn pods_take_turns_until_enough_have_ended_well() {
 async fn the_scheduler_knows_of_a_search_those_that_have_their_turn() {
     let mut w = World::new(nodes(1, 4), &[4]).await;
     let mut spec = training("hpo", 1);
-    spec.pods = PodSet { pods: 300, at_once: Some(4), ..spec.pods };
+    spec.pods = PodSet { pods: 300, parallelism: Some(4), ..spec.pods };
     w.submit(1, spec).await;
     w.becomes("hpo Running 4/4").await;
     for _ in 0..3 {
@@ -319,15 +324,24 @@ async fn the_scheduler_knows_of_a_search_those_that_have_their_turn() {
 async fn ports_are_found_in_steps_where_others_use_most_of_them() {
     let w = World::new(nodes(1, 3), &[3]).await;
     w.engine.use_ports(20_000..29_996);
+    // A task beside all others, on the same thread: it has its turn whenever another yields.
+    let (engine, most) = (w.engine.clone(), Arc::new(AtomicUsize::new(0)));
+    let most_seen = most.clone();
+    let looks = tokio::spawn(async move {
+        loop {
+            most_seen.fetch_max(engine.ports_tried(), Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
     w.submit(1, distributed("d", 2)).await;
-    let mut most = w.engine.ports_tried();
     while w.engine.runs_of("d").is_empty() {
         w.clock.advance_ms(10);
         tokio::task::yield_now().await;
-        most = most.max(w.engine.ports_tried());
     }
     w.becomes("d Running 3/3").await;
-    assert!((1..1_000).contains(&most), "{most} ports tried between two looks");
+    looks.abort();
+    let most = most.load(Ordering::Relaxed);
+    assert!((1..1_000).contains(&most), "{most} ports tried between two turns");
     let used = ports(&w.engine.runs_of("d"));
     assert!(used.iter().all(|port| *port >= 29_996), "{used:?}");
     let story = w.story(w.id("d")).await;

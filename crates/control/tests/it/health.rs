@@ -1,10 +1,13 @@
-//! GPUs that are lost, or taken by strangers.
+//! GPUs that are lost, or taken by foreign processes.
 
 use std::collections::BTreeMap;
 
-use control::view::{Event, Phase, View};
-use control::{Clock as _, Error, EventFilter, GpuRequest, NodeSpec, Trouble};
-use engine::{GpuHealth, Stranger};
+use control::Clock as _;
+use engine::{ForeignProcess, GpuHealth};
+use orchestrator::view::{Event, Phase, View};
+use orchestrator::{Error, GpuFault};
+use records::EventFilter;
+use spec::{GpuRequest, NodeSpec};
 
 use crate::world::{World, distributed, elastic, nodes, training, with};
 
@@ -14,7 +17,7 @@ fn real(count: u32, gpus: u32) -> Vec<NodeSpec> {
 }
 
 fn well() -> GpuHealth {
-    GpuHealth { fault: None, strangers: Some(BTreeMap::new()) }
+    GpuHealth { fault: None, foreign: Some(BTreeMap::new()) }
 }
 
 fn lost() -> GpuHealth {
@@ -22,13 +25,14 @@ fn lost() -> GpuHealth {
 }
 
 fn taken() -> GpuHealth {
-    let stranger = Stranger { name: "python".into(), user: "eve".into(), memory_bytes: 5 << 30 };
-    GpuHealth { fault: None, strangers: Some([(4711, stranger)].into()) }
+    let process =
+        ForeignProcess { name: "python".into(), user: "eve".into(), memory_bytes: 5 << 30 };
+    GpuHealth { fault: None, foreign: Some([(4711, process)].into()) }
 }
 
 /// GPUs that are out of service, of all nodes.
 fn out(view: &View) -> usize {
-    view.nodes.iter().map(|node| node.troubles.len()).sum()
+    view.nodes.iter().map(|node| node.gpu_faults.len()).sum()
 }
 
 /// Where the first pod of a workload is: `node-1 0`.
@@ -52,7 +56,7 @@ async fn what_runs_on_a_failed_gpu_goes_elsewhere_and_it_comes_back() {
     w.until("it moved", |_| place(&w, "one") == "node-1 1").await;
     let one = w.phase("one", Phase::Running).await;
     let why = one.last_eviction.clone().unwrap();
-    assert_eq!((why.code.as_str(), w.handle.view().capacity.gpu_millis), ("E207", 1000));
+    assert_eq!((why.code.as_ref(), w.handle.view().capacity.gpu_millis), ("E207", 1000));
     assert!(why.message.starts_with("GPU 0 of node-1, which it used, is lost: "), "{why:?}");
     w.submit(1, training("two", 1)).await;
     assert!(w.get("two").unwrap().pending.iter().any(|reason| reason.code == "P111"));
@@ -115,12 +119,12 @@ async fn an_elastic_workload_makes_do_with_the_gpus_that_are_left() {
 #[tokio::test]
 async fn a_lost_gpu_is_seen_before_anything_is_placed_and_comes_back_by_itself() {
     let mut w = World::new(real(1, 2), &[2]).await;
-    w.engine.gpu_is("GPU-1-0", lost());
+    w.engine.gpu_is("GPU-sim-node-1-0", lost());
     w.restart().await;
     w.submit(1, training("one", 1)).await;
     w.phase("one", Phase::Running).await;
     assert_eq!((place(&w, "one"), out(&w.handle.view())), ("node-1 1".to_owned(), 1));
-    w.engine.gpu_is("GPU-1-0", well());
+    w.engine.gpu_is("GPU-sim-node-1-0", well());
     w.clock.advance_ms(5_000);
     w.until("it is back", |view| out(view) == 0).await;
 }
@@ -148,7 +152,7 @@ async fn a_loss_is_told_once_also_when_the_state_is_built_again() {
     let w = World::new(real(1, 2), &[2]).await;
     w.submit(1, training("one", 1)).await;
     w.phase("one", Phase::Running).await;
-    w.engine.gpu_is("GPU-1-0", lost());
+    w.engine.gpu_is("GPU-sim-node-1-0", lost());
     w.clock.advance_ms(5_000);
     w.until("it moved", |_| place(&w, "one") == "node-1 1").await;
     w.clock.put_forward_ms(3_600_000);
@@ -159,11 +163,11 @@ async fn a_loss_is_told_once_also_when_the_state_is_built_again() {
 }
 
 #[tokio::test]
-async fn beside_a_stranger_nothing_is_stopped_and_nothing_new_comes() {
+async fn beside_a_foreign_process_nothing_is_stopped_and_nothing_new_comes() {
     let w = World::new(real(1, 1), &[1]).await;
     w.submit(1, with(training("one", 1), |pod| pod.gpu = GpuRequest::share(1, 400))).await;
     w.phase("one", Phase::Running).await;
-    w.engine.gpu_is("GPU-1-0", taken());
+    w.engine.gpu_is("GPU-sim-node-1-0", taken());
     for _ in 0..2 {
         assert_eq!(out(&w.handle.view()), 0, "it has to be seen twice");
         let before = w.engine.gpu_looks();
@@ -171,15 +175,15 @@ async fn beside_a_stranger_nothing_is_stopped_and_nothing_new_comes() {
         w.until("a look", |_| w.engine.gpu_looks() > before).await;
     }
     let view = w.until("it is taken", |view| out(view) == 1).await;
-    let Some(Trouble::Taken(who)) = view.nodes[0].troubles.get(&0) else { panic!("not taken") };
+    let Some(GpuFault::Taken(who)) = view.nodes[0].gpu_faults.get(&0) else { panic!("not taken") };
     assert_eq!(who[&4711].name, "python");
     w.submit(1, with(training("two", 1), |pod| pod.gpu = GpuRequest::share(1, 400))).await;
     w.becomes("one Running 0.4/0.4\ntwo Pending 0/0.4").await;
     assert_eq!(
         of_nobody(&w).await[0].message,
-        "GPU 0 of node-1 is used by strangers: python of eve (process 4711, 5GiB)"
+        "GPU 0 of node-1 is used by foreign processes: python of eve (process 4711, 5GiB)"
     );
-    w.engine.gpu_is("GPU-1-0", well());
+    w.engine.gpu_is("GPU-sim-node-1-0", well());
     w.clock.advance_ms(5_000);
     w.phase("two", Phase::Running).await;
 }
@@ -213,6 +217,6 @@ async fn only_simulated_gpus_that_are_there_can_be_made_to_fail() {
     let refused = w.handle.fail_gpu("admin", "node-1", 1).await.map_err(said).unwrap_err();
     assert!(refused.contains("counted from 0"), "{refused}");
     let audit =
-        w.handle.audit(&control::AuditFilter { limit: 9, ..Default::default() }).await.unwrap();
+        w.handle.audit(&records::AuditFilter { limit: 9, ..Default::default() }).await.unwrap();
     assert_eq!((audit[0].1.what.as_str(), audit[0].1.target.as_str()), ("gpu.fail", "node-1/1"));
 }

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use control::view::{Phase, PodState, PodView, View, WorkloadKind, WorkloadView};
-use control::{
-    Audience, Metric, Probe, Readiness, Restart, Scaling, Serving, Target, WorkloadSpec,
-};
 use engine::{Exit, LogRange};
 use futures_util::StreamExt as _;
+use orchestrator::Readiness;
+use orchestrator::view::{Phase, PodState, PodView, View, WorkloadKind, WorkloadView};
+use spec::{Audience, Metric, Probe, Restart, Scaling, Serving, Target, WorkloadSpec};
 use uuid::Uuid;
 
 use crate::world::{World, given, gpus, nodes, training, with};
@@ -37,7 +36,7 @@ pub(crate) fn inference(name: &str, gpus: u32, min: u32, max: u32) -> WorkloadSp
     let spec = WorkloadSpec {
         kind: WorkloadKind::Inference,
         serving: Some(serving),
-        priority: 125,
+        priority: spec::Priority::default_of(WorkloadKind::Inference),
         preemptible: false,
         ..training(name, gpus)
     };
@@ -434,7 +433,7 @@ async fn an_inference_is_found_by_the_names_it_has_now() {
     assert_eq!(found(&w, 2, "svc"), Some((2, project(&w, 2))));
     assert_eq!(found(&w, 1, "t"), None, "it is a training");
     let (before, renamed) = (project(&w, 1), Some("other".to_owned()));
-    let change = control::OrgChange { name: renamed, ..Default::default() };
+    let change = orchestrator::OrgChange { name: renamed, ..Default::default() };
     w.handle.update_project("ann", 1, change).await.unwrap();
     assert_eq!(found(&w, 1, "svc"), Some((1, "other".to_owned())));
     assert_eq!(w.handle.view().inference(&before, "svc"), None);

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use control::view::{PodState, View};
-use control::{Clock as _, GpuRequest, NodeSpec, WorkloadSpec};
+use control::Clock as _;
 use engine::{Exit, GpuUse, Measured};
+use orchestrator::view::{PodState, View};
+use spec::{GpuRequest, NodeSpec, WorkloadSpec};
 use units::Instant;
 
 use crate::chaos::Dice;

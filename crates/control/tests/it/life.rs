@@ -1,9 +1,9 @@
 //! The life of a workload: start, end, retry, suspension, deletion, and messages that come late.
 
-use control::view::{Phase, PodState};
-use control::{Restart, WorkloadSpec};
 use engine::{Exit, LogRange, PullFailure, RunKey, RunState};
 use futures_util::StreamExt;
+use orchestrator::view::{Phase, PodState};
+use spec::{Restart, WorkloadSpec};
 use units::Instant;
 
 use crate::world::{World, nodes, training, with, workspace};
@@ -23,7 +23,7 @@ async fn a_training_is_placed_started_and_completed() {
     let pod = &running.pods[0];
     assert_eq!((pod.state, pod.generation), (PodState::Running, 1));
     assert_eq!((pod.node_name.as_deref(), pod.gpus.as_slice()), (Some("node-1"), &[(0, 1000)][..]));
-    assert_eq!(w.engine.run_of("train1").devices[0].uuid, "GPU-1-0");
+    assert_eq!(w.engine.run_of("train1").devices[0].uuid, "GPU-sim-node-1-0");
 
     w.clock.advance_ms(5000);
     w.engine.end(w.engine.run_of("train1").key, Exit::Code(0));
@@ -152,7 +152,7 @@ async fn a_clock_that_is_set_back_moves_neither_history_nor_delays() {
     assert_eq!(w.get("t").unwrap().phase, Phase::Pending, "not before its time");
     w.clock.advance_ms(1);
     w.phase("t", Phase::Running).await;
-    let events = w.handle.events(control::EventFilter::default()).await.unwrap();
+    let events = w.handle.events(records::EventFilter::default()).await.unwrap();
     assert!(events.is_sorted_by_key(|event| event.at), "{events:?}");
     // The clock of the machine is right again, and counts again.
     w.clock.put_forward_ms(401_000);
@@ -224,7 +224,7 @@ async fn an_image_that_cannot_be_pulled_is_a_state_without_a_time_that_passes() 
         let said = format!("the registry does not answer; the pull is retried ({failed})");
         w.until(&said, |view| {
             let pods = view.workloads.values().flat_map(|workload| &workload.pods);
-            pods.filter_map(|pod| pod.condition.as_ref()).any(|why| why.message == said)
+            pods.filter_map(|pod| pod.condition.as_ref()).any(|why| *why.message == said)
         })
         .await;
     }
@@ -308,7 +308,7 @@ async fn reasons_and_flags_go_with_what_they_are_about() {
     w.submit(1, training("waits", 1)).await;
     assert!(!w.get("waits").unwrap().pending.is_empty());
     w.handle.suspend("alice", w.id("waits")).await.unwrap();
-    assert_eq!(w.get("waits").unwrap().pending, []);
+    assert_eq!(*w.get("waits").unwrap().pending, []);
     w.handle.resume("alice", w.id("waits")).await.unwrap();
     assert!(!w.get("waits").unwrap().pending.is_empty());
 
@@ -317,7 +317,7 @@ async fn reasons_and_flags_go_with_what_they_are_about() {
     w.engine.end(w.engine.run_of("b").key, Exit::Code(0));
     w.becomes("a Running 1/1\nb Completed 0/1\nwaits Running 1/1").await;
     assert_eq!(flags(), [false, false, true]);
-    assert_eq!(w.get("waits").unwrap().pending, []);
+    assert_eq!(*w.get("waits").unwrap().pending, []);
 }
 
 #[tokio::test]
@@ -382,15 +382,15 @@ async fn late_and_repeated_messages_change_nothing() {
     let second = w.phase("t", Phase::Running).await;
     let exited = RunState::Exited { exit: Exit::Code(1), at: Instant(1_000_000) };
     let running = RunState::Running { pid: None, started_at: Instant(1) };
-    let stranger = RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
+    let unknown = RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
     for (key, state) in [
         (first, exited.clone()),
         (first, running.clone()),
         (first, RunState::Starting),
         (w.engine.run_of("t").key, running.clone()),
         (w.engine.run_of("t").key, RunState::Starting),
-        (stranger, running),
-        (stranger, exited),
+        (unknown, running),
+        (unknown, exited),
     ] {
         w.engine.report(key, state);
     }
@@ -411,7 +411,7 @@ async fn everything_can_be_stopped_and_comes_back_with_the_next_server() {
     w.becomes("t Pending 0/1\nshell Pending 0/1").await;
     assert_eq!(w.get("t").unwrap().last_eviction.as_ref().unwrap().code, "E202");
     let refused = w.handle.submit(1, training("late", 1)).await.unwrap_err();
-    assert!(matches!(refused, control::Error::Unavailable { .. }), "{refused}");
+    assert!(matches!(refused, orchestrator::Error::Unavailable { .. }), "{refused}");
     w.restart().await;
     w.becomes("t Running 1/1\nshell Running 1/1").await;
     assert_eq!(w.engine.alive(), [("shell".to_owned(), 2), ("t".to_owned(), 2)]);
@@ -440,6 +440,6 @@ async fn output_of_an_earlier_run_is_asked_for_by_its_name() {
     assert!(none.contains("the first run of the pod"), "{none}");
     for name in ["t-0-0", "t-0-3", "t-1-1", "other"] {
         let found = w.handle.logs(w.id("t"), Some(name.to_owned()), LogRange::default()).await;
-        assert!(matches!(found, Err(control::Error::NotFound { .. })), "{name}");
+        assert!(matches!(found, Err(orchestrator::Error::NotFound { .. })), "{name}");
     }
 }

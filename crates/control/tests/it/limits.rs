@@ -1,7 +1,8 @@
 //! Limits in time: announced, kept, and for what runs already too.
 
-use control::view::{Phase, Rules};
-use control::{OrgChange, Restart, WorkloadSpec};
+use orchestrator::OrgChange;
+use orchestrator::view::{Phase, Rules};
+use spec::{Restart, WorkloadSpec};
 
 use engine::{Exit, GpuUse, Measured};
 
@@ -41,7 +42,7 @@ pub(crate) async fn idle_limits(w: &World, [training_s, workspace_s, preemptible
 /// Lets so many looks pass, at each of which the GPUs of node 1 are as busy as that.
 pub(crate) async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
     let gpu = |(at, busy): (usize, &Option<u64>)| GpuUse {
-        uuid: format!("GPU-1-{at}"),
+        uuid: format!("GPU-sim-node-1-{at}"),
         busy_millis: *busy,
         memory_bytes: None,
     };

@@ -20,7 +20,7 @@ async fn look(w: &World) {
 fn used(w: &World, name: &str, cpu_time_ms: u64) -> Measured {
     let key = w.engine.run_of(name).key;
     let gpu = |busy| GpuUse {
-        uuid: "GPU-1-0".to_owned(),
+        uuid: "GPU-sim-node-1-0".to_owned(),
         busy_millis: Some(busy),
         memory_bytes: Some(4 << 30),
     };
@@ -73,7 +73,7 @@ async fn what_is_used_adds_up_from_pods_to_the_cluster_and_survives_a_crash() {
         (&Subject::Cluster, of::CPU, Some(500)),
         (&Subject::Cluster, of::GPU_TOTAL, Some(4000)),
         (&Subject::Cluster, of::WORKLOADS, Some(1000)),
-        (&Subject::Kind(control::view::WorkloadKind::Training), of::GPU, Some(1000)),
+        (&Subject::Kind(orchestrator::view::WorkloadKind::Training), of::GPU, Some(1000)),
     ] {
         assert_eq!(seen.value(subject, name), want, "{subject} {name}");
     }
@@ -88,7 +88,7 @@ async fn what_is_used_adds_up_from_pods_to_the_cluster_and_survives_a_crash() {
 #[tokio::test]
 async fn a_shared_gpu_is_measured_by_the_processes_on_it() {
     let w = World::new(nodes(1, 1), &[1]).await;
-    let half = control::GpuRequest::share(1, 500);
+    let half = spec::GpuRequest::share(1, 500);
     w.submit(1, with(training("a", 1), |pod| pod.gpu = half)).await;
     w.becomes("a Running 0.5/0.5").await;
     w.engine.uses(used(&w, "a", 0));

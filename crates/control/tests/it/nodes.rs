@@ -1,9 +1,11 @@
 //! Nodes that go, come and change while the server runs.
 
-use control::view::{Phase, View};
-use control::{
-    Effect, EventFilter, NewNode, NodeChange, Scheduling, Taint, Toleration, WorkloadSpec,
-};
+use control::NewNode;
+use model::{Effect, Taint, Toleration};
+use orchestrator::NodeChange;
+use orchestrator::view::{Phase, View};
+use records::EventFilter;
+use spec::{Scheduling, WorkloadSpec};
 
 use crate::world::{World, distributed, elastic, nodes, training, with, workspace};
 
@@ -282,5 +284,5 @@ async fn no_execute_stops_what_does_not_tolerate_it() {
     w.becomes("a Pending 0/1\nb Running 1/1").await;
     let why = w.get("a").unwrap().last_eviction.clone().unwrap();
     let said = "node-1 has taint team=a:NoExecute, which it does not tolerate";
-    assert_eq!((why.code.as_str(), why.message.as_str()), ("E213", said));
+    assert_eq!((why.code.as_ref(), why.message.as_ref()), ("E213", said));
 }

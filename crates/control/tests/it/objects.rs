@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control::{Edit, Error, NewId, NewObject, Object, Scope};
+use orchestrator::{Edit, Error, NewId, NewObject, Object, Scope};
 use serde_json::{Value, json};
 
 use crate::world::{World, nodes};
@@ -223,7 +223,7 @@ async fn the_oldest_of_an_owner_ends_for_a_new_one_also_of_many_at_once() {
 async fn the_config_maps_of_a_project_have_a_limit_together_also_when_many_come_at_once() {
     let w = World::new(nodes(1, 1), &[1, 1]).await;
     let map = |name: &str, project, mib: usize| NewObject {
-        kind: control::CONFIG_MAP,
+        kind: spec::CONFIG_MAP,
         body: json!({"secrets": {"k": "x".repeat((mib << 20) - 1)}}),
         ..new(name, Scope::Project(project))
     };
@@ -239,7 +239,7 @@ async fn the_config_maps_of_a_project_have_a_limit_together_also_when_many_come_
     let larger = Edit::new(|object| {
         Ok((object.name.clone(), json!({"secrets": {"k": "x".repeat(65 << 20)}})))
     });
-    let kind = control::CONFIG_MAP;
+    let kind = spec::CONFIG_MAP;
     let refused = w.handle.update_object("ann", kind, &made.id, larger).await;
     assert!(matches!(refused, Err(Error::Conflict { .. })));
 }

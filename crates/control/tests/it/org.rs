@@ -1,7 +1,9 @@
 //! Departments and their projects: shares that count at once, and survive.
 
-use control::view::{Rank, View};
-use control::{Error, EventFilter, OrgChange, ShareChange};
+use orchestrator::view::{Rank, View};
+use orchestrator::{Error, OrgChange};
+use records::EventFilter;
+use spec::ShareChange;
 
 use crate::world::{World, given, gpus, nodes, project, training, workspace};
 

@@ -1,8 +1,8 @@
 //! Workloads that were deleted: how they are kept, and for how long.
 
 use control::Clock as _;
-use control::view::{Phase, PodState};
 use engine::Exit;
+use orchestrator::view::{Phase, PodState};
 
 use crate::world::{World, nodes, training};
 

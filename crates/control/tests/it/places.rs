@@ -1,13 +1,14 @@
 //! Where pods may go, as far as a workload says.
 
-use control::view::Phase;
-use control::{Effect, GpuRequest, MigRequest, Near, Operator, Place, Requirement, Toleration};
+use model::{Effect, MigRequest, Operator, Requirement, Toleration};
+use orchestrator::view::Phase;
+use spec::{Colocation, GpuRequest, Place};
 
 use crate::world::{World, distributed, nodes, training, with};
 
 fn near(required: bool) -> Place {
-    let near = Near { key: "kubernetes.io/hostname".to_owned(), required };
-    Place { near: Some(near), ..Place::default() }
+    let near = Colocation { key: "kubernetes.io/hostname".to_owned(), required };
+    Place { colocation: Some(near), ..Place::default() }
 }
 
 #[tokio::test]
@@ -37,7 +38,7 @@ async fn every_node_has_its_name_as_a_label() {
     let host = |operator: fn(Vec<String>) -> Operator| {
         let key = "kubernetes.io/hostname".to_owned();
         let term = vec![Requirement { key, operator: operator(vec!["node-2".to_owned()]) }];
-        move |pod: &mut control::PodSpec| pod.place.affinity = vec![term]
+        move |pod: &mut spec::PodSpec| pod.place.affinity = vec![term]
     };
     w.submit(1, with(training("there", 1), host(Operator::In))).await;
     w.submit(1, with(training("elsewhere", 1), host(Operator::NotIn))).await;

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use control::view::{NodeTypes, Phase, Share, View};
-use control::{NodeChange, NodeSpec, OrgChange, PoolChange, PoolSettings, PoolSpec, WorkloadSpec};
+use model::Fill;
 use model::{UsageWindow, WindowKind};
-use sched::Fill;
+use orchestrator::view::{NodeTypes, Phase, Share, View};
+use orchestrator::{NodeChange, OrgChange, PoolChange};
+use spec::{NodeSpec, WorkloadSpec};
+use spec::{PoolSettings, PoolSpec};
 use store::Database;
 use store::testing::PgServer;
 
@@ -40,7 +42,7 @@ fn picture(view: &View) -> String {
     let lines = view.pools.iter().enumerate().map(|(at, pool)| {
         let projects = view.projects.values().map(|project| {
             let share = &project.unit.pools[at];
-            assert_eq!((&share.id, &share.name), (&pool.id, &pool.name));
+            assert_eq!((&*share.id, &*share.name), (&*pool.id, &*pool.name));
             let held = share.standing.allocated.gpu_millis / 1000;
             format!("{} {held}/{}", project.unit.name, share.share.gpu_quota_millis / 1000)
         });
@@ -210,7 +212,7 @@ async fn a_pool_spreads_or_packs_as_it_is_told() {
         used.map(|gpus| gpus.to_string()).collect::<Vec<_>>().join(" ")
     };
     let spread = PoolChange { gpu: Some(Fill::Spread), ..PoolChange::default() };
-    w.handle.update_pool("admin", control::POOL_DEFAULT_ID, spread).await.unwrap();
+    w.handle.update_pool("admin", orchestrator::POOL_DEFAULT_ID, spread).await.unwrap();
     w.restart().await;
     for (pool, name) in [("fast", "p"), ("default", "s")] {
         for number in 0..2 {
@@ -353,7 +355,7 @@ async fn pools_that_cannot_be_are_refused() {
     }
     let label =
         |value: &str| PoolChange { label_value: Some(value.to_owned()), ..PoolChange::default() };
-    let default = control::POOL_DEFAULT_ID;
+    let default = orchestrator::POOL_DEFAULT_ID;
     let refused = w.handle.update_pool("admin", default, label("b")).await.unwrap_err();
     assert!(refused.to_string().starts_with("node pool `default` has no label"), "{refused}");
     let refused = w.handle.delete_pool("admin", default).await.unwrap_err().to_string();

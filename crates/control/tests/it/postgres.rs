@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::Error;
-use control::view::Phase;
+use orchestrator::Error;
+use orchestrator::view::Phase;
 use store::Database;
 use store::testing::PgServer;
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use control::view::Phase;
-use control::{AuditDetail, NewId, NewObject, OrgChange, Scope};
 use engine::Exit;
+use orchestrator::view::Phase;
+use orchestrator::{NewId, NewObject, OrgChange, Scope};
 use recording::{Fault, Outcome, Played, Replay, Writer};
+use records::AuditDetail;
 use serde_json::{Value, json};
 
 use crate::chaos::Dice;

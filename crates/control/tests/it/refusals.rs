@@ -1,8 +1,10 @@
 //! What is refused, with what text; and that a refusal leaves nothing behind.
 
-use control::view::Phase;
-use control::{Error, EventFilter, GpuRequest, OrgChange, Port, ShareChange, WorkloadSpec};
 use engine::Exit;
+use orchestrator::view::Phase;
+use orchestrator::{Error, OrgChange};
+use records::EventFilter;
+use spec::{GpuRequest, Port, ShareChange, WorkloadSpec};
 use uuid::Uuid;
 
 use crate::world::{World, elastic, given, gpus, nodes, project, training, with, workspace};
@@ -147,7 +149,7 @@ async fn requests_of_many_at_once_are_all_answered() {
     let all = names.iter().map(|name| w.handle.submit(1, training(name, 1)));
     let answers = futures_util::future::join_all(all).await;
     assert!(answers.iter().all(Result::is_ok));
-    let running = |v: &control::view::View| {
+    let running = |v: &orchestrator::view::View| {
         v.workloads.values().filter(|w| w.phase == Phase::Running).count()
     };
     w.until("32 run", |v| running(v) == 32).await;

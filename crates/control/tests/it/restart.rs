@@ -1,8 +1,10 @@
 //! Servers that end at the worst moment, machines that changed meanwhile, disks that refuse.
 
-use control::view::{Phase, PodState};
-use control::{Error, WorkloadSpec};
 use engine::{Exit, RunKey, RunSpec, RunState};
+use orchestrator::Error;
+use orchestrator::view::{NodeView, Phase, PodState};
+use records::EventFilter;
+use spec::WorkloadSpec;
 use units::Instant;
 
 use crate::world::{World, nodes, project, training, with, workspace};
@@ -106,26 +108,100 @@ async fn runs_of_nobody_are_stopped_and_removed() {
     assert_eq!(w.engine.alive(), [("t".to_owned(), 1)]);
 }
 
+/// A run that no workload knows, with the GPUs of one that does.
+fn foreign(w: &World, like: &str) -> RunSpec {
+    let key = RunKey { pod: uuid::Uuid::new_v4(), generation: 1 };
+    RunSpec { key, workload_name: "foreign".to_owned(), ..w.engine.run_of(like) }
+}
+
+const ALIVE: RunState = RunState::Running { pid: Some(4711), started_at: Instant(1) };
+
+/// The GPUs that are out of service, with why.
+fn out_of_service(w: &World) -> Vec<String> {
+    let view = w.handle.view();
+    let of = |node: &NodeView| {
+        let each = node.gpu_faults.iter();
+        let each = each.map(|(gpu, why)| format!("{} {gpu} {} {why}", node.name, why.code().code));
+        each.collect::<Vec<_>>()
+    };
+    view.nodes.iter().flat_map(|node| of(node)).collect()
+}
+
 #[tokio::test]
-async fn nothing_is_placed_while_a_run_of_nobody_may_use_the_gpus() {
-    let mut w = World::new(nodes(1, 1), &[1]).await;
+async fn a_run_of_nobody_that_does_not_end_holds_its_gpus_and_nothing_else() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
     w.submit(1, training("t", 1)).await;
     w.phase("t", Phase::Running).await;
-    let foreign = RunSpec {
-        key: RunKey { pod: uuid::Uuid::new_v4(), generation: 1 },
-        workload_name: "foreign".to_owned(),
-        ..w.engine.run_of("t")
-    };
+    let foreign = foreign(&w, "t");
     w.delete("t").await;
     w.becomes("").await;
     w.crash().await;
     w.engine.stubborn(true);
-    w.engine.plant(foreign, RunState::Running { pid: None, started_at: Instant(1) });
+    w.engine.plant(foreign.clone(), ALIVE);
     w.start().await;
-    let waits = w.submit(1, training("u", 1)).await;
-    assert_eq!((waits.phase, waits.pending[0].code.as_str()), (Phase::Pending, "P304"));
-    w.engine.let_go();
+    let held = format!(
+        "node-1 0 E214 held by run {} (1 of it, process 4711), which should not exist any more and \
+         is being stopped; if it stays, look at it with `ps -fp 4711`, end what holds it or restart \
+         the machine",
+        foreign.key
+    );
+    assert_eq!(out_of_service(&w), [held]);
+    w.submit(1, training("u", 1)).await;
     w.becomes("u Running 1/1").await;
+    let waits = w.submit(1, training("v", 1)).await;
+    assert!(waits.pending.iter().any(|reason| reason.code == "P111"), "{:?}", waits.pending);
+    w.engine.let_go();
+    w.becomes("u Running 1/1\nv Running 1/1").await;
+    assert_eq!((w.engine.most_in_use(), out_of_service(&w).len()), (1000, 0));
+    let all = w.handle.events(EventFilter::default()).await.unwrap();
+    let of_gpus = all.into_iter().filter(|event| event.code.as_deref() == Some("E214"));
+    let kinds: Vec<_> = of_gpus.map(|event| event.kind).collect();
+    assert_eq!(kinds, ["GpuHeld", "GpuBack"]);
+}
+
+#[tokio::test]
+async fn a_run_of_nobody_whose_gpus_are_not_known_holds_those_of_its_node() {
+    let mut w = World::new(nodes(2, 2), &[4]).await;
+    w.submit(1, training("t", 1)).await;
+    w.phase("t", Phase::Running).await;
+    w.crash().await;
+    let image = "of-an-earlier-version".to_owned();
+    w.engine.stubborn(true);
+    w.engine.plant(RunSpec { image, ..foreign(&w, "t") }, ALIVE);
+    w.start().await;
+    let out = out_of_service(&w);
+    assert!(out[0].starts_with("node-1 0 E214") && out[1].starts_with("node-1 1 E214"), "{out:?}");
+    assert!(out.len() == 2 && out[0].contains("(its GPUs are not known, process 4711)"), "{out:?}");
+    w.submit(1, training("u", 2)).await;
+    w.becomes("t Running 1/1\nu Running 2/2").await;
+    assert_eq!(w.engine.run_of("u").node_name, "node-2");
+    w.engine.let_go();
+    w.until("its node is back", |_| out_of_service(&w).is_empty()).await;
+}
+
+#[tokio::test]
+async fn what_has_no_process_leaves_a_gpu_that_a_run_of_nobody_holds() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("vanished", 1)).await;
+    w.phase("vanished", Phase::Running).await;
+    w.submit(1, workspace("failed", 1)).await;
+    w.phase("failed", Phase::Running).await;
+    let taken = ["vanished", "failed"].map(|name| foreign(&w, name));
+    w.engine.end(w.engine.run_of("failed").key, Exit::Code(1));
+    w.phase("failed", Phase::Initializing).await;
+    w.crash().await;
+    w.engine.lose(w.engine.run_of("vanished").key);
+    w.engine.stubborn(true);
+    let keys = taken.each_ref().map(|run| run.key);
+    taken.into_iter().for_each(|run| w.engine.plant(run, ALIVE));
+    w.start().await;
+    w.becomes("vanished Pending 0/1\nfailed Pending 0/1").await;
+    w.clock.advance_ms(300_000);
+    w.decided().await;
+    assert_eq!(w.engine.alive().len(), 2, "{:?}", w.engine.alive());
+    assert_eq!(w.get("vanished").unwrap().last_eviction.as_ref().unwrap().code, "E214");
+    keys.into_iter().for_each(|key| w.engine.end(key, Exit::Signal(9)));
+    w.becomes("vanished Running 1/1\nfailed Running 1/1").await;
     assert_eq!(w.engine.most_in_use(), 1000);
 }
 

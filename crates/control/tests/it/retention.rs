@@ -1,6 +1,7 @@
 //! Logs that stay bounded, beside a server that goes on.
 
-use control::{EventFilter, Kept, Subject};
+use control::{RetentionPolicy, Subject};
+use records::EventFilter;
 use store::Store;
 use units::Instant;
 
@@ -24,7 +25,7 @@ async fn what_is_old_is_forgotten_on_record_and_the_newest_event_stays() {
     look(&w).await;
     let newest = w.handle.view().event_seq;
     assert_eq!(w.handle.events(EventFilter::default()).await.unwrap().len() as u64, newest);
-    w.clock.advance_ms(Kept::default().events_ms + DAY_MS);
+    w.clock.advance_ms(RetentionPolicy::default().events_ms + DAY_MS);
     look(&w).await;
     look(&w).await;
     let left = w.handle.events(EventFilter::default()).await.unwrap();
@@ -33,7 +34,7 @@ async fn what_is_old_is_forgotten_on_record_and_the_newest_event_stays() {
     w.restart().await;
     w.handle.update_project("admin", 1, given(gpus(7))).await.unwrap();
     assert_eq!(w.handle.view().event_seq, newest + 1, "no position is given out twice");
-    w.clock.advance_ms(Kept::default().audit_ms);
+    w.clock.advance_ms(RetentionPolicy::default().audit_ms);
     look(&w).await;
     look(&w).await;
     w.crash().await;
@@ -85,7 +86,7 @@ async fn forgets_tomorrow(w: &World) {
 #[tokio::test]
 async fn what_a_wrong_clock_makes_look_old_is_kept_for_a_day() {
     let w = with_a_past().await;
-    w.clock.put_forward_ms(Kept::default().events_ms + DAY_MS);
+    w.clock.put_forward_ms(RetentionPolicy::default().events_ms + DAY_MS);
     forgets_tomorrow(&w).await;
 }
 
@@ -93,7 +94,7 @@ async fn what_a_wrong_clock_makes_look_old_is_kept_for_a_day() {
 async fn nor_is_it_gone_where_the_clock_was_put_forward_while_there_was_no_server() {
     let mut w = with_a_past().await;
     w.crash().await;
-    w.clock.put_forward_ms(Kept::default().events_ms + DAY_MS);
+    w.clock.put_forward_ms(RetentionPolicy::default().events_ms + DAY_MS);
     w.start().await;
     forgets_tomorrow(&w).await;
 }
@@ -102,7 +103,7 @@ async fn nor_is_it_gone_where_the_clock_was_put_forward_while_there_was_no_serve
 async fn a_restart_is_no_step_of_the_clock() {
     let mut w = with_a_past().await;
     w.crash().await;
-    w.clock.advance_ms(Kept::default().events_ms + DAY_MS);
+    w.clock.advance_ms(RetentionPolicy::default().events_ms + DAY_MS);
     w.clock.shake();
     w.start().await;
     w.handle.update_project("admin", 1, given(gpus(6))).await.unwrap();

@@ -1,7 +1,9 @@
-//! Decisions that fail: a fault of the scheduler costs one decision, and not the server.
+//! Decisions that fail: a fault of the scheduler costs one decision, and not the server. Faults of
+//! the state itself: the request is refused, and a server that does not get on ends.
 
-use control::view::{Phase, View};
 use engine::Exit;
+use orchestrator::Error;
+use orchestrator::view::{Phase, View};
 
 use crate::world::{LATER_MS, World, nodes, training};
 
@@ -134,4 +136,35 @@ async fn as_many_as_may_be_are_set_aside_and_the_rest_goes_on() {
     is_set_aside(&w, "poison-later-0").await;
     w.delete("runs").await;
     w.phase("waits", Phase::Running).await;
+}
+
+#[tokio::test]
+async fn a_request_on_which_the_state_fails_is_refused_however_often_it_comes() {
+    let w = World::new(nodes(1, 2), &[2]).await;
+    for _ in 0..8 {
+        let refused = w.handle.submit(1, training("poison-batch", 1)).await.unwrap_err();
+        assert!(matches!(refused, Error::Internal { .. }), "{refused}");
+    }
+    w.submit(1, training("after", 1)).await;
+    w.becomes("after Running 1/1").await;
+}
+
+#[tokio::test]
+async fn a_server_whose_state_fails_again_and_again_ends_and_says_what_to_do() {
+    let mut w = World::new(nodes(1, 2), &[2]).await;
+    w.submit(1, training("poison-batch-later", 1)).await;
+    w.becomes("poison-batch-later Running 1/1").await;
+    w.clock.advance_ms(LATER_MS);
+    w.engine.end(w.engine.run_of("poison-batch-later").key, Exit::Code(1));
+    let why = w.gives_up().await;
+    for part in
+        ["fault of it", "/elastane.db", "`elastane record", "`elastane replay", "`elastane restore"]
+    {
+        assert!(why.contains(part), "{why}");
+    }
+    let again = w.try_start().await.unwrap_err().to_string();
+    assert_eq!(again, why, "and a start says it at once");
+    w.clock.set_back_ms(LATER_MS);
+    w.start().await;
+    assert!(w.get("poison-batch-later").is_some(), "nothing is lost");
 }

@@ -1,9 +1,10 @@
 //! What the scheduler knows of a workload beside its pods: gates, delays, time limits, groups, and the
 //! priority of pods.
 
-use control::view::Phase;
-use control::{Error, OrgChange, PodSet, WorkloadChange, WorkloadSpec};
+use orchestrator::view::Phase;
+use orchestrator::{Error, OrgChange, WorkloadChange};
 use spec::{Group, Rules};
+use spec::{PodSet, WorkloadSpec};
 
 use crate::world::{World, distributed, nodes, training};
 
@@ -42,8 +43,11 @@ async fn others_are_stopped_for_a_workload_only_after_its_delay() {
     let w = World::new(nodes(1, 1), &[1]).await;
     w.submit(1, training("first", 1)).await;
     w.phase("first", Phase::Running).await;
-    let patient =
-        WorkloadSpec { priority: 90, preemption_delay_ms: 60_000, ..training("patient", 1) };
+    let patient = WorkloadSpec {
+        priority: spec::Priority::named("medium-high").unwrap(),
+        preemption_delay_ms: 60_000,
+        ..training("patient", 1)
+    };
     w.submit(1, patient).await;
     w.clock.advance_ms(59_000);
     w.decided().await;

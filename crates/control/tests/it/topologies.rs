@@ -1,7 +1,9 @@
 //! Network topologies: made, bound to node pools, kept, and acted on.
 
-use control::view::Phase;
-use control::{NodeSpec, PoolChange, TOPOLOGY, WorkloadSpec, new_topology};
+use orchestrator::view::Phase;
+use orchestrator::{PoolChange, new_topology};
+use spec::TOPOLOGY;
+use spec::{NodeSpec, WorkloadSpec};
 
 use crate::world::{World, distributed, nodes, training};
 

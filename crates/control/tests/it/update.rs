@@ -1,13 +1,17 @@
 //! Changes to workloads that exist: what can change, when, and that it lasts.
 
-use control::view::{Phase, WorkloadView};
-use control::{Error, WorkloadChange, WorkloadSpec};
 use engine::Exit;
+use orchestrator::view::{Phase, WorkloadView};
+use orchestrator::{Error, WorkloadChange};
+use spec::WorkloadSpec;
 
 use crate::world::{World, nodes, training};
 
 fn priority(value: u32, name: &str) -> WorkloadChange {
-    WorkloadChange { priority: Some((value, name.to_owned())), ..WorkloadChange::default() }
+    WorkloadChange {
+        priority: Some(spec::Priority { value, class: name.to_owned() }),
+        ..WorkloadChange::default()
+    }
 }
 
 fn preemptible(yes: bool) -> WorkloadChange {
@@ -34,12 +38,12 @@ async fn a_waiting_training_with_a_higher_priority_takes_the_place_of_another() 
     assert_eq!(w.get("urgent").unwrap().phase, Phase::Pending);
 
     let changed = update(&w, "urgent", priority(90, "high")).await.unwrap();
-    assert_eq!((changed.spec.priority, changed.spec.priority_class.as_str()), (90, "high"));
+    assert_eq!((changed.spec.priority.value, changed.spec.priority.class.as_str()), (90, "high"));
     w.phase("urgent", Phase::Running).await;
     w.phase("first", Phase::Pending).await;
     assert!(w.story(changed.id).await.contains(&"Updated".to_owned()));
     w.restart().await;
-    assert_eq!(w.get("urgent").unwrap().spec.priority, 90, "it outlives the server");
+    assert_eq!(w.get("urgent").unwrap().spec.priority.value, 90, "it outlives the server");
 }
 
 #[tokio::test]
@@ -120,7 +124,7 @@ async fn what_is_not_there_or_not_allowed_changes_nothing() {
     let many = WorkloadChange { backoff_limit: Some(5000), ..priority(90, "high") };
     let refused = update(&w, "t", many).await.unwrap_err();
     assert!(refused.to_string().contains("0 to 1000 are allowed"), "{refused}");
-    assert_eq!(w.get("t").unwrap().spec.priority, 50);
+    assert_eq!(w.get("t").unwrap().spec.priority.value, 50);
     let unknown = w.handle.update_workload("bob", uuid::Uuid::nil(), priority(1, "x")).await;
     assert!(matches!(unknown, Err(Error::NotFound { .. })));
 }

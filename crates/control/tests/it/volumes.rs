@@ -1,8 +1,9 @@
 //! Volumes of projects: from the first workload that asks for one until it is deleted.
 
-use control::view::{Phase, View};
-use control::{Error, Mount, MountSource, VOLUME, VOLUME_ENDING, WorkloadSpec};
 use engine::Exit;
+use orchestrator::view::{Phase, View};
+use orchestrator::{Error, VOLUME, VOLUME_ENDING};
+use spec::{Mount, MountSource, WorkloadSpec};
 
 use crate::inference::inference;
 use crate::world::{World, nodes, training, with};
@@ -130,7 +131,7 @@ async fn a_volume_that_stays_is_told_and_goes_in_the_end_also_without_its_projec
         view.objects.all(VOLUME_ENDING).iter().any(|object| object.body["error"].is_string())
     })
     .await;
-    let events = w.handle.events(control::EventFilter::default()).await.unwrap();
+    let events = w.handle.events(records::EventFilter::default()).await.unwrap();
     let told = events.iter().find(|event| event.kind == "VolumeStays").unwrap();
     assert!(told.message.starts_with("volume `data` was deleted and is still"), "{told:?}");
     w.engine.fail_removals(0);

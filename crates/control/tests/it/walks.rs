@@ -1,8 +1,8 @@
 //! The published walk-throughs (reference D.12), as far as the dispatcher shows them: projects 1
 //! and 2 are team-a and team-b.
 
-use control::GpuRequest;
-use control::view::Phase;
+use orchestrator::view::Phase;
+use spec::GpuRequest;
 
 use crate::world::{World, elastic, nodes, training, with, workspace};
 
@@ -126,8 +126,8 @@ async fn w8_queues_share_fairly() {
     for name in ["b1", "b2", "b3", "b4"] {
         w.submit(2, training(name, 1)).await;
     }
-    let running = |v: &control::view::View, project| {
-        let of = |w: &&std::sync::Arc<control::view::WorkloadView>| {
+    let running = |v: &orchestrator::view::View, project| {
+        let of = |w: &&std::sync::Arc<orchestrator::view::WorkloadView>| {
             w.project_id == project && w.phase == Phase::Running
         };
         v.workloads.values().filter(of).count()
@@ -149,7 +149,7 @@ async fn w8_queues_share_fairly() {
 async fn what_no_node_can_hold_is_accepted_and_says_why() {
     let w = World::new(nodes(2, 2), &[1]).await;
     let view = w.submit(1, training("huge", 3)).await;
-    assert_eq!((view.phase, view.pending[0].code.as_str()), (Phase::Pending, "P101"));
+    assert_eq!((view.phase, view.pending[0].code.as_ref()), (Phase::Pending, "P101"));
     let message = &view.pending[0].message;
     assert!(message.contains('3') && message.contains('2'), "{message}");
     assert_eq!(w.story(view.id).await, ["Submitted", "Pending"]);

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
 
-use control::view::{Event, Phase, View, WorkloadKind, WorkloadView};
-use control::{
-    CleanPods, Error, EventFilter, Framework, GpuRequest, Handle, MASTER, NodeGpu, NodeList,
-    NodeSpec, Options, OrgChange, Place, PodSet, PodSpec, Restart, Service, ShareChange, Together,
-    WORKER, WorkloadSpec,
+use control::{Handle, Options, Service};
+use orchestrator::view::{Event, Phase, View, WorkloadKind, WorkloadView};
+use orchestrator::{Error, NodeList, OrgChange};
+use records::EventFilter;
+use spec::{
+    CleanPods, DistributedSpec, Framework, GpuRequest, MASTER, NodeGpu, NodeSpec, Place, PodSet,
+    PodSpec, Priority, Restart, ShareChange, WORKER, WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -36,7 +38,7 @@ struct Kept {
 
 impl Default for Kept {
     fn default() -> Self {
-        Self { recording_max: RECORDING_MAX, ended: control::ENDED_KEPT }
+        Self { recording_max: RECORDING_MAX, ended: orchestrator::ENDED_KEPT }
     }
 }
 
@@ -67,7 +69,7 @@ pub(crate) fn nodes(count: u32, gpus: u32) -> Vec<NodeSpec> {
         simulated: true,
         gpus: (0..gpus)
             .map(|gpu| NodeGpu {
-                uuid: format!("GPU-{number}-{gpu}"),
+                uuid: format!("GPU-sim-node-{number}-{gpu}"),
                 memory_bytes: 16 << 30,
                 fault: None,
             })
@@ -106,12 +108,11 @@ pub(crate) fn training(name: &str, gpus: u32) -> WorkloadSpec {
             container: Default::default(),
         }),
         more: Vec::new(),
-        together: None,
+        distributed: None,
         serving: None,
         revision: None,
         elastic: false,
-        priority: 50,
-        priority_class: "train".to_owned(),
+        priority: Priority::default_of(WorkloadKind::Training),
         preemptible: true,
         backoff_limit: 6,
         delete_after_ms: None,
@@ -153,7 +154,7 @@ pub(crate) fn distributed(name: &str, workers: u32) -> WorkloadSpec {
         kind: WorkloadKind::Distributed,
         pods: PodSet { role: MASTER.to_owned(), ..one.pods },
         more: vec![worker],
-        together: Some(Together {
+        distributed: Some(DistributedSpec {
             framework: Framework::PyTorch,
             slots_per_worker: 1,
             first_waits: false,
@@ -167,7 +168,7 @@ pub(crate) fn distributed(name: &str, workers: u32) -> WorkloadSpec {
 pub(crate) fn workspace(name: &str, gpus: u32) -> WorkloadSpec {
     let spec = WorkloadSpec {
         kind: WorkloadKind::Workspace,
-        priority: 100,
+        priority: Priority::default_of(WorkloadKind::Workspace),
         preemptible: false,
         backoff_limit: 0,
         ..training(name, gpus)
@@ -187,7 +188,7 @@ pub(crate) fn gpus(quota: u64) -> ShareChange {
 
 /// A share in the pool `default`.
 pub(crate) fn given(share: ShareChange) -> OrgChange {
-    let shares = [(control::POOL_DEFAULT_ID.to_owned(), share)].into();
+    let shares = [(orchestrator::POOL_DEFAULT_ID.to_owned(), share)].into();
     OrgChange { shares, ..OrgChange::default() }
 }
 
@@ -236,7 +237,8 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let gate = Gate::default();
         let at = (&dir, &database, kept);
-        let (service, prompt) = open(at, &nodes, (&engine, &clock), &policy, &gate).await;
+        let opened = open(at, &nodes, (&engine, &clock), &policy, &gate).await;
+        let (service, prompt) = opened.unwrap();
         let (handle, server) = (prompt.that_waits(), None);
         let mut world = Self {
             engine,
@@ -269,22 +271,41 @@ impl World {
         let (_stop, server) = self.server.take().unwrap();
         server.abort();
         let _ = server.await;
-        // The handle keeps the state directory; a crashed process keeps nothing.
+        self.forget_handle().await;
+    }
+
+    /// The handle keeps the state directory; a process that ended keeps nothing.
+    async fn forget_handle(&mut self) {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let spare = tempfile::tempdir().unwrap();
         let at = (&spare, &Database::Sqlite, Kept::default());
-        let opened = open(at, &[], (&engine, &clock), &self.policy, &Gate::default()).await;
+        let opened =
+            open(at, &[], (&engine, &clock), &self.policy, &Gate::default()).await.unwrap();
         (self.prompt, self.handle) = (opened.1.clone(), opened.1);
     }
 
     /// A server on the same state and the same machine.
     pub(crate) async fn start(&mut self) {
+        self.try_start().await.unwrap();
+    }
+
+    /// The same, where it may fail.
+    pub(crate) async fn try_start(&mut self) -> Result<(), Error> {
         let at = (&self.dir, &self.database, self.kept);
         let machine = (&self.engine, &self.clock);
-        let (service, prompt) = open(at, &self.nodes, machine, &self.policy, &self.gate).await;
+        let (service, prompt) = open(at, &self.nodes, machine, &self.policy, &self.gate).await?;
         (self.handle, self.prompt) = (prompt.that_waits(), prompt);
         self.serve(service);
+        Ok(())
+    }
+
+    /// Waits until the server ends by itself; says why.
+    pub(crate) async fn gives_up(&mut self) -> String {
+        let (_stop, server) = self.server.take().unwrap();
+        let why = server.await.unwrap().unwrap_err().to_string();
+        self.forget_handle().await;
+        why
     }
 
     pub(crate) async fn restart(&mut self) {
@@ -480,6 +501,15 @@ fn poisoned(cluster: &model::Cluster, now: Instant) {
     assert!(!fails, "a fault of the scheduler, for trial");
 }
 
+/// Fails on a state that has a workload called `poison-batch`, later on one called `poison-batch-later`.
+fn poisoned_batch(view: &View, now: Instant) {
+    let is_later = now >= Instant(1_000_000 + LATER_MS);
+    let fails = |name: &str| name == "poison-batch" || is_later && name == "poison-batch-later";
+    let all = view.workloads.values();
+    let fault = all.map(|workload| workload.spec.name.as_str()).find(|name| fails(name));
+    assert_eq!(fault, None, "a fault of the state, for trial");
+}
+
 /// Opens `{"key": "value"}`, and nothing else.
 fn unseal(of: &str, text: &str) -> Result<BTreeMap<String, String>, String> {
     serde_json::from_str(text).map_err(|_| format!("{of} is sealed with another key"))
@@ -491,7 +521,7 @@ async fn open(
     (engine, clock): (&FakeEngine, &ManualClock),
     policy: &sched::Policy,
     gate: &Gate,
-) -> (Service, Handle) {
+) -> Result<(Service, Handle), Error> {
     let gate = gate.clone();
     let before_decision = move |cluster: &model::Cluster, now| {
         gate.pass(cluster);
@@ -509,9 +539,10 @@ async fn open(
         unseal: Arc::new(unseal),
         node_access: Default::default(),
         ended_kept: kept.ended,
-        kept: control::Kept::default(),
+        kept: control::RetentionPolicy::default(),
         recording: crate::recording::writer(dir.path(), kept.recording_max),
         decision_fault: Some(Arc::new(before_decision)),
+        batch_fault: Some(Arc::new(poisoned_batch)),
     };
-    Service::open(options).await.unwrap()
+    Service::open(options).await
 }

@@ -4,6 +4,7 @@
 
 mod kinds;
 
+use spec::Priority;
 use std::collections::BTreeMap;
 
 use api_types::{
@@ -12,12 +13,11 @@ use api_types::{
     NodeSelectorTerm, RestartPolicy, Toleration, WorkloadSpec, WorkloadV2MetadataCreateParams,
     number_from_millis,
 };
-use control::view::WorkloadKind;
 use http_kit::{ApiError, read_part};
+use orchestrator::view::WorkloadKind;
 use serde_json::Value;
 
 use self::kinds::{Container, Job, Manifest, Operator, Pod, Replicas, Resources, Template};
-use crate::Class;
 
 /// Kinds of training operators: where their replicas are, and by whose rules they work together.
 const OPERATORS: [(&str, &str, api_types::DistributedFramework); 5] = [
@@ -128,7 +128,7 @@ fn check_kind(manifest: &Value) -> Result<(), ApiError> {
 }
 
 fn unknown_kind(kind: &str, version: &str) -> ApiError {
-    let classes: Vec<_> = Class::all().map(|class| class.name).collect();
+    let classes: Vec<_> = Priority::all().map(|one| one.class).collect();
     let operators: Vec<_> = OPERATORS.iter().map(|(kind, ..)| *kind).collect();
     let why = match kind {
         "PriorityClass" => format!(

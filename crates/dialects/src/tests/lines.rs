@@ -432,7 +432,7 @@ fn commands_about_this_program_are_known_or_refused_with_the_reason() {
 }
 
 /// What the server makes of a submission.
-pub(super) fn asked_of_server(line: &str) -> Result<control::WorkloadSpec, Error> {
+pub(super) fn asked_of_server(line: &str) -> Result<spec::WorkloadSpec, Error> {
     let (workload_type, request) = submission(line)?.request("j")?;
     api::workload_asked_for(workload_type, request).map_err(Error::Usage)
 }

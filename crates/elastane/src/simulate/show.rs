@@ -209,7 +209,7 @@ pub(super) fn plan(
         *kinds.entry(kind).or_default() += 1;
     }
     let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
-    for reason in plan.pending.values().flatten() {
+    for reason in plan.pending.values().flat_map(|reasons| reasons.iter()) {
         *codes.entry(reason.code().code).or_default() += 1;
     }
     if as_json {

@@ -10,10 +10,10 @@ use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::extract::{FromRef, FromRequestParts, Path, State as FromState};
 use axum::http::Uri;
 use axum::http::request::Parts;
-use control::view::WorkloadView;
 use engine::{ExecSpec, TerminalSize};
 use http_kit::openapi::{Description, Input, get};
 use http_kit::{ApiError, Place, Switched, parameters};
+use orchestrator::view::WorkloadView;
 use utoipa::openapi::schema::Type;
 
 use super::Shared;
@@ -106,7 +106,7 @@ impl Visitor {
         self,
         what: &str,
         detail: &str,
-        asking: impl Future<Output = Result<S, control::Error>> + Send + 'static,
+        asking: impl Future<Output = Result<S, orchestrator::Error>> + Send + 'static,
         doing: impl FnOnce(WebSocket, S, Leaving) -> F + Send + 'static,
     ) -> Result<Switched, ApiError> {
         let Self { gateway, caller, workload, slot, upgrade } = self;

@@ -15,12 +15,12 @@ use auth::{Principal, Resource, Role};
 use axum::extract::{FromRef, FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use control::Scope;
-use control::view::View;
 use http_kit::openapi::{Description, Input, delete, get, post};
 use http_kit::{
     ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, date, flag, parameters,
 };
+use orchestrator::Scope;
+use orchestrator::view::View;
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
 use uuid::Uuid;

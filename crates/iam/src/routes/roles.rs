@@ -10,9 +10,9 @@ use api_types::{
 use auth::{Action, ROLES, Resource, Role};
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
-use control::Scope;
 use http_kit::openapi::{get, post};
 use http_kit::{ApiError, Body, NoParameters};
+use orchestrator::Scope;
 
 use super::Shared;
 

@@ -13,9 +13,9 @@ use auth::{Principal, Resource};
 use axum::extract::{FromRef, FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use control::Scope;
 use http_kit::openapi::{Description, Input, delete, get, patch, post};
 use http_kit::{ApiError, Body, Created, NoContent, NoParameters, parameters, unknown_word};
+use orchestrator::Scope;
 use utoipa::openapi::schema::Type;
 
 use super::Shared;

@@ -13,11 +13,11 @@ use axum::extract::{FromRef, FromRequestParts, Path, State as FromState};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use control::Scope;
 use http_kit::openapi::{Description, Input, delete, get, post};
 use http_kit::{
     Allowed, ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, parameters,
 };
+use orchestrator::Scope;
 use units::Instant;
 
 use super::{Listed, Shared};
@@ -273,7 +273,7 @@ async fn change_own_password(
     let change = move |_: &mut String, user: &mut User| {
         if user.secrets.password != before {
             let message = "the password was changed by someone else; log in again".to_owned();
-            return Err(control::Error::Conflict { message });
+            return Err(orchestrator::Error::Conflict { message });
         }
         user.must_change = false;
         user.secrets.password = Some(hash.clone());

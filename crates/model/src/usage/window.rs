@@ -91,7 +91,7 @@ impl UsageWindow {
         self.half_life_ms
     }
 
-    /// In which steps time passes: figures are taken anew at the end of each.
+    /// The length of a step in milliseconds: usage is recomputed at the end of each.
     #[must_use]
     pub fn step_ms(&self) -> u64 {
         let decay_ms = self.half_life_ms.map_or(u64::MAX, |ms| ms / STEPS_PER_HALF_LIFE);

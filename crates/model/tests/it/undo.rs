@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Cluster, Constraints, DeviceShare, GpuRequest, GroupSpec, NodeId, NodeSpec, Occupancy,
-    POOL_LABEL, Placement, PodId, PodRequest, PodSetSpec, PodTerm, QueueId, QueueSpec, Share,
+    Cluster, Constraints, DeviceShare, GpuRequest, GroupSpec, NodeId, NodeSpec, POOL_LABEL,
+    Placement, PodBinding, PodId, PodRequest, PodSetSpec, PodTerm, QueueId, QueueSpec, Share,
     Taint, TopologyConstraint, TopologyId, Usage, WorkloadId, WorkloadSpec,
 };
 use proptest::prelude::*;
@@ -219,7 +219,7 @@ fn change_members(cluster: &mut Cluster, op: &Op) {
         }
         Op::Leave(at) => {
             let Some(pod) = nth(&ids(cluster.pods()), at) else { return };
-            let is_nowhere = cluster.pods()[pod].occupancy == Occupancy::default();
+            let is_nowhere = cluster.pods()[pod].binding == PodBinding::default();
             assert_eq!(cluster.leave(pod).is_ok(), is_nowhere, "one that has a place stays");
         }
         _ => {}
@@ -275,7 +275,7 @@ fn wants(cluster: &mut Cluster, id: WorkloadId) {
     }
 }
 
-/// A place for a pod where nobody is or will be, with so many devices if it is elastic.
+/// A place for a pod that is free now and later, with so many devices if it is elastic.
 fn place(cluster: &Cluster, pod: PodId, node: NodeId, gpus: usize) -> Option<Placement> {
     let request = cluster.workload_of(pod).spec.pod_sets[cluster.pods()[pod].set as usize].request;
     let elastic = cluster.workload_of(pod).spec.elastic;
@@ -294,33 +294,33 @@ fn go(cluster: &mut Cluster, step: &Move) {
     let Some(pod) = nth(&pods, step.pod) else { return };
     let node = nth(&ids(cluster.nodes()), step.node).expect("one always stays");
     let new = place(cluster, pod, node, step.gpus);
-    let Occupancy { current, releasing, next } = cluster.pods()[pod].occupancy.clone();
-    let occupancy = match (step.kind, current, next) {
-        (0, None, None) => new.map(Occupancy::at),
-        (1, None, None) => Some(Occupancy { current: None, releasing, next: new }),
+    let PodBinding { current, releasing, next } = cluster.pods()[pod].binding.clone();
+    let binding = match (step.kind, current, next) {
+        (0, None, None) => new.map(PodBinding::at),
+        (1, None, None) => Some(PodBinding { current: None, releasing, next: new }),
         // It is stopped, or moved.
         (0..2, Some(here), None) => {
             let next = if step.kind == 0 { None } else { new };
-            Some(Occupancy { current: Some(here), releasing: true, next })
+            Some(PodBinding { current: Some(here), releasing: true, next })
         }
         // It shrinks in place: the places overlap.
         (2, Some(here), None) if !releasing && here.devices.len() > 1 => {
             let mut less = here.clone();
             less.devices.truncate(1);
-            Some(Occupancy { current: Some(here), releasing: true, next: Some(less) })
+            Some(PodBinding { current: Some(here), releasing: true, next: Some(less) })
         }
         // It is gone; then it starts where it was to, if that is free.
-        (3, Some(_), next) => Some(Occupancy { current: None, releasing: false, next }),
+        (3, Some(_), next) => Some(PodBinding { current: None, releasing: false, next }),
         (3, None, Some(next)) => {
             let room = cluster.amounts(pod, &next);
             let free = cluster.nodes()[next.node].has_room_now(&next.devices, room);
-            free.then(|| Occupancy::at(next))
+            free.then(|| PodBinding::at(next))
         }
-        (4, _, _) => Some(Occupancy::default()),
+        (4, _, _) => Some(PodBinding::default()),
         _ => None,
     };
-    if let Some(occupancy) = occupancy {
-        cluster.set_occupancy(pod, occupancy);
+    if let Some(binding) = binding {
+        cluster.set_binding(pod, binding);
     }
 }
 
@@ -362,9 +362,9 @@ proptest! {
         cluster.begin();
         steps.iter().for_each(|step| go(&mut cluster, step));
         let changed: Vec<_> = cluster.commit().into_iter().map(|c| (c.pod, c.before)).collect();
-        let occupancy = |cluster: &Cluster, pod: PodId| cluster.pods()[pod].occupancy.clone();
-        let differ = before.pods().ids().filter(|&pod| occupancy(&before, pod) != occupancy(&cluster, pod));
-        let expected: Vec<_> = differ.map(|pod| (pod, occupancy(&before, pod))).collect();
+        let binding = |cluster: &Cluster, pod: PodId| cluster.pods()[pod].binding.clone();
+        let differ = before.pods().ids().filter(|&pod| binding(&before, pod) != binding(&cluster, pod));
+        let expected: Vec<_> = differ.map(|pod| (pod, binding(&before, pod))).collect();
         prop_assert_eq!(changed, expected);
     }
 }

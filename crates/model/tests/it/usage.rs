@@ -1,7 +1,7 @@
 //! The usage ledger against exact arithmetic over the whole history, and against the definition.
 
 use model::{
-    Cluster, GpuRequest, NodeSpec, Occupancy, Placement, PodId, PodRequest, QueueId, QueueSpec,
+    Cluster, GpuRequest, NodeSpec, Placement, PodBinding, PodId, PodRequest, QueueId, QueueSpec,
     Share, UsageLedger, UsageWindow, WindowKind, WorkloadSpec,
 };
 use proptest::prelude::*;
@@ -59,9 +59,9 @@ impl Fixture {
                 if (at as u64) < count {
                     place.devices.push(model::DeviceShare { gpu, millis: 1000 });
                     gpu += 1;
-                    self.cluster.set_occupancy(pod, Occupancy::at(place));
+                    self.cluster.set_binding(pod, PodBinding::at(place));
                 } else {
-                    self.cluster.set_occupancy(pod, Occupancy::default());
+                    self.cluster.set_binding(pod, PodBinding::default());
                 }
             }
         }

@@ -11,9 +11,8 @@ use uuid::Uuid;
 
 use crate::decisions::{Decision, PLANS_DROPPED_MAX};
 use crate::emit::EventBuilder;
-use crate::reasons::CLEARING_UP;
 use crate::state::State;
-use crate::workloads::Workload;
+use crate::workloads::{Told, Workload};
 
 /// When to decide again if the scheduler has more to do at once: its bound on work was reached.
 const LOOK_AGAIN_MS: u64 = 10;
@@ -21,7 +20,7 @@ const LOOK_AGAIN_MS: u64 = 10;
 impl State {
     /// Whether decisions are made at all now.
     fn may_decide(&self) -> bool {
-        !self.halted && self.runs.orphans() == 0 && !self.decisions.aside.all
+        !self.halted && !self.decisions.aside.all
     }
 
     /// Whether the scheduler is to decide now. One decision is asked for at a time; what happens
@@ -73,11 +72,13 @@ impl State {
         }
     }
 
-    /// Says why nothing is decided, where that is so.
+    /// Says why nothing is decided about some, or about all, where that is so.
     pub(crate) fn explain_undecided(&mut self) {
-        if self.runs.orphans() > 0 && !self.halted {
-            self.explain_clearing_up();
-        } else if self.decisions.aside.all && !self.halted {
+        if self.halted {
+            return;
+        }
+        self.explain_orphans();
+        if self.decisions.aside.all {
             self.explain_aside();
         }
     }
@@ -165,13 +166,15 @@ impl State {
     }
 
     /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
-    fn explain(&mut self, pending: &BTreeMap<WorkloadId, Vec<Pending>>) {
+    fn explain(&mut self, pending: &BTreeMap<WorkloadId, Arc<[Pending]>>) {
         let mut waiting = BTreeMap::new();
+        // A class has its reasons in common, and many are of it.
+        let mut told: BTreeMap<*const Pending, Vec<Told>> = BTreeMap::new();
         for (model, reasons) in pending {
             let Some(id) = self.workloads.of_model(*model) else { continue };
             if !reasons.is_empty() {
                 waiting.insert(id, (*model, reasons));
-            } else if !self.waits_for_left(id) {
+            } else if !self.waits_for_orphan(id) {
                 self.explain_one(id, &[]);
                 // It may have lost its place since the scheduler looked.
                 self.explain_unconsidered(id);
@@ -187,22 +190,9 @@ impl State {
                 self.decisions.unexplained.insert(model);
                 continue;
             }
-            let reasons = reasons.iter().map(|reason| (reason.code().code, reason.to_string()));
-            self.explain_one(id, &reasons.collect::<Vec<_>>());
-        }
-    }
-
-    /// What strays hold is not in the books, so nothing is given out before they are gone.
-    fn explain_clearing_up(&mut self) {
-        self.decisions.wake_at = None;
-        self.decisions.retells = true;
-        let count = self.runs.orphans();
-        let message =
-            format!("waits until {count} run(s) that should no longer exist have been stopped");
-        let waiting = self.cluster.waiting().filter_map(|model| self.workloads.of_model(model));
-        let ids: BTreeSet<Uuid> = waiting.chain(self.held_up_by_orphans()).collect();
-        for id in ids {
-            self.explain_one(id, &[(CLEARING_UP.code, message.clone())]);
+            let tell = |why: &Pending| (why.code().code, why.to_string().into());
+            let in_words = || reasons.iter().map(tell).collect();
+            self.explain_one(id, told.entry(reasons.as_ptr()).or_insert_with(in_words));
         }
     }
 }

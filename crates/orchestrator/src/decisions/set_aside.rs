@@ -75,12 +75,13 @@ impl State {
 
     /// Says why those that are set aside wait, or all that wait if nothing is decided.
     pub(crate) fn explain_aside(&mut self) {
-        let waiting = self.cluster.waiting().filter(|_| self.decisions.aside.all);
-        let all = waiting.filter_map(|model| self.workloads.of_model(model));
+        let waiting = self.decisions.aside.all.then(|| self.cluster.waiting());
+        let all = waiting.into_iter().flatten();
+        let all = all.filter_map(|model| self.workloads.of_model(model));
         let all: Vec<_> = all.map(|id| (id, WHY_ALL)).collect();
         let some: Vec<_> = self.decisions.aside.ids.iter().map(|&id| (id, WHY)).collect();
         for (id, why) in all.into_iter().chain(some) {
-            self.explain_one(id, &[(SET_ASIDE.code, why.to_owned())]);
+            self.explain_one(id, &[(SET_ASIDE.code, why.into())]);
         }
     }
 }

@@ -40,7 +40,7 @@ impl State {
 
     /// What a pod holds from now on, if it holds any GPU.
     fn allocation(&self, workload: &Workload, pod: &Pod) -> Option<AllocationRow> {
-        let place = self.occupancy(pod).current?;
+        let place = self.binding(pod).current?;
         let node = self.nodes.get(place.node)?;
         let gpu_millis = self.cluster.amounts(pod.model?, &place).gpu_millis;
         let row = AllocationRow {

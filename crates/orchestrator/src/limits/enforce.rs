@@ -106,7 +106,10 @@ impl State {
     /// Says when the next limit has something to do; phases have been settled.
     pub(crate) fn plan_limits(&mut self) {
         let was_stale = self.now.since_ms(self.limits.planned.idle.looked_at) > STALE_MS;
-        let anew = self.outbox.says_other_of_org()
+        let said = self.outbox.said_of_org();
+        let anew = said.all
+            || !said.departments.is_empty()
+            || !said.projects.is_empty()
             || was_stale && self.limits.planned.idle != self.limits.idle
             || self.limits.planned.idle.since != self.limits.idle.since;
         let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys()).copied();

@@ -19,6 +19,14 @@ use crate::state::State;
 impl State {
     /// Takes over what is seen of nodes.
     pub(crate) fn node_event(&mut self, event: NodeEvent) {
+        let memories = self.cluster.gpu_memories();
+        self.take_node_event(event);
+        if self.cluster.gpu_memories() != memories {
+            self.value_requests_again();
+        }
+    }
+
+    fn take_node_event(&mut self, event: NodeEvent) {
         match event {
             NodeEvent::Applied(spec) => self.node_seen(spec),
             NodeEvent::Deleted(name) => self.node_gone(&name),
@@ -59,13 +67,13 @@ impl State {
             labels,
             ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)
         });
-        let (troubles, name) = (self.troubles_of(&spec), spec.name.clone());
-        for gpu in troubles.keys() {
+        let (gpu_faults, name) = (self.gpu_faults_of(&spec), spec.name.clone());
+        for gpu in gpu_faults.keys() {
             self.cluster.set_in_service(id, *gpu, false);
         }
         let spec = Arc::new(spec);
         self.nodes.by_name.insert(name, id);
-        let node = Node { spec, id, created_at, given, pool, troubles, shown: None };
+        let node = Node { spec, id, created_at, given, pool, gpu_faults, shown: None };
         self.nodes.rows.insert(id, node);
         self.settle_node(id);
         self.outbox.machines = true;
@@ -77,20 +85,21 @@ impl State {
         if *node.spec == spec {
             return;
         }
-        let spec = Arc::new(spec);
-        let before = std::mem::replace(&mut node.spec, spec.clone());
+        let before = node.spec.clone();
         let (was, is) = (made_of(&before), made_of(&spec));
         let replaced = replaced_gpus(&before, &spec);
         if !replaced.is_empty() {
             let why = format!("a GPU of {} that it used is no longer there", spec.name);
             self.lose_places(id, |place| replaced.iter().any(|gpu| place.uses(*gpu)), &why);
         }
+        let spec = Arc::new(spec);
+        self.nodes.rows.get_mut(&id).into_iter().for_each(|node| node.spec = spec.clone());
         let hardware = |spec: &NodeSpec| (spec.cpu_millis, spec.memory_bytes);
         if hardware(&before) != hardware(&spec) || before.gpus != spec.gpus {
             // What was the matter with a GPU is not the matter with the one in its place.
             for gpu in &replaced {
                 self.cluster.set_in_service(id, *gpu, true);
-                self.nodes.rows.get_mut(&id).and_then(|node| node.troubles.remove(gpu));
+                self.nodes.rows.get_mut(&id).and_then(|node| node.gpu_faults.remove(gpu));
             }
             let memories: Vec<_> = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
             self.cluster.set_hardware(id, memories, spec.cpu_millis, spec.memory_bytes);
@@ -120,26 +129,18 @@ impl State {
         self.outbox.machines = true;
     }
 
-    /// A run has ended that was on a node when that went: others may come to the node, if it is back.
-    pub(crate) fn left_run_ended(&mut self, node: &str) {
-        if let Some(&id) = self.nodes.by_name.get(node) {
-            self.settle_node(id);
-        }
-    }
-
     /// Brings a node in line with what it came with and what it was given: labels, pool, taints, and
     /// whether pods may come.
     pub(crate) fn settle_node(&mut self, id: NodeId) {
         let Some(node) = self.nodes.rows.get(&id) else { return };
         let (labels, pool) = self.pools.labels_in_model(&node.labels());
         let (taints, scheduling) = (node.taints(), node.given.scheduling);
-        let is_left = self.runs.are_left_on(&node.spec.name);
         let row = &self.cluster.nodes()[id];
         if row.labels != labels || row.taints != taints {
             self.cluster.set_labels(id, labels, taints);
             self.evict_intolerant(id);
         }
-        self.settle_scheduling(id, scheduling, is_left);
+        self.settle_scheduling(id, scheduling);
         let Some(node) = self.nodes.rows.get_mut(&id) else { return };
         if std::mem::replace(&mut node.pool, pool.clone()) != pool {
             // Workloads show the pool they are in, and whether they are above the quota there.
@@ -153,7 +154,7 @@ impl State {
         self.outbox.machines = true;
     }
 
-    fn settle_scheduling(&mut self, id: NodeId, scheduling: Scheduling, is_left: bool) {
+    fn settle_scheduling(&mut self, id: NodeId, scheduling: Scheduling) {
         let is_draining = self.cluster.draining().contains(&id);
         match scheduling {
             Scheduling::Draining if is_draining => {}
@@ -162,7 +163,7 @@ impl State {
                 if is_draining {
                     self.cluster.set_schedulable(id, true);
                 }
-                let opens = scheduling.is_enabled() && !is_left;
+                let opens = scheduling.is_enabled();
                 if self.cluster.nodes()[id].schedulable != opens {
                     self.cluster.set_schedulable(id, opens);
                 }

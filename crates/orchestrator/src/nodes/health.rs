@@ -1,4 +1,4 @@
-//! What is the matter with GPUs. Owns: that nothing new comes to one that is lost or taken by strangers, and
+//! What is the matter with GPUs. Owns: that nothing new comes to one that is lost or taken by foreign processes, and
 //! that what ran on a lost one goes elsewhere; simulated ones that are made to fail. Refuses to know:
 //! how it is found out (`watch`).
 
@@ -13,16 +13,17 @@ use crate::Error;
 use crate::command::Subject;
 use crate::documents::{NewId, NewObject, Object, Scope};
 use crate::emit::EventBuilder;
+use crate::gpu_fault::{GpuFault, GpuFaults};
 use crate::reasons::GPU_LOST;
 use crate::state::State;
-use crate::trouble::{Trouble, Troubles};
+use crate::workloads::Pod;
 
 /// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
 const FAILURE: &str = "gpu-failure";
 
 impl State {
     /// Takes over what is the matter with real GPUs.
-    pub(crate) fn see_gpus(&mut self, seen: Troubles) {
+    pub(crate) fn see_gpus(&mut self, seen: GpuFaults) {
         if self.gpus_seen != seen {
             self.gpus_seen = seen;
             self.settle_gpus();
@@ -30,17 +31,17 @@ impl State {
     }
 
     /// Takes GPUs out of service, and back, as what is the matter with them has changed.
-    fn settle_gpus(&mut self) {
+    pub(crate) fn settle_gpus(&mut self) {
         let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
         ids.into_iter().for_each(|id| self.settle_gpus_of(id));
     }
 
     /// The same for the GPUs of a node.
-    pub(super) fn settle_gpus_of(&mut self, id: NodeId) {
+    pub(crate) fn settle_gpus_of(&mut self, id: NodeId) {
         let Some(node) = self.nodes.get(id) else { return };
-        let fresh = self.troubles_of(&node.spec);
+        let fresh = self.gpu_faults_of(&node.spec);
         let Some(node) = self.nodes.rows.get_mut(&id) else { return };
-        let before = std::mem::replace(&mut node.troubles, fresh.clone());
+        let before = std::mem::replace(&mut node.gpu_faults, fresh.clone());
         self.outbox.machines |= before != fresh;
         let gpus: BTreeSet<u32> = before.keys().chain(fresh.keys()).copied().collect();
         for gpu in gpus {
@@ -49,19 +50,27 @@ impl State {
     }
 
     /// What is the matter with the GPUs of a node, by their numbers.
-    pub(super) fn troubles_of(&self, node: &NodeSpec) -> BTreeMap<u32, Trouble> {
-        let trouble = |(at, gpu): (u32, &NodeGpu)| {
+    pub(super) fn gpu_faults_of(&self, node: &NodeSpec) -> BTreeMap<u32, GpuFault> {
+        let fault = |(at, gpu): (u32, &NodeGpu)| {
             let made = node.simulated && self.failure(&node.name, at).is_some();
-            let made = made.then(|| Trouble::Lost("it was made to fail (simulated)".to_owned()));
-            Some((at, made.or_else(|| self.gpus_seen.get(&gpu.uuid).cloned())?))
+            let made = made.then(|| GpuFault::Lost("it was made to fail (simulated)".to_owned()));
+            let seen = made.or_else(|| self.gpus_seen.get(&gpu.uuid).cloned());
+            let held = || self.runs.holders(&node.name, &gpu.uuid);
+            let worst = seen.clone().filter(GpuFault::is_loss).or_else(held).or(seen);
+            Some((at, worst?))
         };
-        (0..).zip(&node.gpus).filter_map(trouble).collect()
+        (0..).zip(&node.gpus).filter_map(fault).collect()
     }
 
-    fn gpu_changed(&mut self, gpu: (NodeId, u32), before: Option<&Trouble>, now: Option<&Trouble>) {
+    fn gpu_changed(
+        &mut self,
+        gpu: (NodeId, u32),
+        before: Option<&GpuFault>,
+        now: Option<&GpuFault>,
+    ) {
         let name = format!("GPU {} of {}", gpu.1, self.node_name(gpu.0));
-        let code = |trouble: Option<&Trouble>| trouble.map(Trouble::code);
-        // Strangers come and go; one that is taken stays so.
+        let code = |fault: Option<&GpuFault>| fault.map(GpuFault::code);
+        // Foreign processes come and go; a GPU that one uses keeps its warning.
         if code(before) == code(now) {
             return;
         }
@@ -71,24 +80,46 @@ impl State {
             self.touch(id);
         }
         match (before, now) {
-            (_, Some(trouble)) => {
-                let event = EventBuilder::new(trouble.code().name, format!("{name} is {trouble}"));
-                self.emit_of_cluster(event.warning().code(trouble.code().code));
-                if trouble.is_loss() {
-                    let why = format!("{name}, which it used, is {trouble}");
+            (_, Some(fault)) => {
+                let event = EventBuilder::new(fault.code().name, format!("{name} is {fault}"));
+                self.emit_of_cluster(event.warning().code(fault.code().code));
+                if fault.is_loss() {
+                    let why = format!("{name}, which it used, is {fault}");
                     let uses = |place: &Placement| place.node == gpu.0 && place.uses(gpu.1);
                     let used = |pod: &PodId| {
-                        self.cluster.pods()[*pod].occupancy.current.as_ref().is_some_and(uses)
+                        self.cluster.pods()[*pod].binding.current.as_ref().is_some_and(uses)
                     };
                     let pods = self.cluster.nodes()[gpu.0].pods.iter().copied().filter(used);
                     self.move_off(pods.collect(), GPU_LOST, &why);
+                } else if fault.is_held() {
+                    self.leave_held(gpu);
                 }
             }
-            (Some(trouble), None) => {
+            (Some(fault), None) => {
                 let event = EventBuilder::new("GpuBack", format!("{name} is in service again"));
-                self.emit_of_cluster(event.code(trouble.code().code));
+                self.emit_of_cluster(event.code(fault.code().code));
             }
             (None, None) => {}
+        }
+    }
+}
+
+/// GPUs that are held by runs that should not exist.
+impl State {
+    /// Takes what waits in its place for its start away from a GPU.
+    fn leave_held(&mut self, gpu: (NodeId, u32)) {
+        let is_there = |pod: &PodId| {
+            let place = &self.cluster.pods()[*pod].binding;
+            let at = |at: &Placement| at.node == gpu.0 && at.uses(gpu.1);
+            place.current.as_ref().is_some_and(at) && !place.releasing
+        };
+        let there = self.cluster.nodes()[gpu.0].pods.iter().copied().filter(is_there);
+        let homes = there.filter_map(|pod| self.home_of(pod));
+        let is_idle = |(id, number): &(uuid::Uuid, usize)| {
+            self.workloads.pod(*id, *number).is_some_and(Pod::is_idle)
+        };
+        for (id, number) in homes.filter(is_idle).collect::<Vec<_>>() {
+            self.leave_held_gpu(id, number);
         }
     }
 }

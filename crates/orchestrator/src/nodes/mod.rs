@@ -20,8 +20,8 @@ use model::{NodeId, Taint};
 use spec::{NodeGiven, NodeSpec, Scheduling};
 use units::Instant;
 
+use crate::gpu_fault::GpuFault;
 use crate::node_list::NodeList;
-use crate::trouble::Trouble;
 
 pub use change::NodeChange;
 pub(crate) use simulated::at_start;
@@ -37,7 +37,7 @@ pub(crate) struct Node {
     /// Id of its pool.
     pub(crate) pool: String,
     /// What is the matter with its GPUs, by their numbers: those are out of service.
-    pub(crate) troubles: BTreeMap<u32, Trouble>,
+    pub(crate) gpu_faults: BTreeMap<u32, GpuFault>,
     /// The revision of it in the model that is shown.
     shown: Option<u64>,
 }

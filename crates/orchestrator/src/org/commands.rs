@@ -123,9 +123,9 @@ impl State {
     fn say_quota(&mut self, id: u64, kind: &'static str, what: &str) {
         let Ok(project) = self.org.project(id) else { return };
         let Ok(department) = self.org.department(project.department_id) else { return };
-        let projects: Vec<_> = self.org.projects_in(project.department_id).collect();
+        let below = self.org.below(project.department_id);
         let shares = self.pools.iter().map(|pool| {
-            let all = department.share_in(pool.id(), &projects);
+            let all = department.share_in(pool.id(), &below);
             (pool.name(), project.share_in(pool.id()), all)
         });
         let above = view::above(&department.unit.name, shares);

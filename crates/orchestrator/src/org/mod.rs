@@ -6,7 +6,7 @@ mod unit;
 
 use std::collections::BTreeMap;
 
-use model::QueueId;
+use model::{Cluster, QueueId};
 use records::{Change, DepartmentRow, ProjectRow};
 use units::{Instant, Resources};
 
@@ -17,8 +17,8 @@ use crate::primary::Primary;
 use crate::view::{NodeTypes, Rules, Share};
 use crate::{Error, admission};
 
-pub(crate) use unit::{Department, Project, Unit};
-use unit::{model_share, together};
+use unit::model_share;
+pub(crate) use unit::{Below, Department, Project, Unit};
 
 /// The department of projects that name none. It is always there.
 pub const DEPARTMENT_DEFAULT: u64 = 1;
@@ -36,6 +36,12 @@ pub(crate) struct Org {
     fair_shares: BTreeMap<QueueId, Resources>,
     last_department_id: u64,
     last_project_id: u64,
+}
+
+/// What has a queue.
+pub(crate) enum Owner {
+    Department(u64),
+    Project(u64),
 }
 
 /// Those that both lists allow; an empty list allows all. None if they have nothing in common.
@@ -116,13 +122,27 @@ impl Org {
         self.projects.values().filter(move |project| project.department_id == department)
     }
 
-    /// All projects, by the ids of their departments.
-    pub(crate) fn by_department(&self) -> BTreeMap<u64, Vec<&Project>> {
-        let mut all: BTreeMap<u64, Vec<&Project>> = BTreeMap::new();
+    /// What the projects of a department have together.
+    pub(crate) fn below(&self, department: u64) -> Below<'_> {
+        let mut below = Below::default();
+        self.projects_in(department).for_each(|project| below.add(project));
+        below
+    }
+
+    /// The same of all departments that have projects, by their ids.
+    pub(crate) fn below_each(&self) -> BTreeMap<u64, Below<'_>> {
+        let mut all: BTreeMap<u64, Below<'_>> = BTreeMap::new();
         for project in self.projects.values() {
-            all.entry(project.department_id).or_default().push(project);
+            all.entry(project.department_id).or_default().add(project);
         }
         all
+    }
+
+    /// What a queue is of, as it was added.
+    pub(crate) fn of_queue(&self, cluster: &Cluster, queue: QueueId) -> Option<Owner> {
+        let row = cluster.queues().get(queue)?;
+        let project = row.seq.checked_sub(project_seq(0)).filter(|_| row.parent.is_some());
+        Some(project.map_or(Owner::Department(row.seq), Owner::Project))
     }
 
     /// The name of a department; nothing where there is none.
@@ -233,7 +253,7 @@ impl OrgMut<'_> {
 
     /// A queue for a department; [`Self::settle_department`] gives it its share.
     fn department_queue(&mut self, id: u64, name: &str) -> Result<QueueId, Error> {
-        let share = model_share(&together(std::iter::empty()));
+        let share = model_share(&Below::NOTHING);
         let queue = model::QueueSpec { name: queue_name(name), parent: None, share, seq: id };
         self.cluster.add_queue(queue).map_err(internal)
     }
@@ -252,8 +272,7 @@ impl OrgMut<'_> {
     /// Tells the model what a department is entitled to, after something of it has changed.
     fn settle_department(&mut self, id: u64) -> Result<(), Error> {
         let Some(department) = self.org.departments.get(&id) else { return Ok(()) };
-        let projects: Vec<_> = self.org.projects_in(id).collect();
-        department.settle(self.cluster, self.pools, &projects)
+        department.settle(self.cluster, self.pools, &self.org.below(id))
     }
 
     /// Tells the model what all departments and projects are entitled to.
@@ -261,10 +280,10 @@ impl OrgMut<'_> {
         for project in self.org.projects.values() {
             project.settle(self.cluster, self.pools)?;
         }
-        let by_department = self.org.by_department();
+        let (below, nothing) = (self.org.below_each(), Below::default());
         self.org.departments.values().try_for_each(|department| {
-            let mine = by_department.get(&department.unit.id).map_or(&[][..], Vec::as_slice);
-            department.settle(self.cluster, self.pools, mine)
+            let below = below.get(&department.unit.id).unwrap_or(&nothing);
+            department.settle(self.cluster, self.pools, below)
         })
     }
 

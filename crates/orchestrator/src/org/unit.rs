@@ -48,16 +48,44 @@ pub(crate) struct Project {
     pub(crate) queue: QueueId,
 }
 
-/// What projects have together; without any, nothing.
-pub(super) fn together(shares: impl Iterator<Item = Share>) -> Share {
-    let none = Share { cpu_quota_millis: Some(0), memory_quota_bytes: Some(0), ..Share::USUAL };
+/// What the projects of a department have together.
+#[derive(Debug, Default)]
+pub(crate) struct Below<'a> {
+    projects: usize,
+    /// What those that were given something in a pool have there, and how many they are.
+    given: BTreeMap<&'a str, (usize, Share)>,
+}
+
+impl<'a> Below<'a> {
+    /// No projects have nothing.
+    pub(super) const NOTHING: Share =
+        Share { cpu_quota_millis: Some(0), memory_quota_bytes: Some(0), ..Share::USUAL };
+
+    /// With one more project.
+    pub(super) fn add(&mut self, project: &'a Project) {
+        self.projects += 1;
+        for (pool, given) in &project.unit.shares {
+            let (projects, sum) = self.given.entry(pool).or_insert((0, Self::NOTHING));
+            (*projects, *sum) = (*projects + 1, plus(*sum, given.made_to(Share::USUAL)));
+        }
+    }
+
+    /// What they have in a pool. However many there are that were given nothing there, it is the same.
+    fn in_pool(&self, pool: &str) -> Share {
+        let (projects, sum) = self.given.get(pool).copied().unwrap_or((0, Self::NOTHING));
+        if projects < self.projects { plus(sum, Share::USUAL) } else { sum }
+    }
+}
+
+/// Two quotas as one.
+fn plus(sum: Share, share: Share) -> Share {
     let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-    shares.fold(none, |sum, share| Share {
+    Share {
         gpu_quota_millis: sum.gpu_quota_millis.saturating_add(share.gpu_quota_millis),
         cpu_quota_millis: both(sum.cpu_quota_millis, share.cpu_quota_millis),
         memory_quota_bytes: both(sum.memory_quota_bytes, share.memory_quota_bytes),
         ..sum
-    })
+    }
 }
 
 impl Unit {
@@ -112,7 +140,7 @@ impl Department {
         &self,
         cluster: &mut Primary,
         pools: &Pools,
-        projects: &[&Project],
+        projects: &Below<'_>,
     ) -> Result<(), Error> {
         for pool in pools.iter() {
             // How long work is left alone is a matter of the pool; queues below follow it.
@@ -128,14 +156,14 @@ impl Department {
     }
 
     /// What it is entitled to in a node pool: what it was given, or else the usual.
-    pub(super) fn share_in(&self, pool: &str, projects: &[&Project]) -> Share {
+    pub(super) fn share_in(&self, pool: &str, projects: &Below<'_>) -> Share {
         self.unit.given(pool).made_to(self.usual_in(pool, projects))
     }
 
     /// What it has where it was given nothing: what its projects have together, within its limits.
-    pub(crate) fn usual_in(&self, pool: &str, projects: &[&Project]) -> Share {
+    pub(crate) fn usual_in(&self, pool: &str, projects: &Below<'_>) -> Share {
         let given = self.unit.given(pool);
-        let below = together(projects.iter().map(|project| project.share_in(pool)));
+        let below = projects.in_pool(pool);
         Share {
             gpu_quota_millis: least(Some(below.gpu_quota_millis), given.gpu_limit_millis)
                 .unwrap_or(below.gpu_quota_millis),

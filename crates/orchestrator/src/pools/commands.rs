@@ -12,11 +12,10 @@ use sched::Placement;
 
 use crate::command::Subject;
 use crate::documents::{NewId, NewObject, Object, Scope};
-use crate::pools::{
-    KIND, POOL_DEFAULT_ID, PoolChange, PoolSettings, PoolSpec, body, check_settings, unreadable,
-};
+use crate::pools::{KIND, POOL_DEFAULT_ID, PoolChange, check_settings, unreadable};
 use crate::state::State;
 use crate::{Error, admission};
+use spec::{PoolSettings, PoolSpec};
 
 /// Most pools.
 const POOLS_MAX: usize = 100;
@@ -34,7 +33,7 @@ impl State {
                 scope: Scope::Cluster,
                 owner: String::new(),
                 name: POOL_DEFAULT.to_owned(),
-                body: body(&PoolSettings::new(None))?,
+                body: serde_json::to_value(PoolSettings::new(None)).map_err(unreadable)?,
                 created_at: at,
                 created_by: crate::org::SYSTEM.to_owned(),
                 updated_at: at,
@@ -80,7 +79,7 @@ impl State {
             return Err(Error::conflict(why));
         }
         self.pools.label_is_free(&settings, None)?;
-        let body = body(&settings)?;
+        let body = serde_json::to_value(&settings).map_err(unreadable)?;
         let (owner, scope) = (String::new(), Scope::Cluster);
         let new = NewObject { kind: KIND, id: NewId::Any, scope, owner, name, body, newest: None };
         let object = self.create_object(by, new)?;
@@ -95,7 +94,7 @@ impl State {
         id: &str,
         change: PoolChange,
     ) -> Result<Subject, Error> {
-        let mut settings = self.pools.get(id)?.settings.clone().changed(&change);
+        let mut settings = change.made_to(self.pools.get(id)?.settings.clone());
         match &mut settings.label {
             Some((key, value)) => {
                 change.label_key.into_iter().for_each(|new| *key = new);
@@ -110,7 +109,7 @@ impl State {
         check_settings(&settings)?;
         settings.topology.iter().try_for_each(|id| self.topology(id).map(|_| ()))?;
         self.pools.label_is_free(&settings, Some(id))?;
-        let body = body(&settings)?;
+        let body = serde_json::to_value(&settings).map_err(unreadable)?;
         let before = self.documents.known(KIND, id)?;
         let object = self.update_object(by, &before, (before.name.clone(), body))?;
         self.pools.change(&object, settings);

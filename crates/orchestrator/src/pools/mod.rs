@@ -9,12 +9,10 @@ mod topologies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{POOL_LABEL, PoolId};
-use records::PoolBody;
-use sched::{Fill, Placement};
+use model::{Fill, POOL_LABEL, PoolId};
+use sched::Placement;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use spec::NodeTypes;
+use spec::{NodeTypes, PoolSettings};
 
 use crate::documents::Object;
 use crate::node_constraints::NODE_TYPE_LABEL;
@@ -23,7 +21,7 @@ use crate::words::given;
 use crate::{Error, admission};
 
 pub(crate) use topologies::ANNOTATIONS;
-pub use topologies::{TOPOLOGY, levels_of, new_topology};
+pub use topologies::{levels_of, new_topology};
 
 /// What pools are called in the database and the audit log.
 pub(crate) const KIND: &str = "node-pool";
@@ -33,57 +31,6 @@ pub const POOL_DEFAULT_ID: &str = "1";
 const TYPES_MAX: usize = 100;
 /// Longest guaranteed run time: a year.
 const RUNTIME_MS_MAX: u64 = 366 * 86_400_000;
-
-/// A node pool to create.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PoolSpec {
-    /// Name, unique.
-    pub name: String,
-    /// What it is made of and how it is used.
-    pub settings: PoolSettings,
-}
-
-/// What a node pool is made of and how it is used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PoolSettings {
-    /// Key and value of the label that its nodes carry; none for `default`.
-    pub label: Option<(String, String)>,
-    /// How nodes fill up with work that has GPUs.
-    #[serde(with = "FillWire")]
-    pub gpu: Fill,
-    /// How nodes fill up with work that has none.
-    #[serde(with = "FillWire")]
-    pub cpu: Fill,
-    /// How long preemptible work that started there is left alone, in milliseconds.
-    pub min_runtime_ms: Option<u64>,
-    /// Id of the network topology by which its nodes are near or far.
-    pub topology: Option<String>,
-}
-
-impl PoolSettings {
-    /// A pool of nodes with this label, used as usual.
-    #[must_use]
-    pub const fn new(label: Option<(String, String)>) -> Self {
-        Self { label, gpu: Fill::BinPack, cpu: Fill::BinPack, min_runtime_ms: None, topology: None }
-    }
-
-    /// These with a change, except for the label.
-    #[must_use]
-    pub fn changed(self, change: &PoolChange) -> Self {
-        Self {
-            label: self.label,
-            gpu: change.gpu.unwrap_or(self.gpu),
-            cpu: change.cpu.unwrap_or(self.cpu),
-            min_runtime_ms: change.min_runtime_ms.unwrap_or(self.min_runtime_ms),
-            topology: change.topology.clone().unwrap_or(self.topology),
-        }
-    }
-
-    /// Which places are taken. Where work with GPUs is spread over nodes, shares are over GPUs.
-    const fn placement(&self) -> Placement {
-        Placement { gpu: self.gpu, cpu: self.cpu, devices: self.gpu }
-    }
-}
 
 /// What to change of a node pool. What is left out stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +53,20 @@ pub struct PoolChange {
     pub topology: Option<Option<String>>,
 }
 
+impl PoolChange {
+    /// The settings with this change made, except for the label.
+    #[must_use]
+    pub fn made_to(&self, settings: PoolSettings) -> PoolSettings {
+        PoolSettings {
+            label: settings.label,
+            gpu: self.gpu.unwrap_or(settings.gpu),
+            cpu: self.cpu.unwrap_or(settings.cpu),
+            min_runtime_ms: self.min_runtime_ms.unwrap_or(settings.min_runtime_ms),
+            topology: self.topology.clone().unwrap_or(settings.topology),
+        }
+    }
+}
+
 /// How nodes fill up, in documents.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Fill")]
@@ -116,7 +77,7 @@ enum FillWire {
 
 /// The same, where it may be left out.
 mod fill_wire {
-    use sched::Fill;
+    use model::Fill;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
@@ -134,37 +95,9 @@ mod fill_wire {
     }
 }
 
-const fn fill(spread: bool) -> Fill {
-    if spread { Fill::Spread } else { Fill::BinPack }
-}
-
-/// As it is stored.
-fn body(settings: &PoolSettings) -> Result<Value, Error> {
-    let (label_key, label_value) = settings.label.clone().unzip();
-    let body = PoolBody {
-        label_key,
-        label_value,
-        gpu_spread: settings.gpu == Fill::Spread,
-        cpu_spread: settings.cpu == Fill::Spread,
-        min_runtime_ms: settings.min_runtime_ms,
-        names: settings.topology.iter().map(|id| format!("{TOPOLOGY}/{id}")).collect(),
-    };
-    serde_json::to_value(body).map_err(unreadable)
-}
-
-/// From what is stored.
-fn settings(body: &Value) -> Result<PoolSettings, Error> {
-    let body: PoolBody = serde_json::from_value(body.clone()).map_err(unreadable)?;
-    Ok(PoolSettings {
-        label: body.label_key.zip(body.label_value),
-        gpu: fill(body.gpu_spread),
-        cpu: fill(body.cpu_spread),
-        min_runtime_ms: body.min_runtime_ms,
-        topology: body
-            .names
-            .iter()
-            .find_map(|name| name.strip_prefix(TOPOLOGY)?.strip_prefix('/').map(ToOwned::to_owned)),
-    })
+/// Which places are taken. Where work with GPUs is spread over nodes, shares are over GPUs.
+const fn placement(settings: &PoolSettings) -> Placement {
+    Placement { gpu: settings.gpu, cpu: settings.cpu, devices: settings.gpu }
 }
 
 /// A node pool.
@@ -279,7 +212,7 @@ impl Pools {
 
     /// How places are taken in pools where that is not the usual way.
     fn placements(&self, usual: Placement) -> BTreeMap<PoolId, Placement> {
-        let own = self.all.iter().map(|pool| (pool.model, pool.settings.placement()));
+        let own = self.all.iter().map(|pool| (pool.model, placement(&pool.settings)));
         own.filter(|(_, placement)| *placement != usual).collect()
     }
     /// Two pools of the same label would fight for their nodes.
@@ -327,7 +260,7 @@ impl Pools {
 
     /// Takes over one that is stored, and has the model divide queues by pool from the second on.
     fn add(&mut self, object: Arc<Object>, cluster: &mut Primary) -> Result<(), Error> {
-        let settings = settings(&object.body)?;
+        let settings = PoolSettings::deserialize(&object.body).map_err(unreadable)?;
         let model = cluster.add_pool(&object.name);
         if model != PoolId::DEFAULT {
             cluster.divide_by_pool();

@@ -12,10 +12,8 @@ use crate::documents::{NewId, NewObject, Object, Scope};
 use crate::state::State;
 use crate::view::WorkloadKind;
 use crate::{Error, admission};
-use spec::{TopologyUse, WorkloadSpec};
+use spec::{TOPOLOGY, TopologyUse, WorkloadSpec};
 
-/// What they are called in the database and the audit log.
-pub const TOPOLOGY: &str = "network-topology";
 /// Most topologies.
 const TOPOLOGIES_MAX: usize = 16;
 /// Most levels of one.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use records::{Archived, ArchivedKey, ArchivedLookup, Change, Desired};
-use spec::{Observation, RunState};
+use spec::{ListedRun, RunKey, RunState};
 use units::Instant;
 use uuid::Uuid;
 
@@ -143,14 +143,16 @@ impl State {
         if self.workloads.archived.is_empty() {
             return Vec::new();
         }
-        let unknown_pod = |seen: &Observation| {
-            let is_unknown = self.workloads.home(seen.key.pod).is_none();
-            is_unknown.then_some(ArchivedLookup::Pod(seen.key.pod))
+        let unknown_pod = |key: RunKey| {
+            let is_unknown = self.workloads.home(key.pod).is_none();
+            is_unknown.then_some(ArchivedLookup::Pod(key.pod))
         };
         match input {
             Input::Command(command, _) => self.lookup(command).into_iter().collect(),
-            Input::Run(seen) => unknown_pod(seen).into_iter().collect(),
-            Input::Engine(listed, _) => listed.iter().filter_map(unknown_pod).collect(),
+            Input::Run(seen) => unknown_pod(seen.key).into_iter().collect(),
+            Input::Engine(listed, _) => {
+                listed.iter().filter_map(|run| unknown_pod(run.key)).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -181,22 +183,22 @@ impl State {
     /// The pods of runs that have ended and that the state does not know. Where their workloads are
     /// archived these runs are as they should be, and the state need not hear of them at a start.
     #[must_use]
-    pub fn unknown_ended(&self, listed: &[Observation]) -> Vec<Uuid> {
+    pub fn unknown_ended(&self, listed: &[ListedRun]) -> Vec<Uuid> {
         if self.workloads.archived.is_empty() {
             return Vec::new();
         }
         let unknown = listed
             .iter()
-            .filter(|seen| has_ended(seen) && self.workloads.home(seen.key.pod).is_none());
-        unknown.map(|seen| seen.key.pod).collect()
+            .filter(|run| has_ended(run) && self.workloads.home(run.key.pod).is_none());
+        unknown.map(|run| run.key.pod).collect()
     }
 }
 
 /// Leaves out of all that the engine has the runs that have ended, of pods of archived workloads.
-pub fn leave_out_archived(listed: &mut Vec<Observation>, pods: &BTreeSet<Uuid>) {
-    listed.retain(|seen| !(has_ended(seen) && pods.contains(&seen.key.pod)));
+pub fn leave_out_archived(listed: &mut Vec<ListedRun>, pods: &BTreeSet<Uuid>) {
+    listed.retain(|run| !(has_ended(run) && pods.contains(&run.key.pod)));
 }
 
-const fn has_ended(seen: &Observation) -> bool {
-    matches!(seen.state, RunState::Exited { .. })
+const fn has_ended(run: &ListedRun) -> bool {
+    matches!(run.state, RunState::Exited { .. })
 }

@@ -37,7 +37,7 @@ impl State {
             topology: near(group.topology.as_ref()),
         };
         model::WorkloadSpec {
-            priority: spec.priority,
+            priority: spec.priority.value,
             preemptible: spec.preemptible,
             elastic: spec.elastic,
             created_at: workload.created_at,
@@ -75,7 +75,7 @@ impl State {
         let Some(model) = workload.model else { return };
         let spec = &workload.spec;
         let (priority, preemptible, limit_ms) =
-            (spec.priority, spec.preemptible, self.run_limit_ms(workload));
+            (spec.priority.value, spec.preemptible, self.run_limit_ms(workload));
         self.cluster.set_precedence(model, priority, preemptible);
         self.cluster.set_time_limit(model, limit_ms);
         if self.decisions.take_back(id) {

@@ -131,6 +131,7 @@ impl State {
             self.forget_limit(id);
             self.set_desired(id, Desired::Run);
             self.emit(id, EventBuilder::new("Resumed", format!("{by} asked to resume it")));
+            self.explain_orphans();
         }
         Ok(Subject::Workload(id))
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use model::Occupancy;
+use model::PodBinding;
 use spec::{CleanPods, Framework, Gang, MASTER, Member, Restart};
 use uuid::Uuid;
 
@@ -14,16 +14,10 @@ use crate::state::State;
 use crate::workloads::{Ended, Pod, PortsWanted, Workload};
 
 impl Workload {
-    /// Whether so many of every set are as described that they make sense.
-    pub(crate) fn is_enough(&self, is: impl Fn(&Pod) -> bool) -> bool {
-        self.pods_by_set()
-            .all(|(set, pods)| pods.iter().filter(|pod| is(pod)).count() >= set.pods_min as usize)
-    }
-
     /// Whether all has ended well now that this pod has: with the master, where there is one, and
     /// TensorFlow's first worker stands in for it; else with the last of them.
     pub(crate) fn is_complete_with(&self, number: usize) -> bool {
-        let led = self.spec.together.is_some_and(|together| {
+        let led = self.spec.distributed.is_some_and(|together| {
             self.spec.pods.role == MASTER || together.framework == Framework::Tf
         });
         (led && number == 0) || self.pods.iter().all(|pod| pod.ended == Some(Ended::Succeeded))
@@ -34,29 +28,40 @@ impl Workload {
     fn is_lost_without(&self, number: usize) -> bool {
         let (set, _) = self.spec.set_of(number);
         let spare = set.pods_min < set.pods;
-        self.spec.together.is_some() && set.pod.restart == Restart::Never && !spare
+        self.spec.distributed.is_some() && set.pod.restart == Restart::Never && !spare
     }
 
     /// Whether a pod that has its place may begin, as far as the others matter.
     fn may_begin(&self, number: usize) -> bool {
         let others = self.pods.iter().skip(1);
-        let first_waits = self.spec.together.is_some_and(|together| together.first_waits);
+        let first_waits = self.spec.distributed.is_some_and(|together| together.first_waits);
         let too_soon = || others.clone().any(|pod| pod.started_at.is_none() && pod.ended.is_none());
         self.pods[number].waits_for_others && !(number == 0 && first_waits && too_soon())
     }
 
     /// Whether its pods are told ports of their own.
     fn needs_ports(&self) -> bool {
-        self.spec.together.is_some() || self.spec.serving.is_some()
+        self.spec.distributed.is_some() || self.spec.serving.is_some()
     }
 
     /// What happens to those that still run when it has ended.
     pub(crate) fn clean(&self) -> CleanPods {
-        self.spec.together.map(|together| together.clean).unwrap_or_default()
+        self.spec.distributed.map(|together| together.clean).unwrap_or_default()
     }
 }
 
 impl State {
+    /// Whether so many of its pods are as described that a workload makes sense: those of each set, and
+    /// those parts of each group, that it needs at least.
+    pub(crate) fn is_enough(&self, workload: &Workload, is: impl Fn(&Pod) -> bool) -> bool {
+        let Some(model) = workload.model.and_then(|id| self.cluster.workloads().get(id)) else {
+            return false;
+        };
+        let count = |pods: &[Pod]| pods.iter().filter(|pod| is(pod)).count();
+        let counts: Vec<_> = workload.pods_by_set().map(|(_, pods)| count(pods)).collect();
+        model.spec.is_whole(&|set| u32::try_from(counts[set]).unwrap_or(u32::MAX))
+    }
+
     /// A pod has got its place: it begins, or waits there for those it works together with.
     pub(crate) fn placed(&mut self, id: Uuid, number: usize) {
         let now = self.now;
@@ -92,13 +97,13 @@ impl State {
                 continue;
             }
             let is_there = |pod: &Pod| {
-                let place = self.occupancy(pod);
+                let place = self.binding(pod);
                 pod.ended.is_some() || (place.current.is_some() && !place.releasing)
             };
-            if !workload.is_enough(is_there) {
+            if !self.is_enough(workload, is_there) {
                 continue;
             }
-            let runs = |pod: &Pod| !pod.is_idle() && self.occupancy(pod).current.is_some();
+            let runs = |pod: &Pod| !pod.is_idle() && self.binding(pod).current.is_some();
             if !workload.pods.iter().any(runs) {
                 let all = self.workloads[&id].pods.numbers();
                 if !self.give_ports(id, &all) {
@@ -179,7 +184,7 @@ impl State {
     /// The ports of all pods in a place but those of a workload that get others.
     fn ports_in_use(&self, id: Uuid, numbers: &[usize]) -> BTreeSet<u16> {
         let there = self.cluster.nodes().iter().flat_map(|(_, node)| &node.pods);
-        let there = there.filter(|pod| self.cluster.pods()[**pod].occupancy.current.is_some());
+        let there = there.filter(|pod| self.cluster.pods()[**pod].binding.current.is_some());
         let homes = there.filter_map(|&pod| self.home_of(pod));
         let keep = homes.filter(|(home, number)| *home != id || !numbers.contains(number));
         let pods = keep.filter_map(|(home, number)| self.workloads.get(&home)?.pods.get(number));
@@ -188,10 +193,10 @@ impl State {
 
     /// The pods that a pod works together with.
     pub(crate) fn gang_of(&self, workload: &Workload, number: usize) -> Option<Gang> {
-        let together = workload.spec.together?;
+        let together = workload.spec.distributed?;
         let member = |pod: &Pod| {
             let (set, index) = workload.spec.set_of(pod.number());
-            let place = self.occupancy(pod);
+            let place = self.binding(pod);
             Member {
                 role: set.role.clone(),
                 index: u32::try_from(index).unwrap_or(u32::MAX),
@@ -223,7 +228,7 @@ impl State {
             return;
         }
         let stays = |pod: &Pod| {
-            let place = self.occupancy(pod);
+            let place = self.binding(pod);
             Some((pod.model?, place.current.filter(|_| !place.releasing)?))
         };
         let others: Vec<_> =
@@ -236,8 +241,8 @@ impl State {
                 continue;
             }
             let next = Some(place.clone());
-            let again = Occupancy { current: Some(place), releasing: true, next };
-            self.cluster.set_occupancy(model, again);
+            let again = PodBinding { current: Some(place), releasing: true, next };
+            self.cluster.set_binding(model, again);
             self.stop_run(id, other);
         }
         self.rewind(id);
@@ -254,7 +259,7 @@ impl State {
 
     fn rewind(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        if workload.spec.together.is_none() {
+        if workload.spec.distributed.is_none() {
             return;
         }
         workload.pods.iter_mut().for_each(|pod| pod.ended = None);

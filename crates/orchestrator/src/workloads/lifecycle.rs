@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use model::PodId;
-use spec::{Device, RunSpec, SecretUse, WorkloadSpec};
-use units::Instant;
+use spec::{Device, PodSet, RunSpec, SecretUse, WorkloadSpec};
+use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::effect::{Action, Sealed, Start};
@@ -13,7 +13,7 @@ use crate::emit::EventBuilder;
 use crate::reasons::SERVER_STOPPED;
 use crate::state::State;
 use crate::view::ReasonView;
-use crate::workloads::{Pod, Workload, pod_name, revisions};
+use crate::workloads::{Pod, Workload, model_request, pod_name, revisions};
 use crate::{Error, admission};
 
 /// Runs of a pod whose output is kept, the newest included.
@@ -32,9 +32,9 @@ impl State {
     }
 
     /// The place of a pod in the model.
-    pub(crate) fn occupancy(&self, pod: &Pod) -> model::Occupancy {
+    pub(crate) fn binding(&self, pod: &Pod) -> model::PodBinding {
         let found = pod.model.and_then(|id| self.cluster.pods().get(id));
-        found.map(|pod| pod.occupancy.clone()).unwrap_or_default()
+        found.map(|pod| pod.binding.clone()).unwrap_or_default()
     }
 
     /// The workload and number of the pod that the model knows by this id.
@@ -42,6 +42,36 @@ impl State {
         let pod = self.cluster.pods().get(pod)?;
         let id = self.workloads.of_model(pod.workload)?;
         Some((id, pod.index as usize))
+    }
+
+    /// What the pods of a workload that stay ask for, as far as they run at a time.
+    fn requested(&self, workload: &Workload) -> Resources {
+        let wanted = workload.pods_by_set().flat_map(|(set, pods)| {
+            let stay = pods.iter().filter(|pod| !pod.left).count();
+            let demand = self.cluster.demand(model_request(&set.pod));
+            std::iter::repeat_n(demand, stay.min(set.wanted() as usize))
+        });
+        wanted.sum()
+    }
+
+    /// Other GPUs are there: what asks for memory of some asks for another part of them.
+    pub(crate) fn value_requests_again(&mut self) {
+        let of_memory =
+            |set: &PodSet| matches!(model_request(&set.pod).gpu, model::GpuRequest::Memory { .. });
+        let all = self.workloads.values().filter(|workload| {
+            !workload.spec.has_revisions() && workload.spec.sets().any(of_memory)
+        });
+        for id in all.map(|workload| workload.id).collect::<Vec<_>>() {
+            let Some(workload) = self.workloads.get(&id) else { continue };
+            let (revision, project_id) = (workload.spec.revision, workload.project_id);
+            let requested = self.requested(workload);
+            if let Some(workload) = self.workloads.get_mut(&id) {
+                workload.requested = requested;
+            }
+            self.outbox.shown.insert(id);
+            self.outbox.shown.extend(revision.map(|revision| revision.of));
+            self.outbox.projects.insert(project_id);
+        }
     }
 
     /// Takes a workload in: names, pods, and a place in the model unless it is over and nothing of
@@ -57,12 +87,7 @@ impl State {
         let over = workload.is_over();
         let model = self.cluster.add_empty_workload(self.in_model(&workload, queue));
         let model = model.map_err(internal)?;
-        let row = &self.cluster.workloads()[model];
-        let wanted = workload.pods_by_set().zip(&row.pod_sets).flat_map(|((spec, pods), set)| {
-            let stay = pods.iter().filter(|pod| !pod.left).count();
-            std::iter::repeat_n(set.demand, stay.min(spec.wanted() as usize))
-        });
-        workload.requested = wanted.sum();
+        workload.requested = self.requested(&workload);
         if over && !holds {
             self.cluster.remove_workload(model).map_err(internal)?;
         } else {
@@ -133,7 +158,7 @@ impl State {
     pub(crate) fn run_spec(&self, id: Uuid, number: usize) -> Option<Start> {
         let workload = self.workloads.get(&id)?;
         let pod = workload.pods.get(number)?;
-        let place = self.occupancy(pod).current?;
+        let place = self.binding(pod).current?;
         let node = &self.nodes.get(place.node)?.spec;
         let device = |share: &model::DeviceShare| {
             let gpu = node.gpus.get(share.gpu as usize)?;
@@ -210,8 +235,8 @@ impl State {
             .iter()
             .filter(|pod| are(pod))
             .filter_map(|pod| {
-                let occupancy = self.occupancy(pod);
-                let runs = occupancy.current.is_some() && !occupancy.releasing;
+                let binding = self.binding(pod);
+                let runs = binding.current.is_some() && !binding.releasing;
                 pod.model.filter(|_| runs).map(|model| (pod.number(), model))
             })
             .collect();
@@ -249,21 +274,22 @@ impl State {
     /// Whether a pod of it has a place that it is not leaving.
     pub(crate) fn runs_on(&self, workload: &Workload) -> bool {
         workload.pods.iter().any(|pod| {
-            let place = self.occupancy(pod);
+            let place = self.binding(pod);
             place.current.is_some() && !place.releasing
         })
     }
 
     /// Whether any pod still holds a place.
     pub fn anything_held(&self) -> bool {
-        self.cluster.pods().iter().any(|(_, pod)| pod.occupancy.current.is_some())
+        self.cluster.pods().iter().any(|(_, pod)| pod.binding.current.is_some())
     }
 
     /// Remembers why a workload was last stopped, moved or resized.
     pub(crate) fn evicted(&mut self, id: Uuid, code: &'static str, message: String) {
         let at = self.now;
         if let Some(workload) = self.workloads.get_mut(&id) {
-            workload.last_eviction = Some(ReasonView { code: code.to_owned(), message, at });
+            workload.last_eviction =
+                Some(ReasonView { code: code.into(), message: message.into(), at });
             self.outbox.tally.evicted.insert((id, workload.spec.kind, code));
             self.touch(id);
         }

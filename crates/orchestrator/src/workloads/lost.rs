@@ -4,15 +4,15 @@
 
 use std::collections::BTreeSet;
 
-use model::{Effect, NodeId, Occupancy, Placement, PodId, Taint};
+use model::{Effect, NodeId, Placement, PodBinding, PodId, Taint};
 use sched::Code;
+use spec::RunPlace;
 use uuid::Uuid;
 
-use crate::effect::Action;
 use crate::emit::EventBuilder;
-use crate::reasons::{CLEARING_UP, NODE_GONE, TAINTED};
+use crate::reasons::{NODE_GONE, TAINTED};
 use crate::state::State;
-use crate::workloads::{Pod, Workload};
+use crate::workloads::Pod;
 
 impl State {
     /// Takes the places on a node that are as described from the pods that have them or are to get them.
@@ -27,7 +27,7 @@ impl State {
         let mut evicted = Vec::new();
         let mut ended = BTreeSet::new();
         for pod in self.cluster.nodes()[node].pods.clone() {
-            let before = self.cluster.pods()[pod].occupancy.clone();
+            let before = self.cluster.pods()[pod].binding.clone();
             let mut now = before.clone();
             now.next = now.next.filter(|place| !lost(place));
             if now.current.as_ref().is_some_and(lost) {
@@ -37,11 +37,11 @@ impl State {
             if now == before {
                 continue;
             }
-            self.cluster.set_occupancy(pod, now);
+            self.cluster.set_binding(pod, now);
             let Some((id, number)) = self.home_of(pod) else { continue };
             self.touch(id);
             if loses_current {
-                self.leave_run(id, number, node);
+                self.leave_run(id, number, before.current.as_ref());
                 if before.releasing || self.workloads[&id].completed_at.is_some() {
                     ended.insert(id);
                 } else {
@@ -69,8 +69,8 @@ impl State {
     }
 
     /// Has the run of a pod whose place is gone stopped, if it has one.
-    fn leave_run(&mut self, id: Uuid, number: usize, node: NodeId) {
-        let name = self.node_name(node);
+    fn leave_run(&mut self, id: Uuid, number: usize, place: Option<&Placement>) {
+        let place = place.and_then(|place| self.run_place(place));
         let is_idle = self.workloads.pod(id, number).is_some_and(Pod::is_idle);
         self.workloads.set_restart((id, number), None);
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };
@@ -79,27 +79,25 @@ impl State {
         if is_idle {
             return;
         }
-        let why = format!("waits until its run on {name}, which is gone, has been stopped");
-        self.runs.left.insert(run, name);
         // There is no time to end in order on a node that is gone.
-        self.outbox.actions.push(Action::Stop(run, 0));
-        self.update_members(id);
-        if self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
-            self.explain_one(id, &[(CLEARING_UP.code, why)]);
-        }
+        self.adopt_orphan(run, place, None, 0);
     }
 
-    /// Whether a pod of a workload waits until its run on a node that is gone has been stopped.
-    pub(crate) fn waits_for_left(&self, id: Uuid) -> bool {
-        let pods = self.workloads.get(&id).into_iter().flat_map(|workload| workload.pods.iter());
-        pods.into_iter().any(|pod| self.runs.has_left(pod.id))
+    /// A place as engines know it.
+    fn run_place(&self, place: &Placement) -> Option<RunPlace> {
+        let node = &self.nodes.get(place.node)?.spec;
+        let share = |share: &model::DeviceShare| {
+            Some((node.gpus.get(share.gpu as usize)?.uuid.clone(), share.millis))
+        };
+        let devices = place.devices.iter().filter_map(share).collect();
+        Some(RunPlace { node: node.name.clone(), devices: Some(devices) })
     }
 
     /// Stops these pods, with the time that they have to end, unless they are being stopped.
     pub(crate) fn move_off(&mut self, pods: Vec<PodId>, code: Code, why: &str) {
         for pod in pods {
-            let occupancy = &self.cluster.pods()[pod].occupancy;
-            if occupancy.releasing || occupancy.current.is_none() {
+            let binding = &self.cluster.pods()[pod].binding;
+            if binding.releasing || binding.current.is_none() {
                 continue;
             }
             let Some((id, number)) = self.home_of(pod) else { continue };
@@ -127,14 +125,14 @@ impl State {
         let why =
             format!("{} has taint {}, which it does not tolerate", row.name, texts.join(", "));
         for &pod in &pods {
-            let occupancy = self.cluster.pods()[pod].occupancy.clone();
-            if occupancy.next.as_ref().is_some_and(|place| place.node == node) {
-                self.cluster.set_occupancy(pod, Occupancy { next: None, ..occupancy });
+            let binding = self.cluster.pods()[pod].binding.clone();
+            if binding.next.as_ref().is_some_and(|place| place.node == node) {
+                self.cluster.set_binding(pod, PodBinding { next: None, ..binding });
                 self.home_of(pod).into_iter().for_each(|(id, _)| self.touch(id));
             }
         }
         let is_here = |pod: &PodId| {
-            let current = self.cluster.pods()[*pod].occupancy.current.as_ref();
+            let current = self.cluster.pods()[*pod].binding.current.as_ref();
             current.is_some_and(|place| place.node == node)
         };
         let pods = pods.into_iter().filter(is_here).collect();

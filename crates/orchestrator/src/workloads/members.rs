@@ -39,8 +39,9 @@ impl Workload {
     /// Whether each of its pods is a member: all that have not left, and where pods take turns those
     /// whose turn it is.
     fn members(&self) -> Vec<bool> {
-        let take_turns =
-            self.pods_by_set().flat_map(|(set, pods)| pods.iter().map(|_| set.at_once.is_some()));
+        let take_turns = self
+            .pods_by_set()
+            .flat_map(|(set, pods)| pods.iter().map(|_| set.parallelism.is_some()));
         let pods = self.pods.iter().zip(take_turns).zip(self.turns());
         pods.map(|((pod, take_turns), turn)| turn || !(pod.left || take_turns)).collect()
     }
@@ -77,7 +78,7 @@ impl State {
         let Some(workload) = self.workloads.get(&id) else { return };
         let others = workload.pods.iter().zip(workload.members());
         let others = others.filter(|(_, is_member)| !is_member);
-        let is_nowhere = |pod: &Pod| self.occupancy(pod) == model::Occupancy::default();
+        let is_nowhere = |pod: &Pod| self.binding(pod) == model::PodBinding::default();
         let leave: Vec<_> = others
             .filter(|(pod, _)| is_nowhere(pod))
             .filter_map(|(pod, _)| Some((pod.number(), pod.model?)))

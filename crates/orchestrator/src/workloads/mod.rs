@@ -1,6 +1,6 @@
-//! The workloads that are not deleted, without archived ones. Owns: their records, which only the files of this folder change,
-//! and everything by which one is found: by its name, by its pods, by its place in the model, and those
-//! of a project that hold something.
+//! The workloads that are not deleted, without archived ones. Owns: their records, which only the
+//! files of this folder change, and everything by which one is found: by its name, by its pods, by
+//! its place in the model, and those of a project that hold something.
 
 mod archive;
 mod binding;
@@ -9,6 +9,7 @@ mod gang;
 mod lifecycle;
 mod lost;
 mod members;
+mod orphans;
 mod phases;
 mod ports;
 mod quota;
@@ -26,13 +27,15 @@ use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
 use records::ArchivedKey;
-use spec::{LimitsKept, RunKey};
+use spec::LimitsKept;
 use units::Instant;
 use uuid::Uuid;
 
 pub use archive::{ENDED_KEPT, leave_out_archived};
+use orphans::Orphans;
 use ports::Ports;
 pub use ports::PortsWanted;
+pub(crate) use reasons::Told;
 #[cfg(test)]
 pub(crate) use reconcile::in_words;
 pub(crate) use reconcile::{LOST, NOT_NOW};
@@ -250,10 +253,7 @@ impl Workloads {
 pub(crate) struct Runs {
     /// Runs that exist and should not. They are being stopped, and their pods start nothing
     /// before they are gone.
-    orphans: BTreeSet<RunKey>,
-    /// Runs that were on a node when it went, with its name. They are being stopped; their pods start
-    /// nothing before they have ended, and nothing comes to a node that is back under that name.
-    left: BTreeMap<RunKey, String>,
+    orphans: Orphans,
     /// Gangs of which a pod got its place, or its process, in this batch.
     assembling: BTreeSet<Uuid>,
     ports: Ports,
@@ -264,8 +264,7 @@ pub(crate) struct Runs {
 impl Default for Runs {
     fn default() -> Self {
         Self {
-            orphans: BTreeSet::new(),
-            left: BTreeMap::new(),
+            orphans: Orphans::new(),
             assembling: BTreeSet::new(),
             ports: Ports::default(),
             limits_kept: LimitsKept::ALL,
@@ -274,33 +273,6 @@ impl Default for Runs {
 }
 
 impl Runs {
-    /// How many runs exist that should not.
-    pub(crate) fn orphans(&self) -> usize {
-        self.orphans.len()
-    }
-
-    /// Whether a pod has a run that should not exist.
-    pub(crate) fn has_orphan(&self, pod: Uuid) -> bool {
-        let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
-        self.orphans.range(of_pod).next().is_some() || self.has_left(pod)
-    }
-
-    /// Whether a pod has a run that was on a node that went.
-    fn has_left(&self, pod: Uuid) -> bool {
-        let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
-        self.left.range(of_pod).next().is_some()
-    }
-
-    /// Whether there are runs on nodes that are gone.
-    pub(crate) fn are_left(&self) -> bool {
-        !self.left.is_empty()
-    }
-
-    /// Whether runs that were on this node when it went have not ended.
-    pub(crate) fn are_left_on(&self, node: &str) -> bool {
-        self.left.values().any(|name| name == node)
-    }
-
     /// When ports are to be searched for again.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.ports.due()

@@ -14,16 +14,16 @@ use crate::workloads::{Ended, Pod, Workload};
 
 impl State {
     pub(crate) fn holds_any(&self, workload: &Workload) -> bool {
-        workload.pods.iter().any(|pod| self.occupancy(pod).current.is_some())
+        workload.pods.iter().any(|pod| self.binding(pod).current.is_some())
     }
 
     /// What a workload holds: the places of its pods, those being moved included.
     pub(crate) fn allocated(&self, workload: &Workload) -> Resources {
         let part = |pod: &Pod| {
             let model = pod.model?;
-            let occupancy = &self.cluster.pods().get(model)?.occupancy;
-            occupancy.current.as_ref()?;
-            let place: &Placement = occupancy.effective()?;
+            let binding = &self.cluster.pods().get(model)?.binding;
+            binding.current.as_ref()?;
+            let place: &Placement = binding.effective()?;
             Some(self.cluster.amounts(model, place))
         };
         workload.pods.iter().filter_map(part).sum()
@@ -33,7 +33,7 @@ impl State {
         if workload.spec.has_revisions() {
             return self.phase_of_head(workload);
         }
-        let places: Vec<_> = workload.pods.iter().map(|pod| self.occupancy(pod)).collect();
+        let places: Vec<_> = workload.pods.iter().map(|pod| self.binding(pod)).collect();
         match workload.desired {
             // What had ended is gone as it ended.
             Desired::Delete if workload.completed_at.is_none() || self.holds_any(workload) => {
@@ -49,10 +49,10 @@ impl State {
             Desired::Suspend => return Phase::Stopped,
             Desired::Run | Desired::Delete => {}
         }
-        let holds = |place: &model::Occupancy| {
+        let holds = |place: &model::PodBinding| {
             place.current.is_some() && (!place.releasing || place.next.is_some())
         };
-        let runs = |(pod, place): (&Pod, &model::Occupancy)| {
+        let runs = |(pod, place): (&Pod, &model::PodBinding)| {
             pod.ended == Some(Ended::Succeeded)
                 || (pod.started_at.is_some() && holds(place) && !place.releasing)
         };
@@ -63,11 +63,14 @@ impl State {
         if turns.all(|(pod, turn)| runs(pod) || !turn) {
             return Phase::Running;
         }
-        let take_turns = workload.spec.sets().any(|set| set.at_once.is_some());
+        let take_turns = workload.spec.sets().any(|set| set.parallelism.is_some());
         let lives = |pod: &Pod| pod.ended.is_none() && runs(pod);
-        if take_turns && workload.pods.iter().any(lives) {
+        // Once one has ended well, the others may be few.
+        let may_be_few = || workload.pods.iter().any(|pod| pod.ended == Some(Ended::Succeeded));
+        let lives = workload.pods.iter().any(lives);
+        if take_turns && lives {
             Phase::Running
-        } else if !take_turns && workload.is_enough(runs) {
+        } else if !take_turns && (self.is_enough(workload, runs) || (lives && may_be_few())) {
             Phase::Degraded
         } else if places.iter().any(holds) {
             Phase::Initializing

@@ -1,5 +1,8 @@
 //! Why workloads wait, as it is shown of them.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use records::Desired;
 use uuid::Uuid;
 
@@ -8,6 +11,9 @@ use crate::reasons::NOT_CONSIDERED;
 use crate::state::State;
 use crate::view::ReasonView;
 use crate::workloads::Workload;
+
+/// A code and its text, made once for all that wait for it.
+pub(crate) type Told = (&'static str, Arc<str>);
 
 const NOT_CONSIDERED_YET: &str = "the scheduler has not looked at it yet";
 
@@ -29,47 +35,42 @@ impl State {
         let is_told = workload.pending.iter().any(|reason| reason.code == NOT_CONSIDERED.code);
         if waits && workload.pending.is_empty() && !self.halted {
             self.decisions.ask_why(workload.model);
-            let (code, message) = (NOT_CONSIDERED.code.to_owned(), NOT_CONSIDERED_YET.to_owned());
-            workload.pending = vec![ReasonView { code, message, at: now }];
+            let (code, message) = (NOT_CONSIDERED.code.into(), NOT_CONSIDERED_YET.into());
+            workload.pending = [ReasonView { code, message, at: now }].into();
         } else if !waits && (is_told || workload.desired != Desired::Run) {
-            workload.pending.clear();
+            workload.pending = Arc::default();
         }
-    }
-
-    /// Those of which a pod does not even ask for a place before an orphaned run of it is gone.
-    pub(crate) fn held_up_by_orphans(&self) -> impl Iterator<Item = Uuid> {
-        let homes = self.runs.orphans.iter().filter_map(|run| self.workloads.home(run.pod));
-        let is_held_up = |(id, number): &(Uuid, usize)| {
-            let found = self.workloads.get(id).filter(|workload| workload.wants_to_run());
-            found.is_some_and(|workload| workload.turns().get(*number) == Some(&true))
-        };
-        homes.filter(is_held_up).map(|(id, _)| id)
     }
 
     /// Gives one these reasons to wait, or none.
-    pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[(&'static str, String)]) {
+    pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[Told]) {
         let now = self.now;
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let since = |code: &str| {
-            workload.pending.iter().find(|reason| reason.code == code).map_or(now, |r| r.at)
-        };
-        let fresh: Vec<_> = reasons
-            .iter()
-            .map(|(code, message)| {
-                let (at, message) = (since(code), message.clone());
-                ReasonView { code: (*code).to_owned(), message, at }
-            })
-            .collect();
-        if fresh == workload.pending {
+        let before = &workload.pending;
+        let same =
+            |(told, shown): (&Told, &ReasonView)| told.0 == shown.code && told.1 == shown.message;
+        if reasons.len() == before.len() && reasons.iter().zip(&**before).all(same) {
             return;
         }
-        // Numbers change with every decision; what is worth an event is another kind of reason.
-        let codes = |list: &[ReasonView]| list.iter().map(|r| r.code.clone()).collect::<Vec<_>>();
-        let is_new = codes(&fresh) != codes(&workload.pending);
+        let since = |code: &str| before.iter().find(|why| why.code == code).map_or(now, |w| w.at);
+        let fresh = reasons.iter().map(|(code, message)| ReasonView {
+            code: Cow::Borrowed(code),
+            message: message.clone(),
+            at: since(code),
+        });
+        let fresh: Arc<[ReasonView]> = fresh.collect();
+        // Numbers, and in how many pools, change with every decision; what is worth an event is another
+        // kind of reason.
+        let codes = |list: &[ReasonView]| {
+            let mut codes: Vec<_> = list.iter().map(|why| why.code.clone()).collect();
+            codes.dedup();
+            codes
+        };
+        let is_new = codes(&fresh) != codes(before);
         workload.pending = fresh;
         self.outbox.shown.insert(id);
         if let Some((first, _)) = reasons.first().filter(|_| is_new) {
-            let text: Vec<_> = reasons.iter().map(|(_, message)| message.as_str()).collect();
+            let text: Vec<_> = reasons.iter().map(|(_, message)| &**message).collect();
             self.emit(id, EventBuilder::new("Pending", text.join("; ")).code(first));
         }
     }

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use records::Desired;
-use spec::{Exit, Limits, LimitsKept, Observation, PullFailure, Restart, RunKey, RunState};
+use spec::{
+    Exit, Limits, LimitsKept, ListedRun, Observation, PullFailure, Restart, RunKey, RunState,
+};
 use units::{Instant, format_bytes, format_millis};
 use uuid::Uuid;
 
@@ -27,9 +29,7 @@ impl State {
     pub(crate) fn observe(&mut self, seen: &Observation) {
         let key = seen.key;
         let is_exit = matches!(seen.state, RunState::Exited { .. });
-        let left_on = if is_exit { self.runs.left.remove(&key) } else { None };
-        left_on.iter().for_each(|node| self.left_run_ended(node));
-        let orphan_gone = is_exit && (self.runs.orphans.remove(&key) || left_on.is_some());
+        let orphan_gone = is_exit && self.orphan_ended(key);
         let Some((id, number)) = self.workloads.home(key.pod) else {
             if is_exit {
                 self.outbox.actions.push(Action::Remove(key));
@@ -41,7 +41,7 @@ impl State {
             return;
         }
         let Some(pod) = self.workloads.pod(id, number) else { return };
-        let holds = self.occupancy(pod).current.is_some();
+        let holds = self.binding(pod).current.is_some();
         // Older runs were dealt with when they ended; a pod without a place, or waiting in it
         // for its restart, has no process.
         if key.generation != pod.generation || !holds || pod.is_idle() {
@@ -89,7 +89,7 @@ impl State {
         pod.condition = condition.map(|(code, message)| {
             let same = before.as_ref().filter(|before| before.code == code.code);
             let at = same.map_or(now, |before| before.at);
-            ReasonView { code: code.code.to_owned(), message, at }
+            ReasonView { code: code.code.into(), message: message.into(), at }
         });
         if pod.condition != before {
             self.outbox.shown.insert(id);
@@ -100,7 +100,7 @@ impl State {
         self.update_members(id);
         self.touch(id);
         let Some(pod) = self.workloads.pod(id, number) else { return };
-        let place = self.occupancy(pod);
+        let place = self.binding(pod);
         let held = place.current.is_some() && !place.releasing;
         let due = held && pod.started_at.is_none() && !pod.is_idle();
         if due
@@ -124,7 +124,7 @@ impl State {
         self.runs.assembling.insert(id);
         self.touch(id);
         // A start that crossed with the request to stop: the events already tell of its end.
-        if model.is_some_and(|model| self.cluster.pods()[model].occupancy.releasing) {
+        if model.is_some_and(|model| self.cluster.pods()[model].binding.releasing) {
             return;
         }
         self.emit(id, EventBuilder::new("Started", "its process runs").pod(number));
@@ -180,7 +180,7 @@ impl State {
         let stopped = pod.released_at.is_none_or(|released| at >= released);
         let given_up = pod.ended.is_some();
         let Some(model) = model else { return };
-        let releasing = self.cluster.pods()[model].occupancy.releasing;
+        let releasing = self.cluster.pods()[model].binding.releasing;
         // Of a pod that was given up it is known why; one that was stopped ended because of that.
         let is_known = given_up || (releasing && stopped);
         if !is_known && let Some(pod) = self.workloads.pod_mut(id, number) {
@@ -201,7 +201,7 @@ impl State {
             }
             return;
         }
-        let alone = self.workloads[&id].spec.together.is_none();
+        let alone = self.workloads[&id].spec.distributed.is_none();
         let completed = before_stop
             && self.workloads[&id].pods[number].released_at.is_some()
             && exit.success()
@@ -232,17 +232,20 @@ impl State {
 
     /// Compares what the engine has with what it should have, after a start: the truth is the
     /// engine's, the wish is the state's.
-    pub(crate) fn reconcile(&mut self, listed: &[Observation], limits_kept: LimitsKept) {
+    pub(crate) fn reconcile(&mut self, listed: Vec<ListedRun>, limits_kept: LimitsKept) {
         self.runs.limits_kept = limits_kept;
-        for seen in listed {
-            self.reconcile_run(seen);
+        for run in &listed {
+            self.reconcile_run(run);
         }
-        let known: BTreeSet<RunKey> = listed.iter().map(|o| o.key).collect();
+        if self.runs.has_orphans() {
+            self.settle_gpus();
+        }
+        let known: BTreeSet<RunKey> = listed.iter().map(|run| run.key).collect();
         for (id, number) in self.workloads.homes() {
             self.reconcile_pod(id, number, &known);
         }
-        for seen in listed {
-            self.observe(seen);
+        for ListedRun { key, state, .. } in listed {
+            self.observe(&Observation { key, state });
         }
         let gated = self.cluster.gated().iter().map(|&pod| self.cluster.pods()[pod].workload);
         for model in self.cluster.waiting().chain(gated).collect::<BTreeSet<_>>() {
@@ -253,26 +256,18 @@ impl State {
         }
     }
 
-    fn reconcile_run(&mut self, seen: &Observation) {
-        let key = seen.key;
-        let alive = !matches!(seen.state, RunState::Exited { .. });
+    fn reconcile_run(&mut self, run: &ListedRun) {
+        let key = run.key;
+        let alive = !matches!(run.state, RunState::Exited { .. });
         let wanted = self.workloads.home(key.pod).is_some_and(|(id, number)| {
             self.keep_generations_ahead(id, number, key.generation);
             let found = self.workloads.pod(id, number);
             found.is_some_and(|pod| {
-                pod.generation == key.generation && self.occupancy(pod).current.is_some()
+                pod.generation == key.generation && self.binding(pod).current.is_some()
             })
         });
         if alive && !wanted {
-            /// A run nobody knows gets this long to end.
-            const GRACE_MS: u64 = 10_000;
-            let note = format!("the engine has run {key}, which should not be; stopping it");
-            self.outbox.notes.push(Note::Warning(note));
-            self.runs.orphans.insert(key);
-            self.outbox.actions.push(Action::Stop(key, GRACE_MS));
-            if let Some((id, _)) = self.workloads.home(key.pod) {
-                self.update_members(id);
-            }
+            self.orphan_found(run);
         }
     }
 
@@ -299,7 +294,7 @@ impl State {
         let (run, pod_id, idle) = (pod.run(), pod.id, pod.is_idle());
         let over = workload.completed_at.is_some();
         let (grace_ms, model) = (workload.spec.set_of(number).0.pod.grace_ms, pod.model);
-        let place = self.occupancy(pod);
+        let place = self.binding(pod);
         let Some(model) = model.filter(|_| place.current.is_some()) else {
             self.finish_deletion(id);
             return;
@@ -315,6 +310,7 @@ impl State {
                 self.rewind_if_stopped(id);
                 self.finish_deletion(id);
             }
+            (false, _) if self.is_at_held_gpu(id, number) => self.leave_held_gpu(id, number),
             (false, _) => {
                 if let Some(pod) = self.workloads.pod_mut(id, number) {
                     pod.started_at = None;

@@ -30,7 +30,7 @@ pub(crate) struct Workload {
     pub(crate) completed_at: Option<Instant>,
     pub(crate) waited_ms: u64,
     pub(crate) ran_ms: u64,
-    pub(crate) pending: Vec<ReasonView>,
+    pub(crate) pending: Arc<[ReasonView]>,
     pub(crate) last_eviction: Option<ReasonView>,
     pub(crate) over_quota: bool,
     /// What all its pods ask for together.
@@ -255,8 +255,8 @@ pub(super) fn workload_state(workload: &Workload, deleted_at: Option<Instant>) -
         waited_ms: workload.waited_ms,
         ran_ms: workload.ran_ms,
         eviction: workload.last_eviction.as_ref().map(|reason| ReasonBody {
-            code: reason.code.clone(),
-            message: reason.message.clone(),
+            code: reason.code.to_string(),
+            message: reason.message.to_string(),
             at_ms: reason.at.0,
         }),
         deleted_at,
@@ -280,10 +280,10 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
         completed_at: state.completed_at,
         waited_ms: state.waited_ms,
         ran_ms: state.ran_ms,
-        pending: Vec::new(),
+        pending: Arc::default(),
         last_eviction: state.eviction.map(|reason| ReasonView {
-            code: reason.code,
-            message: reason.message,
+            code: reason.code.into(),
+            message: reason.message.into(),
             at: Instant(reason.at_ms),
         }),
         over_quota: false,
@@ -297,7 +297,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
 pub(super) fn pod_row(
     workload: &Workload,
     pod: &Pod,
-    occupancy: &model::Occupancy,
+    binding: &model::PodBinding,
     node_name: impl Fn(model::NodeId) -> String,
 ) -> PodRow {
     let place = |placement: &model::Placement| PlacementBody {
@@ -311,9 +311,9 @@ pub(super) fn pod_row(
         index: pod.index,
         generation: pod.generation,
         body: PodBody {
-            current: occupancy.current.as_ref().map(place),
-            releasing: occupancy.releasing,
-            next: occupancy.next.as_ref().map(place),
+            current: binding.current.as_ref().map(place),
+            releasing: binding.releasing,
+            next: binding.next.as_ref().map(place),
             placed_at_ms: ms(pod.placed_at),
             held_since_ms: ms(pod.held_since),
             started_at_ms: ms(pod.started_at),

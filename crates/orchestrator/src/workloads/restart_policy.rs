@@ -1,6 +1,8 @@
 //! How runs and workloads end: well, badly, for now, or for good. Owns: the restart policy, back-off,
 //! and taking out of the books what has ended or is deleted.
 
+use std::sync::Arc;
+
 use records::{Change, Desired};
 use uuid::Uuid;
 
@@ -106,7 +108,11 @@ impl State {
             return;
         }
         for (id, number) in self.workloads.take_restarts_due(self.now) {
-            self.again_in_place(id, number);
+            if self.is_at_held_gpu(id, number) {
+                self.leave_held_gpu(id, number);
+            } else {
+                self.again_in_place(id, number);
+            }
         }
     }
 
@@ -189,7 +195,7 @@ impl State {
         let held = workload
             .pods
             .iter()
-            .any(|pod| self.occupancy(pod).current.is_some() || self.runs.has_orphan(pod.id));
+            .any(|pod| self.binding(pod).current.is_some() || self.runs.has_orphan(pod.id));
         if workload.desired != Desired::Delete || held || !workload.revisions.is_empty() {
             return;
         }
@@ -200,10 +206,10 @@ impl State {
         }
         self.leave_model(id);
         let Some(mut workload) = self.workloads.remove(id) else { return };
-        workload.pending.clear();
+        workload.pending = Arc::default();
         let state = record::workload_state(&workload, Some(self.now));
         self.outbox.changes.push(Change::WorkloadState(id, state));
-        let (nowhere, nameless) = (model::Occupancy::default(), |_| String::new());
+        let (nowhere, nameless) = (model::PodBinding::default(), |_| String::new());
         let pods = workload.pods.iter();
         let pods = pods.map(|pod| record::pod_row(&workload, pod, &nowhere, nameless));
         self.outbox.changes.extend(pods.map(Change::Pod));

@@ -317,7 +317,7 @@ impl State {
             completed_at: None,
             waited_ms: 0,
             ran_ms: 0,
-            pending: Vec::new(),
+            pending: Arc::default(),
             last_eviction: None,
             over_quota: false,
             requested: Resources::ZERO,

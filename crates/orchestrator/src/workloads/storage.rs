@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{DeviceShare, Occupancy, Placement, PodId};
+use model::{DeviceShare, Placement, PodBinding, PodId};
 use records::{Change, Desired, PlacementBody, PodRow};
 use units::GPU_MILLIS;
 use uuid::Uuid;
@@ -40,7 +40,7 @@ impl State {
             let Some(workload) = self.workloads.get(id) else { continue };
             changes.push(Change::WorkloadState(*id, record::workload_state(workload, None)));
             let row = |pod| {
-                let place = self.occupancy(pod);
+                let place = self.binding(pod);
                 record::pod_row(workload, pod, &place, |node| self.node_name(node))
             };
             let rows: Vec<_> = workload.pods.iter().map(row).collect();
@@ -109,8 +109,8 @@ impl State {
         match self.place(body, model_pod, true) {
             Some(place) => {
                 let releasing = row.body.releasing;
-                let occupancy = Occupancy { current: Some(place), releasing, next: None };
-                self.cluster.set_occupancy(model_pod, occupancy);
+                let binding = PodBinding { current: Some(place), releasing, next: None };
+                self.cluster.set_binding(model_pod, binding);
                 self.workloads.set_restart((id, number), restart_at);
             }
             None => self.place_is_gone(id, number, &body.node),
@@ -123,10 +123,10 @@ impl State {
         let Some(pod) = found.and_then(|w| w.pods[number].model) else { return };
         // A reservation that no longer fits is no loss: the scheduler finds the pod another.
         if let Some(place) = self.place(body, pod, false) {
-            let mut occupancy = self.cluster.pods()[pod].occupancy.clone();
-            if occupancy.current.is_none() || occupancy.releasing {
-                occupancy.next = Some(place);
-                self.cluster.set_occupancy(pod, occupancy);
+            let mut binding = self.cluster.pods()[pod].binding.clone();
+            if binding.current.is_none() || binding.releasing {
+                binding.next = Some(place);
+                self.cluster.set_binding(pod, binding);
             }
         }
     }

@@ -18,9 +18,7 @@ impl WorkloadChange {
     /// The specification with this change made.
     fn made_to(self, spec: &WorkloadSpec) -> WorkloadSpec {
         let mut spec = spec.clone();
-        if let Some((priority, class)) = self.priority {
-            (spec.priority, spec.priority_class) = (priority, class);
-        }
+        spec.priority = self.priority.unwrap_or(spec.priority);
         spec.preemptible = self.preemptible.unwrap_or(spec.preemptible);
         spec.backoff_limit = self.backoff_limit.unwrap_or(spec.backoff_limit);
         spec.delete_after_ms = self.delete_after_ms.or(spec.delete_after_ms);
@@ -45,8 +43,8 @@ impl WorkloadChange {
 fn differences(old: &WorkloadSpec, new: &WorkloadSpec) -> Vec<(String, bool)> {
     let yes = |value: bool| if value { "yes" } else { "no" };
     let mut all = Vec::new();
-    if old.priority != new.priority || old.priority_class != new.priority_class {
-        let (from, to) = (&old.priority_class, &new.priority_class);
+    if old.priority != new.priority {
+        let (from, to) = (&old.priority.class, &new.priority.class);
         all.push((format!("priority from {from} to {to}"), true));
     }
     if old.preemptible != new.preemptible {

@@ -213,20 +213,20 @@ fn gpu(node: &NodeStatus, gpu: u32, holders: &[(&Pod1, u64)], used: Option<&Used
     let percent = measured(top::GPU_BUSY).map_or_else(top::none, |share| format!("{share:.0}%"));
     let memory = measured(top::GPU_MEMORY_USED);
     let by = held_by(holders, held_millis);
-    let trouble = list::trouble(node, gpu);
-    let state = match (trouble, by.as_str()) {
+    let fault = list::fault(node, gpu);
+    let state = match (fault, by.as_str()) {
         (None, "") => "free".to_owned(),
         (None, by) => format!("held by {by}"),
         (Some(it), "") => format!("out of service: {} {}", it.code, it.message),
         (Some(it), by) => format!("out of service, held by {by}: {} {}", it.code, it.message),
     };
-    let name = trouble.map(|it| it.name.clone());
+    let name = fault.map(|it| it.name.clone());
     let by: Vec<String> = name.into_iter().chain(Some(by).filter(|by| !by.is_empty())).collect();
     let model = if node.simulated { "simulated" } else { &node.gpu_type };
     Row {
         key: key_of(&node.name, gpu),
         sentence: format!("GPU {gpu} of {} is {state}", node.name),
-        mark: match (trouble, held_millis) {
+        mark: match (fault, held_millis) {
             (Some(_), _) => Mark::Failed,
             (None, 1..) => Mark::Busy,
             (None, 0) => Mark::Plain,

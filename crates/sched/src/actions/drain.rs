@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{NodeId, Occupancy, PodId, WorkloadId};
+use model::{NodeId, PodBinding, PodId, WorkloadId};
 
 use crate::Cause;
 use crate::session::Session;
@@ -15,7 +15,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
     for &node in s.cluster.draining() {
         for &pod in &s.cluster.nodes()[node].pods {
             let row = &s.cluster.pods()[pod];
-            if row.occupancy.effective().is_some_and(|place| place.node == node) {
+            if row.binding.effective().is_some_and(|place| place.node == node) {
                 leaving.entry(row.workload).or_default().push((pod, node));
             }
         }
@@ -52,7 +52,7 @@ fn go_on(s: &mut Session<'_>, id: WorkloadId, pods: usize, cause: &Cause) {
 }
 
 fn take(s: &mut Session<'_>, pod: PodId, cause: &Cause) {
-    if s.cluster.pods()[pod].occupancy == Occupancy::default() {
+    if s.cluster.pods()[pod].binding == PodBinding::default() {
         return;
     }
     s.settle(pod, None, false);

@@ -97,9 +97,9 @@ pub(crate) fn grow(s: &mut Session<'_>) {
 }
 
 fn grow_pod(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
-    let occupancy = s.cluster.pods()[pod].occupancy.clone();
+    let binding = s.cluster.pods()[pod].binding.clone();
     let original = s.cluster.original(pod).clone();
-    let Some(place) = occupancy.current.clone().filter(|_| !occupancy.releasing) else { return };
+    let Some(place) = binding.current.clone().filter(|_| !binding.releasing) else { return };
     let mut larger = None;
     while let Some(next) = next_size(s, id, larger.as_ref().unwrap_or(&place)) {
         larger = Some(next);
@@ -167,7 +167,7 @@ pub(super) fn requested(s: &Session<'_>, id: WorkloadId) -> u32 {
 
 pub(super) fn gpus_of(s: &Session<'_>, id: WorkloadId) -> u32 {
     let pods = s.cluster.workloads()[id].pods.iter();
-    let places = pods.filter_map(|&pod| s.cluster.pods()[pod].occupancy.effective());
+    let places = pods.filter_map(|&pod| s.cluster.pods()[pod].binding.effective());
     u32::try_from(places.map(|place| place.devices.len()).sum::<usize>()).unwrap_or(u32::MAX)
 }
 

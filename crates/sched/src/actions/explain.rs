@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use model::{
     Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodMismatch, PodSet, PoolId, WorkloadId,
@@ -18,11 +19,12 @@ use crate::session::Session;
 use crate::topology;
 
 /// Why every workload waits that needs a place or waits for one; only what is new of it.
-pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Vec<Pending>> {
+pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Arc<[Pending]>> {
     let (mut known, mut pending) = (BTreeMap::new(), BTreeMap::new());
     for id in s.memory.odd.keys().copied().collect::<Vec<_>>() {
         let reasons = reasons(s, id, &mut known);
-        if s.memory.odd.get(&id) != Some(&reasons) {
+        if s.memory.odd.get(&id).map(|known| &**known) != Some(&reasons) {
+            let reasons: Arc<[Pending]> = reasons.into();
             pending.insert(id, reasons.clone());
             s.memory.odd.insert(id, reasons);
         }
@@ -132,7 +134,7 @@ fn too_few_left(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     }
     let left = |at: usize| {
         let waiting = workload.pods_of(at).iter().filter(waits).count();
-        workload.pod_sets[at].placed.saturating_add(u32::try_from(waiting).unwrap_or(u32::MAX))
+        workload.pod_sets[at].counted().saturating_add(u32::try_from(waiting).unwrap_or(u32::MAX))
     };
     let mut sets = (0..).zip(&workload.spec.pod_sets).map(|(at, set)| (set.pods_min, left(at)));
     let (pods_min, pods) = sets.find(|(pods_min, pods)| pods < pods_min)?;
@@ -162,7 +164,7 @@ const fn leaves_nodes(reason: &Pending) -> bool {
 
 fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     let pods = || cluster.workloads()[id].pods.iter();
-    let next = |pod: &PodId| cluster.pods()[*pod].occupancy.next.as_ref();
+    let next = |pod: &PodId| cluster.pods()[*pod].binding.next.as_ref();
     // Of a gang the pods whose place is not free yet are the ones that hold it up.
     let held_up = pods().find(|&&pod| {
         next(&pod).is_some_and(|to| {
@@ -172,7 +174,7 @@ fn waiting_for_release(cluster: &Cluster, id: WorkloadId) -> Option<Pending> {
     });
     let place = held_up.or_else(|| pods().find(|pod| next(pod).is_some())).and_then(next)?;
     let node = &cluster.nodes()[place.node];
-    let releasing = node.pods.iter().filter(|&&pod| cluster.pods()[pod].occupancy.releasing);
+    let releasing = node.pods.iter().filter(|&&pod| cluster.pods()[pod].binding.releasing);
     let others = releasing.filter(|&&pod| cluster.pods()[pod].workload != id);
     let holders: BTreeSet<_> =
         others.map(|&pod| cluster.workload_of(pod).spec.name.clone()).collect();

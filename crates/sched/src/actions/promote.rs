@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Occupancy, PodId, WorkloadId};
+use model::{PodBinding, PodId, WorkloadId};
 
 use crate::place::Ask;
 use crate::pools;
@@ -19,8 +19,12 @@ pub(crate) fn run(s: &mut Session<'_>) {
     let mut order: Vec<_> = reserved.keys().copied().collect();
     order.sort_by_key(|&id| crate::order::by_rank(s.cluster, id));
     for id in order {
-        if is_torn(s, id) {
-            reserved[&id].iter().for_each(|&pod| give_up(s, pod));
+        let workload = &s.cluster.workloads()[id];
+        // Fewer pods than its minimum have a place. While the others are held back it waits for them.
+        if !workload.enough(|set| workload.pod_sets[set].counted()) {
+            if others_wait(s, id) {
+                reserved[&id].iter().for_each(|&pod| give_up(s, pod));
+            }
             continue;
         }
         let start = s.cluster.checkpoint();
@@ -30,25 +34,23 @@ pub(crate) fn run(s: &mut Session<'_>) {
     }
 }
 
-/// Whether fewer pods than its minimum have a place, and others wait for one.
-fn is_torn(s: &Session<'_>, id: WorkloadId) -> bool {
-    let mut pods = s.cluster.workloads()[id].pods.iter();
-    s.cluster.partial().contains(&id) && pods.any(|&pod| s.cluster.pods()[pod].waits())
+fn others_wait(s: &Session<'_>, id: WorkloadId) -> bool {
+    s.cluster.workloads()[id].pods.iter().any(|&pod| s.cluster.pods()[pod].waits())
 }
 
 fn give_up(s: &mut Session<'_>, pod: PodId) {
-    if s.cluster.pods()[pod].occupancy.current.is_none() {
+    if s.cluster.pods()[pod].binding.current.is_none() {
         s.settle(pod, None, false);
     }
 }
 
 fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
-    let occupancy = s.cluster.pods()[pod].occupancy.clone();
-    let (None, Some(to)) = (&occupancy.current, &occupancy.next) else { return false };
+    let binding = s.cluster.pods()[pod].binding.clone();
+    let (None, Some(to)) = (&binding.current, &binding.next) else { return false };
     let room = s.cluster.amounts(pod, to);
     let has_room = s.cluster.nodes()[to.node].has_room_now(&to.devices, room);
     if has_room && s.cluster.may_start(pod, to.node) {
-        s.cluster.set_occupancy(pod, Occupancy::at(to.clone()));
+        s.cluster.set_binding(pod, PodBinding::at(to.clone()));
         return true;
     }
     let elastic = s.cluster.workload_of(pod).spec.elastic;
@@ -60,6 +62,6 @@ fn start_pod(s: &mut Session<'_>, pod: PodId) -> bool {
         s.find_beside(pod, ask, true)
     });
     let Some(elsewhere) = elsewhere else { return false };
-    s.cluster.set_occupancy(pod, Occupancy::at(elsewhere));
+    s.cluster.set_binding(pod, PodBinding::at(elsewhere));
     true
 }

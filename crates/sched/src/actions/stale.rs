@@ -1,7 +1,7 @@
 //! Gangs that lost too many pods: what is left of them is stopped, since it holds resources and
 //! gets nowhere. Source: scheduling reference §18.
 
-use model::{Child, PodId, Standing, Workload};
+use model::{Child, Completeness, PodId, Workload};
 
 use crate::Cause;
 use crate::session::Session;
@@ -41,13 +41,15 @@ fn broken_pods(workload: &Workload) -> Vec<PodId> {
     let mut broken = Vec::new();
     let mut open = vec![None];
     while let Some(group) = open.pop() {
-        let standing = |&child: &Child| spec.standing(child, &placed);
-        let whole = spec.children(group).filter(|child| standing(child) == Standing::Whole);
+        let completeness = |&child: &Child| spec.completeness(child, &placed);
+        let whole = spec.children(group).filter(|child| completeness(child) == Completeness::Whole);
         if whole.count() < spec.children_min_of(group) {
             broken.extend((0..workload.pod_sets.len()).filter(|&set| spec.is_in(set, group)));
             continue;
         }
-        for child in spec.children(group).filter(|child| standing(child) == Standing::Partial) {
+        for child in
+            spec.children(group).filter(|child| completeness(child) == Completeness::Partial)
+        {
             match child {
                 Child::Group(group) => open.push(Some(group)),
                 Child::Set(set) => broken.push(set),

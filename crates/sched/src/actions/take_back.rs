@@ -99,7 +99,7 @@ pub(super) fn take_back(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
     let Some(place) = before.current.as_ref().filter(|_| !before.releasing) else { return };
     let gpus_before = place.devices.len();
     let is_here = |to: &model::Placement| to.node == place.node;
-    if size >= request || !s.cluster.pods()[pod].occupancy.effective().is_some_and(is_here) {
+    if size >= request || !s.cluster.pods()[pod].binding.effective().is_some_and(is_here) {
         return;
     }
     let row = &s.cluster.workloads()[id];

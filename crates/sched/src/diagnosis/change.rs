@@ -1,7 +1,7 @@
 //! One change that might let a workload start. Owns: making it on a copy of the cluster.
 
 use model::{
-    Cluster, Constraints, GpuRequest, Node, NodeId, NodeSpec, Occupancy, QueueId, Share, Taint,
+    Cluster, Constraints, GpuRequest, Node, NodeId, NodeSpec, PodBinding, QueueId, Share, Taint,
     Toleration, WorkloadId, WorkloadSpec,
 };
 use units::{Instant, Kind};
@@ -172,7 +172,7 @@ impl Change {
             Self::End { workload } => {
                 for pod in cluster.workloads()[workload.id].pods.clone() {
                     cluster.set_wants(pod, false);
-                    cluster.set_occupancy(pod, Occupancy::default());
+                    cluster.set_binding(pod, PodBinding::default());
                 }
             }
             Self::Quota(raises) | Self::Limit(raises) => {
@@ -239,7 +239,7 @@ fn respec(
     let before = cluster.workloads()[id].clone();
     if !before.pods.iter().all(|&pod| {
         let pod = &cluster.pods()[pod];
-        pod.waits() && pod.occupancy == Occupancy::default()
+        pod.waits() && pod.binding == PodBinding::default()
     }) {
         return None;
     }

@@ -149,7 +149,7 @@ fn held_where_it_may_go(
     let pods = nodes.flat_map(|(at, node)| node.pods.iter().map(move |&pod| (at, pod)));
     pods.filter_map(move |(at, pod)| {
         let row = &s.cluster.pods()[pod];
-        let place = row.occupancy.effective().filter(|place| place.node == at)?;
+        let place = row.binding.effective().filter(|place| place.node == at)?;
         let held = s.cluster.amounts(pod, place)[kind];
         (held > 0 && row.workload != id).then_some((row.workload, at, held))
     })

@@ -10,9 +10,9 @@ use model::{
 };
 use units::Resources;
 
-use crate::Fill;
 use crate::place::{self, Ask};
 use crate::session::Session;
+use model::Fill;
 
 /// Most classes of nodes that are told apart; the rest is summed.
 const CLASSES_MAX: usize = 8;

@@ -249,7 +249,7 @@ fn give(
 ) {
     let held = |s: &Session<'_>| -> u64 {
         let pods = s.cluster.workloads()[who].pods.iter();
-        let places = pods.filter_map(|&pod| s.cluster.pods()[pod].occupancy.effective());
+        let places = pods.filter_map(|&pod| s.cluster.pods()[pod].binding.effective());
         places.map(model::Placement::gpu_millis).sum()
     };
     let before = held(s);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Child, DeviceShare, Gpu, NodeId, Occupancy, Placement, PodId, WorkloadId};
+use model::{Child, DeviceShare, Gpu, NodeId, Placement, PodBinding, PodId, WorkloadId};
 use units::GPU_MILLIS;
 
 use super::jobs::{self, Evicted};
@@ -120,14 +120,14 @@ pub(super) fn pipeline(s: &mut Session<'_>, evicted: &Evicted, pod: PodId, spot:
     match evicted.get(&pod).filter(|before| stays(before, &spot.place)) {
         Some(before) => {
             make_room(s, pod, before);
-            s.cluster.set_occupancy(pod, before.clone());
+            s.cluster.set_binding(pod, before.clone());
         }
         None => s.settle(pod, Some(spot.place), false),
     }
 }
 
 /// Whether a place is the one before: on the same node, and of a shared GPU the same one.
-fn stays(before: &Occupancy, to: &Placement) -> bool {
+fn stays(before: &PodBinding, to: &Placement) -> bool {
     let shared = |share: &&DeviceShare| share.millis < GPU_MILLIS;
     let same = |share: &DeviceShare| to.devices.iter().any(|other| other.gpu == share.gpu);
     before
@@ -142,7 +142,7 @@ fn is_spare(device: &Gpu, other: &Gpu) -> bool {
 
 /// Whole GPUs are counted, not named: whoever has one reserved that `pod` keeps gets another one
 /// of the node, which is free since `pod` was found room there.
-fn make_room(s: &mut Session<'_>, pod: PodId, before: &Occupancy) {
+fn make_room(s: &mut Session<'_>, pod: PodId, before: &PodBinding) {
     let Some(here) = before.effective() else { return };
     let whole = |share: &&DeviceShare| share.millis >= GPU_MILLIS;
     let mine: Vec<_> = here.devices.iter().filter(whole).map(|share| share.gpu).collect();
@@ -156,15 +156,15 @@ fn make_room(s: &mut Session<'_>, pod: PodId, before: &Occupancy) {
             .find(|(at, device)| is_spare(device, &node.gpus[gpu as usize]) && !mine.contains(at));
         let Some((other, _)) = free else { continue };
         for holder in node.pods.clone() {
-            let mut occupancy = s.cluster.pods()[holder].occupancy.clone();
-            let Some(next) = occupancy.next.as_mut().filter(|next| next.node == here.node) else {
+            let mut binding = s.cluster.pods()[holder].binding.clone();
+            let Some(next) = binding.next.as_mut().filter(|next| next.node == here.node) else {
                 continue;
             };
             if holder == pod || !next.devices.iter().any(|share| share.gpu == gpu) {
                 continue;
             }
             next.devices.iter_mut().filter(|share| share.gpu == gpu).for_each(|s| s.gpu = other);
-            s.cluster.set_occupancy(holder, occupancy);
+            s.cluster.set_binding(holder, binding);
         }
     }
 }
@@ -176,7 +176,7 @@ fn reserve_together(s: &mut Session<'_>, id: WorkloadId, tasks: &[PodId]) {
     let row = |pod: &PodId| &s.cluster.pods()[*pod];
     let incomplete = (0..workload.pod_sets.len()).any(|set| {
         let pods = workload.pods_of(set);
-        let waits = pods.iter().any(|pod| row(pod).occupancy.next.is_some());
+        let waits = pods.iter().any(|pod| row(pod).binding.next.is_some());
         let runs = pods.iter().filter(|pod| row(pod).runs()).count();
         waits && runs < workload.spec.pod_sets[set].pods_min as usize
     });
@@ -184,7 +184,7 @@ fn reserve_together(s: &mut Session<'_>, id: WorkloadId, tasks: &[PodId]) {
         return;
     }
     for &pod in tasks.iter().filter(|pod| s.cluster.pods()[**pod].runs()).collect::<Vec<_>>() {
-        let Some(here) = s.cluster.pods()[pod].occupancy.current.clone() else { continue };
+        let Some(here) = s.cluster.pods()[pod].binding.current.clone() else { continue };
         s.settle(pod, None, false);
         // On its node the place may be another one now: one that is being released.
         let spot = place::on_node(s, pod, here.node, Aim::Reserve);

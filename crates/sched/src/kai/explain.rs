@@ -109,7 +109,7 @@ fn refused(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> O
 fn stop(s: &mut Session<'_>, jobs: &[WorkloadId]) -> u64 {
     let mut freed_gpu_millis = 0;
     for pod in jobs.iter().flat_map(|&job| jobs::active(s, job)).collect::<Vec<_>>() {
-        let place = s.cluster.pods()[pod].occupancy.effective();
+        let place = s.cluster.pods()[pod].binding.effective();
         freed_gpu_millis += place.map_or(0, Placement::gpu_millis);
         s.settle(pod, None, false);
     }

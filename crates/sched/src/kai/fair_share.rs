@@ -64,7 +64,7 @@ fn requests(cluster: &Cluster) -> BTreeMap<QueueId, Resources> {
 
 /// The pools in which a pod counts: the one where it runs, or else each in which it may get a place.
 fn pools<'a>(cluster: &'a Cluster, pod: &Pod) -> &'a [PoolId] {
-    match &pod.occupancy.current {
+    match &pod.binding.current {
         Some(place) => slice::from_ref(&cluster.nodes()[place.node].pool),
         None if cluster.is_divided() => cluster.choices(pod.workload),
         None => &[PoolId::DEFAULT],
@@ -72,8 +72,8 @@ fn pools<'a>(cluster: &'a Cluster, pod: &Pod) -> &'a [PoolId] {
 }
 
 fn part(cluster: &Cluster, id: PodId, pod: &Pod) -> Resources {
-    match &pod.occupancy.current {
-        Some(place) if !pod.occupancy.releasing => cluster.amounts(id, place),
+    match &pod.binding.current {
+        Some(place) if !pod.binding.releasing => cluster.amounts(id, place),
         None if pod.asks() => {
             jobs::demand(cluster.workload_of(id).spec.pod_sets[pod.set as usize].request)
         }

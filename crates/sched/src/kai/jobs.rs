@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use model::{
-    Child, GpuRequest, Occupancy, PodId, PodRequest, PodSetSpec, WorkloadId, WorkloadSpec,
+    Child, GpuRequest, PodBinding, PodId, PodRequest, PodSetSpec, WorkloadId, WorkloadSpec,
 };
 use units::Resources;
 
@@ -18,13 +18,13 @@ use crate::turn::turn_among;
 const GPU_MEMORY_BYTES_MIN: u64 = 100 << 20;
 
 /// Tasks that a scenario has stopped, and that may be placed again in it; and where they were.
-pub(super) type Evicted = BTreeMap<PodId, Occupancy>;
+pub(super) type Evicted = BTreeMap<PodId, PodBinding>;
 
 /// Whether a task needs a place and may get one now. What is being stopped may not, unless the
 /// present scenario stopped it.
 pub(super) fn is_pending(s: &Session<'_>, pod: PodId, evicted: &Evicted) -> bool {
     let row = &s.cluster.pods()[pod];
-    row.waits() && (row.occupancy.current.is_none() || evicted.contains_key(&pod))
+    row.waits() && (row.binding.current.is_none() || evicted.contains_key(&pod))
 }
 
 /// Pending tasks of a pod set, in order.
@@ -59,7 +59,7 @@ pub(super) fn next_tasks(s: &Session<'_>, id: WorkloadId, evicted: &Evicted) -> 
 /// Tasks that run, or have a place reserved, and are not being stopped, in order.
 pub(super) fn active(s: &Session<'_>, id: WorkloadId) -> Vec<PodId> {
     let pods = s.cluster.workloads()[id].pods.iter().copied();
-    pods.filter(|&pod| s.cluster.pods()[pod].occupancy.effective().is_some()).collect()
+    pods.filter(|&pod| s.cluster.pods()[pod].binding.effective().is_some()).collect()
 }
 
 /// The next step of taking a job's `left` tasks: the last task of the pod set that is furthest
@@ -179,7 +179,7 @@ pub(super) fn involved(s: &Session<'_>, pods: &[PodId]) -> Resources {
 /// What tasks hold together.
 pub(super) fn held(s: &Session<'_>, pods: &[PodId]) -> Resources {
     let of = |&pod: &PodId| {
-        let place = s.cluster.pods()[pod].occupancy.effective();
+        let place = s.cluster.pods()[pod].binding.effective();
         place.map_or(Resources::ZERO, |place| s.cluster.amounts(pod, place))
     };
     pods.iter().map(of).sum()

@@ -20,7 +20,7 @@ mod solver;
 mod stale;
 mod topology;
 
-use model::Occupancy;
+use model::PodBinding;
 
 use crate::session::Session;
 use crate::{Action, cycle};
@@ -32,8 +32,8 @@ pub(crate) use fair_share::fair_shares;
 pub(crate) fn begin(s: &mut Session<'_>) {
     for pod in s.cluster.reserved().clone() {
         shards::stay(s, s.cluster.pods()[pod].workload);
-        let occupancy = Occupancy { next: None, ..s.cluster.pods()[pod].occupancy.clone() };
-        s.cluster.set_occupancy(pod, occupancy);
+        let binding = PodBinding { next: None, ..s.cluster.pods()[pod].binding.clone() };
+        s.cluster.set_binding(pod, binding);
     }
 }
 

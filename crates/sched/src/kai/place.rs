@@ -8,8 +8,8 @@ use units::{GPU_MILLIS, Resources};
 
 use super::jobs;
 use super::topology::Site;
-use crate::Fill;
 use crate::session::Session;
+use model::Fill;
 
 /// GPU memory of a node counts in steps of this.
 const GPU_MEMORY_STEP: u64 = 100 << 20;
@@ -92,7 +92,7 @@ fn is_free(s: &Session<'_>, node: &Node, share: DeviceShare) -> bool {
 /// Whether somebody runs on a device and stays.
 fn is_in_use(s: &Session<'_>, node: &Node, gpu: u32) -> bool {
     node.pods.iter().map(|&pod| &s.cluster.pods()[pod]).filter(|pod| pod.runs()).any(|pod| {
-        let here = pod.occupancy.current.iter().filter(|place| is_here(s, place, node));
+        let here = pod.binding.current.iter().filter(|place| is_here(s, place, node));
         here.flat_map(|place| &place.devices).any(|share| share.gpu == gpu)
     })
 }
@@ -191,8 +191,8 @@ fn used_millis(s: &Session<'_>, node: &Node, gpu: u32) -> u64 {
         let shares = place.devices.iter().filter(|share| here && share.gpu == gpu);
         shares.map(|share| share.millis).sum::<u64>()
     };
-    let pods = node.pods.iter().map(|&pod| &s.cluster.pods()[pod].occupancy);
-    pods.flat_map(|occupancy| occupancy.current.iter().chain(&occupancy.next)).map(of).sum()
+    let pods = node.pods.iter().map(|&pod| &s.cluster.pods()[pod].binding);
+    pods.flat_map(|binding| binding.current.iter().chain(&binding.next)).map(of).sum()
 }
 
 /// Whether the share would be the first of its GPU.

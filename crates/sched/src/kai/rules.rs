@@ -50,14 +50,14 @@ impl Outcome<'_> {
     /// Tasks that do not run where they ran.
     fn stopped(&self, s: &Session<'_>) -> Vec<PodId> {
         let changed = |pod: &PodId| {
-            self.evicted.get(pod).is_some_and(|before| s.cluster.pods()[*pod].occupancy != *before)
+            self.evicted.get(pod).is_some_and(|before| s.cluster.pods()[*pod].binding != *before)
         };
         self.all.iter().copied().filter(changed).collect()
     }
 
     /// Tasks that have no place any more.
     fn lost(&self, s: &Session<'_>) -> Vec<PodId> {
-        let none = |pod: &PodId| s.cluster.pods()[*pod].occupancy.effective().is_none();
+        let none = |pod: &PodId| s.cluster.pods()[*pod].binding.effective().is_none();
         self.all.iter().copied().filter(none).collect()
     }
 
@@ -109,7 +109,7 @@ fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = W
     let row = |pod: &PodId| &s.cluster.pods()[*pod];
     let runs = move |pod: &PodId| row(pod).runs();
     let is_new = move |pod: &PodId| {
-        let (before, now) = (s.cluster.original(*pod), &row(pod).occupancy);
+        let (before, now) = (s.cluster.original(*pod), &row(pod).binding);
         before.current.is_none() && now.effective().is_some()
     };
     let jobs = s.cluster.workloads().iter();
@@ -284,7 +284,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn held_before(&self, pod: PodId) -> Resources {
-        let now = &self.s.cluster.pods()[pod].occupancy;
+        let now = &self.s.cluster.pods()[pod].binding;
         let place = self.outcome.evicted.get(&pod).unwrap_or(now).effective();
         place.map_or(Resources::ZERO, |place| self.s.cluster.amounts(pod, place))
     }

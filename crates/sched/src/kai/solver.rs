@@ -201,7 +201,7 @@ impl<'r> Search<'r> {
                 continue;
             }
             self.open.extend(node_of(s, pod));
-            evicted.insert(pod, s.cluster.pods()[pod].occupancy.clone());
+            evicted.insert(pod, s.cluster.pods()[pod].binding.clone());
             s.settle(pod, None, false);
         }
         evicted
@@ -235,7 +235,7 @@ impl<'r> Search<'r> {
             placed |= found && id == self.id;
             let lacks = |pod: &PodId| {
                 let row = &s.cluster.pods()[*pod];
-                row.workload == id && row.occupancy.effective().is_none()
+                row.workload == id && row.binding.effective().is_none()
             };
             if !found && id == self.id {
                 return false;
@@ -268,7 +268,7 @@ impl<'r> Search<'r> {
     /// Who is stopped for good or moved.
     fn victims(&self, s: &Session<'_>, evicted: Evicted) -> (Evicted, Vec<PodId>) {
         let changed = |(&pod, before): (&PodId, &_)| {
-            (s.cluster.pods()[pod].occupancy != *before).then_some(pod)
+            (s.cluster.pods()[pod].binding != *before).then_some(pod)
         };
         let victims = evicted.iter().filter_map(changed).collect();
         (evicted, victims)
@@ -277,7 +277,7 @@ impl<'r> Search<'r> {
     fn tell(&self, s: &mut Session<'_>, evicted: &Evicted) {
         for (&pod, before) in evicted {
             let row = &s.cluster.pods()[pod];
-            if row.occupancy != *before
+            if row.binding != *before
                 && let Some(cause) = self.causes.get(&row.workload)
             {
                 s.causes.insert(pod, cause.clone());
@@ -287,7 +287,7 @@ impl<'r> Search<'r> {
 }
 
 fn node_of(s: &Session<'_>, pod: PodId) -> Option<NodeId> {
-    s.cluster.pods()[pod].occupancy.effective().map(|place| place.node)
+    s.cluster.pods()[pod].binding.effective().map(|place| place.node)
 }
 
 /// Possible victims in the order in which they are asked, step by step.
@@ -355,7 +355,7 @@ impl Room {
 
     fn add(&mut self, s: &Session<'_>, victims: &[PodId]) {
         for &pod in victims {
-            if let Some(place) = s.cluster.pods()[pod].occupancy.effective() {
+            if let Some(place) = s.cluster.pods()[pod].binding.effective() {
                 *self.millis.entry(place.node).or_default() += place.gpu_millis();
             }
         }

@@ -35,7 +35,7 @@ pub(super) fn run(s: &mut Session<'_>) {
 fn is_stale(s: &Session<'_>, id: WorkloadId) -> bool {
     let workload = &s.cluster.workloads()[id];
     let used = |set: usize| {
-        let pods = workload.pods_of(set).iter().map(|&pod| &s.cluster.pods()[pod].occupancy);
+        let pods = workload.pods_of(set).iter().map(|&pod| &s.cluster.pods()[pod].binding);
         let there = pods.filter(|place| place.current.is_some() || place.next.is_some()).count();
         u32::try_from(there).unwrap_or(u32::MAX)
     };

@@ -88,7 +88,7 @@ fn pinned(
     let Some(level) = constraint.required else { return BTreeSet::new() };
     let topology = s.cluster.topology(constraint.topology);
     let pods = s.cluster.workloads()[id].pods.iter().filter(|&&pod| is_in(s, pod, part));
-    let places = pods.filter_map(|&pod| s.cluster.pods()[pod].occupancy.effective());
+    let places = pods.filter_map(|&pod| s.cluster.pods()[pod].binding.effective());
     places.filter_map(|place| topology.domains_of(place.node).get(level).copied()).collect()
 }
 

@@ -208,7 +208,7 @@ impl Session<'_> {
             pods: node.pods_max.saturating_sub(node.pods_committed),
         };
         let here = |pod: &PodId| {
-            let place = self.cluster.pods()[*pod].occupancy.effective()?;
+            let place = self.cluster.pods()[*pod].binding.effective()?;
             (place.node == id).then_some((*pod, place))
         };
         let pods = node.pods.iter().filter_map(here);

@@ -32,7 +32,7 @@ impl Search<'_> {
         let mut tried = None;
         let mut outcome = self.attempt(s, |search, s| {
             let outcome = within(search, s, None);
-            tried = s.cluster.pods()[first].occupancy.effective().map(|place| place.node);
+            tried = s.cluster.pods()[first].binding.effective().map(|place| place.node);
             outcome
         });
         let Some(tried) = tried.filter(|_| outcome.is_err()) else { return outcome };
@@ -66,7 +66,7 @@ impl Search<'_> {
 
     /// Whether the workload may have its places, if it has all of them.
     fn concludes(&mut self, s: &mut Session<'_>) -> bool {
-        let has_place = |pod: &PodId| s.cluster.pods()[*pod].occupancy.effective().is_some();
+        let has_place = |pod: &PodId| s.cluster.pods()[*pod].binding.effective().is_some();
         let all = self.parts.iter().all(|(_, pods)| pods.iter().all(has_place));
         !all || self.placer.concludes(s)
     }

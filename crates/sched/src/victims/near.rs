@@ -48,7 +48,7 @@ impl Placer for Bidder<'_, '_> {
             Err(_) => 0,
         };
         for &pod in &row.pods {
-            let Some(held) = s.cluster.pods()[pod].occupancy.effective() else { continue };
+            let Some(held) = s.cluster.pods()[pod].binding.effective() else { continue };
             let victim = s.cluster.pods()[pod].workload;
             let own = victim == self.deal.need.id;
             if held.node != node

@@ -31,7 +31,7 @@ struct Room {
     /// Pods that may still come.
     pods: u32,
     /// Pods that must not be with the one to come.
-    opponents: u32,
+    conflicting: u32,
 }
 
 impl Room {
@@ -41,7 +41,7 @@ impl Room {
         }
         self.host += piece.host;
         self.pods = self.pods.saturating_add(piece.pods);
-        self.opponents -= piece.opponents;
+        self.conflicting -= piece.conflicting;
     }
 
     fn give_back(&mut self, piece: &Piece) {
@@ -50,7 +50,7 @@ impl Room {
         }
         self.host -= piece.host;
         self.pods -= piece.pods;
-        self.opponents += piece.opponents;
+        self.conflicting += piece.conflicting;
     }
 }
 
@@ -72,7 +72,7 @@ struct Piece {
     devices: SmallVec<[(usize, u64); 2]>,
     host: Resources,
     pods: u32,
-    opponents: u32,
+    conflicting: u32,
     price: Price,
 }
 
@@ -90,7 +90,7 @@ impl Candidate {
     /// Whether it is as good as another: of such ones the first by rank is enough.
     fn like(&self, other: &Self) -> bool {
         let same = |(l, r): (&Piece, &Piece)| {
-            (l.gpu_millis(), l.opponents) == (r.gpu_millis(), r.opponents)
+            (l.gpu_millis(), l.conflicting) == (r.gpu_millis(), r.conflicting)
                 && l.price.same_loss(&r.price)
         };
         (self.queue, self.priority, self.pieces.len())
@@ -118,28 +118,28 @@ pub(super) fn node(
     id: NodeId,
     refused: &Refused,
 ) -> Option<Offer> {
-    let Deal { rule, need, opponents, .. } = deal;
+    let Deal { rule, need, conflicting, .. } = deal;
     let (rule, need) = (*rule, &*need);
     if !s.cluster.allows(need.ask.constraints, id) || !s.may_clear(need.id, id) {
         return None;
     }
-    let opponents = match s.cluster.check_pods(need.ask.constraints, id, false) {
+    let conflicting = match s.cluster.check_pods(need.ask.constraints, id, false) {
         Ok(()) => Vec::new(),
         Err(PodMismatch::Affinity) => return None,
-        Err(_) => opponents.on(s.cluster, need.ask.constraints, id),
+        Err(_) => conflicting.on(s.cluster, need.ask.constraints, id),
     };
     let row = &s.cluster.nodes()[id];
     let free_millis = row.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
     let pods = row.pods_max.saturating_sub(row.pods_committed);
-    let in_the_way = u32::try_from(opponents.len()).unwrap_or(u32::MAX);
-    let room = Room { free_millis, host: row.free(false), pods, opponents: in_the_way };
+    let in_the_way = u32::try_from(conflicting.len()).unwrap_or(u32::MAX);
+    let room = Room { free_millis, host: row.free(false), pods, conflicting: in_the_way };
     let divided = row.gpus.iter().any(|gpu| gpu.mig.is_some() || !gpu.in_service);
     let mut search =
         Search { s, need, node: id, divided, room, candidates: Vec::new(), best: None };
     if search.fits() {
         return Some(Offer { price: Price::NOTHING, victims: Chosen::new() });
     }
-    search.candidates = candidates(s, rule, need, id, refused, &opponents);
+    search.candidates = candidates(s, rule, need, id, refused, &conflicting);
     search.in_order(0..search.candidates.len());
     // If all of them are not enough, no part of them is.
     search.best.as_ref()?;
@@ -177,7 +177,7 @@ impl Search<'_> {
         let host = Resources { gpu_millis: 0, ..request.resources(1) };
         let room = &self.room;
         if room.pods == 0
-            || room.opponents > 0
+            || room.conflicting > 0
             || !host.fits_in(Resources { gpu_millis: u64::MAX, ..room.host })
         {
             return false;
@@ -257,7 +257,7 @@ impl Search<'_> {
     fn any_will_do(&self) -> bool {
         matches!(self.need.ask.request.gpu, GpuRequest::Whole(1..))
             && !self.divided
-            && self.room.opponents == 0
+            && self.room.conflicting == 0
             && self.candidates.windows(2).all(|two| two[0].interchangeable(&two[1]))
     }
 
@@ -313,9 +313,9 @@ fn candidates(
     need: &Need,
     node: NodeId,
     refused: &Refused,
-    opponents: &[PodId],
+    conflicting: &[PodId],
 ) -> Vec<Candidate> {
-    let here = s.cluster.nodes()[node].pods.iter().chain(opponents);
+    let here = s.cluster.nodes()[node].pods.iter().chain(conflicting);
     let here = here.map(|&pod| s.cluster.pods()[pod].workload);
     let mut ids: SmallVec<[WorkloadId; 8]> = here.filter(|id| *id != need.id).collect();
     ids.sort_unstable();
@@ -352,8 +352,8 @@ fn candidates(
             saturation,
             pieces: SmallVec::new(),
         };
-        candidate.pieces = pieces(s, rule, need, node, &candidate, &takings, opponents);
-        let frees = |all: &Piece| !all.devices.is_empty() || all.pods > 0 || all.opponents > 0;
+        candidate.pieces = pieces(s, rule, need, node, &candidate, &takings, conflicting);
+        let frees = |all: &Piece| !all.devices.is_empty() || all.pods > 0 || all.conflicting > 0;
         if candidate.whole().is_some_and(frees) {
             candidates.push(candidate);
         }
@@ -378,7 +378,7 @@ fn pieces(
     node: NodeId,
     candidate: &Candidate,
     takings: &[Taking],
-    opponents: &[PodId],
+    conflicting: &[PodId],
 ) -> SmallVec<[Piece; 1]> {
     let workload = &s.cluster.workloads()[candidate.id];
     let own = s.queue_of(need.id);
@@ -411,7 +411,7 @@ fn pieces(
             devices: SmallVec::new(),
             host: Resources::ZERO,
             pods: 0,
-            opponents: 0,
+            conflicting: 0,
             price: Price {
                 entitled: u32::from(candidate.entitled),
                 priority: if ends && !stays { above() } else { 0 },
@@ -424,7 +424,7 @@ fn pieces(
         };
         for &pod in &stopped {
             free_pod(s, node, pod, 0, &mut piece);
-            piece.opponents += u32::from(opponents.binary_search(&pod).is_ok());
+            piece.conflicting += u32::from(conflicting.binary_search(&pod).is_ok());
         }
         for &(pod, gpus) in &shrunk {
             if !stopped.contains(&pod) {
@@ -438,7 +438,7 @@ fn pieces(
 
 /// What is free here when the pod keeps only its first `gpus` devices; none kept means it stops.
 fn free_pod(s: &Session<'_>, node: NodeId, pod: PodId, gpus: usize, piece: &mut Piece) {
-    let Some(place) = s.cluster.pods()[pod].occupancy.effective() else { return };
+    let Some(place) = s.cluster.pods()[pod].binding.effective() else { return };
     if place.node != node {
         return;
     }

@@ -40,7 +40,7 @@ fn spare(s: &Session<'_>, workload: &Workload) -> Vec<PodId> {
         return Vec::new();
     }
     for at in 0..workload.pod_sets.len() {
-        let placed = |pod: &PodId| s.cluster.pods()[*pod].occupancy.effective().is_some();
+        let placed = |pod: &PodId| s.cluster.pods()[*pod].binding.effective().is_some();
         let above = workload.pod_sets[at].placed > workload.spec.pod_sets[at].pods_min;
         let own = if above { workload.pods_of(at) } else { &[] };
         pods.push(own.iter().copied().filter(placed).collect());
@@ -78,7 +78,7 @@ pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> Takin
         return takings;
     }
     for &pod in &workload.pods {
-        let place = s.cluster.pods()[pod].occupancy.effective();
+        let place = s.cluster.pods()[pod].binding.effective();
         let mut gpus = place.map_or(0, |place| place.devices.len()) / 2;
         while gpus >= (floor as usize).max(1) {
             takings.push(Taking::Shrink(pod, gpus));
@@ -96,7 +96,7 @@ pub(crate) fn is_elastic(spec: &WorkloadSpec) -> bool {
 /// The amounts a taking frees.
 pub(crate) fn freed(s: &Session<'_>, taking: Taking) -> Resources {
     let held = |pod: PodId| {
-        let place = s.cluster.pods()[pod].occupancy.effective();
+        let place = s.cluster.pods()[pod].binding.effective();
         place.map_or(Resources::ZERO, |place| s.cluster.amounts(pod, place))
     };
     match taking {
@@ -113,11 +113,11 @@ pub(crate) fn freed(s: &Session<'_>, taking: Taking) -> Resources {
 pub(crate) fn take(s: &mut Session<'_>, taking: Taking) {
     match taking {
         Taking::Shrink(pod, gpus) => {
-            let occupancy = s.cluster.pods()[pod].occupancy.clone();
-            if let Some(place) = occupancy.effective() {
+            let binding = s.cluster.pods()[pod].binding.clone();
+            if let Some(place) = binding.effective() {
                 let devices = place::kept(&s.cluster.nodes()[place.node], place, gpus);
                 let smaller = Placement { node: place.node, devices };
-                s.settle(pod, Some(smaller), occupancy.current.is_some());
+                s.settle(pod, Some(smaller), binding.current.is_some());
             }
         }
         Taking::One(pod) => s.settle(pod, None, false),

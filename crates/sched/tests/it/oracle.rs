@@ -54,7 +54,7 @@ fn held(w: &World, project: &str, nodes: usize) -> Vec<Held> {
     let of = |(id, workload): (WorkloadId, &model::Workload)| {
         let mut gpus = vec![0; nodes];
         for &pod in &workload.pods {
-            if let Some(place) = w.cluster.pods()[pod].occupancy.effective() {
+            if let Some(place) = w.cluster.pods()[pod].binding.effective() {
                 gpus[place.node.raw() as usize] += u32::try_from(place.devices.len()).expect("few");
             }
         }
@@ -93,7 +93,7 @@ fn cheapest<C: Ord>(
 fn losers<'a>(w: &World, held: &'a [Held]) -> Vec<&'a Held> {
     let now = |one: &Held| {
         let pods = w.cluster.workloads()[one.id].pods.iter();
-        let places = pods.filter_map(|&pod| w.cluster.pods()[pod].occupancy.effective());
+        let places = pods.filter_map(|&pod| w.cluster.pods()[pod].binding.effective());
         places.map(|place| place.devices.len()).sum::<usize>()
     };
     held.iter().filter(|one| now(one) < one.total() as usize).collect()

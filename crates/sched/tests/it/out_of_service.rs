@@ -1,4 +1,4 @@
-//! GPUs that are broken, or used by strangers.
+//! GPUs that are broken, or used by foreign processes.
 
 use testkit::World;
 
@@ -19,7 +19,7 @@ fn what_ran_on_a_lost_gpu_goes_to_another_and_none_comes_back_before_it_does() {
 }
 
 #[test]
-fn who_runs_beside_a_stranger_goes_on_and_nobody_else_comes() {
+fn who_runs_beside_a_foreign_process_goes_on_and_nobody_else_comes() {
     let mut w = World::new("n1:2", "a:2");
     w.run("submit a/half -g 0.5; take-gpu n1 0; submit a/other -g 0.5; submit a/third -g 0.5");
     assert_eq!(w.gpus(), "n1[half:0.5 other:0.5+third:0.5]");

@@ -1,7 +1,7 @@
 //! Which node and which device a pod gets: what is left over must still be of use to the others.
 
 use expect_test::expect;
-use sched::Fill::{self, BinPack, Spread};
+use model::Fill::{self, BinPack, Spread};
 use sched::{Placement, Policy};
 use testkit::World;
 
@@ -10,7 +10,7 @@ const UNLIKE: &str = "rich:2:100 poor:2:10";
 
 fn on(w: &World, name: &str) -> String {
     let pods = &w.cluster.workloads()[w.id(name)].pods;
-    let place = |&pod| w.cluster.pods()[pod].occupancy.effective().cloned();
+    let place = |&pod| w.cluster.pods()[pod].binding.effective().cloned();
     let name = |place: model::Placement| w.cluster.nodes()[place.node].name.clone();
     pods.iter().filter_map(place).map(name).collect::<Vec<_>>().join(" ")
 }

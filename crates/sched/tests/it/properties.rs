@@ -309,7 +309,7 @@ fn lent_millis(w: &World, project: &str) -> u64 {
     });
     let lent = mine.flat_map(|(_, workload)| {
         workload.pods.iter().map(|&pod| {
-            let place = w.cluster.pods()[pod].occupancy.effective();
+            let place = w.cluster.pods()[pod].binding.effective();
             place
                 .map_or(0, model::Placement::gpu_millis)
                 .saturating_sub(workload.demand().gpu_millis)
@@ -369,7 +369,7 @@ proptest! {
             apply(&mut w, &mut alive, &mut next, action);
         }
         for name in w.waiting().split_whitespace() {
-            for reason in &w.plan.pending[&w.id(name)] {
+            for reason in w.plan.pending[&w.id(name)].iter() {
                 prop_assert_eq!(crate::truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
             }
             if let Some(diagnosis) = w.diagnosis(name) {
@@ -459,7 +459,7 @@ proptest! {
         }
         for name in w.waiting().split_whitespace() {
             let reasons = &w.plan.pending[&w.id(name)];
-            for reason in reasons {
+            for reason in reasons.iter() {
                 prop_assert_eq!(crate::truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
             }
             if let Some(diagnosis) = w.diagnosis(name) {
@@ -516,7 +516,7 @@ proptest! {
         actions in prop::collection::vec(action(), 1..40),
     ) {
         let [gpu, cpu, devices] =
-            spread.map(|spread| if spread { sched::Fill::Spread } else { sched::Fill::BinPack });
+            spread.map(|spread| if spread { model::Fill::Spread } else { model::Fill::BinPack });
         let mut w = World::new("n1:4:8 n2:4:24 n3:2+3g.20gb,1g.5gb*3:4 n4:0:8", "a:3 b:3 c:1");
         w.policy.placement = sched::Placement { gpu, cpu, devices };
         w.run("label n2 zone=a; label n3 zone=a !dedicated");

@@ -198,7 +198,8 @@ fn work_per_cycle_is_bounded_and_goes_on_next_time() {
     w.cycle();
     assert!(w.plan.stats.exhausted && w.plan.stats.trials <= 8 * 3, "{:?}", w.plan.stats);
     assert!(w.plan.wake_at > Some(w.now), "it goes on, but not at once");
-    let reasons = w.plan.pending.values().flatten().map(|reason| reason.code().code);
+    let reasons =
+        w.plan.pending.values().flat_map(|reasons| reasons.iter()).map(|reason| reason.code().code);
     assert!(reasons.into_iter().any(|code| code == "P303"), "the reasons say so");
 }
 

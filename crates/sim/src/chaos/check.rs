@@ -36,6 +36,21 @@ pub(super) fn decision(
             "what the scheduler remembers changes its plan: {got:?}, not {wanted:?}"
         ));
     }
+    if sched::cycle(&mut old.clone(), now, policy) != from_scratch {
+        return Err("equal input gave another plan".to_owned());
+    }
+    for id in new.waiting() {
+        if from_scratch.pending.get(&id).is_none_or(|reasons| reasons.is_empty()) {
+            let name = &new.workloads()[id].spec.name;
+            return Err(format!("{name} waits, and a decision from scratch gives no reason"));
+        }
+    }
+    for (_, queue) in new.queues().iter() {
+        if !queue.allocated_non_preemptible.fits_in(queue.allocated) {
+            let name = &queue.name;
+            return Err(format!("queue {name} holds less than what of it cannot be preempted"));
+        }
+    }
     for (_, workload) in new.workloads().iter() {
         gang(old, &new, workload)?;
     }
@@ -208,7 +223,7 @@ fn differences(living: &str, recovered: &str) -> String {
 fn stored_of(view: &WorkloadView) -> WorkloadView {
     let mut view = view.clone();
     view.model = None;
-    view.pending.clear();
+    view.pending = Arc::default();
     for pod in &mut view.pods {
         pod.condition = None;
         if pod.state == PodState::Pending {
@@ -251,17 +266,25 @@ pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
     let mut running: Vec<_> =
         running.map(|pod| RunKey { pod: pod.id, generation: pod.generation }).collect();
     running.sort();
-    let alive: Vec<_> = machine.engine.alive().map(|(key, _)| *key).collect();
+    let unkillable = &machine.engine.unkillable;
+    let alive = machine.engine.alive().map(|(key, _)| *key);
+    let alive: Vec<_> = alive.filter(|key| !unkillable.contains(key)).collect();
     if running != alive {
         return Err(format!("{running:?} should run, and {alive:?} do"));
     }
     for node in &view.nodes {
         let used = (0..).zip(&node.gpu_used_millis).filter(|(_, used)| **used > 0);
-        if let Some((gpu, _)) = used
-            .into_iter()
-            .find(|(gpu, _)| node.troubles.get(gpu).is_some_and(|trouble| trouble.is_loss()))
-        {
-            return Err(format!("GPU {gpu} of {} has failed, and is used", node.name));
+        if let Some((gpu, _)) = used.into_iter().find(|(gpu, _)| {
+            node.gpu_faults.get(gpu).is_some_and(|why| why.is_loss() || why.is_held())
+        }) {
+            return Err(format!(
+                "GPU {gpu} of {} is {}, and is used",
+                node.name, node.gpu_faults[&gpu]
+            ));
+        }
+        let held = node.gpu_faults.values().filter(|fault| fault.is_held()).count();
+        if held > unkillable.len() {
+            return Err(format!("{held} GPUs of {} are held by {unkillable:?}", node.name));
         }
     }
     let plan = sched::cycle(&mut cluster.clone(), machine.clock.now(), policy);

@@ -10,7 +10,7 @@ use orchestrator::{
 use serde_json::json;
 
 use super::history::History;
-use super::specs::{self, KIND, RACK};
+use super::specs::{self, KIND, LEVELS, Named, priority};
 use super::step::{Asked, Kind};
 use crate::rng::Rng;
 
@@ -37,9 +37,7 @@ impl History {
                 self.send(Asked::Other, Command::AddNode { by: by(), spec });
             }
             Kind::RemoveNode => {
-                // What a request for GPU memory comes to depends on whether there are GPUs when it is made.
-                let many = self.machine.view().is_some_and(|view| view.nodes.len() > 1);
-                if let Some(node) = self.node(rng).filter(|_| many) {
+                if let Some(node) = self.node(rng) {
                     self.send(Asked::Other, Command::RemoveNode { by: by(), node });
                 }
             }
@@ -84,6 +82,14 @@ impl History {
         all.into_iter().nth(at)
     }
 
+    /// What there is that can be named.
+    fn named(&self) -> Named {
+        let Some(view) = self.machine.view() else { return Named::default() };
+        let pools = view.pools.iter().skip(1).map(|pool| pool.id.clone()).collect();
+        let topologies = view.objects.all(spec::TOPOLOGY).into_iter();
+        Named { pools, topologies: topologies.map(|one| one.id.clone()).collect() }
+    }
+
     fn submit(&mut self, rng: &mut Rng) {
         let Some(view) = self.machine.view() else { return };
         let Some(project_id) = Self::any(view.projects.keys().copied(), rng) else { return };
@@ -93,7 +99,7 @@ impl History {
             0 => format!("w{}", rng.below(20)),
             _ => self.new_name("w"),
         };
-        let mut spec = specs::workload(rng, project_id, name);
+        let mut spec = specs::workload(rng, project_id, name, &self.named());
         if rng.below(5) == 0 {
             spec.node_pools = pools;
         }
@@ -111,9 +117,7 @@ impl History {
             _ => {
                 let ends = rng.below(4) == 0;
                 let change = WorkloadChange {
-                    priority: (rng.below(2) == 0).then(|| {
-                        (u32::try_from(40 + 10 * rng.below(3)).unwrap_or(50), "p".to_owned())
-                    }),
+                    priority: (rng.below(2) == 0).then(|| priority([40, 50, 60][rng.below(3)])),
                     preemptible: (rng.below(4) == 0).then(|| rng.below(2) == 0),
                     backoff_limit: Some(2),
                     delete_after_ms: ends.then_some(10_000),
@@ -155,6 +159,7 @@ impl History {
     }
 
     fn project(&mut self, rng: &mut Rng) {
+        let named = self.named();
         let Some(view) = self.machine.view() else { return };
         let department = Self::any(view.departments.keys().copied(), rng);
         let project = Self::any(view.projects.keys().copied(), rng);
@@ -164,12 +169,12 @@ impl History {
                 Command::CreateProject {
                     by: by(),
                     department_id,
-                    spec: specs::given(rng, Some(name)),
+                    spec: specs::given(rng, Some(name), &named),
                 }
             }
             (1, _, Some(id)) => Command::DeleteProject { by: by(), id },
             (_, _, Some(id)) => {
-                Command::UpdateProject { by: by(), id, change: specs::given(rng, None) }
+                Command::UpdateProject { by: by(), id, change: specs::given(rng, None, &named) }
             }
             _ => return,
         };
@@ -177,16 +182,17 @@ impl History {
     }
 
     fn department(&mut self, rng: &mut Rng) {
+        let named = self.named();
         let Some(view) = self.machine.view() else { return };
         let one = Self::any(view.departments.keys().copied(), rng);
         let command = match (rng.below(4), one) {
             (0, _) => {
                 let name = self.new_name("dep-");
-                Command::CreateDepartment { by: by(), spec: specs::given(rng, Some(name)) }
+                Command::CreateDepartment { by: by(), spec: specs::given(rng, Some(name), &named) }
             }
             (1, Some(id)) => Command::DeleteDepartment { by: by(), id },
             (_, Some(id)) => {
-                Command::UpdateDepartment { by: by(), id, change: specs::given(rng, None) }
+                Command::UpdateDepartment { by: by(), id, change: specs::given(rng, None, &named) }
             }
             _ => return,
         };
@@ -194,12 +200,13 @@ impl History {
     }
 
     fn pool(&mut self, rng: &mut Rng) {
+        let named = self.named();
         let Some(view) = self.machine.view() else { return };
         let one = Self::any(view.pools.iter().map(|pool| pool.id.clone()), rng);
         let command = match (rng.below(4), one) {
             (0 | 1, _) => {
                 let name = self.new_name("pool-");
-                Command::CreatePool { by: by(), spec: specs::pool(rng, name) }
+                Command::CreatePool { by: by(), spec: specs::pool(rng, name, &named) }
             }
             (2, Some(id)) => Command::DeletePool { by: by(), id },
             (_, Some(id)) => {
@@ -208,6 +215,7 @@ impl History {
                     label_key: Some(KIND.to_owned()),
                     label_value: Some(value),
                     min_runtime_ms: Some((rng.below(2) == 0).then_some(3_000)),
+                    topology: Some(named.topologies.get(rng.below(3)).cloned()),
                     ..PoolChange::default()
                 };
                 Command::UpdatePool { by: by(), id, change }
@@ -220,15 +228,15 @@ impl History {
     fn object(&mut self, rng: &mut Rng) {
         let Some(view) = self.machine.view() else { return };
         let one = Self::any(view.objects.all(NOTE).into_iter(), rng);
-        let topology = Self::any(view.objects.all(orchestrator::TOPOLOGY).into_iter(), rng);
+        let topology = Self::any(view.objects.all(spec::TOPOLOGY).into_iter(), rng);
         let project = Self::any(view.projects.keys().copied(), rng);
         let command = match (rng.below(6), one, topology) {
             (0, _, _) => {
-                let new = new_topology(self.new_name("net-"), &[RACK.to_owned()]);
+                let new = new_topology(self.new_name("net-"), &LEVELS.map(str::to_owned));
                 Command::CreateObject { by: by(), new }
             }
             (1, _, Some(topology)) => {
-                let kind = orchestrator::TOPOLOGY;
+                let kind = spec::TOPOLOGY;
                 Command::DeleteObject { by: by(), kind, id: topology.id.clone() }
             }
             (2, Some(one), _) => Command::DeleteObject { by: by(), kind: NOTE, id: one.id.clone() },

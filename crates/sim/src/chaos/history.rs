@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use model::{UsageWindow, WindowKind};
-use orchestrator::{Command, IdleSince, Input, Subject, Trouble};
+use orchestrator::{Command, GpuFault, IdleSince, Input, Subject, new_topology};
 use sched::Policy;
 use spec::{Exit, Observation, PullFailure, RunKey, RunState};
 use uuid::Uuid;
 
+use super::specs::{self, LEVELS, Named};
 use super::step::{Asked, Kind, Step};
-use super::{Tally, check, specs};
+use super::{Tally, check};
 use crate::machine::{Cut, Faults, Machine, Outcomes, StartFault};
 use crate::rng::Rng;
 
@@ -39,7 +39,7 @@ impl History {
     pub(super) fn new(start: u64, policy: Policy, is_told: bool) -> Self {
         let mut rng = Rng::new(start);
         let nodes = specs::nodes(&mut rng);
-        let policy = drawn(&mut rng, policy);
+        let policy = specs::policy(&mut rng, policy);
         let mut machine = Machine::new(nodes, policy, Some(check::decision));
         // So few that most leave, and commands are about some that did.
         machine.ended_kept = 1;
@@ -57,10 +57,13 @@ impl History {
         let started = history.machine.start();
         debug_assert_eq!(started, Ok(()));
         for name in ["team-a", "team-b"] {
-            let spec = specs::given(&mut rng, Some(name.to_owned()));
+            let spec = specs::given(&mut rng, Some(name.to_owned()), &Named::default());
             let (by, department_id) = ("admin".to_owned(), 1);
             history.send(Asked::Other, Command::CreateProject { by, department_id, spec });
         }
+        let (by, new) =
+            ("admin".to_owned(), new_topology("net".to_owned(), &LEVELS.map(str::to_owned)));
+        history.send(Asked::Other, Command::CreateObject { by, new });
         history
     }
 
@@ -356,19 +359,43 @@ impl History {
             self.say(|| format!("run {key} was never prepared"));
             self.machine.engine.lose(key);
         }
-        if rng.below(3) == 0 { Ok(()) } else { self.start() }
+        let starts = rng.below(3) != 0;
+        if rng.below(3) == 0 {
+            self.stray(rng);
+        }
+        if starts { self.start() } else { Ok(()) }
+    }
+
+    /// A run that no server asked for is on a GPU that no other run has; perhaps it cannot be killed.
+    fn stray(&mut self, rng: &mut Rng) {
+        let has = |uuid: &str| {
+            let mut alive = self.machine.engine.alive();
+            alive.any(|(_, run)| run.spec.devices.iter().any(|device| device.uuid == uuid))
+        };
+        let nodes = self.machine.nodes.nodes.iter();
+        let gpus = nodes.flat_map(|node| node.gpus.iter().map(|gpu| (node.name.clone(), gpu)));
+        let free: Vec<_> = gpus.filter(|(_, gpu)| !has(&gpu.uuid)).collect();
+        let Some((node, gpu)) = free.get(rng.below(free.len())) else { return };
+        let (spec, gpu) = (specs::stray(rng, node.clone(), gpu), gpu.uuid.clone());
+        let key = spec.key;
+        let is_unkillable = rng.below(2) == 0;
+        self.say(|| {
+            format!("run {key} has {gpu}, which no server asked for; unkillable: {is_unkillable}")
+        });
+        self.machine.engine.plant(spec, self.machine.clock.wall());
+        self.machine.engine.unkillable.extend(Some(key).filter(|_| is_unkillable));
     }
 
     fn real_gpus(&mut self, rng: &mut Rng) {
         let nodes = self.machine.nodes.nodes.iter().filter(|node| !node.simulated);
         let gpus: Vec<_> = nodes.flat_map(|node| &node.gpus).map(|gpu| gpu.uuid.clone()).collect();
         let some = gpus.into_iter().filter(|_| rng.below(3) == 0).collect::<Vec<_>>();
-        let trouble = |uuid: String| (uuid, Trouble::Lost("it fell off the bus".to_owned()));
-        let troubles =
-            std::sync::Arc::new(some.into_iter().map(trouble).collect::<BTreeMap<_, _>>());
-        self.say(|| format!("GPUs are now: {troubles:?}"));
-        self.machine.gpus = troubles.clone();
-        self.queue.push_back((Input::Gpus(troubles), None));
+        let fault = |uuid: String| (uuid, GpuFault::Lost("it fell off the bus".to_owned()));
+        let gpu_faults =
+            std::sync::Arc::new(some.into_iter().map(fault).collect::<BTreeMap<_, _>>());
+        self.say(|| format!("GPUs are now: {gpu_faults:?}"));
+        self.machine.gpus = gpu_faults.clone();
+        self.queue.push_back((Input::Gpus(gpu_faults), None));
     }
 
     fn idle(&mut self, rng: &mut Rng) {
@@ -379,10 +406,14 @@ impl History {
         self.queue.push_back((Input::Idle(self.machine.idle.clone()), None));
     }
 
-    /// Ends the storm: faults end, delays pass, and everything that is under way comes to its end.
-    pub(super) fn settle(&mut self) -> Result<(), String> {
+    /// Ends the storm: faults end, delays pass, and everything that is under way comes to its end, where
+    /// decisions do not go on for ever.
+    pub(super) fn settle(&mut self, rests: bool) -> Result<(), String> {
         self.say(|| "the storm is over".to_owned());
         self.machine.engine.faults = Faults::default();
+        if !rests {
+            return self.go_on(ROUNDS_MAX / 100).map(drop);
+        }
         if self.machine.view().is_some() {
             self.come_to_rest()?;
         }
@@ -398,23 +429,38 @@ impl History {
             self.machine.clock.advance_ms(AFTER.1);
             self.come_to_rest()?;
         }
+        check::at_rest(&self.machine)?;
+        let now = self.machine.clock.wall();
+        for key in self.machine.engine.unkillable.clone() {
+            self.say(|| format!("run {key} is gone at last"));
+            self.machine.engine.end(key, Exit::Lost, now);
+        }
+        self.come_to_rest()?;
         check::at_rest(&self.machine)
     }
 
     fn come_to_rest(&mut self) -> Result<(), String> {
         self.verdict(None)?;
         self.batch_of_queue(usize::MAX, None)?;
-        for _ in 0..ROUNDS_MAX {
+        match self.go_on(ROUNDS_MAX)? {
+            true => Err(format!("it does not come to rest in {ROUNDS_MAX} rounds")),
+            false => Ok(()),
+        }
+    }
+
+    /// Lets everything that is under way go on for so many rounds; says whether something is left.
+    fn go_on(&mut self, rounds: usize) -> Result<bool, String> {
+        for _ in 0..rounds {
             let goes_on = self.machine.go_on();
             let goes_on =
                 goes_on.map_err(|error| format!("the state cannot be built again: {error}"));
             self.wrote();
             self.check()?;
             if !goes_on? {
-                return Ok(());
+                return Ok(false);
             }
         }
-        Err(format!("it does not come to rest in {ROUNDS_MAX} rounds"))
+        Ok(true)
     }
 }
 
@@ -429,27 +475,9 @@ fn in_words(command: &Command) -> String {
         format!("{pods} (at least {least}) with {:?}, restarted {:?}", pod.gpu, pod.restart)
     });
     let sets = sets.collect::<Vec<_>>().join(" and ");
-    let together = spec.together.map(|together| format!(", {together:?}")).unwrap_or_default();
-    let (name, kind, priority) = (&spec.name, spec.kind, spec.priority);
+    let together = spec.distributed.map(|together| format!(", {together:?}")).unwrap_or_default();
+    let (name, kind, priority) = (&spec.name, spec.kind, spec.priority.value);
     format!("{name} ({kind:?}, priority {priority}, elastic {}): {sets}{together}", spec.elastic)
-}
-
-/// The policy, with knobs drawn of which it says nothing.
-fn drawn(rng: &mut Rng, mut policy: Policy) -> Policy {
-    let usual = Policy::default();
-    let mut draw = |of: &mut u64, usual: u64, others: [u64; 2]| {
-        let drawn = [usual, others[0], others[1]][rng.below(3)];
-        if *of == usual {
-            *of = drawn;
-        }
-    };
-    draw(&mut policy.reserve_after_ms, usual.reserve_after_ms, [5_000, 0]);
-    draw(&mut policy.reclaim_min_runtime_ms, usual.reclaim_min_runtime_ms, [0, 4_000]);
-    draw(&mut policy.preempt_min_runtime_ms, usual.preempt_min_runtime_ms, [0, 4_000]);
-    if policy.usage.is_none() && rng.below(4) == 0 {
-        policy.usage = UsageWindow::new(3_600_000, WindowKind::Sliding, None).ok();
-    }
-    policy
 }
 
 fn cut(rng: &mut Rng) -> Option<Cut> {

@@ -11,7 +11,7 @@ mod step;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use sched::Policy;
+use sched::{Policy, Profile};
 
 use crate::rng::Rng;
 use history::History;
@@ -71,6 +71,17 @@ pub fn run(seed: u64, steps: u32, policy: &Policy) -> Result<Tally, Box<Broken>>
     })
 }
 
+/// The machine in the middle of the history of a seed.
+#[cfg(test)]
+pub(crate) fn after(seed: u64, steps: u32, policy: &Policy) -> crate::machine::Machine {
+    let mut rng = Rng::new(seed);
+    let mut history = History::new(rng.next(), policy.clone(), false);
+    for step in (0..steps).map(|_| Step::draw(&mut rng)).collect::<Vec<_>>() {
+        history.take(&step).unwrap();
+    }
+    history.machine
+}
+
 /// Runs these steps, and waits until the storm is over. Where they are told, a fault has their words.
 fn play(start: u64, steps: &[Step], policy: &Policy, is_told: bool) -> Result<Tally, Broken> {
     let mut history = History::new(start, policy.clone(), is_told);
@@ -80,7 +91,7 @@ fn play(start: u64, steps: &[Step], policy: &Policy, is_told: bool) -> Result<Ta
             history.take(step)?;
             at += 1;
         }
-        history.settle()
+        history.settle(matches!(policy.profile, Profile::Default))
     };
     let done = catch_unwind(AssertUnwindSafe(all)).unwrap_or_else(|panic| Err(words_of(&*panic)));
     match done {

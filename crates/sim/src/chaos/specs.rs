@@ -3,30 +3,36 @@
 
 use std::collections::BTreeMap;
 
-use model::{Effect, Taint};
-use orchestrator::{
-    NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, PoolSettings, PoolSpec, volume_name,
+use model::{
+    Effect, Fill, MigRequest, Operator, Requirement, Taint, Toleration, UsageWindow, WindowKind,
 };
-use sched::Fill;
+use orchestrator::{NodeChange, NodeList, OrgChange, POOL_DEFAULT_ID, volume_name, without_place};
+use sched::{OverQuota, Placement, Policy};
 use spec::{
-    Audience, CleanPods, Container, Framework, GpuRequest, MASTER, Metric, Mount, MountSource,
-    NodeGpu, NodeSpec, Place, PodSet, PodSpec, Port, Probe, Rank, Restart, Rules, Scaling,
-    Scheduling, Serving, ShareChange, Target, Together, WORKER, WorkloadKind, WorkloadSpec,
+    Audience, CleanPods, Colocation, Container, Device, DistributedSpec, Framework, GpuRequest,
+    Group, MASTER, Metric, Mount, MountSource, NodeGpu, NodeSpec, Place, PodSet, PodSpec,
+    PoolSettings, PoolSpec, Port, Priority, Probe, Rank, Restart, Rules, RunKey, RunSpec, Scaling,
+    Scheduling, Serving, ShareChange, Target, TopologyUse, WORKER, WorkloadKind, WorkloadSpec,
 };
+use units::{GPU_MILLIS, Instant};
+use uuid::Uuid;
 
 use crate::rng::Rng;
 
 /// The label of nodes whose values make node pools.
 pub(super) const KIND: &str = "kind";
-/// The label of nodes that are close together.
-pub(super) const RACK: &str = "rack";
+/// The labels of nodes that are close together, from far to near.
+pub(super) const LEVELS: [&str; 2] = ["zone", "rack"];
+
+/// The key of the taint that nodes are given.
+const TAINT: &str = "odd";
 
 pub(super) const GIB: u64 = 1 << 30;
 
 /// One to four nodes, some of them with GPUs that are real.
 pub(super) fn nodes(rng: &mut Rng) -> NodeList {
     let real = rng.below(4) == 0;
-    let count = 1 + u32::try_from(rng.below(4)).unwrap_or_default();
+    let count = 1 + below(rng, 4);
     let nodes = (1..=count).map(|number| node(number, real, rng)).collect();
     // The same one time in so many: then nodes that came and went while it ran are kept.
     NodeList { nodes, origin: rng.below(3).to_string() }
@@ -34,16 +40,13 @@ pub(super) fn nodes(rng: &mut Rng) -> NodeList {
 
 /// The node with this number.
 pub(super) fn node(number: u32, real: bool, rng: &mut Rng) -> NodeSpec {
+    let memory_bytes = [16, 16, 40][rng.below(3)] * GIB;
     NodeSpec {
         name: format!("node-{number}"),
         gpu_type: if real { "A100" } else { "simulated" }.to_owned(),
         simulated: !real,
         gpus: (0..[1, 2, 2, 4][rng.below(4)])
-            .map(|gpu| NodeGpu {
-                uuid: format!("GPU-{number}-{gpu}"),
-                memory_bytes: 16 * GIB,
-                fault: None,
-            })
+            .map(|gpu| NodeGpu { uuid: format!("GPU-{number}-{gpu}"), memory_bytes, fault: None })
             .collect(),
         cpu_millis: [1_000, 64_000][rng.below(2)],
         memory_bytes: 256 * GIB,
@@ -55,7 +58,8 @@ pub(super) fn node(number: u32, real: bool, rng: &mut Rng) -> NodeSpec {
 /// What is given to a node.
 pub(super) fn node_change(rng: &mut Rng) -> NodeChange {
     let labels = labels(rng).into_iter().map(|(key, value)| (key, Some(value))).collect();
-    let taint = Taint { key: "odd".to_owned(), value: String::new(), effect: Effect::NoSchedule };
+    let effect = [Effect::NoSchedule, Effect::NoExecute, Effect::PreferNoSchedule][rng.below(3)];
+    let taint = Taint { key: TAINT.to_owned(), value: String::new(), effect };
     let none = NodeChange::default();
     match rng.below(8) {
         0 => NodeChange { scheduling: Some(Scheduling::Disabled), ..none },
@@ -72,23 +76,57 @@ pub(super) fn labels(rng: &mut Rng) -> BTreeMap<String, String> {
     let pick = |rng: &mut Rng, key: &str, of: &[&str]| {
         (key.to_owned(), of[rng.below(of.len())].to_owned())
     };
-    [pick(rng, KIND, &["a", "b"]), pick(rng, RACK, &["1", "2"])].into()
+    let mut labels: BTreeMap<_, _> =
+        [pick(rng, KIND, &["a", "b"]), pick(rng, LEVELS[0], &["a", "b"])].into();
+    // A node without the label is outside of the topology.
+    if rng.below(6) != 0 {
+        labels.extend([pick(rng, LEVELS[1], &["1", "2"])]);
+    }
+    labels
+}
+
+/// The policy, with other knobs where it has the usual ones.
+pub(super) fn policy(rng: &mut Rng, mut policy: Policy) -> Policy {
+    let usual = Policy::default();
+    let mut draw = |knob: &mut u64, usual: u64, of: [u64; 2]| {
+        let one = rng.below(3);
+        if *knob == usual && one > 0 {
+            *knob = of[one - 1];
+        }
+    };
+    draw(&mut policy.reserve_after_ms, usual.reserve_after_ms, [5_000, 0]);
+    draw(&mut policy.reclaim_min_runtime_ms, usual.reclaim_min_runtime_ms, [0, 4_000]);
+    draw(&mut policy.preempt_min_runtime_ms, usual.preempt_min_runtime_ms, [0, 4_000]);
+    if policy.usage.is_none() && rng.below(4) == 0 {
+        let kind = [WindowKind::Sliding, WindowKind::Tumbling { start: Instant(0) }][rng.below(2)];
+        let half_life_ms = (rng.below(2) == 0).then_some(60_000);
+        policy.usage = UsageWindow::new(3_600_000, kind, half_life_ms).ok();
+    }
+    if policy.placement == usual.placement && rng.below(3) == 0 {
+        let mut fill = || [Fill::BinPack, Fill::Spread][rng.below(2)];
+        policy.placement = Placement { gpu: fill(), cpu: fill(), devices: fill() };
+    }
+    if policy.over_quota == usual.over_quota && rng.below(3) == 0 {
+        policy.over_quota = OverQuota::ByQuota;
+    }
+    policy
+}
+
+/// What there is that can be named.
+#[derive(Default)]
+pub(super) struct Named {
+    /// Ids of node pools.
+    pub(super) pools: Vec<String>,
+    /// Ids of network topologies.
+    pub(super) topologies: Vec<String>,
 }
 
 /// What a project or department has.
-pub(super) fn given(rng: &mut Rng, name: Option<String>) -> OrgChange {
-    // A number of steps up to `most`, one time in so many.
-    let some = |rng: &mut Rng, one_in: usize, step: u64, most: usize| {
-        let value = step * (1 + rng.below(most) as u64);
-        (rng.below(one_in) == 0).then_some(value)
-    };
-    let share = ShareChange {
-        gpu_quota_millis: Some(500 * rng.below(9) as u64),
-        gpu_limit_millis: some(rng, 5, 1000, 4).map(Some),
-        over_quota_weight: some(rng, 2, 1, 3).map(|weight| weight - 1),
-        rank: (rng.below(4) == 0).then(|| [Rank::Low, Rank::High][rng.below(2)]),
-        ..ShareChange::default()
-    };
+pub(super) fn given(rng: &mut Rng, name: Option<String>, named: &Named) -> OrgChange {
+    let mut shares = BTreeMap::from([(POOL_DEFAULT_ID.to_owned(), share(rng))]);
+    if let Some(pool) = named.pools.get(rng.below(4)) {
+        shares.insert(pool.clone(), share(rng));
+    }
     let rules = Rules {
         training_run_ms_max: some(rng, 2, 60_000, 60),
         training_idle_ms_max: some(rng, 2, 60_000, 1),
@@ -96,28 +134,47 @@ pub(super) fn given(rng: &mut Rng, name: Option<String>) -> OrgChange {
     };
     OrgChange {
         name,
-        shares: [(POOL_DEFAULT_ID.to_owned(), share)].into(),
+        shares,
         replaces_shares: rng.below(2) == 0,
         rules: (rng.below(5) == 0).then_some(rules),
         ..OrgChange::default()
     }
 }
 
+/// A number of steps up to `most`, one time in so many.
+fn some(rng: &mut Rng, one_in: usize, step: u64, most: usize) -> Option<u64> {
+    let value = step * (1 + rng.below(most) as u64);
+    (rng.below(one_in) == 0).then_some(value)
+}
+
+fn share(rng: &mut Rng) -> ShareChange {
+    ShareChange {
+        gpu_quota_millis: Some(500 * rng.below(9) as u64),
+        gpu_limit_millis: some(rng, 5, 1000, 4).map(Some),
+        cpu_limit_millis: some(rng, 12, 500, 8).map(Some),
+        over_quota_weight: some(rng, 2, 1, 3).map(|weight| weight - 1),
+        rank: (rng.below(4) == 0).then(|| [Rank::Low, Rank::High][rng.below(2)]),
+        ..ShareChange::default()
+    }
+}
+
 /// A node pool.
-pub(super) fn pool(rng: &mut Rng, name: String) -> PoolSpec {
+pub(super) fn pool(rng: &mut Rng, name: String, named: &Named) -> PoolSpec {
     let label = (KIND.to_owned(), ["a", "b"][rng.below(2)].to_owned());
     let mut settings = PoolSettings::new(Some(label));
     settings.gpu = [Fill::BinPack, Fill::Spread][rng.below(2)];
+    settings.topology = named.topologies.get(rng.below(3)).cloned();
     PoolSpec { name, settings }
 }
 
 /// A workload of a project.
-pub(super) fn workload(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
+pub(super) fn workload(rng: &mut Rng, project: u64, name: String, named: &Named) -> WorkloadSpec {
     let mut spec = plain(rng, project, name);
-    match rng.below(12) {
+    match rng.below(14) {
         0 | 1 => {
             spec.kind = WorkloadKind::Workspace;
-            (spec.priority, spec.preemptible, spec.backoff_limit) = (100, rng.below(4) == 0, 0);
+            (spec.priority.value, spec.preemptible, spec.backoff_limit) =
+                (100, rng.below(4) == 0, 0);
             spec.pods.pod.restart = Restart::OnFailure;
         }
         2 | 3 => spec = distributed(rng, spec),
@@ -128,9 +185,101 @@ pub(super) fn workload(rng: &mut Rng, project: u64, name: String) -> WorkloadSpe
         }
         6 => spec = inference(rng, spec),
         7 => spec.pods.pod.restart = [Restart::OnFailure, Restart::Always][rng.below(2)],
+        8 | 9 => sets(rng, &mut spec, named),
         _ => {}
     }
+    if spec.serving.is_none() {
+        spec.topology = together(rng, 10, named);
+    }
     spec
+}
+
+/// Several sets of pods, some of them in groups.
+fn sets(rng: &mut Rng, spec: &mut WorkloadSpec, named: &Named) {
+    let groups = rng.below(3);
+    let count = groups.max(1) + rng.below(3);
+    let mut sets: Vec<_> = (0..count)
+        .map(|number| {
+            let mut set = spec.pods.clone();
+            set.role = format!("s{number}");
+            set.pods = 1 + below(rng, 3);
+            set.pods_min = 1 + below(rng, set.pods as usize);
+            set.pod_priority = below(rng, 2);
+            set.group = (number < groups).then(|| format!("g{number}"));
+            set.set_topology = together(rng, 6, named);
+            set.pod.gpu = gpus(rng);
+            set.pod.place = place(rng);
+            set
+        })
+        .collect();
+    let group = |number: usize| Group {
+        name: format!("g{number}"),
+        // The second may be in the first.
+        parent: (number == 1 && rng.below(2) == 0).then(|| "g0".to_owned()),
+        children_min: (rng.below(2) == 0).then_some(1),
+        topology: together(rng, 4, named),
+    };
+    spec.groups = (0..groups).map(group).collect();
+    spec.children_min = (rng.below(2) == 0).then_some(1);
+    spec.pods = sets.remove(0);
+    spec.more = sets;
+}
+
+/// Close together, one time in so many.
+fn together(rng: &mut Rng, one_in: usize, named: &Named) -> Option<TopologyUse> {
+    let id = named.topologies.get(rng.below(named.topologies.len()))?.clone();
+    let level = |at: usize| Some(LEVELS[at].to_owned());
+    let (required, preferred) = match rng.below(3 * one_in) {
+        0 => (level(rng.below(2)), None),
+        1 => (None, level(rng.below(2))),
+        2 => (level(0), level(1)),
+        _ => return None,
+    };
+    Some(TopologyUse { id, required, preferred })
+}
+
+/// Which nodes will do: not all of them, one time in so many.
+fn place(rng: &mut Rng) -> Place {
+    let mut place = Place::default();
+    if rng.below(8) == 0 {
+        let zones = vec![["a", "b"][rng.below(2)].to_owned()];
+        let operator = [Operator::In, Operator::NotIn][rng.below(2)](zones);
+        let key = LEVELS[0].to_owned();
+        place.affinity = vec![vec![Requirement { key, operator }]];
+    }
+    if rng.below(8) == 0 {
+        let key = Some(TAINT.to_owned());
+        place.tolerations = vec![Toleration { key, value: None, effect: None }];
+    }
+    if rng.below(12) == 0 {
+        place.colocation =
+            Some(Colocation { key: LEVELS[1].to_owned(), required: rng.below(2) == 0 });
+    }
+    place
+}
+
+fn below(rng: &mut Rng, end: usize) -> u32 {
+    u32::try_from(rng.below(end)).unwrap_or_default()
+}
+
+/// A run of a pod that no server knows, with a whole GPU.
+pub(super) fn stray(rng: &mut Rng, node: String, gpu: &NodeGpu) -> RunSpec {
+    let spec = plain(rng, 1, "stray".to_owned());
+    let device = Device {
+        index: 0,
+        uuid: gpu.uuid.clone(),
+        simulated: true,
+        millis: GPU_MILLIS,
+        memory_bytes: gpu.memory_bytes,
+    };
+    let pod = Uuid::from_u128(u128::from(rng.next()));
+    RunSpec {
+        key: RunKey { pod, generation: 1 },
+        node_name: node,
+        devices: vec![device],
+        container: Container::default(),
+        ..without_place(&spec, &spec.pods)
+    }
 }
 
 /// The specification of an inference again, with another image.
@@ -141,11 +290,17 @@ pub(super) fn changed(spec: &WorkloadSpec, rng: &mut Rng) -> WorkloadSpec {
 }
 
 fn gpus(rng: &mut Rng) -> GpuRequest {
-    match rng.below(8) {
-        0 => GpuRequest::Whole(0),
-        1 | 2 => GpuRequest::share(1, [300, 500, 700][rng.below(3)]),
-        3 => GpuRequest::memory(1, 4 * GIB),
-        4 => GpuRequest::Whole(2),
+    match rng.below(20) {
+        0 | 1 => GpuRequest::Whole(0),
+        2..=4 => GpuRequest::share(1, [300, 500, 700][rng.below(3)]),
+        5 => GpuRequest::share(2, [300, 500][rng.below(2)]),
+        6..=8 => GpuRequest::memory(1 + below(rng, 2), [4, 20][rng.below(2)] * GIB),
+        // No node has instances: it waits.
+        9 => {
+            let instances = "1g.5gb".parse().ok().map(|profile| (profile, 1));
+            MigRequest::new(instances).map_or(GpuRequest::Whole(1), GpuRequest::Mig)
+        }
+        10..=12 => GpuRequest::Whole(2),
         _ => GpuRequest::Whole(1),
     }
 }
@@ -170,7 +325,7 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
         env: BTreeMap::new(),
         secrets: Vec::new(),
         working_dir: None,
-        place: Place::default(),
+        place: place(rng),
         gpu,
         cpu_millis: 100,
         memory_bytes: GIB,
@@ -188,12 +343,11 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
         source: "CLI".to_owned(),
         pods: PodSet::one(pod),
         more: Vec::new(),
-        together: None,
+        distributed: None,
         serving: None,
         revision: None,
         elastic: false,
-        priority: [50, 50, 60, 40][rng.below(4)],
-        priority_class: "train".to_owned(),
+        priority: priority([50, 50, 60, 40][rng.below(4)]),
         preemptible: true,
         backoff_limit: [0, 1, 6][rng.below(3)],
         delete_after_ms: (rng.below(10) == 0).then_some(30_000),
@@ -218,9 +372,9 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
 
 /// A few pods that are alike, which may take turns.
 fn several(rng: &mut Rng, spec: &mut WorkloadSpec) {
-    spec.pods.pods = 2 + u32::try_from(rng.below(3)).unwrap_or_default();
+    spec.pods.pods = 2 + below(rng, 3);
     match rng.below(3) {
-        0 => spec.pods.at_once = Some(1 + u32::try_from(rng.below(2)).unwrap_or_default()),
+        0 => spec.pods.parallelism = Some(1 + below(rng, 2)),
         1 => spec.pods.pods_min = spec.pods.pods,
         _ => {}
     }
@@ -228,7 +382,7 @@ fn several(rng: &mut Rng, spec: &mut WorkloadSpec) {
 
 /// A master and its workers.
 fn distributed(rng: &mut Rng, spec: WorkloadSpec) -> WorkloadSpec {
-    let pods = 1 + u32::try_from(rng.below(2)).unwrap_or_default();
+    let pods = 1 + below(rng, 2);
     let framework = [Framework::PyTorch, Framework::Tf, Framework::Mpi][rng.below(3)];
     // Only PyTorch can do with fewer, and only MPI has a launcher that may wait.
     let is_elastic = framework == Framework::PyTorch && rng.below(2) == 0;
@@ -240,13 +394,13 @@ fn distributed(rng: &mut Rng, spec: WorkloadSpec) -> WorkloadSpec {
         kind: WorkloadKind::Distributed,
         pods: PodSet { role: MASTER.to_owned(), ..spec.pods },
         more: vec![worker],
-        together: Some(Together { framework, slots_per_worker: 1, first_waits, clean }),
+        distributed: Some(DistributedSpec { framework, slots_per_worker: 1, first_waits, clean }),
         ..spec
     }
 }
 
 fn inference(rng: &mut Rng, mut spec: WorkloadSpec) -> WorkloadSpec {
-    let replicas_min = u32::try_from(rng.below(2)).unwrap_or_default();
+    let replicas_min = below(rng, 2);
     let scaling = Scaling {
         replicas_min,
         replicas_max: 3,
@@ -272,10 +426,15 @@ fn inference(rng: &mut Rng, mut spec: WorkloadSpec) -> WorkloadSpec {
     WorkloadSpec {
         kind: WorkloadKind::Inference,
         serving: Some(serving),
-        priority: 125,
+        priority: Priority::default_of(WorkloadKind::Inference),
         preemptible: false,
         delete_when_preempted: false,
         delete_after_ms: None,
         ..spec
     }
+}
+
+/// A priority of any value.
+pub(super) fn priority(value: u32) -> Priority {
+    Priority { value, class: "train".to_owned() }
 }

@@ -23,13 +23,19 @@ pub struct Clock {
 
 impl Default for Clock {
     fn default() -> Self {
-        let (wall, up_ms) = (Instant(START_MS), 1000_u64);
-        let ahead_ms = wall.0.cast_signed() - up_ms.cast_signed();
-        Self { wall, up_ms, boots: 1, ahead_ms, last_seed: 0 }
+        Self::at(Instant(START_MS))
     }
 }
 
 impl Clock {
+    /// Those of a machine that was started a second ago, at this time.
+    #[must_use]
+    pub const fn at(wall: Instant) -> Self {
+        let up_ms = 1000_u64;
+        let ahead_ms = wall.0.cast_signed() - up_ms.cast_signed();
+        Self { wall, up_ms, boots: 1, ahead_ms, last_seed: 0 }
+    }
+
     /// Time passes.
     pub const fn advance_ms(&mut self, ms: u64) {
         self.wall = Instant(self.wall.0 + ms);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use spec::{Exit, MountSource, Observation, RunKey, RunSpec, RunState};
+use spec::{Exit, ListedRun, MountSource, Observation, RunKey, RunPlace, RunSpec, RunState};
 use units::{GPU_MILLIS, Instant};
 use uuid::Uuid;
 
@@ -69,6 +69,8 @@ pub struct Engine {
     pub(super) seen: VecDeque<Observation>,
     /// Which verbs fail.
     pub faults: Faults,
+    /// Runs whose processes cannot be killed.
+    pub unkillable: BTreeSet<RunKey>,
     volumes: BTreeSet<String>,
     /// A request against its rules.
     pub(super) misuse: Option<String>,
@@ -88,10 +90,17 @@ impl Engine {
 
     /// All runs as they are.
     #[must_use]
-    pub fn list(&self) -> Vec<Observation> {
-        let seen =
-            |(key, run): (&RunKey, &Run)| Observation { key: *key, state: run.state.clone() };
-        self.runs.iter().map(seen).collect()
+    pub fn list(&self) -> Vec<ListedRun> {
+        let listed = |(key, run): (&RunKey, &Run)| {
+            let place = run.is_alive().then(|| RunPlace::of(&run.spec));
+            ListedRun { key: *key, state: run.state.clone(), place }
+        };
+        self.runs.iter().map(listed).collect()
+    }
+
+    /// A run is there that was started before.
+    pub(super) fn adopt(&mut self, spec: RunSpec, state: RunState) {
+        self.runs.insert(spec.key, Run { spec, state, is_stopping: false });
     }
 
     pub(super) fn start(&mut self, spec: RunSpec) -> Result<(), Refusal> {
@@ -179,7 +188,9 @@ impl Engine {
         let Some(run) = self.runs.get(&key) else { return };
         match (&run.state, run.is_stopping) {
             (RunState::Exited { .. }, _) => {}
-            (_, true) if !self.faults.stubborn => self.end(key, Exit::Signal(15), now),
+            (_, true) if !self.faults.stubborn && !self.unkillable.contains(&key) => {
+                self.end(key, Exit::Signal(15), now)
+            }
             (RunState::Running { .. }, _) => {}
             _ => self.tell(key, RunState::Running { pid: Some(1), started_at: now }),
         }
@@ -187,6 +198,7 @@ impl Engine {
 
     /// A run ends.
     pub fn end(&mut self, key: RunKey, exit: Exit, at: Instant) {
+        self.unkillable.remove(&key);
         if self.runs.get(&key).is_some_and(Run::is_alive) {
             self.tell(key, RunState::Exited { exit, at });
         }
@@ -199,6 +211,12 @@ impl Engine {
             run.state = state.clone();
         }
         self.seen.push_back(Observation { key, state });
+    }
+
+    /// Puts a run there that no server asked for, on GPUs that no run has.
+    pub fn plant(&mut self, spec: RunSpec, now: Instant) {
+        let (key, state) = (spec.key, RunState::Running { pid: Some(1), started_at: now });
+        self.runs.insert(key, Run { spec, state, is_stopping: false });
     }
 
     /// A run that was never prepared: nothing of it is there.

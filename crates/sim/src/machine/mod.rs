@@ -7,11 +7,12 @@ mod engine;
 mod executor;
 mod rows;
 mod server;
+mod stored;
 
 use orchestrator::view::View;
-use orchestrator::{Command, ENDED_KEPT, Error, IdleSince, Input, NodeList, Subject, Troubles};
+use orchestrator::{Command, ENDED_KEPT, Error, GpuFaults, IdleSince, Input, NodeList, Subject};
 use records::Change;
-use sched::Policy;
+use sched::{Plan, Policy};
 use spec::{Observation, RunState};
 use units::Instant;
 use uuid::Uuid;
@@ -20,6 +21,7 @@ pub use clock::Clock;
 pub use engine::{Engine, Faults, Run, StartFault};
 pub use rows::Rows;
 use server::{Server, Taken};
+pub use stored::Stored;
 
 /// Where a batch is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub enum Cut {
 }
 
 /// What is to hold of a decision about a cluster, with a policy, at a time; or what does not.
-pub type Check = fn(&model::Cluster, &sched::Plan, &Policy, Instant) -> Result<(), String>;
+pub type Check = fn(&model::Cluster, &Plan, &Policy, Instant) -> Result<(), String>;
 
 /// What commands came to.
 pub type Outcomes = Vec<Result<Subject, Error>>;
@@ -56,7 +58,7 @@ pub struct Machine {
     /// None while it is down.
     server: Option<Server>,
     /// What is the matter with real GPUs, as a look at them would say.
-    pub gpus: Troubles,
+    pub gpus: GpuFaults,
     /// Since when workloads have been idle, as a look would say.
     pub idle: IdleSince,
     /// What was written last, for those who follow.
@@ -87,7 +89,7 @@ impl Machine {
             check,
             policy,
             server: None,
-            gpus: Troubles::default(),
+            gpus: GpuFaults::default(),
             idle: IdleSince::default(),
             written: Vec::new(),
             rebuilds: 0,
@@ -103,11 +105,11 @@ impl Machine {
         if self.server.is_some() {
             return Ok(());
         }
-        let server = self.recover(&self.nodes.clone(), &Troubles::default())?;
+        let server = self.recover(&self.nodes.clone(), &GpuFaults::default())?;
         self.reconcile(server)
     }
 
-    fn recover(&mut self, nodes: &NodeList, gpus_told: &Troubles) -> Result<Server, Error> {
+    fn recover(&mut self, nodes: &NodeList, gpus_told: &GpuFaults) -> Result<Server, Error> {
         let snapshot = self.rows.snapshot();
         let at = self.clock.settle(snapshot.clock);
         let mut server =
@@ -200,10 +202,13 @@ impl Machine {
         self.server.as_mut()?.verdict.take()
     }
 
-    /// Whether the scheduler has decided something that was not taken.
+    /// What the scheduler has decided, if that was not taken.
     #[must_use]
-    pub fn has_verdict(&self) -> bool {
-        self.server.as_ref().is_some_and(|server| server.verdict.is_some())
+    pub fn decided(&self) -> Option<&Plan> {
+        match self.server.as_ref()?.verdict.as_ref()? {
+            Input::Decided(decision) => Some(&decision.plan),
+            _ => None,
+        }
     }
 
     /// The scheduler fails instead of deciding; the input that says so.

@@ -63,6 +63,34 @@ impl Rows {
         }
     }
 
+    /// Those that were read from a database; archived workloads are not among them.
+    ///
+    /// # Errors
+    /// No database has such rows.
+    pub fn of(stored: Snapshot) -> Result<Self, String> {
+        let Snapshot { cluster, clock, departments, projects, workloads, pods, objects, .. } =
+            stored;
+        let Snapshot { usage, allocations, .. } = stored;
+        let changes: Vec<_> = (departments.into_iter().map(Change::Department))
+            .chain(projects.into_iter().map(Change::Project))
+            .chain(workloads.into_iter().map(|row| Change::Workload(Box::new(row))))
+            .chain(pods.into_iter().map(Change::Pod))
+            .chain(objects.into_iter().map(|row| Change::Object(Box::new(row))))
+            .chain(usage.into_iter().map(Change::Usage))
+            .chain(allocations.into_iter().map(Change::Allocation))
+            .collect();
+        let mut rows = Self { clock, ..Self::new(cluster.uuid, cluster.created_at) };
+        rows.apply(&changes)?;
+        Ok(Self {
+            last_department_id: stored.last_department_id,
+            last_project_id: stored.last_project_id,
+            last_workload_seq: stored.last_workload_seq,
+            last_object_seq: stored.last_object_seq,
+            last_event_seq: stored.last_event_seq,
+            ..rows
+        })
+    }
+
     /// Writes changes as one transaction would.
     ///
     /// # Errors
@@ -93,18 +121,8 @@ impl Rows {
                 self.workload(*id, "WorkloadSpec")?.spec = spec.clone();
             }
             Change::WorkloadState(id, state) => self.state(*id, state)?,
-            Change::WorkloadArchived(id, ..) => {
-                self.workload(*id, "WorkloadArchived")?;
-                if !self.archived.insert(*id) {
-                    return Err(format!("workload {id} is archived already"));
-                }
-            }
-            Change::WorkloadRestored(id) => {
-                self.workload(*id, "WorkloadRestored")?;
-                if !self.archived.remove(id) {
-                    return Err(format!("workload {id} is not archived"));
-                }
-            }
+            Change::WorkloadArchived(id, ..) => self.archive(*id, true)?,
+            Change::WorkloadRestored(id) => self.archive(*id, false)?,
             Change::Pod(row) => {
                 let id = row.workload_id;
                 match self.workloads.contains_key(&id) {
@@ -169,6 +187,16 @@ impl Rows {
             self.pods.retain(|(workload, _), _| *workload != id);
         }
         Ok(())
+    }
+
+    /// Notes that a workload left memory, or is in it again.
+    fn archive(&mut self, id: Uuid, leaves: bool) -> Result<(), String> {
+        self.workload(id, if leaves { "WorkloadArchived" } else { "WorkloadRestored" })?;
+        match if leaves { self.archived.insert(id) } else { self.archived.remove(&id) } {
+            true => Ok(()),
+            false if leaves => Err(format!("workload {id} is archived already")),
+            false => Err(format!("workload {id} is not archived")),
+        }
     }
 
     fn workload(&mut self, id: Uuid, what: &str) -> Result<&mut WorkloadRow, String> {

@@ -4,12 +4,12 @@
 use model::Cluster;
 use orchestrator::view::View;
 use orchestrator::{
-    Batch, Culprits, Decision, Error, IdleSince, Input, Moment, NodeList, Settled, State, Subject,
-    Troubles, leave_out_archived,
+    Batch, Culprits, Decision, Error, GpuFaults, IdleSince, Input, Moment, NodeList, Settled,
+    State, Subject, leave_out_archived,
 };
 use records::Snapshot;
 use sched::{Memory, Policy};
-use spec::{LimitsKept, Observation};
+use spec::{LimitsKept, ListedRun};
 use units::Instant;
 
 use super::executor::Executor;
@@ -41,7 +41,7 @@ pub(super) struct Server {
     /// Everything is being stopped, as far as that is written.
     pub(super) is_halted: bool,
     /// What it knows of real GPUs, as far as that is written.
-    pub(super) gpus_told: Troubles,
+    pub(super) gpus_told: GpuFaults,
 }
 
 impl Server {
@@ -49,7 +49,7 @@ impl Server {
     pub(super) fn recover(
         snapshot: Snapshot,
         nodes: &NodeList,
-        gpus: &Troubles,
+        gpus: &GpuFaults,
         policy: &Policy,
         at: Settled,
         ended_kept: usize,
@@ -76,9 +76,9 @@ impl Server {
     /// Compares with the engine: the first inputs of a state.
     pub(super) fn reconcile(
         &mut self,
-        mut listed: Vec<Observation>,
+        mut listed: Vec<ListedRun>,
         idle: IdleSince,
-        gpus: Troubles,
+        gpus: GpuFaults,
         rows: &Rows,
     ) -> Taken {
         leave_out_archived(&mut listed, &rows.archived_pods());

@@ -2,7 +2,7 @@
 //! here".
 
 use model::{
-    Cluster, DeviceShare, GpuRequest, NodeSpec, Occupancy, Placement, PodRequest, PodSetSpec,
+    Cluster, DeviceShare, GpuRequest, NodeSpec, Placement, PodBinding, PodRequest, PodSetSpec,
     QueueId, QueueSpec, Share, TopologyConstraint, Weights, WorkloadId, WorkloadSpec,
 };
 use units::{GPU_MILLIS, Idx, Resources};
@@ -87,7 +87,7 @@ impl Builder {
         let device = DeviceShare { gpu, millis: GPU_MILLIS };
         let place = Placement { node: Idx::new(node), devices: [device].into_iter().collect() };
         let pod = self.cluster.workloads()[id].pods[0];
-        self.cluster.set_occupancy(pod, Occupancy::at(place));
+        self.cluster.set_binding(pod, PodBinding::at(place));
     }
 
     /// Every GPU held by a one-GPU job of a queue with one quota; gangs pending in one with

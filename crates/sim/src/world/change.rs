@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Occupancy, Placement, WorkloadId};
+use model::{Placement, PodBinding, WorkloadId};
 
 use super::{Simulation, convert};
 use crate::Error;
@@ -120,7 +120,7 @@ impl Simulation {
             |place: &Placement| place.node == id && gpus.gpus.iter().any(|&at| place.uses(at));
         let there = self.cluster.nodes()[id].pods.iter().copied();
         let stopped = there.filter(|&pod| {
-            let Occupancy { current, releasing, .. } = &self.cluster.pods()[pod].occupancy;
+            let PodBinding { current, releasing, .. } = &self.cluster.pods()[pod].binding;
             !releasing && current.as_ref().is_some_and(lost)
         });
         for pod in stopped.collect::<Vec<_>>() {
@@ -166,7 +166,7 @@ impl Simulation {
         let id = self.alive(job)?;
         for pod in self.cluster.workloads()[id].pods.clone() {
             self.cluster.set_wants(pod, false);
-            self.cluster.set_occupancy(pod, Occupancy::default());
+            self.cluster.set_binding(pod, PodBinding::default());
         }
         self.end(id, job, State::Finished);
         Ok(())
@@ -247,7 +247,7 @@ impl Simulation {
 }
 
 /// The actions a step has.
-fn actions(step: &Step) -> Vec<&'static str> {
+pub(crate) fn actions(step: &Step) -> Vec<&'static str> {
     let given = [
         ("submit", step.submit.is_some()),
         ("delete", step.delete.is_some()),

@@ -1,8 +1,9 @@
 //! Wire types to the model's. Owns: what a key of a scenario means to the scheduler. Refuses to
 //! know: names and where an object stood.
 
+use model::Fill;
 use model::{Constraints, Effect, GpuRequest, PodRequest, Share, SliceValue, Taint, Toleration};
-use sched::{Action, Fill, Policy, Profile, RuntimeFrom};
+use sched::{Action, Policy, Profile, RuntimeFrom};
 use units::{Instant, Resources};
 
 use crate::scenario::{self as wire, Amounts, PodSet, Strategy, Weights};

@@ -12,7 +12,7 @@ mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, NodeId, Occupancy, PodId, QueueId, UsageLedger, WorkloadId};
+use model::{Cluster, NodeId, PodBinding, PodId, QueueId, UsageLedger, WorkloadId};
 use sched::{Plan, Policy};
 use units::Instant;
 
@@ -20,8 +20,10 @@ use crate::Error;
 use crate::scenario::{self as wire, At, Evicted, Releasing, Scenario, State, World};
 
 pub(crate) use add::names;
+pub(crate) use change::actions;
 pub use convert::policy;
-pub(crate) use run::Run;
+pub(crate) use convert::{constraints, taints};
+pub(crate) use parts::sets;
 pub use run::{CYCLES_TO_REST_MAX, Failure, Outcome, Record, run};
 
 /// Most pods of a scenario, over its whole length.
@@ -214,7 +216,7 @@ impl Simulation {
     pub(crate) fn vacate(&mut self, of: impl Fn(usize) -> bool) {
         let releasing = |(id, pod): (PodId, &model::Pod)| {
             let job = self.by_model.get(&pod.workload).copied();
-            (pod.occupancy.releasing && job.is_some_and(&of)).then_some(id)
+            (pod.binding.releasing && job.is_some_and(&of)).then_some(id)
         };
         for pod in self.cluster.pods().iter().filter_map(releasing).collect::<Vec<_>>() {
             self.cluster.vacate(pod);
@@ -226,7 +228,7 @@ impl Simulation {
     pub(crate) fn bury(&mut self) {
         let empty = |id: WorkloadId| {
             let mut pods = self.cluster.workloads()[id].pods.iter();
-            pods.all(|&pod| self.cluster.pods()[pod].occupancy == Occupancy::default())
+            pods.all(|&pod| self.cluster.pods()[pod].binding == PodBinding::default())
         };
         let due = |(&id, &job): (&WorkloadId, &usize)| {
             (self.jobs[job].leaving && empty(id)).then_some((id, job))

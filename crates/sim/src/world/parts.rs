@@ -161,7 +161,7 @@ impl Simulation {
 }
 
 /// The pod sets listed, or the one that the workload's own keys describe.
-fn sets(wire: &At<Workload>) -> Result<Cow<'_, [At<PodSet>]>, String> {
+pub(crate) fn sets(wire: &At<Workload>) -> Result<Cow<'_, [At<PodSet>]>, String> {
     let given = wire.own_keys();
     if !wire.pod_sets.is_empty() {
         if let Some(key) = given.first() {

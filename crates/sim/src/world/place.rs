@@ -2,7 +2,8 @@
 //! is in the way if not.
 
 use model::{
-    DeviceShare, Gpu, GpuRequest, MigRequest, Node, NodeId, Occupancy, Placement, PodId, WorkloadId,
+    DeviceShare, Gpu, GpuRequest, MigRequest, Node, NodeId, Placement, PodBinding, PodId,
+    WorkloadId,
 };
 use units::{Resources, format_millis};
 
@@ -47,8 +48,8 @@ impl Simulation {
         let releasing = task.state == TaskState::Releasing;
         if let Some(place) = &current {
             self.check_room(pod, place, !releasing)?;
-            let occupancy = Occupancy { current: current.clone(), releasing, next: None };
-            self.cluster.set_occupancy(pod, occupancy);
+            let binding = PodBinding { current: current.clone(), releasing, next: None };
+            self.cluster.set_binding(pod, binding);
         }
         if let Some(Place { node, gpus }) = &task.next {
             if task.state == TaskState::Running || !self.cluster.pods()[pod].wants {
@@ -56,8 +57,8 @@ impl Simulation {
             }
             let next = self.placement(pod, node, gpus, false)?;
             self.check_future_room(pod, &next)?;
-            let occupancy = Occupancy { current, releasing, next: Some(next) };
-            self.cluster.set_occupancy(pod, occupancy);
+            let binding = PodBinding { current, releasing, next: Some(next) };
+            self.cluster.set_binding(pod, binding);
         }
         Ok(())
     }
@@ -153,8 +154,8 @@ impl Simulation {
             place.node == at && place.devices.iter().any(|share| share.gpu == short.gpu)
         };
         let holders = node.pods.iter().filter(|&&pod| {
-            let occupancy = &self.cluster.pods()[pod].occupancy;
-            occupancy.current.iter().chain(&occupancy.next).any(has)
+            let binding = &self.cluster.pods()[pod].binding;
+            binding.current.iter().chain(&binding.next).any(has)
         });
         let holders: Vec<_> =
             holders.map(|&pod| self.cluster.workload_of(pod).spec.name.as_str()).collect();

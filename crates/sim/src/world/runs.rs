@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Occupancy, PodId};
+use model::{PodBinding, PodId};
 use sched::Step;
 use units::Instant;
 
@@ -71,7 +71,7 @@ impl Simulation {
             let _ = self.finish(job);
             return;
         }
-        self.cluster.set_occupancy(pod, Occupancy::default());
+        self.cluster.set_binding(pod, PodBinding::default());
         let pods = &self.cluster.workloads()[id].pods;
         let wanted = pods.iter().filter(|pod| self.cluster.pods()[**pod].wants).count();
         if wanted > left as usize {
@@ -107,7 +107,7 @@ impl Simulation {
             if given_up {
                 self.cluster.set_wants(pod, false);
             }
-            self.cluster.set_occupancy(pod, Occupancy::default());
+            self.cluster.set_binding(pod, PodBinding::default());
         }
         if given_up {
             self.end(id, job, State::Failed);

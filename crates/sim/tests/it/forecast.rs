@@ -1,58 +1,108 @@
 //! When a workload that waits would start, in virtual time.
 
-use sim::scenario::Scenario;
+use std::collections::BTreeMap;
+
+use orchestrator::Error;
+use sim::machine::{Machine, Stored};
 use sim::{Forecast, forecast};
+use spec::{GpuRequest, WorkloadSpec};
+use uuid::Uuid;
+
+use super::machine::{rest, server, submit, training};
 
 const MINUTE: u64 = 60_000;
 
-/// One node of four GPUs; four trainings of one GPU run on it.
-fn full(more: &str) -> Scenario {
-    let text = format!(
-        "version: 1
-nodes: [{{name: n, gpus: 4}}]
-queues: [{{name: q, quota: {{gpu: 4}}}}]
-workloads:
-  - {{name: a, project: q, gpu: 1, runs_for: 10m, started: 4m, tasks: [{{state: running, node: n, gpus: [0]}}]}}
-  - {{name: b, project: q, gpu: 1, runs_for: 20m, started: 4m, tasks: [{{state: running, node: n, gpus: [1]}}]}}
-  - {{name: c, project: q, gpu: 1, time_limit: 30m, started: 4m, tasks: [{{state: running, node: n, gpus: [2]}}]}}
-  - {{name: d, project: q, gpu: 1, started: 4m, tasks: [{{state: running, node: n, gpus: [3]}}]}}
-{more}"
-    );
-    Scenario::read(&text).unwrap_or_else(|error| panic!("{error}"))
+/// A server with four GPUs, on which four trainings of one GPU have run for four minutes.
+struct Full {
+    machine: Machine,
+    run_ms: BTreeMap<Uuid, u64>,
 }
 
-fn minutes(scenario: &Scenario, name: &str) -> Option<u64> {
-    match forecast(scenario, "q", name).unwrap_or_else(|error| panic!("{error}")) {
-        // A decision takes a millisecond of virtual time.
-        Forecast::StartsAfterMs(ms) => Some(ms / MINUTE),
-        Forecast::Never | Forecast::TooFarAhead => None,
+impl Full {
+    fn new() -> Self {
+        let machine = server(4, [4000, 0], sched::Policy::default());
+        let mut full = Self { machine, run_ms: BTreeMap::new() };
+        full.submit(training("a", GpuRequest::Whole(1)), Some(10));
+        full.submit(training("b", GpuRequest::Whole(1)), Some(20));
+        let c = training("c", GpuRequest::Whole(1));
+        full.submit(WorkloadSpec { time_limit_ms: Some(30 * MINUTE), ..c }, None);
+        full.submit(training("d", GpuRequest::Whole(1)), None);
+        full.machine.clock.advance_ms(4 * MINUTE);
+        full
+    }
+
+    /// Submits a training that runs for so many minutes, if that is known.
+    fn submit(&mut self, spec: WorkloadSpec, minutes: Option<u64>) {
+        let name = spec.name.clone();
+        submit(&mut self.machine, 1, spec);
+        rest(&mut self.machine);
+        let id = self.id(&name);
+        self.run_ms.extend(minutes.map(|minutes| (id, minutes * MINUTE)));
+    }
+
+    fn id(&self, name: &str) -> Uuid {
+        let view = self.machine.view().expect("a server that runs");
+        let found = view.workloads.values().find(|workload| workload.spec.name == name);
+        found.unwrap_or_else(|| panic!("no {name}")).id
+    }
+
+    fn forecast(&self, id: Uuid) -> Result<Forecast, Error> {
+        let (_, policy) = self.machine.replica().expect("a server that runs");
+        let Machine { rows, nodes, gpus, clock, .. } = &self.machine;
+        let stored = Stored {
+            rows: rows.snapshot(),
+            nodes: nodes.clone(),
+            gpus: gpus.clone(),
+            policy: policy.clone(),
+            now: clock.now(),
+        };
+        forecast(stored, id, &self.run_ms)
+    }
+
+    /// After how many minutes it starts.
+    fn minutes(&self, name: &str) -> Option<u64> {
+        match self.forecast(self.id(name)).unwrap_or_else(|error| panic!("{error}")) {
+            Forecast::StartsAfterMs(ms) => Some(ms / MINUTE),
+            Forecast::Never | Forecast::TooFarAhead => None,
+        }
     }
 }
 
 #[test]
 fn the_first_in_line_starts_when_the_first_ends() {
-    let state = full("  - {name: e, project: q, gpu: 1, runs_for: 1h}");
-    assert_eq!(minutes(&state, "e"), Some(6));
+    let mut full = Full::new();
+    full.submit(training("e", GpuRequest::Whole(1)), Some(60));
+    assert_eq!(full.minutes("e"), Some(6));
 }
 
 #[test]
-fn who_is_behind_waits_for_more() {
-    let state = full(
-        "  - {name: e, project: q, gpu: 1, runs_for: 1h}
-  - {name: f, project: q, gpu: 2, runs_for: 1h}",
-    );
-    assert_eq!(minutes(&state, "f"), Some(26), "b ends after 16 minutes, c at its limit after 26");
+fn the_next_in_line_waits_for_more() {
+    let mut full = Full::new();
+    full.submit(training("e", GpuRequest::Whole(1)), Some(60));
+    full.submit(training("f", GpuRequest::Whole(2)), Some(60));
+    // b ends after 16 minutes, the server suspends c at its limit after 26.
+    assert_eq!(full.minutes("f"), Some(26));
 }
 
 #[test]
 fn what_waits_for_one_that_never_ends_never_starts() {
-    let state = full("  - {name: e, project: q, gpu: 4}");
-    assert_eq!(forecast(&state, "q", "e"), Ok(Forecast::Never));
+    let mut full = Full::new();
+    full.submit(training("e", GpuRequest::Whole(4)), None);
+    assert_eq!(full.forecast(full.id("e")), Ok(Forecast::Never));
 }
 
 #[test]
-fn who_runs_already_starts_at_once_and_who_is_not_there_is_an_error() {
-    let state = full("");
-    assert_eq!(minutes(&state, "a"), Some(0));
-    assert!(forecast(&state, "q", "nobody").is_err());
+fn pods_that_take_turns_need_no_more_than_those_whose_turn_it_is() {
+    let mut full = Full::new();
+    let mut sweep = training("sweep", GpuRequest::Whole(1));
+    (sweep.pods.pods, sweep.pods.pods_min, sweep.pods.parallelism) = (8, 1, Some(2));
+    full.submit(sweep, None);
+    assert_eq!(full.minutes("sweep"), Some(6));
+}
+
+#[test]
+fn one_that_runs_already_starts_at_once_and_an_unknown_one_is_an_error() {
+    let full = Full::new();
+    assert_eq!(full.minutes("a"), Some(0));
+    assert!(matches!(full.forecast(Uuid::nil()), Err(Error::NotFound { .. })));
 }

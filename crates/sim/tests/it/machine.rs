@@ -9,16 +9,19 @@ use orchestrator::{Command, Input, NodeList, OrgChange, POOL_DEFAULT_ID, Subject
 use sched::Policy;
 use sim::machine::Machine;
 use spec::{
-    Audience, Container, GpuRequest, Metric, NodeGpu, NodeSpec, Place, PodSet, PodSpec, Probe,
-    Restart, Scaling, Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
+    Audience, Container, Exit, GpuRequest, Metric, NodeGpu, NodeSpec, Place, PodSet, PodSpec,
+    Priority, Probe, Restart, RunKey, Scaling, Serving, ShareChange, Target, WorkloadKind,
+    WorkloadSpec,
 };
 use units::Instant;
 
-fn nodes(gpus: u32) -> NodeList {
-    let gpu =
-        |number| NodeGpu { uuid: format!("GPU-{number}"), memory_bytes: 16 << 30, fault: None };
-    let node = NodeSpec {
-        name: "n1".to_owned(),
+fn node(name: &str, gpus: u32, gib: u64) -> NodeSpec {
+    let gpu = |number| {
+        let uuid = format!("GPU-{name}-{number}");
+        NodeGpu { uuid, memory_bytes: gib << 30, fault: None }
+    };
+    NodeSpec {
+        name: name.to_owned(),
         gpu_type: "simulated".to_owned(),
         simulated: true,
         gpus: (0..gpus).map(gpu).collect(),
@@ -26,12 +29,31 @@ fn nodes(gpus: u32) -> NodeList {
         memory_bytes: 256 << 30,
         labels: BTreeMap::new(),
         taints: Vec::new(),
-    };
-    NodeList { nodes: vec![node], origin: format!("{gpus} GPUs") }
+    }
+}
+
+fn nodes(gpus: u32) -> NodeList {
+    NodeList { nodes: vec![node("n1", gpus, 16)], origin: format!("{gpus} GPUs") }
+}
+
+fn add_node(machine: &mut Machine, spec: NodeSpec) {
+    machine.command(Command::AddNode { by: "admin".to_owned(), spec }).unwrap();
+}
+
+fn remove_node(machine: &mut Machine, node: &str) {
+    let (by, node) = ("admin".to_owned(), node.to_owned());
+    machine.command(Command::RemoveNode { by, node }).unwrap();
+}
+
+/// A pod of a workload ends.
+fn end(machine: &mut Machine, name: &str, pod: usize, exit: Exit) {
+    let pod = &get(machine, name).pods[pod];
+    let key = RunKey { pod: pod.id, generation: pod.generation };
+    machine.engine.end(key, exit, machine.clock.wall());
 }
 
 /// A server on one node, with two projects of these quotas.
-fn server(gpus: u32, quotas: [u64; 2], policy: Policy) -> Machine {
+pub(super) fn server(gpus: u32, quotas: [u64; 2], policy: Policy) -> Machine {
     let mut machine = Machine::new(nodes(gpus), policy, None);
     machine.start().unwrap();
     for (name, quota) in ["team-a", "team-b"].into_iter().zip(quotas) {
@@ -45,7 +67,7 @@ fn server(gpus: u32, quotas: [u64; 2], policy: Policy) -> Machine {
     machine
 }
 
-fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
+pub(super) fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
     let pod = PodSpec {
         image: "image".to_owned(),
         command: None,
@@ -71,12 +93,11 @@ fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
         source: "CLI".to_owned(),
         pods: PodSet::one(pod),
         more: Vec::new(),
-        together: None,
+        distributed: None,
         serving: None,
         revision: None,
         elastic: false,
-        priority: 50,
-        priority_class: "train".to_owned(),
+        priority: Priority::default_of(WorkloadKind::Training),
         preemptible: true,
         backoff_limit: 6,
         delete_after_ms: None,
@@ -99,12 +120,12 @@ fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
     }
 }
 
-fn submit(machine: &mut Machine, project_id: u64, spec: WorkloadSpec) {
+pub(super) fn submit(machine: &mut Machine, project_id: u64, spec: WorkloadSpec) {
     submit_all(machine, vec![(project_id, spec)]);
 }
 
 /// Submits them before anything is decided about one.
-fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>) {
+pub(super) fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>) {
     let input = |(project_id, spec)| {
         let wanted = Box::new(Wanted { spec, runs: Ok(()) });
         Input::Command(Box::new(Command::Submit { project_id, wanted }), Default::default())
@@ -114,7 +135,7 @@ fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>) {
 }
 
 /// Everything that is under way comes to its end.
-fn rest(machine: &mut Machine) {
+pub(super) fn rest(machine: &mut Machine) {
     assert!((0..100).any(|_| !machine.go_on().unwrap()), "it does not come to rest");
 }
 
@@ -125,7 +146,7 @@ fn get(machine: &Machine, name: &str) -> WorkloadView {
 }
 
 fn codes(machine: &Machine, name: &str) -> Vec<String> {
-    get(machine, name).pending.into_iter().map(|why| why.code).collect()
+    get(machine, name).pending.iter().map(|why| why.code.to_string()).collect()
 }
 
 #[test]
@@ -241,9 +262,10 @@ fn what_waited_behind_a_reservation_is_looked_at_again_once_that_is_fulfilled() 
     let mut gang = training("gang", share(300));
     (gang.pods.pods, gang.pods.pods_min) = (3, 3);
     let mut first = training("first", share(500));
-    (first.kind, first.priority, first.preemptible) = (WorkloadKind::Workspace, 100, false);
-    let large = WorkloadSpec { priority: 60, ..training("large", GpuRequest::Whole(1)) };
-    gang.priority = 60;
+    (first.kind, first.priority.value, first.preemptible) = (WorkloadKind::Workspace, 100, false);
+    let mut large = training("large", GpuRequest::Whole(1));
+    large.priority.value = 60;
+    gang.priority.value = 60;
     let all = [(2, first), (2, gang), (1, large), (1, training("behind", share(250)))];
     submit_all(&mut machine, all.into());
     rest(&mut machine);
@@ -284,4 +306,90 @@ fn a_time_limit_of_its_own_outlives_the_server() {
         rest(&mut machine);
     }
     assert_eq!(get(&machine, "a").phase, Phase::Stopped);
+}
+
+#[test]
+fn a_lost_pod_of_a_gang_is_started_again_though_others_have_ended_well() {
+    let mut machine = server(4, [4000, 0], Policy::default());
+    let mut gang = training("gang", GpuRequest::Whole(1));
+    (gang.pods.pods, gang.pods.pods_min) = (4, 4);
+    submit(&mut machine, 1, gang);
+    rest(&mut machine);
+    end(&mut machine, "gang", 0, Exit::Code(0));
+    end(&mut machine, "gang", 1, Exit::Code(0));
+    end(&mut machine, "gang", 2, Exit::Lost);
+    for _ in 0..3 {
+        rest(&mut machine);
+        machine.clock.advance_ms(60_000);
+    }
+    assert_eq!(get(&machine, "gang").phase, Phase::Running, "{:?}", codes(&machine, "gang"));
+    assert_eq!(machine.engine.alive().count(), 2);
+}
+
+/// A workload of which one part is enough, and of which only the second fits on nodes of one GPU.
+fn either(name: &str) -> WorkloadSpec {
+    let mut spec = training(name, GpuRequest::Whole(2));
+    spec.pods.role = "large".to_owned();
+    let pod = PodSpec { gpu: GpuRequest::Whole(1), ..spec.pods.pod.clone() };
+    spec.more = vec![PodSet { role: "small".to_owned(), ..PodSet::one(pod) }];
+    spec.children_min = Some(1);
+    spec
+}
+
+#[test]
+fn a_workload_that_can_do_without_a_part_is_degraded_without_it() {
+    let mut machine = server(1, [4000, 0], Policy::default());
+    submit(&mut machine, 1, either("a"));
+    rest(&mut machine);
+    assert_eq!(get(&machine, "a").phase, Phase::Degraded);
+}
+
+#[test]
+fn a_part_that_was_held_back_is_considered_again_though_another_part_waited_all_the_time() {
+    let mut machine = server(1, [4000, 0], Policy::default());
+    submit(&mut machine, 1, training("first", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    add_node(&mut machine, node("n2", 1, 16));
+    submit(&mut machine, 1, either("a"));
+    rest(&mut machine);
+    // Its run has to be gone first, while a place becomes free elsewhere.
+    machine.engine.faults.stubborn = true;
+    remove_node(&mut machine, "n2");
+    end(&mut machine, "first", 0, Exit::Code(0));
+    for _ in 0..10 {
+        machine.go_on().unwrap();
+    }
+    assert_eq!(get(&machine, "a").phase, Phase::Pending);
+    machine.engine.faults.stubborn = false;
+    rest(&mut machine);
+    assert_eq!(get(&machine, "a").phase, Phase::Degraded);
+}
+
+#[test]
+fn what_is_resumed_while_its_run_on_a_lost_node_is_stopped_says_so() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    let id = get(&machine, "a").id;
+    machine.command(Command::Suspend { by: "alice".to_owned(), id }).unwrap();
+    remove_node(&mut machine, "n1");
+    machine.command(Command::Resume { by: "alice".to_owned(), id }).unwrap();
+    assert_eq!(codes(&machine, "a"), ["P304"]);
+}
+
+#[test]
+fn memory_of_gpus_is_valued_by_the_gpus_that_there_are() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    let memory = GpuRequest::memory(1, 4 << 30);
+    submit(&mut machine, 1, WorkloadSpec { gates: vec!["g".into()], ..training("a", memory) });
+    let asked = |machine: &Machine| get(machine, "a").requested.gpu_millis;
+    let mut seen = vec![asked(&machine)];
+    remove_node(&mut machine, "n1");
+    seen.push(asked(&machine));
+    add_node(&mut machine, node("n2", 1, 40));
+    seen.push(asked(&machine));
+    assert_eq!(seen, [250, 1000, 100]);
+    machine.crash();
+    machine.start().unwrap();
+    assert_eq!(asked(&machine), 100);
 }

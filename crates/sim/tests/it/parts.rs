@@ -56,7 +56,7 @@ steps: [{{cycles: {{actions: [allocate]}}}}]
     );
     let scenario = Scenario::read(&text).map_err(|error| error.to_string())?;
     let outcome = run(&scenario, Record::Decisions).map_err(|error| error.to_string())?;
-    let pods = outcome.simulation.cluster().pods().iter().map(|(_, pod)| &pod.occupancy);
+    let pods = outcome.simulation.cluster().pods().iter().map(|(_, pod)| &pod.binding);
     let held = |place: &model::Placement| units::format_millis(place.gpu_millis());
     let told = pods.map(|pod| pod.current.as_ref().map_or(".".into(), held));
     Ok(told.collect::<Vec<_>>().join(" "))

@@ -159,8 +159,11 @@ fn amounts(spec: &WorkloadSpec) -> Result<(), Invalid> {
         let text = format!("a workload has 1 to {PODS_MAX} pods, not {pods}");
         return Err(Invalid::new("pods", text));
     }
+    // A set among several may be one that the others can do without.
+    let least = u32::from(spec.sets().all(|set| set.pods_min == 0) || spec.more.is_empty());
     for set in spec.sets() {
-        if set.pods == 0 || !(1..=set.pods).contains(&set.pods_min) || set.at_once == Some(0) {
+        let parallelism = set.parallelism;
+        if set.pods == 0 || !(least..=set.pods).contains(&set.pods_min) || parallelism == Some(0) {
             let text = format!(
                 "of {} pods at least {} cannot be the least that make sense",
                 set.pods, set.pods_min

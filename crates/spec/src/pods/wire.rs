@@ -1,9 +1,11 @@
 //! How places and secrets look in documents, where that differs from what they are.
 
-use model::{Effect, Operator, Requirement, Toleration};
+use std::collections::BTreeMap;
+
+use model::{Effect, Operator, PodPreference, PodTerm, Preference, Requirement, Term, Toleration};
 use serde::{Deserialize, Serialize};
 
-use super::{Near, Place, SecretPlace, SecretTo, SecretUse};
+use super::{Colocation, Place, SecretPlace, SecretTo, SecretUse};
 
 /// Why a document is none.
 #[derive(Debug, thiserror::Error)]
@@ -19,11 +21,45 @@ pub(crate) enum Wrong {
 pub(crate) struct PlaceWire {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     affinity: Vec<Vec<RequirementWire>>,
+    /// Each with its weight.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    preferred: Vec<(u32, Vec<RequirementWire>)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tolerations: Vec<TolerationWire>,
     /// The label, and whether it must be the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     near: Option<(String, bool)>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    labels: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pod_affinity: Vec<PodTermWire>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pod_anti_affinity: Vec<PodTermWire>,
+    /// Each with its weight.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pod_preferences: Vec<(i64, PodTermWire)>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct PodTermWire {
+    labels: BTreeMap<String, String>,
+    topology_key: String,
+}
+
+impl From<PodTerm> for PodTermWire {
+    fn from(PodTerm { labels, topology_key }: PodTerm) -> Self {
+        Self { labels, topology_key }
+    }
+}
+
+impl From<PodTermWire> for PodTerm {
+    fn from(PodTermWire { labels, topology_key }: PodTermWire) -> Self {
+        Self { labels, topology_key }
+    }
+}
+
+fn pod_terms<A, B: From<A>>(terms: Vec<A>) -> Vec<B> {
+    terms.into_iter().map(B::from).collect()
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -55,16 +91,23 @@ pub(crate) struct EffectWire(#[serde(with = "EffectName")] pub(crate) Effect);
 
 impl From<Place> for PlaceWire {
     fn from(place: Place) -> Self {
-        let term = |term: Vec<Requirement>| term.into_iter().map(RequirementWire::from).collect();
+        let term = |term: Term| term.into_iter().map(RequirementWire::from).collect();
         let toleration = |Toleration { key, value, effect }| TolerationWire {
             key,
             value,
             effect: effect.map(EffectWire),
         };
+        let preferred = place.preferred.into_iter().map(|one| (one.weight, term(one.term)));
+        let preferences = place.pod_preferences.into_iter();
         Self {
+            preferred: preferred.collect(),
             affinity: place.affinity.into_iter().map(term).collect(),
             tolerations: place.tolerations.into_iter().map(toleration).collect(),
-            near: place.near.map(|near| (near.key, near.required)),
+            near: place.colocation.map(|one| (one.key, one.required)),
+            labels: place.labels,
+            pod_affinity: pod_terms(place.pod_affinity),
+            pod_anti_affinity: pod_terms(place.pod_anti_affinity),
+            pod_preferences: preferences.map(|one| (one.weight, one.term.into())).collect(),
         }
     }
 }
@@ -72,17 +115,27 @@ impl From<Place> for PlaceWire {
 impl TryFrom<PlaceWire> for Place {
     type Error = Wrong;
     fn try_from(wire: PlaceWire) -> Result<Self, Wrong> {
-        let term =
-            |term: Vec<RequirementWire>| term.into_iter().map(Requirement::try_from).collect();
+        let term = |term: Vec<RequirementWire>| -> Result<Term, Wrong> {
+            term.into_iter().map(Requirement::try_from).collect()
+        };
         let toleration = |TolerationWire { key, value, effect }| Toleration {
             key,
             value,
             effect: effect.map(|effect| effect.0),
         };
+        let preferred = wire.preferred.into_iter();
+        let preferred = preferred.map(|(weight, one)| Ok(Preference { weight, term: term(one)? }));
+        let preference =
+            |(weight, one): (i64, PodTermWire)| PodPreference { weight, term: one.into() };
         Ok(Self {
+            preferred: preferred.collect::<Result<_, Wrong>>()?,
             affinity: wire.affinity.into_iter().map(term).collect::<Result<_, _>>()?,
             tolerations: wire.tolerations.into_iter().map(toleration).collect(),
-            near: wire.near.map(|(key, required)| Near { key, required }),
+            colocation: wire.near.map(|(key, required)| Colocation { key, required }),
+            labels: wire.labels,
+            pod_affinity: pod_terms(wire.pod_affinity),
+            pod_anti_affinity: pod_terms(wire.pod_anti_affinity),
+            pod_preferences: wire.pod_preferences.into_iter().map(preference).collect(),
         })
     }
 }
@@ -179,5 +232,31 @@ impl TryFrom<SecretWire> for SecretUse {
             _ => return Err(Wrong::Secret),
         };
         Ok(Self { object: wire.object, named: wire.named, key: wire.key, to })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_reads_back_as_it_was_written_and_nothing_is_written_of_anywhere() {
+        let exists = |key: &str| Requirement { key: key.to_owned(), operator: Operator::Exists };
+        let labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
+        let term = PodTerm { labels: labels.clone(), topology_key: "zone".to_owned() };
+        let place = Place {
+            affinity: vec![vec![exists("zone"), exists("rack")]],
+            preferred: vec![Preference { weight: 7, term: vec![exists("fast")] }],
+            tolerations: vec![Toleration { key: None, value: None, effect: None }],
+            colocation: Some(Colocation { key: "rack".to_owned(), required: true }),
+            labels,
+            pod_affinity: vec![term.clone()],
+            pod_anti_affinity: vec![term.clone(), term.clone()],
+            pod_preferences: vec![PodPreference { weight: -9, term }],
+        };
+        let text = serde_json::to_string(&place).expect("JSON");
+        assert_eq!(serde_json::from_str::<Place>(&text).expect(&text), place);
+        assert_eq!(serde_json::to_string(&Place::default()).expect("JSON"), "{}");
+        assert_eq!(serde_json::from_str::<Place>("{}").expect("a place"), Place::default());
     }
 }

@@ -60,16 +60,14 @@ fn run(connection: &Connection, statement: &Statement<'_>) -> Result<()> {
 }
 
 fn execute(connection: &Connection, statement: &Statement<'_>) -> rusqlite::Result<usize> {
-    let mut prepared = connection.prepare_cached(&statement.whole_sql())?;
+    // `?3` is the third value, wherever it stands; `$3` is a name, which would have to be looked for.
+    let mut prepared = connection.prepare_cached(&statement.whole_sql().replace('$', "?"))?;
     for at in 1..=prepared.parameter_count() {
-        // `$3` is the third value, wherever it stands.
-        let name = prepared.parameter_name(at).and_then(|name| name.strip_prefix('$'));
-        let number = name.and_then(|number| number.parse::<usize>().ok()).unwrap_or(at);
-        match statement.values.get(number - 1) {
+        match statement.values.get(at - 1) {
             Some(Value::Int(value)) => prepared.raw_bind_parameter(at, value)?,
             Some(Value::Text(value)) => prepared.raw_bind_parameter(at, value.as_deref())?,
             None => {
-                return Err(rusqlite::Error::InvalidParameterCount(number, statement.values.len()));
+                return Err(rusqlite::Error::InvalidParameterCount(at, statement.values.len()));
             }
         }
     }

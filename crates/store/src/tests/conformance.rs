@@ -22,7 +22,7 @@ pub(super) async fn everything_comes_back_after_reopening(lab: &Lab) {
         eviction: Some(ReasonBody { code: "E1".to_owned(), message: "x".to_owned(), at_ms: 8 }),
         ..workloads[0].state.clone()
     };
-    std::sync::Arc::make_mut(&mut workloads[0].spec).priority_class = "high".to_owned();
+    std::sync::Arc::make_mut(&mut workloads[0].spec).priority.class = "high".to_owned();
     let changed = Change::WorkloadState(workloads[0].id, workloads[0].state.clone());
     let asked = Change::WorkloadSpec(workloads[0].id, workloads[0].spec.clone());
     let clock = |ahead_ms| ClockRow { boot: Uuid::from_u128(9), ahead_ms };

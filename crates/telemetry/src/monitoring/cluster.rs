@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use control::view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadKind, WorkloadView};
 use control::{Clock, Handle, Look, Subject, of};
 use convert::phase_name;
+use orchestrator::view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadKind, WorkloadView};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Unit;

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use control::view::{NodeView, View};
-use control::{Look, Subject, Trouble, of};
+use control::{Look, Subject, of};
+use orchestrator::GpuFault;
+use orchestrator::view::{NodeView, View};
 use prometheus_client::registry::Unit;
 use units::{GPU_MILLIS, Resources};
 
@@ -33,12 +34,12 @@ fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
     to.family(("node_gpus_allocated", None), about, held)?;
     let out = nodes().flat_map(|node| {
         let [name, pool] = labels(node);
-        ["lost", "taken"].map(|reason| {
-            let count = node.troubles.values().filter(|trouble| word(trouble) == reason).count();
+        ["lost", "taken", "held"].map(|reason| {
+            let count = node.gpu_faults.values().filter(|fault| word(fault) == reason).count();
             ([name, pool, ("reason", reason)], number(count as u64))
         })
     });
-    let about = "GPUs of a node that do not work, or that processes of no workload use.";
+    let about = "GPUs of a node that do not work, or that something else uses.";
     to.family(("node_gpus_out_of_service", None), about, out)?;
 
     let own = |of: fn(&NodeView) -> Resources, value: fn(Resources) -> f64| {
@@ -65,10 +66,11 @@ fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
 }
 
 /// The word of a label for what is the matter with a GPU.
-const fn word(trouble: &Trouble) -> &'static str {
-    match trouble {
-        Trouble::Lost(_) => "lost",
-        Trouble::Taken(_) => "taken",
+const fn word(fault: &GpuFault) -> &'static str {
+    match fault {
+        GpuFault::Lost(_) => "lost",
+        GpuFault::Taken(_) => "taken",
+        GpuFault::Held(_) => "held",
     }
 }
 

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use control::view::{NodeView, View};
-use control::{Look, NodeSpec, Scheduling, Subject, Trouble, of};
+use control::{Look, Subject, of};
 use expect_test::expect;
+use orchestrator::GpuFault;
+use orchestrator::view::{NodeView, View};
 use prometheus_client::collector::Collector;
 use prometheus_client::metrics::counter::Counter;
+use spec::{NodeSpec, Scheduling};
 use tracing_subscriber::filter::LevelFilter;
 use units::{Instant, Resources};
 
@@ -55,7 +57,8 @@ fn node() -> NodeView {
         simulated: false,
         gpu_memory_bytes: vec![1 << 30; 3],
         gpu_used_millis: vec![1000, 500, 0],
-        troubles: [(1, Trouble::Taken([].into())), (2, Trouble::Lost("off the bus".into()))].into(),
+        gpu_faults: [(1, GpuFault::Taken([].into())), (2, GpuFault::Lost("off the bus".into()))]
+            .into(),
         capacity: Resources { gpu_millis: 1000, cpu_millis: 64_500, memory_bytes: 2048 },
         used: Resources { gpu_millis: 1500, cpu_millis: 1500, memory_bytes: 1024 },
         pool: "default".into(),
@@ -76,6 +79,7 @@ fn a_node_is_shown_by_what_it_has_what_is_held_and_what_was_measured() {
         node_gpus_allocated{node="node-1",node_pool="default",model="the \"fast\" one"} 1.5
         node_gpus_out_of_service{node="node-1",node_pool="default",reason="lost"} 1.0
         node_gpus_out_of_service{node="node-1",node_pool="default",reason="taken"} 1.0
+        node_gpus_out_of_service{node="node-1",node_pool="default",reason="held"} 0.0
         node_cpus{node="node-1",node_pool="default"} 64.5
         node_cpus_allocated{node="node-1",node_pool="default"} 1.5
         node_memory_bytes{node="node-1",node_pool="default"} 2048.0

@@ -12,9 +12,9 @@ use auth::Resource;
 use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use control::Subject;
-use control::view::{PoolView, View, WorkloadKind};
 use http_kit::ApiError;
 use http_kit::openapi::get;
+use orchestrator::view::{PoolView, View, WorkloadKind};
 
 use super::Shared;
 use crate::metrics::{

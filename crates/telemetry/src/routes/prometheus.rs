@@ -9,9 +9,9 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{FromRef, State as FromState};
 use axum::http::{HeaderMap, HeaderValue, header};
-use control::Scope;
 use http_kit::openapi::get;
 use http_kit::{ApiError, PlainText};
+use orchestrator::Scope;
 
 use super::Shared;
 use crate::monitoring::{Extent, Format};

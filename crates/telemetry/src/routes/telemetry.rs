@@ -11,11 +11,12 @@ use auth::Action::Read;
 use auth::Resource;
 use axum::extract::{FromRef, State as FromState};
 use axum::{Extension, Json};
-use control::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
-use control::{ArchivedKey, Look, Subject, of};
+use control::{Look, Subject, of};
 use convert::{self, Context};
 use http_kit::openapi::get;
 use http_kit::{ApiError, unknown_word};
+use orchestrator::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
+use records::ArchivedKey;
 use units::{GPU_MILLIS, Instant, format_millis};
 
 use super::Shared;
@@ -165,7 +166,7 @@ fn gpus(node: &NodeView) -> u64 {
 /// Of those that are in service.
 fn free_gpus(node: &NodeView) -> u64 {
     let each = (0..).zip(&node.gpu_used_millis);
-    let in_service = each.filter(|(at, _)| !node.troubles.contains_key(at));
+    let in_service = each.filter(|(at, _)| !node.gpu_faults.contains_key(at));
     in_service.map(|(_, used)| GPU_MILLIS.saturating_sub(*used)).sum()
 }
 
@@ -301,7 +302,7 @@ struct Grouped<'a> {
     department: (u64, &'a str),
     project: (u64, &'a str),
     phase: Phase,
-    kind: control::view::WorkloadKind,
+    kind: orchestrator::view::WorkloadKind,
 }
 
 impl<'a> Grouped<'a> {

@@ -9,11 +9,11 @@ use auth::Resource;
 use axum::extract::{FromRef, FromRequestParts, State as FromState};
 use axum::http::request::Parts;
 use axum::{Extension, Json};
-use control::Scope;
 use http_kit::openapi::{Description, Input, get, put};
 use http_kit::{
     ApiError, Attachment, Body, NoParameters, csv_line, date, parameters, unknown_word,
 };
+use orchestrator::Scope;
 use serde::{Deserialize, Serialize};
 use units::Instant;
 use utoipa::openapi::schema::Type;
@@ -184,14 +184,14 @@ fn csv(usage: &GpuUsage) -> String {
 /// The prices, as they are kept: one object, if they were ever set.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
-struct Kept(GpuPrices);
+struct StoredPrices(GpuPrices);
 
-impl Family for Kept {
+impl Family for StoredPrices {
     const KIND: &'static str = "gpu-prices";
 }
 
-fn prices(state: &Shared) -> Result<Option<Item<Kept>>, ApiError> {
-    Ok(state.all::<Kept>()?.into_iter().next())
+fn prices(state: &Shared) -> Result<Option<Item<StoredPrices>>, ApiError> {
+    Ok(state.all::<StoredPrices>()?.into_iter().next())
 }
 
 async fn read_prices(
@@ -207,7 +207,7 @@ async fn set_prices(
     Body(request): Body<GpuPrices>,
 ) -> Result<Json<GpuPrices>, ApiError> {
     check(&request)?;
-    Ok(Json(state.put(&caller, Scope::Tenant, "prices", Kept(request)).await?.body.0))
+    Ok(Json(state.put(&caller, Scope::Tenant, "prices", StoredPrices(request)).await?.body.0))
 }
 
 fn check(prices: &GpuPrices) -> Result<(), ApiError> {

@@ -7,11 +7,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use control::{Clock, NodeGpu, NodeSpec};
+use control::Clock;
 use engine::{RunKey, RunState};
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use spec::{NodeGpu, NodeSpec};
 use spec::{RunSpec, SecretTo};
 use units::Instant;
 use uuid::Uuid;

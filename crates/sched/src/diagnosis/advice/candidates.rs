@@ -242,7 +242,7 @@ impl WhatIf<'_> {
         let mut holders: Vec<_> = placed
             .map(|(who, row)| {
                 let places = row.pods.iter().filter_map(|&pod| {
-                    let place = self.cluster.pods()[pod].occupancy.effective()?;
+                    let place = self.cluster.pods()[pod].binding.effective()?;
                     Some(self.cluster.amounts(pod, place))
                 });
                 let held: Resources = places.sum();

@@ -1,6 +1,7 @@
 //! Allocate (§9, §10) and scores (§11).
 
-use sched::{Fill, Placement};
+use model::Fill;
+use sched::Placement;
 use testkit::Table;
 
 use super::after;

@@ -1,6 +1,7 @@
 //! Consolidation (§17): everybody asked finds another place.
 
-use sched::{Fill, Placement};
+use model::Fill;
+use sched::Placement;
 use testkit::Table;
 
 use super::after;

@@ -1,6 +1,7 @@
 //! Sharing of GPUs (§12).
 
-use sched::{Fill, Placement};
+use model::Fill;
+use sched::Placement;
 use testkit::Table;
 
 use super::after;

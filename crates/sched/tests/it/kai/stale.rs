@@ -35,7 +35,7 @@ fn the_time_starts_anew_when_it_was_whole_in_between() {
     t.now = t.now.plus_ms(50_000);
     assert_eq!(t.run("allocate stale"), "g n1 n1");
     let pod = t.cluster.pods().ids().last().unwrap();
-    t.cluster.set_occupancy(pod, model::Occupancy::default());
+    t.cluster.set_binding(pod, model::PodBinding::default());
     t.now = t.now.plus_ms(50_000);
     assert_eq!(t.run("stale"), "g n1 .");
 }

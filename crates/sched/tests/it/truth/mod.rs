@@ -130,7 +130,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
         Pending::WaitingForRelease { holders, .. } => {
             let releasing = |name: &String| {
                 w.cluster.pods().iter().any(|(id, pod)| {
-                    pod.occupancy.releasing && w.cluster.workload_of(id).spec.name == *name
+                    pod.binding.releasing && w.cluster.workload_of(id).spec.name == *name
                 })
             };
             so(holders.iter().all(releasing), "who is being stopped")
@@ -176,7 +176,7 @@ pub(crate) fn of_diagnosis(w: &World, diagnosis: &Diagnosis) -> Truth {
         so(spec.preemptible || holder.standing == Standing::NotPreemptible, "what is preemptible")?;
         let pods = w.cluster.workloads()[holder.workload.id].pods.iter();
         let places = pods.filter_map(|&pod| {
-            let place = w.cluster.pods()[pod].occupancy.effective()?;
+            let place = w.cluster.pods()[pod].binding.effective()?;
             Some(w.cluster.amounts(pod, place)[holder.kind])
         });
         so(holder.held <= places.sum(), "what a workload holds")?;

@@ -1,9 +1,9 @@
 //! Node pools. Owns: which there are, what each has, and which queue of a project is charged for
-//! what is in a pool. Refuses to know: in what order pools are tried; that is the scheduler's.
+//! what is in a pool. Does not know about: in what order pools are tried; that is the scheduler's.
 //!
 //! Every node is in one pool, the one that its label names. As long as the queues are not divided,
 //! that only says where a workload may go: one tree of queues accounts for all nodes. Once they
-//! are, there is a tree for each pool: the queue somebody added is that of the pool `default`, and
+//! are, there is a tree for each pool: a queue that is added is that of the pool `default`, and
 //! has a twin in every other. What a pod holds is charged to the tree of the pool in which it is;
 //! what it asks for, to those in which its workload may get it.
 
@@ -12,24 +12,11 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 use units::{Kind, Resources};
 
-use crate::account::Sign;
+use crate::cluster::sign::Sign;
 use crate::{
-    Cluster, Constraints, ConstraintsId, Error, Node, NodeId, PodId, PodSetSpec, Queue, QueueId,
+    Cluster, ConstraintsId, Error, Node, NodeId, PodId, PodSetSpec, PoolId, Queue, QueueId,
     QueueSpec, Share, WorkloadId, pool_of,
 };
-
-/// Id of a node pool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PoolId(u32);
-
-impl PoolId {
-    /// The pool of nodes that do not say.
-    pub const DEFAULT: Self = Self(0);
-
-    const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// What the nodes of a pool have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -199,8 +186,7 @@ impl Cluster {
         if workload.pools.is_empty() || workload.placed == 0 {
             return None;
         }
-        let mut places =
-            workload.pods.iter().filter_map(|&pod| self.pods[pod].occupancy.effective());
+        let mut places = workload.pods.iter().filter_map(|&pod| self.pods[pod].binding.effective());
         places.next().map(|place| self.nodes[place.node].pool)
     }
 
@@ -224,7 +210,7 @@ impl Cluster {
 /// Changes.
 impl Cluster {
     /// Gives every pool queues of its own, also those that come later. In the new ones a queue has
-    /// no quota, no limit and the usual weight until it is told otherwise.
+    /// no quota, no limit and the default weight until its share is set.
     pub fn divide_by_pool(&mut self) {
         if self.pools.divided {
             return;
@@ -246,8 +232,7 @@ impl Cluster {
         id
     }
 
-    /// Removes a pool that no node is in and no workload names. The queues it had stay, and are
-    /// nobody's.
+    /// Removes a pool that no node is in and no workload names. The queues it had stay, unused.
     ///
     /// # Errors
     /// It is the pool `default`, or in use.
@@ -290,19 +275,18 @@ impl Cluster {
     /// The constraints of a pod set for each of these pools alone.
     pub(crate) fn intern_alone(
         &mut self,
-        constraints: &Constraints,
+        constraints: ConstraintsId,
         pools: &[PoolId],
     ) -> Vec<ConstraintsId> {
-        let alone = |pool: &PoolId| Constraints {
-            pools: vec![self.pools.rows[pool.index()].name.clone()],
-            ..constraints.clone()
+        let alone = |pool: &PoolId| {
+            let name = &self.pools.rows[pool.index()].name;
+            self.eligibility.intern_in((constraints, *pool), name, self.nodes.iter())
         };
-        let each: Vec<_> = pools.iter().map(alone).collect();
-        each.iter().map(|alone| self.eligibility.intern(alone, self.nodes.iter())).collect()
+        pools.iter().map(alone).collect()
     }
 
-    /// There are more pools with queues than before: gives every queue a twin in each, and lets
-    /// every workload choose anew.
+    /// There are more pools with queues than before: gives every queue a twin in each, and recomputes
+    /// the choices of every workload.
     fn pools_changed(&mut self) {
         self.tracker.rename();
         for project in self.projects() {
@@ -311,14 +295,15 @@ impl Cluster {
         for id in self.workloads.ids().collect::<Vec<_>>() {
             let sets = self.workloads[id].spec.pod_sets.clone();
             let pools = self.intern_choices(&sets);
-            for (at, set) in sets.iter().enumerate() {
-                let alone = self.intern_alone(&set.constraints, &pools);
+            for at in 0..sets.len() {
+                let constraints = self.workloads[id].pod_sets[at].constraints;
+                let alone = self.intern_alone(constraints, &pools);
                 self.workloads[id].pod_sets[at].pools = alone;
             }
             self.workloads[id].pools = pools;
         }
-        self.learn_company();
-        self.charge_anew();
+        self.learn_affinity();
+        self.recharge();
     }
 
     /// Queues as they were added, those above before those below.
@@ -369,7 +354,7 @@ impl Cluster {
     /// Charges what a workload holds and asks for, or takes that back.
     pub(crate) fn charge(&mut self, id: WorkloadId, sign: Sign) {
         for pod in self.workloads[id].pods.clone() {
-            if let Some(place) = self.pods[pod].occupancy.effective().cloned() {
+            if let Some(place) = self.pods[pod].binding.effective().cloned() {
                 self.account_queues(pod, &place, sign);
             }
             if self.pods[pod].asks() {
@@ -379,7 +364,7 @@ impl Cluster {
     }
 
     /// Computes the accounts of all queues from where pods are and what they ask for.
-    pub(crate) fn charge_anew(&mut self) {
+    pub(crate) fn recharge(&mut self) {
         self.tracker.rename();
         for id in self.queues.ids().collect::<Vec<_>>() {
             self.queues[id].clear_accounts();
@@ -404,7 +389,7 @@ impl Cluster {
     }
 }
 
-/// The share of a queue in a pool of which nobody said anything: no quota, and of what is left
+/// The share of a queue in a pool for which none was set: no quota, and of what is left
 /// over as much as others. What is not rationed is not rationed there either.
 fn elsewhere(share: &Share) -> Share {
     let mut quota = Resources::ZERO;

@@ -7,12 +7,12 @@ use crate::{ConstraintsId, PodRequest};
 
 /// Pods that want to run, waiting or running, by shape.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Requests {
+pub struct RequestHistogram {
     shapes: BTreeMap<(PodRequest, ConstraintsId), u64>,
     pods: u64,
 }
 
-impl Requests {
+impl RequestHistogram {
     pub(crate) fn change(&mut self, shape: (PodRequest, ConstraintsId), wants: bool) {
         let count = self.shapes.entry(shape).or_insert(0);
         let step = |count: &mut u64| if wants { *count += 1 } else { *count -= 1 };

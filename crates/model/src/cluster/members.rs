@@ -1,6 +1,6 @@
 //! Which pods a workload has: they join and leave while it runs. Owns: the members of pod sets.
 
-use crate::{Cluster, Error, Occupancy, Pod, PodId, WorkloadId};
+use crate::{Cluster, Error, Pod, PodBinding, PodId, WorkloadId};
 
 impl Cluster {
     /// Adds the pod with this number to a workload; it does not want to run yet. One that is a member
@@ -23,7 +23,7 @@ impl Cluster {
             wants: false,
             gated: false,
             succeeded: false,
-            occupancy: Occupancy::default(),
+            binding: PodBinding::default(),
         });
         self.workloads[workload].pods.insert(at, id);
         self.count_members(workload, set, |members| members + 1);
@@ -37,7 +37,7 @@ impl Cluster {
     pub fn leave(&mut self, pod: PodId) -> Result<(), Error> {
         let Some(row) = self.pods.get(pod) else { return Ok(()) };
         let (workload, set) = (row.workload, row.set as usize);
-        if row.occupancy != Occupancy::default() {
+        if row.binding != PodBinding::default() {
             return Err(Error::StillPlaced(self.workloads[workload].spec.name.clone()));
         }
         self.set_wants(pod, false);

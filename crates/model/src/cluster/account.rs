@@ -1,48 +1,19 @@
 //! What follows from where a pod is. Owns: the accounts of nodes, queues and workloads, kept by
-//! taking back what the old occupancy meant and adding what the new one does.
+//! taking back what the old binding meant and adding what the new one does.
 
 use units::Resources;
 
 use crate::cluster::keep;
-use crate::company::Tense;
-use crate::workload::amounts;
-use crate::{Cluster, Node, Occupancy, Placement, Pod, PodId, WorkloadId};
-
-/// Whether something is added or taken back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sign {
-    Plus,
-    Minus,
-}
-
-impl Sign {
-    fn resources(self, sum: &mut Resources, part: Resources) {
-        match self {
-            Self::Plus => *sum += part,
-            Self::Minus => *sum -= part,
-        }
-    }
-
-    const fn amount(self, sum: &mut u64, part: u64) {
-        match self {
-            Self::Plus => *sum += part,
-            Self::Minus => *sum -= part,
-        }
-    }
-
-    pub(crate) const fn one(self, count: &mut u32) {
-        match self {
-            Self::Plus => *count += 1,
-            Self::Minus => *count -= 1,
-        }
-    }
-}
+use crate::cluster::pod_affinity::Horizon;
+use crate::cluster::sign::Sign;
+use crate::placement::amounts;
+use crate::{Cluster, Node, Placement, Pod, PodBinding, PodId, WorkloadId};
 
 impl Cluster {
-    /// Adds (or takes back) everything that follows from one occupancy.
-    pub(crate) fn account(&mut self, pod: PodId, occupancy: &Occupancy, sign: Sign) {
+    /// Adds (or takes back) everything that follows from one binding.
+    pub(crate) fn account(&mut self, pod: PodId, binding: &PodBinding, sign: Sign) {
         let demand = self.set_of(pod).demand;
-        if let Some(place) = &occupancy.current {
+        if let Some(place) = &binding.current {
             self.change_node(place, |node| {
                 sign.resources(&mut node.used, amounts(place, demand));
                 sign.one(&mut node.pods_used);
@@ -51,9 +22,9 @@ impl Cluster {
                     node.change_gpu(share.index(), |gpu| change(&mut gpu.used_millis));
                 }
             });
-            self.count_company(pod, place, Tense::Present, sign);
+            self.count_affinity(pod, place, Horizon::Present, sign);
         }
-        if let Some(place) = occupancy.effective() {
+        if let Some(place) = binding.effective() {
             self.change_node(place, |node| {
                 sign.resources(&mut node.committed, amounts(place, demand));
                 sign.one(&mut node.pods_committed);
@@ -64,9 +35,9 @@ impl Cluster {
             });
             self.account_queues(pod, place, sign);
             self.account_workload(pod, sign);
-            self.count_company(pod, place, Tense::Soon, sign);
+            self.count_affinity(pod, place, Horizon::Soon, sign);
         }
-        for place in occupancy.current.iter().chain(&occupancy.next) {
+        for place in binding.current.iter().chain(&binding.next) {
             let here = &mut self.nodes[place.node].pods;
             match sign {
                 Sign::Plus => here.insert(pod),
@@ -76,10 +47,10 @@ impl Cluster {
     }
 
     /// A pod is one of those that others ask for, or keep away from.
-    fn count_company(&mut self, pod: PodId, place: &Placement, tense: Tense, sign: Sign) {
-        if !self.company.is_unused() {
+    fn count_affinity(&mut self, pod: PodId, place: &Placement, horizon: Horizon, sign: Sign) {
+        if !self.affinity.is_unused() {
             let constraints = self.set_of(pod).constraints;
-            self.company.count(constraints, &self.nodes[place.node], tense, sign);
+            self.affinity.count(constraints, &self.nodes[place.node], horizon, sign);
         }
     }
 
@@ -118,7 +89,7 @@ impl Cluster {
     /// Changes the priority of a workload, and whether it may be evicted. What it holds counts for
     /// its queue accordingly.
     pub fn set_precedence(&mut self, id: WorkloadId, priority: u32, preemptible: bool) {
-        let place = |&pod: &PodId| Some((pod, self.pods[pod].occupancy.effective()?.clone()));
+        let place = |&pod: &PodId| Some((pod, self.pods[pod].binding.effective()?.clone()));
         let held: Vec<_> = self.workloads[id].pods.iter().filter_map(place).collect();
         held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Minus));
         let spec = &mut self.workloads[id].spec;

@@ -1,75 +1,14 @@
-//! Pods that belong together, or apart, by the labels of pods. Owns: how many of those that a term
-//! is about are in each domain, kept with every place. Refuses to know: what is done about it.
+//! Pod affinity and anti-affinity. Owns: how many of the pods that a term selects are in each domain,
+//! kept with every place. Does not know about: how the scheduler uses it.
 
-mod opponents;
+mod conflicting_pods;
 
 use std::collections::BTreeMap;
 
-use crate::account::Sign;
-use crate::eligible::Eligibility;
-use crate::{Cluster, Constraints, ConstraintsId, Node, NodeId, PodId};
-pub use opponents::Opponents;
-
-/// Pods with these labels, in the same domain: nodes with the same value of a label.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PodTerm {
-    /// Labels that a pod must have.
-    pub labels: BTreeMap<String, String>,
-    /// The label of nodes. `hostname` is each node on its own.
-    pub topology_key: String,
-}
-
-impl PodTerm {
-    /// Whether each node is a domain of its own.
-    fn is_on_one_node(&self) -> bool {
-        is_host(&self.topology_key)
-    }
-
-    /// The domain of a node; none if it lacks the label.
-    fn domain<'a>(&self, node: &'a Node) -> Option<&'a str> {
-        domain_of(node, &self.topology_key)
-    }
-}
-
-/// A domain that is better, or with a negative weight worse, if pods of a term are in it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PodPreference {
-    /// How much.
-    pub weight: i64,
-    /// Which pods.
-    pub term: PodTerm,
-}
-
-/// Why the pods of other places keep a pod from a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PodMismatch {
-    /// No pod that it must be with is in the domain of the node.
-    Affinity,
-    /// One that it must not be with is.
-    AntiAffinity,
-    /// One is that must not be with it.
-    Repelled,
-}
-
-/// The value of a label by which nodes are near or far; none if the node lacks it.
-pub(crate) fn domain_of<'a>(node: &'a Node, label: &str) -> Option<&'a str> {
-    if is_host(label) {
-        return Some(&node.name);
-    }
-    node.labels.get(label).map(String::as_str)
-}
-
-/// Whether a label is that by which each node is a domain of its own; no node has to carry it.
-#[must_use]
-pub fn is_host(label: &str) -> bool {
-    HOSTNAME.contains(&label)
-}
-
-/// The label with the name of a node.
-pub const HOST_LABEL: &str = "kubernetes.io/hostname";
-
-/// The label of which every node has a value of its own.
-const HOSTNAME: [&str; 2] = ["hostname", HOST_LABEL];
+use crate::cluster::eligibility::Eligibility;
+use crate::cluster::sign::Sign;
+use crate::{Cluster, Constraints, ConstraintsId, Node, NodeId, PodId, PodMismatch, PodTerm};
+pub use conflicting_pods::ConflictingPods;
 
 /// Pods in a domain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -113,11 +52,11 @@ struct Term {
 
 impl Term {
     fn has_matching(&self, node: &Node, when: When) -> bool {
-        pods_in(&self.matching, self.term.domain(node), when) > 0
+        pods_in(&self.matching, node.topology_domain(&self.term.topology_key), when) > 0
     }
 
     fn has_avoiding(&self, node: &Node, when: When) -> bool {
-        pods_in(&self.avoiding, self.term.domain(node), when) > 0
+        pods_in(&self.avoiding, node.topology_domain(&self.term.topology_key), when) > 0
     }
 }
 
@@ -141,7 +80,7 @@ impl Rules {
 
 /// Every term in use, and what it came to.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Company {
+pub(crate) struct AffinityIndex {
     ids: BTreeMap<PodTerm, usize>,
     terms: Vec<Term>,
     /// By constraints.
@@ -152,7 +91,7 @@ pub(crate) struct Company {
 
 /// Where a place is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tense {
+pub(crate) enum Horizon {
     Soon,
     Present,
 }
@@ -165,8 +104,8 @@ fn pods_in(counts: &BTreeMap<String, Count>, domain: Option<&str>, when: When) -
     domain.and_then(|domain| counts.get(domain)).map_or(0, |count| count.pods(when))
 }
 
-impl Company {
-    /// Takes note of constraints that are new. True if pods that are there have to be counted anew.
+impl AffinityIndex {
+    /// Adds constraints that are new. True if existing pods have to be recounted.
     pub(crate) fn learn(&mut self, eligibility: &Eligibility) -> bool {
         let (rules_before, terms_before) = (self.rules.len(), self.terms.len());
         for at in rules_before..eligibility.len() {
@@ -221,7 +160,7 @@ impl Company {
         self.terms.len() - 1
     }
 
-    /// Whether nobody has any term.
+    /// Whether no workload has any term.
     pub(crate) const fn is_unused(&self) -> bool {
         self.terms.is_empty()
     }
@@ -239,17 +178,17 @@ impl Company {
     }
 
     /// Counts a pod with these constraints on a node, or no longer.
-    pub(crate) fn count(&mut self, id: ConstraintsId, node: &Node, tense: Tense, sign: Sign) {
+    pub(crate) fn count(&mut self, id: ConstraintsId, node: &Node, horizon: Horizon, sign: Sign) {
         let Some(rules) = self.rules.get(id.index()).filter(|rules| !rules.is_empty()) else {
             return;
         };
         self.revision += 1;
-        let change = |count: &mut Count| match tense {
-            Tense::Soon => sign.one(&mut count.soon),
-            Tense::Present => sign.one(&mut count.present),
+        let change = |count: &mut Count| match horizon {
+            Horizon::Soon => sign.one(&mut count.soon),
+            Horizon::Present => sign.one(&mut count.present),
         };
         let change_in = |counts: &mut BTreeMap<String, Count>, term: &PodTerm| {
-            let Some(domain) = term.domain(node) else { return };
+            let Some(domain) = node.topology_domain(&term.topology_key) else { return };
             let count = counts.entry(domain.to_owned()).or_default();
             change(count);
             if *count == Count::default() {
@@ -288,7 +227,7 @@ impl Company {
         if when != When::Started {
             for &at in &rules.near {
                 let Term { term, matching, all, .. } = &self.terms[at];
-                let here = term.domain(node);
+                let here = node.topology_domain(&term.topology_key);
                 // The first of those that belong together goes anywhere.
                 let first = here.is_some() && all.soon == 0 && rules.matches.contains(&at);
                 if !first && pods_in(matching, here, When::Soon) == 0 {
@@ -306,19 +245,19 @@ impl Company {
     }
 }
 
-/// What the pods that are somewhere mean for a pod that looks for a place.
+/// What placed pods mean for a pod without a place.
 impl Cluster {
-    /// Whether other pods have a say in where pods with these constraints go.
+    /// Whether pod affinity or anti-affinity concerns pods with these constraints.
     #[must_use]
     pub fn minds_pods(&self, constraints: ConstraintsId) -> bool {
-        self.company.rules(constraints).is_some()
+        self.affinity.rules(constraints).is_some()
     }
 
     /// Whether the pods that will be there, and `now` also those that are there still, let a pod
     /// with these constraints come to a node.
     ///
     /// # Errors
-    /// The first thing that speaks against it.
+    /// The first reason against it.
     pub fn check_pods(
         &self,
         constraints: ConstraintsId,
@@ -326,26 +265,27 @@ impl Cluster {
         now: bool,
     ) -> Result<(), PodMismatch> {
         let when = if now { When::Now } else { When::Soon };
-        self.company
+        self.affinity
             .rules(constraints)
-            .map_or(Ok(()), |rules| self.company.check(rules, &self.nodes[node], when))
+            .map_or(Ok(()), |rules| self.affinity.check(rules, &self.nodes[node], when))
     }
 
     /// Whether a pod that has a place on a node may start there: those that must not be with it are
     /// gone.
     #[must_use]
     pub fn may_start(&self, pod: PodId, node: NodeId) -> bool {
-        let rules = self.company.rules(self.set_of(pod).constraints);
-        rules
-            .is_none_or(|rules| self.company.check(rules, &self.nodes[node], When::Started).is_ok())
+        let rules = self.affinity.rules(self.set_of(pod).constraints);
+        rules.is_none_or(|rules| {
+            self.affinity.check(rules, &self.nodes[node], When::Started).is_ok()
+        })
     }
 
     /// The terms of which the next pod with these constraints decides where those that it belongs with
     /// are to be.
     fn founding(&self, constraints: ConstraintsId) -> impl Iterator<Item = &PodTerm> {
-        self.company.rules(constraints).into_iter().flat_map(|rules| {
+        self.affinity.rules(constraints).into_iter().flat_map(|rules| {
             let near = rules.near.iter().filter(|at| rules.matches.contains(at));
-            near.map(|&at| &self.company.terms[at])
+            near.map(|&at| &self.affinity.terms[at])
                 .filter(|term| term.all.soon == 0)
                 .map(|term| &term.term)
         })
@@ -362,7 +302,10 @@ impl Cluster {
     pub fn domains(&self, constraints: ConstraintsId) -> Vec<Vec<NodeId>> {
         let mut domains = BTreeMap::<Vec<&str>, Vec<NodeId>>::new();
         for (id, node) in self.nodes.iter() {
-            let domain = self.founding(constraints).map(|term| term.domain(node)).collect();
+            let domain = self
+                .founding(constraints)
+                .map(|term| node.topology_domain(&term.topology_key))
+                .collect();
             if let Some(domain) = domain {
                 domains.entry(domain).or_default().push(id);
             }
@@ -373,25 +316,25 @@ impl Cluster {
     /// Whether pods with either of these constraints must be with the same ones, and others with them.
     #[must_use]
     pub fn minds_same_pods(&self, left: ConstraintsId, right: ConstraintsId) -> bool {
-        let of = |id| self.company.rules(id).map(|rules| (&rules.near, &rules.matches));
+        let of = |id| self.affinity.rules(id).map(|rules| (&rules.near, &rules.matches));
         left == right || of(left) == of(right)
     }
 
     /// Whether no two pods with these constraints may be in one place.
     #[must_use]
     pub fn keep_apart(&self, constraints: ConstraintsId) -> bool {
-        let rules = self.company.rules(constraints);
+        let rules = self.affinity.rules(constraints);
         rules.is_some_and(|rules| rules.apart.iter().any(|at| rules.matches.contains(at)))
     }
 
     /// How much better, or worse, the pods there make a node.
     #[must_use]
     pub fn pod_preference(&self, constraints: ConstraintsId, node: NodeId) -> i64 {
-        let Some(rules) = self.company.rules(constraints) else { return 0 };
+        let Some(rules) = self.affinity.rules(constraints) else { return 0 };
         let node = &self.nodes[node];
         let counts = |at: usize| {
-            let Term { term, matching, .. } = &self.company.terms[at];
-            pods_in(matching, term.domain(node), When::Soon) > 0
+            let Term { term, matching, .. } = &self.affinity.terms[at];
+            pods_in(matching, node.topology_domain(&term.topology_key), When::Soon) > 0
         };
         rules.preferred.iter().filter(|(_, at)| counts(*at)).map(|(weight, _)| weight).sum()
     }
@@ -400,30 +343,30 @@ impl Cluster {
     /// suits pods with these constraints.
     #[must_use]
     pub fn revision_for(&self, constraints: ConstraintsId, node: NodeId) -> u64 {
-        let pods = if self.minds_pods(constraints) { self.company.revision } else { 0 };
+        let pods = if self.minds_pods(constraints) { self.affinity.revision } else { 0 };
         // Both only grow.
         self.revision(node) + pods
     }
 
-    /// Takes note of constraints that are new.
-    pub(crate) fn learn_company(&mut self) {
-        if self.company.learn(&self.eligibility) {
-            self.recount_company();
+    /// Adds constraints that are new.
+    pub(crate) fn learn_affinity(&mut self) {
+        if self.affinity.learn(&self.eligibility) {
+            self.recount_affinity();
         }
     }
 
     /// Counts all pods again.
-    pub(crate) fn recount_company(&mut self) {
-        self.company.clear();
+    pub(crate) fn recount_affinity(&mut self) {
+        self.affinity.clear();
         for (_, pod) in self.pods.iter() {
             let set = &self.workloads[pod.workload].pod_sets[pod.set as usize];
-            let occupancy = &pod.occupancy;
-            for (place, tense) in
-                [(occupancy.current.as_ref(), Tense::Present), (occupancy.effective(), Tense::Soon)]
+            let binding = &pod.binding;
+            for (place, horizon) in
+                [(binding.current.as_ref(), Horizon::Present), (binding.effective(), Horizon::Soon)]
             {
                 if let Some(place) = place {
                     let node = &self.nodes[place.node];
-                    self.company.count(set.constraints, node, tense, Sign::Plus);
+                    self.affinity.count(set.constraints, node, horizon, Sign::Plus);
                 }
             }
         }

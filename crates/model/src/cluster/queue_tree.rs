@@ -38,7 +38,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Records what a queue used of late; nothing happens to one that is not there.
+    /// Records what a queue used recently; a queue that does not exist is ignored.
     pub fn set_usage(&mut self, queue: QueueId, usage: Usage) {
         if let Some(row) = self.queues.get_mut(queue).filter(|row| row.usage != usage) {
             row.usage = usage;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Cluster, Error, PodSetSpec, TopologyConstraint, WorkloadSpec};
+use crate::{PodSetSpec, TopologyConstraint, WorkloadSpec};
 
 /// The tree of groups and the topology of a workload. That of a plain workload is the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -56,7 +56,7 @@ pub enum Child {
 
 /// How a part of a workload stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Completeness {
     /// It has its minimum at every level below.
     Whole,
     /// It has no pods and lacks some.
@@ -108,39 +108,43 @@ impl WorkloadSpec {
         if self.groups.is_empty() && self.children_min.is_none() {
             return (0..).zip(&self.pod_sets).all(|(at, set)| pods(at) >= set.pods_min);
         }
-        self.group_standing(None, pods) == Standing::Whole
+        self.group_completeness(None, pods) == Completeness::Whole
     }
 
     /// How a part of the workload stands with so many pods of each set.
     #[must_use]
-    pub fn standing(&self, child: Child, pods: &impl Fn(usize) -> u32) -> Standing {
+    pub fn completeness(&self, child: Child, pods: &impl Fn(usize) -> u32) -> Completeness {
         match child {
-            Child::Group(at) => self.group_standing(Some(at), pods),
-            Child::Set(at) if pods(at) >= self.pod_sets[at].pods_min => Standing::Whole,
-            Child::Set(at) if pods(at) == 0 => Standing::Empty,
-            Child::Set(_) => Standing::Partial,
+            Child::Group(at) => self.group_completeness(Some(at), pods),
+            Child::Set(at) if pods(at) >= self.pod_sets[at].pods_min => Completeness::Whole,
+            Child::Set(at) if pods(at) == 0 => Completeness::Empty,
+            Child::Set(_) => Completeness::Partial,
         }
     }
 
-    fn group_standing(&self, group: Option<usize>, pods: &impl Fn(usize) -> u32) -> Standing {
+    fn group_completeness(
+        &self,
+        group: Option<usize>,
+        pods: &impl Fn(usize) -> u32,
+    ) -> Completeness {
         let (mut whole, mut partial) = (0, false);
         for child in self.children(group) {
-            match self.standing(child, pods) {
-                Standing::Whole => whole += 1,
-                Standing::Empty => {}
-                Standing::Partial => partial = true,
+            match self.completeness(child, pods) {
+                Completeness::Whole => whole += 1,
+                Completeness::Empty => {}
+                Completeness::Partial => partial = true,
             }
         }
         let has_pods = || (0..self.pod_sets.len()).any(|at| pods(at) > 0 && self.is_in(at, group));
         match whole >= self.children_min_of(group) {
-            _ if partial => Standing::Partial,
-            true => Standing::Whole,
-            false if has_pods() => Standing::Partial,
-            false => Standing::Empty,
+            _ if partial => Completeness::Partial,
+            true => Completeness::Whole,
+            false if has_pods() => Completeness::Partial,
+            false => Completeness::Empty,
         }
     }
 
-    /// Whether the tree is one: parents come first, nobody is without parts, and no minimum is
+    /// Whether the groups form a tree: parents come first, each has children, and no minimum is
     /// beyond the number of parts.
     pub(crate) fn is_tree(&self) -> bool {
         let in_order = |(at, group): (usize, &crate::GroupSpec)| group.parent < Some(at);
@@ -153,25 +157,5 @@ impl WorkloadSpec {
         self.groups.iter().enumerate().all(in_order)
             && self.pod_sets.iter().all(known)
             && std::iter::once(None).chain(groups).all(sound)
-    }
-}
-
-impl Cluster {
-    /// Whether the parts of a workload can be what they are.
-    pub(crate) fn check_parts(&self, spec: &WorkloadSpec) -> Result<(), Error> {
-        let sound = |set: &PodSetSpec| set.pods > 0 && set.pods_min <= set.pods;
-        if spec.pods_min() == 0 || !spec.pod_sets.iter().all(sound) {
-            return Err(Error::BadGang(spec.name.clone()));
-        }
-        if spec.elastic && spec.pod_sets.len() > 1 {
-            return Err(Error::ElasticPodSets(spec.name.clone()));
-        }
-        if !spec.is_tree() {
-            return Err(Error::BadGroups(spec.name.clone()));
-        }
-        if !self.knows_topologies(spec) {
-            return Err(Error::NoSuchTopology(spec.name.clone()));
-        }
-        Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! Who keeps pods from a node. Owns: the pods that must not be with those of some constraints; those
-//! that may be on another node are looked up once for as long as none of them comes or goes.
+//! Pods that conflict by anti-affinity. Owns: the pods that must not be with those of some constraints;
+//! those that may be on another node are cached until one of them comes or goes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::{Cluster, ConstraintsId, NodeId, PodId};
 
 /// Pods that must not be with those of some constraints, or those with them.
 #[derive(Debug, Clone, Default)]
-pub struct Opponents {
+pub struct ConflictingPods {
     /// For which constraints, and as of which revision.
     of: Option<(ConstraintsId, u64)>,
     /// For terms of which a domain is more than a node.
@@ -17,7 +17,7 @@ pub struct Opponents {
 
 type ByDomain = BTreeMap<String, Vec<PodId>>;
 
-impl Opponents {
+impl ConflictingPods {
     /// Those that oppose a pod on a node, in order.
     #[must_use]
     pub fn on(
@@ -26,23 +26,22 @@ impl Opponents {
         constraints: ConstraintsId,
         node: NodeId,
     ) -> Vec<PodId> {
-        let Some(rules) = cluster.company.rules(constraints) else { return Vec::new() };
-        let of = Some((constraints, cluster.company.revision));
+        let Some(rules) = cluster.affinity.rules(constraints) else { return Vec::new() };
+        let of = Some((constraints, cluster.affinity.revision));
         if self.of != of {
-            *self = Self { of, wide: cluster.wide_opponents(rules) };
+            *self = Self { of, wide: cluster.wide_conflicts(rules) };
         }
         let row = &cluster.nodes[node];
         let is_here = |pod: &PodId| {
-            let place = cluster.pods[*pod].occupancy.effective();
+            let place = cluster.pods[*pod].binding.effective();
             place.is_some_and(|place| place.node == node)
         };
-        let opposes =
-            |pod: &PodId| cluster.opposed(rules, *pod).any(|at| !cluster.company.is_wide(at));
-        let here = row.pods.iter().copied().filter(is_here).filter(opposes);
-        let near = self
-            .wide
-            .iter()
-            .filter_map(|(&at, domains)| domains.get(cluster.company.terms[at].term.domain(row)?));
+        let conflicts_here =
+            |pod: &PodId| cluster.conflicts(rules, *pod).any(|at| !cluster.affinity.is_wide(at));
+        let here = row.pods.iter().copied().filter(is_here).filter(conflicts_here);
+        let near = self.wide.iter().filter_map(|(&at, domains)| {
+            domains.get(row.topology_domain(&cluster.affinity.terms[at].term.topology_key)?)
+        });
         let mut pods: Vec<PodId> = here.chain(near.flatten().copied()).collect();
         pods.sort_unstable();
         pods.dedup();
@@ -52,8 +51,8 @@ impl Opponents {
 
 impl Cluster {
     /// The terms by which a pod must not be with one of these rules, or that one with it.
-    fn opposed<'a>(&'a self, rules: &'a Rules, pod: PodId) -> impl Iterator<Item = usize> + 'a {
-        let theirs = self.company.rules(self.set_of(pod).constraints);
+    fn conflicts<'a>(&'a self, rules: &'a Rules, pod: PodId) -> impl Iterator<Item = usize> + 'a {
+        let theirs = self.affinity.rules(self.set_of(pod).constraints);
         theirs.into_iter().flat_map(|theirs| {
             let avoided = rules.apart.iter().filter(|at| theirs.matches.contains(at));
             let avoiding = rules.matches.iter().filter(|at| theirs.apart.contains(at));
@@ -61,10 +60,10 @@ impl Cluster {
         })
     }
 
-    fn wide_opponents(&self, rules: &Rules) -> BTreeMap<usize, ByDomain> {
+    fn wide_conflicts(&self, rules: &Rules) -> BTreeMap<usize, ByDomain> {
         let mut found = BTreeMap::<usize, ByDomain>::new();
-        let is_wide = |at: &usize| self.company.is_wide(*at);
-        let terms = &self.company.terms;
+        let is_wide = |at: &usize| self.affinity.is_wide(*at);
+        let terms = &self.affinity.terms;
         let avoided = rules.apart.iter().any(|at| is_wide(at) && !terms[*at].matching.is_empty());
         let avoiding =
             rules.matches.iter().any(|at| is_wide(at) && !terms[*at].avoiding.is_empty());
@@ -72,10 +71,12 @@ impl Cluster {
             return found;
         }
         for (id, pod) in self.pods.iter() {
-            let Some(place) = pod.occupancy.effective() else { continue };
-            for at in self.opposed(rules, id).filter(is_wide) {
+            let Some(place) = pod.binding.effective() else { continue };
+            for at in self.conflicts(rules, id).filter(is_wide) {
                 let node = &self.nodes[place.node];
-                let Some(domain) = terms[at].term.domain(node) else { continue };
+                let Some(domain) = node.topology_domain(&terms[at].term.topology_key) else {
+                    continue;
+                };
                 let domains = found.entry(at).or_default();
                 // Mostly the domain is known already, and its name need not be copied.
                 if let Some(pods) = domains.get_mut(domain) {

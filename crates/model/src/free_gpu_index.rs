@@ -7,12 +7,12 @@ use crate::{Node, NodeId};
 
 /// Nodes by number of wholly free GPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct FreeIndex {
+pub(crate) struct FreeGpuIndex {
     now: BTreeSet<(u32, NodeId)>,
     soon: BTreeSet<(u32, NodeId)>,
 }
 
-impl FreeIndex {
+impl FreeGpuIndex {
     pub(crate) fn insert(&mut self, id: NodeId, node: &Node) {
         self.now.insert((node.whole_free_now, id));
         self.soon.insert((node.whole_free_soon, id));

@@ -1,5 +1,4 @@
-//! What has changed since it was last asked for. Owns: which workloads and queues are to be looked at
-//! again by those who keep what they found out about them.
+//! Changes since the last call. Owns: which workloads and queues a cache outside has to look at again.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +28,7 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    /// Something other is different than which pods ask for a place.
+    /// Records a change other than which pods request a place.
     pub(crate) const fn touch(&mut self) {
         self.revision += 1;
     }

@@ -1,30 +1,22 @@
 //! Which nodes satisfy which constraints. Owns: one bit per node and set of constraints, so that
-//! labels are compared once and not for every pod; and that those nobody has any more are forgotten.
+//! labels are compared once and not for every pod; and that sets no longer in use are dropped.
 
 use std::collections::BTreeMap;
 
-use crate::{Cluster, Constraints, Node, NodeId};
-
-/// A set of constraints that some workload has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct ConstraintsId(u32);
-
-impl ConstraintsId {
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
+use crate::{Cluster, Constraints, ConstraintsId, Node, NodeId, PoolId};
 
 /// Every set of constraints in use, and the nodes that satisfy it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Eligibility {
     ids: BTreeMap<Constraints, ConstraintsId>,
     sets: Vec<(Constraints, Vec<bool>)>,
-    /// How many there were when those that nobody had were last forgotten.
+    /// Those of one node pool only, by what else they are.
+    in_pools: BTreeMap<(ConstraintsId, PoolId), ConstraintsId>,
+    /// How many there were when unused ones were last dropped.
     kept: usize,
 }
 
-/// With fewer sets nobody looks for those that are not in use.
+/// With fewer sets, unused ones are not looked for.
 const SETS_MIN: usize = 256;
 
 impl Eligibility {
@@ -44,7 +36,23 @@ impl Eligibility {
         id
     }
 
-    /// Whether most of them may be without anybody who has them.
+    /// The id of constraints in one node pool only. A pool keeps its name for good.
+    pub(crate) fn intern_in<'a>(
+        &mut self,
+        (of, pool): (ConstraintsId, PoolId),
+        name: &str,
+        nodes: impl Iterator<Item = (NodeId, &'a Node)>,
+    ) -> ConstraintsId {
+        if let Some(&id) = self.in_pools.get(&(of, pool)) {
+            return id;
+        }
+        let alone = Constraints { pools: vec![name.to_owned()], ..self.constraints(of).clone() };
+        let id = self.intern(&alone, nodes);
+        self.in_pools.insert((of, pool), id);
+        id
+    }
+
+    /// Whether most of them may be unused.
     fn is_due(&self) -> bool {
         self.sets.len() > SETS_MIN.max(2 * self.kept)
     }
@@ -124,9 +132,9 @@ impl Cluster {
         }
         self.eligibility.kept = self.eligibility.len();
         self.requests.rename(&renamed);
-        self.company.forget();
-        self.company.learn(&self.eligibility);
-        self.recount_company();
+        self.affinity.forget();
+        self.affinity.learn(&self.eligibility);
+        self.recount_affinity();
     }
 
     /// Whether some nodes suit these constraints better than others.
@@ -159,7 +167,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        GpuRequest, NodeSpec, Occupancy, Placement, PodMismatch, PodRequest, PodSetSpec, PodTerm,
+        GpuRequest, NodeSpec, Placement, PodBinding, PodMismatch, PodRequest, PodSetSpec, PodTerm,
         QueueId, QueueSpec, Share, WorkloadId, WorkloadSpec,
     };
 
@@ -181,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn constraints_that_nobody_has_any_more_are_forgotten() {
+    fn constraints_that_are_no_longer_in_use_are_dropped() {
         let mut cluster = Cluster::new();
         let node = cluster.add_node(NodeSpec::new("n", vec![], 64_000, 1 << 40));
         let share = Share::new(Resources::UNLIMITED, Resources::UNLIMITED);
@@ -191,7 +199,7 @@ mod tests {
         let pod = cluster.workloads()[first].pods[0];
         let current = Some(Placement { node, devices: Default::default() });
         cluster.set_wants(pod, true);
-        cluster.set_occupancy(pod, Occupancy { current, ..Occupancy::default() });
+        cluster.set_binding(pod, PodBinding { current, ..PodBinding::default() });
         for number in 1..1000 {
             let id = add(&mut cluster, queue, number, together(number));
             cluster.remove_workload(id).unwrap();

@@ -1,13 +1,14 @@
-//! Nodes that come, change and go. Owns: what that means to every index. Refuses to know: why.
+//! Nodes added, changed and removed. Owns: what that changes in every index.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::account::Sign;
-use crate::{Cluster, Node, NodeId, NodeSpec, Occupancy, PodId, PoolId, Taint};
+use crate::cluster::sign::Sign;
+use crate::{Cluster, Node, NodeId, NodeSpec, PodBinding, PodId, PoolId, Taint};
 
 impl Cluster {
     /// Adds a node.
     pub fn add_node(&mut self, spec: NodeSpec) -> NodeId {
+        let before = self.gpu_memories();
         let pool = self.pool_by(&spec.labels);
         let node = Node::new(spec, pool);
         self.pools.add(pool, &node);
@@ -20,6 +21,7 @@ impl Cluster {
         self.revise(id);
         self.count_hardware(id, 1);
         self.topologies.iter_mut().for_each(|topology| topology.update(id, &self.nodes[id]));
+        self.value_again(&before);
         id
     }
 
@@ -32,12 +34,51 @@ impl Cluster {
     }
 
     fn count_hardware(&mut self, id: NodeId, change: i32) {
+        for memory_bytes in self.nodes[id].gpu_memories() {
+            let count = self.gpu_memories.entry(memory_bytes).or_insert(0);
+            *count = count.saturating_add_signed(change);
+            if *count == 0 {
+                self.gpu_memories.remove(&memory_bytes);
+            }
+        }
         let Some(hardware) = self.nodes[id].hardware() else { return };
         let count = self.gpu_nodes.entry(hardware.clone()).or_insert(0);
         *count = count.saturating_add_signed(change);
         if *count == 0 {
             self.gpu_nodes.remove(&hardware);
         }
+    }
+
+    /// Values what asks for memory of GPUs by those that there are, if that is not what was there `before`.
+    fn value_again(&mut self, before: &[u64]) {
+        if self.gpu_memories.keys().eq(before) {
+            return;
+        }
+        for id in self.workloads.ids().collect::<Vec<_>>() {
+            for set in 0..self.workloads[id].pod_sets.len() {
+                let demand = self.demand(self.workloads[id].spec.pod_sets[set].request);
+                if demand == self.workloads[id].pod_sets[set].demand {
+                    continue;
+                }
+                let pods = self.workloads[id].pods_of(set);
+                let asking = pods.iter().copied().filter(|&pod| self.pods[pod].asks());
+                let asking: Vec<_> = asking.collect();
+                let place = |&pod: &PodId| Some((pod, self.pods[pod].binding.effective()?.clone()));
+                let held: Vec<_> = pods.iter().filter_map(place).collect();
+                asking.iter().for_each(|&pod| self.account_ask(pod, Sign::Minus));
+                held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Minus));
+                self.workloads[id].pod_sets[set].demand = demand;
+                asking.iter().for_each(|&pod| self.account_ask(pod, Sign::Plus));
+                held.iter().for_each(|(pod, place)| self.account_queues(*pod, place, Sign::Plus));
+                self.note(id);
+            }
+        }
+    }
+
+    /// The sizes of the memories of all GPUs that are not divided into instances.
+    #[must_use]
+    pub fn gpu_memories(&self) -> Vec<u64> {
+        self.gpu_memories.keys().copied().collect()
     }
 
     /// Says whether new pods may come to a node. One that is opened is no longer drained.
@@ -49,9 +90,9 @@ impl Cluster {
         }
     }
 
-    /// Takes a GPU (or MIG instance) out of service, or back. Who is there stays, and is still charged;
-    /// nobody new comes, and it is no part of the capacity. Returns the pods that lose what was
-    /// reserved for them there.
+    /// Takes a GPU (or MIG instance) out of service, or back. Pods on it stay and are still charged;
+    /// no new pod is placed on it, and it is no part of the capacity. Returns the pods that lose a
+    /// reservation there.
     pub fn set_in_service(&mut self, id: NodeId, gpu: u32, in_service: bool) -> Vec<PodId> {
         let at = gpu as usize;
         if self.nodes[id].gpus.get(at).is_none_or(|found| found.in_service == in_service) {
@@ -74,18 +115,18 @@ impl Cluster {
 
     fn give_up_reserved(&mut self, id: NodeId, gpu: u32) -> Vec<PodId> {
         let reserved = |pod: &PodId| {
-            let next = self.pods[*pod].occupancy.next.as_ref();
+            let next = self.pods[*pod].binding.next.as_ref();
             next.is_some_and(|to| to.node == id && to.uses(gpu))
         };
         let losers: Vec<_> = self.nodes[id].pods.iter().copied().filter(reserved).collect();
         for &pod in &losers {
-            let occupancy = Occupancy { next: None, ..self.pods[pod].occupancy.clone() };
-            self.set_occupancy(pod, occupancy);
+            let binding = PodBinding { next: None, ..self.pods[pod].binding.clone() };
+            self.set_binding(pod, binding);
         }
         losers
     }
 
-    /// Has the pods of a node leave it, and no new ones come, until it is opened again.
+    /// Drains a node: its pods leave and no new ones are placed, until it is schedulable again.
     pub fn drain(&mut self, node: NodeId) {
         self.set_schedulable(node, false);
         self.draining.insert(node);
@@ -95,16 +136,17 @@ impl Cluster {
     /// as capacity; pods that want to run wait for another place.
     pub fn remove_node(&mut self, id: NodeId) {
         for pod in self.nodes[id].pods.clone() {
-            let mut occupancy = self.pods[pod].occupancy.clone();
-            if occupancy.current.as_ref().is_some_and(|place| place.node == id) {
-                (occupancy.current, occupancy.releasing) = (None, false);
+            let mut binding = self.pods[pod].binding.clone();
+            if binding.current.as_ref().is_some_and(|place| place.node == id) {
+                (binding.current, binding.releasing) = (None, false);
             }
-            if occupancy.next.as_ref().is_some_and(|place| place.node == id) {
-                occupancy.next = None;
+            if binding.next.as_ref().is_some_and(|place| place.node == id) {
+                binding.next = None;
             }
-            self.set_occupancy(pod, occupancy);
+            self.set_binding(pod, binding);
         }
         self.revise(id);
+        let before = self.gpu_memories();
         self.count_hardware(id, -1);
         let Some(node) = self.nodes.remove(id) else { return };
         self.pools.take(node.pool, &node);
@@ -115,10 +157,11 @@ impl Cluster {
         self.topologies.iter_mut().for_each(|topology| topology.forget(id));
         self.draining.remove(&id);
         self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
+        self.value_again(&before);
     }
 
-    /// Gives a node other GPUs, of which these are the sizes, and other amounts of CPU and memory. What
-    /// runs there goes on when there is less CPU or memory than it has.
+    /// Replaces the GPUs (sizes in bytes), CPU and memory of a node. Pods there keep running when there
+    /// is less CPU or memory than they have.
     ///
     /// # Panics
     /// When a pod has or is to get a GPU that is no longer there, or when one is a MIG instance.
@@ -129,6 +172,7 @@ impl Cluster {
         cpu_millis: u64,
         memory_bytes: u64,
     ) {
+        let before = self.gpu_memories();
         self.count_hardware(id, -1);
         let row = &mut self.nodes[id];
         self.pools.take(row.pool, row);
@@ -142,9 +186,10 @@ impl Cluster {
         self.free.insert(id, row);
         self.count_hardware(id, 1);
         self.revise(id);
+        self.value_again(&before);
     }
 
-    /// Has a node, and what is charged for it, be in another pool.
+    /// Moves a node, and what is charged for it, to another pool.
     fn move_to_pool(&mut self, node: NodeId, pool: PoolId) {
         let divided = self.is_divided();
         let here = self.nodes[node].pods.iter().filter(|_| divided);
@@ -178,8 +223,8 @@ impl Cluster {
         self.eligibility.update(node, &self.nodes[node]);
         self.topologies.iter_mut().for_each(|topology| topology.update(node, &self.nodes[node]));
         self.soft_taints = self.nodes.iter().any(|(_, node)| node.has_soft_taint());
-        if !self.company.is_unused() {
-            self.recount_company();
+        if !self.affinity.is_unused() {
+            self.recount_affinity();
         }
     }
 }

@@ -10,7 +10,7 @@ impl Cluster {
     /// others are. `before` is the state that was decided on.
     ///
     /// # Errors
-    /// Names the first workload of which somebody came to another domain.
+    /// Names the first workload of which a pod was placed in another domain.
     pub fn verify_together(&self, before: &Self) -> Result<(), String> {
         for (_, workload) in self.workloads.iter() {
             let spec = &workload.spec;
@@ -32,8 +32,10 @@ impl Cluster {
     /// Names the first that is.
     pub fn verify_pools(&self, before: &Self) -> Result<(), String> {
         for (id, workload) in self.workloads.iter() {
-            // A node may have been moved to another pool under it.
-            if self.is_scattered(id) && !before.is_scattered(id) {
+            // A node may have been moved to another pool under it, even to one in which it may not be: then
+            // the others come to where they may.
+            let is_elsewhere = self.pool_of(id).is_some_and(|pool| !workload.pools.contains(&pool));
+            if self.is_scattered(id) && !before.is_scattered(id) && !is_elsewhere {
                 return Err(format!("{} is in two node pools", workload.spec.name));
             }
         }
@@ -42,7 +44,7 @@ impl Cluster {
 
     fn is_scattered(&self, id: WorkloadId) -> bool {
         let pods = self.workloads.get(id).into_iter().flat_map(|workload| &workload.pods);
-        let place = |pod: &PodId| self.pods[*pod].occupancy.effective();
+        let place = |pod: &PodId| self.pods[*pod].binding.effective();
         let mut placed = pods.filter_map(|pod| Some((*pod, place(pod)?.node)));
         placed.any(|(pod, node)| !self.in_its_pool(pod, node))
     }
@@ -58,7 +60,7 @@ impl Cluster {
             return Ok(());
         };
         let place = |cluster: &Self, pod: PodId| {
-            cluster.pods.get(pod).and_then(|pod| pod.occupancy.effective().map(|at| at.node))
+            cluster.pods.get(pod).and_then(|pod| pod.binding.effective().map(|at| at.node))
         };
         let domain = |node| self.topology(topology).domains_of(node).get(level).copied();
         let pods: Vec<_> = sets.flat_map(|set| workload.pods_of(set).iter().copied()).collect();

@@ -1,14 +1,14 @@
-//! The accounts, computed anew. Owns: the check that the incremental state equals the rebuilt
+//! The accounts, recomputed. Owns: the check that the incremental state equals the rebuilt
 //! one, for tests, fault runs and start-up.
 
 use units::{Resources, Table};
 
-use crate::free::FreeIndex;
-use crate::requests::Requests;
-use crate::{Cluster, Occupancy};
+use crate::free_gpu_index::FreeGpuIndex;
+use crate::request_histogram::RequestHistogram;
+use crate::{Cluster, PodBinding};
 
 impl Cluster {
-    /// Compares every account and index with one computed from the occupancies alone.
+    /// Compares every account and index with one computed from the bindings alone.
     ///
     /// # Errors
     /// Names the first account that is wrong.
@@ -33,12 +33,9 @@ impl Cluster {
         }
         fresh.soft_taints = fresh.nodes.iter().any(|(_, node)| node.has_soft_taint());
         fresh.capacity = fresh.nodes.iter().map(|(_, node)| node.capacity).sum();
-        fresh.free = FreeIndex::default();
+        fresh.free = FreeGpuIndex::default();
         fresh.free_soon = Resources::ZERO;
-        fresh.gpu_nodes.clear();
-        for hardware in self.nodes.iter().filter_map(|(_, node)| node.hardware()) {
-            *fresh.gpu_nodes.entry(hardware).or_insert(0) += 1;
-        }
+        fresh.count_gpus_from_nodes();
         for (id, node) in fresh.nodes.iter() {
             fresh.free.insert(id, node);
             fresh.free_soon += node.free(false);
@@ -48,26 +45,26 @@ impl Cluster {
             let workload = &mut fresh.workloads[id];
             workload.placed = 0;
             workload.succeeded = 0;
-            workload.pod_sets.iter_mut().for_each(|set| set.placed = 0);
+            workload.pod_sets.iter_mut().for_each(|set| (set.placed, set.succeeded) = (0, 0));
         }
         fresh.partial.clear();
         fresh.elastic.clear();
         let marked = fresh.workloads.iter().filter(|(_, row)| row.stale_since.is_some());
         fresh.stale = marked.map(|(id, _)| id).collect();
-        fresh.requests = Requests::default();
-        fresh.company.clear();
+        fresh.requests = RequestHistogram::default();
+        fresh.affinity.clear();
         fresh.waiting.clear();
         fresh.reserved.clear();
         fresh.gated.clear();
         let pods: Vec<_> = fresh.pods.ids().collect();
         for &id in &pods {
             let pod = &mut fresh.pods[id];
-            (pod.occupancy, pod.wants) = (Occupancy::default(), false);
+            (pod.binding, pod.wants) = (PodBinding::default(), false);
             let succeeded = std::mem::take(&mut pod.succeeded);
             fresh.set_succeeded(id, succeeded);
         }
         for id in pods {
-            fresh.set_occupancy(id, self.pods[id].occupancy.clone());
+            fresh.set_binding(id, self.pods[id].binding.clone());
             if self.pods[id].wants {
                 fresh.set_wants(id, true);
             }
@@ -82,7 +79,27 @@ impl Cluster {
         self.within_capacity()
     }
 
-    /// Has queues hold and ask for nothing, and finds those at the top.
+    /// Counts GPUs, and values what asks for memory of them, from the nodes alone.
+    fn count_gpus_from_nodes(&mut self) {
+        self.gpu_nodes.clear();
+        self.gpu_memories.clear();
+        for (_, node) in self.nodes.iter() {
+            if let Some(hardware) = node.hardware() {
+                *self.gpu_nodes.entry(hardware).or_insert(0) += 1;
+            }
+            for memory_bytes in node.gpu_memories() {
+                *self.gpu_memories.entry(memory_bytes).or_insert(0) += 1;
+            }
+        }
+        for id in self.workloads.ids().collect::<Vec<_>>() {
+            for set in 0..self.workloads[id].pod_sets.len() {
+                let request = self.workloads[id].spec.pod_sets[set].request;
+                self.workloads[id].pod_sets[set].demand = self.demand(request);
+            }
+        }
+    }
+
+    /// Clears the accounts of all queues and rebuilds the list of roots.
     fn empty_queues(&mut self) {
         for id in self.queues.ids().collect::<Vec<_>>() {
             self.queues[id].clear_accounts();
@@ -94,8 +111,8 @@ impl Cluster {
         }
     }
 
-    /// Compares every account and index with those of another state, whatever has become of the two
-    /// in between; what counts changes, and the transaction under way, is no part of it.
+    /// Compares every account and index with those of another state. Counters of changes and the open
+    /// transaction are left out.
     ///
     /// # Errors
     /// Names the first that differs.
@@ -114,9 +131,10 @@ impl Cluster {
             requests,
             revisions: _,
             gpu_nodes,
+            gpu_memories,
             topologies,
             shapes,
-            company,
+            affinity,
             soft_taints,
             draining,
             partial,
@@ -143,9 +161,10 @@ impl Cluster {
             ("eligibility", *eligibility == other.eligibility),
             ("requests", *requests == other.requests),
             ("gpu_nodes", *gpu_nodes == other.gpu_nodes),
+            ("gpu_memories", *gpu_memories == other.gpu_memories),
             ("topologies", *topologies == other.topologies),
             ("shapes", *shapes == other.shapes),
-            ("company", company.counts_as(&other.company)),
+            ("affinity", affinity.counts_as(&other.affinity)),
             ("soft_taints", *soft_taints == other.soft_taints),
             ("draining", *draining == other.draining),
             ("partial", *partial == other.partial),
@@ -173,11 +192,11 @@ impl Cluster {
             }
         }
         for (_, pod) in self.pods.iter() {
-            let occupancy = &pod.occupancy;
-            if occupancy.releasing && occupancy.current.is_none() {
+            let binding = &pod.binding;
+            if binding.releasing && binding.current.is_none() {
                 return Err("a pod releases a place it does not hold".into());
             }
-            if occupancy.next.is_some() && occupancy.current.is_some() && !occupancy.releasing {
+            if binding.next.is_some() && binding.current.is_some() && !binding.releasing {
                 return Err("a pod runs and has a second place reserved".into());
             }
         }

@@ -1,8 +1,8 @@
-//! Which pods are to run. Owns: what a queue's workloads ask for. Refuses to know: who gets it.
+//! Which pods should run. Owns: what a queue's workloads request. Does not know about: what is placed.
 
-use crate::account::Sign;
 use crate::cluster::keep;
-use crate::{Cluster, Occupancy, Pod, PodId, PoolId};
+use crate::cluster::sign::Sign;
+use crate::{Cluster, Pod, PodBinding, PodId, PoolId};
 
 impl Cluster {
     /// Says whether a pod should run. A pod that no longer should loses its reserved place; one that
@@ -11,11 +11,11 @@ impl Cluster {
         if wants {
             self.set_succeeded(pod, false);
         }
-        self.change_wish(pod, |pod| pod.wants = wants);
-        if !wants && self.pods[pod].occupancy.next.is_some() {
-            let mut occupancy = self.pods[pod].occupancy.clone();
-            occupancy.next = None;
-            self.set_occupancy(pod, occupancy);
+        self.change_desired(pod, |pod| pod.wants = wants);
+        if !wants && self.pods[pod].binding.next.is_some() {
+            let mut binding = self.pods[pod].binding.clone();
+            binding.next = None;
+            self.set_binding(pod, binding);
         }
     }
 
@@ -27,22 +27,25 @@ impl Cluster {
         self.pods[pod].succeeded = succeeded;
         let id = self.pods[pod].workload;
         self.note(id);
+        let set = self.pods[pod].set as usize;
         let row = &mut self.workloads[id];
-        row.succeeded = if succeeded { row.succeeded + 1 } else { row.succeeded - 1 };
+        for count in [&mut row.succeeded, &mut row.pod_sets[set].succeeded] {
+            *count = if succeeded { *count + 1 } else { *count - 1 };
+        }
         keep(&mut self.partial, id, row.is_partial());
     }
 
     /// Holds a pod that has no place back, or no longer. It asks for nothing meanwhile.
     pub fn set_gated(&mut self, pod: PodId, gated: bool) {
-        self.change_wish(pod, |pod| pod.gated = gated);
+        self.change_desired(pod, |pod| pod.gated = gated);
     }
 
     /// What a pod asks for counts for its queue and all above, as long as it asks.
-    fn change_wish(&mut self, pod: PodId, change: impl FnOnce(&mut Pod)) {
+    fn change_desired(&mut self, pod: PodId, change: impl FnOnce(&mut Pod)) {
         let row = &mut self.pods[pod];
         let (asked, waited) = (row.asks(), row.waits());
         change(row);
-        let (asks, at_all) = (row.asks(), row.occupancy != Occupancy::default());
+        let (asks, at_all) = (row.asks(), row.binding != PodBinding::default());
         let id = row.workload;
         self.tracker.workload(id);
         if at_all || self.workloads[id].placed > 0 {

@@ -1,0 +1,33 @@
+//! Adding to accounts, and taking back. Owns: the one switch between the two.
+
+use units::Resources;
+
+/// Whether something is added or taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    Plus,
+    Minus,
+}
+
+impl Sign {
+    pub(crate) fn resources(self, sum: &mut Resources, part: Resources) {
+        match self {
+            Self::Plus => *sum += part,
+            Self::Minus => *sum -= part,
+        }
+    }
+
+    pub(crate) const fn amount(self, sum: &mut u64, part: u64) {
+        match self {
+            Self::Plus => *sum += part,
+            Self::Minus => *sum -= part,
+        }
+    }
+
+    pub(crate) const fn one(self, count: &mut u32) {
+        match self {
+            Self::Plus => *count += 1,
+            Self::Minus => *count -= 1,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Runs that the engine has and that should not exist: of workloads that are not known, of places that
+//! are gone, of generations that are past. Owns: that each holds the GPUs that it was given, until it has
+//! ended, and nothing else; and that its pod begins nowhere else before.
+
+use std::collections::BTreeMap;
+
+use spec::{ListedRun, RunKey, RunPlace, RunState};
+use uuid::Uuid;
+
+use crate::effect::{Action, Note};
+use crate::emit::EventBuilder;
+use crate::gpu_fault::{GpuFault, Holder};
+use crate::reasons::{CLEARING_UP, GPU_HELD};
+use crate::state::State;
+use crate::workloads::Runs;
+
+/// An orphan gets this long to end.
+const GRACE_MS: u64 = 10_000;
+
+/// Such a run.
+#[derive(Debug)]
+pub(crate) struct Orphan {
+    /// Where it is; none where that is not known: it may hold any GPU.
+    place: Option<RunPlace>,
+    /// Its main process.
+    pid: Option<u32>,
+}
+
+/// Orphans by their keys.
+pub(crate) type Orphans = BTreeMap<RunKey, Orphan>;
+
+impl Orphan {
+    /// Its share of a GPU; none if it does not hold it, or that is not known.
+    fn holds(&self, node: &str, gpu: &str) -> Option<Option<u64>> {
+        let Some(RunPlace { node: own, devices }) = &self.place else { return Some(None) };
+        match devices {
+            Some(devices) => devices.get(gpu).copied().map(Some),
+            None => (own == node).then_some(None),
+        }
+    }
+}
+
+impl Runs {
+    /// Whether there are runs that should not exist.
+    pub(crate) fn has_orphans(&self) -> bool {
+        !self.orphans.is_empty()
+    }
+
+    /// Whether a pod has a run that should not exist.
+    pub(crate) fn has_orphan(&self, pod: Uuid) -> bool {
+        let of_pod = RunKey { pod, generation: 0 }..=RunKey { pod, generation: u32::MAX };
+        self.orphans.range(of_pod).next().is_some()
+    }
+
+    /// That a GPU is held by such runs, if it is.
+    pub(crate) fn holders(&self, node: &str, gpu: &str) -> Option<GpuFault> {
+        let holder = |(run, orphan): (&RunKey, &Orphan)| {
+            let share_millis = orphan.holds(node, gpu)?;
+            Some(Holder { run: *run, pid: orphan.pid, share_millis })
+        };
+        let all: Vec<_> = self.orphans.iter().filter_map(holder).collect();
+        (!all.is_empty()).then_some(GpuFault::Held(all))
+    }
+}
+
+impl State {
+    /// Has a run stopped that should not exist. Until it has ended it holds its GPUs.
+    pub(crate) fn orphan_found(&mut self, run: &ListedRun) {
+        let pid = if let RunState::Running { pid, .. } = run.state { pid } else { None };
+        let note = format!("the engine has run {}, which should not be; stopping it", run.key);
+        self.outbox.notes.push(Note::Warning(note));
+        self.adopt_orphan(run.key, run.place.clone(), pid, GRACE_MS);
+    }
+
+    pub(crate) fn adopt_orphan(
+        &mut self,
+        key: RunKey,
+        place: Option<RunPlace>,
+        pid: Option<u32>,
+        grace_ms: u64,
+    ) {
+        self.runs.orphans.insert(key, Orphan { place, pid });
+        self.outbox.actions.push(Action::Stop(key, grace_ms));
+        if let Some((id, _)) = self.workloads.home(key.pod) {
+            self.update_members(id);
+        }
+    }
+
+    /// An orphan has ended; answers whether it was one.
+    pub(crate) fn orphan_ended(&mut self, key: RunKey) -> bool {
+        if self.runs.orphans.remove(&key).is_none() {
+            return false;
+        }
+        let held = self.nodes.iter().filter(|node| node.gpu_faults.values().any(GpuFault::is_held));
+        let nodes: Vec<_> = held.map(|node| node.id).collect();
+        nodes.into_iter().for_each(|id| self.settle_gpus_of(id));
+        true
+    }
+
+    /// Whether a pod has a place with a GPU that an orphan holds.
+    pub(crate) fn is_at_held_gpu(&self, id: Uuid, number: usize) -> bool {
+        let place = self.workloads.pod(id, number).and_then(|pod| self.binding(pod).current);
+        let Some(place) = place else { return false };
+        let Some(node) = self.nodes.get(place.node) else { return false };
+        node.gpu_faults.iter().any(|(gpu, fault)| fault.is_held() && place.uses(*gpu))
+    }
+
+    /// Takes a pod without a process out of a place with a GPU that an orphan holds: it waits for another.
+    pub(crate) fn leave_held_gpu(&mut self, id: Uuid, number: usize) {
+        let Some(pod) = self.workloads.pod_mut(id, number) else { return };
+        (pod.started_at, pod.condition, pod.waits_for_others) = (None, None, false);
+        let model = pod.model;
+        self.workloads.set_restart((id, number), None);
+        if let Some(model) = model {
+            self.cluster.vacate(model);
+        }
+        let why = "a run that should not exist any more holds a GPU of its place";
+        self.evicted(id, GPU_HELD.code, why.to_owned());
+        let event = EventBuilder::new("Evicted", why).warning().pod(number).code(GPU_HELD.code);
+        self.emit(id, event);
+        self.restart_with(id, number);
+        self.leave_if_over(id);
+        self.rewind_if_stopped(id);
+        self.finish_deletion(id);
+    }
+
+    /// Says of workloads that have no other reason to wait that a pod of them waits for an earlier run of
+    /// it to end.
+    pub(crate) fn explain_orphans(&mut self) {
+        let mut waiting = Vec::new();
+        for (run, orphan) in &self.runs.orphans {
+            let Some((id, number)) = self.workloads.home(run.pod) else { continue };
+            let Some(workload) = self.workloads.get(&id) else { continue };
+            let waits = workload.wants_to_run()
+                && workload.pending.is_empty()
+                && workload.turns().get(number) == Some(&true);
+            if waits {
+                let place = orphan.place.as_ref().map(|place| format!(" on {}", place.node));
+                let place = place.unwrap_or_default();
+                let process = orphan.pid.map(|pid| format!("; see it with `ps -fp {pid}`"));
+                let process = process.unwrap_or_default();
+                waiting.push((
+                    id,
+                    format!("waits until its run {run}{place} has been stopped{process}"),
+                ));
+            }
+        }
+        for (id, why) in waiting {
+            self.explain_one(id, &[(CLEARING_UP.code, why.into())]);
+        }
+    }
+
+    /// Whether a pod of a workload waits until an earlier run of it has ended.
+    pub(crate) fn waits_for_orphan(&self, id: Uuid) -> bool {
+        let pods = self.workloads.get(&id).into_iter().flat_map(|workload| workload.pods.iter());
+        pods.into_iter().any(|pod| self.runs.has_orphan(pod.id))
+    }
+}

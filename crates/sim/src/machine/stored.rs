@@ -1,0 +1,66 @@
+//! A machine that goes on from what another server has stored. Owns: that its engine has the runs
+//! that hold places.
+
+use std::collections::BTreeMap;
+
+use orchestrator::{Error, GpuFaults, NodeList, without_place};
+use records::{PodRow, Snapshot};
+use sched::Policy;
+use spec::{RunKey, RunSpec, RunState};
+use units::Instant;
+
+use super::{Clock, Machine, Rows};
+
+/// What a server has stored, and what else its state is built of.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// The rows of its database.
+    pub rows: Snapshot,
+    /// The nodes there are.
+    pub nodes: NodeList,
+    /// What is the matter with their GPUs.
+    pub gpus: GpuFaults,
+    /// How it decides.
+    pub policy: Policy,
+    /// What time it is there.
+    pub now: Instant,
+}
+
+impl Machine {
+    /// A machine on which such a server was started, whose runs go on.
+    ///
+    /// # Errors
+    /// No state can be built of it.
+    pub fn of(stored: Stored) -> Result<Self, Error> {
+        let Stored { rows, nodes, gpus, policy, now } = stored;
+        let runs = runs(&rows);
+        // Its line of time says what the other one says now.
+        let rows = Rows::of(Snapshot { clock: None, ..rows });
+        let rows = rows.map_err(|message| Error::Internal { message })?;
+        let mut machine =
+            Self { rows, gpus, clock: Clock::at(now), ..Self::new(nodes, policy, None) };
+        runs.into_iter().for_each(|(spec, state)| machine.engine.adopt(spec, state));
+        machine.start()?;
+        Ok(machine)
+    }
+}
+
+/// The runs of pods that hold places, but for those that wait there without one. They have no
+/// devices: who holds which is in the rows.
+fn runs(rows: &Snapshot) -> Vec<(RunSpec, RunState)> {
+    let specs: BTreeMap<_, _> = rows.workloads.iter().map(|row| (row.id, &row.spec)).collect();
+    let has_run = |row: &&PodRow| {
+        let body = &row.body;
+        body.current.is_some() && body.restart_at_ms.is_none() && !body.waits_for_others
+    };
+    let run = |row: &PodRow| {
+        let spec = specs.get(&row.workload_id)?;
+        let (set, _) = spec.set_of(row.index as usize);
+        let key = RunKey { pod: row.id, generation: row.generation };
+        let began = row.body.started_at_ms.map(Instant);
+        let running = |started_at| RunState::Running { pid: Some(1), started_at };
+        let state = began.map_or(RunState::Starting, running);
+        Some((RunSpec { key, ..without_place(spec, set) }, state))
+    };
+    rows.pods.iter().filter(has_run).filter_map(run).collect()
+}

@@ -1,0 +1,83 @@
+//! A node pool. Owns: what it is made of and how it is used, and how that is stored.
+
+use model::Fill;
+use serde::{Deserialize, Serialize};
+
+/// What network topologies are called as stored objects.
+pub const TOPOLOGY: &str = "network-topology";
+
+/// A node pool to create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolSpec {
+    /// Name, unique.
+    pub name: String,
+    /// What it is made of and how it is used.
+    pub settings: PoolSettings,
+}
+
+/// What a node pool is made of and how it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct PoolSettings {
+    /// Key and value of the label that its nodes carry; none for `default`.
+    pub label: Option<(String, String)>,
+    /// How nodes fill up with work that has GPUs.
+    pub gpu: Fill,
+    /// How nodes fill up with work that has none.
+    pub cpu: Fill,
+    /// How long preemptible work that started there is left alone, in milliseconds.
+    pub min_runtime_ms: Option<u64>,
+    /// Id of the network topology by which its nodes are near or far.
+    pub topology: Option<String>,
+}
+
+impl PoolSettings {
+    /// A pool of nodes with this label, with the default placement.
+    #[must_use]
+    pub const fn new(label: Option<(String, String)>) -> Self {
+        Self { label, gpu: Fill::BinPack, cpu: Fill::BinPack, min_runtime_ms: None, topology: None }
+    }
+}
+
+/// The stored form.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Stored {
+    label_key: Option<String>,
+    label_value: Option<String>,
+    gpu_spread: bool,
+    cpu_spread: bool,
+    min_runtime_ms: Option<u64>,
+    /// The network topology, as an object that this one names: such an object is not deleted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
+}
+
+impl From<PoolSettings> for Stored {
+    fn from(settings: PoolSettings) -> Self {
+        let (label_key, label_value) = settings.label.unzip();
+        Self {
+            label_key,
+            label_value,
+            gpu_spread: settings.gpu == Fill::Spread,
+            cpu_spread: settings.cpu == Fill::Spread,
+            min_runtime_ms: settings.min_runtime_ms,
+            names: settings.topology.iter().map(|id| format!("{TOPOLOGY}/{id}")).collect(),
+        }
+    }
+}
+
+impl From<Stored> for PoolSettings {
+    fn from(stored: Stored) -> Self {
+        let fill = |spread| if spread { Fill::Spread } else { Fill::BinPack };
+        let topology =
+            |name: &String| name.strip_prefix(TOPOLOGY)?.strip_prefix('/').map(ToOwned::to_owned);
+        Self {
+            label: stored.label_key.zip(stored.label_value),
+            gpu: fill(stored.gpu_spread),
+            cpu: fill(stored.cpu_spread),
+            min_runtime_ms: stored.min_runtime_ms,
+            topology: stored.names.iter().find_map(topology),
+        }
+    }
+}
