@@ -62,7 +62,7 @@ impl Handle {
         if living.is_some() || view.archived.is_empty() {
             return Ok(living);
         }
-        let found = self.archived_with(&[id]).await?.pop();
+        let found = Box::pin(self.archived_with(&[id])).await?.pop();
         // It may have come back meanwhile.
         Ok(found.or_else(|| self.view().workloads.get(&id).cloned()))
     }

@@ -224,7 +224,7 @@ async fn read(
     Path(id): Path<String>,
 ) -> Result<Json<Workload>, ApiError> {
     let found = find_workload(&state.control, &id).await?;
-    Ok(Json(convert::workload(&*found, &state.control.view(), &state.context())))
+    Ok(Json(convert::workload(&found, &state.control.view(), &state.context())))
 }
 
 /// Refuses a batch that is too long or names a workload twice. What each id costs (a command, an
