@@ -1,5 +1,5 @@
-//! Measurements of the built binaries. Owns: what is measured and how it is printed. Refuses to
-//! know: goals as conditions; a slow machine fails no build. The server keeps its state in the
+//! Measurements of the built binaries. Owns: what is measured and how it is printed. Does not
+//! know about: goals as conditions; a slow machine fails no build. The server keeps its state in the
 //! PostgreSQL of the address in `ELASTANE_BENCH_DATABASE`, or else in a file.
 
 mod build;
@@ -32,7 +32,7 @@ const QUIET: Duration = Duration::from_secs(60);
 /// Short workloads that follow one another, and how long each sleeps.
 const SHORT: usize = 500;
 const SHORT_MS: f64 = 500.0;
-/// Where a daemon is looked for that nobody names.
+/// The default socket of a daemon.
 const DOCKER_SOCKET: &str = "/var/run/docker.sock";
 /// Room for every submit to run at once, so that the latency is that of the way, not of a queue.
 const NODES: &str = "8x32x16GiB";

@@ -1,5 +1,5 @@
 //! Chores of the repository: rules, measurements, packages.
-//! Owns: choosing the chore. Refuses to know: the product's code; it is read as text or run.
+//! Owns: choosing the chore. Does not know about: the product's code; it is read as text or run.
 
 mod bench;
 mod package;
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
             package::Options::parse(options).and_then(|options| package::run(&root(), options))
         }
         _ => {
-            // Nobody is left to tell when standard error is closed.
+            // Nothing can be reported when standard error is closed.
             let _ = std::io::stderr().write_all(USAGE.as_bytes());
             return ExitCode::from(2);
         }

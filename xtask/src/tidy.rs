@@ -1,5 +1,5 @@
 //! The rules of the code base that no compiler knows. Owns: running them and reporting what broke.
-//! Refuses to know: how to repair anything.
+//! Does not know about: how to repair anything.
 
 mod circles;
 mod codes;

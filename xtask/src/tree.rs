@@ -1,5 +1,5 @@
 //! The repository as texts. Owns: which files count, and which lines of a Rust file are tests or
-//! comments. Refuses to know: any rule.
+//! comments. Does not know about: any rule.
 
 use std::collections::BTreeMap;
 use std::fs;

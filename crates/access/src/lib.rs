@@ -12,6 +12,7 @@ mod authenticator;
 mod caller;
 mod objects;
 pub mod scopes;
+mod shown;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub use authenticator::{Authenticator, Refusal, until_revoked, while_caller};
 pub use caller::{Caller, Grant, OWN_PASSWORD, Sight, audit_detail, in_words, resource_of};
 pub use objects::{Family, Item};
 pub use scopes::{Ids, NamedScope, find_of_kind, find_workload, project_id, workload_id};
+pub use shown::{Shown, ShownKind};
 
 /// Which role a route needs: one that allows this to that, there.
 pub type Need = (Action, Resource, Where);

@@ -16,6 +16,8 @@ pub enum ChangeKind {
     NodePool,
     /// As in `GET /api/v1/nodes`, with its GPUs.
     Node,
+    /// As in `GET /elastane/v1/gpus`.
+    Gpu,
     /// Data sources, environments, compute resources and credentials, as in the lists below
     /// `/api/v1/asset`.
     Asset,
@@ -31,11 +33,12 @@ pub enum ChangeKind {
 
 impl ChangeKind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Department,
         Self::Project,
         Self::NodePool,
         Self::Node,
+        Self::Gpu,
         Self::Asset,
         Self::Template,
         Self::User,
@@ -51,6 +54,7 @@ impl ChangeKind {
             Self::Project => "project",
             Self::NodePool => "node-pool",
             Self::Node => "node",
+            Self::Gpu => "gpu",
             Self::Asset => "asset",
             Self::Template => "template",
             Self::User => "user",

@@ -1,17 +1,11 @@
 //! What only inferences are asked with (reference C.4, `InferenceSpecSpec`): how many replicas, at
-//! which port they serve, and for whom. Refuses to know: what every workload has (`submit`).
-
-use std::collections::BTreeMap;
+//! which port they serve, and for whom. Does not know about: what every workload has (`submit`).
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Number, Value};
+use serde_json::Number;
 use utoipa::ToSchema;
 
 use crate::optional::optional;
-use crate::{
-    AllocatedResources, Condition1, Pod1, RequestResources, RequestedPods, Time, WorkloadExtras,
-    WorkloadSpec,
-};
 
 /// Declares a struct of values that may all be left out, and how it goes over another.
 macro_rules! optional_values {
@@ -161,85 +155,4 @@ pub enum ServingPortAccessAuthorizationTypeEnum {
     AuthorizedGroups,
     /// One of both lists.
     AuthorizedUsersOrGroups,
-}
-
-/// Body of `PATCH /api/v1/workloads/inferences/{workloadId}`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct InferenceUpdateRequest {
-    /// The values to change; what is left out stays.
-    pub spec: WorkloadSpec,
-}
-
-/// A revision of an inference: what it was asked for at one time, and how that stands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Revision {
-    /// `runai-revision`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Name: that of the inference and the number of the revision.
-    pub name: String,
-    /// Id.
-    pub id: String,
-    /// The inference.
-    pub workload_id: String,
-    /// Tenant.
-    pub tenant_id: u64,
-    /// Cluster.
-    pub cluster_id: String,
-    /// Project, by id.
-    pub project_id: String,
-    /// Department, by id.
-    pub department_id: String,
-    /// When it was made.
-    pub created_at: Time,
-    /// Asked for, all replicas together.
-    pub revision_requested_resources: RequestResources,
-    /// Asked for by each replica.
-    pub pods_requested_resources: RequestResources,
-    /// Replicas asked for.
-    pub requested_pods: RequestedPods,
-    /// Pools asked for.
-    pub requested_node_pools: Vec<String>,
-    /// Held now.
-    pub allocated_resources: AllocatedResources,
-    /// Pools it is in.
-    pub current_node_pools: Vec<String>,
-    /// Replicas that run.
-    pub running_pods: u64,
-    /// Images.
-    pub images: Vec<String>,
-    /// Environment.
-    pub environment_variables: BTreeMap<String, String>,
-    /// Command.
-    pub command: String,
-    /// Arguments.
-    pub arguments: String,
-    /// Nothing lies below a revision but its pods.
-    pub children_ids: Vec<Value>,
-    /// Conditions.
-    pub conditions: Vec<Condition1>,
-    /// Phase.
-    pub phase: String,
-    /// Why, in words.
-    pub phase_message: String,
-    /// When it entered the phase.
-    pub phase_updated_at: Time,
-    /// Our own additions.
-    pub additional_fields: WorkloadExtras,
-}
-
-/// The revisions of an inference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct GetInferenceWorkloadRevisions200Response {
-    /// The oldest first.
-    pub revisions: Vec<Revision>,
-}
-
-/// The pods of a revision.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct GetRevisionPods200Response {
-    /// Its pods.
-    pub pods: Vec<Pod1>,
 }

@@ -1,7 +1,7 @@
 //! The types of the REST interface, shared by the server and every client written in Rust.
 //!
 //! Owns: field names and shapes exactly as published (reference C.4, C.5), and our documented
-//! additions. Refuses to know: HTTP, validation beyond shape, and the types of the core; the
+//! additions. Does not know about: HTTP, validation beyond shape, and the types of the core; the
 //! server converts explicitly.
 
 mod access;
@@ -24,6 +24,7 @@ mod policy;
 mod pool;
 mod project;
 mod property;
+mod revision;
 mod scalar;
 mod submit;
 mod template;
@@ -72,9 +73,8 @@ pub use identity::{
     UserCreationRequest1, UserPostResponse,
 };
 pub use inference::{
-    AutoScaling, GetInferenceWorkloadRevisions200Response, GetRevisionPods200Response,
-    InferenceUpdateRequest, Probe, ProbeHandler, ProbeHandlerHttpGet, Probes, Revision,
-    ServingConfiguration, ServingPort, ServingPortAccessAuthorizationTypeEnum, ServingPortProtocol,
+    AutoScaling, Probe, ProbeHandler, ProbeHandlerHttpGet, Probes, ServingConfiguration,
+    ServingPort, ServingPortAccessAuthorizationTypeEnum, ServingPortProtocol,
 };
 pub use manifest::{
     Gvk, WorkloadV2, WorkloadV2CreateRequest, WorkloadV2GetResponse, WorkloadV2Metadata,
@@ -88,9 +88,9 @@ pub use metric::{
 };
 pub use own::{
     Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
-    Explanation, GpuFault, Health, Isolation, LimitsKept, LiveEvent, NodeStatus, Outage, PodStates,
-    Reason, Search, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest, Volume,
-    Volumes, WebSocketTicket, WorkloadExtras, channel,
+    Explanation, Gpu, GpuFault, GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus,
+    Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest,
+    Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
 pub use place::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,
@@ -120,6 +120,10 @@ pub use property::{
     WorkloadPriority, WorkloadTypeConfig, WorkloadTypeCreateFields, WorkloadTypeUpdateFields,
     WorkloadTypes,
 };
+pub use revision::{
+    GetInferenceWorkloadRevisions200Response, GetRevisionPods200Response, InferenceUpdateRequest,
+    Revision,
+};
 pub use scalar::{Micros, Millis, Time, number_from_millis};
 pub use submit::{
     AssetIdRef, AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, CreationRequest,
@@ -144,7 +148,7 @@ pub use topology::{
     WorkloadTopology,
 };
 pub use usage::{GpuPrice, GpuPrices, GpuUsage, GpuUsageRow};
-pub use what_if::{PodFate, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};
+pub use what_if::{PodFate, Search, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};
 pub use workload::{
     ActionsSupport, AllocatedResources, BatchAction, BatchFailure, BatchResponse, Condition1,
     Connection1, DesiredPhase, DistributedWorkload, RequestCores, RequestQuantity,

@@ -249,6 +249,60 @@ pub struct GpuFault {
     pub message: String,
 }
 
+/// A GPU of a node and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Gpu {
+    /// Id: the name of its node, a slash and its number there, `node-1/0`.
+    pub id: String,
+    /// Name of its node.
+    pub node_name: String,
+    /// Name of the node pool of its node.
+    pub node_pool: String,
+    /// Its number on the node.
+    pub index: u32,
+    /// What the driver calls it.
+    pub uuid: String,
+    /// Product name, or `simulated`.
+    pub gpu_type: String,
+    /// Whether it exists only in the books.
+    pub simulated: bool,
+    /// Its memory in bytes.
+    pub memory_bytes: u64,
+    /// The part of it that is allocated, 0 to 1.
+    pub allocated: Millis,
+    /// Why it is out of service, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<GpuFault>,
+    /// The pods on it, as far as the caller may see their workloads.
+    pub pods: Vec<GpuPod>,
+}
+
+/// A pod that holds a GPU or a part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GpuPod {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The id of its workload.
+    pub workload_id: String,
+    /// The name of its workload.
+    pub workload_name: String,
+    /// The id of its project.
+    pub project_id: String,
+    /// The part of the GPU that it holds, 0 to 1.
+    pub share: Millis,
+}
+
+/// GPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Gpus {
+    /// A page of them.
+    pub gpus: Vec<Gpu>,
+}
+
 /// One event of the stream `GET /elastane/v1/events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -322,22 +376,13 @@ pub struct Diagnosis {
     /// Who holds what it needs, and whether each may be taken from.
     pub holders: Vec<String>,
     /// Why nothing was moved or taken for it.
-    pub searches: Vec<Search>,
+    pub searches: Vec<crate::Search>,
     /// Single changes that would let it start, each tried out.
     pub advice: Vec<Advice>,
     /// Whether everything that might help was tried.
     pub complete: bool,
     /// All of it in lines under headings, for people.
     pub lines: Vec<String>,
-}
-
-/// A way to make room that did not help.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Search {
-    /// Stable code; `docs/reference/codes/<code>.md` explains it.
-    pub code: String,
-    /// One sentence with the numbers.
-    pub message: String,
 }
 
 /// A change that would let a workload start.

@@ -3,7 +3,16 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{CreationRequest, Search, Time};
+use crate::{CreationRequest, Time};
+
+/// A way to make room that did not help.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Search {
+    /// Stable code; `docs/reference/codes/<code>.md` explains it.
+    pub code: String,
+    /// One sentence with the numbers.
+    pub message: String,
+}
 
 /// Body of `POST /elastane/v1/what-if`: first the steps, then what is submitted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]

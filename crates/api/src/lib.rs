@@ -11,7 +11,6 @@
 
 mod archived;
 mod bounds;
-mod changes;
 mod forecast;
 mod orders;
 mod routes;
@@ -104,6 +103,8 @@ pub(crate) struct Server {
     pub(crate) forecasting: Arc<Semaphore>,
     /// What is measured, and what was.
     pub(crate) telemetry: Arc<Telemetry>,
+    /// What is read live.
+    pub(crate) changes: Arc<changes::Context>,
     /// Workloads in the orders in which they are listed.
     pub(crate) orders: Orders,
 }
@@ -143,6 +144,12 @@ impl FromRef<Shared> for Arc<Assets> {
     }
 }
 
+impl FromRef<Shared> for Arc<changes::Context> {
+    fn from_ref(server: &Shared) -> Self {
+        server.changes.clone()
+    }
+}
+
 impl FromRef<Shared> for Arc<policy::Context> {
     fn from_ref(server: &Shared) -> Self {
         server.policy.clone()
@@ -170,10 +177,20 @@ impl From<State> for Shared {
             state.shutdown.clone(),
             Box::new(may_enter),
         );
+        let telemetry = Arc::new(Telemetry::new(backend.clone(), origins.clone()));
+        let counter = telemetry.clone();
+        let changes = changes::Context::new(
+            (backend.clone(), origins.clone()),
+            iam.clone(),
+            assets::documents().into_iter().chain(iam::documents()).collect(),
+            Box::new(move || Box::new(counter.watcher())),
+            state.shutdown.clone(),
+        );
         Self(Arc::new(Server {
-            assets: Arc::new(Assets::new(backend.clone(), state.vault, origins.clone())),
+            assets: Arc::new(Assets::new(backend.clone(), state.vault, origins)),
             policy: Arc::new(policy::Context::new(backend.clone(), assets::imposed)),
-            telemetry: Arc::new(Telemetry::new(backend.clone(), origins)),
+            telemetry,
+            changes: Arc::new(changes),
             backend,
             iam,
             gateway: Arc::new(gateway),

@@ -10,7 +10,7 @@ use http_kit::ApiError;
 use orchestrator::{Scope, texts_of};
 use spec::{CONFIG_MAP, SecretPlace, SecretTo, SecretUse};
 
-use super::kinds::{absolute, bits};
+use super::checks::{absolute, bits};
 
 /// The config maps of a project.
 pub(super) struct ConfigMaps<'a> {

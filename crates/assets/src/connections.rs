@@ -10,7 +10,7 @@ use api_types::{
 use http_kit::ApiError;
 use orchestrator::view::WorkloadKind;
 
-use super::kinds::one_of;
+use super::checks::one_of;
 
 const INSIDE: [&str; 9] = [
     "jupyter-notebook",

@@ -12,14 +12,14 @@ use auth::{Resource, Vault, key_of};
 use http_kit::ApiError;
 use uuid::Uuid;
 
-use super::kinds::needs;
+use super::checks::needs;
 use super::{AssetSpec, Stored};
 
 /// Most bytes of all values of a credential.
 const VALUES_BYTES_MAX: usize = 256 * 1024;
 
 /// A kind of asset whose values are secret.
-pub trait Credential: AssetSpec {
+pub(crate) trait Credential: AssetSpec {
     /// Its values by the names they are used by. What is secret of them is taken out.
     fn take(&mut self) -> BTreeMap<String, String>;
     /// Where the number of the key is shown.

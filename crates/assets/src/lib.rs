@@ -4,11 +4,13 @@
 //! those that it names, and who may have what of the machine ([`settle`]). What a kind is, is in
 //! [`kinds`]. Does not know policies.
 
+mod checks;
 mod compose;
 mod config_maps;
 mod connections;
 mod credentials;
 mod data;
+mod documents;
 mod kinds;
 mod mounts;
 mod query;
@@ -38,12 +40,12 @@ use utoipa::ToSchema;
 
 pub use compose::{compose, imposed};
 use credentials::Credential;
+pub use documents::documents;
 pub use mounts::{may_enter, must_exist, settle};
 use query::{AssetQuery, OneAssetQuery};
 pub use reseal::reseal;
 pub use routes::routes;
 pub use secrets::take_secrets;
-pub use templates::{Template, shown as shown_template};
 use usage::{Usage, keys};
 
 /// What the handlers work with.
@@ -80,7 +82,7 @@ struct Listed;
 const DESCRIPTION_CHARS_MAX: usize = 250;
 
 /// What an asset of a kind is.
-pub trait AssetSpec:
+pub(crate) trait AssetSpec:
     Serialize + DeserializeOwned + ToSchema + Clone + Send + Sync + 'static
 {
     /// The published word for the kind.
@@ -107,7 +109,7 @@ pub trait AssetSpec:
 /// An asset as it is kept. Its specification is kept as it was given, in the published form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound(deserialize = "S: DeserializeOwned"))]
-pub struct Stored<S> {
+pub(crate) struct Stored<S> {
     pub(crate) description: Option<String>,
     pub(crate) supports: Option<WorkloadSupportedTypes>,
     pub(crate) updates: u64,
@@ -247,7 +249,7 @@ impl<S: AssetSpec> Stored<S> {
 }
 
 /// An asset as it is shown.
-pub fn shown<S: AssetSpec>(
+fn shown<S: AssetSpec>(
     state: &Backend,
     view: &View,
     item: Item<Stored<S>>,

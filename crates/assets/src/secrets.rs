@@ -16,9 +16,9 @@ use orchestrator::{Object, Scope};
 use spec::{SecretPlace, SecretTo, SecretUse};
 
 use super::AssetSpec as _;
+use super::checks::{absolute, bits};
 use super::config_maps::ConfigMaps;
 use super::credentials::ALL;
-use super::kinds::{absolute, bits};
 
 /// Takes what a specification wants of credentials and config maps out of it. Answers references to
 /// the values.

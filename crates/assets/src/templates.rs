@@ -17,7 +17,7 @@ use crate as assets;
 
 /// A template as it is kept. Its values are kept as they were given, in the published form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Template {
+pub(crate) struct Template {
     pub(crate) description: Option<String>,
     pub(crate) workload_type: WorkloadType,
     pub(crate) spec: Value,
@@ -166,7 +166,7 @@ impl Template {
 }
 
 /// A template as it is shown.
-pub fn shown(state: &Backend, item: &Item<Template>) -> WorkloadTemplate {
+pub(crate) fn shown(state: &Backend, item: &Item<Template>) -> WorkloadTemplate {
     let (object, body) = (&item.object, &item.body);
     let ids = Ids::of(object.scope, state);
     let project = ids.project.map(|id| id.to_string());

@@ -28,7 +28,7 @@ const DATA_SOURCES: [&str; 7] = [
 ];
 
 /// Who uses each asset that is used, by its id.
-pub struct Usage(BTreeMap<String, AssetUsageInfo>);
+pub(crate) struct Usage(BTreeMap<String, AssetUsageInfo>);
 
 impl Usage {
     /// As of now, as far as the caller may see it.

@@ -208,7 +208,7 @@ impl Authority {
         )))
     }
 
-    /// A token for somebody who has proved who it is.
+    /// A token for an authenticated principal.
     #[must_use]
     pub fn issue(&self, identity: Identity, now: Instant) -> Granted {
         self.issue_until(identity, now, now.plus_ms(GRANT_S * 1000))

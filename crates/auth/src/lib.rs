@@ -80,7 +80,7 @@ pub enum Error {
     /// No memory to hash a password.
     #[error("the password cannot be hashed; there is too little memory")]
     Hashing,
-    /// A word that names nobody.
+    /// An unknown name.
     #[error("this names no kind of principal")]
     UnknownPrincipal,
     /// The credentials cannot be read or written.

@@ -86,7 +86,7 @@ fn digest(
     Some(out)
 }
 
-/// Checks a password that somebody chose.
+/// Checks a new password.
 ///
 /// # Errors
 /// Says what is allowed.
@@ -103,7 +103,7 @@ pub fn check_password(password: &str, username: &str) -> Result<(), String> {
     }
 }
 
-/// Whether this may be somebody's password at all. What may not is not worth hashing.
+/// Whether this can be a password at all. What cannot is not worth hashing.
 #[must_use]
 pub fn may_be_password(password: &str) -> bool {
     (1..=*PASSWORD_BYTES.end()).contains(&password.len())

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Error;
 
-/// Somebody who can prove who it is.
+/// A user or service account that can authenticate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Principal {
     /// The user of this machine whose state directory it is; proves it with the token in there.

@@ -21,7 +21,7 @@ pub fn new_secret() -> Result<String, Error> {
     Ok(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()?))
 }
 
-/// SHA-256 of a secret, in hexadecimal. A plain hash is enough: nobody can try 2^256 secrets.
+/// SHA-256 of a secret, in hexadecimal. A plain hash is enough: 2^256 secrets cannot be tried.
 #[must_use]
 pub fn hash_secret(secret: &str) -> String {
     Sha256::digest(secret).iter().map(|byte| format!("{byte:02x}")).collect()

@@ -101,7 +101,7 @@ impl Keys {
         &self.key
     }
 
-    /// A token that speaks for somebody, valid from `now` for so many seconds.
+    /// A token of a principal, valid from `now` for so many seconds.
     #[must_use]
     pub fn issue(&self, identity: &Identity, now: Instant, valid_s: u64) -> String {
         let iat = now.0 / 1000;

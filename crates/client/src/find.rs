@@ -75,7 +75,7 @@ pub fn find(
     let given = token.map(ToOwned::to_owned);
     match (url, file, state_dir) {
         (Some(url), _, dir) => {
-            let local = crate::request::is_loopback(url);
+            let local = listener::is_loopback(url);
             let owner = dir.filter(|_| local && given.is_none()).map(owner).transpose()?.flatten();
             // Another user's server is met without a token, and says so itself.
             match (dir, owner.filter(|owner| listener::is_of_user(url, *owner))) {

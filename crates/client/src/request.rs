@@ -1,7 +1,6 @@
 //! One request, one answer. Owns headers, time limits and the sorting of failures.
 
 use std::io;
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -73,7 +72,7 @@ impl Client {
     /// Whether that is this machine, wherever it is asked from.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
-        is_loopback(&self.base)
+        listener::is_loopback(&self.base)
     }
 
     /// What it proves itself with.
@@ -241,7 +240,7 @@ fn connector(base: &str, trusted: rustls::ClientConfig) -> Result<reqwest::Clien
     let mut builder = reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .tls_backend_preconfigured(trusted);
-    if is_loopback(base) {
+    if listener::is_loopback(base) {
         // A proxy cannot reach this machine's loopback for us.
         builder = builder.no_proxy();
     }
@@ -286,14 +285,6 @@ fn innermost(error: &dyn std::error::Error) -> &dyn std::error::Error {
         inner = source;
     }
     inner
-}
-
-/// Whether the address is this machine and no other.
-pub(crate) fn is_loopback(url: &str) -> bool {
-    let Ok(url) = reqwest::Url::parse(url) else { return false };
-    let Some(host) = url.host_str() else { return false };
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -241,6 +241,26 @@ impl Client {
         self.get::<wire::Nodes>("/api/v1/nodes").await.map(|answer| answer.nodes)
     }
 
+    /// The GPUs of a node, or of all, with the pods on them that the caller may see.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn gpus(&self, node: Option<&str>) -> Result<Vec<wire::Gpu>, Error> {
+        let mut all = Vec::new();
+        let filter = node.map(|node| format!("&filterBy=nodeName=={}", escape(node)));
+        let filter = filter.unwrap_or_default();
+        loop {
+            let (limit, offset) = (wire::PAGE_ITEMS_MAX, all.len());
+            let path = format!("/elastane/v1/gpus?limit={limit}&offset={offset}{filter}");
+            let page = self.get::<wire::Gpus>(&path).await?.gpus;
+            let is_last = (page.len() as u64) < limit;
+            all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
     /// What was measured of `path`, a route of series: of each type the mean of this time.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ pub(crate) struct Dispatcher {
     /// Everything is being stopped, as far as that is written. It ends with this server, so it is
     /// not stored.
     halted: bool,
-    /// What was told of GPUs, as far as that is written. Looks tell it to the next server anew.
+    /// What was told of GPUs, as far as that is written. The next server samples them again.
     gpus_told: GpuFaults,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
@@ -244,7 +244,7 @@ impl Dispatcher {
         if self.stale {
             return;
         }
-        // Whoever asked may have gone.
+        // The caller may have gone.
         match look {
             Look::State(to) => {
                 let question = self.question();
@@ -517,7 +517,7 @@ impl Dispatcher {
     }
 
     async fn try_rebuild(&mut self) -> Result<(), Error> {
-        // Whatever has not reached the engine is decided anew.
+        // Whatever has not reached the engine is decided again.
         self.executor.retire().await;
         let (engine, line) = (self.engine.clone(), self.line.clone());
         let (completion, metrics) = (self.completion.clone(), self.shared.metrics.clone());

@@ -1,5 +1,5 @@
 //! Asking the engine. Owns: one task per request, in order for each pod, and the news of what the engine
-//! refused, and of volumes that are gone. Refuses to know why anything is asked.
+//! refused, and of volumes that are gone. Does not know why anything is asked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use orchestrator::{Action, Input, PortsWanted};
 const STOP_RETRY_MS_MAX: u64 = 60_000;
 /// Longest wait between two tries to delete a volume.
 const REMOVE_VOLUME_RETRY_MS_MAX: u64 = 300_000;
-/// Tries to delete a volume that may fail before it is told: what had it may be going still.
+/// Tries to delete a volume that may fail before it is reported: its user may still be ending.
 const REMOVE_VOLUME_TRIES: u32 = 4;
 /// Most ports that are tried before other tasks get their turn.
 const PORTS_AT_A_TIME: usize = 256;
@@ -122,7 +122,7 @@ impl Executor {
                     };
                     if let Some(exit) = end {
                         let at: Instant = line.wall();
-                        // Nobody listens any more only when the dispatcher is gone, and the next
+                        // The channel is closed only when the dispatcher is gone, and the next
                         // one will ask.
                         let state = RunState::Exited { exit, at };
                         let _ = told.send(Input::Run(Observation { key, state }));
@@ -232,7 +232,7 @@ async fn find_ports(engine: &Counted, wanted: &PortsWanted) -> Vec<u16> {
     found
 }
 
-/// Deletes a volume, however long it takes. Whoever follows a retired executor goes on.
+/// Deletes a volume, however long it takes. The executor that follows a retired one goes on.
 async fn remove_volume(
     engine: &Counted,
     name: &str,
@@ -241,11 +241,11 @@ async fn remove_volume(
 ) {
     let (mut wait_ms, mut tries, mut last) = (100, 0, String::new());
     let tell = |error| {
-        // Nobody listens only when the dispatcher is gone; the next one asks again.
+        // The channel is closed only when the dispatcher is gone; the next one asks again.
         let _ = told.send(Input::Volume(name.to_owned(), error));
     };
     loop {
-        // Not held meanwhile: deleting may be done twice, and nobody waits for it.
+        // Not held meanwhile: deleting may be done twice, and nothing waits for it.
         if !*open.read().await {
             return;
         }

@@ -1,4 +1,4 @@
-//! Looking at GPUs every few seconds. Owns: how often, and when what is seen is believed. Refuses to know:
+//! Looking at GPUs every few seconds. Owns: how often, and when what is seen is believed. Does not know about:
 //! what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use spec::NodeSpec;
 
 /// Time between two looks.
 const LOOK_EVERY_MS: u64 = 5_000;
-/// A driver that cannot tell in this time hangs, and nobody else is to hang with it.
+/// A driver that does not answer in this time hangs, and nothing else must hang with it.
 pub(crate) const ANSWER_WAIT_MS: u64 = 20_000;
 
 /// Looks at the real GPUs of this machine, and tells what is the matter with them.
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// What is told after each look.
+    /// What is reported after each sample.
     fn told(looks: &[Seen<'_>]) -> Vec<String> {
         let mut judge = Judge::default();
         let text = |seen: &Seen<'_>| {

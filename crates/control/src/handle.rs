@@ -530,7 +530,7 @@ impl Handle {
         meter::read(&self.shared.store, subject, span, spacing_ms, now).await.map_err(stored)
     }
 
-    /// Every event from now on, after it is on disk. A receiver that falls behind is told so and
+    /// Every event from now on, after it is on disk. A receiver that falls behind gets an error and
     /// reads the gap with [`Handle::events`].
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {

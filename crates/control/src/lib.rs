@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Owns: the order of things (nothing acts that is not on disk), admission, the life cycle of
-//! workloads, restart and recovery. Refuses to know: how scheduling is decided (`sched`), how a
+//! workloads, restart and recovery. Does not know about: how scheduling is decided (`sched`), how a
 //! pod is run (`engine`), who may ask (`auth`), and the shapes on the wire (`api`).
 
 mod answers;

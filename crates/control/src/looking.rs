@@ -1,6 +1,6 @@
 //! Looks at the state, without changing it. Owns: what the scheduler sees, what would be taken in,
-//! and the long answer to why something waits. Refuses to know: how the dispatcher finds time for
-//! them.
+//! and the long answer to why something waits. Does not know about: how the dispatcher finds time
+//! for them.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct StoredState {
     pub now: units::Instant,
 }
 
-/// What somebody wants to see, and where it goes.
+/// A query, and where its answer goes.
 #[derive(Debug)]
 pub(crate) enum Look {
     /// How decisions are made, and the time.
@@ -120,7 +120,7 @@ impl Handle {
         let known = self.view().workloads.get(&id).and_then(|workload| workload.model);
         let Some(workload) = known.filter(there) else { return Ok(None) };
         let work = move || {
-            // Held to the end, also if nobody waits for it any more.
+            // Held to the end, also if the caller is gone.
             let _turn = turn;
             sched::diagnose(&cluster, workload, now, &policy)
         };

@@ -1,6 +1,6 @@
 //! Counters and histograms of the dispatcher and what it calls. Owns: their names, labels and
 //! buckets. What happened to workloads is counted when it has been committed. Labels hold words of
-//! fixed lists only, so the number of series is bounded. Refuses to know: who reads them.
+//! fixed lists only, so the number of series is bounded. Does not know about: who reads them.
 
 use std::future::Future;
 use std::time::Instant;

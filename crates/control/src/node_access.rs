@@ -1,5 +1,5 @@
-//! What of the node workloads may have. Owns: which folders are everyone's and which are nobody's.
-//! Refuses to know: who asks, and how a run gets them.
+//! What of the node workloads may have. Owns: which folders every workload may mount and which none may.
+//! Does not know about: who asks, and how a run gets them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub struct NodeAccess {
     /// Folders that everyone may have, with all below them.
     open: Vec<PathBuf>,
-    /// Folders and files that nobody gets, nor anything around or below them.
+    /// Folders and files that no workload may mount, nor anything around or below them.
     private: Vec<PathBuf>,
     /// Whether everyone may have rights over the node; else only administrators give them.
     pub privileged: bool,
@@ -16,8 +16,8 @@ pub struct NodeAccess {
 
 impl NodeAccess {
     /// `open`: folders that everyone may have, with all below them. `private`: folders and files that
-    /// nobody gets, nor anything around or below them, such as the state directory. Links on the way to
-    /// them are followed now and never again. Rights over the node are nobody's yet.
+    /// no workload may mount, nor anything around or below them, such as the state directory. Links on
+    /// the way to them are followed now and never again. No rights over the node are granted yet.
     ///
     /// # Errors
     /// One of them is not there.
@@ -31,7 +31,7 @@ impl NodeAccess {
     /// The folder itself, without links on the way to it.
     ///
     /// # Errors
-    /// It is not there, or nobody gets it.
+    /// It does not exist, or no workload may mount it.
     pub fn real(&self, path: &Path) -> Result<PathBuf, String> {
         let shown = path.display();
         let real = there(path)?;

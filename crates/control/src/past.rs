@@ -1,5 +1,5 @@
 //! Workloads that were deleted. Owns: for how long and how many are kept, and how they are shown: as
-//! they were last, without places. They are read from the database when somebody asks; neither the
+//! they were last, without places. They are read from the database on request; neither the
 //! state nor the view knows them, so decisions and other lists cost nothing for them.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! How long the logs are kept. Owns: that they stay bounded, that what is forgotten is on record, and
-//! that nobody waits for it: a few rows at a time, beside the dispatcher.
+//! that nothing waits for it: a few rows at a time, beside the dispatcher.
 
 use records::{AuditDetail, AuditRow, Change, Log};
 use store::Store;

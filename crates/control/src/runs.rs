@@ -1,5 +1,5 @@
 //! What is asked of the engine about the runs of a workload: their output, and a way in. Owns: which
-//! run a person means. Reading never waits for the dispatcher. Refuses to know: how a way in is made.
+//! run a person means. Reading never waits for the dispatcher. Does not know about: how a way in is made.
 
 use std::net::IpAddr;
 
@@ -65,7 +65,7 @@ impl Handle {
     /// Runs a command in a pod that runs: the named one, or the first.
     ///
     /// # Errors
-    /// There is no such workload or pod, it does not run, or the engine lets nobody in.
+    /// There is no such workload or pod, it does not run, or the engine cannot attach.
     pub async fn exec(
         &self,
         id: Uuid,

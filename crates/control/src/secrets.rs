@@ -1,6 +1,6 @@
-//! The last steps before a run starts. Owns: from what a credential or a config map keeps to what a run, or
-//! whoever pulls and copies for it, gets; and that nothing of the server's own is mounted. Refuses to know: how
-//! values are sealed, and what credentials there are.
+//! The last steps before a run starts. Owns: what a run, and what pulls and copies for it, gets of
+//! credentials and config maps; and that nothing of the server's own is mounted. Does not know about:
+//! how values are sealed, and what credentials there are.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -101,7 +101,7 @@ impl Completion {
     }
 }
 
-/// What is told of a run whose values nobody keeps any more.
+/// The error of a run whose secret values are gone.
 fn gone(of: &SecretUse, project: &str) -> String {
     match of.config_map() {
         Some(name) => format!(

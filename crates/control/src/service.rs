@@ -115,7 +115,7 @@ impl Service {
                            server: please report it with its log. Workloads go on; start the server again";
             ended = ended.and(Err(Error::Internal { message: message.to_owned() }));
         }
-        // Waited for: whoever has seen the end of this knows that nothing holds the store any more.
+        // Waited for: when this has ended, nothing holds the store any more.
         beside.shutdown().await;
         ended
     }

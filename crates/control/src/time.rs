@@ -1,7 +1,7 @@
 //! Time. Owns: the clock of the machine, and the line of time that everything here is dated by. Both say
 //! what a clock on the wall says, but the wall clock may be set. What has passed, on the line, is what
-//! has passed since the machine was started, which nobody sets. What is counted from a moment is dated
-//! anew when the two part (`redate`).
+//! has passed since the machine was started, which cannot be set. What is counted from a moment is
+//! adjusted when the two part (`redate`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

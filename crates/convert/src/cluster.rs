@@ -2,15 +2,15 @@
 
 use access::Family;
 use api_types::{
-    ClusterDisplayedStatus, DisplayedCluster, GpuFault, GpuInfo, Millis, Node, NodePatch,
-    NodePlatform, NodeScheduling, NodeStatus, NodeStatusConditionDetails, Outage, SimulatedNode,
-    TENANT_ID, Taint, TaintEffect, TaintKey,
+    ClusterDisplayedStatus, DisplayedCluster, Gpu, GpuFault, GpuInfo, GpuPod, Millis, Node,
+    NodePatch, NodePlatform, NodeScheduling, NodeStatus, NodeStatusConditionDetails, Outage,
+    SimulatedNode, TENANT_ID, Taint, TaintEffect, TaintKey,
 };
 use control::{ClusterInfo, NewNode};
 use http_kit::{Row, Scalar, Type};
 use model::Effect;
 use orchestrator::NodeChange;
-use orchestrator::view::NodeView;
+use orchestrator::view::{GpuView, NodeView, View};
 use serde::{Deserialize, Serialize};
 use spec::Scheduling;
 use units::Instant;
@@ -161,11 +161,54 @@ fn conditions(view: &NodeView, context: &Context) -> Vec<NodeStatusConditionDeta
 
 /// The GPUs that are out of service.
 fn gpu_faults(view: &NodeView) -> impl Iterator<Item = GpuFault> {
-    view.gpu_faults.iter().map(|(gpu, fault)| GpuFault {
-        gpu: *gpu,
+    view.gpu_faults.iter().map(|(gpu, fault)| gpu_fault(*gpu, fault))
+}
+
+fn gpu_fault(gpu: u32, fault: &orchestrator::GpuFault) -> GpuFault {
+    GpuFault {
+        gpu,
         code: fault.code().code.to_owned(),
         name: fault.code().name.to_owned(),
         message: fault.to_string(),
+    }
+}
+
+/// A GPU, with those pods on it whose project may be seen.
+pub fn gpu(of: &GpuView<'_>, all: &View, is_seen: impl Fn(u64) -> bool) -> Gpu {
+    let GpuView { node, index, uuid, gpu_type, simulated, pool, memory_bytes, .. } = *of;
+    Gpu {
+        id: format!("{node}/{index}"),
+        node_name: node.to_owned(),
+        node_pool: pool.to_owned(),
+        index,
+        uuid: uuid.to_owned(),
+        gpu_type: gpu_type.to_owned(),
+        simulated,
+        memory_bytes,
+        allocated: Millis(of.used_millis),
+        fault: of.fault.map(|fault| gpu_fault(index, fault)),
+        pods: of.pods.iter().filter_map(|pod| gpu_pod(pod, all, &is_seen)).collect(),
+    }
+}
+
+fn gpu_pod(
+    held: &orchestrator::view::GpuPod,
+    all: &View,
+    is_seen: impl Fn(u64) -> bool,
+) -> Option<GpuPod> {
+    let id = &held.workload_id;
+    let own = all.workloads.get(id).or_else(|| all.revisions.get(id))?;
+    let pod = own.pods.iter().find(|pod| pod.id == held.pod_id)?;
+    // A replica is one of its inference.
+    let known = own.spec.revision.and_then(|revision| all.workloads.get(&revision.of));
+    let known = known.unwrap_or(own);
+    is_seen(own.project_id).then(|| GpuPod {
+        id: held.pod_id.to_string(),
+        name: pod.name.clone(),
+        workload_id: known.id.to_string(),
+        workload_name: known.spec.name.clone(),
+        project_id: own.project_id.to_string(),
+        share: Millis(held.millis),
     })
 }
 
@@ -212,6 +255,34 @@ impl Row<crate::Listed> for NodeView {
             "gpuType" => Scalar::text(self.gpu_type.as_str()),
             "gpuCount" => Scalar::count(self.gpu_memory_bytes.len() as u64),
             "createdAt" => Scalar::time(self.created_at),
+            _ => Scalar::Absent,
+        }
+    }
+}
+
+impl Row<crate::Listed> for GpuView<'_> {
+    const FIELDS: &'static [(&'static str, Type)] = &[
+        ("id", Type::Text),
+        ("nodeName", Type::Text),
+        ("nodePool", Type::Text),
+        ("index", Type::Number),
+        ("uuid", Type::Text),
+        ("gpuType", Type::Text),
+        ("memoryBytes", Type::Number),
+        ("allocated", Type::Number),
+    ];
+    const SEARCHED: &'static [&'static str] = &["nodeName", "uuid", "gpuType"];
+
+    fn field(&self, name: &str, _: Instant) -> Scalar<'_> {
+        match name {
+            "id" => Scalar::text(format!("{}/{}", self.node, self.index)),
+            "nodeName" => Scalar::text(self.node),
+            "nodePool" => Scalar::text(self.pool),
+            "index" => Scalar::count(self.index.into()),
+            "uuid" => Scalar::text(self.uuid),
+            "gpuType" => Scalar::text(self.gpu_type),
+            "memoryBytes" => Scalar::count(self.memory_bytes),
+            "allocated" => Scalar::Number(self.used_millis),
             _ => Scalar::Absent,
         }
     }

@@ -27,13 +27,16 @@ mod workload_kinds;
 
 use access::{Backend, Family as _};
 use http_kit::ApiError;
+use spec::{PodSet, WORKER, WorkloadSpec};
 use units::Instant;
 
 pub use address::{
     Origins, Whose, addresses, check as check_addresses, is_of_a_workload, is_of_an_inference,
     whose,
 };
-pub use cluster::{ClusterName, cluster, new_node, node, node_change, node_status, notice, outage};
+pub use cluster::{
+    ClusterName, cluster, gpu, new_node, node, node_change, node_status, notice, outage,
+};
 pub use defaults::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT, as_taken};
 pub use department::{department, department_creation, department_update};
 pub use event::{asset_history, history, kubernetes_event, live_event};
@@ -89,6 +92,11 @@ impl Context {
             outage: backend.control.outage(),
         }
     }
+}
+
+/// The pods that a workload is about: the workers, where others lead them.
+fn pods_shown(spec: &WorkloadSpec) -> &PodSet {
+    spec.set_named(WORKER).unwrap_or(&spec.pods)
 }
 
 /// A count that is not 0.

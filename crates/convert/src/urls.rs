@@ -14,8 +14,8 @@ use orchestrator::view::WorkloadView;
 use spec::{ExposedUrl, RelatedUrl};
 
 use super::container::port;
+use super::pods_shown;
 use super::serving::{audience, audience_to_wire};
-use super::workload::shown;
 
 /// Most of a workload, of either kind.
 const URLS_MAX: usize = 64;
@@ -155,7 +155,7 @@ pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<Connect
             container_port: Some(url.port),
         }
     });
-    let ports = shown(&view.spec).pod.container.ports.iter().map(|port| Connection1 {
+    let ports = pods_shown(&view.spec).pod.container.ports.iter().map(|port| Connection1 {
         name: port.container.to_string(),
         tool_type: TOOL.to_owned(),
         connection_type: "NodePort".to_owned(),

@@ -10,10 +10,10 @@ use orchestrator::view::{
     NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
 };
 use spec::TOPOLOGY;
-use spec::{Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TopologyUse, WORKER, WorkloadSpec};
+use spec::{Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TopologyUse, WorkloadSpec};
 use units::{Instant, Resources};
 
-use super::{Context, namespace, quantity};
+use super::{Context, namespace, pods_shown, quantity};
 
 /// A phase in the words of the interface.
 pub const fn phase_name(phase: Phase) -> &'static str {
@@ -89,7 +89,7 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
     let spec = &*view.spec;
     let (waited_s, ran_s) = times_s(view, context.now);
     let running = view.pods.iter().filter(|pod| pod.state == PodState::Running).count() as u64;
-    let shown = shown(spec);
+    let shown = pods_shown(spec);
     // What each pod asks for differs where there are several sets; shown is the workers'.
     let requested = requested_by(&shown.pod, view.requested);
     let of_each = requested_by(&shown.pod, requested_of(view, shown));
@@ -160,11 +160,6 @@ fn topology_of(of: &TopologyUse, all: &View) -> Option<WorkloadTopology> {
         preferred_placement: of.preferred.clone(),
         required_placement: of.required.clone(),
     })
-}
-
-/// The pods that a workload is about: the workers, where others lead them.
-pub(super) fn shown(spec: &WorkloadSpec) -> &PodSet {
-    spec.set_named(WORKER).unwrap_or(&spec.pods)
 }
 
 /// What one pod of a set asks for. A request for GPU memory is valued by the largest GPUs.

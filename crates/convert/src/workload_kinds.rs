@@ -15,8 +15,8 @@ use spec::{
     SecretUse, SharedGpus, WorkloadSpec,
 };
 
-use super::workload::{category, phase_name, shown};
-use super::{Context, quantity};
+use super::workload::{category, phase_name};
+use super::{Context, pods_shown, quantity};
 
 /// How assets of computes are kept.
 pub const COMPUTE_ASSET: &str = "compute-asset";
@@ -27,7 +27,7 @@ pub const ENVIRONMENT_ASSET: &str = "environment-asset";
 pub fn typed(view: &WorkloadView, context: &Context) -> Training1 {
     let master = view.spec.set_named(MASTER);
     let is_same = |set: &PodSet| {
-        let workers = shown(&view.spec);
+        let workers = pods_shown(&view.spec);
         (&set.pod, set.pod_priority) == (&workers.pod, workers.pod_priority)
     };
     let own = |set: &PodSet| api_types::WorkloadSpec {
@@ -62,7 +62,7 @@ fn priority_of(set: &PodSet) -> Option<u32> {
 
 /// What was asked for, in the fields it could have been asked with.
 pub fn asked_for(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
-    super::serving::shown(spec, specification(spec, shown(spec)))
+    super::serving::shown(spec, specification(spec, pods_shown(spec)))
 }
 
 fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {

@@ -27,7 +27,7 @@ const INSPECT_PAUSE: Duration = Duration::from_secs(5);
 /// Follows the daemon for as long as the engine lives.
 pub(crate) async fn follow(shared: &Arc<Shared>) {
     loop {
-        let ended = follow_once(shared).await;
+        let ended = Box::pin(follow_once(shared)).await;
         let why = match &ended {
             Ok(()) => "its events ended".to_owned(),
             Err(error) => chain(error),

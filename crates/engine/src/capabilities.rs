@@ -10,7 +10,7 @@ use crate::LimitsKept;
 pub enum Enforcement {
     /// Shares are only counted; nothing stops a run from taking more.
     None,
-    /// The run is told its share and trusted to keep it.
+    /// The run learns its share from its environment and is trusted to keep it.
     Cooperative,
     /// A run that takes more is refused the memory.
     Hard,

@@ -85,13 +85,13 @@ pub enum NotCopied {
     Failed(String),
 }
 
-/// Copies something into a folder, which is made anew, and tells how far that is. What another time
+/// Copies a source into a folder, which is recreated, and reports progress. What another time
 /// may go well is tried some times. Nothing goes on copying when this returns, nor soon after it was
 /// dropped; what is in the folder then is half a copy, unless this returned well. It takes no more
 /// than `bytes_max` on the disk, but for what comes between two looks at it.
 ///
 /// # Errors
-/// The other end of `stop` was used or dropped, or there is no copy to be had.
+/// The other end of `stop` was used or dropped, or there is no copy.
 pub async fn copy(
     (origin, bytes_max): (Origin<'_>, u64),
     to: &Path,
@@ -227,7 +227,7 @@ pub(crate) struct Errand<'a, T> {
 }
 
 impl<T: Fn(String) + Sync> Errand<'_, T> {
-    /// Makes the folder anew.
+    /// Recreates the folder.
     pub(crate) async fn make_folder(&self) -> io::Result<()> {
         match tokio::fs::remove_dir_all(self.to).await {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(of(&[node, devices, ("GPU_PORTION", "0.5")]), Some(("n1".to_owned(), known)));
         let none = ("ELASTANE_DEVICES", "[]");
         assert_eq!(of(&[node, none]), Some(("n1".to_owned(), Some(BTreeMap::new()))));
-        assert_eq!(of(&[node, devices]), Some(("n1".to_owned(), None)), "no share is told");
+        assert_eq!(of(&[node, devices]), Some(("n1".to_owned(), None)), "the share is not known");
         assert_eq!(of(&[node]), Some(("n1".to_owned(), None)));
         assert_eq!(of(&[devices]), None);
     }

@@ -201,7 +201,7 @@ pub trait Engine: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Gives back what is kept around runs and made anew for the next one, such as networks. What a run has
+    /// Releases what is kept around runs and recreated for the next one, such as networks. What a run has
     /// stays.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ pub trait Engine: Send + Sync + 'static {
         range: LogRange,
     ) -> Result<mpsc::Receiver<std::io::Result<Vec<u8>>>, Error>;
 
-    /// How many bytes of a run's output are before this part of it, so that whoever reads it can go on
+    /// How many bytes of a run's output are before this part of it, so that a reader can go on
     /// there; none from an engine that cannot tell.
     ///
     /// # Errors

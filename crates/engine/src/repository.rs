@@ -22,7 +22,7 @@ use stderr_parser::StderrParser;
 
 /// What a shell answers where a program is not there.
 const NOT_FOUND: i32 = 127;
-/// Runs `git` for as long as whoever asked holds the other end of the input: when that is closed, by
+/// Runs `git` for as long as the caller holds the other end of the input: when that is closed, by
 /// intent or because the server was killed, all of its processes are. They are a group of their own.
 const SCRIPT: &str = r#"umask 022
 exec 3<&0

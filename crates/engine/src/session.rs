@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::Exit;
 
-/// A command inside a run, or the run's own input and output, while somebody is at it. Dropping
+/// A command inside a run, or the run's own input and output, while a client is attached. Dropping
 /// it ends a command with all it started; a run that was attached to goes on.
 #[derive(Debug)]
 pub struct Session {

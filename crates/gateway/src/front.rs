@@ -317,7 +317,7 @@ impl Door {
             let may_know = caller.is_some_and(|caller| {
                 caller.must_to_workload(Action::Read, resource, workload).is_ok()
             });
-            let why = if may_know { self.standing(&error) } else { nobody_there() };
+            let why = if may_know { self.standing(&error) } else { unavailable() };
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, why)
         })
     }
@@ -334,8 +334,8 @@ impl Door {
     }
 }
 
-/// What strangers hear of a workload that does not run, or not yet answer.
-fn nobody_there() -> String {
+/// The answer to unauthenticated clients for a workload that does not run, or does not answer yet.
+fn unavailable() -> String {
     "nothing answers at this address now; try again later".to_owned()
 }
 

@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_machine_with_or_without_a_driver_gets_an_answer() {
-        // Nobody has this GPU; where there is a driver it says so.
+        // This GPU does not exist; where there is a driver it says so.
         let Some(mut watcher) = Watcher::open() else { return };
         let uuid = "GPU-00000000-0000-0000-0000-000000000000".to_owned();
         let seen = watcher.look(std::slice::from_ref(&uuid)).expect("a driver that works");

@@ -1,5 +1,5 @@
 //! Passwords, compared and hashed. Owns: that it is done a few at a time and in fair turns, that
-//! wrong ones are counted, and that strangers do not keep out known users. Does not know about:
+//! wrong ones are counted, and that unknown clients do not keep out known users. Does not know about:
 //! whose they are.
 
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::Iam;
 use crate::fair_queue::{FairQueue, Permit};
 use crate::limit::{Who, network};
 
-/// Passwords of strangers compared at a time; each takes a core and 19 MiB.
-const STRANGERS_MAX: usize = 2;
+/// Passwords of unknown clients compared at a time; each takes a core and 19 MiB.
+const UNKNOWN_MAX: usize = 2;
 /// Requests of known users: logged in, or seen at this address before.
 const KNOWN_MAX: usize = 1;
 /// How long a password may wait for its turn.
 const TURN_WAIT: Duration = Duration::from_secs(10);
 
-/// HashQueues to hash a password. Strangers take turns by address, those who are known by name.
+/// Queues to hash a password. Unknown clients take turns by address, known users by name.
 pub(crate) struct HashQueues {
-    strangers: Arc<FairQueue>,
+    unknown: Arc<FairQueue>,
     known: Arc<FairQueue>,
 }
 
 impl Default for HashQueues {
     fn default() -> Self {
-        Self { strangers: FairQueue::new(STRANGERS_MAX), known: FairQueue::new(KNOWN_MAX) }
+        Self { unknown: FairQueue::new(UNKNOWN_MAX), known: FairQueue::new(KNOWN_MAX) }
     }
 }
 
@@ -36,7 +36,7 @@ impl HashQueues {
         let turn = if who.known {
             self.known.turn(who.name, TURN_WAIT).await
         } else {
-            self.strangers.turn(&network(who.address), TURN_WAIT).await
+            self.unknown.turn(&network(who.address), TURN_WAIT).await
         };
         turn.ok_or_else(|| ApiError::too_many(1))
     }

@@ -31,12 +31,7 @@ use rules::{AccessRule, RuleIndex};
 pub use guard::{authenticate, authorise};
 pub use provider::LoginProvider;
 pub use routes::routes;
-
-/// The kind of the objects that users are.
-pub const USER: &str = subjects::User::KIND;
-/// The kind of the objects that keep when a principal got its last token; each is owned by its
-/// principal.
-pub const LOGIN: &str = subjects::Login::KIND;
+pub use subjects::documents;
 
 /// Says whether a host is one of the server's own names.
 pub type IsOwnHost = Box<dyn Fn(&str) -> bool + Send + Sync>;

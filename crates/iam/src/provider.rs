@@ -1,5 +1,5 @@
 //! Logins that the login provider vouches for. Owns: which user an account there is, and that no
-//! stranger makes this server ask without end. Does not know what a provider says and how
+//! unknown client makes this server ask without end. Does not know what a provider says and how
 //! (`oidc`).
 
 use std::sync::Arc;

@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use access::{Caller, Family, Item};
-use api_types::Time;
-use auth::{PasswordHash, Principal};
+use access::{Caller, Family, Item, Shown, ShownKind};
+use api_types::{ChangeKind, Time};
+use auth::{PasswordHash, Principal, Resource};
 use axum::http::StatusCode;
 use http_kit::{ApiError, Origin};
+use orchestrator::view::View;
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
@@ -159,6 +160,37 @@ impl Family for Login {
     const KIND: &'static str = "login";
 }
 
+/// What of this crate is in the stream of changes: users, each with when it got its last token.
+#[must_use]
+pub fn documents() -> [ShownKind; 2] {
+    let users = ShownKind {
+        stored: User::KIND,
+        kind: ChangeKind::User,
+        resource: Resource::Users,
+        is_part: false,
+        shown: |_, view, user| shown(view, &user.id),
+    };
+    let logins = ShownKind {
+        stored: Login::KIND,
+        is_part: true,
+        shown: |_, view, login| match login.owner.strip_prefix("user/") {
+            Some(user) => shown(view, user),
+            None => Ok(None),
+        },
+        ..users
+    };
+    [users, logins]
+}
+
+/// A user as it is shown, with when it got its last token.
+fn shown(view: &View, id: &str) -> Result<Option<Shown>, ApiError> {
+    let Some(user) = view.objects.get(User::KIND, id) else { return Ok(None) };
+    let all = view.objects.shelf(Login::KIND).into_iter().flat_map(|all| all.values());
+    let own = all.filter(|object| object.owner == user.key());
+    let logins: Result<_, ApiError> = own.map(|object| Ok(login(&Item::of(object)?))).collect();
+    Shown::new(id, &crate::routes::user(&logins?, &Item::of(user)?)).map(Some)
+}
+
 impl Iam {
     /// Whether another refusal is written to the audit log. A caller that is refused all the time
     /// does not fill the disk with that: what is too much is left out.
@@ -170,22 +202,6 @@ impl Iam {
     /// When each principal, `user/<id>`, got its last token.
     pub(crate) fn logins(&self) -> Result<BTreeMap<String, Time>, ApiError> {
         Ok(self.all::<Login>()?.iter().map(login).collect())
-    }
-
-    /// A user as it is shown, with when it got its last token.
-    ///
-    /// # Errors
-    /// What is kept of it cannot be read.
-    pub fn shown_user(
-        &self,
-        user: &Arc<orchestrator::Object>,
-    ) -> Result<api_types::User2, ApiError> {
-        let view = self.control.view();
-        let all = view.objects.shelf(Login::KIND).into_iter().flat_map(|all| all.values());
-        let own = all.filter(|object| object.owner == user.key());
-        let logins =
-            own.map(|object| Ok(login(&Item::of(object)?))).collect::<Result<_, ApiError>>();
-        Ok(crate::routes::user(&logins?, &Item::of(user)?))
     }
 
     /// Ends what a user has of a family: sessions, keys.

@@ -1,13 +1,13 @@
-//! ID tokens (OpenID Connect Core 1.0, 3.1.3.7). Owns: every reason for which one is refused. Refuses
-//! to know: where keys come from, and what time it is.
+//! ID tokens (OpenID Connect Core 1.0, 3.1.3.7). Owns: every reason for which one is refused. Does not
+//! know about: where keys come from, and what time it is.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use thiserror::Error;
 use units::Instant;
 
+use crate::fault::TokenFault;
 use crate::keys::{Algorithm, Keys};
 
 /// Longest token looked at, in bytes.
@@ -16,51 +16,6 @@ const TOKEN_BYTES_MAX: usize = 64 * 1024;
 const LEEWAY_S: u64 = 60;
 /// Longest subject, by the standard.
 const SUBJECT_BYTES_MAX: usize = 255;
-
-/// Why an ID token was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum TokenFault {
-    /// Not three parts of base64url and JSON, or a claim of the wrong kind.
-    #[error("it is malformed")]
-    Malformed,
-    /// It is another kind of token, or has a part that must be understood and is not.
-    #[error("it is no ID token")]
-    Kind,
-    /// Signed in a way that is not accepted.
-    #[error("it is signed with `{0}`; have the provider sign with RS256 or ES256")]
-    Algorithm(String),
-    /// The provider has no such key.
-    #[error("the provider has no key it could be signed with")]
-    UnknownKey,
-    /// No key of the provider made the signature.
-    #[error("its signature is wrong")]
-    Signature,
-    /// Somebody else issued it.
-    #[error("it was issued by {0}")]
-    Issuer(String),
-    /// It is for another program.
-    #[error("it was issued for another program ({0})")]
-    Audience(String),
-    /// Its time is over.
-    #[error("it has expired; log in again")]
-    Expired,
-    /// Its time has not come.
-    #[error("it is not valid yet; compare the clocks of the provider and this machine")]
-    Early,
-    /// It belongs to another login.
-    #[error("it belongs to another login")]
-    Nonce,
-    /// It names nobody.
-    #[error("it names no subject")]
-    Subject,
-}
-
-impl TokenFault {
-    /// Whether the provider may have got new keys since.
-    pub(crate) const fn may_be_rotation(&self) -> bool {
-        matches!(self, Self::UnknownKey | Self::Signature)
-    }
-}
 
 /// What a token has to be.
 #[derive(Debug, Clone, Copy)]

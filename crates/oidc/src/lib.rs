@@ -5,6 +5,7 @@
 //! Signatures are checked by `ring`, which TLS brings along: the rest of a JWT is too little to take a
 //! library for it, and those there are bring a second set of algorithms.
 
+mod fault;
 mod id_token;
 mod keys;
 mod person;
@@ -13,17 +14,17 @@ mod settings;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use id_token::TokenFault;
+pub use fault::TokenFault;
 pub use person::Person;
 pub use provider::{Provider, Redeemed, Start};
 pub use settings::{BadSettings, Settings};
 
 use thiserror::Error;
 
-/// Why nobody was logged in.
+/// Why a login failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Error {
-    /// The provider does not answer. It is nobody's fault who logs in.
+    /// The provider does not answer. The user is not at fault.
     #[error(
         "the login provider {issuer} does not answer ({fault}); try again later, or log in with a \
          password"

@@ -9,7 +9,7 @@ const GROUPS_MAX: usize = 200;
 /// Longest name of a group, in bytes.
 const GROUP_BYTES_MAX: usize = 200;
 
-/// Somebody a provider vouches for.
+/// A user that a provider has authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     /// What the provider calls the account; never given to another.

@@ -261,7 +261,7 @@ impl Provider {
             .body(form(fields)))
     }
 
-    /// What a refusal of a code means: it is this server, or whoever logs in.
+    /// What a refusal of a code means: this server or the user is at fault.
     fn refusal(&self, status: StatusCode, body: &[u8]) -> Error {
         let said = serde_json::from_slice::<Refusal>(body).ok();
         let Some(Refusal { error, error_description }) = said.filter(|_| !status.is_server_error())
@@ -335,7 +335,7 @@ impl Provider {
         may
     }
 
-    /// A public document. A failure is remembered for a moment, so that nobody waits in line for it.
+    /// A public document. A failure is cached briefly, so that requests do not queue for it.
     async fn document<T: DeserializeOwned>(&self, address: &str, now: Instant) -> Result<T, Error> {
         if let Some((at, error)) = &self.known().failed
             && now.since_ms(*at) < REST_MS

@@ -72,7 +72,7 @@ impl Settings {
     }
 }
 
-/// Whether nobody can listen to what is sent there.
+/// Whether what is sent there is encrypted or stays on this machine.
 pub(crate) fn is_safe(url: &Url) -> bool {
     match url.scheme() {
         "https" => url.has_host(),

@@ -1,4 +1,4 @@
-//! A provider for tests: it signs whatever it is told to.
+//! A provider for tests: it signs any claims.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::QueueId;
+use model::{NodeId, QueueId};
 use records::Desired;
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -18,8 +18,8 @@ use crate::reasons::NOT_STARTED;
 use crate::shared_map::SharedMap;
 use crate::state::State;
 use crate::view::{
-    NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share, Standing,
-    View, WorkloadView,
+    GpuPod, NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share,
+    Standing, View, WorkloadView,
 };
 use crate::workloads::{Ended, LOST, NOT_NOW, Pod, Workload, pod_name};
 
@@ -303,6 +303,7 @@ impl State {
             simulated: node.spec.simulated,
             gpu_memory_bytes: found.gpus.iter().map(|gpu| gpu.memory_bytes).collect(),
             gpu_used_millis: found.gpus.iter().map(|gpu| gpu.used_millis).collect(),
+            gpu_pods: self.gpu_pods(node.id, found),
             gpu_faults: node.gpu_faults.clone(),
             capacity: found.capacity,
             used: found.used,
@@ -312,6 +313,26 @@ impl State {
             scheduling: node.scheduling(),
             created_at: node.created_at,
         })
+    }
+
+    /// The pods on each GPU of a node.
+    fn gpu_pods(&self, id: NodeId, node: &model::Node) -> Vec<Vec<GpuPod>> {
+        let mut pods = vec![Vec::new(); node.gpus.len()];
+        // Most pods of a node without GPUs are of no interest here.
+        for &pod in node.pods.iter().filter(|_| !node.gpus.is_empty()) {
+            let place = self.cluster.pods()[pod].binding.current.as_ref();
+            let Some(place) = place.filter(|place| place.node == id) else { continue };
+            let Some((workload_id, number)) = self.home_of(pod) else { continue };
+            let home = self.workloads.get(&workload_id);
+            let Some(pod) = home.and_then(|home| home.pods.get(number)) else { continue };
+            for share in &place.devices {
+                if let Some(pods) = pods.get_mut(share.gpu as usize) {
+                    let (pod_id, millis) = (pod.id, share.millis);
+                    pods.push(GpuPod { workload_id, pod_id, millis });
+                }
+            }
+        }
+        pods
     }
 
     pub(crate) fn workload_view(&self, workload: &Workload) -> WorkloadView {

@@ -358,3 +358,8 @@ static TOLERATIONS: Items = Items {
         ("value", Holds::Text),
     ],
 };
+
+/// The value at a path of a specification.
+pub(super) fn at<'a>(spec: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(spec, |value, name| value.get(name))
+}

@@ -5,8 +5,7 @@ use http_kit::{ApiError, read_part};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::fields::{Field, Holds};
-use super::rules::at;
+use super::fields::{Field, Holds, at};
 
 /// What is allowed of a value.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -4,7 +4,7 @@
 use http_kit::{ApiError, nearest};
 use serde_json::Value;
 
-use super::fields::{Field, Holds, Items, Who};
+use super::fields::{Field, Holds, Items, Who, at};
 use super::items::ItemRules;
 use super::rule::Rule;
 
@@ -131,10 +131,6 @@ fn leaves<'a, F: Iterator<Item = &'static Field>>(
 pub(super) fn dotted(outer: &str, inner: &str) -> String {
     let dot = if outer.is_empty() || inner.is_empty() { "" } else { "." };
     format!("{outer}{dot}{inner}")
-}
-
-pub(super) fn at<'a>(spec: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(spec, |value, name| value.get(name))
 }
 
 fn list(value: Option<&Value>) -> &[Value] {

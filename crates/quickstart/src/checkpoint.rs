@@ -1,5 +1,5 @@
 //! The checkpoint file. Owns: its format, and that a reader finds the old one, the new one or a
-//! clear complaint, never half of one. Refuses to know: what is trained.
+//! clear complaint, never half of one. Does not know about: what is trained.
 
 use std::fs;
 use std::path::{Path, PathBuf};

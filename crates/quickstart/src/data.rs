@@ -1,5 +1,5 @@
-//! The data: points on intertwined spirals. Owns: how a sample of a class is made. Refuses to
-//! know: who learns from it.
+//! The data: points on intertwined spirals. Owns: how a sample of a class is made. Does not
+//! know about: who learns from it.
 
 use crate::random::Random;
 

@@ -2,7 +2,7 @@
 //! programs that stand in for the other demo images of the published quickstarts (`stand_in`).
 //!
 //! Owns: its command line, its environment, and the order of things (resume, train, report,
-//! checkpoint, stop). Refuses to know: the scheduler, the server, and any file of theirs.
+//! checkpoint, stop). Does not know about: the scheduler, the server, and any file of theirs.
 //!
 //! What the training does is real: the data
 //! is generated, the gradients are computed and accumulated, the loss falls, a checkpoint outlives
@@ -29,7 +29,7 @@ use crate::plan::BatchPlan;
 use crate::trainer::Trainer;
 
 /// What a run ends with after SIGTERM or SIGINT, its checkpoint written: 128 + SIGTERM, so that
-/// nobody takes an interrupted training for a finished one.
+/// an interrupted training is not taken for a finished one.
 pub const EXIT_INTERRUPTED: u8 = 143;
 
 /// Exit code of a command line that makes no sense.
@@ -85,7 +85,7 @@ enum Error {
     /// Checkpoints cannot be kept.
     #[error(transparent)]
     Checkpoint(#[from] checkpoint::Error),
-    /// Nobody reads what is printed.
+    /// The reader of the output is gone.
     #[error("failed to print progress: {0}")]
     Print(#[from] std::io::Error),
 }

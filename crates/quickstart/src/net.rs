@@ -1,4 +1,4 @@
-//! A network of two layers. Owns: its forward and backward pass. Refuses to know: where samples
+//! A network of two layers. Owns: its forward and backward pass. Does not know about: where samples
 //! come from and what is done with the gradient.
 
 use crate::data::{CLASSES, INPUTS, Sample};

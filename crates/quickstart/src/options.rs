@@ -1,7 +1,7 @@
 //! What the workload was told, by its arguments and its environment.
 //!
-//! Owns: the flags, their defaults and limits, and how many GPUs the environment means. Refuses to
-//! know: what is done with them.
+//! Owns: the flags, their defaults and limits, and how many GPUs the environment means. Does not
+//! know about: what is done with them.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! How a batch is divided over GPUs. Owns: the arithmetic of gradient accumulation. Refuses to
-//! know: gradients.
+//! How a batch is divided over GPUs. Owns: the arithmetic of gradient accumulation. Does not
+//! know about: gradients.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 //! Numbers that look random and are the same for the same seed. Owns: SplitMix64 (Steele, Lea and
-//! Flood, 2014). Refuses to know: the clock and the machine.
+//! Flood, 2014). Does not know about: the clock and the machine.
 
 /// A stream of numbers that its seed decides.
 #[derive(Debug, Clone)]

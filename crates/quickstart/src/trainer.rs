@@ -1,5 +1,5 @@
-//! The training loop's state. Owns: the step, the weights and how a step changes them. Refuses to
-//! know: time, files and printing.
+//! The training loop's state. Owns: the step, the weights and how a step changes them. Does not
+//! know about: time, files and printing.
 
 use crate::checkpoint::Snapshot;
 use crate::data::{Data, Sample};

@@ -1,4 +1,4 @@
-//! Rows of the ledger: who held GPUs from when to when, and how much of it was used. Refuses to know:
+//! Rows of the ledger: who held GPUs from when to when, and how much of it was used. Does not know about:
 //! what that costs.
 
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub struct GpuUseRow {
     pub used: u64,
 }
 
-/// What the workloads of somebody in a project held of GPUs of a model, and used. Amounts are in
+/// What the workloads of one user in a project held of GPUs of a model, and used. Amounts are in
 /// thousandths of a GPU times milliseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LedgerRow {

@@ -1,5 +1,5 @@
 //! The storage types. Owns: what a row holds and how its JSON parts look on disk, for good: a
-//! field may be added with a default, never renamed. Refuses to know: the types of the rest of
+//! field may be added with a default, never renamed. Does not know about: the types of the rest of
 //! the house; `control` converts.
 
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use api_types::{Project, Workload};
 use client::Client;
 
-use super::{rows, session};
+use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::plain::tell_all;
 use cli_kit::settings::{Env, Session, Settings};
@@ -25,7 +25,7 @@ pub(super) struct Context {
     pub(super) client: Client,
     /// Who is logged in there, if anybody is.
     pub(super) session: Option<Session>,
-    global: Global,
+    pub(super) global: Global,
 }
 
 impl Context {
@@ -44,13 +44,6 @@ impl Context {
             client = client.with_token(Some(session.access.clone()));
         }
         Ok(Self { settings, client, session, global: global.clone() })
-    }
-
-    /// The same as things are now: the server may have moved, and the session been renewed.
-    pub(super) async fn renewed(&self) -> Result<Self, Error> {
-        let mut context = Self::open(&self.global, &|name| std::env::var(name).ok())?;
-        session::renew(&mut context).await?;
-        Ok(context)
     }
 
     /// The caller's name on the server.

@@ -5,13 +5,13 @@ mod storage;
 
 use std::io::Write;
 
-use api_types::{Event2, Pod1, Time, Workload};
+use api_types::{Event2, Gpu, Millis, Pod1, Time, Workload};
 use client::WorkloadKind;
 use serde_json::{Value, json};
 
 use super::context::{Context, now_ms};
 use super::last_output::{self, LastOutput};
-use super::list::{fault, gpus_in_service, named_nodes, node_names};
+use super::list::{gpus_in_service, named_nodes, node_names};
 use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::output::columns;
@@ -269,6 +269,10 @@ pub(super) async fn nodes(
     if !how.shown.is_text() {
         return how.data(&nodes, &node_names(&nodes), out);
     }
+    let gpus = match &*nodes {
+        [node] => context.client.gpus(Some(&node.name)).await?,
+        _ => context.client.gpus(None).await?,
+    };
     for node in nodes {
         writeln!(out, "NAME: {}", node.name)?;
         writeln!(out, "STATUS: {}", node.conditions())?;
@@ -284,15 +288,41 @@ pub(super) async fn nodes(
         writeln!(out, "GPU TYPE: {}", node.gpu_type)?;
         writeln!(out, "GPU ALLOCATABLE: {}", gpus_in_service(&node))?;
         writeln!(out, "\nNODE GPUs INFO")?;
-        let mut table = Table::new(&["GPU", "ALLOCATED", "MEMORY", "HEALTH"]);
-        for ((gpu, used), memory) in (0..).zip(&node.gpu_used).zip(&node.gpu_memory_bytes) {
-            let health = fault(&node, gpu).map_or_else(
-                || "ok".to_owned(),
-                |fault| format!("{} {}", fault.code, fault.message),
-            );
-            table.row([gpu.to_string(), used.to_string(), units::format_bytes(*memory), health]);
-        }
-        writeln!(out, "{}", table.plain())?;
+        let own: Vec<_> = gpus.iter().filter(|gpu| gpu.node_name == node.name).collect();
+        writeln!(out, "{}", gpus_table(&own).plain())?;
     }
     Ok(())
+}
+
+/// The GPUs of a node and the pods on them.
+pub(super) fn gpus_table(gpus: &[&Gpu]) -> Table {
+    let mut table = Table::new(&["GPU", "ALLOCATED", "MEMORY", "HEALTH", "PODS"]);
+    for gpu in gpus {
+        let health = gpu
+            .fault
+            .as_ref()
+            .map_or_else(|| "ok".to_owned(), |fault| format!("{} {}", fault.code, fault.message));
+        table.row([
+            gpu.index.to_string(),
+            gpu.allocated.to_string(),
+            units::format_bytes(gpu.memory_bytes),
+            health,
+            gpu_pods(gpu),
+        ]);
+    }
+    table
+}
+
+/// The pods on a GPU, each with its share: `train-0-1 (0.5), of others (0.25)`.
+fn gpu_pods(gpu: &Gpu) -> String {
+    let shown = |name: &str, share: Millis| match share {
+        Millis(1000) => name.to_owned(),
+        share => format!("{name} ({share})"),
+    };
+    let seen: u64 = gpu.pods.iter().map(|pod| pod.share.0).sum();
+    let mut pods: Vec<_> = gpu.pods.iter().map(|pod| shown(&pod.name, pod.share)).collect();
+    if gpu.allocated.0 > seen {
+        pods.push(shown("of others", Millis(gpu.allocated.0 - seen)));
+    }
+    if pods.is_empty() { "-".to_owned() } else { pods.join(", ") }
 }

@@ -10,14 +10,13 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::context::Context;
 use super::rows;
-use super::wait::is_lost;
 use cli_kit::exit::Error;
 use cli_kit::plain::tell;
 use cli_kit::pulse::Pulse;
 use dialects::intent::Target;
 
 /// How long a server that went away is waited for.
-pub(super) const AWAY_MAX: Duration = Duration::from_secs(300);
+const AWAY_MAX: Duration = Duration::from_secs(300);
 /// Phases in which nothing restarts by itself.
 const OVER: [&str; 5] = ["Completed", "Failed", "Stopping", "Stopped", "Deleting"];
 /// Who follows is told that it goes on only where that takes longer.
@@ -176,6 +175,15 @@ async fn again(
             Err(error) if is_away(&error) && Instant::now() < until => {}
             other => return other,
         }
+    }
+}
+
+/// Whether it is worth asking again: the server is away, not for too long, or the login has run out.
+pub(super) fn is_lost(error: &Error, lost: Option<Instant>) -> bool {
+    let ran_out = matches!(error, Error::Server(client::Error::NotLoggedIn { .. }));
+    match lost {
+        None => is_away(error) || ran_out,
+        Some(since) => is_away(error) && since.elapsed() < AWAY_MAX,
     }
 }
 

@@ -18,6 +18,15 @@ use cli_kit::settings::Session;
 /// How long before its end a token is renewed: longer than a command waits for an answer.
 const RENEWED_EARLY_S: u64 = 300;
 
+impl Context {
+    /// The same as things are now: the server may have moved, and the session been renewed.
+    pub(super) async fn renewed(&self) -> Result<Self, Error> {
+        let mut context = Self::open(&self.global, &|name| std::env::var(name).ok())?;
+        renew(&mut context).await?;
+        Ok(context)
+    }
+}
+
 /// Gets the next token if this one is about to run out.
 pub(super) async fn renew(context: &mut Context) -> Result<(), Error> {
     // A refresh token is only for the server that is known to have given it.

@@ -48,8 +48,11 @@ pub(super) async fn run(
     submit.notes.iter().for_each(|note| tell(note));
     let asked = Asked::of(&submit, &project, context).await?;
     match submit.mode {
-        Mode::DryRun => return what_if::dry_run(&asked, context, out).await,
-        Mode::WhatIf => return what_if::run(&asked, context, out).await,
+        Mode::DryRun => return what_if::dry_run(&asked.foretold(context).await?.0, out),
+        Mode::WhatIf => {
+            let (request, would) = asked.foretold(context).await?;
+            return what_if::run(&request.name, &would, out);
+        }
         Mode::Submit | Mode::Attach { .. } => {}
     }
     let entrance = match &submit.access {
@@ -141,7 +144,7 @@ const fn words(noun: Noun) -> &'static str {
 }
 
 /// A submission as the server is asked for it.
-pub(super) struct Asked<'a> {
+struct Asked<'a> {
     submit: &'a Submit,
     project: &'a wire::Project,
     kind: WorkloadKind,
@@ -178,7 +181,7 @@ impl<'a> Asked<'a> {
     }
 
     /// What would happen with it, and its body. The server checks it as if it were submitted.
-    pub(super) async fn foretold(
+    async fn foretold(
         &self,
         context: &Context,
     ) -> Result<(wire::CreationRequest, wire::WouldHappen), Error> {

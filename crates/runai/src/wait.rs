@@ -7,7 +7,7 @@ use api_types::Workload;
 use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
-use super::logs::{AWAY_MAX, is_away};
+use super::logs::{is_away, is_lost};
 use cli_kit::exit::{self, Error};
 use cli_kit::plain::{tell, tell_all};
 use cli_kit::pulse::Pulse;
@@ -102,15 +102,6 @@ async fn one(
 
 async fn look_anew(id: &str, context: &Context) -> Result<Workload, Error> {
     Ok(context.renewed().await?.client.workload(id).await?)
-}
-
-/// Whether it is worth asking again: the server is away, not for too long, or the login has run out.
-pub(super) fn is_lost(error: &Error, lost: Option<Instant>) -> bool {
-    let ran_out = matches!(error, Error::Server(client::Error::NotLoggedIn { .. }));
-    match lost {
-        None => is_away(error) || ran_out,
-        Some(since) => is_away(error) && since.elapsed() < AWAY_MAX,
-    }
 }
 
 /// Waits for what was just submitted to run; none has ended already. It stands as submitted whatever comes

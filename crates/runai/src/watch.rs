@@ -1,7 +1,7 @@
 //! What `--watch` waits for. Owns: what changes where the answer to an intent does.
 
 use api_types::ChangeKind::{
-    self, Asset, Department, Node, NodePool, Pod, Project, Template, Workload,
+    self, Asset, Department, Gpu, Node, NodePool, Pod, Project, Template, Workload,
 };
 use cli_kit::pulse::Pulse;
 use dialects::intent::{Intent, Objects};
@@ -19,7 +19,8 @@ pub(super) fn pulse(intent: &Intent, context: &Context) -> Option<Pulse> {
         Intent::Explain(..) => (vec![Workload], None, true),
         Intent::Metrics(_) => (vec![Workload], project(false), true),
         Intent::TopJobs { all_projects, .. } => (vec![Workload], project(*all_projects), true),
-        Intent::TopNodes { .. } | Intent::DescribeNodes(..) => (vec![Node], None, true),
+        Intent::TopNodes { .. } => (vec![Node], None, true),
+        Intent::DescribeNodes(..) => (vec![Node, Gpu], None, false),
         Intent::ListProjects(..) => (vec![Project], None, false),
         Intent::ListNodes(..) => (vec![Node], None, false),
         Intent::ListObjects(list) => (kinds_of(list.of), None, false),

@@ -2,10 +2,8 @@
 
 use std::io::Write;
 
-use api_types::{PodFate, WouldDo, WouldHappen};
+use api_types::{CreationRequest, PodFate, WouldDo, WouldHappen};
 
-use super::context::Context;
-use super::submit::Asked;
 use cli_kit::exit::Error;
 use cli_kit::output::data;
 use cli_kit::table::wrapped;
@@ -15,25 +13,15 @@ use dialects::intent::Shown;
 const DECISIONS_MAX: usize = 20;
 
 /// Prints what would be submitted, once the server has found nothing wrong with it.
-pub(super) async fn dry_run(
-    asked: &Asked<'_>,
-    context: &Context,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
-    let (request, _) = asked.foretold(context).await?;
-    data(&request, &Shown::Yaml, &[], out)?;
+pub(super) fn dry_run(request: &CreationRequest, out: &mut dyn Write) -> Result<(), Error> {
+    data(request, &Shown::Yaml, &[], out)?;
     writeln!(std::io::stderr(), "Checked and not submitted; --what-if says what would happen")?;
     Ok(())
 }
 
 /// Says what would happen.
-pub(super) async fn run(
-    asked: &Asked<'_>,
-    context: &Context,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
-    let (request, would) = asked.foretold(context).await?;
-    for line in lines(&request.name, &would) {
+pub(super) fn run(name: &str, would: &WouldHappen, out: &mut dyn Write) -> Result<(), Error> {
+    for line in lines(name, would) {
         writeln!(out, "{}", wrapped(&line))?;
     }
     Ok(())

@@ -1,13 +1,14 @@
-//! Workloads that wait for their turn in one action. Owns: whose turn it is. Those that are the same
-//! to every decision stand in line together, and only the first of them is looked at.
+//! The queue of waiting workloads in one action. Owns: which one is tried next. Those of one
+//! equivalence class are queued together, and only the first of them is looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{PoolId, QueueId, WorkloadId};
 
-use crate::class::Class;
+use crate::equivalence_class::EquivalenceClass;
 use crate::memory::RowId;
-use crate::order::{Rank, Shares, Turn, by_rank};
+use crate::order::{QueueRank, Shares};
+use crate::rank::{Rank, by_rank};
 
 /// Workloads that wait for their turn, ranked within each queue; and the queues in line for
 /// theirs, which are put in order again only where something changed.
@@ -23,22 +24,22 @@ pub(crate) struct Candidates {
     ranked: BTreeMap<QueueId, BTreeSet<(Rank, WorkloadId, GroupId)>>,
     /// The child queues with candidates of each queue (none: the root of each node pool), and the
     /// candidate that each would try first.
-    lines: BTreeMap<(Option<QueueId>, PoolId), Line>,
+    orders: BTreeMap<(Option<QueueId>, PoolId), QueueOrder>,
     /// The position of each queue among its siblings.
-    turns: BTreeMap<QueueId, Turn>,
+    queue_ranks: BTreeMap<QueueId, QueueRank>,
     /// Groups that began with no class as it is known: only they can be like another.
     loose: BTreeSet<GroupId>,
-    hopeless: Hopeless,
+    infeasible: InfeasiblePools,
 }
 
 /// Node pools in which no waiting workload can be placed. `None` stands for workloads that may go to
 /// any pool.
-pub(crate) type Hopeless = BTreeSet<Option<PoolId>>;
+pub(crate) type InfeasiblePools = BTreeSet<Option<PoolId>>;
 
 type GroupId = u64;
 
 /// Queues in the order in which they are served, and the candidate that each would try first.
-type Line = BTreeMap<(Turn, QueueId), (WorkloadId, GroupId)>;
+type QueueOrder = BTreeMap<(QueueRank, QueueId), (WorkloadId, GroupId)>;
 
 /// Workloads that are alike and stand in line in the same pool.
 #[derive(Debug, Default)]
@@ -53,13 +54,13 @@ struct Group {
 }
 
 impl Candidates {
-    /// All that wait, where that is not hopeless.
-    pub(crate) fn new(shares: &Shares<'_>, hopeless: Hopeless) -> Self {
-        let mut candidates = Self { hopeless, ..Self::default() };
+    /// All that wait, where that is not infeasible.
+    pub(crate) fn new(shares: &Shares<'_>, infeasible: InfeasiblePools) -> Self {
+        let mut candidates = Self { infeasible, ..Self::default() };
         for (row, known) in shares.memory.rows() {
             let Some(&(_, first)) = known.members.first() else { continue };
             let choices = shares.cluster.choices(first);
-            let may = |pool: &Option<PoolId>| !candidates.hopeless.contains(pool);
+            let may = |pool: &Option<PoolId>| !candidates.infeasible.contains(pool);
             let pool = match choices.is_empty() {
                 true => Some(None).filter(may),
                 false => choices.iter().map(|&pool| Some(pool)).find(may),
@@ -87,7 +88,7 @@ impl Candidates {
     /// The workload to try next: the neediest department, in it the neediest project, in it the
     /// first by rank. Every pool has an order of its own; one comes after the other.
     pub(crate) fn first(&self) -> Option<Candidate> {
-        let top = self.lines.iter().take_while(|((above, _), _)| above.is_none());
+        let top = self.orders.iter().take_while(|((above, _), _)| above.is_none());
         let first = top.filter_map(|(_, line)| line.first_key_value()).next();
         first.map(|(_, &(id, group))| Candidate { id, group })
     }
@@ -148,18 +149,18 @@ impl Candidates {
         let mut sends = first.map(|&(_, id, group)| (id, group));
         for queue in shares.cluster.lineage(leaf) {
             let row = &shares.cluster.queues()[queue];
-            let line = self.lines.entry((row.parent, row.pool)).or_default();
-            if let Some(turn) = self.turns.remove(&queue) {
+            let line = self.orders.entry((row.parent, row.pool)).or_default();
+            if let Some(turn) = self.queue_ranks.remove(&queue) {
                 line.remove(&(turn, queue));
             }
             if let Some((id, group)) = sends {
-                let turn = shares.turn(queue, id);
+                let turn = shares.queue_rank(queue, id);
                 line.insert((turn, queue), (id, group));
-                self.turns.insert(queue, turn);
+                self.queue_ranks.insert(queue, turn);
             }
             sends = line.first_key_value().map(|(_, &sent)| sent);
             if sends.is_none() {
-                self.lines.remove(&(row.parent, row.pool));
+                self.orders.remove(&(row.parent, row.pool));
             }
         }
     }
@@ -176,7 +177,7 @@ impl Candidates {
 
     /// Puts one with those that are alike and stand in line in the same pool.
     fn put(&mut self, shares: &Shares<'_>, id: WorkloadId, pool: Option<PoolId>) {
-        let at = self.alike(shares, &Class::of(shares.cluster, id), pool, None);
+        let at = self.alike(shares, &EquivalenceClass::of(shares.cluster, id), pool, None);
         let at = at.unwrap_or_else(|| self.add(Group { pool, ..Group::default() }));
         if let Some(group) = self.groups.get_mut(&at) {
             group.others.insert((by_rank(shares.cluster, id), id));
@@ -190,14 +191,16 @@ impl Candidates {
     fn alike(
         &self,
         shares: &Shares<'_>,
-        class: &Class,
+        class: &EquivalenceClass,
         pool: Option<PoolId>,
         but: Option<GroupId>,
     ) -> Option<GroupId> {
         let fits = |(at, group): &(&GroupId, &Group)| {
             Some(**at) != but
                 && group.pool == pool
-                && group.first.is_some_and(|(.., id)| Class::of(shares.cluster, id) == *class)
+                && group
+                    .first
+                    .is_some_and(|(.., id)| EquivalenceClass::of(shares.cluster, id) == *class)
         };
         self.groups.iter().find(fits).map(|(at, _)| *at)
     }
@@ -245,7 +248,7 @@ impl Candidates {
         let choices = shares.cluster.choices(one.id);
         let at = choices.iter().position(|&choice| Some(choice) == group.pool);
         let mut rest = at.into_iter().flat_map(|at| &choices[at + 1..]);
-        match rest.find(|pool| !self.hopeless.contains(&Some(**pool))) {
+        match rest.find(|pool| !self.infeasible.contains(&Some(**pool))) {
             Some(&next) => {
                 group.pool = Some(next);
                 self.join(shares, one, group);
@@ -263,7 +266,7 @@ impl Candidates {
     /// Moves a group to another pool, and merges it with a group of equal workloads there.
     fn join(&mut self, shares: &Shares<'_>, one: Candidate, mut group: Group) {
         let other = self.may_have_likes(one.group).then(|| {
-            let class = Class::of(shares.cluster, one.id);
+            let class = EquivalenceClass::of(shares.cluster, one.id);
             self.alike(shares, &class, group.pool, Some(one.group))
         });
         if let Some(other) = other.flatten()

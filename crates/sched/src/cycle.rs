@@ -3,18 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, Share};
+use model::Cluster;
 use units::Instant;
 
-use crate::actions::consolidate::Consolidation;
-use crate::actions::elastic::{self, GiveBack};
-use crate::actions::preempt::Preempt;
-use crate::actions::reclaim::Reclaim;
-use crate::actions::{allocate, drain, explain, promote, stale};
-use crate::memory::{Memory, RowId, Settled};
+use crate::actions::{self, drain, explain};
+use crate::memory::{Memory, QuietCycle, RowId};
 use crate::plan::step;
 use crate::session::Session;
-use crate::{Action, Plan, Policy, Step, reserve};
+use crate::session::reserve;
+use crate::{Plan, Policy, Step};
 #[cfg(feature = "kai")]
 use crate::{Profile, kai};
 
@@ -48,19 +45,19 @@ impl Memory {
     /// queues are entitled to is in [`Memory::shares`].
     pub fn propose(&mut self, cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
         let news = self.learn(cluster, now, policy);
-        self.settled = self.settled.take().filter(|settled| {
-            let rests = settled.wake_at.is_none_or(|at| now < at);
-            rests && settled.revision == cluster.state_revision() && news.is_more_of_the_same
+        self.quiet = self.quiet.take().filter(|quiet| {
+            let rests = quiet.wake_at.is_none_or(|at| now < at);
+            rests && quiet.revision == cluster.state_revision() && news.is_more_of_the_same
         });
-        if let Some(settled) = self.settled.clone() {
+        if let Some(quiet) = self.quiet.clone() {
             if news.classes.is_empty() {
-                return self.nothing_new(&settled);
+                return self.nothing_new(&quiet);
             }
-            if let Some(plan) = self.only_new(cluster, now, policy, &settled, news.classes) {
+            if let Some(plan) = self.only_new(cluster, now, policy, &quiet, news.classes) {
                 return plan;
             }
         }
-        self.settled = None;
+        self.quiet = None;
         let mut s = Session::resume(std::mem::take(self), cluster, now, policy);
         act(&mut s);
         let (plan, memory) = finish(s);
@@ -69,10 +66,10 @@ impl Memory {
     }
 
     /// What waited before waits on, and so does what has come and is alike.
-    fn nothing_new(&mut self, settled: &Settled) -> Plan {
+    fn nothing_new(&mut self, quiet: &QuietCycle) -> Plan {
         let mut pending = BTreeMap::new();
         self.tell_fresh(&mut pending);
-        Plan { pending, wake_at: settled.wake_at, ..Plan::default() }
+        Plan { pending, wake_at: quiet.wake_at, ..Plan::default() }
     }
 
     /// Tries only these classes; none if one of them can have something, because then everything is
@@ -82,12 +79,12 @@ impl Memory {
         cluster: &mut Cluster,
         now: Instant,
         policy: &Policy,
-        settled: &Settled,
+        quiet: &QuietCycle,
         classes: BTreeSet<RowId>,
     ) -> Option<Plan> {
         let room = policy.reservations_max.saturating_mul(reserve::TRIES);
-        let trials = settled.trials.saturating_add(TRIALS_OF_CLASS * classes.len() as u64);
-        if settled.due + classes.len() > room || trials > policy.trials_max {
+        let trials = quiet.trials.saturating_add(TRIALS_OF_CLASS * classes.len() as u64);
+        if quiet.due + classes.len() > room || trials > policy.trials_max {
             return None;
         }
         self.only = Some(classes);
@@ -104,7 +101,7 @@ impl Memory {
             self.follow(cluster, now);
             return None;
         }
-        let earlier = settled.wake_at;
+        let earlier = quiet.wake_at;
         s.wake_at = s.wake_at.into_iter().chain(earlier).min();
         let (plan, memory) = finish(s);
         *self = memory;
@@ -116,9 +113,11 @@ impl Memory {
 const TRIALS_OF_CLASS: u64 = 1000;
 
 fn act(s: &mut Session<'_>) {
+    #[cfg(not(feature = "kai"))]
+    let run = actions::run;
     #[cfg(feature = "kai")]
     let run = match s.policy.profile {
-        Profile::Default => run,
+        Profile::Default => actions::run,
         Profile::Kai(_) => {
             kai::begin(s);
             kai::run
@@ -128,20 +127,6 @@ fn act(s: &mut Session<'_>) {
     for &action in &s.policy.actions {
         s.trials_left = s.policy.trials_max;
         run(s, action);
-    }
-}
-
-pub(crate) fn run(s: &mut Session<'_>, action: Action) {
-    match action {
-        Action::Promote => promote::run(s),
-        Action::Allocate => allocate::run(s),
-        Action::GiveBack => allocate::by_rule(s, &GiveBack),
-        Action::Consolidate => allocate::by_rule(s, &Consolidation),
-        Action::Reclaim => allocate::by_rule(s, &Reclaim),
-        Action::Preempt => allocate::by_rule(s, &Preempt),
-        Action::Stale => stale::run(s),
-        Action::Fit => elastic::fit(s),
-        Action::Grow => elastic::grow(s),
     }
 }
 
@@ -162,8 +147,8 @@ fn finish(mut s: Session<'_>) -> (Plan, Memory) {
         // What was cut short goes on soon, but lets others have their say in between.
         s.wake(s.now.plus_ms(RETRY_MS));
     }
-    let earlier = s.memory.settled.take();
-    let settled = s.rests(earlier);
+    let earlier = s.memory.quiet.take();
+    let quiet = s.rests(earlier);
     let Session { cluster, now, mut memory, causes, stale, stats, wake_at, .. } = s;
     let changes = cluster.proposed();
     let steps: Vec<_> =
@@ -171,23 +156,16 @@ fn finish(mut s: Session<'_>) -> (Plan, Memory) {
     cluster.abort();
     memory.only = None;
     memory.follow(cluster, now);
-    memory.settled = settled.filter(|_| steps.is_empty() && stale.is_empty());
-    if let Some(settled) = &mut memory.settled {
-        settled.revision = cluster.state_revision();
+    memory.quiet = quiet.filter(|_| steps.is_empty() && stale.is_empty());
+    if let Some(quiet) = &mut memory.quiet {
+        quiet.revision = cluster.state_revision();
     }
     (Plan { steps, stale, pending, wake_at, stats, ..Plan::default() }, memory)
 }
 
-/// Whether any queue guarantees how long its workloads run.
-pub(crate) fn guarantees_time(s: &Session<'_>) -> bool {
-    let guaranteed = |share: &Share| share.reclaim_min_runtime_ms.max(share.preempt_min_runtime_ms);
-    guaranteed(&s.policy.usual_share()) > Some(0)
-        || s.cluster.queues().iter().any(|(_, queue)| guaranteed(&queue.share) > Some(0))
-}
-
-/// Somebody waits: when the next guaranteed run time ends, others may be asked again.
+/// While workloads wait: when the next guaranteed run time ends, there may be victims again.
 fn wake_when_safety_ends(s: &mut Session<'_>) {
-    if !guarantees_time(s) || s.waiting().next().is_none() {
+    if !s.guarantees_time() || s.waiting().next().is_none() {
         return;
     }
     let running = s.cluster.queues().iter().flat_map(|(_, queue)| &queue.placed).copied();

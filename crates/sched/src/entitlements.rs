@@ -179,7 +179,7 @@ impl Entitlements {
         }
     }
 
-    /// Whether a queue wanted more than it got, and still does: how much more is no matter to anybody.
+    /// Whether a queue wanted more than it got, and still does: how much more does not matter.
     fn gets_the_same(&self, cluster: &Cluster, id: QueueId, kind: Kind) -> bool {
         let queue = &cluster.queues()[id];
         let now = wanted(queue, kind);

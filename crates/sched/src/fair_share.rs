@@ -9,7 +9,7 @@ use units::{Kind, Resources};
 use crate::Policy;
 use crate::policy::OverQuota;
 #[cfg(feature = "kai")]
-use crate::{Profile, kai};
+use crate::{Profile, kai::kai_fair_shares};
 
 /// Fair shares of all queues: the quota part, plus the part of what is left over. Where the
 /// quotas promise more than there is, everybody gets less in proportion, if the policy says so. Where
@@ -18,7 +18,7 @@ use crate::{Profile, kai};
 pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
     #[cfg(feature = "kai")]
     if matches!(policy.profile, Profile::Kai(_)) {
-        return kai::fair_shares(cluster, policy);
+        return kai_fair_shares(cluster, policy);
     }
     let mut shares = BTreeMap::new();
     for pool in cluster.divisions() {
@@ -106,7 +106,7 @@ pub(crate) fn divide_one(queues: &[&Queue], policy: &Policy, kind: Kind, total: 
 }
 
 /// The weights of a group for what is left over. With time-based fairness a queue that used more
-/// than its part of late weighs less now: `n + k (n - u)` with `n` its part of the weights, `u`
+/// than its part recently weighs less now: `n + k (n - u)` with `n` its part of the weights, `u`
 /// its part of the capacity over the window, both scaled to integers.
 fn weights(
     queues: &[&Queue],
@@ -145,8 +145,8 @@ impl Line {
     }
 }
 
-/// Gives out `left` by weight in whole units, round by round as long as somebody took less than
-/// its part; returns what nobody wanted.
+/// Gives out `left` by weight in whole units, round by round as long as a queue took less than
+/// its part; returns what no queue wanted.
 fn pour(lines: &mut [Line], unit: u64, mut left: u64) -> u64 {
     loop {
         let weights: u128 = lines.iter().filter(|line| line.hungry()).map(|line| line.weight).sum();

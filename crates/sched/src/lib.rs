@@ -1,8 +1,8 @@
 //! The scheduler: from the state of the cluster to a plan, with the reasons for everything it
 //! does and does not do.
 //!
-//! Owns: fair share, ordering, the actions, the transaction they run in, reasons. Refuses to
-//! know: clocks, storage, engines. [`cycle`] is a pure function of its arguments.
+//! Owns: fair share, ordering, the actions, the transaction they run in, reasons. Does not
+//! know about: clocks, storage, engines. [`cycle`] is a pure function of its arguments.
 //!
 //! ```text
 //!  promote    start what waited for a place that is free now
@@ -13,7 +13,7 @@
 //!  preempt    take from lower priorities of the same queue
 //!  stale      stop what is left of gangs that lost too many pods
 //!  fit        start elastic pods with half of what they asked for, a quarter, ...
-//!  grow       double elastic pods into what nobody wants; what they asked for they also get back
+//!  grow       double elastic pods into idle GPUs; what they requested they also get back
 //!             from what other queues hold above their quota
 //! ```
 //! Rising disruption: each action sees only what the ones before could not place. Everything
@@ -21,40 +21,39 @@
 
 mod actions;
 mod candidates;
-mod class;
 mod cycle;
 mod diagnosis;
-mod entitled;
+mod entitlement;
 mod entitlements;
+mod equivalence_class;
 mod fair_share;
-mod fragments;
+mod fragmentation;
 #[cfg(feature = "kai")]
 mod kai;
 mod memory;
+mod next_pods;
+mod node_scoring;
 mod order;
 mod place;
 mod plan;
 mod policy;
-mod pools;
-mod ranking;
+mod precedence;
+mod rank;
 mod reasons;
-mod reserve;
 mod session;
-mod single;
-mod topology;
-mod turn;
+mod try_place;
 mod victims;
 
-pub use class::alike;
 pub use cycle::{carry, cycle};
 pub use diagnosis::{
     Advice, Change, Diagnosis, Failing, Holder, Holders, HoldingQueue, Means, NodeClass, Obstacle,
     Outcome, Part, Refusals, Search, Standing, diagnose,
 };
+pub use equivalence_class::alike;
 pub use fair_share::fair_shares;
 pub use memory::Memory;
+pub use node_scoring::NodeScoring;
 pub use plan::{Plan, Stats, Step};
 pub use policy::{Action, Built, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
-pub use ranking::Ranking;
 pub use reasons::{Cause, Code, Lost, NoDomain, Pending, QueueNumbers, Strategy, WorkloadRef};
-pub use single::try_place;
+pub use try_place::try_place;

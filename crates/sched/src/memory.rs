@@ -10,10 +10,10 @@ use std::sync::Arc;
 use model::{Changes, Cluster, PodId, QueueId, WorkloadId};
 use units::{Instant, Resources};
 
-use crate::class::Class;
 use crate::entitlements::Entitlements;
-use crate::order::{Rank, by_rank};
-use crate::turn::turn;
+use crate::equivalence_class::EquivalenceClass;
+use crate::next_pods::next_pods;
+use crate::rank::{Rank, by_rank};
 use crate::{Pending, Policy, Profile};
 
 /// What is known of a cluster from earlier decisions about it.
@@ -27,7 +27,7 @@ pub struct Memory {
     asks: BTreeSet<QueueId>,
     /// Those that may be considered now, by what they have in common.
     rows: BTreeMap<RowId, Row>,
-    ids: BTreeMap<Class, RowId>,
+    ids: BTreeMap<EquivalenceClass, RowId>,
     last_id: u64,
     /// Those that wait, have a place reserved, or are held back.
     known: BTreeMap<WorkloadId, Known>,
@@ -35,10 +35,10 @@ pub struct Memory {
     pub(crate) resting: BTreeSet<(Instant, WorkloadId)>,
     /// Those that wait for reasons of their own.
     pub(crate) odd: BTreeMap<WorkloadId, Arc<[Pending]>>,
-    /// Whose reasons have not been told.
+    /// Workloads whose reasons no plan has listed yet.
     pub(crate) fresh: BTreeSet<WorkloadId>,
     /// The last decision, if it changed nothing and was complete.
-    pub(crate) settled: Option<Settled>,
+    pub(crate) quiet: Option<QuietCycle>,
     /// The only classes that are looked at; all if not given.
     pub(crate) only: Option<BTreeSet<RowId>>,
 }
@@ -49,7 +49,7 @@ pub(crate) type RowId = u64;
 /// Waiting workloads that are the same to every decision.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    pub(crate) class: Class,
+    pub(crate) class: EquivalenceClass,
     pub(crate) members: BTreeSet<(Rank, WorkloadId)>,
     pub(crate) reasons: Option<Arc<[Pending]>>,
 }
@@ -63,7 +63,7 @@ struct Known {
 
 /// A decision that changed nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Settled {
+pub(crate) struct QuietCycle {
     pub(crate) revision: u64,
     pub(crate) wake_at: Option<Instant>,
     pub(crate) trials: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Settled {
 }
 
 /// What has changed since the last decision.
-pub(crate) struct News {
+pub(crate) struct CacheUpdate {
     /// Classes that there were not.
     pub(crate) classes: BTreeSet<RowId>,
     /// Whether nothing else has come than workloads that are alike to others, and such classes.
@@ -80,7 +80,7 @@ pub(crate) struct News {
 }
 
 impl Memory {
-    /// Knows of nothing but what queues are entitled to.
+    /// Holds only what queues are entitled to.
     pub(crate) fn of_shares(cluster: &Cluster, policy: &Policy) -> Self {
         Self { entitlements: Entitlements::all(cluster, policy), ..Self::default() }
     }
@@ -91,7 +91,7 @@ impl Memory {
         &self.entitlements.fair
     }
 
-    /// Has the next plan give these workloads their reasons to wait again, though they may be the same.
+    /// Makes the next plan list the pending reasons of these workloads again, even if unchanged.
     pub fn tell_again(&mut self, ids: impl IntoIterator<Item = WorkloadId>) {
         self.fresh.extend(ids);
     }
@@ -139,7 +139,12 @@ impl Memory {
     }
 
     /// Takes in what has changed.
-    pub(crate) fn learn(&mut self, cluster: &mut Cluster, now: Instant, policy: &Policy) -> News {
+    pub(crate) fn learn(
+        &mut self,
+        cluster: &mut Cluster,
+        now: Instant,
+        policy: &Policy,
+    ) -> CacheUpdate {
         // The other profile looks at everything each time.
         let is_first = self.taken != Some(cluster.changes_taken())
             || self.policy.as_ref() != Some(policy)
@@ -160,9 +165,9 @@ impl Memory {
         let matters = self.learn_shares(cluster, policy, &changes);
         let rested = self.resting.iter().take_while(|(until, _)| *until <= now);
         changed.extend(rested.map(|&(_, id)| id).collect::<Vec<_>>());
-        let mut news = self.index(cluster, now, &changed);
-        news.is_more_of_the_same &= !matters;
-        news
+        let mut update = self.index(cluster, now, &changed);
+        update.is_more_of_the_same &= !matters;
+        update
     }
 
     /// The same during a decision, which changes only where pods are.
@@ -190,10 +195,15 @@ impl Memory {
     }
 
     /// Looks at these workloads again.
-    fn index(&mut self, cluster: &Cluster, now: Instant, changed: &BTreeSet<WorkloadId>) -> News {
-        let mut news = News { classes: BTreeSet::new(), is_more_of_the_same: true };
+    fn index(
+        &mut self,
+        cluster: &Cluster,
+        now: Instant,
+        changed: &BTreeSet<WorkloadId>,
+    ) -> CacheUpdate {
+        let mut update = CacheUpdate { classes: BTreeSet::new(), is_more_of_the_same: true };
         for &id in changed {
-            let now = Standing::of(cluster, now, id);
+            let now = WorkloadState::of(cluster, now, id);
             let was_odd = self.odd.contains_key(&id);
             let same = match (&now, self.known.get(&id)) {
                 (None, None) => true,
@@ -211,7 +221,7 @@ impl Memory {
             let was_first = self.leave(id);
             self.fresh.insert(id);
             let Some(now) = now else {
-                news.is_more_of_the_same &= !was_odd && !was_first;
+                update.is_more_of_the_same &= !was_odd && !was_first;
                 continue;
             };
             let is_odd = now.is_odd;
@@ -219,14 +229,14 @@ impl Memory {
             let is_first = |row: &Row| row.members.first().is_some_and(|first| first.1 == id);
             match joined.and_then(|at| Some((at, self.rows.get(&at)?))) {
                 Some((at, row)) if is_first(row) && row.reasons.is_none() => {
-                    news.classes.insert(at);
+                    update.classes.insert(at);
                 }
-                Some((_, row)) if is_first(row) => news.is_more_of_the_same = false,
+                Some((_, row)) if is_first(row) => update.is_more_of_the_same = false,
                 _ => {}
             }
-            news.is_more_of_the_same &= !was_odd && !was_first && !is_odd;
+            update.is_more_of_the_same &= !was_odd && !was_first && !is_odd;
         }
-        news
+        update
     }
 
     /// Takes a workload out; says whether it was the first of its class.
@@ -248,8 +258,8 @@ impl Memory {
     }
 
     /// Records the state of a workload; returns its class, if it may be considered.
-    fn join(&mut self, id: WorkloadId, now: Standing) -> Option<RowId> {
-        let Standing { rank, not_before, class, rests, is_odd } = now;
+    fn join(&mut self, id: WorkloadId, now: WorkloadState) -> Option<RowId> {
+        let WorkloadState { rank, not_before, class, rests, is_odd } = now;
         let row = class.map(|class| {
             let at = self.ids.get(&class).copied().unwrap_or_else(|| {
                 self.last_id += 1;
@@ -273,7 +283,7 @@ impl Memory {
         row
     }
 
-    /// Tells those that have come since the last decision, or changed, why they wait.
+    /// Lists the reasons of workloads that are new or changed since the last decision.
     pub(crate) fn tell_fresh(&mut self, pending: &mut BTreeMap<WorkloadId, Arc<[Pending]>>) {
         for id in std::mem::take(&mut self.fresh) {
             let of_class = || self.rows.get(&self.known.get(&id)?.row?)?.reasons.as_ref();
@@ -289,17 +299,17 @@ impl Memory {
 }
 
 /// The state of a workload that waits, has a place reserved, or is held back.
-struct Standing {
+struct WorkloadState {
     rank: Rank,
     not_before: Instant,
     /// What it has in common with others, if it may be considered.
-    class: Option<Class>,
+    class: Option<EquivalenceClass>,
     rests: bool,
     /// Whether it waits for reasons of its own.
     is_odd: bool,
 }
 
-impl Standing {
+impl WorkloadState {
     fn of(cluster: &Cluster, now: Instant, id: WorkloadId) -> Option<Self> {
         let workload = cluster.workloads().get(id)?;
         let waits = cluster.is_waiting(id);
@@ -310,11 +320,11 @@ impl Standing {
             return None;
         }
         let rests = waits && workload.not_before > now;
-        let is_odd = reserved || gated || rests || turn(cluster, id, &[]).is_empty();
+        let is_odd = reserved || gated || rests || next_pods(cluster, id, &[]).is_empty();
         Some(Self {
             rank: by_rank(cluster, id),
             not_before: workload.not_before,
-            class: (waits && !rests).then(|| Class::of(cluster, id)),
+            class: (waits && !rests).then(|| EquivalenceClass::of(cluster, id)),
             rests,
             is_odd,
         })

@@ -1,16 +1,16 @@
-//! Who goes next, and who is taken from first. Owns: the comparisons of queues and of
-//! workloads. Source: Run:ai reference D.3b "which queue goes next", scheduling reference §6.
+//! Which queue goes next, and which one is taken from first. Owns: the comparisons of queues.
+//! Source: Run:ai reference D.3b "which queue goes next", scheduling reference §6.
 
 use std::cmp::Reverse;
 
-use model::{Cluster, PodSetSpec, QueueId, WorkloadId};
+use model::{Cluster, QueueId, WorkloadId};
 use units::{Kind, Ratio, Resources};
 
 use crate::memory::Memory;
 
 /// What decides which of two siblings goes first: the first difference, the lesser of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Turn {
+pub(crate) struct QueueRank {
     over_share: bool,
     beyond_quota: bool,
     priority: Reverse<u32>,
@@ -27,27 +27,12 @@ pub(crate) struct Shares<'a> {
     pub(crate) memory: &'a Memory,
 }
 
-/// Place in the line of one queue.
-pub(crate) type Rank = (Reverse<u32>, u64);
-
-/// Workloads of one queue: higher priority first, then the older.
-pub(crate) fn by_rank(cluster: &Cluster, id: WorkloadId) -> Rank {
-    let spec = &cluster.workloads()[id].spec;
-    (Reverse(spec.priority), spec.seq)
-}
-
-/// Which pod set of a workload gets its next pod, least first, when none lacks any of its minimum:
-/// the one with the fewest pods for its minimum, then by name. Source: scheduling reference §6.4.
-pub(crate) fn set_rank(spec: &PodSetSpec, placed: u32) -> (Ratio, &str) {
-    (Ratio::new(u64::from(placed), u64::from(spec.pods_min)), &spec.name)
-}
-
 impl Shares<'_> {
     /// Where a queue stands among its siblings, for what it would have placed.
-    pub(crate) fn turn(&self, id: QueueId, job: WorkloadId) -> Turn {
+    pub(crate) fn queue_rank(&self, id: QueueId, job: WorkloadId) -> QueueRank {
         let queue = &self.cluster.queues()[id];
         let ask = self.cluster.workloads()[job].demand();
-        Turn {
+        QueueRank {
             over_share: self.over_share(id),
             beyond_quota: !(queue.held() + ask).fits_in(queue.share.quota),
             priority: Reverse(queue.share.priority),
@@ -60,7 +45,7 @@ impl Shares<'_> {
 
     /// Whether a queue, for what it would have placed, goes before a sibling.
     pub(crate) fn before(&self, own: (QueueId, WorkloadId), other: (QueueId, WorkloadId)) -> bool {
-        self.turn(own.0, own.1) < self.turn(other.0, other.1)
+        self.queue_rank(own.0, own.1) < self.queue_rank(other.0, other.1)
     }
 
     pub(crate) fn over_share(&self, id: QueueId) -> bool {

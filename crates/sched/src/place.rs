@@ -9,25 +9,18 @@ use model::{
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Resources};
 
-use crate::Policy;
-use crate::ranking::Ranking;
-use crate::session::Session;
 use model::Fill;
 
 /// What a pod needs of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ask {
+pub(crate) struct PodRequirements {
     pub(crate) request: PodRequest,
     pub(crate) constraints: ConstraintsId,
 }
 
-impl Ask {
-    /// What a pod needs where its workload is being placed; `gpus` stands in for the size of an elastic one.
-    pub(crate) fn of(s: &Session<'_>, pod: PodId, gpus: Option<u32>) -> Self {
-        Self { constraints: s.constraints_of(pod), ..Self::anywhere(s.cluster, pod, gpus) }
-    }
-
-    /// The same in any node pool that its workload may be in.
+impl PodRequirements {
+    /// What a pod needs in any node pool that its workload may be in; `gpus` stands in for the size of
+    /// an elastic one.
     pub(crate) fn anywhere(cluster: &Cluster, pod: PodId, gpus: Option<u32>) -> Self {
         let set = cluster.pods()[pod].set as usize;
         let mut request = cluster.workload_of(pod).spec.pod_sets[set].request;
@@ -41,51 +34,11 @@ impl Ask {
 /// Shares of the devices of a node.
 type Devices = SmallVec<[DeviceShare; 2]>;
 
-/// Finds a place for a pod that is `open` to it: free at once (`now`), or free when what is being
-/// released is gone.
-pub(crate) fn find(
-    cluster: &Cluster,
-    ranking: &mut Ranking,
-    ask: Ask,
-    now: bool,
-    policy: &Policy,
-    open: impl Fn(&model::Placement) -> bool,
-) -> Option<model::Placement> {
-    if let GpuRequest::Whole(gpus @ 1..) = ask.request.gpu
-        && !cluster.has_preferences(ask.constraints)
-        && cluster.gpu_nodes_alike()
-        && policy.placements().all(|other| other.gpu == policy.placement.gpu)
-    {
-        return find_whole(cluster, ask, gpus, now, policy.placement.gpu, open);
-    }
-    let node = ranking.best(cluster, ask, now, policy, &open)?;
-    let devices = policy.placement_in(cluster.nodes()[node].pool).devices;
-    on_node(cluster, node, ask, now, devices)
-}
-
-/// Whole GPUs: the index already has the nodes in the order wanted.
-fn find_whole(
-    cluster: &Cluster,
-    ask: Ask,
-    gpus: u32,
-    now: bool,
-    nodes: Fill,
-    open: impl Fn(&model::Placement) -> bool,
-) -> Option<model::Placement> {
-    let mut fullest_first = cluster.nodes_with_free(gpus, now);
-    // Whole devices are all the same.
-    let fitting = |id| on_node(cluster, id, ask, now, Fill::BinPack).filter(&open);
-    match nodes {
-        Fill::BinPack => fullest_first.find_map(fitting),
-        Fill::Spread => fullest_first.rev().find_map(fitting),
-    }
-}
-
 /// The place the pod would get on this node; none when it does not fit or may not go there.
 pub(crate) fn on_node(
     cluster: &Cluster,
     id: NodeId,
-    ask: Ask,
+    ask: PodRequirements,
     now: bool,
     fill: Fill,
 ) -> Option<model::Placement> {
@@ -146,12 +99,12 @@ pub(crate) fn fits_on<'a>(
 }
 
 /// So many pods, or one if they must not be together.
-pub(crate) fn most_pods(cluster: &Cluster, ask: Ask, pods: u32) -> u64 {
+pub(crate) fn most_pods(cluster: &Cluster, ask: PodRequirements, pods: u32) -> u64 {
     pods.min(if cluster.keep_apart(ask.constraints) { 1 } else { u32::MAX }).into()
 }
 
 /// How many pods of this kind a node takes, beside what is there.
-pub(crate) fn room(cluster: &Cluster, id: NodeId, ask: Ask, now: bool) -> u32 {
+pub(crate) fn room(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: bool) -> u32 {
     let node = &cluster.nodes()[id];
     if !cluster.allows(ask.constraints, id) || cluster.check_pods(ask.constraints, id, now).is_err()
     {

@@ -1,5 +1,5 @@
 //! What a cycle decided: the difference between the places before and after, with causes.
-//! Owns: naming that difference. Refuses to know how it is carried out.
+//! Owns: naming that difference. Does not know how it is carried out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -149,7 +149,7 @@ pub(crate) fn step(cluster: &Cluster, change: &Change, cause: Option<&Cause>) ->
         };
     };
     let from = from.clone();
-    let cause = cause.cloned().expect("whoever stops a pod records why, in the same call");
+    let cause = cause.cloned().expect("the code that stops a pod records why, in the same call");
     match &after.next {
         None => Step::Evict { pod, from, cause },
         Some(to) if to.node == from.node && to.gpu_millis() != from.gpu_millis() => {

@@ -116,7 +116,7 @@ pub enum Action {
     Stale,
     /// Start elastic pods with half of what they asked for, a quarter, ….
     Fit,
-    /// Double elastic pods into what nobody wants.
+    /// Double elastic pods into idle GPUs.
     Grow,
 }
 
@@ -134,7 +134,7 @@ impl Action {
         Self::Grow,
     ];
     /// What profile `kai` does, in order. Promotion is no part of it: places on what is being
-    /// released are found anew in each cycle.
+    /// released are recomputed in each cycle.
     pub const KAI: [Self; 5] =
         [Self::Allocate, Self::Consolidate, Self::Reclaim, Self::Preempt, Self::Stale];
 }
@@ -153,7 +153,7 @@ pub struct Policy {
     /// How capacity that no quota claims is divided.
     pub over_quota: OverQuota,
     /// Whether quotas that promise more than there is are honoured in proportion. If not, each
-    /// keeps its promise on paper and whoever came first keeps the GPUs.
+    /// keeps its promise on paper and the workloads that came first keep the GPUs.
     pub shrinks_promises: bool,
     /// Whether a queue that takes beyond its own quota must leave the other its quota. If not, two
     /// queues with large gangs can take the same GPUs from each other for ever.
@@ -165,7 +165,7 @@ pub struct Policy {
     pub usage: Option<model::UsageWindow>,
     /// Most workloads moved to make room for one (0 = never move). KAI's default is 16 too.
     pub consolidation_moves_max: usize,
-    /// Least time between two resizes of a workload if nobody needs the difference, in
+    /// Minimum time between two resizes of a workload if no other needs the difference, in
     /// milliseconds. Every resize is a restart from a checkpoint; without a floor a job beside a
     /// stream of short ones would do nothing but restart.
     pub grow_interval_ms_min: u64,

@@ -293,7 +293,7 @@ pub enum Cause {
         /// What is lost by it.
         lost: Lost,
     },
-    /// An elastic workload changed size: down for somebody, or up into idle GPUs.
+    /// An elastic workload changed size: down for another workload, or up into idle GPUs.
     Resized {
         /// GPUs before.
         gpus_before: usize,

@@ -1,6 +1,10 @@
 //! One cycle in progress: the cluster under an open transaction, and what was found out so far.
 //! Owns: placing a workload (all its pods or none), stopping and resizing pods, the checks of
-//! limit and quota, and the bound on work. Refuses to know which action asks.
+//! limit and quota, and the bound on work. Does not know which action asks.
+
+pub(crate) mod pools;
+pub(crate) mod reserve;
+pub(crate) mod topology;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,17 +14,18 @@ use model::{
 };
 use units::{Instant, Kind, Ratio, Resources};
 
-use crate::class::patient_until;
+use crate::equivalence_class::patient_until;
 use crate::memory::Memory;
+use crate::next_pods::next_pods;
 use crate::order::Shares;
-use crate::place::Ask;
-use crate::pools::{self, Trying};
-use crate::reserve::{Heed, Reservations};
-use crate::topology::Free;
-use crate::turn::turn;
+use crate::place::PodRequirements;
 use crate::{
-    Cause, Lost, Pending, Policy, QueueNumbers, Ranking, Stats, WorkloadRef, place, topology,
+    Cause, Lost, NodeScoring, Pending, Policy, QueueNumbers, Stats, WorkloadRef, node_scoring,
+    place,
 };
+use pools::Trying;
+use reserve::{ReservationScope, Reservations};
+use topology::Free;
 
 pub(crate) struct Session<'a> {
     pub(crate) cluster: &'a mut Cluster,
@@ -34,7 +39,7 @@ pub(crate) struct Session<'a> {
     /// Trials left to the present action: each has its own, so that none starves another.
     pub(crate) trials_left: u64,
     pub(crate) wake_at: Option<Instant>,
-    pub(crate) ranking: Ranking,
+    pub(crate) node_scoring: NodeScoring,
     pub(crate) reservations: Reservations,
     pub(crate) trying: Trying,
 }
@@ -72,7 +77,7 @@ impl<'a> Session<'a> {
             stats: Stats::default(),
             trials_left: 0,
             wake_at: None,
-            ranking: Ranking::default(),
+            node_scoring: NodeScoring::default(),
             reservations: Reservations::default(),
             trying: Trying::default(),
         }
@@ -80,6 +85,14 @@ impl<'a> Session<'a> {
 }
 
 impl Session<'_> {
+    /// Whether any queue guarantees how long its workloads run.
+    pub(crate) fn guarantees_time(&self) -> bool {
+        let guaranteed =
+            |share: &Share| share.reclaim_min_runtime_ms.max(share.preempt_min_runtime_ms);
+        guaranteed(&self.policy.usual_share()) > Some(0)
+            || self.cluster.queues().iter().any(|(_, queue)| guaranteed(&queue.share) > Some(0))
+    }
+
     pub(crate) fn shares(&self) -> Shares<'_> {
         Shares { cluster: self.cluster, memory: &self.memory }
     }
@@ -132,36 +145,43 @@ impl Session<'_> {
     }
 
     /// Finds a place for a pod: free at once (`now`), or free when what is being released is gone.
-    pub(crate) fn find(&mut self, ask: Ask, now: bool) -> Option<Placement> {
-        place::find(self.cluster, &mut self.ranking, ask, now, self.policy, |_| true)
+    pub(crate) fn find(&mut self, ask: PodRequirements, now: bool) -> Option<Placement> {
+        node_scoring::find(self.cluster, &mut self.node_scoring, ask, now, self.policy, |_| true)
     }
 
     /// The same, where no reservation is in the way.
-    pub(crate) fn find_heeding(
+    pub(crate) fn find_respecting(
         &mut self,
         pod: PodId,
-        ask: Ask,
+        ask: PodRequirements,
         now: bool,
-        heed: Option<Heed>,
+        respected: Option<ReservationScope>,
     ) -> Option<Placement> {
-        let mut ranking = std::mem::take(&mut self.ranking);
-        let open = |to: &Placement| heed.is_none_or(|heed| self.is_open(pod, heed, to));
-        let found = place::find(self.cluster, &mut ranking, ask, now, self.policy, open);
-        self.ranking = ranking;
+        let mut node_scoring = std::mem::take(&mut self.node_scoring);
+        let open =
+            |to: &Placement| respected.is_none_or(|respected| self.is_open(pod, respected, to));
+        let found =
+            node_scoring::find(self.cluster, &mut node_scoring, ask, now, self.policy, open);
+        self.node_scoring = node_scoring;
         found
     }
 
     /// The same among the nodes to which the other pods of its workload bind it.
-    pub(crate) fn find_beside(&mut self, pod: PodId, ask: Ask, now: bool) -> Option<Placement> {
+    pub(crate) fn find_beside(
+        &mut self,
+        pod: PodId,
+        ask: PodRequirements,
+        now: bool,
+    ) -> Option<Placement> {
         if !self.cluster.workload_of(pod).spec.has_topology() {
             return self.find(ask, now);
         }
         let nodes = self.cluster.nodes().ids();
         let nodes = nodes.filter(|&node| topology::may_go(self.cluster, pod, node));
         let nodes: Vec<_> = nodes.collect();
-        let Self { cluster, ranking, policy, .. } = self;
+        let Self { cluster, node_scoring, policy, .. } = self;
         let ranked = nodes.into_iter().filter_map(|node| {
-            ranking.rank(cluster, node, ask, now, policy).map(|rank| (rank, node))
+            node_scoring.rank(cluster, node, ask, now, policy).map(|rank| (rank, node))
         });
         let node = ranked.min()?.1;
         let devices = policy.placement_in(cluster.nodes()[node].pool).devices;
@@ -179,7 +199,7 @@ impl Session<'_> {
     fn place_here(&mut self, id: WorkloadId, gpus: Option<u32>) -> Result<(), Blocked> {
         let (mut excluded, mut blocked) = (Vec::new(), None);
         loop {
-            let pods = turn(self.cluster, id, &excluded);
+            let pods = next_pods(self.cluster, id, &excluded);
             let Some(&last) = pods.last() else { return blocked.map_or(Ok(()), Err) };
             let asked = self.asked(&pods, gpus);
             let set = match self.check_queue(id, asked) {
@@ -218,11 +238,12 @@ impl Session<'_> {
         }
         self.cluster.rollback(start);
         self.keep_room();
-        // Rather where room is kept for nobody, else where it is kept for none that binds it.
+        // Preferably where no room is kept, else where it is kept for none that binds it.
         let mut placed = Err(pods.first().map_or(0, |&pod| self.cluster.pods()[pod].set as usize));
         if self.leaves_headroom(id, asked) {
-            placed = self.place_all(id, pods, gpus, Some(Heed::All));
-            placed = placed.or_else(|_| self.place_all(id, pods, gpus, Some(Heed::Binding)));
+            placed = self.place_all(id, pods, gpus, Some(ReservationScope::All));
+            placed =
+                placed.or_else(|_| self.place_all(id, pods, gpus, Some(ReservationScope::Binding)));
         }
         if placed.is_err() {
             self.note_behind(id);
@@ -231,12 +252,12 @@ impl Session<'_> {
     }
 
     /// Places again what was stopped for another, but nothing of the sets that are `full`; never
-    /// where room is kept for somebody, or else the other would have it in a roundabout way.
+    /// where room is kept for another workload, which would otherwise lose it.
     pub(crate) fn place_again(&mut self, id: WorkloadId, full: &[usize]) -> bool {
         let again = |s: &mut Session<'_>| {
             let pods = s.next_pods_beside(id, full);
             s.check_queue(id, s.asked(&pods, None)).map_err(Blocked::Queue)?;
-            s.place_all(id, &pods, None, Some(Heed::All)).map_err(|_| Blocked::Room)
+            s.place_all(id, &pods, None, Some(ReservationScope::All)).map_err(|_| Blocked::Room)
         };
         pools::in_order(self, id, again).is_ok()
     }
@@ -247,10 +268,10 @@ impl Session<'_> {
         id: WorkloadId,
         pods: &[PodId],
         gpus: Option<u32>,
-        heed: Option<Heed>,
+        respected: Option<ReservationScope>,
     ) -> Result<(), usize> {
         let start = self.cluster.checkpoint();
-        let placed = topology::place(self, &mut Free { gpus, heed }, id, pods);
+        let placed = topology::place(self, &mut Free { gpus, respected }, id, pods);
         match placed {
             Ok(()) => self.reserve_together(id, pods),
             Err(_) => self.cluster.rollback(start),
@@ -284,13 +305,13 @@ impl Session<'_> {
                 self.cluster.rollback(start);
                 return false;
             };
-            self.settle(pod, Some(here), false);
+            self.set_target(pod, Some(here), false);
         }
         true
     }
 
-    /// Whether nobody has come in the meantime who must not be with a pod. Those that it came to be
-    /// with may have left.
+    /// Whether no pod that conflicts by anti-affinity has been placed there in the meantime. Pods that it
+    /// has affinity to may have left.
     fn lets_stay(&self, pod: PodId, node: NodeId) -> bool {
         let constraints = self.constraints_of(pod);
         let check = self.cluster.check_pods(constraints, node, false);
@@ -304,7 +325,7 @@ impl Session<'_> {
 
     /// The same without those of some sets.
     pub(crate) fn next_pods_beside(&self, id: WorkloadId, full: &[usize]) -> Vec<PodId> {
-        turn(self.cluster, id, full)
+        next_pods(self.cluster, id, full)
     }
 
     /// A gang never starts in part: if one of its pods has to wait for its place, and those that
@@ -317,14 +338,14 @@ impl Session<'_> {
         }
         for &pod in pods {
             if let Some(to) = self.cluster.pods()[pod].binding.effective().cloned() {
-                self.settle(pod, Some(to), false);
+                self.set_target(pod, Some(to), false);
             }
         }
     }
 
     /// Makes `target` the place the pod will be at. What happens to its processes follows from
     /// where they were when the cycle began, so a pod stopped and put back was never stopped.
-    pub(crate) fn settle(&mut self, pod: PodId, target: Option<Placement>, at_once: bool) {
+    pub(crate) fn set_target(&mut self, pod: PodId, target: Option<Placement>, at_once: bool) {
         let original = self.cluster.original(pod);
         let (running, stopping) = (original.current.clone(), original.releasing);
         let binding = match (running, target) {
@@ -441,7 +462,7 @@ impl Session<'_> {
         self.shares().dominant(queue, Resources::ZERO)
     }
 
-    /// Until when nobody is stopped for a workload.
+    /// Until when a workload may not preempt others.
     pub(crate) fn patient_until(&self, id: WorkloadId) -> Instant {
         patient_until(self.cluster, id).unwrap_or_default()
     }
@@ -483,7 +504,7 @@ impl Session<'_> {
         since.map_or(0, |since| self.now.0.saturating_sub(since.0))
     }
 
-    /// What a workload is told it loses.
+    /// The loss that the cause of an eviction names.
     pub(crate) fn lost(&self, id: WorkloadId) -> Lost {
         let workload = &self.cluster.workloads()[id];
         let checkpointed = workload.checkpointed_at > workload.last_start;

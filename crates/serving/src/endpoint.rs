@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::Sample;
-use crate::forward::REQUESTS_MAX;
+use crate::limits::REQUESTS_MAX;
 use crate::meter::Meter;
 
 /// Most requests that wait for a replica of one inference.
@@ -79,7 +79,7 @@ struct Inner {
 pub struct Endpoint {
     inner: Mutex<Inner>,
     began: Instant,
-    /// Told when somebody waits and there is no replica, or a replica's readiness changed.
+    /// Notified when a request waits and there is no replica, or a replica's readiness changed.
     wake: Arc<Notify>,
 }
 
@@ -135,7 +135,7 @@ impl Endpoint {
             std::mem::take(&mut inner.waiting)
         };
         for waiting in refused {
-            // Whoever waited may have gone.
+            // The waiting request may have gone.
             let _ = waiting.send(Err(NoReplica::Closed(why.to_owned())));
         }
     }
@@ -210,7 +210,7 @@ impl Endpoint {
                 let Some(waiting) = inner.waiting.pop_front() else { return };
                 (waiting, lease)
             };
-            // Not under the lock: a lease that nobody takes any more is given back by dropping it.
+            // Not under the lock: dropping a lease that is no longer taken gives it back.
             if let Err(Ok(lease)) = waiting.send(Ok(lease)) {
                 lease.give_back();
             }
@@ -308,7 +308,7 @@ impl Ticket {
             if let Some(why) = &inner.closed {
                 return Err(NoReplica::Closed(why.clone()));
             }
-            // Nobody is overtaken: who waits is first.
+            // First come, first served: waiting requests go first.
             let none_waits = inner.waiting.iter().all(oneshot::Sender::is_closed);
             let lease = if none_waits { inner.choose(&self.endpoint) } else { None };
             if lease.is_some() {
@@ -516,7 +516,7 @@ mod tests {
         let each: Vec<_> =
             each.into_iter().map(|(run, seen)| (run.generation, counts(seen))).collect();
         assert_eq!(each, [(1, (1, 40, 40)), (2, (0, 0, 0))]);
-        assert_eq!(endpoint.ready(), 1, "the other began anew");
+        assert_eq!(endpoint.ready(), 1, "the other restarted");
     }
 
     #[tokio::test(start_paused = true)]

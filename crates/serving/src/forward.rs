@@ -23,7 +23,7 @@ use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::endpoint::{Endpoint, NoReplica, Ticket};
-use crate::pass::{CONNECTING_MAX, OWN_MAX, Shares};
+use crate::limits::{CONNECTING_MAX, OWN_MAX, REQUESTS_MAX, Shares};
 
 /// Any error of a body.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -34,9 +34,6 @@ pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 pub(crate) const CONNECT_WAIT: Duration = Duration::from_secs(5);
 /// Connections to a replica that are kept for the next request.
 const IDLE_MAX: usize = 64;
-/// Most requests to all workloads at a time, from their arrival to the end of their answers or of
-/// what they went over to.
-pub const REQUESTS_MAX: usize = 4096;
 /// How often another replica is tried when one cannot be reached.
 const TRIES_MAX: u32 = 3;
 /// What belongs to one connection, beside what `Connection` names.
@@ -52,7 +49,7 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     header::UPGRADE,
 ];
 
-/// Protocols that nobody goes over to: they carry further requests, at which nobody would look.
+/// Protocols that no connection is upgraded to: further requests in them would pass unchecked.
 const CARRIERS: [&str; 3] = ["h2c", "http", "tls"];
 
 /// Why a request was not answered by a replica.

@@ -142,7 +142,7 @@ impl Keeper {
         (now != wanted).then_some(Order::Scale { revision: revision.id, wanted, why })
     }
 
-    /// Nothing serves: requests are told so.
+    /// Nothing serves: requests get an error that says so.
     fn stand_down(&mut self, head: &WorkloadView) {
         self.watches.clear();
         self.leaving.clear();
@@ -295,7 +295,7 @@ impl Keeper {
     }
 }
 
-/// Since when any of these has had a place, given since when one had before. One that starts anew in
+/// Since when any of these has had a place, given since when one had before. One that restarts in
 /// its place keeps it; what was evicted begins from the start.
 fn starting_since(before: Option<Instant>, pods: &[PodView]) -> Option<Instant> {
     let is_placed =

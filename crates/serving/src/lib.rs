@@ -12,6 +12,7 @@
 mod endpoint;
 mod forward;
 mod keeper;
+mod limits;
 mod meter;
 mod pass;
 mod probe;
@@ -20,6 +21,7 @@ mod scale;
 mod service;
 
 pub use endpoint::{Endpoint, NoReplica, Ticket, WAITING_MAX};
-pub use forward::{Body, BoxError, Error, Proxy, REQUESTS_MAX, strip};
+pub use forward::{Body, BoxError, Error, Proxy, strip};
+pub use limits::REQUESTS_MAX;
 pub use scale::{Decision, Sample, Scaler, Standing};
 pub use service::Service;

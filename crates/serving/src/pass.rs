@@ -2,8 +2,7 @@
 //! comes to a connection that another pod may have by now. Owns: that no workload takes the places of others.
 //! Does not know who asks, and how a connection is made.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -15,23 +14,10 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::forward::{Body, CONNECT_WAIT, Error, Hold, Proxy, answer, client_side, in_words};
+use crate::limits::{CONNECTING_MAX, OWN_MAX, Share};
 
-/// Most requests to one workload at a time.
-pub(crate) const OWN_MAX: usize = 512;
-/// Most connections that are being made to one workload at a time.
-pub(crate) const CONNECTING_MAX: usize = 16;
 /// Longest until an answer begins. Who has something to say later goes over to a WebSocket, or begins.
 const ANSWER_WAIT: Duration = Duration::from_secs(300);
-
-/// What the requests to each workload have together, as long as there are any.
-pub(crate) type Shares = Arc<Mutex<BTreeMap<Uuid, Weak<Share>>>>;
-
-/// What the requests to one workload have together.
-#[derive(Debug)]
-pub(crate) struct Share {
-    requests: Arc<Semaphore>,
-    connecting: Semaphore,
-}
 
 /// A request's place among all, and among those to its workload.
 struct Guest {

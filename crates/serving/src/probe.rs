@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::endpoint::Endpoint;
 use crate::forward::Proxy;
 
-/// A replica that is not ready yet is looked at so often: somebody may wait for it.
+/// How often a replica that is not ready yet is probed: a request may wait for it.
 const FIRST_PERIOD: Duration = Duration::from_millis(200);
 
 /// A run of a replica that is looked at.

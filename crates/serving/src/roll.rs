@@ -39,9 +39,9 @@ pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32) -> Vec<Fate> {
     let mut missing = replicas as usize;
     for (age, all) in revisions.iter().enumerate() {
         let mut order = all.clone();
-        // Whoever answers stays before who only runs, and the first before the last.
+        // Replicas that answer are kept before those that only run, the first before the last.
         order.sort_by_key(|r| (!r.ready, !r.placed, !r.wanted, r.number));
-        // Nobody waits for a replica of an old revision.
+        // No request waits for a replica of an old revision.
         let may_stay = |r: &&Replica| age == 0 || (r.ready && r.wanted);
         let stay: Vec<_> = order.iter().filter(may_stay).take(missing).copied().collect();
         missing -= stay.iter().filter(|replica| replica.ready).count().min(missing);

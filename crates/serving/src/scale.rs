@@ -89,7 +89,7 @@ impl Scaler {
         }
         let seen = sum(&self.samples);
         let asked = seen.busy_ms > 0 || seen.arrived > 0;
-        // A replica that never got ready was of no use to anybody yet: its time begins later.
+        // A replica that never got ready has served nothing yet: its time begins later.
         let starting = standing.wanted > 0 && standing.ready == 0;
         if asked || starting {
             self.active_at = now;
@@ -118,7 +118,7 @@ impl Scaler {
         self.scaling.window_ms + self.scaling.down_delay_ms
     }
 
-    /// The most that was needed of late, within the bounds.
+    /// The most that was needed in the window, within the bounds.
     fn held(&mut self, need: u32, wanted: u32, now: Instant) -> u32 {
         while self.needs.back().is_some_and(|&(_, before)| before <= need) {
             self.needs.pop_back();

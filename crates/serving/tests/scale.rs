@@ -143,7 +143,7 @@ fn a_replica_that_is_still_starting_is_not_given_up() {
         revision.ready = 0;
         revision.second(Sample::default());
     }
-    assert_eq!(revision.wanted, 1, "it was never ready, so nobody had its use");
+    assert_eq!(revision.wanted, 1, "it was never ready, so it served nothing");
     revision.quiet(70);
     assert_eq!(revision.wanted, 0);
 }

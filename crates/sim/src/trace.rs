@@ -9,7 +9,7 @@ use model::{
     Cluster, Constraints, GpuRequest, NodeSpec, Operator, PodRequest, PodSetSpec, QueueSpec,
     Requirement, Share, WorkloadId, WorkloadSpec,
 };
-use sched::{Action, Policy, Ranking, Step};
+use sched::{Action, NodeScoring, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
 
 use crate::Error;
@@ -246,7 +246,7 @@ fn run(
     let consolidation =
         Policy { actions: vec![Action::Promote, Action::Consolidate], ..policy.clone() };
     let (mut asked, mut held) = (0_u128, 0_u64);
-    let mut ranking = Ranking::default();
+    let mut scoring = NodeScoring::default();
     for (seq, pod) in (0..).zip(arrivals(pods, seed, end_millis)) {
         let pod_set = PodSetSpec { constraints: constraints(pod), ..pod.request.into() };
         let spec = WorkloadSpec::new(String::new(), queue, seq, pod_set);
@@ -254,7 +254,7 @@ fn run(
         cluster.set_wants(cluster.workloads()[id].pods[0], true);
         replay.arrived += 1;
         asked += u128::from(pod.gpu_millis());
-        if sched::try_place(&mut cluster, &mut ranking, id, policy)
+        if sched::try_place(&mut cluster, &mut scoring, id, policy)
             || (moves && move_for(&mut cluster, id, &consolidation, &mut replay.moved))
         {
             held += pod.gpu_millis();

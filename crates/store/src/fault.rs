@@ -54,7 +54,7 @@ impl Fault {
         }
     }
 
-    /// Whether the session broke or could not be had: another one may do. A session whose server
+    /// Whether the session broke or could not be opened: another one may work. A session whose server
     /// has not yet noticed that it broke still has the lock for a moment.
     pub(crate) fn may_pass(&self) -> bool {
         match self {

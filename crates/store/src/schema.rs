@@ -38,7 +38,7 @@ const STEPS: [Step; 9] = [
     step!(9, "archived", "0009_archived.sql"),
 ];
 
-/// A table, for whoever wants all of its rows.
+/// A table, to read all of its rows.
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     /// The version that made it.

@@ -21,7 +21,7 @@ const NOBODY: u32 = 65_534;
 
 /// Why tests are left out.
 const NONE: &str = "no PostgreSQL: initdb was not found";
-/// Makes a certificate that nobody vouches for but itself.
+/// Makes a self-signed certificate.
 const CERTIFICATE: [&str; 19] = [
     "req",
     "-x509",

@@ -77,7 +77,7 @@ fn micros(amount: u128) -> Micros {
     Micros(u64::try_from(amount).unwrap_or(u64::MAX))
 }
 
-/// Project, user and model, as far as they are told apart.
+/// Project, user and model, as far as they are distinguished.
 type Group<'a> = (Option<u64>, Option<&'a str>, Option<&'a str>);
 
 /// The rows told apart as asked for, and all together. `name` is what a living project is called.

@@ -1,7 +1,7 @@
 //! A cluster in a string: the language tests are written in.
 //!
 //! Owns: building a cluster from a line, running a script of steps on it, printing where
-//! everything is. Refuses to know: processes and time other than its own counter.
+//! everything is. Does not know about: processes and time other than its own counter.
 //!
 //! ```
 //! let mut w = testkit::World::new("n1:2 n2:2", "a:2 b:2");

@@ -1,4 +1,4 @@
-//! One state, some actions, the state after: for rules that are told as tables. Owns: reading the
+//! One state, some actions, the state after: for rules that are written as tables. Owns: reading the
 //! state from a few lines and telling what became of every pod in one.
 
 use std::collections::BTreeMap;

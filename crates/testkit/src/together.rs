@@ -7,7 +7,7 @@ use model::{Cluster, Node, PodId, PodTerm};
 /// are now.
 ///
 /// # Panics
-/// When somebody came to those that it must not be with, or to nobody.
+/// When a pod was placed with pods that it must not be with, or without those that it must be with.
 pub(crate) fn check(before: &Cluster, after: &Cluster, stopped_any: bool) {
     for (id, _) in after.pods().iter() {
         let place = |cluster: &Cluster| {
@@ -51,7 +51,7 @@ fn newcomer(cluster: &Cluster, id: PodId, stopped_any: bool) {
                 && is_about(term, constraints(cluster, other))
         };
         let fine = first || others().any(meets) || others().any(waits);
-        assert!(fine, "{name} came to nobody that it must be with");
+        assert!(fine, "{name} is placed without a pod that it must be with");
     }
 }
 

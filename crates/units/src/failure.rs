@@ -1,5 +1,5 @@
 //! What kind of failure an error is, for the interfaces that answer with it. Owns: the kinds.
-//! Refuses to know: which status an interface gives to each.
+//! Does not know about: which status an interface gives to each.
 
 use std::fmt::Display;
 

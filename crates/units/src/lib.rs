@@ -3,7 +3,7 @@
 //!
 //! Owns: exact integer arithmetic and the parsing of what a person types (`0.5`, `16GiB`); the kinds
 //! of failures.
-//! Refuses to know: what the quantities are for. No floats, no clock, no I/O.
+//! Does not know about: what the quantities are for. No floats, no clock, no I/O.
 
 mod amount;
 mod failure;

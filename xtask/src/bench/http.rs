@@ -1,5 +1,5 @@
 //! As much of HTTP as a measurement needs: one connection, one request at a time. Owns: framing.
-//! Refuses to know: what is asked.
+//! Does not know about: what is asked.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

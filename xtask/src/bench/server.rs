@@ -1,5 +1,5 @@
 //! A server under measurement. Owns: its process, its folder, and that nothing of it is left.
-//! Refuses to know: what is measured.
+//! Does not know about: what is measured.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -111,7 +111,7 @@ impl Server {
         Ok(())
     }
 
-    /// Another connection, with the token of whoever started it.
+    /// Another connection, with the token of the user who started it.
     pub(crate) fn connection(&self) -> Result<Connection> {
         let token = fs::read_to_string(self.folder.join("token"))?;
         Connection::open(self.address, token.trim())

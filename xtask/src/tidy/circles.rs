@@ -1,5 +1,5 @@
 //! Files of a crate that import each other in a circle. Owns: what a file imports, as far as paths say
-//! it. A parent and the modules below it may import each other. Refuses to know: macros, and names
+//! it. A parent and the modules below it may import each other. Does not know about: macros, and names
 //! that come in by a glob.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -9,22 +9,15 @@ use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates with circles, and how many of their files are in one. A number is only ever lowered; a
 /// crate is added only with files that come out of another one, whose number falls by as many.
-const IN_CIRCLES: [(&str, usize); 17] = [
-    ("api-types", 9),
-    ("assets", 2),
-    ("policy", 3),
-    ("client", 2),
+const IN_CIRCLES: [(&str, usize); 10] = [
+    ("api-types", 4),
     ("control", 5),
-    ("convert", 4),
+    ("convert", 2),
     ("elastane", 12),
     ("engine-docker", 8),
     ("engine-local", 26),
     ("engine", 3),
-    ("oidc", 2),
     ("dialects", 9),
-    ("runai", 6),
-    ("sched", 29),
-    ("serving", 3),
     ("sim", 16),
     ("store", 4),
 ];

@@ -1,4 +1,4 @@
-//! Reason codes and their pages. Owns: that each has the other. Refuses to know: what a code means.
+//! Reason codes and their pages. Owns: that each has the other. Does not know about: what a code means.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The pure core. Owns: what the deciding crates must not touch. Refuses to know: what they decide.
+//! The pure core. Owns: what the deciding crates must not touch. Does not know about: what they decide.
 
 use super::Fault;
 use super::layers::Packages;

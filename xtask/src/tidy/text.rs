@@ -1,5 +1,5 @@
-//! Rules about words. Owns: the header of every source file, and that nothing names somebody's
-//! machine. Refuses to know: the code below the header.
+//! Rules about words. Owns: the header of every source file, and that nothing names a developer's
+//! machine. Does not know about: the code below the header.
 
 use super::Fault;
 use crate::tree::Tree;
@@ -13,7 +13,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (path, text) in tree {
         if path.ends_with(".rs") && !text.starts_with("//!") {
-            let what = "begins without `//!`: say what the file owns and refuses to know";
+            let what = "begins without `//!`: say what the file owns and does not know about";
             faults.push(Fault::new(path, 1, what));
         }
         for (number, line) in (1..).zip(text.lines()) {

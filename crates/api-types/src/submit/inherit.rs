@@ -1,6 +1,6 @@
 //! How what a specification says goes with what it inherits from templates and assets. Owns: that
-//! most values replace the inherited one, and how lists and objects are put together. Refuses to
-//! know: where the inherited values come from.
+//! most values replace the inherited one, and how lists and objects are put together. Does not
+//! know about: where the inherited values come from.
 
 use serde_json::Number;
 

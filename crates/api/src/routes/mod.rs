@@ -1,7 +1,6 @@
 //! The routes, and what every request passes on its way to them.
 
 mod audit;
-mod changes;
 mod departments;
 mod download;
 mod elastane_ext;
@@ -91,6 +90,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(iam::routes());
     all.extend(gateway::routes());
     all.extend(telemetry::routes());
+    all.extend(changes::routes());
     all.extend(organisation());
     all.extend(nodes::routes());
     all.extend(departments::routes());
@@ -200,7 +200,7 @@ fn elastane_routes() -> impl Iterator<Item = Route<Shared>> {
         .needs(Read, Resource::Workloads, Where::Workload),
     ];
     let server = [health, described, page, down, status, snapshot, asked, stream];
-    let own = server.into_iter().chain(of_workload).chain([changes::route()]);
+    let own = server.into_iter().chain(of_workload);
     own.map(|route| route.of("Elastane"))
 }
 

@@ -1,15 +1,15 @@
 //! Nodes: which there are, what they are given, and drills with simulated ones.
 
 use access::{Caller, Route, Where};
-use api_types::{CountResponse, Node, NodeLabels, NodePatch, Nodes, SimulatedNode};
+use api_types::{CountResponse, Gpus, Node, NodeLabels, NodePatch, Nodes, SimulatedNode};
 use auth::Action::{Read, Update};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
-use orchestrator::NodeChange;
-use orchestrator::view::NodeView;
+use orchestrator::view::{GpuView, NodeView};
+use orchestrator::{NodeChange, Scope};
 
 use crate::Shared;
 
@@ -41,7 +41,12 @@ pub(super) fn routes() -> impl Iterator<Item = Route<Shared>> {
         del(simulated_one, "remove_simulated_node", removes, remove_simulated),
     ]
     .map(|route| route.of("Elastane").needs(Update, Resource::Nodes, Where::Tenant));
-    published.into_iter().chain(own)
+    let gpus =
+        get("/elastane/v1/gpus", "get_gpus", "The GPUs of the nodes and the pods on them", gpus)
+            .of("Elastane")
+            .rows::<GpuView<'_>, _>()
+            .needs(Read, Resource::Nodes, Where::Anywhere);
+    published.into_iter().chain(own).chain([gpus])
 }
 
 async fn nodes(
@@ -53,6 +58,19 @@ async fn nodes(
     let (page, _) = query.page(rows);
     let nodes = page.into_iter().map(|row| convert::node(row, &context)).collect();
     Ok(Json(Nodes { nodes }))
+}
+
+async fn gpus(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    query: ListQuery,
+) -> Result<Json<Gpus>, ApiError> {
+    let view = state.control.view();
+    let all: Vec<_> = view.nodes.iter().flat_map(|node| node.gpus()).collect();
+    let (page, _) = query.page(query.matching(all.iter(), state.now())?);
+    let is_seen = |project| caller.may(Read, Resource::Workloads, Scope::Project(project));
+    let gpus = page.into_iter().map(|gpu| convert::gpu(gpu, &view, is_seen)).collect();
+    Ok(Json(Gpus { gpus }))
 }
 
 async fn count_nodes(

@@ -143,6 +143,14 @@ impl Reader {
         of_kind.map(|(_, id)| id.clone()).collect()
     }
 
+    /// Reads until a GPU is as wanted.
+    async fn has_gpu(&mut self, id: &str, wanted: impl Fn(&Value) -> bool) {
+        let key = ("gpu".to_owned(), id.to_owned());
+        while !self.objects.get(&key).is_some_and(&wanted) {
+            self.next().await.unwrap();
+        }
+    }
+
     /// Reads until it has what the lists show.
     async fn has_everything(&mut self, server: &Server) {
         loop {
@@ -191,6 +199,7 @@ async fn everything(server: &Server) -> Objects {
         ("department", "/api/v1/org-unit/departments?limit=500", "/departments", "/id"),
         ("node-pool", "/api/v1/node-pools", "/nodepools", "/id"),
         ("node", "/api/v1/nodes", "/nodes", "/id"),
+        ("gpu", "/elastane/v1/gpus?limit=500", "/gpus", "/id"),
         ("asset", "/api/v1/asset/datasource", "/entries", "/meta/id"),
         ("asset", "/api/v1/asset/environment", "/entries", "/meta/id"),
         ("asset", "/api/v1/asset/compute", "/entries", "/meta/id"),
@@ -323,6 +332,88 @@ async fn a_node_changes_with_its_gpus() {
 }
 
 #[tokio::test]
+async fn a_change_of_a_gpu_is_one_of_that_gpu_alone() {
+    let server = Server::with_teams().await;
+    let mut reader = Reader::new(&server, "?kinds=gpu&after=now").await;
+    reader.synced().await;
+    let failure = "/elastane/v1/nodes/node-1/gpus/2/simulated-failure";
+    let (status, _) = server.raw("PUT", failure, "").await;
+    assert_eq!(status, StatusCode::OK);
+    let lost = reader.next().await.unwrap();
+    let fault = &lost["object"]["fault"];
+    assert_eq!((&lost["id"], &fault["name"]), (&json!("node-1/2"), &json!("GpuLost")));
+    delete(&server, failure).await;
+    let healed = reader.next().await.unwrap();
+    assert_eq!((&healed["id"], healed["object"].get("fault")), (&json!("node-1/2"), None));
+    let id = server.train("a1", 1).await;
+    let held = reader.next().await.unwrap();
+    let (pod, gpu) = (&held["object"]["pods"][0], &held["id"]);
+    assert_eq!((&pod["workloadId"], &pod["name"]), (&json!(id), &json!("a1-0-1")));
+    assert_eq!((&held["object"]["allocated"], &pod["share"]), (&json!(1), &json!(1)));
+    delete(&server, &format!("/api/v1/workloads/trainings/{id}")).await;
+    let free = reader.next().await.unwrap();
+    assert_eq!((&free["id"], &free["object"]["pods"]), (gpu, &json!([])));
+    assert_eq!(reader.objects.len(), 2, "of four");
+}
+
+#[tokio::test]
+async fn a_gpu_goes_on_and_goes_with_its_node() {
+    let server = Server::with_teams().await;
+    let mut reader = Reader::new(&server, "?kinds=gpu").await;
+    reader.synced().await;
+    assert_eq!(reader.ids("gpu"), ["node-1/0", "node-1/1", "node-1/2", "node-1/3"]);
+    let node = json!({"name": "extra", "gpus": 1, "gpuMemoryBytes": 16_u64 << 30});
+    let (status, made) = server.post("/elastane/v1/simulated-nodes", node).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    assert_eq!(reader.next().await.unwrap()["id"], "extra/0");
+    let failure = "/elastane/v1/nodes/extra/gpus/0/simulated-failure";
+    for method in ["PUT", "DELETE", "PUT"] {
+        let (status, answer) = server.raw(method, failure, "").await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+    }
+    // What happened while it was away is one change.
+    reader.connect_again(&server).await;
+    assert_eq!(reader.next().await.unwrap()["type"], "synced");
+    reader.has_gpu("extra/0", |gpu| gpu["fault"]["gpu"] == 0).await;
+    delete(&server, "/elastane/v1/simulated-nodes/extra").await;
+    let gone = reader.next().await.unwrap();
+    assert_eq!((&gone["type"], &gone["id"]), (&json!("deleted"), &json!("extra/0")));
+}
+
+#[tokio::test]
+async fn the_pods_on_a_gpu_are_seen_by_those_who_see_their_workloads() {
+    let server = Server::with_teams().await;
+    let (_, token) = user(&server, "ann@example.org").await;
+    give(&server, "ann@example.org", 6, ("project", "1")).await;
+    let own = server.train("own", 1).await;
+    let mut other =
+        server.job("secret", &json!({"image": "i", "compute": {"gpuDevicesRequest": 1}}));
+    other["projectId"] = json!("2");
+    let (status, made) = server.post("/api/v1/workloads/trainings", other).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{made}");
+    server.phase(&own, "Running").await;
+    server.phase(made["workloadId"].as_str().unwrap(), "Running").await;
+    let mut all = Reader::new(&server, "?kinds=gpu").await;
+    all.synced().await;
+    let mut reader = Reader::of(&server, &token, "?kinds=gpu").await;
+    reader.synced().await;
+    let pods = |gpus: &Objects| {
+        let pods = gpus.values().flat_map(|gpu| gpu["pods"].as_array().unwrap());
+        pods.map(|pod| pod["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (pods(&all.objects), pods(&reader.objects)),
+        (vec!["own-0-1".into(), "secret-0-1".into()], vec!["own-0-1".into()])
+    );
+    let held = reader.objects.values().filter(|gpu| gpu["allocated"] == 1).count();
+    assert_eq!(held, 2, "what is free is seen by everyone");
+    let (_, list) = get(&server, &token, "/elastane/v1/gpus?filterBy=nodeName==node-1").await;
+    let list = list["gpus"].as_array().unwrap().iter().cloned();
+    let list = list.map(|gpu| (("gpu".to_owned(), gpu["id"].as_str().unwrap().to_owned()), gpu));
+    assert_eq!(list.collect::<Objects>(), reader.objects);
+}
+
+#[tokio::test]
 async fn a_reader_goes_on_where_it_was() {
     let server = Server::with_teams().await;
     let mut reader = Reader::new(&server, "?kinds=asset").await;
@@ -388,7 +479,7 @@ async fn filters_leave_out_the_rest() {
         ("?kinds=workload,node-pool", vec!["node-pool", "workload"]),
         ("?project=team-a", vec!["pod", "project", "workload"]),
         ("?project=2", vec!["asset", "project"]),
-        ("?kinds=node&project=2", vec![]),
+        ("?kinds=node,gpu&project=2", vec![]),
     ] {
         let mut reader = Reader::new(&server, query).await;
         reader.synced().await;
@@ -504,7 +595,7 @@ async fn change_something(server: &Server, number: usize, chance: &mut Chance) {
     };
     let project: u64 = any("project", chance).parse().unwrap_or(1);
     let meta = json!({"name": format!("t{number}"), "scope": "project", "projectId": project});
-    let (method, path, body) = match chance.below(10) {
+    let (method, path, body) = match chance.below(11) {
         0 | 1 => {
             let compute = json!({"gpuDevicesRequest": chance.below(3)});
             let body = json!({"name": format!("w{number}"), "projectId": project.to_string(),
@@ -525,6 +616,11 @@ async fn change_something(server: &Server, number: usize, chance: &mut Chance) {
         6 => ("DELETE", format!("/api/v1/asset/environment/{}", any("asset", chance)), Value::Null),
         7 => ("POST", "/api/v1/users".to_owned(), json!({"email": format!("u{number}@x.org")})),
         8 => ("DELETE", format!("/api/v1/users/{}", any("user", chance)), Value::Null),
+        9 => {
+            let gpu = any("gpu", chance).replace('/', "/gpus/");
+            let method = ["PUT", "DELETE"][chance.below(2)];
+            (method, format!("/elastane/v1/nodes/{gpu}/simulated-failure"), Value::Null)
+        }
         _ => {
             let labels = json!({"labels": {"number": number.to_string()}});
             ("PUT", "/elastane/v1/nodes/node-1/labels".to_owned(), labels)

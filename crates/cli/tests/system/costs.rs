@@ -1,5 +1,5 @@
 //! What commands ask of the server: looking at one job of many must not fetch all of them.
-//! Owns: a listener in front of the server which notes what is asked. Refuses to know: answers.
+//! Owns: a listener in front of the server which notes what is asked. Does not know about: answers.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};

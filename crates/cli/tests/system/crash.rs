@@ -1,5 +1,5 @@
 //! The server, supervisors, or all there is, are killed at random moments while work comes and goes.
-//! Owns: what must be true after every blow. Refuses to know: how the server keeps its promises.
+//! Owns: what must be true after every blow. Does not know about: how the server keeps its promises.
 //!
 //! A few rounds by default; `ELASTANE_SOAK_ROUNDS=200` and `ELASTANE_SOAK_SEED=n` make it a soak.
 

@@ -1,5 +1,5 @@
 //! Walk-through documents as scripts. Owns: which lines of a Markdown file are commands and which
-//! are what they print. Refuses to know: how commands are run.
+//! are what they print. Does not know about: how commands are run.
 //!
 //! Only fenced blocks marked `console` count. In them a line that starts with `$ ` is a command (a
 //! trailing backslash continues it) and the lines up to the next command are its output. A command

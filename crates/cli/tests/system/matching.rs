@@ -1,5 +1,5 @@
 //! Comparing what was printed with what a document shows. Owns: the placeholders and the diff.
-//! Refuses to know: where either text comes from.
+//! Does not know about: where either text comes from.
 //!
 //! `[..]` stands for anything within a line, a line `...` for any lines. How wide a column is
 //! depends on what else is in it (an age, a user's name), so runs of blanks count as one, and so

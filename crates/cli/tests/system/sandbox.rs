@@ -1,5 +1,5 @@
 //! A person's machine in a folder: a home, a state directory, a port, and the built binaries on the
-//! PATH. Owns: every process that is started in it; none outlives it. Refuses to know: scenarios.
+//! PATH. Owns: every process that is started in it; none outlives it. Does not know about: scenarios.
 
 use std::collections::BTreeMap;
 use std::fs;

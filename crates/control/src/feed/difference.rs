@@ -177,6 +177,22 @@ impl Between<'_> {
         for (was, is) in paired(&before.nodes, &now.nodes, |node: &NodeView| node.name.clone()) {
             if all || was.is_none() || was != is {
                 self.cluster_wide(is.or(was).map(|node| Key::Node(node.name.as_str().into())), is);
+                self.gpus(was.map(AsRef::as_ref), is.map(AsRef::as_ref));
+            }
+        }
+    }
+
+    /// The GPUs of a node that look different.
+    fn gpus(&mut self, was: Option<&NodeView>, is: Option<&NodeView>) {
+        let name: Option<Arc<str>> = is.or(was).map(|node| node.name.as_str().into());
+        for index in 0.. {
+            let (was, is) =
+                (was.and_then(|node| node.gpu(index)), is.and_then(|node| node.gpu(index)));
+            if was.or(is).is_none() {
+                return;
+            }
+            if was != is {
+                self.cluster_wide(name.clone().map(|name| Key::Gpu(name, index)), is);
             }
         }
     }
@@ -233,6 +249,18 @@ impl Between<'_> {
             if !same || was != is {
                 self.note(Key::Pod(workload, *id), scope, is.is_none());
             }
+            if let Some(((_, was), (_, is))) = was.zip(is) {
+                self.renamed_pod(was, is);
+            }
+        }
+    }
+
+    /// A pod that is started again in its place has another name, and a GPU shows the names of its
+    /// pods.
+    fn renamed_pod(&mut self, was: &PodView, is: &PodView) {
+        let Some(node) = is.node_name.as_deref().filter(|_| was.name != is.name) else { return };
+        for (gpu, _) in &is.gpus {
+            self.cluster_wide(Some(Key::Gpu(node.into(), *gpu)), Some(()));
         }
     }
 }

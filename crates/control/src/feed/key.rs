@@ -17,8 +17,10 @@ pub enum Key {
     Project(u64),
     /// A node pool, by id.
     Pool(Arc<str>),
-    /// A node, by name. Its GPUs are part of it.
+    /// A node, by name.
     Node(Arc<str>),
+    /// A GPU, by the name of its node and its number there.
+    Gpu(Arc<str>, u32),
     /// A document that the scheduler does not need, by its stored kind and its id.
     Object(Arc<str>, Arc<str>),
     /// A workload.

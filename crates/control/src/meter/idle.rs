@@ -1,4 +1,4 @@
-//! Since when workloads have left their GPUs idle. Owns: what idle means. Refuses to know: how long
+//! Since when workloads have left their GPUs idle. Owns: what idle means. Does not know about: how long
 //! they may be.
 //!
 //! A workload is idle while every GPU of each of its pods is seen not to compute at every look. What
@@ -26,7 +26,7 @@ impl Idle {
         Self { since: BTreeMap::new(), told }
     }
 
-    /// Dates anew since when workloads are idle.
+    /// Recomputes since when workloads are idle.
     pub(super) fn redate(&mut self, step: Step) {
         self.since.values_mut().for_each(|at| *at = step.since(*at));
     }
@@ -51,7 +51,7 @@ impl Idle {
             *began = pod.held_since;
         }
         let idle = all.into_iter().filter(|(_, (idle, ..))| *idle);
-        // What was suspended and went on begins anew, also where no look has seen it.
+        // What was suspended and resumed starts again, also where no sample has seen it.
         let known = |id, began| self.since.get(&id).copied().filter(|at| Some(*at) >= began);
         let since = |(id, (_, runs, began)): (Uuid, (_, bool, _))| {
             let begins = runs.then_some(look.at);

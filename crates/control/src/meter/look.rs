@@ -359,7 +359,7 @@ fn owners(view: &View, workload: &WorkloadView, node: &str) -> Vec<Subject> {
     owners
 }
 
-/// The pools in which somebody deserves or holds anything, where there are several.
+/// The pools in which any queue deserves or holds anything, where there are several.
 fn parts(pools: &[PoolShare]) -> impl Iterator<Item = &PoolShare> {
     let has = |part: &&PoolShare| {
         part.share.gpu_quota_millis > 0 || part.standing.allocated != Resources::ZERO

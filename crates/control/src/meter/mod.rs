@@ -1,5 +1,5 @@
 //! Measuring over time. Owns: when the engine is asked what is used, and turning what it counts into
-//! rates. What is made of one look is in `look`, how long it is kept in `tiers`. Refuses to know:
+//! rates. What is made of one look is in `look`, how long it is kept in `tiers`. Does not know about:
 //! decisions; nothing waits for it, and what it fails to write is measured again next time.
 
 mod idle;

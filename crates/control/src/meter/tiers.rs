@@ -53,7 +53,7 @@ impl Tiers {
                     .await?
                     .map_or(Instant(0), |(_, last)| last.plus_ms(own.step_ms)),
             };
-            // Nothing is made of a time in which nobody looked.
+            // A time without samples adds nothing.
             while let Some((first, _)) = store.samples_between(finer.step_ms, next).await? {
                 let start = Instant(first.0 - first.0 % own.step_ms);
                 let end = start.plus_ms(own.step_ms);
@@ -102,7 +102,7 @@ fn means(rows: Vec<SampleRow>, step_ms: u64, at: Instant) -> Vec<SampleRow> {
 }
 
 /// What was measured of something from `from` until before `until`, the oldest first; not finer than
-/// is of use to somebody who looks at one value for each `spacing_ms`.
+/// is enough for one value for each `spacing_ms`.
 pub(crate) async fn read(
     store: &Store,
     subject: &Subject,

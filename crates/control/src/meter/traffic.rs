@@ -1,5 +1,5 @@
 //! Requests to inferences. Owns: what is counted of them, and what that comes to between two looks.
-//! Refuses to know: who counts.
+//! Does not know about: who counts.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub(crate) struct Flow {
 }
 
 impl Traffic {
-    /// What came after an earlier count; nothing if nobody has counted since. What was not counted
+    /// What came after an earlier count; nothing if there was no count since. What was not counted
     /// then has begun since.
     pub(super) fn since(&self, before: &Self) -> Flow {
         let span_ms = self.span_ms.saturating_sub(before.span_ms);

@@ -21,7 +21,7 @@ pub(super) const fn hour(at: Instant) -> Instant {
 }
 
 /// What was measured and used between the last look and this one, by hour, project, owner and
-/// model. A time in which nobody looked, because the server was away, is not measured.
+/// model. A time without samples, because the server was away, is not measured.
 pub(super) fn used(view: &View, look: &Look, since: Instant, now: Instant) -> Vec<GpuUseRow> {
     if now.since_ms(since) > 2 * LOOK_EVERY_MS {
         return Vec::new();

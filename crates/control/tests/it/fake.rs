@@ -1,4 +1,4 @@
-//! An engine that runs nothing and says what it is told to, and a clock that is set by hand.
+//! An engine that runs nothing and reports scripted states, and a clock that is set by hand.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ struct Machine {
     gpus: BTreeMap<String, GpuHealth>,
     gpu_looks: u64,
     measurings: u64,
-    /// The driver answers nobody.
+    /// The driver does not answer.
     hangs: bool,
     /// Ports that programs of others listen on.
     ports_in_use: std::ops::Range<u16>,
@@ -91,7 +91,7 @@ impl FakeEngine {
         self.with(|m| m.measurings)
     }
 
-    /// Whoever asks the driver from now on gets no answer.
+    /// From now on the driver does not answer.
     pub(crate) fn hang(&self) {
         self.with(|m| m.hangs = true);
     }
@@ -194,7 +194,7 @@ impl FakeEngine {
         self.with(|m| m.report(key, state));
     }
 
-    /// Puts a run there that nobody asked for.
+    /// Adds an orphaned run.
     pub(crate) fn plant(&self, spec: RunSpec, state: RunState) {
         self.with(|m| m.runs.insert(spec.key, (spec, state)));
     }
@@ -424,7 +424,7 @@ impl ManualClock {
         self.now.send_modify(|(now, up)| (*now, *up) = (*now + span_ms, *up + span_ms));
     }
 
-    /// The machine starts anew.
+    /// The machine restarts.
     pub(crate) fn reboot(&self) {
         *self.boot.lock().unwrap() = uuid::Uuid::from_u128(2);
         self.now.send_modify(|(_, up)| *up = 0);

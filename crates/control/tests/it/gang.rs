@@ -1,4 +1,4 @@
-//! Pods that work together: they begin together, are told of each other, and end together.
+//! Pods that work together: they start together, know each other's addresses, and end together.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ async fn a_failure_restarts_all_on_other_ports() {
     let said = |exit: &str| Some(exit.to_owned());
     assert_eq!(exits, [None, said("exit code 0"), said("exit code 1")], "the first was stopped");
     w.clock.advance_ms(1000);
-    // The worker that had ended well begins anew with the others.
+    // The worker that had succeeded restarts with the others.
     let second = runs(&w, "d", &[2, 2, 2]).await;
     let before: BTreeSet<_> = ports(&first).into_iter().collect();
     assert!(ports(&second).iter().all(|port| !before.contains(port)));
@@ -218,7 +218,7 @@ async fn a_server_that_comes_back_finds_the_gang_as_it_was() {
     assert_eq!(ports(&before), ports(&after));
     assert_eq!(*w.get("d").unwrap().spec, spec, "nothing of it is lost on disk");
     w.crash().await;
-    // One of them is lost while nobody looks: the others cannot go on without.
+    // One of them is lost while the server is away: the others cannot go on without.
     w.engine.end(after[1].key, Exit::Lost);
     w.start().await;
     w.becomes("d Pending 0/3").await;

@@ -98,7 +98,7 @@ async fn a_gang_begins_anew_whole_and_fractions_move_together() {
     );
     w.handle.heal_gpu("admin", "node-1", shared).await.unwrap();
     w.handle.fail_gpu("admin", "node-1", of_gang).await.unwrap();
-    w.until("both began anew", |_| {
+    w.until("both restarted", |_| {
         let runs = w.engine.runs_of("gang");
         runs.len() == 2 && runs.iter().zip(&gang).all(|(run, before)| run.key.generation > *before)
     })

@@ -277,7 +277,7 @@ async fn a_change_that_finds_no_room_takes_nothing_away() {
     update(&w, "svc", "better").await;
     w.becomes("svc Updating 1/2").await;
     assert_eq!(w.engine.run_of("svc").image, "quickstart");
-    // Whoever changed it can see why, and take it back.
+    // The user who changed it can see why, and take it back.
     assert!(!w.get("svc").unwrap().pending.is_empty());
     w.handle.give_up(newest(&w, "svc"), "no replica was ready".to_owned()).await.unwrap();
     w.becomes("svc Running 1/1").await;

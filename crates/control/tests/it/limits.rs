@@ -164,7 +164,7 @@ async fn who_leaves_its_gpus_idle_is_told_and_then_suspended() {
     let mut use_of = [Some(0); 2];
     use_of[busy] = Some(10);
     looks(&w, 20, &use_of).await;
-    // The rule is younger than the workload, and still nobody is stopped without notice.
+    // The rule is younger than the workload, and still no workload is stopped without notice.
     idle_limits(&w, [200, 999, 999]).await;
     looks(&w, 1, &use_of).await;
     let near = told(&w, "a1", "IdleLimitNear").await;

@@ -8,6 +8,7 @@ mod clock;
 mod container;
 mod expiry;
 mod fake;
+mod feed;
 mod gang;
 mod health;
 mod inference;

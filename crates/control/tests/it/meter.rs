@@ -175,7 +175,7 @@ async fn requests_to_inferences_are_kept_as_what_each_second_had() {
     look(&w).await;
     count(&w, 20_000, 40, 1600);
     look(&w).await;
-    // Nobody counts, so nothing is known; what was is still there.
+    // There are no samples, so nothing is known; older ones are kept.
     look(&w).await;
     w.clock.advance_ms(1);
     w.restart().await;

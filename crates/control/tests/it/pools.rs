@@ -91,7 +91,7 @@ async fn a_pool_lives_and_dies_on(database: Database) {
     w.restart().await;
     assert_eq!(picture(&w.handle.view()), divided);
     assert_eq!(w.phase("y", Phase::Running).await.restarts, 0);
-    // What it had in the one that is gone is in nobody's way.
+    // What it had in the removed pool is in no one's way.
     let change = OrgChange { description: Some("changed".into()), ..OrgChange::default() };
     w.handle.update_project("admin", 1, change).await.unwrap();
 }

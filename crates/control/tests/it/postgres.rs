@@ -80,7 +80,7 @@ async fn a_database_that_stays_away_is_told_and_workloads_run_on() {
         assert_eq!(w.handle.view().workloads.len(), 1, "reading goes on");
     }
     assert_eq!(w.engine.alive(), [("first".to_owned(), 1)]);
-    // It ends while nobody can write that down.
+    // It ends while the database is away.
     w.engine.end(w.engine.run_of("first").key, engine::Exit::Code(0));
     on(&server, PgServer::up).await;
     w.phase("first", Phase::Completed).await;

@@ -65,7 +65,7 @@ async fn a_change_of_an_inference_may_bring_a_volume() {
     assert!(error.to_string().contains("`svc` uses volume `data`"), "{error}");
 }
 
-/// A volume that was deleted when nobody had it any more; the engine refuses so often.
+/// A volume that was deleted when no workload had it any more; the engine refuses so often.
 async fn deleted(refusals: u32) -> World {
     let w = World::new(nodes(1, 1), &[1]).await;
     w.submit(1, on_volume("a")).await;
@@ -101,7 +101,7 @@ async fn who_asks_again_for_what_is_being_deleted_gets_another_at_once() {
     w.submit(1, on_volume("c")).await;
     w.delete("b").await;
     w.phase("c", Phase::Running).await;
-    assert_eq!(at_engine(&w, "c"), new, "as long as nobody deletes it");
+    assert_eq!(at_engine(&w, "c"), new, "until it is deleted");
 }
 
 #[tokio::test]

@@ -176,7 +176,7 @@ pub(crate) fn workspace(name: &str, gpus: u32) -> WorkloadSpec {
     with(spec, |pod| pod.restart = Restart::OnFailure)
 }
 
-/// A project, or all anew of one, with that many GPUs as its quota.
+/// A project, created or replaced, with that many GPUs as its quota.
 pub(crate) fn project(name: &str, quota: u64) -> OrgChange {
     OrgChange { name: Some(name.to_owned()), replaces_shares: true, ..given(gpus(quota)) }
 }

@@ -19,7 +19,7 @@ fn provider(fake: &FakeProvider, secret: Option<&str>) -> Provider {
     Provider::new(Settings { client_secret, ..Settings::new(&fake.issuer(), "elastane") }).unwrap()
 }
 
-/// Logs in as somebody with these claims.
+/// Logs in as a user with these claims.
 async fn login(fake: &FakeProvider, provider: &Provider, claims: Value) -> Result<Person, Error> {
     let start = provider.start(REDIRECT, now()).await?;
     fake.says().claims = json!({"nonce": start.nonce});

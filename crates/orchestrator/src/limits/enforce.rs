@@ -107,13 +107,13 @@ impl State {
     pub(crate) fn plan_limits(&mut self) {
         let was_stale = self.now.since_ms(self.limits.planned.idle.looked_at) > STALE_MS;
         let said = self.outbox.said_of_org();
-        let anew = said.all
+        let recomputes = said.all
             || !said.departments.is_empty()
             || !said.projects.is_empty()
             || was_stale && self.limits.planned.idle != self.limits.idle
             || self.limits.planned.idle.since != self.limits.idle.since;
         let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys()).copied();
-        let ids: BTreeSet<Uuid> = if anew {
+        let ids: BTreeSet<Uuid> = if recomputes {
             // After a start also those with a limit of their own are to be found.
             let all = self.org.has_rules() || self.outbox.everything;
             let running = all.then(|| self.workloads.in_model());

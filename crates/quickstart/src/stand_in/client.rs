@@ -1,4 +1,4 @@
-//! Stands in for the clients of the inference quickstarts. Owns: their flags, and what is told of the
+//! Stands in for the clients of the inference quickstarts. Owns: their flags, and the report of the
 //! answers. The requests are real, and so are the times.
 
 use std::collections::BTreeSet;
@@ -78,7 +78,7 @@ fn number<T: TryFrom<u32>>(flag: &str, text: &str, most: u32) -> Result<T, Strin
         .ok_or_else(|| format!("{flag} must be a whole number from 1 to {most}, not `{text}`"))
 }
 
-/// How a request went: how long it took and who answered, or why nobody did.
+/// The outcome of a request: how long it took and which replica answered, or why none did.
 type Outcome = Result<(Duration, String), String>;
 
 /// Asks for ever, and tells each second how that goes.

@@ -1,5 +1,5 @@
 //! One pod of a search for good hyperparameters. Owns: the grid, who takes which experiment of it, and
-//! the table of results in a folder that the pods share. Refuses to know: how an experiment trains.
+//! the table of results in a folder that the pods share. Does not know about: how an experiment trains.
 //!
 //! An experiment is taken by a lock on its file, which goes with the process however that ends. So one
 //! that was stopped or killed half way is taken up by the next pod, at its last checkpoint.
@@ -43,7 +43,7 @@ struct Sweep {
     pod: String,
 }
 
-/// Takes an experiment that nobody has done, does it, and writes down how it did.
+/// Takes an experiment without a result, runs it, and records the result.
 pub(super) fn run(args: &[String], env: Env<'_>) -> ExitCode {
     let (dir, rest) = match folder(args, env) {
         Ok(found) => found,
@@ -129,7 +129,7 @@ impl Sweep {
         self.table(&outcomes, out).map(|()| ending)
     }
 
-    /// An experiment that has no result and that nobody does, and the lock that keeps it so.
+    /// An experiment without a result that no pod runs, and the lock that reserves it.
     fn pick(&self) -> Result<Option<(usize, File)>, String> {
         for experiment in 0..BATCHES.len() * LEARNING_RATES.len() {
             let path = self.dir.join(format!("experiment-{experiment}.lock"));
@@ -139,7 +139,7 @@ impl Sweep {
                 Err(TryLockError::WouldBlock) => continue,
                 Err(TryLockError::Error(error)) => return Err(failed("lock", &path)(error)),
             }
-            // Only now: whoever had it may just have written its result.
+            // Only now: the pod that held it may just have written its result.
             if self.outcomes()?.iter().all(|outcome| outcome.experiment != experiment) {
                 return Ok(Some((experiment, file)));
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{Env, pod_name, port, say, web};
 
-/// Where the image of the first generation serves; those that are told another port use that.
+/// The default port of the image of the first generation.
 const PORT: u16 = 8888;
 /// How long one answer takes.
 const ANSWER: Duration = Duration::from_millis(100);

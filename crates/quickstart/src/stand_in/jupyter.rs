@@ -29,7 +29,7 @@ pub(super) fn run(args: &[String], env: Env<'_>) -> Result<Infallible, String> {
         Some(program) => {
             let mut command = Command::new(&program);
             command.args([&format!("--port={port}"), "--port-retries=0", "--no-browser"]);
-            // Whoever comes by an address of the server has another name for this machine.
+            // Clients that use an address of the server have another name for this machine.
             command.args(["--ip=127.0.0.1", "--ServerApp.allow_remote_access=True"]);
             if fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
                 command.arg("--allow-root");
@@ -51,7 +51,7 @@ fn installed(path: &str) -> Option<PathBuf> {
     PROGRAMS.into_iter().find_map(in_folders)
 }
 
-/// The published lines write `${RUNAI_PROJECT}` into arguments, which nobody else fills in.
+/// The published lines write `${RUNAI_PROJECT}` into arguments, which nothing else fills in.
 fn filled(word: &str, env: Env<'_>) -> String {
     let fill = |word: String, name: &str| match env(name) {
         Some(value) => word.replace(&format!("${{{name}}}"), &value),
@@ -97,7 +97,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().display().to_string();
         fs::write(dir.path().join("jupyter-lab"), "").expect("a file");
-        assert_eq!(installed(&path), None, "nobody can run it");
+        assert_eq!(installed(&path), None, "it cannot be executed");
         let program = dir.path().join("jupyter-notebook");
         fs::write(&program, "").expect("a file");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its rights");

@@ -1,5 +1,5 @@
 //! As much of HTTP/1.1 as a page and a demo request need, for both ends. Owns: reading a message and
-//! writing one; each has a connection of its own. Refuses to know: what is asked and answered.
+//! writing one; each has a connection of its own. Does not know about: what is asked and answered.
 
 use std::convert::Infallible;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -44,7 +44,7 @@ pub(super) fn serve(
             continue;
         };
         let answer = Arc::clone(&answer);
-        // A client that breaks off, or one too many, concerns nobody else.
+        // A client that breaks off, or one too many, concerns no other client.
         let _gone = thread::Builder::new().spawn(move || respond(&stream, &*answer));
     }
 }

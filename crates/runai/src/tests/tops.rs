@@ -1,10 +1,11 @@
 //! What nodes and jobs use, as tables.
 
-use api_types::{MetricsResponse, NodeStatus};
+use api_types::{Gpu, MetricsResponse, NodeStatus};
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::samples::workload;
+use crate::describe::gpus_table;
 use crate::top::{self, Used};
 
 /// `TYPE=VALUE`, or `TYPE:GPU=VALUE`.
@@ -86,4 +87,36 @@ fn jobs_tell_what_they_hold_and_use() {
         ────  ───────  ────  ────   ────────  ────   │  ─────────  ────  │  ─────────   ─────  │  ─────────  ─────        │  ─────────   ─────
         a1    team-a   ann   Train  1m        node1  │  2          91%   │  -           -      │  10000m     1200m (12%)  │  16GiB       3.1GiB (20%)
     "#]].assert_eq(&top::jobs_table(&all).plain());
+}
+
+#[test]
+fn each_gpu_of_a_node_shows_the_pods_on_it() {
+    let gpu = |index: u32, allocated: f64, pods: &[(&str, f64)], fault: Value| -> Gpu {
+        let pod = |(name, share): &(&str, f64)| {
+            json!({"id": "p", "name": name, "workloadId": "w", "workloadName": "n",
+                "projectId": "1", "share": share})
+        };
+        let pods: Vec<_> = pods.iter().map(pod).collect();
+        serde_json::from_value(json!({
+            "id": format!("n/{index}"), "nodeName": "n", "nodePool": "default", "index": index,
+            "uuid": "u", "gpuType": "A100", "simulated": false, "memoryBytes": 16_u64 << 30,
+            "allocated": allocated, "pods": pods, "fault": fault,
+        }))
+        .unwrap()
+    };
+    let lost = json!({"gpu": 3, "code": "E207", "name": "GpuLost", "message": "lost: off the bus"});
+    let gpus = [
+        gpu(0, 1.0, &[("train-0-1", 1.0)], Value::Null),
+        gpu(1, 0.75, &[("a-0-1", 0.5)], Value::Null),
+        gpu(2, 1.0, &[], Value::Null),
+        gpu(3, 0.0, &[], lost),
+    ];
+    let expected = "\
+GPU  ALLOCATED  MEMORY  HEALTH                  PODS
+0    1          16GiB   ok                      train-0-1
+1    0.75       16GiB   ok                      a-0-1 (0.5), of others (0.25)
+2    1          16GiB   ok                      of others
+3    0          16GiB   E207 lost: off the bus  -
+";
+    assert_eq!(gpus_table(&gpus.iter().collect::<Vec<_>>()).plain(), expected);
 }

@@ -3,7 +3,8 @@
 use tokio::time::Instant;
 
 use super::samples::workload;
-use crate::wait::{is_lost, reached};
+use crate::logs::is_lost;
+use crate::wait::reached;
 use cli_kit::exit::Error;
 use dialects::intent::Until;
 

@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 use model::{PoolId, WorkloadId};
 use units::Resources;
 
-use crate::candidates::{Candidates, Hopeless};
+use crate::candidates::{Candidates, InfeasiblePools};
 use crate::memory::Row;
-use crate::pools;
+use crate::session::pools;
 use crate::session::{Blocked, Session};
-use crate::victims::{Markets, Rule, make_room};
+use crate::victims::{NodeCostCache, Rule, make_room};
 
 /// Places whatever fits; keeps room for the first that do not.
 pub(crate) fn run(s: &mut Session<'_>) {
     loop {
         s.follow();
-        let full = hopeless(s, |s, pool| s.cluster.free_soon_of(division(s, pool)));
-        let full = if s.may_be_due() { Hopeless::new() } else { full };
+        let full = infeasible(s, |s, pool| s.cluster.free_soon_of(division(s, pool)));
+        let full = if s.may_be_due() { InfeasiblePools::new() } else { full };
         debug_assert!(
             all_fail(s, &full, |s, id| s.place(id, None).is_ok()),
             "there would have been a place"
@@ -39,29 +39,35 @@ pub(crate) fn run(s: &mut Session<'_>) {
 /// Makes room by a rule for what does not fit.
 pub(crate) fn by_rule(s: &mut Session<'_>, rule: &dyn Rule) {
     s.follow();
-    let hopeless = hopeless(s, there);
+    let infeasible = infeasible(s, there);
     debug_assert!(
-        all_fail(s, &hopeless, |s, id| make_room(s, rule, &mut Markets::default(), id, None)),
+        all_fail(s, &infeasible, |s, id| make_room(
+            s,
+            rule,
+            &mut NodeCostCache::default(),
+            id,
+            None
+        )),
         "a search would have succeeded"
     );
-    let mut markets = Markets::default();
-    each_in_order(s, hopeless, |s, id| make_room(s, rule, &mut markets, id, None));
+    let mut cost_cache = NodeCostCache::default();
+    each_in_order(s, infeasible, |s, id| make_room(s, rule, &mut cost_cache, id, None));
 }
 
 /// The node pools in which everything that may be there needs more than there can be. None where the
 /// pools of some workload are not in their own order, because without these others would have their
 /// turns in another order.
-fn hopeless(
+fn infeasible(
     s: &Session<'_>,
     there: impl Fn(&Session<'_>, Option<PoolId>) -> Resources,
-) -> Hopeless {
+) -> InfeasiblePools {
     let mut most: BTreeMap<Option<PoolId>, Resources> = BTreeMap::new();
-    let mut hopeful = Hopeless::new();
+    let mut hopeful = InfeasiblePools::new();
     for (_, class) in s.memory.rows() {
         let Some(&(_, id)) = class.members.first() else { continue };
         let choices = s.cluster.choices(id);
         if !choices.is_sorted() {
-            return Hopeless::new();
+            return InfeasiblePools::new();
         }
         // One of its sets may stand in for another.
         let has_sets = s.cluster.workloads()[id].pod_sets.len() > 1;
@@ -99,12 +105,12 @@ fn there(s: &Session<'_>, pool: Option<PoolId>) -> Resources {
 /// nothing.
 fn all_fail(
     s: &mut Session<'_>,
-    hopeless: &Hopeless,
+    infeasible: &InfeasiblePools,
     mut succeeds: impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
 ) -> bool {
     let (stats, trials_left, wake_at) = (s.stats, s.trials_left, s.wake_at);
     let start = s.cluster.checkpoint();
-    let mut pools = in_pools(s, hopeless).into_iter();
+    let mut pools = in_pools(s, infeasible).into_iter();
     let found = pools.any(|(id, pool)| pools::within(s, id, pool, |s| succeeds(s, id)));
     s.cluster.rollback(start);
     (s.stats, s.trials_left, s.wake_at) = (stats, trials_left, wake_at);
@@ -112,7 +118,7 @@ fn all_fail(
 }
 
 /// The first of each class, in each of these pools that it may be in.
-fn in_pools(s: &Session<'_>, pools: &Hopeless) -> Vec<(WorkloadId, Option<PoolId>)> {
+fn in_pools(s: &Session<'_>, pools: &InfeasiblePools) -> Vec<(WorkloadId, Option<PoolId>)> {
     let first = |row: &Row| row.members.first().map(|member| member.1);
     let ids = s.memory.rows().filter_map(|(_, row)| first(row));
     let each = ids.flat_map(|id| {
@@ -128,11 +134,11 @@ fn in_pools(s: &Session<'_>, pools: &Hopeless) -> Vec<(WorkloadId, Option<PoolId
 /// equals with it.
 pub(crate) fn each_in_order(
     s: &mut Session<'_>,
-    hopeless: Hopeless,
+    infeasible: InfeasiblePools,
     mut turn: impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
 ) {
     s.follow();
-    let mut candidates = Candidates::new(&s.shares(), hopeless);
+    let mut candidates = Candidates::new(&s.shares(), infeasible);
     while let Some(one) = candidates.first() {
         let id = one.id;
         if candidates.goes_elsewhere(&s.shares(), one) {

@@ -1,4 +1,4 @@
-//! Moves running pods so that free resources come together. Owns: the rule that nobody loses
+//! Moves running pods so that free resources come together. Owns: the rule that no workload loses
 //! its place. Source: Run:ai reference D.5, scheduling reference §17.
 
 use model::WorkloadId;
@@ -7,7 +7,7 @@ use units::Resources;
 
 use crate::Cause;
 use crate::session::Session;
-use crate::victims::{Lumps, Rule, Taking, Takings};
+use crate::victims::{EvictionUnit, EvictionUnits, LargestWorkloads, Rule};
 
 pub(crate) struct Consolidation;
 
@@ -18,12 +18,12 @@ impl Rule for Consolidation {
         s: &Session<'_>,
         id: WorkloadId,
         _: Resources,
-        _: &mut Lumps,
+        _: &mut LargestWorkloads,
     ) -> Resources {
         s.lent(id)
     }
 
-    fn may_be_asked(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> bool {
+    fn is_victim(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> bool {
         s.can_give_way(victim)
     }
 
@@ -32,8 +32,8 @@ impl Rule for Consolidation {
         false
     }
 
-    fn takings(&self, _: &Session<'_>, victim: WorkloadId) -> Takings {
-        smallvec![Taking::All(victim)]
+    fn eviction_units(&self, _: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
+        smallvec![EvictionUnit::All(victim)]
     }
 
     fn moves_max(&self, s: &Session<'_>) -> Option<usize> {

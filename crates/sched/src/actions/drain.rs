@@ -1,5 +1,5 @@
 //! Nodes that are being emptied: their pods are moved where there is a place, or stopped. Owns:
-//! carrying out what the operator has decided; nobody's priority or quota speaks against it.
+//! carrying out what the operator has decided; no priority or quota speaks against it.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
     }
     s.trials_left = s.policy.trials_max;
     let mut order: Vec<_> = leaving.keys().copied().collect();
-    order.sort_by_key(|&id| crate::order::by_rank(s.cluster, id));
+    order.sort_by_key(|&id| crate::rank::by_rank(s.cluster, id));
     for &(pod, node) in leaving.values().flatten() {
         take(s, pod, &Cause::Drained { node: s.cluster.nodes()[node].name.clone() });
     }
@@ -55,6 +55,6 @@ fn take(s: &mut Session<'_>, pod: PodId, cause: &Cause) {
     if s.cluster.pods()[pod].binding == PodBinding::default() {
         return;
     }
-    s.settle(pod, None, false);
+    s.set_target(pod, None, false);
     s.causes.entry(pod).or_insert_with(|| cause.clone());
 }

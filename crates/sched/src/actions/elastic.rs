@@ -1,28 +1,30 @@
 //! Elastic workloads: give back what was only borrowed, start smaller than asked, grow into
-//! what nobody wants. Owns: the ladder of sizes, request · 2^k. Source: Run:ai reference D.7.
+//! idle GPUs. Owns: the ladder of sizes, request · 2^k. Source: Run:ai reference D.7.
 
-use model::{GpuRequest, PodId, WorkloadId};
+use model::{PodId, WorkloadId};
 use units::Resources;
 
 use super::allocate::each_in_order;
 use super::consolidate::Consolidation;
 use super::preempt::Preempt;
 use super::reclaim::Reclaim;
-use super::take_back::take_back;
-use crate::candidates::Hopeless;
+use super::restore_size::restore_size;
+use super::sizes::{gpus_of, requested};
+use crate::candidates::InfeasiblePools;
+use crate::equivalence_class::is_elastic;
 use crate::session::Session;
-use crate::victims::{Lumps, Markets, Rule, Takings, halvings, is_elastic, make_room};
+use crate::victims::{EvictionUnits, LargestWorkloads, NodeCostCache, Rule, halvings, make_room};
 use crate::{Cause, place};
 
-/// GPUs beyond the request are lent; whoever may start gets them back first of all.
+/// GPUs beyond the request are lent; workloads that may start get them back first of all.
 pub(crate) struct GiveBack;
 
 impl Rule for GiveBack {
-    fn may_be_asked(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> bool {
+    fn is_victim(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> bool {
         !halvings(s, victim, requested(s, victim)).is_empty()
     }
 
-    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Takings {
+    fn eviction_units(&self, s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
         halvings(s, victim, requested(s, victim))
     }
 
@@ -31,7 +33,7 @@ impl Rule for GiveBack {
         s: &Session<'_>,
         id: WorkloadId,
         _: Resources,
-        _: &mut Lumps,
+        _: &mut LargestWorkloads,
     ) -> Resources {
         s.lent(id)
     }
@@ -53,22 +55,22 @@ impl Rule for GiveBack {
 /// means and in the same order as the others were tried at full size.
 pub(crate) fn fit(s: &mut Session<'_>) {
     let rules: [&dyn Rule; 4] = [&GiveBack, &Consolidation, &Reclaim, &Preempt];
-    let mut markets: [Markets; 4] = Default::default();
+    let mut cost_cache: [NodeCostCache; 4] = Default::default();
     s.follow();
     // None of the others can be changed by it.
     if !s.memory.rows().any(|(_, row)| row.class.is_elastic()) {
         return;
     }
-    each_in_order(s, Hopeless::new(), |s, id| {
+    each_in_order(s, InfeasiblePools::new(), |s, id| {
         if !is_elastic(&s.cluster.workloads()[id].spec) {
             return false;
         }
         let mut gpus = requested(s, id) / 2;
         while gpus >= 1 {
             let size = Some(gpus);
-            let mut means = rules.iter().zip(&mut markets);
+            let mut means = rules.iter().zip(&mut cost_cache);
             if s.place(id, size).is_ok()
-                || means.any(|(rule, markets)| make_room(s, *rule, markets, id, size))
+                || means.any(|(rule, cost_cache)| make_room(s, *rule, cost_cache, id, size))
             {
                 return true;
             }
@@ -78,7 +80,7 @@ pub(crate) fn fit(s: &mut Session<'_>) {
     });
 }
 
-/// Doubles elastic pods into GPUs that nobody wants: those below their request first, then the
+/// Doubles elastic pods into idle GPUs: those below their request first, then the
 /// older. Limits hold; quota does not, since what is above the request is given back on demand.
 /// What they asked for they also get from others who hold more than is theirs.
 pub(crate) fn grow(s: &mut Session<'_>) {
@@ -86,12 +88,12 @@ pub(crate) fn grow(s: &mut Session<'_>) {
     order.retain(|&id| is_elastic(&s.cluster.workloads()[id].spec));
     order.sort_by_key(|&id| {
         let full = gpus_of(s, id) >= requested(s, id);
-        (full, crate::order::by_rank(s.cluster, id))
+        (full, crate::rank::by_rank(s.cluster, id))
     });
     for id in order {
         for pod in s.cluster.workloads()[id].pods.clone() {
             grow_pod(s, id, pod);
-            take_back(s, id, pod);
+            restore_size(s, id, pod);
         }
     }
 }
@@ -114,7 +116,7 @@ fn grow_pod(s: &mut Session<'_>, id: WorkloadId, pod: PodId) {
         }
     }
     let (gpus_before, gpus_after) = (place.devices.len(), larger.devices.len());
-    s.settle(pod, Some(larger), true);
+    s.set_target(pod, Some(larger), true);
     s.causes.entry(pod).or_insert(Cause::Resized { gpus_before, gpus_after, beneficiary: None });
 }
 
@@ -156,19 +158,6 @@ fn step_up(request: u32, size: u32) -> Option<u32> {
         .map(|k| (request >> k, request >> (k - 1)))
         .find(|&(low, _)| low <= size)
         .map(|(_, up)| up)
-}
-
-pub(super) fn requested(s: &Session<'_>, id: WorkloadId) -> u32 {
-    match s.cluster.workloads()[id].spec.pod_sets[0].request.gpu {
-        GpuRequest::Whole(gpus) => gpus,
-        GpuRequest::Share { .. } | GpuRequest::Memory { .. } | GpuRequest::Mig(_) => 0,
-    }
-}
-
-pub(super) fn gpus_of(s: &Session<'_>, id: WorkloadId) -> u32 {
-    let pods = s.cluster.workloads()[id].pods.iter();
-    let places = pods.filter_map(|&pod| s.cluster.pods()[pod].binding.effective());
-    u32::try_from(places.map(|place| place.devices.len()).sum::<usize>()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -11,12 +11,12 @@ use model::{
 use units::{GPU_MILLIS, Resources};
 
 use crate::Pending;
-use crate::class::Class;
-use crate::entitled::not_entitled;
+use crate::entitlement::not_entitled;
+use crate::equivalence_class::EquivalenceClass;
 use crate::place;
-use crate::pools;
 use crate::session::Session;
-use crate::topology;
+use crate::session::pools;
+use crate::session::topology;
 
 /// Why every workload waits that needs a place or waits for one; only what is new of it.
 pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Arc<[Pending]>> {
@@ -43,7 +43,7 @@ pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Arc<[Pending]>> {
 fn reasons(
     s: &mut Session<'_>,
     id: WorkloadId,
-    known: &mut BTreeMap<Class, Vec<Pending>>,
+    known: &mut BTreeMap<EquivalenceClass, Vec<Pending>>,
 ) -> Vec<Pending> {
     let mut reasons = Vec::from_iter(waiting_for_release(s.cluster, id));
     if s.next_pods(id).is_empty() {
@@ -54,7 +54,7 @@ fn reasons(
     if until > s.now {
         return vec![Pending::BackingOff { until }];
     }
-    let class = Class::of(s.cluster, id);
+    let class = EquivalenceClass::of(s.cluster, id);
     reasons.extend_from_slice(known.entry(class).or_insert_with(|| no_place(s, id)));
     reasons
 }
@@ -63,7 +63,7 @@ fn reasons(
 fn no_place(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
     let (mut reasons, not_entitled) = queue_reasons(s, id);
     if reasons.is_empty() {
-        reasons.extend(s.reservations.before(&Class::of(s.cluster, id)).cloned());
+        reasons.extend(s.reservations.before(&EquivalenceClass::of(s.cluster, id)).cloned());
     }
     let spec = &s.cluster.workloads()[id].spec;
     for set in next_sets(s, id) {
@@ -294,7 +294,7 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
         let (request, nodes) = (request.gpu, nodes.len());
         return Some(Pending::LargerThanAnyNode { request, demand, gpus_max, largest, nodes });
     }
-    // What keeps it from the others is told beside this.
+    // What keeps it from the others is another reason beside this.
     let open = allowed.iter().filter(|(at, _)| cluster.check_pods(constraints, *at, false).is_ok());
     let nodes: Vec<_> = open.map(|&(_, node)| node).collect();
     if nodes.is_empty() {

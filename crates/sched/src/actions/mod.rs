@@ -1,12 +1,36 @@
 //! The actions of a cycle, one file each, in order of rising disruption.
 
 pub(crate) mod allocate;
+pub(crate) mod bind_reserved;
 pub(crate) mod consolidate;
 pub(crate) mod drain;
 pub(crate) mod elastic;
 pub(crate) mod explain;
 pub(crate) mod preempt;
-pub(crate) mod promote;
 pub(crate) mod reclaim;
+mod restore_size;
+mod sizes;
 pub(crate) mod stale;
-mod take_back;
+
+use consolidate::Consolidation;
+use elastic::GiveBack;
+use preempt::Preempt;
+use reclaim::Reclaim;
+
+use crate::Action;
+use crate::session::Session;
+
+/// Carries out one action of the default profile.
+pub(crate) fn run(s: &mut Session<'_>, action: Action) {
+    match action {
+        Action::Promote => bind_reserved::run(s),
+        Action::Allocate => allocate::run(s),
+        Action::GiveBack => allocate::by_rule(s, &GiveBack),
+        Action::Consolidate => allocate::by_rule(s, &Consolidation),
+        Action::Reclaim => allocate::by_rule(s, &Reclaim),
+        Action::Preempt => allocate::by_rule(s, &Preempt),
+        Action::Stale => stale::run(s),
+        Action::Fit => elastic::fit(s),
+        Action::Grow => elastic::grow(s),
+    }
+}

@@ -5,13 +5,14 @@ use model::WorkloadId;
 use units::{Kind, Resources};
 
 use crate::Cause;
+use crate::precedence::gives_way_to;
 use crate::session::Session;
-use crate::victims::{Lumps, Rule, Takings, above_minimum_while_safe};
+use crate::victims::{EvictionUnits, LargestWorkloads, Rule, above_minimum_while_safe};
 
 pub(crate) struct Preempt;
 
 impl Rule for Preempt {
-    fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
+    fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
         gives_way_to(s, id, victim)
     }
 
@@ -31,7 +32,7 @@ impl Rule for Preempt {
         s: &Session<'_>,
         id: WorkloadId,
         _: Resources,
-        _: &mut Lumps,
+        _: &mut LargestWorkloads,
     ) -> Resources {
         let spec = &s.cluster.workloads()[id].spec;
         let queue = &s.cluster.queues()[s.queue_of(id)];
@@ -40,7 +41,7 @@ impl Rule for Preempt {
         if least.is_some_and(below) { queue.preemptible_held() } else { Resources::ZERO }
     }
 
-    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Takings {
+    fn eviction_units(&self, s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
         above_minimum_while_safe(s, victim, |share| share.preempt_min_runtime_ms)
     }
 
@@ -49,22 +50,7 @@ impl Rule for Preempt {
     }
 }
 
-/// Whether `victim` runs for the same queue and may be stopped for `id`: it is less important,
-/// or as important and `id`, which is not preemptible, has a right to its quota.
-pub(crate) fn gives_way_to(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
-    s.can_give_way(victim) && is_below(s, id, victim)
-}
-
-/// Whether `other`, of the same queue, is there to be stopped for `id`, running or not.
-pub(crate) fn is_below(s: &Session<'_>, id: WorkloadId, other: WorkloadId) -> bool {
-    let spec = |id: WorkloadId| &s.cluster.workloads()[id].spec;
-    let (own, theirs) = (spec(id), spec(other));
-    let below =
-        theirs.priority < own.priority || (theirs.priority == own.priority && !own.preemptible);
-    theirs.preemptible && theirs.queue == own.queue && below && other != id
-}
-
-/// What a workload is told that gives way to `id` in its own queue.
+/// The cause given to a workload preempted for `id` in its own queue.
 pub(crate) fn preempted(s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> Cause {
     let priority = |id: WorkloadId| s.cluster.workloads()[id].spec.priority;
     Cause::Preempted {

@@ -4,22 +4,25 @@
 use model::{QueueId, WorkloadId};
 use units::{Kind, Resources};
 
-use super::preempt::{gives_way_to, preempted};
-use crate::entitled::{
+use super::preempt::preempted;
+use crate::entitlement::{
     beyond, beyond_share, branches, deserved, lineage_below, not_entitled, within,
 };
+use crate::precedence::gives_way_to;
 use crate::session::Session;
-use crate::victims::{Lumps, Rule, Taking, Takings, above_minimum_while_safe, freed};
+use crate::victims::{
+    EvictionUnit, EvictionUnits, LargestWorkloads, Rule, above_minimum_while_safe, freed,
+};
 use crate::{Cause, Strategy};
 
 pub(crate) struct Reclaim;
 
 impl Rule for Reclaim {
-    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
+    fn may_evict(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
         not_entitled(s, id, asked + s.reserved_before(id)).is_none()
     }
 
-    fn may_be_asked(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
+    fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
         let queue = |id: WorkloadId| s.queue_of(id);
         s.can_give_way(victim) && queue(victim) != queue(id)
     }
@@ -49,7 +52,7 @@ impl Rule for Reclaim {
         s: &Session<'_>,
         id: WorkloadId,
         asked: Resources,
-        lumps: &mut Lumps,
+        largest_workloads: &mut LargestWorkloads,
     ) -> Resources {
         let mut most = Resources::ZERO;
         for queue in s.cluster.lineage(s.queue_of(id)) {
@@ -58,13 +61,13 @@ impl Rule for Reclaim {
                 break;
             }
             for giver in s.siblings(queue) {
-                most += gives_at_most(s, giver, asked, lumps);
+                most += gives_at_most(s, giver, asked, largest_workloads);
             }
         }
         most
     }
 
-    fn takings(&self, s: &Session<'_>, victim: WorkloadId) -> Takings {
+    fn eviction_units(&self, s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
         above_minimum_while_safe(s, victim, |share| share.reclaim_min_runtime_ms)
     }
 
@@ -79,7 +82,7 @@ impl Rule for Reclaim {
         id: WorkloadId,
         asked: Resources,
         victim: WorkloadId,
-        taking: Taking,
+        eviction_unit: EvictionUnit,
     ) -> bool {
         // Its own queue is no matter of shares.
         let Some((taker, giver)) = branches(s, id, victim) else { return true };
@@ -91,7 +94,7 @@ impl Rule for Reclaim {
             return false;
         }
         let held = s.cluster.queues()[giver].held();
-        let left = held.saturating_sub(freed(s, taking));
+        let left = held.saturating_sub(freed(s, eviction_unit));
         let quota = deserved(s, giver);
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
         let above_quota = kinds().any(|kind| held[kind] > quota[kind]);
@@ -145,7 +148,7 @@ fn gives_at_most(
     s: &Session<'_>,
     giver: QueueId,
     asked: Resources,
-    lumps: &mut Lumps,
+    largest_workloads: &mut LargestWorkloads,
 ) -> Resources {
     let row = &s.cluster.queues()[giver];
     let (held, deserved) = (row.held(), deserved(s, giver));
@@ -157,7 +160,8 @@ fn gives_at_most(
     if over.next().is_none() && most != Resources::ZERO {
         let lent_millis = if kind == Kind::Gpu { row.lent_gpu_millis } else { 0 };
         let beyond = held[kind] - deserved[kind] - 1 + lent_millis;
-        most[kind] = most[kind].min(beyond.saturating_add(lumps.largest(s, giver)[kind]));
+        most[kind] =
+            most[kind].min(beyond.saturating_add(largest_workloads.largest(s, giver)[kind]));
     }
     most
 }

@@ -27,7 +27,7 @@ pub(crate) fn run(s: &mut Session<'_>) {
         let (pods_min, pods) = worst.map_or((0, 0), |(spec, set)| (spec.pods_min, set.placed));
         let cause = Cause::StaleGang { pods_min, pods };
         for pod in broken_pods(workload) {
-            s.settle(pod, None, false);
+            s.set_target(pod, None, false);
             s.causes.insert(pod, cause.clone());
         }
         s.mark_stale(id, None);

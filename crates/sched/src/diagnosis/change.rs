@@ -67,7 +67,7 @@ pub enum Change {
         /// Which.
         taint: Taint,
     },
-    /// Wait; then somebody's guaranteed run time is over, or its own delay.
+    /// Wait; then the guaranteed run time of a victim is over, or its own delay.
     Wait {
         /// Until then.
         until: Instant,

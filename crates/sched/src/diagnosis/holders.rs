@@ -8,12 +8,13 @@ use model::{NodeId, QueueId, Share, WorkloadId};
 use units::{Instant, Kind, Resources};
 
 use super::nodes::{Obstacle, Part};
-use crate::actions::preempt::{Preempt, gives_way_to};
+use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
-use crate::entitled::not_entitled;
-use crate::place::Ask;
+use crate::entitlement::not_entitled;
+use crate::place::PodRequirements;
+use crate::precedence::gives_way_to;
 use crate::session::Session;
-use crate::victims::{Rule, Taking};
+use crate::victims::{EvictionUnit, Rule};
 #[cfg(feature = "kai")]
 use crate::{Profile, kai};
 use crate::{QueueNumbers, WorkloadRef};
@@ -135,9 +136,9 @@ fn held_where_it_may_go(
     id: WorkloadId,
     kind: Kind,
 ) -> impl Iterator<Item = (WorkloadId, NodeId, u64)> {
-    let mut asks: Vec<Ask> = Vec::new();
+    let mut asks: Vec<PodRequirements> = Vec::new();
     for pod in s.next_pods(id) {
-        let ask = Ask::anywhere(s.cluster, pod, None);
+        let ask = PodRequirements::anywhere(s.cluster, pod, None);
         if !asks.contains(&ask) {
             asks.push(ask);
         }
@@ -180,7 +181,7 @@ fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) 
         return Standing::AsImportant { priority: spec.priority };
     }
     let rule: &dyn Rule = if own { &Preempt } else { &Reclaim };
-    if rule.takings(s, who).is_empty() {
+    if rule.eviction_units(s, who).is_empty() {
         let until = if own {
             s.safe_until(who, |share: &Share| share.preempt_min_runtime_ms)
         } else {
@@ -194,8 +195,8 @@ fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) 
     if not_entitled(s, id, asked).is_some() {
         return Standing::NotEntitled;
     }
-    let just = |taking: &Taking| rule.just(s, id, asked, who, *taking);
-    if rule.takings(s, who).first().is_some_and(just) {
+    let just = |eviction_unit: &EvictionUnit| rule.just(s, id, asked, who, *eviction_unit);
+    if rule.eviction_units(s, who).first().is_some_and(just) {
         Standing::MayGive
     } else {
         Standing::WithinItsShare

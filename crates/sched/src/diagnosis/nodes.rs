@@ -10,11 +10,11 @@ use model::{
 };
 use units::Resources;
 
-use crate::place::{self, Ask};
+use crate::place::{self, PodRequirements};
 use crate::session::Session;
 use model::Fill;
 
-/// Most classes of nodes that are told apart; the rest is summed.
+/// Most classes of nodes that are listed apart; the rest is summed.
 const CLASSES_MAX: usize = 8;
 
 /// The pods of one set that are to be placed next.
@@ -128,9 +128,9 @@ struct Key {
 /// The pods to place next, set by set, and the nodes they look at.
 pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
     let pods = s.next_pods(id);
-    let mut counts: BTreeMap<u32, (u32, u32, Ask)> = BTreeMap::new();
+    let mut counts: BTreeMap<u32, (u32, u32, PodRequirements)> = BTreeMap::new();
     for &pod in &pods {
-        let ask = Ask::anywhere(s.cluster, pod, None);
+        let ask = PodRequirements::anywhere(s.cluster, pod, None);
         let entry = counts.entry(s.cluster.pods()[pod].set).or_insert((0, 0, ask));
         entry.0 += 1;
     }
@@ -139,9 +139,9 @@ pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
         asks.into_iter().map(|(set, ask)| (set, classes(s.cluster, ask))).collect();
     let start = s.cluster.checkpoint();
     for &pod in &pods {
-        let ask = Ask::anywhere(s.cluster, pod, None);
+        let ask = PodRequirements::anywhere(s.cluster, pod, None);
         if let Some(to) = s.find(ask, false) {
-            s.settle(pod, Some(to), false);
+            s.set_target(pod, Some(to), false);
             counts.entry(s.cluster.pods()[pod].set).and_modify(|entry| entry.1 += 1);
         }
     }
@@ -158,7 +158,7 @@ pub(super) fn parts(s: &mut Session<'_>, id: WorkloadId) -> Vec<Part> {
 }
 
 /// The classes of nodes for a pod: the largest first, the small ones summed in the last entry.
-fn classes(cluster: &Cluster, ask: Ask) -> Vec<NodeClass> {
+fn classes(cluster: &Cluster, ask: PodRequirements) -> Vec<NodeClass> {
     let constraints = cluster.constraints(ask.constraints);
     let asked_about = labels_asked_about(constraints);
     let mut alike: BTreeMap<Key, Vec<NodeId>> = BTreeMap::new();
@@ -198,7 +198,13 @@ fn key(node: &Node, asked_about: &BTreeSet<&str>) -> Key {
     }
 }
 
-fn class(cluster: &Cluster, ask: Ask, key: Key, nodes: &[NodeId], classes: u32) -> NodeClass {
+fn class(
+    cluster: &Cluster,
+    ask: PodRequirements,
+    key: Key,
+    nodes: &[NodeId],
+    classes: u32,
+) -> NodeClass {
     let mut room = 0;
     let mut failing: BTreeMap<Obstacle, Failing> = BTreeMap::new();
     for &id in nodes {
@@ -242,7 +248,7 @@ fn class(cluster: &Cluster, ask: Ask, key: Key, nodes: &[NodeId], classes: u32) 
 
 /// What stands in the way of a pod on a node first, what it needs of that and what there is; none
 /// if the pod fits.
-fn obstacle(cluster: &Cluster, ask: Ask, id: NodeId) -> Option<(Obstacle, u64, u64)> {
+fn obstacle(cluster: &Cluster, ask: PodRequirements, id: NodeId) -> Option<(Obstacle, u64, u64)> {
     if place::on_node(cluster, id, ask, false, Fill::BinPack).is_some() {
         return None;
     }

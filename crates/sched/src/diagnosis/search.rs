@@ -10,10 +10,9 @@ use super::holders::{Standing, standings};
 use crate::actions::consolidate::Consolidation;
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
-use crate::entitled::not_entitled;
-use crate::place::Ask;
+use crate::entitlement::not_entitled;
 use crate::session::Session;
-use crate::victims::{Markets, Rule, make_room, take};
+use crate::victims::{NodeCostCache, Rule, make_room, take};
 use crate::{Action, Pending, Policy, QueueNumbers};
 
 /// A way to make room.
@@ -39,7 +38,7 @@ pub struct Search {
 /// Why a way did not help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nobody is stopped for it yet.
+    /// It may not preempt others yet.
     Patient {
         /// Until when.
         until: Instant,
@@ -53,7 +52,7 @@ pub enum Outcome {
         /// What is asked for.
         requested: u64,
     },
-    /// Nobody is moved for what cannot be preempted.
+    /// No pod is moved for what cannot be preempted.
     OnlyPreemptible,
     /// There is too little free in all, so moving cannot help.
     FreeTooLittle {
@@ -64,7 +63,7 @@ pub enum Outcome {
         /// What is free on all nodes together.
         free: u64,
     },
-    /// Whoever is in the way has no other place to go.
+    /// The pods in the way have no other place to go.
     NowhereToMove,
     /// Moving would help, but more workloads than the policy allows.
     MovesMax {
@@ -73,7 +72,7 @@ pub enum Outcome {
         /// Most that may be moved for one.
         moves_max: usize,
     },
-    /// Nobody may be taken from.
+    /// There is no victim.
     Nobody(Refusals),
     /// Even all that may be taken would not be enough.
     NotEnough {
@@ -163,7 +162,7 @@ fn moves_needed(
     let _ = cluster.commit();
     let mut s = Session::begin(cluster, now, policy);
     s.trials_left = policy.trials_max;
-    let helps = make_room(&mut s, &Consolidation, &mut Markets::default(), id, None);
+    let helps = make_room(&mut s, &Consolidation, &mut NodeCostCache::default(), id, None);
     let moved = s.causes.keys().map(|&pod| s.cluster.pods()[pod].workload);
     let moved: BTreeSet<_> = moved.collect();
     helps.then(|| u32::try_from(moved.len()).unwrap_or(u32::MAX))
@@ -186,11 +185,11 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
     let queue = s.queue_of(id);
     let held_before = s.cluster.queues()[queue].held();
     let mut givers: BTreeMap<WorkloadId, u64> = BTreeMap::new();
-    let clear = |s: &Session<'_>| s.check_queue(id, asked).is_ok() && rule.may_ask(s, id, asked);
+    let clear = |s: &Session<'_>| s.check_queue(id, asked).is_ok() && rule.may_evict(s, id, asked);
     if !clear(s) {
         let mut own = s.workloads_below(s.refusing_queue(id, asked));
         own.retain(|&who| who != id && rule.own_gives_way(s, id, who));
-        own.sort_by_key(|&who| std::cmp::Reverse(crate::order::by_rank(s.cluster, who)));
+        own.sort_by_key(|&who| std::cmp::Reverse(crate::rank::by_rank(s.cluster, who)));
         for who in own {
             if clear(s) {
                 break;
@@ -201,21 +200,21 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
     if let Err(reason) = s.check_queue(id, asked) {
         return Outcome::Refused(Box::new(reason));
     }
-    if let Some(kind) = not_entitled(s, id, asked).filter(|_| !rule.may_ask(s, id, asked)) {
+    if let Some(kind) = not_entitled(s, id, asked).filter(|_| !rule.may_evict(s, id, asked)) {
         return Outcome::NotEntitled { queue: s.numbers(queue, kind), requested: asked[kind] };
     }
     let mut others: Vec<_> = s.cluster.workloads().ids().filter(|&who| who != id).collect();
-    others.retain(|&who| s.shares_pool(id, who) && rule.may_be_asked(s, id, who));
-    others.sort_by_key(|&who| std::cmp::Reverse(crate::order::by_rank(s.cluster, who)));
+    others.retain(|&who| s.shares_pool(id, who) && rule.is_victim(s, id, who));
+    others.sort_by_key(|&who| std::cmp::Reverse(crate::rank::by_rank(s.cluster, who)));
     for who in others {
         give(s, rule, id, asked, who, &mut givers);
     }
     let pods = s.next_pods(id);
     let mut placeable = 0;
     for &pod in &pods {
-        let ask = Ask::of(s, pod, None);
+        let ask = s.requirements(pod, None);
         if let Some(to) = s.find(ask, false) {
-            s.settle(pod, Some(to), false);
+            s.set_target(pod, Some(to), false);
             placeable += 1;
         }
     }
@@ -253,7 +252,7 @@ fn give(
         places.map(model::Placement::gpu_millis).sum()
     };
     let before = held(s);
-    for piece in rule.takings(s, who) {
+    for piece in rule.eviction_units(s, who) {
         if !rule.just(s, id, asked, who, piece) {
             break;
         }

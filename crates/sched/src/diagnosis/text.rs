@@ -1,4 +1,4 @@
-//! The words of a diagnosis. Owns: wording, for somebody who has not read the documentation.
+//! The words of a diagnosis. Owns: wording, for readers who do not know the documentation.
 
 mod advice;
 mod holders;

@@ -111,7 +111,7 @@ impl Placer<'_> {
 
 /// Takes a place that is free at once, reserves another.
 fn place_now(s: &mut Session<'_>, pod: PodId, spot: Spot) {
-    s.settle(pod, Some(spot.place), spot.at_once);
+    s.set_target(pod, Some(spot.place), spot.at_once);
 }
 
 /// Reserves a place, free or not. A task that was stopped in this scenario and stays where it was
@@ -122,7 +122,7 @@ pub(super) fn pipeline(s: &mut Session<'_>, evicted: &Evicted, pod: PodId, spot:
             make_room(s, pod, before);
             s.cluster.set_binding(pod, before.clone());
         }
-        None => s.settle(pod, Some(spot.place), false),
+        None => s.set_target(pod, Some(spot.place), false),
     }
 }
 
@@ -140,7 +140,7 @@ fn is_spare(device: &Gpu, other: &Gpu) -> bool {
     device.profile() == other.profile() && device.free_millis(false) == device.capacity_millis()
 }
 
-/// Whole GPUs are counted, not named: whoever has one reserved that `pod` keeps gets another one
+/// Whole GPUs are counted, not named: a pod with one reserved that `pod` keeps gets another one
 /// of the node, which is free since `pod` was found room there.
 fn make_room(s: &mut Session<'_>, pod: PodId, before: &PodBinding) {
     let Some(here) = before.effective() else { return };
@@ -185,11 +185,11 @@ fn reserve_together(s: &mut Session<'_>, id: WorkloadId, tasks: &[PodId]) {
     }
     for &pod in tasks.iter().filter(|pod| s.cluster.pods()[**pod].runs()).collect::<Vec<_>>() {
         let Some(here) = s.cluster.pods()[pod].binding.current.clone() else { continue };
-        s.settle(pod, None, false);
+        s.set_target(pod, None, false);
         // On its node the place may be another one now: one that is being released.
         let spot = place::on_node(s, pod, here.node, Aim::Reserve);
         let waiting = spot.filter(|_| here.devices.iter().all(|share| share.millis >= GPU_MILLIS));
         let place = waiting.map_or(here, |spot| spot.place);
-        s.settle(pod, Some(place), false);
+        s.set_target(pod, Some(place), false);
     }
 }

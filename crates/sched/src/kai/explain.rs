@@ -46,7 +46,7 @@ pub(crate) fn standing(s: &Session<'_>, id: WorkloadId, who: WorkloadId) -> Stan
         return Standing::GuaranteedUntil(safe_until);
     }
     let tasks = jobs::next_tasks(s, id, &Evicted::new());
-    if !own && !rule.may_ask(s, id, jobs::asked(s, &tasks)) {
+    if !own && !rule.may_evict(s, id, jobs::asked(s, &tasks)) {
         return Standing::NotEntitled;
     }
     Standing::MayGive
@@ -58,7 +58,7 @@ fn outcome(s: &mut Session<'_>, means: Means, rule: &dyn Rule, id: WorkloadId) -
         return Outcome::Patient { until };
     }
     let asked = jobs::asked(s, &jobs::next_tasks(s, id, &Evicted::new()));
-    if !rule.may_ask(s, id, asked) {
+    if !rule.may_evict(s, id, asked) {
         return refused(s, means, id, asked);
     }
     let refusals = refusals(s, means, id, asked);
@@ -111,7 +111,7 @@ fn stop(s: &mut Session<'_>, jobs: &[WorkloadId]) -> u64 {
     for pod in jobs.iter().flat_map(|&job| jobs::active(s, job)).collect::<Vec<_>>() {
         let place = s.cluster.pods()[pod].binding.effective();
         freed_gpu_millis += place.map_or(0, Placement::gpu_millis);
-        s.settle(pod, None, false);
+        s.set_target(pod, None, false);
     }
     freed_gpu_millis
 }

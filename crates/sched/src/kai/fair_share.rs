@@ -8,7 +8,7 @@ use std::slice;
 use model::{Cluster, Pod, PodId, PoolId, Queue, QueueId};
 use units::{Kind, Resources};
 
-use super::jobs;
+use super::amounts::demand;
 use crate::Policy;
 
 /// Millionths, the unit of usage; and thousandths, the unit of its weight.
@@ -16,7 +16,7 @@ const PPM: u128 = 1_000_000;
 const MILLIS: u128 = 1000;
 
 /// Fair shares of all queues.
-pub(crate) fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
+pub(crate) fn kai_fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
     let asked = requests(cluster);
     let mut shares = BTreeMap::new();
     let pools = cluster.divisions();
@@ -75,7 +75,7 @@ fn part(cluster: &Cluster, id: PodId, pod: &Pod) -> Resources {
     match &pod.binding.current {
         Some(place) if !pod.binding.releasing => cluster.amounts(id, place),
         None if pod.asks() => {
-            jobs::demand(cluster.workload_of(id).spec.pod_sets[pod.set as usize].request)
+            demand(cluster.workload_of(id).spec.pod_sets[pod.set as usize].request)
         }
         _ => Resources::ZERO,
     }
@@ -134,7 +134,7 @@ fn divide(lines: &mut [Line], total: u64, unit: u64, usage_weight_millis: u64) {
     }
 }
 
-/// One round of one priority; true if somebody took less than its part, so that another is due.
+/// One round of one priority; true if a queue took less than its part, so that another is due.
 fn round(
     lines: &mut [Line],
     priority: u32,

@@ -9,13 +9,10 @@ use model::{
 };
 use units::Resources;
 
-use crate::order::set_rank;
+use super::amounts::amounts;
+use crate::next_pods::next_pods_among;
+use crate::rank::set_rank;
 use crate::session::Session;
-use crate::turn::turn_among;
-
-/// GPU memory that counts as one GPU in the demand of pending tasks: the least of any node, which
-/// the described revision always takes to be this (§26.16).
-const GPU_MEMORY_BYTES_MIN: u64 = 100 << 20;
 
 /// Tasks that a scenario has stopped, and that may be placed again in it; and where they were.
 pub(super) type Evicted = BTreeMap<PodId, PodBinding>;
@@ -47,7 +44,7 @@ pub(super) fn is_ready(s: &Session<'_>, id: WorkloadId) -> bool {
 /// pod set with the fewest for its minimum, or what a part that can be done without lacks. Pod sets
 /// in order of their names.
 pub(super) fn next_tasks(s: &Session<'_>, id: WorkloadId, evicted: &Evicted) -> Vec<PodId> {
-    let mut tasks = turn_among(s.cluster, id, &[], |pod| is_pending(s, pod, evicted));
+    let mut tasks = next_pods_among(s.cluster, id, &[], |pod| is_pending(s, pod, evicted));
     let spec = &s.cluster.workloads()[id].spec;
     tasks.sort_by_key(|&pod| {
         let set = &spec.pod_sets[s.cluster.pods()[pod].set as usize];
@@ -138,28 +135,9 @@ pub(super) fn request(s: &Session<'_>, pod: PodId) -> PodRequest {
     s.cluster.workload_of(pod).spec.pod_sets[set].request
 }
 
-/// The amounts a pending task counts with: GPU memory counts as no GPU before it is placed.
-pub(super) fn amounts(request: PodRequest) -> Resources {
-    let gpu_millis = match request.gpu {
-        GpuRequest::Memory { .. } => 0,
-        GpuRequest::Whole(_) | GpuRequest::Share { .. } | GpuRequest::Mig(_) => {
-            request.resources(1).gpu_millis
-        }
-    };
-    Resources { gpu_millis, cpu_millis: request.cpu_millis, memory_bytes: request.memory_bytes }
-}
-
 /// What tasks ask for together.
 pub(super) fn asked(s: &Session<'_>, pods: &[PodId]) -> Resources {
     pods.iter().map(|&pod| amounts(request(s, pod))).sum()
-}
-
-/// The amounts a pending task counts with in the demand of its queue.
-pub(super) fn demand(request: PodRequest) -> Resources {
-    let GpuRequest::Memory { devices, bytes } = request.gpu else { return amounts(request) };
-    let millis = u128::from(devices) * u128::from(bytes) * u128::from(units::GPU_MILLIS)
-        / u128::from(GPU_MEMORY_BYTES_MIN);
-    Resources { gpu_millis: u64::try_from(millis).unwrap_or(u64::MAX), ..amounts(request) }
 }
 
 /// Amounts of a task without its MIG instances: these do not count where reclaim keeps the balance

@@ -8,6 +8,7 @@
 //! take part. [`Policy::trials_max`](crate::Policy::trials_max) bounds it.
 
 mod allocate;
+mod amounts;
 mod explain;
 mod fair_share;
 mod jobs;
@@ -23,12 +24,12 @@ mod topology;
 use model::PodBinding;
 
 use crate::session::Session;
-use crate::{Action, cycle};
+use crate::{Action, actions};
 
 pub(crate) use explain::{searches, standing};
-pub(crate) use fair_share::fair_shares;
+pub(crate) use fair_share::kai_fair_shares;
 
-/// Forgets the places reserved by earlier cycles: they are found anew in each, in the same pool.
+/// Drops the places reserved by earlier cycles: each cycle recomputes them, in the same pool.
 pub(crate) fn begin(s: &mut Session<'_>) {
     for pod in s.cluster.reserved().clone() {
         shards::stay(s, s.cluster.pods()[pod].workload);
@@ -46,6 +47,6 @@ pub(crate) fn run(s: &mut Session<'_>, action: Action) {
         Action::Preempt => shards::each(s, |s| solver::run(s, &rules::Preempt)),
         Action::Stale => stale::run(s),
         Action::Promote => {}
-        Action::GiveBack | Action::Fit | Action::Grow => cycle::run(s, action),
+        Action::GiveBack | Action::Fit | Action::Grow => actions::run(s, action),
     }
 }

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use model::{DeviceShare, Gpu, GpuRequest, Node, NodeId, Placement, PodId, PodRequest};
 use units::{GPU_MILLIS, Resources};
 
+use super::amounts::amounts;
 use super::jobs;
 use super::topology::Site;
 use crate::session::Session;
@@ -79,7 +80,7 @@ fn host_fits_now(node: &Node, request: PodRequest) -> bool {
     host(request).fits_in(whole(node.free(true))) && node.takes_one_more(true)
 }
 
-/// Whether so much of a device can be used at once: it is idle, or shared by somebody who stays.
+/// Whether so much of a device can be used at once: it is idle, or shared by a pod that stays.
 fn is_free(s: &Session<'_>, node: &Node, share: DeviceShare) -> bool {
     let gpu = &node.gpus[share.gpu as usize];
     gpu.free_millis(true) >= share.millis
@@ -89,7 +90,7 @@ fn is_free(s: &Session<'_>, node: &Node, share: DeviceShare) -> bool {
         }
 }
 
-/// Whether somebody runs on a device and stays.
+/// Whether a pod runs on a device and stays.
 fn is_in_use(s: &Session<'_>, node: &Node, gpu: u32) -> bool {
     node.pods.iter().map(|&pod| &s.cluster.pods()[pod]).filter(|pod| pod.runs()).any(|pod| {
         let here = pod.binding.current.iter().filter(|place| is_here(s, place, node));
@@ -110,13 +111,13 @@ fn queue_allows(s: &Session<'_>, pod: PodId, node: &Node) -> bool {
     let Some(gpu) = whole.next() else { return false };
     let hundredths = (u128::from(bytes) * 100).div_ceil(u128::from(memory(gpu.memory_bytes)));
     let gpu_millis = u64::try_from(hundredths * 10).unwrap_or(u64::MAX);
-    let asked = Resources { gpu_millis, ..jobs::amounts(request) };
+    let asked = Resources { gpu_millis, ..amounts(request) };
     s.check_queue(s.cluster.pods()[pod].workload, asked).is_ok()
 }
 
 /// CPU and memory of a request.
 fn host(request: PodRequest) -> Resources {
-    Resources { gpu_millis: 0, ..jobs::amounts(request) }
+    Resources { gpu_millis: 0, ..amounts(request) }
 }
 
 const fn whole(free: Resources) -> Resources {

@@ -78,10 +78,10 @@ impl Outcome<'_> {
 
 /// What an action may take, and why.
 pub(super) trait Rule {
-    /// Whether the job may ask anybody at all.
-    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool;
+    /// Whether the job may evict others at all.
+    fn may_evict(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool;
 
-    /// Whom it may ask.
+    /// Whether a job may be its victim.
     fn victims(&self, s: &Session<'_>, id: WorkloadId) -> Vec<WorkloadId>;
 
     /// Whether what came of it may be carried out.
@@ -97,7 +97,7 @@ pub(super) trait Rule {
         true
     }
 
-    /// What a victim is told.
+    /// The cause given to a victim.
     fn cause(&self, s: &Session<'_>, id: WorkloadId, asked: Resources, victim: WorkloadId)
     -> Cause;
 }
@@ -140,7 +140,7 @@ fn fits_quota<'a>(
 pub(super) struct Reclaim;
 
 impl Rule for Reclaim {
-    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
+    fn may_evict(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
         let leaf = s.queue_of(id);
         let queue = &s.cluster.queues()[leaf];
         let fixed = queue.allocated_non_preemptible;
@@ -311,7 +311,7 @@ impl<'a> Ledger<'a> {
         true
     }
 
-    /// Nobody pushes itself further above its fair share than the sibling it takes from, and what
+    /// No queue ends further above its fair share than the sibling it takes from, and what
     /// cannot be preempted stays within the quota.
     fn keeps_balance(&self) -> bool {
         let (s, outcome) = (self.s, self.outcome);
@@ -355,7 +355,7 @@ impl<'a> Ledger<'a> {
 pub(super) struct Preempt;
 
 impl Rule for Preempt {
-    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
+    fn may_evict(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
         let fixed = |queue| (queue, s.cluster.queues()[queue].allocated_non_preemptible);
         fits_quota(s, (id, asked), s.cluster.lineage(s.queue_of(id)).map(fixed))
     }
@@ -393,14 +393,14 @@ impl Rule for Preempt {
 pub(super) struct Consolidation;
 
 impl Consolidation {
-    /// Whether anybody may be moved at all.
+    /// Whether any pod may be moved.
     pub(super) fn is_on(policy: &Policy) -> bool {
         policy.consolidation_moves_max > 0 && !policy.placements().any(Placement::spreads_nodes)
     }
 }
 
 impl Rule for Consolidation {
-    fn may_ask(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
+    fn may_evict(&self, s: &Session<'_>, id: WorkloadId, asked: Resources) -> bool {
         let gpus = || s.nodes().flat_map(|(_, node)| &node.gpus);
         let free_millis: u64 = gpus().map(|gpu| gpu.free_millis(false)).sum();
         let free_bytes: u128 = gpus()
@@ -422,7 +422,7 @@ impl Rule for Consolidation {
         preemptible(s, id).collect()
     }
 
-    /// Nobody loses its place. Of the workloads asked one more than the most is let through, as
+    /// No workload loses its place. Of the victims one more than the most is let through, as
     /// described.
     fn is_just(&self, s: &Session<'_>, outcome: &Outcome<'_>) -> bool {
         let jobs: BTreeSet<_> =

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use model::{ConstraintsId, GpuRequest, PodId, PodRequest, QueueId, WorkloadId};
 
+use super::amounts::demand;
 use super::jobs;
 use crate::session::Session;
 
@@ -54,7 +55,7 @@ fn requests(s: &Session<'_>, id: WorkloadId) -> Vec<PodRequest> {
 /// Fewer tasks, or somewhere a smaller one.
 fn is_easier(job: &[PodRequest], other: &[PodRequest]) -> bool {
     let size = |request: &PodRequest| {
-        let amounts = jobs::demand(*request);
+        let amounts = demand(*request);
         [amounts.gpu_millis, amounts.cpu_millis, amounts.memory_bytes]
     };
     let smaller = |(left, right): (&PodRequest, &PodRequest)| {

@@ -1,5 +1,5 @@
 //! The search for victims: scenario after scenario, each tried by placing everybody who takes
-//! part. Owns: in what order victims are added, and which of them lose their places. Refuses to
+//! part. Owns: in what order victims are added, and which of them lose their places. Does not
 //! know what is just: that is each action's [`Rule`]. Source: scheduling reference §14.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +8,7 @@ use model::{NodeId, PodId, QueueId, WorkloadId};
 use units::Resources;
 
 use super::allocate::{pipeline, place_all, queue_depth};
+use super::amounts::amounts;
 use super::jobs::{self, Evicted};
 use super::order::{self, Change, Line};
 use super::place::Aim;
@@ -35,7 +36,7 @@ pub(super) fn run(s: &mut Session<'_>, rule: &dyn Rule) {
         }
         let tasks = jobs::next_tasks(s, id, &none);
         let asked = jobs::asked(s, &tasks);
-        if failed.covers(s, id, rule.is_per_queue()) || !rule.may_ask(s, id, asked) {
+        if failed.covers(s, id, rule.is_per_queue()) || !rule.may_evict(s, id, asked) {
             continue;
         }
         let search = Search::new(s, rule, id, tasks, &pending);
@@ -57,12 +58,12 @@ struct Search<'r> {
     id: WorkloadId,
     tasks: Vec<PodId>,
     pending: &'r Line,
-    /// The queues before anybody was stopped, and the active tasks of each possible victim.
+    /// The queues before any eviction, and the active tasks of each possible victim.
     books: Books,
     active: BTreeMap<WorkloadId, Vec<PodId>>,
     /// Nodes on which there is or was something free.
     open: BTreeSet<NodeId>,
-    /// What each victim is told: the numbers are of before anybody was stopped.
+    /// The cause given to each victim: the numbers are of before any eviction.
     causes: BTreeMap<WorkloadId, Cause>,
 }
 
@@ -202,7 +203,7 @@ impl<'r> Search<'r> {
             }
             self.open.extend(node_of(s, pod));
             evicted.insert(pod, s.cluster.pods()[pod].binding.clone());
-            s.settle(pod, None, false);
+            s.set_target(pod, None, false);
         }
         evicted
     }
@@ -348,7 +349,7 @@ impl Room {
     fn of(s: &Session<'_>, tasks: &[PodId]) -> Self {
         let millis = s.nodes().map(|(id, node)| (id, node.free(false).gpu_millis)).collect();
         let mut needs: Vec<_> =
-            tasks.iter().map(|&pod| jobs::amounts(jobs::request(s, pod)).gpu_millis).collect();
+            tasks.iter().map(|&pod| amounts(jobs::request(s, pod)).gpu_millis).collect();
         needs.sort_unstable_by(|left, right| right.cmp(left));
         Self { millis, needs }
     }

@@ -23,7 +23,7 @@ pub(super) fn run(s: &mut Session<'_>) {
         let workload = &s.cluster.workloads()[id];
         let (pods_min, pods) = (workload.spec.pods_min(), workload.placed);
         for pod in workload.pods.clone() {
-            s.settle(pod, None, false);
+            s.set_target(pod, None, false);
             s.causes.insert(pod, Cause::StaleGang { pods_min, pods });
         }
         s.mark_stale(id, None);

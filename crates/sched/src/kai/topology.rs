@@ -1,11 +1,12 @@
 //! In which sets of nodes a part of a job is tried, and in which order. Owns: the choice of
-//! domains. Refuses to know: how tasks are placed inside of one. Source: scheduling reference §13.
+//! domains. Does not know about: how tasks are placed inside of one. Source: scheduling reference §13.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Child, DomainId, Node, NodeId, PodId, Topology, TopologyConstraint, WorkloadId};
 use units::{GPU_MILLIS, Kind, Ratio, Resources};
 
+use super::amounts::amounts;
 use super::jobs;
 use crate::session::Session;
 
@@ -117,7 +118,7 @@ impl<'a> Tree<'a> {
         tasks: &[PodId],
         offered: &'a Site,
     ) -> Self {
-        let each: Vec<_> = tasks.iter().map(|&pod| jobs::amounts(jobs::request(s, pod))).collect();
+        let each: Vec<_> = tasks.iter().map(|&pod| amounts(jobs::request(s, pod))).collect();
         let kinds = |amounts: &Resources| Kind::ALL.map(|kind| amounts[kind] > 0);
         let alike = each.windows(2).all(|pair| kinds(&pair[0]) == kinds(&pair[1]));
         let largest = each.iter().fold(Resources::ZERO, |sum, &part| sum.max(part));

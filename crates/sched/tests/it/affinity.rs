@@ -45,7 +45,7 @@ fn nodes_without_the_label_are_in_no_domain() {
     w.run("submit a/x --with role=db@zone");
     assert_eq!(w.waiting(), "x");
     w.run("submit a/y --apart role=db@zone");
-    assert_eq!(w.gpus(), "n1[y] n2[db]", "nobody can be with it where there is no domain");
+    assert_eq!(w.gpus(), "n1[y] n2[db]", "no pod can be with it where there is no domain");
 }
 
 #[test]

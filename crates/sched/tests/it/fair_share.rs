@@ -116,6 +116,6 @@ proptest! {
             weight > 0 && share < u64::from(requested) * 1000
         });
         prop_assert!(total <= capacity, "{total} of {capacity} given");
-        prop_assert!(!hungry || total >= capacity, "{total} of {capacity} given, somebody wants more");
+        prop_assert!(!hungry || total >= capacity, "{total} of {capacity} given, a queue wants more");
     }
 }

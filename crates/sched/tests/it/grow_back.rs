@@ -108,7 +108,7 @@ const SHAPES: [&str; 8] = [
     "-g 1 --pods 4 --min 2",
 ];
 
-/// What happens: somebody submits, something ends, time passes, a quota changes.
+/// Events: a submission, an end, passing time, a quota change.
 fn event() -> impl Strategy<Value = String> {
     let project = || proptest::sample::select(&["a", "b", "c"][..]);
     prop_oneof![

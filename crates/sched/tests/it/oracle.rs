@@ -169,7 +169,7 @@ proptest! {
             (most, chosen.iter().map(|one| one.lost).sum::<u32>(), chosen.len())
         };
         let least = cheapest(&held, &free, (1, gpus), cost).expect("all may be stopped");
-        // Who is stopped may go on to stop somebody less important, and a queue above its share makes
+        // A stopped workload may stop a less important one in turn, and a queue above its share makes
         // room for itself before.
         w.only_cycle = true;
         w.policy.actions = vec![Action::Preempt];
@@ -179,7 +179,7 @@ proptest! {
         prop_assert!(cost(&losers) <= least, "{losers:?}, {least:?} would do; {held:?}");
     }
 
-    /// Nobody waits for what is there.
+    /// No workload waits for what is free.
     #[test]
     fn no_pod_waits_that_fits_as_things_are(
         sizes in prop::collection::vec(prop::sample::select(vec![200, 500, 700, 1000, 2000, 3000]), 1..12),

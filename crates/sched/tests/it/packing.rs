@@ -45,7 +45,7 @@ fn gpus_that_others_ask_for_by_name_are_left_to_them() {
 
 #[test]
 fn a_stranded_gpu_goes_to_who_can_use_it() {
-    // Nobody but `small` can run where the cores are nearly used up.
+    // Only `small` can run where the cores are nearly used up.
     let mut w = World::new("n1:2:10 n2:4:100", "a");
     w.run("submit a/eater -g 1 --cpu 9 --on zone=x");
     w.run("label n1 zone=x; submit a/usual -g 1 --cpu 8; submit a/small -g 1 --cpu 1");

@@ -33,7 +33,7 @@ fn who_waits_behind_it_is_told_so() {
 fn it_is_woken_when_room_is_to_be_kept() {
     let mut w = World::new("n1:2", "a:2");
     w.run("submit a/s1; submit a/gang -g 2");
-    let due = w.plan.wake_at.expect("somebody waits");
+    let due = w.plan.wake_at.expect("a workload waits");
     assert!(due.since_ms(w.now) <= 300_000);
 }
 

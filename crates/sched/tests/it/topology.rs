@@ -137,7 +137,7 @@ fn labels_that_are_lost_keep_new_pods_away() {
     w.run("submit a/g --pods 4 --min 2 --required rack; submit a/x; delete x");
     let before = on(&w, "g");
     w.run("label n1; label n2; submit a/h --pods 2 --required rack");
-    assert_eq!((before.as_str(), on(&w, "g")), ("n1:2 n2:2", before.clone()), "nobody is stopped");
+    assert_eq!((before.as_str(), on(&w, "g")), ("n1:2 n2:2", before.clone()), "no pod is stopped");
     assert_eq!(on(&w, "h"), "n3:2");
 }
 

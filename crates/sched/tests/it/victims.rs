@@ -1,4 +1,4 @@
-//! Who is stopped: the order of what counts, and that nobody is stopped needlessly.
+//! Which pods are stopped: the order of what counts, and that none is stopped needlessly.
 
 use expect_test::expect;
 use model::{Share, Weights};

@@ -189,7 +189,7 @@ impl Engine {
         match (&run.state, run.is_stopping) {
             (RunState::Exited { .. }, _) => {}
             (_, true) if !self.faults.stubborn && !self.unkillable.contains(&key) => {
-                self.end(key, Exit::Signal(15), now)
+                self.end(key, Exit::Signal(15), now);
             }
             (RunState::Running { .. }, _) => {}
             _ => self.tell(key, RunState::Running { pid: Some(1), started_at: now }),

@@ -30,8 +30,8 @@ fn run(first: u64, count: u64, policy: &Policy) -> Tally {
                 Ok(tally) => all += tally,
                 Err(broken) => {
                     let Broken { step, fault, history } = *broken;
-                    println!("seed {seed}, step {step}: {fault}\n{history}");
-                    failed.lock().unwrap().push(seed);
+                    let text = format!("seed {seed}, step {step}: {fault}\n{history}");
+                    failed.lock().unwrap().push((seed, text));
                 }
             }
         }
@@ -45,7 +45,8 @@ fn run(first: u64, count: u64, policy: &Policy) -> Tally {
     });
     let mut failed = failed.into_inner().unwrap();
     failed.sort_unstable();
-    assert!(failed.is_empty(), "the histories of these seeds, printed above, fail: {failed:?}");
+    let (seeds, texts): (Vec<_>, Vec<_>) = failed.into_iter().unzip();
+    assert!(seeds.is_empty(), "{}\nthe histories of these seeds fail: {seeds:?}", texts.join("\n"));
     all
 }
 

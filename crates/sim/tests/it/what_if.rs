@@ -141,7 +141,7 @@ fn a_run_that_fails_is_retried_after_its_delay() {
 fn what_is_not_there_or_would_be_refused_is_an_error() {
     for (step, said) in [
         ("{delete: a9}", "there is no workload `a9`; did you mean `a1`?"),
-        ("{fail: nobody}", "there is no workload `nobody`"),
+        ("{fail: missing}", "there is no workload `missing`"),
         ("{cordon: n2}", "there is no node `n2`; did you mean `n1`?"),
         ("{remove_node: n1}", "node `n1` is still used by a1, a2, a3; `drain` it first"),
         ("{lose_gpu: {node: n1, gpus: [4]}}", "node `n1` has no GPU 4; it has 4"),

@@ -85,7 +85,7 @@ fn verify(file: impl BufRead) -> Result<(Contents, Vec<SavedFile>), BackupError>
     }
 }
 
-/// Writes every row. Whoever reads a backup has verified it.
+/// Writes every row. The caller has verified the backup.
 async fn fill(
     db: &mut Connection<'_>,
     file: impl BufRead,

@@ -1,9 +1,9 @@
 //! PostgreSQL. Owns: the one session that writes, what becomes of a transaction whose session
 //! broke, and a few sessions that read. The statements are in `crate::read` and `crate::write`.
 //!
-//! When a session breaks while it commits, nobody can tell whether it did. So each batch leaves a
+//! When a session breaks while it commits, the outcome is unknown. So each batch leaves a
 //! mark that no other has, in its own transaction. In a new session the mark says whether the batch
-//! is there; if it is not, it is written again. Whoever asked notices nothing but the wait.
+//! is there; if it is not, it is written again. The caller notices only the wait.
 
 mod session;
 mod url;
@@ -131,7 +131,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Reads in the session that writes: while it holds the lock, nobody else changes anything.
+    /// Reads in the session that writes: while it holds the lock, no other session changes anything.
     pub(crate) async fn load(&self) -> std::result::Result<Snapshot, Error> {
         let mut writer = self.writer.lock().await;
         let mut loaded = self.try_load(&mut writer).await;

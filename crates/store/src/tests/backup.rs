@@ -176,7 +176,7 @@ pub(super) async fn what_no_server_understands_is_not_restored(lab: &Lab) {
     assert_eq!(save(lab).await, bytes);
 }
 
-/// A file whose digest is right, made by somebody who means harm.
+/// A malicious file with a valid digest.
 pub(super) async fn names_are_looked_at_closely(lab: &Lab) {
     drop(lab.filled().await);
     let bytes = save(lab).await;

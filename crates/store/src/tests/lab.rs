@@ -32,7 +32,7 @@ impl Lab {
         samples::filled(self.dir.path(), &self.database).await
     }
 
-    /// Runs SQL as somebody else would, past the store.
+    /// Runs SQL in another session, past the store.
     pub(super) async fn sql(&self, sql: &'static str) -> Result<(), sqlx::Error> {
         match &self.database {
             Database::Sqlite => {

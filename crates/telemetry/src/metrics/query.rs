@@ -1,4 +1,4 @@
-//! The parameters of series and of values as of now. Owns: what each may be, and how that is told.
+//! The parameters of series and of values as of now. Owns: what each may be, and the errors.
 
 use std::marker::PhantomData;
 

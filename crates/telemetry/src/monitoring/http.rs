@@ -18,7 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::Telemetry;
 
-/// Requests that take longer to answer are told as warnings.
+/// Requests that take longer to answer are logged as warnings.
 const SLOW: Duration = Duration::from_secs(5);
 /// Upper bounds of the time to an answer, in seconds.
 const LATENCY_SECONDS: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 5.0, 30.0];

@@ -57,6 +57,7 @@ fn node() -> NodeView {
         simulated: false,
         gpu_memory_bytes: vec![1 << 30; 3],
         gpu_used_millis: vec![1000, 500, 0],
+        gpu_pods: Vec::new(),
         gpu_faults: [(1, GpuFault::Taken([].into())), (2, GpuFault::Lost("off the bus".into()))]
             .into(),
         capacity: Resources { gpu_millis: 1000, cpu_millis: 64_500, memory_bytes: 2048 },

@@ -224,7 +224,7 @@ impl TelemetryFamily for OfWorkloads {
         &["clusterId", "nodepoolName", "departmentId", "filterByPhases"];
 }
 
-/// What pending workloads are told apart by: up to how many seconds they have waited.
+/// How pending workloads are grouped: up to how many seconds they have waited.
 const WAITS: [(u64, &str); 4] =
     [(60, "0-60"), (600, "60-600"), (3600, "600-3600"), (86_400, "3600-86400")];
 const WAITS_LONGEST: &str = "86400-";

@@ -1,5 +1,5 @@
 //! Random histories: whatever `kai` decides, nothing is given out twice, accounts are sound, no
-//! gang starts in part, nobody is stopped without a cause or for somebody who gets nothing, and a
+//! gang starts in part, no pod is stopped without a cause or for a workload that gets nothing, and a
 //! decision is bounded. It need not come to rest.
 
 use proptest::prelude::*;
@@ -68,7 +68,7 @@ fn sorted(gpus: &str) -> String {
     devices.split(' ').map(inner).collect::<Vec<_>>().join(" ")
 }
 
-/// Nobody is stopped for somebody who then has no place.
+/// No pod is stopped for a workload that then has no place.
 fn check_beneficiaries(w: &World) {
     for step in &w.plan.steps {
         let (Step::Evict { cause, .. } | Step::Move { cause, .. }) = step else { continue };

@@ -173,7 +173,7 @@ fn what_starts_in_this_cycle_is_left_alone_until_the_next() {
 
 #[test]
 fn jobs_like_one_that_failed_are_tried_if_something_is_easier() {
-    // Two GPUs cannot be had, one can.
+    // Two GPUs cannot be freed, one can.
     let jobs = "q/i --interactive @n1\nq/r --priority 40 @n1\nq/p -g 2\nq/s -g 1";
     assert_eq!(after("n1:2", "q:9", jobs, "preempt"), "i n1 | r n1! | p . | s >n1");
     // Of other constraints none speaks for another.

@@ -30,7 +30,7 @@ fn not_beyond_its_own_fair_share() {
 
 #[test]
 fn over_quota_work_is_shared_by_weight() {
-    // Nobody has quota: of four GPUs each is entitled to two.
+    // There is no quota: of four GPUs each is entitled to two.
     let jobs = "a/r @n1\na/t @n1\na/u @n1\na/v @n1\nb/p --pods 2";
     let told = after("n1:4", "a:0 b:0", jobs, "reclaim");
     assert_eq!(told, "r n1 | t n1 | u n1! | v n1! | p >n1 >n1");
@@ -113,7 +113,7 @@ fn a_department_does_not_push_itself_above_the_sibling_it_takes_from() {
     let jobs = "c/x @n1\nb/r @n1\na/p";
     let queues = "d:1 e:1 d/a:1 d/c:1 e/b:0";
     assert_eq!(after("n1:2", queues, jobs, "reclaim"), "x n1 | r n1 | p .");
-    // Its own department has somebody over quota.
+    // Its own department has a project over quota.
     let queues = "d:1 e:1 d/a:1 d/c:0 e/b:0";
     assert_eq!(after("n1:2", queues, jobs, "reclaim"), "x n1! | r n1 | p >n1");
 }

@@ -36,7 +36,7 @@ fn floors_are_left_for_lower_priorities_before_the_remainders() {
     // Two of priority 200 get the floor of 3/2 each; the third GPU goes down.
     let jobs = "a/p -g 8\nb/s -g 8\nc/t -g 8";
     assert_eq!(shares("n1:3", "a:0,p200 b:0,p200 c:0", jobs), "a 1 b 1 c 1");
-    // Without anybody below, it goes to the older.
+    // With none below, it goes to the older.
     assert_eq!(shares("n1:3", "a:0 b:0", "a/p -g 8\nb/s -g 8"), "a 2 b 1");
 }
 

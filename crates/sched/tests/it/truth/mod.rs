@@ -1,4 +1,4 @@
-//! Whether what a reason or a diagnosis says is so. Owns: computing the numbers anew from the
+//! Whether what a reason or a diagnosis says is so. Owns: recomputing the numbers from the
 //! state, by other means than the scheduler's.
 
 use model::{Cluster, Node, Queue};
@@ -22,7 +22,7 @@ fn open(cluster: &Cluster) -> impl Iterator<Item = &Node> {
     cluster.nodes().iter().map(|(_, node)| node).filter(|node| node.schedulable)
 }
 
-/// GPUs of a node that nobody holds or has reserved.
+/// GPUs of a node that no pod holds or has reserved.
 fn whole_free(node: &Node) -> u64 {
     node.gpus.iter().filter(|gpu| gpu.mig.is_none() && gpu.committed_millis == 0).count() as u64
 }

@@ -1,0 +1,71 @@
+//! Assets and templates in the stream of changes. Owns: which kinds there are, each as its list
+//! shows it.
+
+use std::sync::Arc;
+
+use access::{Backend, Family as _, Item, Shown, ShownKind};
+use api_types::{
+    AccessKeySpec, ChangeKind, Compute, ConfigMapAssetSpec, DockerRegistrySpec,
+    EnvironmentAssetSpec, GenericSecretSpec, GitAssetSpec, HostPathSpec, NfsAssetSpec,
+    NgcApiKeySpec, PasswordSpec, PvcAssetSpec, S3AssetSpec, SecretAssetSpec,
+};
+use auth::Resource;
+use http_kit::ApiError;
+use orchestrator::Object;
+use orchestrator::view::View;
+
+use crate::templates::{Template, shown as shown_template};
+use crate::{AssetSpec, Stored, shown};
+
+/// What of this crate is in the stream of changes.
+#[must_use]
+pub fn documents() -> [ShownKind; 15] {
+    let templates = ShownKind {
+        stored: Template::KIND,
+        kind: ChangeKind::Template,
+        resource: Resource::Templates,
+        is_part: false,
+        shown: template,
+    };
+    [
+        of::<Compute>(),
+        of::<EnvironmentAssetSpec>(),
+        of::<NfsAssetSpec>(),
+        of::<PvcAssetSpec>(),
+        of::<S3AssetSpec>(),
+        of::<GitAssetSpec>(),
+        of::<HostPathSpec>(),
+        of::<ConfigMapAssetSpec>(),
+        of::<SecretAssetSpec>(),
+        of::<AccessKeySpec>(),
+        of::<DockerRegistrySpec>(),
+        of::<GenericSecretSpec>(),
+        of::<NgcApiKeySpec>(),
+        of::<PasswordSpec>(),
+        templates,
+    ]
+}
+
+fn of<S: AssetSpec>() -> ShownKind {
+    ShownKind {
+        stored: S::STORED,
+        kind: ChangeKind::Asset,
+        resource: S::RESOURCE,
+        is_part: false,
+        shown: asset::<S>,
+    }
+}
+
+fn asset<S: AssetSpec>(
+    backend: &Backend,
+    view: &View,
+    object: &Arc<Object>,
+) -> Result<Option<Shown>, ApiError> {
+    let item = Item::<Stored<S>>::of(object)?;
+    Shown::new(&object.id, &shown(backend, view, item, None)).map(Some)
+}
+
+fn template(backend: &Backend, _: &View, object: &Arc<Object>) -> Result<Option<Shown>, ApiError> {
+    let item = Item::<Template>::of(object)?;
+    Shown::new(&object.id, &shown_template(backend, &item)).map(Some)
+}

@@ -1,0 +1,60 @@
+//! The stream of changes: what every client that shows something live reads.
+//!
+//! Owns: its route, what a reader gets and in which order, and that it sees what it may see. Does
+//! not know about: how versions are made (`control::feed`), and what the documents of other
+//! capabilities are ([`access::ShownKind`]).
+
+mod reader;
+mod routes;
+mod visibility;
+mod wire;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use access::{Authenticator, Backend, ShownKind};
+use convert::Origins;
+use http_kit::Shutdown;
+
+pub use routes::routes;
+
+/// Counts a reader for as long as what it answers lives.
+pub type Count = Box<dyn Fn() -> Box<dyn Any + Send + Sync> + Send + Sync>;
+
+/// What the stream is made from.
+pub struct Context {
+    backend: Backend,
+    origins: Origins,
+    /// Who says what a reader is still worth.
+    authenticator: Arc<dyn Authenticator>,
+    /// The documents that are in the stream.
+    documents: Vec<ShownKind>,
+    count: Count,
+    shutdown: Shutdown,
+}
+
+impl Context {
+    /// With the documents of the capabilities there are.
+    #[must_use]
+    pub fn new(
+        (backend, origins): (Backend, Origins),
+        authenticator: Arc<dyn Authenticator>,
+        documents: Vec<ShownKind>,
+        count: Count,
+        shutdown: Shutdown,
+    ) -> Self {
+        Self { backend, origins, authenticator, documents, count, shutdown }
+    }
+
+    /// The kind of documents that is stored under this name.
+    fn documents_of(&self, stored: &str) -> Option<&ShownKind> {
+        self.documents.iter().find(|kind| kind.stored == stored)
+    }
+}
+
+impl std::ops::Deref for Context {
+    type Target = Backend;
+    fn deref(&self) -> &Backend {
+        &self.backend
+    }
+}

@@ -1,0 +1,285 @@
+//! A reader of the stream. Owns: what it gets and in which order, that it sees what it may see and
+//! nothing else, and how it goes on after a break.
+//!
+//! A reader has a position and nothing else: no queue of its own that could grow. It reads the
+//! newest version of each object behind its position, so a slow one gets fewer versions, not more
+//! memory. A list is the same from the beginning, without the deletions.
+
+use std::any::Any;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api_types::{ChangeFrame, ChangeKind, ChangePosition, ChangeReset, ResetReason};
+use auth::Action::Read;
+use auth::Resource;
+use control::feed;
+use control::feed::{Changes, Entry, Key, Position};
+use orchestrator::Scope;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use access::Caller;
+use http_kit::ApiError;
+
+use crate::visibility::{Visibility, resources};
+use crate::{Context, wire};
+
+/// How often a silent stream says that it is there, and how far it is.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Changes that are read at once.
+const CHANGES_MAX: usize = 256;
+/// Bytes that are sent at once. A connection that is not read from holds up to 16 times as many.
+const BYTES_MAX: usize = 16 << 10;
+
+/// Where a reader begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    /// With everything there is.
+    Nothing,
+    /// With what changes from now on.
+    Now,
+    /// With what changed since.
+    Position(Position),
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// Empty for all kinds.
+    pub(crate) kinds: Vec<ChangeKind>,
+    /// What is in this project, and the project.
+    pub(crate) project: Option<u64>,
+    /// This workload and its pods.
+    pub(crate) workload: Option<Uuid>,
+    pub(crate) after: After,
+}
+
+impl Wanted {
+    fn has(&self, entry: &Entry, context: &Context) -> bool {
+        let Some(kind) = wire::kind_of(&entry.key, context) else { return false };
+        let of_workload = |id| match entry.key {
+            Key::Workload(own) | Key::Pod(own, _) => own == id,
+            _ => false,
+        };
+        (self.kinds.is_empty() || self.kinds.contains(&kind))
+            && self.project.is_none_or(|id| entry.place.scope == Scope::Project(id))
+            && self.workload.is_none_or(of_workload)
+    }
+
+    /// Refuses kinds of which the caller may see nothing at all.
+    fn check(
+        &self,
+        context: &Context,
+        caller: &Caller,
+        visibility: &Visibility,
+    ) -> Result<(), ApiError> {
+        let unseen = self.kinds.iter().find(|kind| !visibility.has_any(context, **kind));
+        match unseen.and_then(|kind| resources(context, *kind).first().copied()) {
+            Some(resource) => Err(caller.refused(Read, resource, " anywhere")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A reader and how far it has come.
+pub(crate) struct Reader {
+    context: Arc<Context>,
+    caller: Caller,
+    wanted: Wanted,
+    changes: Changes,
+    visibility: Visibility,
+    epoch: u32,
+    /// Everything up to this version was sent, or is not for this reader.
+    version: u64,
+    /// The version up to which a list goes on, while it does.
+    listing: Option<u64>,
+    /// What is to be sent before anything else.
+    first: Option<ChangeFrame<()>>,
+    /// The version of the last position that was sent.
+    sent: u64,
+    /// It is counted while it reads.
+    _counted: Box<dyn Any + Send + Sync>,
+}
+
+impl Reader {
+    pub(crate) async fn open(
+        context: Arc<Context>,
+        caller: Caller,
+        wanted: Wanted,
+    ) -> Result<Self, ApiError> {
+        let visibility = Visibility::of(&caller);
+        wanted.check(&context, &caller, &visibility)?;
+        let changes = context.control.changes().await;
+        let Position { epoch, version } = changes.position();
+        let _counted = (context.count)();
+        let after = wanted.after;
+        let (listing, first, sent) = (None, None, 0);
+        let mut reader = Self {
+            context,
+            caller,
+            wanted,
+            changes,
+            visibility,
+            epoch,
+            version,
+            listing,
+            first,
+            sent,
+            _counted,
+        };
+        match after {
+            After::Nothing => reader.list_again(ResetReason::Start),
+            After::Now => reader.first = Some(reader.synced()),
+            After::Position(at) if at.epoch != epoch || at.version > version => {
+                reader.list_again(ResetReason::OtherEpoch);
+            }
+            After::Position(at) => {
+                reader.version = at.version;
+                reader.first = Some(reader.synced());
+            }
+        }
+        Ok(reader)
+    }
+
+    /// The next bytes of the stream; none when there will be no more for this reader.
+    pub(crate) async fn next(&mut self) -> Option<String> {
+        loop {
+            // A token that was revoked meanwhile ends here; a role that was given or taken changes
+            // what is to be seen.
+            self.caller = self.context.authenticator.again(&self.caller)?;
+            let visibility = Visibility::of(&self.caller);
+            if visibility != self.visibility {
+                self.visibility = visibility;
+                self.list_again(ResetReason::Access);
+            }
+            let mut text = String::new();
+            self.read(&mut text);
+            if !text.is_empty() {
+                return Some(text);
+            }
+            if self.version < self.changes.position().version {
+                continue;
+            }
+            let heartbeat = Instant::now() + HEARTBEAT;
+            if timeout_at(heartbeat, self.changes.after(self.version)).await.is_err() {
+                let mut text = String::new();
+                match self.sent < self.version {
+                    true => self.send_synced(&mut text),
+                    false => text.push_str(":\n\n"),
+                }
+                return Some(text);
+            }
+        }
+    }
+
+    /// Reads some changes, or some of a list.
+    fn read(&mut self, text: &mut String) {
+        let until = self.listing.unwrap_or(u64::MAX);
+        let read = self.changes.read(self.version, until, CHANGES_MAX);
+        if misses_deletions(self.version, self.listing, read.forgotten) {
+            self.list_again(ResetReason::TooOld);
+            return self.read(text);
+        }
+        if let Some(frame) = self.first.take() {
+            self.send(&frame, text);
+        }
+        self.send_changes(&read, text);
+        if let Some(until) = self.listing
+            && self.version >= until
+        {
+            self.listing = None;
+            self.send_synced(text);
+        }
+    }
+
+    fn send_changes(&mut self, read: &feed::Read, text: &mut String) {
+        for entry in &read.entries {
+            if text.len() >= BYTES_MAX {
+                // The others are read again next time.
+                return;
+            }
+            self.version = entry.version;
+            let is_listed = self.listing.is_some();
+            if (is_listed && entry.deleted)
+                || !self.wanted.has(entry, &self.context)
+                || !self.visibility.has(&self.context, &entry.key, entry.place)
+            {
+                continue;
+            }
+            let Some(made) = self.text(entry) else { continue };
+            if !is_listed {
+                self.sent = self.version;
+                let (epoch, version) = (self.epoch, self.version);
+                // Writing to a text cannot fail.
+                let _ = writeln!(text, "id: {}", Position { epoch, version });
+            }
+            text.push_str(&made);
+        }
+        self.version = read.reached;
+    }
+
+    /// The text of a change, made once for all readers that get the same.
+    fn text(&self, entry: &Entry) -> Option<Arc<str>> {
+        let may_see = |scope| self.caller.may(Read, Resource::Workloads, scope);
+        match entry.key {
+            // The pods on it are not for everyone.
+            Key::Gpu(..) if !entry.deleted && !may_see(Scope::Cluster) => {
+                let is_seen = |project| may_see(Scope::Project(project));
+                wire::text(&self.context, entry, &is_seen).map(Arc::from)
+            }
+            _ => self.changes.text(entry, || wire::text(&self.context, entry, &|_| true)),
+        }
+    }
+
+    /// Begins from the beginning. Until the list is complete there is no position to go on from.
+    fn list_again(&mut self, reason: ResetReason) {
+        self.version = 0;
+        self.listing = Some(self.changes.position().version);
+        self.first = Some(ChangeFrame::Reset(ChangeReset { reason }));
+    }
+
+    fn synced(&self) -> ChangeFrame<()> {
+        let (epoch, version) = (self.epoch, self.version);
+        let position = Position { epoch, version }.to_string();
+        ChangeFrame::Synced(ChangePosition { position })
+    }
+
+    fn send_synced(&mut self, text: &mut String) {
+        let frame = self.synced();
+        self.send(&frame, text);
+    }
+
+    fn send(&mut self, frame: &ChangeFrame<()>, text: &mut String) {
+        let Ok(line) = wire::line(frame) else { return };
+        let id = match frame {
+            ChangeFrame::Synced(at) => {
+                self.sent = self.version;
+                at.position.as_str()
+            }
+            // An empty one takes back those before.
+            _ => "",
+        };
+        let _ = writeln!(text, "id: {id}");
+        text.push_str(&line);
+    }
+}
+
+/// Whether a reader at a version, or in a list up to another, may have something of which the
+/// deletion was forgotten. What was deleted before the end of a list is not in it.
+fn misses_deletions(version: u64, listing: Option<u64>, forgotten: u64) -> bool {
+    listing.unwrap_or(version) < forgotten
+}
+
+#[cfg(test)]
+mod tests {
+    use super::misses_deletions;
+
+    #[test]
+    fn a_reader_behind_a_forgotten_deletion_begins_again() {
+        assert!(misses_deletions(7, None, 8), "the deletion with version 8 was never sent");
+        assert!(!misses_deletions(8, None, 8) && !misses_deletions(0, None, 0));
+        assert!(misses_deletions(3, Some(7), 8), "it was deleted after it may have been sent");
+        assert!(!misses_deletions(3, Some(8), 8), "it was deleted before the list began");
+    }
+}

@@ -1,0 +1,166 @@
+//! The live stream of changed objects. Owns: its parameters.
+
+use std::convert::Infallible;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use api_types::{ChangeFrame, ChangeKind};
+use auth::Resource;
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRef, FromRequestParts, State as FromState};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use control::feed::Position;
+use futures_util::{StreamExt as _, stream};
+use utoipa::openapi::schema::Type;
+use uuid::Uuid;
+
+use access::{Caller, Route, until_revoked, workload_id};
+use http_kit::openapi::{Description, Input, Output, get};
+use http_kit::{ApiError, parameters, unknown_word};
+
+use crate::Context;
+use crate::reader::{After, Reader, Wanted};
+
+type Shared = Arc<Context>;
+
+/// What `after` is beside a position.
+const NOW: &str = "now";
+const PARAMETERS: [&str; 4] = ["kinds", "project", "workload", "after"];
+
+/// The routes of this crate, for a server that has its state.
+pub fn routes<S>() -> impl Iterator<Item = Route<S>>
+where
+    S: Clone + Send + Sync + 'static,
+    Shared: FromRef<S>,
+{
+    let about = "Objects as they change, each whole; resumable";
+    // Each object is checked by itself.
+    let route = get("/elastane/v1/changes", "stream_changes", about, stream_changes);
+    [route.own().part::<ChangeFrame>().of("Elastane")].into_iter()
+}
+
+/// Events without end.
+struct EventStream(Body);
+
+impl IntoResponse for EventStream {
+    fn into_response(self) -> Response {
+        ([(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache")], self.0).into_response()
+    }
+}
+
+impl Output for EventStream {
+    fn describe(to: &mut Description) {
+        to.answers_events();
+    }
+}
+
+async fn stream_changes(
+    FromState(state): FromState<Shared>,
+    Extension(caller): Extension<Caller>,
+    asked: Asked,
+) -> Result<EventStream, ApiError> {
+    let project = asked.project.map(|text| project(&state, &caller, &text)).transpose()?;
+    let Asked { kinds, workload, after, .. } = asked;
+    let wanted = Wanted { kinds, project, workload, after };
+    let shutdown = state.shutdown.clone();
+    let revoked = until_revoked(state.authenticator.clone(), caller.clone());
+    let reader = Reader::open(state, caller, wanted).await?;
+    let events = stream::unfold(reader, |mut reader| async move {
+        let text = reader.next().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(text)), reader))
+    });
+    // Also while nothing changes.
+    let stop = Box::pin(async move {
+        tokio::select! {
+            () = shutdown.wait() => {}
+            () = revoked => {}
+        }
+    });
+    Ok(EventStream(Body::from_stream(events.take_until(stop))))
+}
+
+/// The project with this id or name, if the caller may see it.
+fn project(state: &Shared, caller: &Caller, text: &str) -> Result<u64, ApiError> {
+    let view = state.control.view();
+    let by_id = text.parse().ok().filter(|id| view.projects.contains_key(id));
+    let named = || view.projects.values().find(|project| project.unit.name == text);
+    let found = by_id.or_else(|| named().map(|project| project.unit.id));
+    let seen = caller.sight(Resource::Project, &view);
+    found.filter(|id| seen.has(*id)).ok_or_else(|| ApiError::no_such("project", text))
+}
+
+/// The parameters of a request.
+struct Asked {
+    kinds: Vec<ChangeKind>,
+    project: Option<String>,
+    workload: Option<Uuid>,
+    after: After,
+}
+
+impl Input for Asked {
+    fn describe(to: &mut Description) {
+        let words = ChangeKind::ALL.into_iter().map(ChangeKind::word);
+        to.words("kinds", words, false, "Only objects of these kinds");
+        to.parameter("project", Type::String, "Only what is in this project; its id or name");
+        to.parameter("workload", Type::String, "Only this workload and its pods; its id");
+        let about = "The position that was read last, to go on from there, or `now`; without it \
+                     everything there is comes first. The header Last-Event-ID says the same";
+        to.parameter("after", Type::String, about);
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Asked {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let mut asked =
+            Self { kinds: Vec::new(), project: None, workload: None, after: After::Nothing };
+        for (name, value) in parameters(&parts.uri)? {
+            match name.as_str() {
+                "kinds" => asked.kinds = value.split(',').map(kind).collect::<Result<_, _>>()?,
+                "project" => asked.project = Some(value),
+                "workload" => asked.workload = Some(workload_id(&value)?),
+                "after" => asked.after = value.parse()?,
+                _ => return Err(unknown_word("parameter", &name, &PARAMETERS)),
+            }
+        }
+        // A browser that reconnects repeats the address and adds the header, which is newer.
+        let last = parts.headers.get("last-event-id").map(|id| id.to_str().unwrap_or("?"));
+        if let Some(last) = last.filter(|last| !last.is_empty()) {
+            asked.after = last.parse()?;
+        }
+        Ok(asked)
+    }
+}
+
+fn kind(word: &str) -> Result<ChangeKind, ApiError> {
+    let words = ChangeKind::ALL.map(ChangeKind::word);
+    let found = ChangeKind::ALL.into_iter().find(|kind| kind.word() == word);
+    found.ok_or_else(|| {
+        let (word, words) = (units::shown(word), words.join(", "));
+        let why =
+            format!("`{word}` is no kind of object; write some of {words}, separated by commas");
+        ApiError::field("kinds", why)
+    })
+}
+
+impl FromStr for After {
+    type Err = ApiError;
+
+    fn from_str(text: &str) -> Result<Self, ApiError> {
+        if text == NOW {
+            return Ok(Self::Now);
+        }
+        Position::parse(text).map(Self::Position).ok_or_else(|| {
+            let text = units::shown(text);
+            let why = format!(
+                "`{text}` is not a position; use the id of the last event that was read, such as \
+                 4f1d09c2-1734, or `{NOW}`, or leave it out to begin with everything there is"
+            );
+            ApiError::field("after", why)
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! What queues are entitled to, and where the paths of two of them part. Owns: comparing what is held
+//! and asked for with quota and fair share. Does not know about: who is asked to give.
+
+use model::{QueueId, WorkloadId};
+use units::{Kind, Resources};
+
+use crate::session::Session;
+
+/// Whether a queue that holds `extra` more is above both quota and fair share, in what is asked for.
+pub(crate) fn is_above_share(
+    s: &Session<'_>,
+    giver: QueueId,
+    asked: Resources,
+    extra: Resources,
+) -> bool {
+    let queue = &s.cluster.queues()[giver];
+    let (held, most) = (queue.held() + extra, s.fair()[&giver].max(queue.share.quota));
+    Kind::ALL.into_iter().any(|kind| asked[kind] > 0 && held[kind] > most[kind])
+}
+
+/// Of what a workload's queue would hold more than its fair share with it, if anything.
+pub(crate) fn not_entitled(s: &Session<'_>, id: WorkloadId, asked: Resources) -> Option<Kind> {
+    beyond_share(s, s.queue_of(id), asked)
+}
+
+/// The same of a queue.
+pub(crate) fn beyond_share(s: &Session<'_>, queue: QueueId, asked: Resources) -> Option<Kind> {
+    beyond(s.cluster.queues()[queue].held(), asked, s.fair()[&queue])
+}
+
+/// Of what there would be more than the share, with what is asked for.
+pub(crate) fn beyond(held: Resources, asked: Resources, share: Resources) -> Option<Kind> {
+    let beyond =
+        |kind: &Kind| asked[*kind] > 0 && held[*kind].saturating_add(asked[*kind]) > share[*kind];
+    Kind::ALL.into_iter().find(beyond)
+}
+
+/// Whether a queue that gets what is asked for holds no more than `most`.
+pub(crate) fn within(s: &Session<'_>, queue: QueueId, asked: Resources, most: Resources) -> bool {
+    (s.cluster.queues()[queue].held() + asked).fits_in(most)
+}
+
+/// A queue and all above it, up to `top`.
+pub(crate) fn lineage_below<'a>(
+    s: &'a Session<'_>,
+    leaf: QueueId,
+    top: QueueId,
+) -> impl Iterator<Item = QueueId> + use<'a> {
+    s.cluster.lineage(leaf).take_while(move |&queue| queue != top).chain([top])
+}
+
+/// The quota as far as it can be honoured: where the quotas promise more than there is, the fair
+/// share takes its place.
+pub(crate) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
+    let row = &s.cluster.queues()[queue];
+    let mut deserved = row.share.quota;
+    for kind in Kind::ALL {
+        let fair = s.fair()[&queue][kind];
+        if fair < deserved[kind].min(row.requested[kind]).min(row.share.limit[kind]) {
+            deserved[kind] = fair;
+        }
+    }
+    deserved
+}
+
+/// The ancestors (or selves) of the queues of both, just below the point where their paths part;
+/// none when the queues are the same.
+pub(crate) fn branches(
+    s: &Session<'_>,
+    id: WorkloadId,
+    victim: WorkloadId,
+) -> Option<(QueueId, QueueId)> {
+    parting(s, s.queue_of(id), s.queue_of(victim))
+}
+
+/// The same of two queues.
+pub(crate) fn parting(s: &Session<'_>, own: QueueId, other: QueueId) -> Option<(QueueId, QueueId)> {
+    let path = |queue: QueueId| {
+        let mut path: Vec<_> = s.cluster.lineage(queue).collect();
+        path.reverse();
+        path
+    };
+    path(own).into_iter().zip(path(other)).find(|(own, other)| own != other)
+}

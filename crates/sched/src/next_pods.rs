@@ -1,0 +1,140 @@
+//! Which pods of a workload are placed next. Owns: what "next" means in a tree of groups, each
+//! with a minimum of its own. Source: scheduling reference §6.4, §10 and §20.
+
+use std::cmp::Reverse;
+
+use model::{Child, Cluster, Completeness, PodId, Workload, WorkloadId};
+
+use crate::rank;
+
+/// The pods to place next, those of one set together: all that lack of the minimum at every
+/// level; or else what the workload grows by. None if too few are left to reach a minimum.
+/// Sets in `excluded` found no room before, and others stand in for them where they may.
+pub(crate) fn next_pods(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
+    let workload = &cluster.workloads()[id];
+    let waits = |pod| cluster.pods()[pod].waits();
+    let has = |set: usize| workload.pod_sets[set].counted();
+    Selection { workload, excluded, waits, has }.next()
+}
+
+/// The same, where only pods that `wait` can be placed, and only those with a place count.
+#[cfg(feature = "kai")]
+pub(crate) fn next_pods_among(
+    cluster: &Cluster,
+    id: WorkloadId,
+    excluded: &[usize],
+    waits: impl Fn(PodId) -> bool,
+) -> Vec<PodId> {
+    let workload = &cluster.workloads()[id];
+    let has = |set: usize| workload.pod_sets[set].placed;
+    Selection { workload, excluded, waits, has }.next()
+}
+
+struct Selection<'a, F, G> {
+    workload: &'a Workload,
+    excluded: &'a [usize],
+    waits: F,
+    /// How many pods of a set count for its minimum.
+    has: G,
+}
+
+/// So many pods of a set.
+type Part = (usize, usize);
+
+impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
+    fn next(&self) -> Vec<PodId> {
+        if self.workload.pod_sets.len() == 1 && self.excluded.is_empty() {
+            return self.pods(self.of_only_set());
+        }
+        let chosen = match self.lacking(None) {
+            Some(lacking) if lacking.is_empty() => self.growth(),
+            Some(lacking) => lacking,
+            None => Vec::new(),
+        };
+        self.pods(chosen)
+    }
+
+    fn waiting(&self, set: usize) -> impl Iterator<Item = PodId> {
+        let pods = self.workload.pods_of(set).iter().copied();
+        pods.filter(|&pod| (self.waits)(pod))
+    }
+
+    /// The pods of these parts, those of a higher task priority first.
+    fn pods(&self, mut parts: Vec<Part>) -> Vec<PodId> {
+        parts.sort_by_key(|&(set, _)| Reverse(self.workload.spec.pod_sets[set].task_priority));
+        parts.into_iter().flat_map(|(set, count)| self.waiting(set).take(count)).collect()
+    }
+
+    /// What a group (none: the workload) lacks of its minimum; none if it cannot be reached. Parts
+    /// that have pods already come first, so that nothing is left half done.
+    fn lacking(&self, group: Option<usize>) -> Option<Vec<Part>> {
+        let spec = &self.workload.spec;
+        let mut missing = spec.children_min_of(group);
+        let (mut begun, mut empty) = (Vec::new(), Vec::new());
+        for child in spec.children(group) {
+            match spec.completeness(child, &self.has) {
+                Completeness::Whole => missing = missing.saturating_sub(1),
+                Completeness::Partial => begun.push(child),
+                Completeness::Empty => empty.push(child),
+            }
+        }
+        let mut lacking = Vec::new();
+        for child in begun.into_iter().chain(empty) {
+            if missing == 0 {
+                break;
+            }
+            if let Some(parts) = self.lacking_of(child) {
+                lacking.extend(parts);
+                missing -= 1;
+            }
+        }
+        (missing == 0).then_some(lacking)
+    }
+
+    fn lacking_of(&self, child: Child) -> Option<Vec<Part>> {
+        let set = match child {
+            Child::Group(group) => return self.lacking(Some(group)),
+            Child::Set(set) => set,
+        };
+        let pods_min = self.workload.spec.pod_sets[set].pods_min;
+        let lacks = pods_min.saturating_sub((self.has)(set)) as usize;
+        let can = !self.excluded.contains(&set) && self.waiting(set).take(lacks).count() == lacks;
+        can.then(|| if lacks > 0 { vec![(set, lacks)] } else { Vec::new() })
+    }
+
+    /// What a workload that has its minimum grows by: a part of it that has not, or else one pod,
+    /// of the set with the fewest pods for its minimum.
+    fn growth(&self) -> Vec<Part> {
+        let spec = &self.workload.spec;
+        let (mut whole, mut others) = (Vec::new(), Vec::new());
+        let mut open = vec![None];
+        while let Some(group) = open.pop() {
+            for child in spec.children(group) {
+                match (self.lacking_of(child), child) {
+                    (None, _) => {}
+                    (Some(parts), _) if !parts.is_empty() => {
+                        let begun = spec.completeness(child, &self.has) == Completeness::Partial;
+                        others.push((!begun, parts));
+                    }
+                    (_, Child::Group(group)) => open.push(Some(group)),
+                    (_, Child::Set(set)) => whole.push(set),
+                }
+            }
+        }
+        if let Some((_, parts)) = others.into_iter().min_by_key(|&(begun, _)| begun) {
+            return parts;
+        }
+        let wants =
+            |set: &usize| !self.excluded.contains(set) && self.waiting(*set).next().is_some();
+        let rank = |&set: &usize| rank::set_rank(&spec.pod_sets[set], (self.has)(set));
+        whole.into_iter().filter(wants).min_by_key(rank).map(|set| (set, 1)).into_iter().collect()
+    }
+
+    /// The same for a workload with one set and nothing else, which most are.
+    fn of_only_set(&self) -> Vec<Part> {
+        let pods_min = self.workload.spec.pod_sets[0].pods_min;
+        let lacks = pods_min.saturating_sub((self.has)(0)).max(1) as usize;
+        let can = self.waiting(0).take(lacks).count() == lacks;
+        if can { vec![(0, lacks)] } else { Vec::new() }
+    }
+}

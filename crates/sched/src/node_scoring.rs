@@ -1,0 +1,214 @@
+//! The nodes that fit a pod, best first. Owns: the order among them, and remembering what was
+//! found out about a node until something about it changes.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use model::{Cluster, DeviceShare, GpuRequest, Node, NodeId};
+use units::GPU_MILLIS;
+
+use crate::fragmentation::{Free, Shapes};
+use crate::place::{self, PodRequirements};
+use crate::policy::{Placement, Policy};
+use model::Fill;
+
+/// Most different asks that something is remembered about.
+const ASKS_MAX: usize = 512;
+const MILLION: u64 = 1_000_000;
+
+/// What was found out about the nodes of one cluster.
+#[derive(Debug, Default)]
+pub struct NodeScoring {
+    shapes: Shapes,
+    /// Pods that asked for the shapes.
+    pods: u64,
+    /// What each node is worth.
+    worth: Vec<Known<u64>>,
+    keys: BTreeMap<(PodRequirements, bool), Vec<Known<Option<Key>>>>,
+}
+
+/// Something about a node as of one of its revisions.
+type Known<T> = Option<(u64, T)>;
+
+/// Least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    /// How well the pod likes the node.
+    liking: Reverse<i64>,
+    /// What others lose.
+    loss: u64,
+    /// Whole GPUs broken by a shared request; whether a pod without GPUs takes a GPU node.
+    misuse: usize,
+    /// The fullest node, or the emptiest.
+    room: u64,
+}
+
+impl NodeScoring {
+    /// The best node for a pod, among those where it fits and that are open to it.
+    fn best(
+        &mut self,
+        cluster: &Cluster,
+        ask: PodRequirements,
+        now: bool,
+        policy: &Policy,
+        open: impl Fn(&model::Placement) -> bool,
+    ) -> Option<NodeId> {
+        self.look_at_requests(cluster, ask, policy);
+        if self.keys.len() >= ASKS_MAX && !self.keys.contains_key(&(ask, now)) {
+            self.keys.clear();
+        }
+        let mut keys = self.keys.remove(&(ask, now)).unwrap_or_default();
+        let mut best: Option<(Key, NodeId)> = None;
+        for id in cluster.nodes().ids() {
+            let at = id.raw() as usize;
+            let revision = cluster.revision_for(ask.constraints, id);
+            if keys.len() <= at {
+                keys.resize(at + 1, None);
+            }
+            let key = match keys[at] {
+                Some((seen, key)) if seen == revision => key,
+                _ => self.key(cluster, id, ask, now, policy),
+            };
+            keys[at] = Some((revision, key));
+            let better = |key| best.is_none_or(|(least, _)| key < least);
+            if let Some(key) = key.filter(|&key| better(key))
+                && place::on_node(cluster, id, ask, now, placement_at(cluster, id, policy).devices)
+                    .is_some_and(|to| open(&to))
+            {
+                best = Some((key, id));
+            }
+        }
+        self.keys.insert((ask, now), keys);
+        best.map(|(_, id)| id)
+    }
+
+    /// How a node ranks for a pod, least first; none if it does not fit there.
+    pub(crate) fn rank(
+        &mut self,
+        cluster: &Cluster,
+        id: NodeId,
+        ask: PodRequirements,
+        now: bool,
+        policy: &Policy,
+    ) -> Option<Key> {
+        self.look_at_requests(cluster, ask, policy);
+        self.key(cluster, id, ask, now, policy)
+    }
+
+    /// Takes the requests as they are, unless they are nearly the same as when last looked at.
+    fn look_at_requests(&mut self, cluster: &Cluster, ask: PodRequirements, policy: &Policy) {
+        let packs = |placement: Placement| placement.nodes(ask.request.gpu) == Fill::BinPack;
+        if !policy.placements().any(packs) {
+            return;
+        }
+        let pods = cluster.requests().pods();
+        if pods.abs_diff(self.pods).saturating_mul(2) >= self.pods {
+            *self = Self { shapes: Shapes::of(cluster), pods, ..Self::default() };
+        }
+    }
+
+    fn key(
+        &mut self,
+        cluster: &Cluster,
+        id: NodeId,
+        ask: PodRequirements,
+        now: bool,
+        policy: &Policy,
+    ) -> Option<Key> {
+        let placement = placement_at(cluster, id, policy);
+        let place = place::on_node(cluster, id, ask, now, placement.devices)?;
+        let node = &cluster.nodes()[id];
+        let free = node.free(now);
+        let (misuse, free, total) = match ask.request.gpu {
+            GpuRequest::Whole(0) => {
+                (node.gpus.len().min(1), free.cpu_millis, node.capacity.cpu_millis)
+            }
+            _ if placement.devices == Fill::Spread => {
+                (0, free.gpu_millis, node.capacity.gpu_millis)
+            }
+            _ => (broken(node, &place.devices, now), free.gpu_millis, node.capacity.gpu_millis),
+        };
+        let (loss, room) = match placement.nodes(ask.request.gpu) {
+            Fill::BinPack => (self.loss(cluster, id, ask, &place.devices), free),
+            // The part in use, in millionths.
+            Fill::Spread => (0, MILLION - free.saturating_mul(MILLION) / total.max(1)),
+        };
+        let liking = Reverse(cluster.preference(ask.constraints, id));
+        Some(Key { liking, loss, misuse, room })
+    }
+
+    /// What others lose when the pod gets these devices.
+    fn loss(
+        &mut self,
+        cluster: &Cluster,
+        id: NodeId,
+        ask: PodRequirements,
+        devices: &[DeviceShare],
+    ) -> u64 {
+        let mut free = Free::of(&cluster.nodes()[id]);
+        let (at, revision) = (id.raw() as usize, cluster.revision(id));
+        if self.worth.len() <= at {
+            self.worth.resize(at + 1, None);
+        }
+        let before = match self.worth[at] {
+            Some((seen, worth)) if seen == revision => worth,
+            _ => self.shapes.worth(cluster, id, &free),
+        };
+        self.worth[at] = Some((revision, before));
+        free.take(devices, ask.request);
+        before.saturating_sub(self.shapes.worth(cluster, id, &free))
+    }
+}
+
+/// Finds a place for a pod that is `open` to it: free at once (`now`), or free when what is being
+/// released is gone.
+pub(crate) fn find(
+    cluster: &Cluster,
+    node_scoring: &mut NodeScoring,
+    ask: PodRequirements,
+    now: bool,
+    policy: &Policy,
+    open: impl Fn(&model::Placement) -> bool,
+) -> Option<model::Placement> {
+    if let GpuRequest::Whole(gpus @ 1..) = ask.request.gpu
+        && !cluster.has_preferences(ask.constraints)
+        && cluster.gpu_nodes_alike()
+        && policy.placements().all(|other| other.gpu == policy.placement.gpu)
+    {
+        return find_whole(cluster, ask, gpus, now, policy.placement.gpu, open);
+    }
+    let node = node_scoring.best(cluster, ask, now, policy, &open)?;
+    let devices = policy.placement_in(cluster.nodes()[node].pool).devices;
+    place::on_node(cluster, node, ask, now, devices)
+}
+
+/// Whole GPUs: the index already has the nodes in the order wanted.
+fn find_whole(
+    cluster: &Cluster,
+    ask: PodRequirements,
+    gpus: u32,
+    now: bool,
+    nodes: Fill,
+    open: impl Fn(&model::Placement) -> bool,
+) -> Option<model::Placement> {
+    let mut fullest_first = cluster.nodes_with_free(gpus, now);
+    // Whole devices are all the same.
+    let fitting = |id| place::on_node(cluster, id, ask, now, Fill::BinPack).filter(&open);
+    match nodes {
+        Fill::BinPack => fullest_first.find_map(fitting),
+        Fill::Spread => fullest_first.rev().find_map(fitting),
+    }
+}
+
+/// How places on a node are taken.
+fn placement_at(cluster: &Cluster, id: NodeId, policy: &Policy) -> Placement {
+    policy.placement_in(cluster.nodes()[id].pool)
+}
+
+/// Devices wholly free that a shared request would break.
+fn broken(node: &Node, devices: &[DeviceShare], now: bool) -> usize {
+    let breaks = |share: &&DeviceShare| {
+        share.millis < GPU_MILLIS && node.gpus[share.gpu as usize].is_whole(now)
+    };
+    devices.iter().filter(breaks).count()
+}

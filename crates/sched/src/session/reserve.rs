@@ -1,0 +1,358 @@
+//! Room that is kept for the first workload that cannot start, so that a large gang does not starve
+//! behind small work. Owns: which workload gets a reservation, and which ones it binds. Does not
+//! know about: which places it covers; that is [`claims`].
+//!
+//! Nothing is stored: each cycle recomputes the reservations from the state. They are stable all the
+//! same: the places taken are those with the least to wait for, nothing that is bound is
+//! placed there, so the places of the last cycle are at least as good as they were, and others are
+//! taken only if they are better. What is waited for becomes less with everything that ends, which
+//! bounds both the wait and the time for which a place is kept idle.
+
+mod claims;
+
+use std::collections::BTreeMap;
+
+use model::{Placement, PodId, PoolId, QueueId, Share, WorkloadId};
+use units::{Kind, Resources};
+
+use crate::entitlement::{beyond_share, branches, is_above_share, not_entitled, parting};
+use crate::equivalence_class::EquivalenceClass;
+use crate::equivalence_class::is_elastic;
+use crate::memory::QuietCycle;
+use crate::precedence::{gives_way_to, is_below};
+use crate::session::{Blocked, Session};
+use crate::{Pending, Profile, rank};
+use claims::Claims;
+
+/// Candidates looked at for each reservation there may be.
+pub(crate) const TRIES: usize = 4;
+
+/// The reservations of a cycle.
+#[derive(Default)]
+pub(crate) struct Reservations {
+    /// Workloads that get one, in order, and why each has no place. Which places are its own is
+    /// computed when another workload is about to take one: until then nothing needs to be kept.
+    due: Vec<Due>,
+    kept: Vec<Reservation>,
+    /// Workloads that would have a place but for a reservation.
+    behind: BTreeMap<EquivalenceClass, Pending>,
+}
+
+/// A reservation to be made.
+struct Due {
+    id: WorkloadId,
+    /// The first pool in which it could not start.
+    pool: Option<PoolId>,
+    queue: QueueId,
+    blocked: Blocked,
+}
+
+/// Room kept for one workload.
+struct Reservation {
+    id: WorkloadId,
+    /// The queue that will be charged: that of the pool in which room is kept.
+    queue: QueueId,
+    /// What its pods ask for together.
+    asked: Resources,
+    claims: Claims,
+}
+
+/// Which reservations a placement leaves alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReservationScope {
+    /// All of others.
+    All,
+    /// Those that bind the workload.
+    Binding,
+}
+
+impl Reservations {
+    /// The reservation that keeps workloads of a class waiting.
+    pub(crate) fn before(&self, class: &EquivalenceClass) -> Option<&Pending> {
+        self.behind.get(class)
+    }
+}
+
+impl Session<'_> {
+    /// Will keep room for a workload that had its turn and found no place, if it has waited long
+    /// enough and could start at all.
+    pub(crate) fn reserve(&mut self, id: WorkloadId, blocked: Blocked) {
+        let known = &self.reservations.due;
+        if known.len() >= self.policy.reservations_max.saturating_mul(TRIES)
+            || known.iter().any(|due| due.id == id)
+            || self.reservations.kept.iter().any(|kept| kept.id == id)
+        {
+            return;
+        }
+        let asked = self.ask(id, None);
+        let spec = &self.cluster.workloads()[id].spec;
+        // An elastic one starts smaller. What can never start keeps nothing.
+        if is_elastic(spec) || self.has_started(id) || !self.could_start(id, asked) {
+            return;
+        }
+        let due = self.waits_since(id).plus_ms(self.policy.reserve_after_ms);
+        if due <= self.now {
+            let (pool, queue) = (self.pool_of(id), self.queue_of(id));
+            self.reservations.due.push(Due { id, pool, queue, blocked });
+        } else {
+            self.wake(due);
+        }
+    }
+
+    /// Whether a waiting workload may be due to have room kept, if there is none. Of a
+    /// class whose first was never evicted, no other has waited for longer.
+    pub(crate) fn may_be_due(&self) -> bool {
+        let mut first = self.memory.rows().filter_map(|(_, row)| row.members.first());
+        first.any(|&(_, id)| {
+            self.cluster.workloads()[id].last_eviction.is_some()
+                || self.waits_since(id).plus_ms(self.policy.reserve_after_ms) <= self.now
+        })
+    }
+
+    /// Whether another workload gets a reservation before this workload may take anything.
+    pub(crate) fn is_reservation_due(&self, id: WorkloadId) -> bool {
+        let mut due = self.reservations.due.iter();
+        due.any(|due| {
+            due.id != id
+                && !self.has_started(due.id)
+                && self.competes(id, due.queue)
+                && !self.goes_before(id, (due.queue, due.id))
+        })
+    }
+
+    /// Keeps room for those who are to get a reservation.
+    pub(crate) fn keep_room(&mut self) {
+        for due in std::mem::take(&mut self.reservations.due) {
+            let reservation = super::pools::within(self, due.id, due.pool, |s| s.reservation(&due));
+            self.reservations.kept.extend(reservation);
+        }
+    }
+
+    fn reservation(&self, due: &Due) -> Option<Reservation> {
+        let Due { id, queue, .. } = *due;
+        let asked = self.ask(id, None);
+        if self.reservations.kept.len() >= self.policy.reservations_max
+            || self.has_started(id)
+            || !self.could_start(id, asked + self.held_above(id))
+        {
+            return None;
+        }
+        let claims = match due.blocked {
+            // Its queue has to become emptier first; which places it gets is a matter of then.
+            Blocked::Queue(_) => Claims::default(),
+            Blocked::Room => self.claims(id)?,
+        };
+        Some(Reservation { id, queue, asked, claims })
+    }
+
+    /// Whether a workload would be charged to queues of the same pool as this one.
+    fn competes(&self, id: WorkloadId, queue: QueueId) -> bool {
+        self.division_of(id) == self.cluster.queues()[queue].pool
+    }
+
+    /// What is to be known of a decision that changed nothing; none if the next may be another one
+    /// all the same. `earlier`: what was known of the last, if this looked only at what is new.
+    pub(crate) fn rests(&self, earlier: Option<QuietCycle>) -> Option<QuietCycle> {
+        let cut = self.stats.exhausted || matches!(self.policy.profile, Profile::Kai(_));
+        let kept = self.is_room_kept() || !self.reservations.behind.is_empty();
+        let before = earlier.map_or((0, 0), |quiet| (quiet.trials, quiet.due));
+        // Elastic work grows at the cost of others once they are not guaranteed their time any more.
+        let by_time = !self.cluster.elastic().is_empty() && self.guarantees_time();
+        (!cut && !kept && !by_time).then(|| QuietCycle {
+            revision: 0,
+            wake_at: self.wake_at,
+            trials: before.0 + self.stats.trials,
+            due: before.1 + self.reservations.due.len(),
+        })
+    }
+
+    /// Whether room is kept for any workload.
+    pub(crate) fn is_room_kept(&self) -> bool {
+        !self.reservations.kept.is_empty()
+    }
+
+    /// Gives up what was kept for one that has started in another of its pools meanwhile; says
+    /// whether that kept any workload waiting.
+    pub(crate) fn withdraw_reservations(&mut self) -> bool {
+        let mut kept = std::mem::take(&mut self.reservations.kept);
+        let before = kept.len();
+        kept.retain(|kept| !self.has_started(kept.id));
+        self.reservations.kept = kept;
+        let withdrawn = self.reservations.kept.len() < before;
+        withdrawn && !std::mem::take(&mut self.reservations.behind).is_empty()
+    }
+
+    /// Whether all pods that must start together have a place.
+    fn has_started(&self, id: WorkloadId) -> bool {
+        let workload = &self.cluster.workloads()[id];
+        workload.enough(|set| workload.pod_sets[set].placed)
+    }
+
+    /// Whether limit, quota and fair share have room for so much at every level, if the queue holds
+    /// nothing else.
+    fn could_start(&self, id: WorkloadId, asked: Resources) -> bool {
+        let spec = &self.cluster.workloads()[id].spec;
+        self.cluster.lineage(self.queue_of(id)).all(|queue| {
+            let share = &self.cluster.queues()[queue].share;
+            let mut most = share.limit.min(self.fair()[&queue]);
+            if !spec.preemptible {
+                most = most.min(share.quota);
+            }
+            asked.fits_in(most)
+        })
+    }
+
+    /// What its queue holds for work that is more important: it is not expected to end.
+    fn held_above(&self, id: WorkloadId) -> Resources {
+        let workload = |id: WorkloadId| &self.cluster.workloads()[id];
+        let spec = &workload(id).spec;
+        let above = self.workloads_in(self.queue_of(id)).filter(|&other| {
+            workload(other).placed > 0 && workload(other).spec.priority > spec.priority
+        });
+        let pods = above.flat_map(|other| &workload(other).pods);
+        let held = pods.filter_map(|&pod| {
+            let place = self.cluster.pods()[pod].binding.effective()?;
+            Some(self.cluster.amounts(pod, place))
+        });
+        held.sum()
+    }
+
+    /// Whether a pod may take a place.
+    pub(crate) fn is_open(&self, pod: PodId, respected: ReservationScope, to: &Placement) -> bool {
+        let amounts = self.cluster.amounts(pod, to);
+        let id = self.cluster.pods()[pod].workload;
+        self.respected_reservations(id, respected)
+            .all(|kept| kept.claims.leave_room(self.cluster, to, amounts))
+    }
+
+    /// Whether room may be made for a workload on a node.
+    pub(crate) fn may_clear(&self, id: WorkloadId, node: model::NodeId) -> bool {
+        self.respected_reservations(id, ReservationScope::Binding)
+            .all(|kept| !kept.claims.cover(node))
+    }
+
+    /// Whether a queue has room under its limits for a workload and for those that have a
+    /// reservation before it.
+    pub(crate) fn leaves_headroom(&self, id: WorkloadId, asked: Resources) -> bool {
+        let spec = |id: WorkloadId| &self.cluster.workloads()[id].spec;
+        self.respected_reservations(id, ReservationScope::Binding).all(|kept| {
+            let own = |queue: &QueueId| {
+                self.cluster.lineage(self.queue_of(id)).any(|other| other == *queue)
+            };
+            self.cluster.lineage(kept.queue).filter(own).all(|queue| {
+                let queue = &self.cluster.queues()[queue];
+                let fixed = !spec(id).preemptible && !spec(kept.id).preemptible;
+                Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0).all(|kind| {
+                    let both = asked[kind].saturating_add(kept.asked[kind]);
+                    let within = |held: u64, most: u64| held.saturating_add(both) <= most;
+                    within(queue.allocated[kind], queue.share.limit[kind])
+                        && (!fixed
+                            || within(
+                                queue.allocated_non_preemptible[kind],
+                                queue.share.quota[kind],
+                            ))
+                })
+            })
+        })
+    }
+
+    /// What those ask for that have a reservation in its own queue and go before it: the share of
+    /// the queue is theirs first.
+    pub(crate) fn reserved_before(&self, id: WorkloadId) -> Resources {
+        let queue = self.queue_of(id);
+        let own = self
+            .respected_reservations(id, ReservationScope::Binding)
+            .filter(|kept| kept.queue == queue);
+        own.map(|kept| kept.asked).sum()
+    }
+
+    /// Notes that a workload has no place because room is kept for another.
+    pub(crate) fn note_behind(&mut self, id: WorkloadId) {
+        let Some(kept) = self.respected_reservations(id, ReservationScope::Binding).next() else {
+            return;
+        };
+        let behind = Pending::BehindReservation {
+            holder: self.reference(kept.id),
+            waited_ms: self.now.since_ms(self.waits_since(kept.id)),
+            gpu_millis: kept.asked.gpu_millis,
+            starts_in_ms: kept.claims.starts_at().map(|at| at.since_ms(self.now)),
+        };
+        self.reservations.behind.insert(EquivalenceClass::of(self.cluster, id), behind);
+    }
+
+    fn respected_reservations(
+        &self,
+        id: WorkloadId,
+        respected: ReservationScope,
+    ) -> impl Iterator<Item = &Reservation> {
+        self.reservations.kept.iter().filter(move |kept| {
+            let stands =
+                kept.id != id && !self.has_started(kept.id) && self.competes(id, kept.queue);
+            stands && (respected == ReservationScope::All || self.binds(kept, id))
+        })
+    }
+
+    /// A reservation binds everybody but who goes before its holder, who is known to be gone by
+    /// the time it starts, and who gives way to it at once.
+    fn binds(&self, kept: &Reservation, id: WorkloadId) -> bool {
+        !self.goes_before(id, (kept.queue, kept.id))
+            && !self.ends_in_time(id, kept)
+            && !self.would_give_way(id, kept)
+    }
+
+    fn goes_before(&self, id: WorkloadId, (queue, other): (QueueId, WorkloadId)) -> bool {
+        let outranks =
+            |left, right| rank::by_rank(self.cluster, left) < rank::by_rank(self.cluster, right);
+        let own = self.queue_of(id);
+        let Some((own_side, theirs)) = parting(self, own, queue) else {
+            return outranks(id, other);
+        };
+        // The place its queue has in the order is that of the first in it.
+        let is_first =
+            self.reservations.kept.iter().all(|kept| {
+                kept.queue != own || self.has_started(kept.id) || !outranks(kept.id, id)
+            });
+        is_first && self.shares().before((own_side, id), (theirs, other))
+    }
+
+    fn ends_in_time(&self, id: WorkloadId, kept: &Reservation) -> bool {
+        let limit_ms = self.cluster.workloads()[id].spec.time_limit_ms;
+        let ends = limit_ms.map(|ms| self.now.plus_ms(ms));
+        ends.zip(kept.claims.starts_at()).is_some_and(|(ends, starts)| ends <= starts)
+    }
+
+    /// Whether a workload that has no place yet could be stopped for the holder as soon as it had
+    /// one: nothing is lost by letting it run until then.
+    fn would_give_way(&self, id: WorkloadId, kept: &Reservation) -> bool {
+        let workload = &self.cluster.workloads()[id];
+        let own = self.queue_of(id);
+        let guaranteed = |what: fn(&Share) -> Option<u64>| self.guaranteed_ms(own, what) > 0;
+        match parting(self, kept.queue, own) {
+            None => {
+                is_below(self, kept.id, id) && !guaranteed(|share| share.preempt_min_runtime_ms)
+            }
+            Some((_, giver)) => {
+                workload.spec.preemptible
+                    && !guaranteed(|share| share.reclaim_min_runtime_ms)
+                    && beyond_share(self, kept.queue, kept.asked).is_none()
+                    && is_above_share(self, giver, kept.asked, self.ask(id, None))
+            }
+        }
+    }
+
+    /// Whether a running workload can be stopped for another at once.
+    fn gives_way_now(&self, victim: WorkloadId, id: WorkloadId, asked: Resources) -> bool {
+        match branches(self, id, victim) {
+            None => {
+                gives_way_to(self, id, victim)
+                    && self.safe_until(victim, |share| share.preempt_min_runtime_ms) <= self.now
+            }
+            Some((_, giver)) => {
+                self.can_give_way(victim)
+                    && self.safe_until(victim, |share| share.reclaim_min_runtime_ms) <= self.now
+                    && not_entitled(self, id, asked).is_none()
+                    && is_above_share(self, giver, asked, Resources::ZERO)
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Pieces in which workloads give way. Owns: what a piece frees and how it is taken. Changes the
+//! state only in [`take`].
+
+use model::{Placement, PodId, Share, Workload, WorkloadId};
+use smallvec::SmallVec;
+use units::Resources;
+
+use crate::equivalence_class::is_elastic;
+use crate::session::Session;
+use crate::{place, rank};
+
+/// One piece taken from a victim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EvictionUnit {
+    /// Shrink an elastic pod to so many GPUs.
+    Shrink(PodId, usize),
+    /// Stop a pod above the workload's minimum.
+    One(PodId),
+    /// Stop all its pods.
+    All(WorkloadId),
+}
+
+/// Pieces, each on top of the one before.
+pub(crate) type EvictionUnits = SmallVec<[EvictionUnit; 1]>;
+
+/// All of a workload, in the pieces in which it can go: elastic GPUs by halves, pods above the
+/// minimum one by one, then everything.
+pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
+    let workload = &s.cluster.workloads()[victim];
+    let mut eviction_units = halvings(s, victim, 1);
+    eviction_units.extend(spare(s, workload).into_iter().map(EvictionUnit::One));
+    eviction_units.push(EvictionUnit::All(victim));
+    eviction_units
+}
+
+/// The pods above the minimum, in the order in which they go: the last one of the set with the
+/// most pods for its minimum, again and again. Source: scheduling reference §14.
+fn spare(s: &Session<'_>, workload: &Workload) -> Vec<PodId> {
+    let mut pods: Vec<Vec<PodId>> = Vec::new();
+    if workload.sets().all(|(spec, set)| set.placed <= spec.pods_min) {
+        return Vec::new();
+    }
+    for at in 0..workload.pod_sets.len() {
+        let placed = |pod: &PodId| s.cluster.pods()[*pod].binding.effective().is_some();
+        let above = workload.pod_sets[at].placed > workload.spec.pod_sets[at].pods_min;
+        let own = if above { workload.pods_of(at) } else { &[] };
+        pods.push(own.iter().copied().filter(placed).collect());
+    }
+    let spec = |at: usize| &workload.spec.pod_sets[at];
+    let count = |left: &[PodId]| u32::try_from(left.len()).unwrap_or(u32::MAX);
+    let mut spare = Vec::new();
+    loop {
+        let above = (0..pods.len()).filter(|&at| count(&pods[at]) > spec(at).pods_min);
+        let worst = above.max_by_key(|&at| rank::set_rank(spec(at), count(&pods[at])));
+        let Some(pod) = worst.and_then(|at| pods[at].pop()) else { return spare };
+        spare.push(pod);
+    }
+}
+
+/// The pieces of [`whole_workload`], but only what it has beyond its minimum as long as its
+/// guaranteed run time lasts: pods above the minimum, GPUs above one.
+pub(crate) fn above_minimum_while_safe(
+    s: &Session<'_>,
+    victim: WorkloadId,
+    guaranteed: impl Fn(&Share) -> Option<u64>,
+) -> EvictionUnits {
+    let mut eviction_units = whole_workload(s, victim);
+    if s.safe_until(victim, guaranteed) > s.now {
+        eviction_units.retain(|eviction_unit| !matches!(eviction_unit, EvictionUnit::All(_)));
+    }
+    eviction_units
+}
+
+/// The steps by which an elastic workload shrinks, down to `floor` GPUs.
+pub(crate) fn halvings(s: &Session<'_>, victim: WorkloadId, floor: u32) -> EvictionUnits {
+    let workload = &s.cluster.workloads()[victim];
+    let mut eviction_units = EvictionUnits::new();
+    if !is_elastic(&workload.spec) {
+        return eviction_units;
+    }
+    for &pod in &workload.pods {
+        let place = s.cluster.pods()[pod].binding.effective();
+        let mut gpus = place.map_or(0, |place| place.devices.len()) / 2;
+        while gpus >= (floor as usize).max(1) {
+            eviction_units.push(EvictionUnit::Shrink(pod, gpus));
+            gpus /= 2;
+        }
+    }
+    eviction_units
+}
+
+/// The amounts a taking frees.
+pub(crate) fn freed(s: &Session<'_>, eviction_unit: EvictionUnit) -> Resources {
+    let held = |pod: PodId| {
+        let place = s.cluster.pods()[pod].binding.effective();
+        place.map_or(Resources::ZERO, |place| s.cluster.amounts(pod, place))
+    };
+    match eviction_unit {
+        EvictionUnit::Shrink(pod, gpus) => {
+            let gpu_millis = held(pod).gpu_millis.saturating_sub(gpus as u64 * units::GPU_MILLIS);
+            Resources { gpu_millis, ..Resources::ZERO }
+        }
+        EvictionUnit::One(pod) => held(pod),
+        EvictionUnit::All(id) => s.cluster.workloads()[id].pods.iter().map(|&pod| held(pod)).sum(),
+    }
+}
+
+/// Takes a piece.
+pub(crate) fn take(s: &mut Session<'_>, eviction_unit: EvictionUnit) {
+    match eviction_unit {
+        EvictionUnit::Shrink(pod, gpus) => {
+            let binding = s.cluster.pods()[pod].binding.clone();
+            if let Some(place) = binding.effective() {
+                let devices = place::kept(&s.cluster.nodes()[place.node], place, gpus);
+                let smaller = Placement { node: place.node, devices };
+                s.set_target(pod, Some(smaller), binding.current.is_some());
+            }
+        }
+        EvictionUnit::One(pod) => s.set_target(pod, None, false),
+        EvictionUnit::All(workload) => {
+            for pod in s.cluster.workloads()[workload].pods.clone() {
+                s.set_target(pod, None, false);
+            }
+        }
+    }
+}

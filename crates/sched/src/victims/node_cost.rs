@@ -1,0 +1,454 @@
+//! What it costs to make room for one pod on one node. Owns: the smallest set of the node's pods
+//! whose going is enough. Reads the state, changes nothing.
+
+use std::cmp::{Ordering, Reverse};
+
+use model::{Gpu, GpuRequest, NodeId, PodId, PodMismatch, QueueId, WorkloadId};
+use smallvec::SmallVec;
+use units::{GPU_MILLIS, Ratio, Resources};
+
+use super::eviction_cost::{EvictionCost, lost};
+use super::{EvictionUnit, Need, PreemptionAttempt, Rejections, Rule};
+use crate::place;
+use crate::session::Session;
+
+/// A node's cost and what it is made of.
+#[derive(Debug, Clone)]
+pub(crate) struct Offer {
+    pub(crate) cost: EvictionCost,
+    /// Who has to give way, and how many pieces.
+    pub(crate) victims: Chosen<WorkloadId>,
+}
+
+/// Who gives how many pieces.
+type Chosen<T> = SmallVec<[(T, usize); 8]>;
+
+/// A node as it would be if some pieces were taken.
+#[derive(Clone)]
+struct Room {
+    free_millis: SmallVec<[u64; 8]>,
+    host: Resources,
+    /// Pods that may still come.
+    pods: u32,
+    /// Pods that must not be with the one to come.
+    conflicting: u32,
+}
+
+impl Room {
+    fn take(&mut self, piece: &Piece) {
+        for &(at, millis) in &piece.devices {
+            self.free_millis[at] += millis;
+        }
+        self.host += piece.host;
+        self.pods = self.pods.saturating_add(piece.pods);
+        self.conflicting -= piece.conflicting;
+    }
+
+    fn give_back(&mut self, piece: &Piece) {
+        for &(at, millis) in &piece.devices {
+            self.free_millis[at] -= millis;
+        }
+        self.host -= piece.host;
+        self.pods -= piece.pods;
+        self.conflicting += piece.conflicting;
+    }
+}
+
+/// One who may be asked.
+struct Candidate {
+    id: WorkloadId,
+    queue: QueueId,
+    priority: u32,
+    seq: u64,
+    entitled: bool,
+    saturation: Ratio,
+    /// What its first n pieces come to, for every n from 1.
+    pieces: SmallVec<[Piece; 1]>,
+}
+
+/// What some pieces of one free on this node, and what they cost altogether.
+#[derive(PartialEq, Eq)]
+struct Piece {
+    devices: SmallVec<[(usize, u64); 2]>,
+    host: Resources,
+    pods: u32,
+    conflicting: u32,
+    cost: EvictionCost,
+}
+
+impl Piece {
+    fn gpu_millis(&self) -> u64 {
+        self.devices.iter().map(|(_, millis)| millis).sum()
+    }
+}
+
+impl Candidate {
+    fn whole(&self) -> Option<&Piece> {
+        self.pieces.last()
+    }
+
+    /// Whether it is as good as another: of such ones the first by rank is enough.
+    fn like(&self, other: &Self) -> bool {
+        let same = |(l, r): (&Piece, &Piece)| {
+            (l.gpu_millis(), l.conflicting) == (r.gpu_millis(), r.conflicting)
+                && l.cost.same_loss(&r.cost)
+        };
+        (self.queue, self.priority, self.pieces.len())
+            == (other.queue, other.priority, other.pieces.len())
+            && self.pieces.iter().zip(&other.pieces).all(same)
+    }
+
+    /// Whether it makes the same room as another, wherever its devices are.
+    fn interchangeable(&self, other: &Self) -> bool {
+        let ([own], [others]) = (self.pieces.as_slice(), other.pieces.as_slice()) else {
+            return false;
+        };
+        let whole = |piece: &Piece| piece.devices.iter().all(|&(_, millis)| millis == GPU_MILLIS);
+        whole(own)
+            && whole(others)
+            && (own.devices.len(), own.host, own.pods)
+                == (others.devices.len(), others.host, others.pods)
+    }
+}
+
+/// The cheapest way to make room for the pod of an attempt on this node; none if there is none.
+pub(super) fn node(
+    s: &Session<'_>,
+    attempt: &mut PreemptionAttempt<'_>,
+    id: NodeId,
+    rejections: &Rejections,
+) -> Option<Offer> {
+    let PreemptionAttempt { rule, need, conflicting, .. } = attempt;
+    let (rule, need) = (*rule, &*need);
+    if !s.cluster.allows(need.ask.constraints, id) || !s.may_clear(need.id, id) {
+        return None;
+    }
+    let conflicting = match s.cluster.check_pods(need.ask.constraints, id, false) {
+        Ok(()) => Vec::new(),
+        Err(PodMismatch::Affinity) => return None,
+        Err(_) => conflicting.on(s.cluster, need.ask.constraints, id),
+    };
+    let row = &s.cluster.nodes()[id];
+    let free_millis = row.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
+    let pods = row.pods_max.saturating_sub(row.pods_committed);
+    let in_the_way = u32::try_from(conflicting.len()).unwrap_or(u32::MAX);
+    let room = Room { free_millis, host: row.free(false), pods, conflicting: in_the_way };
+    let divided = row.gpus.iter().any(|gpu| gpu.mig.is_some() || !gpu.in_service);
+    let mut search =
+        Search { s, need, node: id, divided, room, candidates: Vec::new(), best: None };
+    if search.fits() {
+        return Some(Offer { cost: EvictionCost::NOTHING, victims: Chosen::new() });
+    }
+    search.candidates = candidates(s, rule, need, id, rejections, &conflicting);
+    search.in_order(0..search.candidates.len());
+    // If all of them are not enough, no part of them is.
+    search.best.as_ref()?;
+    search.each_alone();
+    if !search.any_will_do() && search.is_wasteful() {
+        let mut visits = VISITS_MAX;
+        search.every_set(0, EvictionCost::NOTHING, &mut Chosen::new(), &mut visits);
+    }
+    let Search { candidates, best, .. } = search;
+    best.map(|(cost, chosen)| {
+        let victims = chosen.into_iter().map(|(at, pieces)| (candidates[at].id, pieces)).collect();
+        Offer { cost, victims }
+    })
+}
+
+/// Most sets of a node's candidates that are looked at: all of nine, and of more the first.
+const VISITS_MAX: u32 = 512;
+
+/// The search on one node.
+struct Search<'a> {
+    s: &'a Session<'a>,
+    need: &'a Need,
+    node: NodeId,
+    /// Whether some of its devices are MIG instances, or out of service, so that not only amounts count.
+    divided: bool,
+    room: Room,
+    /// The first to be asked first.
+    candidates: Vec<Candidate>,
+    best: Option<(EvictionCost, Chosen<usize>)>,
+}
+
+impl Search<'_> {
+    fn fits(&self) -> bool {
+        let request = &self.need.ask.request;
+        let host = Resources { gpu_millis: 0, ..request.resources(1) };
+        let room = &self.room;
+        if room.pods == 0
+            || room.conflicting > 0
+            || !host.fits_in(Resources { gpu_millis: u64::MAX, ..room.host })
+        {
+            return false;
+        }
+        place::fits_on(request.gpu, self.gpus())
+    }
+
+    /// The devices of the node, and what is free of each.
+    fn gpus(&self) -> impl Iterator<Item = (&Gpu, u64)> + Clone {
+        let gpus = &self.s.cluster.nodes()[self.node].gpus;
+        gpus.iter().zip(self.room.free_millis.iter().copied())
+    }
+
+    fn piece(&self, (at, pieces): (usize, usize)) -> &Piece {
+        &self.candidates[at].pieces[pieces - 1]
+    }
+
+    fn offer(&mut self, chosen: &Chosen<usize>) {
+        let costs = chosen.iter().map(|&one| self.piece(one).cost);
+        let cost = costs.fold(EvictionCost::NOTHING, EvictionCost::and);
+        if self.best.as_ref().is_none_or(|(best, _)| cost < *best) {
+            self.best = Some((cost, chosen.clone()));
+        }
+    }
+
+    /// Takes from one after the other until there is room, then gives back what was not needed.
+    fn in_order(&mut self, candidates: std::ops::Range<usize>) {
+        let before = self.room.clone();
+        let mut chosen = Chosen::new();
+        let mut enough = false;
+        for at in candidates {
+            for pieces in 1..=self.candidates[at].pieces.len() {
+                if pieces > 1 {
+                    self.room.give_back(&self.candidates[at].pieces[pieces - 2]);
+                }
+                self.room.take(&self.candidates[at].pieces[pieces - 1]);
+                enough = self.fits();
+                if enough {
+                    chosen.push((at, pieces));
+                    break;
+                }
+            }
+            if enough {
+                break;
+            }
+            chosen.push((at, self.candidates[at].pieces.len()));
+        }
+        let mut at = 0;
+        while enough && chosen.len() > 1 && at < chosen.len() {
+            let (who, pieces) = chosen[at];
+            self.room.give_back(&self.candidates[who].pieces[pieces - 1]);
+            if self.fits() {
+                chosen.remove(at);
+            } else {
+                self.room.take(&self.candidates[who].pieces[pieces - 1]);
+                at += 1;
+            }
+        }
+        if enough {
+            self.offer(&chosen);
+        }
+        self.room = before;
+    }
+
+    /// The order by rank may begin with small ones that a single larger one makes needless.
+    fn each_alone(&mut self) {
+        for at in 0..self.candidates.len() {
+            let before = at.checked_sub(1).filter(|_| !self.divided);
+            let known = before.is_some_and(|it| self.candidates[at].like(&self.candidates[it]));
+            if !known {
+                self.in_order(at..at + 1);
+            }
+        }
+    }
+
+    /// Whether only the number of candidates matters: then the first by rank are the best.
+    fn any_will_do(&self) -> bool {
+        matches!(self.need.ask.request.gpu, GpuRequest::Whole(1..))
+            && !self.divided
+            && self.room.conflicting == 0
+            && self.candidates.windows(2).all(|two| two[0].interchangeable(&two[1]))
+    }
+
+    /// Whether the best so far loses more than the least that could be lost.
+    fn is_wasteful(&self) -> bool {
+        let missing = |part: GpuRequest| {
+            let short = self
+                .gpus()
+                .filter_map(|(gpu, free)| part.needs_of(gpu).map(|need| need.saturating_sub(free)));
+            let mut short: SmallVec<[u64; 8]> = short.collect();
+            short.sort_unstable();
+            short.iter().take(part.devices() as usize).sum::<u64>()
+        };
+        let missing_millis = self.need.ask.request.gpu.parts().map(missing).sum();
+        self.best.as_ref().is_some_and(|(cost, _)| cost.exceeds(missing_millis))
+    }
+
+    /// Every set of pieces that is cheaper than the best so far, as far as `visits` go.
+    fn every_set(
+        &mut self,
+        from: usize,
+        cost: EvictionCost,
+        chosen: &mut Chosen<usize>,
+        visits: &mut u32,
+    ) {
+        for at in from..self.candidates.len() {
+            for pieces in 1..=self.candidates[at].pieces.len() {
+                let Some(left) = visits.checked_sub(1) else { return };
+                *visits = left;
+                let with = cost.and(self.piece((at, pieces)).cost);
+                if self.best.as_ref().is_some_and(|(best, _)| with >= *best) {
+                    continue;
+                }
+                chosen.push((at, pieces));
+                self.room.take(&self.candidates[at].pieces[pieces - 1]);
+                if self.fits() {
+                    self.best = Some((with, chosen.clone()));
+                } else {
+                    self.every_set(at + 1, with, chosen, visits);
+                }
+                self.room.give_back(&self.candidates[at].pieces[pieces - 1]);
+                chosen.pop();
+            }
+        }
+    }
+}
+
+/// Who on this node may be asked: the least important first, of equals the cheapest, then the
+/// youngest.
+fn candidates(
+    s: &Session<'_>,
+    rule: &dyn Rule,
+    need: &Need,
+    node: NodeId,
+    rejections: &Rejections,
+    conflicting: &[PodId],
+) -> Vec<Candidate> {
+    let here = s.cluster.nodes()[node].pods.iter().chain(conflicting);
+    let here = here.map(|&pod| s.cluster.pods()[pod].workload);
+    let mut ids: SmallVec<[WorkloadId; 8]> = here.filter(|id| *id != need.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(ids.len());
+    for id in ids {
+        if !rule.is_victim(s, need.id, id) {
+            continue;
+        }
+        let workload = &s.cluster.workloads()[id];
+        let queue = s.queue_of(id);
+        let mut eviction_units = rule.eviction_units(s, id);
+        if !rejections.is_empty() {
+            rejections.cut(s, need, (node, id), &mut eviction_units);
+        }
+        if eviction_units.is_empty() {
+            continue;
+        }
+        // Those of one queue often stand side by side.
+        let known = candidates.last().filter(|other| other.queue == queue);
+        let (entitled, saturation) = known.map_or_else(
+            || {
+                let entitled = rule.spares_the_entitled() && !s.shares().over_share(queue);
+                (entitled, s.saturation(queue))
+            },
+            |other| (other.entitled, other.saturation),
+        );
+        let mut candidate = Candidate {
+            id,
+            queue,
+            priority: workload.spec.priority,
+            seq: workload.spec.seq,
+            entitled,
+            saturation,
+            pieces: SmallVec::new(),
+        };
+        candidate.pieces = pieces(s, rule, need, node, &candidate, &eviction_units, conflicting);
+        let frees = |all: &Piece| !all.devices.is_empty() || all.pods > 0 || all.conflicting > 0;
+        if candidate.whole().is_some_and(frees) {
+            candidates.push(candidate);
+        }
+    }
+    let spares = rule.spares_the_entitled();
+    let fairness = |c: &Candidate| spares.then_some((c.entitled, Reverse(c.saturation)));
+    let lost = |c: &Candidate| c.whole().map(|all| all.cost.lost());
+    candidates.sort_by(|l, r| {
+        let key = |c: &Candidate| (c.priority, lost(c), Reverse(c.seq));
+        let of_queues = || fairness(l).cmp(&fairness(r));
+        let queues = if l.queue == r.queue { Ordering::Equal } else { of_queues() };
+        queues.then_with(|| key(l).cmp(&key(r)))
+    });
+    candidates
+}
+
+/// What the first n pieces free on this node and cost, for every n.
+fn pieces(
+    s: &Session<'_>,
+    rule: &dyn Rule,
+    need: &Need,
+    node: NodeId,
+    candidate: &Candidate,
+    eviction_units: &[EvictionUnit],
+    conflicting: &[PodId],
+) -> SmallVec<[Piece; 1]> {
+    let workload = &s.cluster.workloads()[candidate.id];
+    let own = s.queue_of(need.id);
+    let above = || {
+        let queue = &s.cluster.queues()[candidate.queue];
+        let least = queue.preemptible.keys().next().copied().unwrap_or(0);
+        candidate.priority.saturating_sub(least) + 1
+    };
+    let stays = rule.moves_max(s).is_some();
+    fn count<T>(pods: &[T]) -> u32 {
+        u32::try_from(pods.len()).unwrap_or(u32::MAX)
+    }
+    let mut shrunk: SmallVec<[(PodId, usize); 2]> = SmallVec::new();
+    let mut stopped: SmallVec<[PodId; 2]> = SmallVec::new();
+    let mut all = SmallVec::with_capacity(eviction_units.len());
+    for (at, &eviction_unit) in eviction_units.iter().enumerate() {
+        match eviction_unit {
+            EvictionUnit::Shrink(pod, gpus) => {
+                match shrunk.iter_mut().find(|(other, _)| *other == pod) {
+                    Some(entry) => entry.1 = gpus,
+                    None => shrunk.push((pod, gpus)),
+                }
+            }
+            EvictionUnit::One(pod) => stopped.push(pod),
+            EvictionUnit::All(_) => {
+                shrunk.clear();
+                stopped = SmallVec::from_slice(&workload.pods);
+            }
+        }
+        let ends = matches!(eviction_unit, EvictionUnit::All(_));
+        let mut piece = Piece {
+            devices: SmallVec::new(),
+            host: Resources::ZERO,
+            pods: 0,
+            conflicting: 0,
+            cost: EvictionCost {
+                entitled: u32::from(candidate.entitled),
+                priority: if ends && !stays { above() } else { 0 },
+                lost: lost(s, candidate.id, &eviction_units[..=at]),
+                restarts: if ends { workload.placed } else { count(&stopped) + count(&shrunk) },
+                foreign: u32::from(candidate.queue != own),
+                saturation: Reverse(candidate.saturation.coarse()),
+                seq: Reverse(candidate.seq),
+            },
+        };
+        for &pod in &stopped {
+            free_pod(s, node, pod, 0, &mut piece);
+            piece.conflicting += u32::from(conflicting.binary_search(&pod).is_ok());
+        }
+        for &(pod, gpus) in &shrunk {
+            if !stopped.contains(&pod) {
+                free_pod(s, node, pod, gpus, &mut piece);
+            }
+        }
+        all.push(piece);
+    }
+    all
+}
+
+/// What is free here when the pod keeps only its first `gpus` devices; none kept means it stops.
+fn free_pod(s: &Session<'_>, node: NodeId, pod: PodId, gpus: usize, piece: &mut Piece) {
+    let Some(place) = s.cluster.pods()[pod].binding.effective() else { return };
+    if place.node != node {
+        return;
+    }
+    let kept = place::kept(&s.cluster.nodes()[node], place, gpus);
+    let devices = place.devices.iter().filter(|share| !kept.contains(share));
+    piece.devices.extend(devices.map(|share| (share.gpu as usize, share.millis)));
+    if gpus == 0 {
+        piece.host += s.cluster.amounts(pod, place);
+        piece.pods += 1;
+    }
+}

@@ -1,0 +1,181 @@
+//! What need not be tried again in an attempt. Owns: how far a refusal reaches, and how long it holds.
+//!
+//! What a queue may not lose, it may not lose in a larger piece or of more important work either, and
+//! that stays so as long as it holds no more and the taker's side no less ([`super::Rule::just`]).
+//! The latter does happen: where others of the taker's department have given, the department may be
+//! entitled to more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{NodeId, QueueId, WorkloadId};
+use smallvec::SmallVec;
+use units::{Kind, Resources};
+
+use super::{EvictionUnit, EvictionUnits, Need, freed};
+use crate::entitlement::{branches, deserved, lineage_below};
+use crate::session::Session;
+
+/// Pieces that were refused.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rejections {
+    /// By the queue that would have lost the piece.
+    queues: BTreeMap<QueueId, Vec<Rejection>>,
+    /// After others on the same node were taken; that says nothing of any other node.
+    here: BTreeMap<(NodeId, EvictionUnit), Holdings>,
+    /// The only ones that may be asked, if as many are involved as there may be.
+    only: Option<BTreeSet<WorkloadId>>,
+}
+
+/// All pieces at least so large, of work at least as important, after at least so much was taken.
+#[derive(Debug, Clone)]
+struct Rejection {
+    priority: u32,
+    taken: Resources,
+    freed: Resources,
+    holdings: Holdings,
+}
+
+impl Rejection {
+    /// Whether it says all that another says, and has come later.
+    fn covers(&self, other: &Self) -> bool {
+        self.priority <= other.priority
+            && self.freed.fits_in(other.freed)
+            && self.taken.fits_in(other.taken)
+    }
+}
+
+/// How both sides stood.
+#[derive(Debug, Clone)]
+struct Holdings {
+    giver: QueueId,
+    /// What the giver held.
+    held: Resources,
+    /// What the taker's queues would have held, from its own to the one beside the giver.
+    would_hold: SmallVec<[Resources; 2]>,
+}
+
+impl Rejections {
+    /// A piece is refused that frees so much, after so much was taken, which was given back.
+    pub(super) fn piece(
+        &mut self,
+        s: &Session<'_>,
+        need: &Need,
+        victim: WorkloadId,
+        (mut taken, mut freed): (Resources, Resources),
+    ) {
+        let holdings = Holdings::now(s, need, victim);
+        let quota = deserved(s, holdings.giver);
+        // Below its quota already, it does not matter how far; nor does what is not asked for.
+        let no_matter =
+            |kind: &Kind| need.asked[*kind] == 0 || holdings.held[*kind] <= quota[*kind];
+        for kind in Kind::ALL.into_iter().filter(no_matter) {
+            (taken[kind], freed[kind]) = (0, 0);
+        }
+        let priority = s.cluster.workloads()[victim].spec.priority;
+        let new = Rejection { priority, taken, freed, holdings };
+        let alike = self.queues.entry(s.queue_of(victim)).or_default();
+        alike.retain(|old| !new.covers(old));
+        alike.push(new);
+    }
+
+    /// A piece is refused after others on its node were taken.
+    pub(super) fn here(
+        &mut self,
+        s: &Session<'_>,
+        need: &Need,
+        at: (NodeId, WorkloadId, EvictionUnit),
+    ) {
+        let (node, victim, eviction_unit) = at;
+        self.here.insert((node, eviction_unit), Holdings::now(s, need, victim));
+    }
+
+    /// Whether a piece is known to be refused, after so much was taken from work of its queue that is
+    /// as important.
+    pub(super) fn knows(
+        &self,
+        s: &Session<'_>,
+        need: &Need,
+        victim: WorkloadId,
+        (taken, freed): (Resources, Resources),
+    ) -> bool {
+        let priority = s.cluster.workloads()[victim].spec.priority;
+        let alike = self.queues.get(&s.queue_of(victim)).into_iter().flatten();
+        alike.into_iter().any(|alike| {
+            alike.priority <= priority
+                && alike.freed.fits_in(freed)
+                && alike.taken.fits_in(taken)
+                && alike.holdings.holds(s, need)
+        })
+    }
+
+    /// No other workload may be involved.
+    pub(super) fn all_but(&mut self, givers: BTreeSet<WorkloadId>) {
+        self.only = Some(givers);
+    }
+
+    /// Leaves of a workload's pieces on a node those that come before one that would be refused.
+    pub(super) fn cut(
+        &self,
+        s: &Session<'_>,
+        need: &Need,
+        (node, victim): (NodeId, WorkloadId),
+        eviction_units: &mut EvictionUnits,
+    ) {
+        let first = eviction_units.first().map_or(Resources::ZERO, |&first| freed(s, first));
+        let involved = self.only.as_ref().is_none_or(|only| only.contains(&victim));
+        if !involved || self.knows(s, need, victim, (Resources::ZERO, first)) {
+            eviction_units.clear();
+        }
+        if !self.here.is_empty() {
+            let rejections = |eviction_unit: &EvictionUnit| {
+                self.here
+                    .get(&(node, *eviction_unit))
+                    .is_some_and(|holdings| holdings.holds(s, need))
+            };
+            eviction_units.truncate(
+                eviction_units.iter().position(rejections).unwrap_or(eviction_units.len()),
+            );
+        }
+    }
+
+    /// Forgets what does not hold any more; says whether that was anything.
+    pub(super) fn forgive(&mut self, s: &Session<'_>, need: &Need) -> bool {
+        let count = |all: &Self| all.here.len() + all.queues.values().map(Vec::len).sum::<usize>();
+        let before = count(self);
+        self.here.retain(|_, holdings| holdings.holds(s, need));
+        for alike in self.queues.values_mut() {
+            alike.retain(|alike| alike.holdings.holds(s, need));
+        }
+        count(self) < before
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.here.is_empty() && self.queues.is_empty() && self.only.is_none()
+    }
+}
+
+impl Holdings {
+    fn now(s: &Session<'_>, need: &Need, victim: WorkloadId) -> Self {
+        let (taker, giver) = match branches(s, need.id, victim) {
+            Some((taker, giver)) => (Some(taker), giver),
+            None => (None, s.queue_of(victim)),
+        };
+        let held = s.cluster.queues()[giver].held();
+        let own = taker.map(|taker| lineage_below(s, s.queue_of(need.id), taker));
+        let would_hold = own.into_iter().flatten().map(|queue| would_hold(s, need, queue));
+        Self { giver, held, would_hold: would_hold.collect() }
+    }
+
+    fn holds(&self, s: &Session<'_>, need: &Need) -> bool {
+        let own = s.cluster.lineage(s.queue_of(need.id));
+        s.cluster.queues()[self.giver].held().fits_in(self.held)
+            && own
+                .zip(&self.would_hold)
+                .all(|(queue, then)| then.fits_in(would_hold(s, need, queue)))
+    }
+}
+
+/// What a queue would hold if all that is still asked for were placed.
+fn would_hold(s: &Session<'_>, need: &Need, queue: QueueId) -> Resources {
+    s.cluster.queues()[queue].held() + need.asked
+}
