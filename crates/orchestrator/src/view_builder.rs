@@ -332,6 +332,8 @@ impl State {
                 }
             }
         }
+        // Not in the order in which they came, which a restart does not know.
+        pods.iter_mut().for_each(|on| on.sort_unstable_by_key(|pod| (pod.workload_id, pod.pod_id)));
         pods
     }
 
