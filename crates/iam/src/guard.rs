@@ -122,7 +122,8 @@ async fn check(
     }
 }
 
-/// The workload, living (in memory or archived) or deleted. With tenant-wide permission the deleted ones are not searched.
+/// The workload, living (in memory or archived) or deleted. With tenant-wide permission the deleted
+/// ones are not searched.
 async fn workload(
     backend: &Backend,
     caller: &Caller,

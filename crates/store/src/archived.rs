@@ -21,11 +21,14 @@ const ARE: &str = "workloads.archived = 1 AND workloads.deleted_at IS NULL";
 
 /// Those that are looked for.
 pub(crate) async fn named(db: &mut Connection<'_>, lookups: &[ArchivedLookup]) -> Result<Archived> {
-    let (mut ids, mut names, mut pods) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ids, mut pods) = (Vec::new(), Vec::new());
+    let mut names: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for lookup in lookups {
         match lookup {
             ArchivedLookup::Id(id) => ids.push(id.to_string()),
-            ArchivedLookup::Name(project, name) => names.push((*project, name.as_str())),
+            ArchivedLookup::Name(project, name) => {
+                names.entry(*project).or_default().push(name.clone());
+            }
             ArchivedLookup::Pod(id) => pods.push(id.to_string()),
         }
     }
@@ -34,26 +37,28 @@ pub(crate) async fn named(db: &mut Connection<'_>, lookups: &[ArchivedLookup]) -
         let statement = texts(Statement::new("find archived workloads", sql), pods);
         ids.extend(read_with(db, "pods", statement, |r| r.text("workload_id")).await?);
     }
-    for names in names.chunks(VALUES_MAX) {
-        let pairs = (0..names.len()).map(|at| format!("(${}, ${})", 2 * at + 1, 2 * at + 2));
-        let pairs = pairs.collect::<Vec<_>>().join(", ");
+    let names =
+        names.iter().flat_map(|(id, names)| names.chunks(VALUES_MAX).map(move |n| (*id, n)));
+    for (project, names) in names {
+        // As the index of living names has it, whatever is archived: SQLite would choose another.
         let sql = format!(
-            "SELECT id FROM workloads WHERE {ARE} AND (project_id, name) IN (VALUES {pairs})"
+            "SELECT id FROM workloads WHERE deleted_at IS NULL AND project_id = $1
+             AND name IN ({})",
+            numbered(2, names.len())
         );
-        let statement = Statement::new("find archived workloads", sql);
-        let statement =
-            names.iter().fold(statement, |all, (project, name)| all.int(*project).text(*name));
+        let statement = Statement::new("find archived workloads", sql).int(project);
+        let statement = texts(statement, names);
         ids.extend(read_with(db, "workloads", statement, |r| r.text("id")).await?);
     }
-    with_ids(db, &ids).await
+    with_ids(db, &ids, ARE).await
 }
 
-/// Those of these that are archived.
-async fn with_ids(db: &mut Connection<'_>, ids: &[String]) -> Result<Archived> {
+/// Those of these for which a condition holds.
+async fn with_ids(db: &mut Connection<'_>, ids: &[String], condition: &str) -> Result<Archived> {
     let mut workloads = BTreeMap::new();
     for ids in ids.chunks(VALUES_MAX) {
         let values = numbered(1, ids.len());
-        let sql = format!("SELECT * FROM workloads WHERE {ARE} AND id IN ({values})");
+        let sql = format!("SELECT * FROM workloads WHERE {condition} AND id IN ({values})");
         let statement = texts(Statement::new("read archived workloads", sql), ids);
         let rows = read_with(db, "workloads", statement, read_workload).await?;
         workloads.extend(rows.into_iter().map(|row| (row.seq, row)));
@@ -95,16 +100,9 @@ pub(crate) async fn pods(db: &mut Connection<'_>, pods: &[Uuid]) -> Result<BTree
 }
 
 /// Those of these workloads that were not deleted, archived or not.
-pub(crate) async fn not_deleted(db: &mut Connection<'_>, ids: &[Uuid]) -> Result<BTreeSet<Uuid>> {
-    let mut found = BTreeSet::new();
-    for ids in ids.chunks(VALUES_MAX) {
-        let ids: Vec<String> = ids.iter().map(Uuid::to_string).collect();
-        let values = numbered(1, ids.len());
-        let sql = format!("SELECT id FROM workloads WHERE deleted_at IS NULL AND id IN ({values})");
-        let statement = texts(Statement::new("find workloads", sql), &ids);
-        found.extend(read_with(db, "workloads", statement, |r| r.uuid("id")).await?);
-    }
-    Ok(found)
+pub(crate) async fn not_deleted(db: &mut Connection<'_>, ids: &[Uuid]) -> Result<Archived> {
+    let ids: Vec<String> = ids.iter().map(Uuid::to_string).collect();
+    with_ids(db, &ids, "deleted_at IS NULL").await
 }
 
 /// How many there are.
@@ -182,8 +180,13 @@ fn filtered<'a>(
     tail: &str,
 ) -> Statement<'a> {
     let ArchivedFilter { projects, kinds, failed, names, users, ids, after_seq, .. } = filter;
-    let mut sql = format!("{select} WHERE {ARE} AND workloads.seq > $1");
-    let mut statement = Statement::new(what, "").int(*after_seq);
+    let mut sql = format!("{select} WHERE {ARE}");
+    let mut statement = Statement::new(what, "");
+    // A condition on it has SQLite choose the index of it, and sort for any other order.
+    if *after_seq > 0 {
+        sql.push_str(" AND workloads.seq > $1");
+        statement = statement.int(*after_seq);
+    }
     let mut is_one_of = |column: &str, statement: &Statement<'_>, count: usize| {
         let values = numbered(statement.values.len() + 1, count);
         // Nothing is one of none.

@@ -164,11 +164,11 @@ impl Store {
         found.map_err(|fault| self.named(fault))
     }
 
-    /// Those of these workloads that were not deleted.
+    /// Those of these workloads that were not deleted, archived or not.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn not_deleted(&self, ids: &[Uuid]) -> Result<BTreeSet<Uuid>, Error> {
+    pub async fn not_deleted(&self, ids: &[Uuid]) -> Result<Archived, Error> {
         let mut reader = self.reader().await?;
         let found = archived::not_deleted(&mut reader.connection(), ids).await;
         found.map_err(|fault| self.named(fault))

@@ -13,7 +13,6 @@ mod difference;
 mod index;
 mod key;
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::pending;
@@ -26,14 +25,18 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
 use crate::handle::{Handle, Shared};
+use crate::stored;
+use difference::Archived;
 use index::{Index, Texts};
 use orchestrator::view::{View, WorkloadView};
+use orchestrator::{Error, archived_views};
 
 pub use index::{Entry, Read};
 pub use key::{Key, Place};
 
-/// Deletions that are remembered. A reader that missed older ones gets a list again.
-const DELETIONS_MAX: usize = 10_000;
+/// Objects that are remembered of those that were deleted or archived. A reader that missed older ones
+/// gets a list again.
+const LEFT_MAX: usize = 10_000;
 /// Bytes of texts that are kept for readers that come to the same changes later.
 const TEXT_BYTES_MAX: usize = 16 << 20;
 /// Between two comparisons of views: what changes faster is seen as one change.
@@ -190,7 +193,7 @@ impl Feed {
         &self,
         before: &Arc<View>,
         now: &Arc<View>,
-        archived: &BTreeSet<Uuid>,
+        archived: &Archived,
         all_nodes: bool,
         arrived: u64,
     ) {
@@ -199,7 +202,7 @@ impl Feed {
         } else if self.done.borrow().version == 0 {
             // Everything is new. There may be much, and others have to go on meanwhile.
             let (before, now) = (before.clone(), now.clone());
-            let compare = move || difference::between(&before, &now, &BTreeSet::new(), all_nodes);
+            let compare = move || difference::between(&before, &now, &Archived::new(), all_nodes);
             match tokio::task::spawn_blocking(compare).await {
                 Ok(changes) => changes,
                 Err(fault) if fault.is_panic() => resume_unwind(fault.into_panic()),
@@ -214,7 +217,7 @@ impl Feed {
         changes.extend(deleted.iter().flat_map(|workload| difference::deleted(workload)));
         let version = {
             let mut numbered = self.numbered.write().unwrap_or_else(PoisonError::into_inner);
-            numbered.index.apply(changes, DELETIONS_MAX);
+            numbered.index.apply(now.clone(), changes, archived, LEFT_MAX);
             numbered.index.newest()
         };
         self.done.send_if_modified(|done| {
@@ -238,16 +241,14 @@ impl Feed {
     }
 }
 
-/// Of the ended workloads that are not in the view any more those that were not deleted.
-async fn archived(
-    shared: &Shared,
-    before: &View,
-    now: &View,
-) -> Result<BTreeSet<Uuid>, store::Error> {
-    match difference::ended_and_gone(before, now) {
-        gone if gone.is_empty() => Ok(BTreeSet::new()),
-        gone => shared.store.not_deleted(&gone).await,
+/// Of the workloads that are not in the view any more those that were not deleted, as they were last.
+async fn archived(shared: &Shared, before: &View, now: &View) -> Result<Archived, Error> {
+    let gone = difference::gone(before, now);
+    if gone.is_empty() {
+        return Ok(Archived::new());
     }
+    let found = shared.store.not_deleted(&gone).await.map_err(stored)?;
+    Ok(archived_views(found, now)?.into_iter().map(|one| (one.id, one)).collect())
 }
 
 /// A reader of changes. Versions are kept up to date as long as there is one.
@@ -336,13 +337,13 @@ mod tests {
         let projects = [(1, Arc::default())].into_iter().collect();
         let view = Arc::new(View { projects, ..View::default() });
         assert!(!feed.clear(), "there are none yet");
-        feed.advance(&empty, &view, &BTreeSet::new(), false, 1).await;
+        feed.advance(&empty, &view, &Archived::new(), false, 1).await;
         assert_eq!(feed.done.borrow().version, 1);
         feed.readers.send_modify(|readers| readers.now = 1);
         assert!(!feed.clear() && epoch() == first, "there is a reader");
         feed.readers.send_modify(|readers| readers.now = 0);
         assert!(feed.clear() && epoch() != first && feed.done.borrow().version == 0);
-        feed.advance(&view, &view, &BTreeSet::new(), false, 2).await;
+        feed.advance(&view, &view, &Archived::new(), false, 2).await;
         assert_eq!((feed.done.borrow().version, feed.done.borrow().arrived), (0, 2));
     }
 }
