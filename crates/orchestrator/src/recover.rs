@@ -108,7 +108,10 @@ impl State {
             nodes: Nodes::new(list),
             pools: Pools::default(),
             org: Org::new(snapshot.last_department_id, snapshot.last_project_id),
-            workloads: Workloads::new(snapshot.last_workload_seq),
+            workloads: Workloads::new(
+                snapshot.last_workload_seq,
+                std::mem::take(&mut snapshot.archived),
+            ),
             runs: Runs::default(),
             documents: Documents::new(
                 std::mem::take(&mut snapshot.objects),

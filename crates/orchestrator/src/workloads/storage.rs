@@ -14,7 +14,8 @@ use crate::workloads::Workloads;
 use crate::workloads::record;
 use crate::workloads::restart_policy::BACK_OFF_MS_MAX;
 
-fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
+/// Pods by their workloads.
+pub(crate) fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
     let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
     for row in rows {
         pods.entry(row.workload_id).or_default().push(row);

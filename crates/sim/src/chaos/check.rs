@@ -121,7 +121,8 @@ pub(super) fn batch(machine: &Machine, known: &BTreeMap<Uuid, bool>) -> Result<(
     };
     cluster.verify()?;
     for (id, may_go) in known {
-        if !may_go && !view.workloads.contains_key(id) {
+        let is_there = view.workloads.contains_key(id) || machine.rows.archived_ids().contains(id);
+        if !may_go && !is_there {
             return Err(format!("workload {id} was acknowledged and is not there"));
         }
     }
@@ -149,6 +150,7 @@ fn same_after_a_start(machine: &Machine, living: &View) -> Result<(), String> {
     let Some(recovered) = recovered else { return Ok(()) };
     let workload = |view: &Arc<WorkloadView>| stored_of(view);
     let unit = |unit: &OrgUnit| stored_of_unit(unit);
+    same("archived", living.archived.iter(), recovered.archived.iter())?;
     same(
         "workloads",
         living.workloads.values().map(workload),

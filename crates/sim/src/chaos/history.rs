@@ -40,8 +40,11 @@ impl History {
         let mut rng = Rng::new(start);
         let nodes = specs::nodes(&mut rng);
         let policy = specs::policy(&mut rng, policy);
+        let mut machine = Machine::new(nodes, policy, Some(check::decision));
+        // So few that most leave, and commands are about some that did.
+        machine.ended_kept = 1;
         let mut history = Self {
-            machine: Machine::new(nodes, policy, Some(check::decision)),
+            machine,
             queue: VecDeque::new(),
             known: BTreeMap::new(),
             named: 0,
