@@ -11,5 +11,5 @@ pub use rows::{
     AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
     DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
     PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow, Snapshot,
-    UsageRow, WorkloadRow, WorkloadState,
+    UsageRow, WorkloadPast, WorkloadRow, WorkloadState,
 };
