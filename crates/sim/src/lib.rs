@@ -7,15 +7,13 @@
 pub mod chaos;
 mod diagnosis;
 mod error;
-pub mod exact;
 mod expect;
 mod forecast;
 mod frame;
-pub mod loads;
 pub mod machine;
 mod near;
 mod play;
-mod rng;
+pub mod rng;
 pub mod scenario;
 mod snapshot;
 pub mod states;
