@@ -78,7 +78,7 @@ lint: need ## Check formatting, lints, the rules of the code base, and dependenc
 
 bench: build ## Measure the built binaries, and decisions on large clusters
 	@cargo xtask bench --bin $(BIN)
-	@cargo bench --locked --quiet --package elastane-sim --bench decide --bench pack --bench exact --bench loads
+	@cargo bench --locked --quiet --package elastane-benchmarks --bench decide --bench pack --bench exact --bench loads
 
 soak: need ## Run 100,000 random histories, kill what runs at random, 200 times, and leave ports idle
 	ELASTANE_SEEDS=$(SOAK_SEEDS) \

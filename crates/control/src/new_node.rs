@@ -22,11 +22,17 @@ pub fn node_on_host(node: NodeGpus) -> NodeSpec {
         gpus: node
             .gpus
             .into_iter()
-            .map(|gpu| NodeGpu { uuid: gpu.uuid, memory_bytes: gpu.memory_bytes, fault: gpu.fault })
+            .map(|gpu| NodeGpu {
+                uuid: gpu.uuid,
+                memory_bytes: gpu.memory_bytes,
+                fault: gpu.fault,
+                mig: None,
+            })
             .collect(),
         name: node.name,
         cpu_millis: capacity.cpu_millis,
         memory_bytes: capacity.memory_bytes,
+        pods_max: None,
         labels: node.labels,
         taints: Vec::new(),
     }

@@ -53,6 +53,7 @@ fn what_is_read_back_can_be_written_back() {
             cpu_weight: Some(1),
             memory_weight: Some(9),
             rank: Rank::VeryHigh,
+            ..Share::USUAL
         },
         Share { memory_quota_bytes: Some(1_500_000_000), ..Share::USUAL },
     ] {

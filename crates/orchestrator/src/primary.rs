@@ -10,6 +10,7 @@ use model::{
     Cluster, Error, NodeId, NodeSpec, PodBinding, PodId, PoolId, QueueId, QueueSpec, Share, Taint,
     TopologyId, Usage, WorkloadId, WorkloadSpec,
 };
+use records::WorkloadPast;
 use sched::Plan;
 use units::Instant;
 
@@ -279,6 +280,16 @@ impl Primary {
     ) {
         self.change(About::Workload(id), move |cluster| {
             cluster.set_starts(id, last_start, last_resize);
+        });
+    }
+
+    pub(crate) fn set_past(&mut self, id: WorkloadId, past: WorkloadPast) {
+        self.change(About::Workload(id), move |cluster| {
+            cluster.set_starts(id, past.last_start, past.last_resize);
+            past.last_eviction.into_iter().for_each(|at| cluster.set_evicted(id, at));
+            cluster.set_checkpointed(id, past.checkpointed_at);
+            cluster.set_stale(id, past.stale_since);
+            cluster.set_restarts(id, past.restarts);
         });
     }
 

@@ -133,6 +133,10 @@ impl State {
         state.restore_org(&snapshot.departments, &snapshot.projects)?;
         let placed = state.restore_workloads(snapshot.workloads, snapshot.pods)?;
         state.restore_places(&placed);
+        for (id, past) in snapshot.pasts {
+            let model = state.workloads.get(&id).and_then(|workload| workload.model);
+            model.into_iter().for_each(|model| state.cluster.set_past(model, past));
+        }
         state.leave_unfit();
         state.restore_usage(usage, &snapshot.usage);
         state.forget_other_simulated()?;

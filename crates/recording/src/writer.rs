@@ -282,6 +282,7 @@ mod tests {
                 last_workload_seq: 0,
                 last_object_seq: 0,
                 last_event_seq: 0,
+                pasts: std::collections::BTreeMap::new(),
             },
             nodes: orchestrator::NodeList::default(),
             gpus: GpuFaults::default(),

@@ -13,5 +13,5 @@ pub use rows::{
     ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
     DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
     PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow, Snapshot,
-    UsageRow, WorkloadRow, WorkloadState,
+    UsageRow, WorkloadPast, WorkloadRow, WorkloadState,
 };

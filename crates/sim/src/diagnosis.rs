@@ -6,7 +6,7 @@ use sched::{Holder, NodeClass};
 use serde::Serialize;
 
 use crate::frame::Reason;
-use crate::world::{Outcome, Simulation};
+use crate::play::{Outcome, Simulation};
 
 /// Why a workload waits, at length.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -104,7 +104,7 @@ pub fn diagnose(outcome: &mut Outcome, max: usize) {
             (job.name.as_str(), job.project.as_str()) == (&*waiting.workload, &*waiting.project)
         });
         let Some(id) = known.and_then(|job| job.model) else { continue };
-        let like = done.iter().find(|(other, _)| sched::alike(&simulation.cluster, id, *other));
+        let like = done.iter().find(|(other, _)| sched::alike(simulation.cluster(), id, *other));
         if let Some((_, name)) = like {
             waiting.like = Some(name.clone());
         } else if done.len() < max {
@@ -115,8 +115,8 @@ pub fn diagnose(outcome: &mut Outcome, max: usize) {
 }
 
 fn diagnosis(simulation: &Simulation, id: WorkloadId) -> Option<Diagnosis> {
-    let now = simulation.now;
-    let found = sched::diagnose(&simulation.cluster, id, now, &simulation.policy)?;
+    let now = simulation.now();
+    let found = sched::diagnose(simulation.cluster(), id, now, simulation.policy())?;
     let classes = found.parts.iter().flat_map(|part| part.classes.iter().map(move |c| (part, c)));
     let queues = found.holders.queues.iter().map(|queue| Held {
         name: queue.queue.name.clone(),

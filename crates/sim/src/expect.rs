@@ -6,11 +6,11 @@ use model::{Placement, PodBinding};
 use units::{GPU_MILLIS, format_millis};
 
 use crate::frame::{label_of, task_state};
+use crate::play::Simulation;
 use crate::scenario::{
     DecisionKind, Expect, ExpectPool, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload,
     OneOrMany, State,
 };
-use crate::world::Simulation;
 
 /// What was decided since the last action of a scenario.
 #[derive(Debug, Clone, Default)]
@@ -316,9 +316,8 @@ fn figures(
         differ(found, &format!("GPUs of queue {name}"), want, is);
     }
     if let Some(want) = want.fair_share {
-        let shares = ids.iter().filter_map(|id| simulation.plan().shares.get(id));
-        let (want, is) =
-            (format_millis(want.0), format_millis(shares.map(|share| share.gpu_millis).sum()));
+        let shares = ids.iter().map(|&id| simulation.fair_share(id).gpu_millis);
+        let (want, is) = (format_millis(want.0), format_millis(shares.sum()));
         differ(found, &format!("fair share of queue {name}"), want, is);
     }
 }

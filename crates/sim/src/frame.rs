@@ -7,8 +7,8 @@ use serde::Serialize;
 use units::Resources;
 
 use crate::diagnosis::Diagnosis;
+use crate::play::{NamedQueue, Simulation};
 use crate::scenario::{DecisionKind, ProfileName, State};
-use crate::world::Simulation;
 
 /// A decision and the state it left.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -220,7 +220,6 @@ impl Frame {
     /// The state, and why what waits does so.
     #[must_use]
     pub fn state(simulation: &Simulation, cycle: u64, step: u32) -> Self {
-        let queues = simulation.cluster().queues().iter();
         let pending = simulation.plan().pending.iter();
         let waiting = pending.filter_map(|(id, reasons)| {
             let job = &simulation.jobs[*simulation.by_model.get(id)?];
@@ -238,7 +237,7 @@ impl Frame {
             at_ms: simulation.elapsed_ms(),
             decisions: Vec::new(),
             tasks: tasks(simulation),
-            queues: queues.map(|(id, queue)| queue_row(simulation, id, queue)).collect(),
+            queues: queues(simulation),
             pending: waiting.collect(),
         }
     }
@@ -281,21 +280,33 @@ pub(crate) fn task_state(pod: &model::Pod) -> State {
     }
 }
 
-fn queue_row(simulation: &Simulation, id: model::QueueId, queue: &model::Queue) -> Queue {
+/// The queues of the scenario, in its order, in one node pool after the other.
+fn queues(simulation: &Simulation) -> Vec<Queue> {
     let cluster = simulation.cluster();
-    let fair = simulation.plan().shares.get(&id).copied().unwrap_or_default();
+    let in_pool = |(at, named): (usize, &NamedQueue)| {
+        cluster.queues_of(named.id).map(move |id| (cluster.queues()[id].pool, at, id)).collect()
+    };
+    let named = simulation.queues.iter().enumerate();
+    let mut rows: Vec<_> = named.flat_map(|row| -> Vec<_> { in_pool(row) }).collect();
+    rows.sort_unstable();
+    rows.into_iter().map(|(_, at, id)| queue_row(simulation, &simulation.queues[at], id)).collect()
+}
+
+fn queue_row(simulation: &Simulation, named: &NamedQueue, id: model::QueueId) -> Queue {
+    let cluster = simulation.cluster();
+    let (queue, fair) = (&cluster.queues()[id], simulation.fair_share(id));
     let model::Usage { gpu_ppm: gpu, cpu_ppm: cpu, memory_ppm: memory } = queue.usage;
     let usage = Usage { gpu, cpu, memory };
     Queue {
-        name: queue.name.clone(),
-        parent: queue.parent.map(|above| cluster.queues()[above].name.clone()),
+        name: named.name.clone(),
+        parent: named.parent.clone(),
         pool: cluster.is_divided().then(|| cluster.pool_name(queue.pool).to_owned()),
         quota: amounts(queue.share.quota),
         limit: amounts(queue.share.limit),
         allocated: amounts(queue.allocated),
         requested: amounts(queue.requested),
         fair_share: amounts(fair),
-        usage_ppm: simulation.policy.usage.map(|_| usage),
+        usage_ppm: simulation.policy().usage.map(|_| usage),
     }
 }
 

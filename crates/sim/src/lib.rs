@@ -7,30 +7,27 @@
 pub mod chaos;
 mod diagnosis;
 mod error;
-pub mod exact;
 mod expect;
 mod forecast;
 mod frame;
-pub mod loads;
 pub mod machine;
 mod near;
-mod rng;
+mod play;
+pub mod rng;
 pub mod scenario;
 mod snapshot;
 pub mod states;
 mod svg;
 pub mod trace;
 pub mod what_if;
-mod world;
 
 pub use diagnosis::{Diagnosis, diagnose};
 pub use error::Error;
 pub use forecast::{Forecast, forecast};
 pub use frame::{Amounts, Decision, Frame, GpuShare, Place, Queue, Reason, Task, Waiting};
+pub use play::{
+    CYCLES_TO_REST_MAX, Failure, GPUS_PER_NODE_MAX, NODES_MAX, Outcome, PODS_MAX, QUEUES_MAX,
+    Record, Simulation, policy, run,
+};
 pub use snapshot::snapshot;
 pub use svg::svg;
-pub use world::policy;
-pub use world::{
-    CYCLES_TO_REST_MAX, Failure, GPUS_PER_NODE_MAX, NODES_MAX, Outcome, PODS_MAX, QUEUES_MAX,
-    Record, Simulation, run,
-};

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use units::{GPU_MILLIS, format_millis};
 
 use crate::frame::{Frame, Place};
+use crate::play::Simulation;
 use crate::scenario::State;
-use crate::world::Simulation;
 
 /// Most GPUs drawn: beyond that nobody can read it.
 const ROWS_MAX: usize = 512;
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn a_picture_shows_every_gpu_and_keeps_names_harmless() {
         let text = "version: 1\nnodes: [{name: n1, gpus: 2}]\nqueues: [{name: \"<q&a>\", quota: {gpu: 1}}]\n\
-            steps: [{submit: {name: \"<b>\", project: \"<q&a>\", gpu: 1}}]";
+            workloads: [{name: \"<b>\", project: \"<q&a>\", gpu: 1}]";
         let scenario = Scenario::read(text).unwrap();
         let outcome = run(&scenario, Record::Everything).unwrap();
         let picture = svg(&outcome.frames, &outcome.simulation, "\"x\" < y");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{HOST_LABEL, Taint};
+use model::{HOST_LABEL, MigInstance, MigProfile, Taint};
 use serde::{Deserialize, Serialize};
 
 use crate::pods::wire::EffectWire;
@@ -22,6 +22,9 @@ pub struct NodeSpec {
     pub cpu_millis: u64,
     /// Allocatable bytes of main memory.
     pub memory_bytes: u64,
+    /// Most pods at a time; none: as many as fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods_max: Option<u32>,
     /// Labels.
     pub labels: BTreeMap<String, String>,
     /// Taints.
@@ -37,6 +40,20 @@ impl NodeSpec {
         labels.extend(given.clone());
         labels.insert(HOST_LABEL.to_owned(), self.name.clone());
         labels
+    }
+
+    /// The memory of each of its GPUs, and what each is divided into.
+    #[must_use]
+    pub fn gpus_as_built(&self) -> (Vec<u64>, Vec<Vec<MigProfile>>) {
+        let of_one_gpu = |left: &NodeGpu, right: &NodeGpu| {
+            left.mig.zip(right.mig).is_some_and(|(left, right)| left.gpu == right.gpu)
+        };
+        let gpus = self.gpus.chunk_by(of_one_gpu).map(|parts| {
+            let memory_bytes: u64 = parts.iter().map(|part| part.memory_bytes).sum();
+            let instances = parts.iter().filter_map(|part| part.mig);
+            (memory_bytes, instances.map(|instance| instance.profile).collect())
+        });
+        gpus.unzip()
     }
 
     /// Whether it has GPUs that a driver found.
@@ -56,6 +73,17 @@ pub struct NodeGpu {
     /// Why it does not work, if that was so when the node was seen. It is not looked at again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// Which MIG instance it is, and of which GPU of the node; none: it is a GPU.
+    #[serde(with = "instance", default, skip_serializing_if = "Option::is_none")]
+    pub mig: Option<MigInstance>,
+}
+
+impl NodeGpu {
+    /// A GPU with nothing the matter with it.
+    #[must_use]
+    pub const fn new(uuid: String, memory_bytes: u64) -> Self {
+        Self { uuid, memory_bytes, fault: None, mig: None }
+    }
 }
 
 /// Whether new pods may come to a node.
@@ -117,6 +145,36 @@ pub mod taint_keys {
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Keys, D::Error> {
         let all = Vec::<(String, Option<EffectWire>)>::deserialize(from)?.into_iter();
         Ok(all.map(|(key, effect)| (key, effect.map(|effect| effect.0))).collect())
+    }
+}
+
+/// MIG instances, which are a type of the scheduler, as documents.
+mod instance {
+    use model::MigInstance;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Wire {
+        gpu: u32,
+        profile: String,
+    }
+
+    #[expect(clippy::ref_option, reason = "the signature is serde's")]
+    pub(super) fn serialize<S: Serializer>(
+        of: &Option<MigInstance>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let wire = |of: &MigInstance| Wire { gpu: of.gpu, profile: of.profile.to_string() };
+        of.as_ref().map(wire).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<MigInstance>, D::Error> {
+        let Some(Wire { gpu, profile }) = Option::deserialize(from)? else { return Ok(None) };
+        let profile = profile.parse().map_err(Error::custom)?;
+        Ok(Some(MigInstance { gpu, profile }))
     }
 }
 

@@ -30,6 +30,11 @@ pub struct Share {
     pub memory_weight: Option<u64>,
     /// Who is served first among siblings.
     pub rank: Rank,
+    /// How long its work runs before a higher priority of the same project may stop it; none: as the
+    /// node pool says.
+    pub preempt_min_runtime_ms: Option<u64>,
+    /// The same before another project may take from it.
+    pub reclaim_min_runtime_ms: Option<u64>,
 }
 
 impl Share {
@@ -50,6 +55,8 @@ impl Share {
             cpu_weight: None,
             memory_weight: None,
             rank: Rank::MediumLow,
+            preempt_min_runtime_ms: None,
+            reclaim_min_runtime_ms: None,
         }
     }
 }
@@ -138,6 +145,12 @@ pub struct ShareChange {
     /// Who is served first among siblings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
+    /// How long its work runs before a higher priority of the same project may stop it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preempt_min_runtime_ms: Option<u64>,
+    /// The same before another project may take from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reclaim_min_runtime_ms: Option<u64>,
 }
 
 impl ShareChange {
@@ -155,6 +168,8 @@ impl ShareChange {
             cpu_weight: self.cpu_weight.unwrap_or(share.cpu_weight),
             memory_weight: self.memory_weight.unwrap_or(share.memory_weight),
             rank: self.rank.unwrap_or(share.rank),
+            preempt_min_runtime_ms: self.preempt_min_runtime_ms.or(share.preempt_min_runtime_ms),
+            reclaim_min_runtime_ms: self.reclaim_min_runtime_ms.or(share.reclaim_min_runtime_ms),
         }
     }
 
@@ -172,6 +187,8 @@ impl ShareChange {
             cpu_weight: then.cpu_weight.or(self.cpu_weight),
             memory_weight: then.memory_weight.or(self.memory_weight),
             rank: then.rank.or(self.rank),
+            preempt_min_runtime_ms: then.preempt_min_runtime_ms.or(self.preempt_min_runtime_ms),
+            reclaim_min_runtime_ms: then.reclaim_min_runtime_ms.or(self.reclaim_min_runtime_ms),
         }
     }
 }

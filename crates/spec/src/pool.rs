@@ -25,6 +25,8 @@ pub struct PoolSettings {
     pub gpu: Fill,
     /// How nodes fill up with work that has none.
     pub cpu: Fill,
+    /// How the GPUs of a node fill up with shares; none: as nodes with work that has GPUs.
+    pub devices: Option<Fill>,
     /// How long preemptible work that started there is left alone, in milliseconds.
     pub min_runtime_ms: Option<u64>,
     /// Id of the network topology by which its nodes are near or far.
@@ -35,7 +37,14 @@ impl PoolSettings {
     /// A pool of nodes with this label, with the default placement.
     #[must_use]
     pub const fn new(label: Option<(String, String)>) -> Self {
-        Self { label, gpu: Fill::BinPack, cpu: Fill::BinPack, min_runtime_ms: None, topology: None }
+        Self {
+            label,
+            gpu: Fill::BinPack,
+            cpu: Fill::BinPack,
+            devices: None,
+            min_runtime_ms: None,
+            topology: None,
+        }
     }
 }
 
@@ -47,6 +56,8 @@ struct Stored {
     label_value: Option<String>,
     gpu_spread: bool,
     cpu_spread: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    devices_spread: Option<bool>,
     min_runtime_ms: Option<u64>,
     /// The network topology, as an object that this one names: such an object is not deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -61,6 +72,7 @@ impl From<PoolSettings> for Stored {
             label_value,
             gpu_spread: settings.gpu == Fill::Spread,
             cpu_spread: settings.cpu == Fill::Spread,
+            devices_spread: settings.devices.map(|fill| fill == Fill::Spread),
             min_runtime_ms: settings.min_runtime_ms,
             names: settings.topology.iter().map(|id| format!("{TOPOLOGY}/{id}")).collect(),
         }
@@ -76,6 +88,7 @@ impl From<Stored> for PoolSettings {
             label: stored.label_key.zip(stored.label_value),
             gpu: fill(stored.gpu_spread),
             cpu: fill(stored.cpu_spread),
+            devices: stored.devices_spread.map(fill),
             min_runtime_ms: stored.min_runtime_ms,
             topology: stored.names.iter().find_map(topology),
         }

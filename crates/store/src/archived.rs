@@ -37,18 +37,18 @@ pub(crate) async fn named(db: &mut Connection<'_>, lookups: &[ArchivedLookup]) -
         let statement = texts(Statement::new("find archived workloads", sql), pods);
         ids.extend(read_with(db, "pods", statement, |r| r.text("workload_id")).await?);
     }
-    let names =
-        names.iter().flat_map(|(id, names)| names.chunks(VALUES_MAX).map(move |n| (*id, n)));
-    for (project, names) in names {
-        // As the index of living names has it, whatever is archived: SQLite would choose another.
-        let sql = format!(
-            "SELECT id FROM workloads WHERE deleted_at IS NULL AND project_id = $1
-             AND name IN ({})",
-            numbered(2, names.len())
-        );
-        let statement = Statement::new("find archived workloads", sql).int(project);
-        let statement = texts(statement, names);
-        ids.extend(read_with(db, "workloads", statement, |r| r.text("id")).await?);
+    for (project, names) in &names {
+        for names in names.chunks(VALUES_MAX) {
+            // As the index of living names has it, whatever is archived: SQLite would choose another.
+            let sql = format!(
+                "SELECT id FROM workloads WHERE deleted_at IS NULL AND project_id = $1
+                 AND name IN ({})",
+                numbered(2, names.len())
+            );
+            let statement = Statement::new("find archived workloads", sql).int(*project);
+            let statement = texts(statement, names);
+            ids.extend(read_with(db, "workloads", statement, |r| r.text("id")).await?);
+        }
     }
     with_ids(db, &ids, ARE).await
 }

@@ -174,6 +174,7 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
         last_workload_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?,
         last_object_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM objects").await?,
         last_event_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM events").await?,
+        pasts: BTreeMap::new(),
     })
 }
 

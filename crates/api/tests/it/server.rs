@@ -28,11 +28,7 @@ pub(crate) struct Server {
 }
 
 fn node(name: &str, gpus: u32) -> NodeSpec {
-    let gpu = |index| NodeGpu {
-        uuid: format!("GPU-{name}-{index}"),
-        memory_bytes: 16 << 30,
-        fault: None,
-    };
+    let gpu = |index| NodeGpu::new(format!("GPU-{name}-{index}"), 16 << 30);
     NodeSpec {
         name: name.into(),
         gpu_type: "simulated".into(),
@@ -40,6 +36,7 @@ fn node(name: &str, gpus: u32) -> NodeSpec {
         gpus: (0..gpus).map(gpu).collect(),
         cpu_millis: 64_000,
         memory_bytes: 64 << 30,
+        pods_max: None,
         labels: Default::default(),
         taints: Vec::new(),
     }

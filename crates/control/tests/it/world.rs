@@ -68,14 +68,11 @@ pub(crate) fn nodes(count: u32, gpus: u32) -> Vec<NodeSpec> {
         gpu_type: "simulated".to_owned(),
         simulated: true,
         gpus: (0..gpus)
-            .map(|gpu| NodeGpu {
-                uuid: format!("GPU-sim-node-{number}-{gpu}"),
-                memory_bytes: 16 << 30,
-                fault: None,
-            })
+            .map(|gpu| NodeGpu::new(format!("GPU-sim-node-{number}-{gpu}"), 16 << 30))
             .collect(),
         cpu_millis: 64_000,
         memory_bytes: 256 << 30,
+        pods_max: None,
         labels: Default::default(),
         taints: Vec::new(),
     };

@@ -124,7 +124,7 @@ queues: [{name: team, quota: {gpu: 4}}]
             "training pytorch submit w -g 1 --workers 3 --required-pod-topology-key rack",
             "would wait",
         ),
-        ("inference submit w -g 1 --serving-port 80 --min-replicas 2", "w-1 would start on n1[1]"),
+        ("inference submit w -g 1 --serving-port 80 --min-replicas 2", "w-1 would start on n2[1]"),
     ] {
         let said = asked(&format!("{words} -i x -p team"));
         assert!(said.contains(place), "{words}: {said}");
@@ -137,7 +137,7 @@ pod_sets:
   - {name: head, cpu: 1}
   - {name: work, pods: 2, gpu: 1, group: g}",
     );
-    assert!(said.contains("team/parts-2 would start on n1[1]\n"), "{said}");
+    assert!(said.contains("team/parts-2 would start on n2[1]\n"), "{said}");
     let said =
         asked("[{name: a, count: 2, project: team, gpu: 1}, {name: b, project: team, gpu: 2}]");
     for line in ["team/a1-0 would start", "team/a2-0 would start", "team/b-0 would start"] {

@@ -135,7 +135,8 @@ impl UsageWindow {
     }
 
     /// Steps of the window that are over.
-    pub(super) fn steps_before(&self, at: Instant) -> usize {
+    #[must_use]
+    pub fn steps_before(&self, at: Instant) -> usize {
         let over = at.since_ms(self.origin(at)) / self.step_ms();
         usize::try_from(over).unwrap_or(usize::MAX).min(self.steps())
     }

@@ -61,10 +61,12 @@ impl State {
     /// news.
     pub(crate) fn add_node(&mut self, spec: NodeSpec, created_at: Instant) -> Result<(), Error> {
         let given = self.given_to(&spec.name)?;
-        let memories = spec.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+        let (memories, mig) = spec.gpus_as_built();
         let (labels, pool) = self.pools.labels_in_model(&spec.labels_with(&given.labels));
         let id = self.cluster.add_node(model::NodeSpec {
             labels,
+            mig,
+            pods_max: spec.pods_max.unwrap_or(u32::MAX),
             ..model::NodeSpec::new(&spec.name, memories, spec.cpu_millis, spec.memory_bytes)
         });
         let (gpu_faults, name) = (self.gpu_faults_of(&spec), spec.name.clone());

@@ -145,11 +145,9 @@ impl Department {
         for pool in pools.iter() {
             // How long work is left alone is a matter of the pool; queues below follow it.
             let min_runtime_ms = pool.settings.min_runtime_ms;
-            let share = model::Share {
-                preempt_min_runtime_ms: min_runtime_ms,
-                reclaim_min_runtime_ms: min_runtime_ms,
-                ..model_share(&self.share_in(pool.id(), projects))
-            };
+            let mut share = model_share(&self.share_in(pool.id(), projects));
+            share.preempt_min_runtime_ms = share.preempt_min_runtime_ms.or(min_runtime_ms);
+            share.reclaim_min_runtime_ms = share.reclaim_min_runtime_ms.or(min_runtime_ms);
             cluster.set_share_in(self.queue, pool.model, share).map_err(internal)?;
         }
         Ok(())
@@ -216,6 +214,8 @@ pub(super) fn model_share(share: &Share) -> model::Share {
             memory: share.memory_weight.unwrap_or(gpu),
         },
         priority: share.rank.value(),
+        preempt_min_runtime_ms: share.preempt_min_runtime_ms,
+        reclaim_min_runtime_ms: share.reclaim_min_runtime_ms,
         ..model::Share::new(quota, limit)
     }
 }

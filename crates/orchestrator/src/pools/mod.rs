@@ -61,6 +61,7 @@ impl PoolChange {
             label: settings.label,
             gpu: self.gpu.unwrap_or(settings.gpu),
             cpu: self.cpu.unwrap_or(settings.cpu),
+            devices: settings.devices,
             min_runtime_ms: self.min_runtime_ms.unwrap_or(settings.min_runtime_ms),
             topology: self.topology.clone().unwrap_or(settings.topology),
         }
@@ -95,9 +96,11 @@ mod fill_wire {
     }
 }
 
-/// Which places are taken. Where work with GPUs is spread over nodes, shares are over GPUs.
-const fn placement(settings: &PoolSettings) -> Placement {
-    Placement { gpu: settings.gpu, cpu: settings.cpu, devices: settings.gpu }
+/// Which places are taken. Where work with GPUs is spread over nodes, shares are over GPUs unless
+/// something else is said.
+fn placement(settings: &PoolSettings) -> Placement {
+    let PoolSettings { gpu, cpu, devices, .. } = *settings;
+    Placement { gpu, cpu, devices: devices.unwrap_or(gpu) }
 }
 
 /// A node pool.

@@ -191,12 +191,15 @@ impl State {
 
     /// Deletes a workload for good once nothing of it runs.
     pub(crate) fn finish_deletion(&mut self, id: Uuid) {
-        let Some(workload) = self.workloads.get(&id) else { return };
+        let is_due = |workload: &&Workload| {
+            workload.desired == Desired::Delete && workload.revisions.is_empty()
+        };
+        let Some(workload) = self.workloads.get(&id).filter(is_due) else { return };
         let held = workload
             .pods
             .iter()
             .any(|pod| self.binding(pod).current.is_some() || self.runs.has_orphan(pod.id));
-        if workload.desired != Desired::Delete || held || !workload.revisions.is_empty() {
+        if held {
             return;
         }
         let is_known = workload.spec.revision.is_none();

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{DeviceShare, Placement, PodBinding, PodId};
 use records::{Change, Desired, PlacementBody, PodRow};
-use units::GPU_MILLIS;
 use uuid::Uuid;
 
 use crate::Error;
@@ -142,7 +141,7 @@ impl State {
         let free = |share: &DeviceShare| {
             node.gpus.get(share.gpu as usize).is_some_and(|gpu| {
                 let taken = if now { gpu.used_millis } else { gpu.committed_millis };
-                (now || gpu.in_service) && taken + share.millis <= GPU_MILLIS
+                (now || gpu.in_service) && taken + share.millis <= gpu.capacity_millis()
             })
         };
         let amounts = self.cluster.amounts(pod, &place);

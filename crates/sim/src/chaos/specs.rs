@@ -46,10 +46,11 @@ pub(super) fn node(number: u32, real: bool, rng: &mut Rng) -> NodeSpec {
         gpu_type: if real { "A100" } else { "simulated" }.to_owned(),
         simulated: !real,
         gpus: (0..[1, 2, 2, 4][rng.below(4)])
-            .map(|gpu| NodeGpu { uuid: format!("GPU-{number}-{gpu}"), memory_bytes, fault: None })
+            .map(|gpu| NodeGpu::new(format!("GPU-{number}-{gpu}"), memory_bytes))
             .collect(),
         cpu_millis: [1_000, 64_000][rng.below(2)],
         memory_bytes: 256 * GIB,
+        pods_max: None,
         labels: labels(rng),
         taints: Vec::new(),
     }

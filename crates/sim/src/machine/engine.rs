@@ -136,9 +136,11 @@ impl Engine {
                 same.map(|other| other.millis).sum::<u64>()
             };
             let used: u64 = self.alive().map(|(_, run)| of(run)).sum();
-            if used > GPU_MILLIS {
-                let names = self.alive().filter(|(_, run)| of(run) > 0);
-                let names: Vec<_> = names.map(|(_, run)| run.spec.pod_name.as_str()).collect();
+            let users: Vec<_> = self.alive().filter(|(_, run)| of(run) > 0).collect();
+            // One alone may have a MIG instance that counts for more than a GPU.
+            if used > GPU_MILLIS && users.len() > 1 {
+                let names: Vec<_> =
+                    users.iter().map(|(_, run)| run.spec.pod_name.as_str()).collect();
                 let fault = format!("{} is given to {}", device.uuid, names.join(" and "));
                 self.misuse.get_or_insert(fault);
             }
@@ -181,6 +183,13 @@ impl Engine {
         }
         self.volumes.remove(name);
         Ok(())
+    }
+
+    /// Whether a run has begun, or is to end, and goes on by itself.
+    #[must_use]
+    pub fn moves(&self, key: RunKey, run: &Run) -> bool {
+        let ends = run.is_stopping && !self.faults.stubborn && !self.unkillable.contains(&key);
+        ends || !matches!(run.state, RunState::Running { .. })
     }
 
     /// What a run that has begun, or is to end, comes to next.

@@ -9,12 +9,18 @@ mod rows;
 mod server;
 mod stored;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::QueueId;
 use orchestrator::view::View;
-use orchestrator::{Command, ENDED_KEPT, Error, GpuFaults, IdleSince, Input, NodeList, Subject};
+use orchestrator::{
+    Command, Decision, ENDED_KEPT, Error, GpuFaults, IdleSince, Input, NodeList, Subject,
+};
 use records::Change;
-use sched::{Plan, Policy};
-use spec::{Observation, RunState};
-use units::Instant;
+use sched::{Action, Plan, Policy};
+use spec::Observation;
+use units::{Instant, Resources};
 use uuid::Uuid;
 
 pub use clock::Clock;
@@ -55,6 +61,8 @@ pub struct Machine {
     /// What is to hold of every decision.
     check: Option<Check>,
     policy: Policy,
+    /// Whether the scheduler decides only when it is asked to.
+    by_hand: bool,
     /// None while it is down.
     server: Option<Server>,
     /// What is the matter with real GPUs, as a look at them would say.
@@ -88,6 +96,7 @@ impl Machine {
             ended_kept: ENDED_KEPT,
             check,
             policy,
+            by_hand: false,
             server: None,
             gpus: GpuFaults::default(),
             idle: IdleSince::default(),
@@ -114,7 +123,7 @@ impl Machine {
         let at = self.clock.settle(snapshot.clock);
         let mut server =
             Server::recover(snapshot, nodes, gpus_told, &self.policy, at, self.ended_kept)?;
-        server.check = self.check;
+        (server.check, server.by_hand) = (self.check, self.by_hand);
         Ok(server)
     }
 
@@ -217,6 +226,54 @@ impl Machine {
         self.server.as_ref()?.decided_at
     }
 
+    /// Has the scheduler decide by itself, with these actions instead of those of its policy. Answers the
+    /// plan and what queues are entitled to; the plan is carried out, and nothing is asked of the engine yet.
+    ///
+    /// # Errors
+    /// The server could not be built again.
+    pub fn decide(
+        &mut self,
+        actions: Option<&[Action]>,
+    ) -> Result<(Arc<Plan>, BTreeMap<QueueId, Resources>), Error> {
+        let now = self.clock.now();
+        // What was decided about an older state is nothing; and what is so because of the time comes first.
+        let nothing = Decision { now, ..Decision::default() };
+        self.take(vec![Input::Decided(Box::new(nothing))], None)?;
+        let Some(server) = &mut self.server else { return Ok(Default::default()) };
+        let decision = server.decide_anew(now, actions);
+        let told = (decision.plan.clone(), decision.shares.clone());
+        self.take(vec![Input::Decided(Box::new(decision))], None)?;
+        Ok(told)
+    }
+
+    /// Whether something happened that the scheduler has not seen.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| !server.state.is_decided())
+    }
+
+    /// Lets all go on that is under way, but for decisions, until nothing is that needs no time.
+    ///
+    /// # Errors
+    /// The server could not be built again.
+    pub fn settle(&mut self) -> Result<(), Error> {
+        loop {
+            (0..self.asking()).rev().for_each(|number| self.ask(number));
+            let moving = self.engine.alive().filter(|(key, run)| self.engine.moves(**key, run));
+            for key in moving.map(|(key, _)| *key).collect::<Vec<_>>() {
+                self.engine.go_on(key, self.clock.wall());
+            }
+            let news: Vec<_> = std::iter::from_fn(|| self.news()).collect();
+            let is_due = self.due().is_some_and(|at| at <= self.clock.now());
+            if news.is_empty() && !is_due && self.asking() == 0 {
+                return Ok(());
+            }
+            if is_due || !news.is_empty() {
+                self.take(news, None)?;
+            }
+        }
+    }
+
     /// The scheduler fails instead of deciding; the input that says so.
     pub fn fail_scheduler(&mut self, all: bool) -> Option<Input> {
         self.server.as_mut()?.fail_scheduler(all)
@@ -265,8 +322,7 @@ impl Machine {
             }
         }
         (0..self.asking()).rev().for_each(|number| self.ask(number));
-        let moves = |run: &Run| run.is_stopping || !matches!(run.state, RunState::Running { .. });
-        let moving = self.engine.alive().filter(|(_, run)| moves(run));
+        let moving = self.engine.alive().filter(|(key, run)| self.engine.moves(**key, run));
         for key in moving.map(|(key, _)| *key).collect::<Vec<_>>() {
             self.engine.go_on(key, self.clock.wall());
         }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     AllocationRow, Archived, ArchivedKey, ArchivedLookup, Change, ClockRow, ClusterRow,
-    DepartmentRow, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    DepartmentRow, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadPast, WorkloadRow,
+    WorkloadState,
 };
 use units::Instant;
 use uuid::Uuid;
@@ -26,6 +27,8 @@ pub struct Rows {
     objects: BTreeMap<u64, ObjectRow>,
     usage: BTreeMap<(Instant, Option<u64>, String), UsageRow>,
     allocations: BTreeMap<(Uuid, Instant), AllocationRow>,
+    /// Of what was there at the start; nothing is written to it.
+    pasts: BTreeMap<Uuid, WorkloadPast>,
     /// Names of what lives, each in what it is unique in.
     names: BTreeMap<(String, String), String>,
     /// The name of each, by what it is unique in and its id.
@@ -53,6 +56,7 @@ impl Rows {
             objects: BTreeMap::new(),
             usage: BTreeMap::new(),
             allocations: BTreeMap::new(),
+            pasts: BTreeMap::new(),
             names: BTreeMap::new(),
             named: BTreeMap::new(),
             last_department_id: 0,
@@ -87,6 +91,7 @@ impl Rows {
             last_workload_seq: stored.last_workload_seq,
             last_object_seq: stored.last_object_seq,
             last_event_seq: stored.last_event_seq,
+            pasts: stored.pasts,
             ..rows
         })
     }
@@ -300,6 +305,7 @@ impl Rows {
             last_workload_seq: self.last_workload_seq,
             last_object_seq: self.last_object_seq,
             last_event_seq: self.last_event_seq,
+            pasts: self.pasts.clone(),
         }
     }
 }

@@ -8,7 +8,7 @@ use orchestrator::{
     State, Subject, leave_out_archived,
 };
 use records::Snapshot;
-use sched::{Memory, Policy};
+use sched::{Action, Memory, Policy};
 use spec::{LimitsKept, ListedRun};
 use units::Instant;
 
@@ -28,6 +28,8 @@ pub(super) struct Server {
     pub(super) replica: Cluster,
     memory: Memory,
     policy: Policy,
+    /// It decides only when it is asked to.
+    pub(super) by_hand: bool,
     /// The nodes that it started with.
     pub(super) nodes: NodeList,
     /// What the scheduler decided, and when that was requested; the state does not know it yet.
@@ -64,6 +66,7 @@ impl Server {
             replica: Cluster::default(),
             memory: Memory::default(),
             policy: policy.clone(),
+            by_hand: false,
             nodes: nodes.clone(),
             verdict: None,
             decided_at: None,
@@ -126,7 +129,7 @@ impl Server {
         } else {
             ops.into_iter().for_each(|op| op(&mut self.replica));
         }
-        if batch.decides {
+        if batch.decides && !self.by_hand {
             self.decide(now);
         }
     }
@@ -147,6 +150,14 @@ impl Server {
         }
         self.verdict = Some(Input::Decided(Box::new(decision)));
         self.decided_at = Some(now);
+    }
+
+    /// A decision of a scheduler that remembers nothing, with these actions if any are given.
+    pub(super) fn decide_anew(&mut self, now: Instant, actions: Option<&[Action]>) -> Decision {
+        let mut policy = self.policy.clone();
+        policy.actions = actions.map_or(policy.actions, <[Action]>::to_vec);
+        let mut memory = Memory::default();
+        Decision::made(&mut memory, &mut self.replica, now, &policy)
     }
 
     /// The scheduler fails on what it is deciding about, and then on nothing that it can name.

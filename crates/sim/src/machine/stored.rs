@@ -32,13 +32,27 @@ impl Machine {
     /// # Errors
     /// No state can be built of it.
     pub fn of(stored: Stored) -> Result<Self, Error> {
+        Self::started(stored, false)
+    }
+
+    /// The same, where the scheduler decides only when it is asked to.
+    ///
+    /// # Errors
+    /// No state can be built of it.
+    pub fn by_hand(stored: Stored) -> Result<Self, Error> {
+        Self::started(stored, true)
+    }
+
+    fn started(stored: Stored, by_hand: bool) -> Result<Self, Error> {
         let Stored { rows, nodes, gpus, policy, now } = stored;
         let runs = runs(&rows);
         // Its line of time says what the other one says now.
         let rows = Rows::of(Snapshot { clock: None, ..rows });
         let rows = rows.map_err(|message| Error::Internal { message })?;
-        let mut machine =
-            Self { rows, gpus, clock: Clock::at(now), ..Self::new(nodes, policy, None) };
+        let clock = Clock::at(now);
+        let mut machine = Self { rows, gpus, clock, by_hand, ..Self::new(nodes, policy, None) };
+        // How one ended is read from the view, where an archived one is not.
+        machine.ended_kept = usize::MAX;
         runs.into_iter().for_each(|(spec, state)| machine.engine.adopt(spec, state));
         machine.start()?;
         Ok(machine)
@@ -60,7 +74,8 @@ fn runs(rows: &Snapshot) -> Vec<(RunSpec, RunState)> {
         let began = row.body.started_at_ms.map(Instant);
         let running = |started_at| RunState::Running { pid: Some(1), started_at };
         let state = began.map_or(RunState::Starting, running);
-        Some((RunSpec { key, ..without_place(spec, set) }, state))
+        let workload_id = row.workload_id;
+        Some((RunSpec { key, workload_id, ..without_place(spec, set) }, state))
     };
     rows.pods.iter().filter(has_run).filter_map(run).collect()
 }

@@ -115,7 +115,7 @@ impl Submit {
     /// What each of the workloads is called, and in which project.
     pub fn names(&self) -> impl Iterator<Item = (String, String)> + use<'_> {
         self.0.iter().flat_map(|workload| {
-            let names = crate::world::names(&workload.name, workload.count);
+            let names = crate::play::names(&workload.name, workload.count);
             names.map(|name| (workload.project.clone(), name))
         })
     }

@@ -380,9 +380,6 @@ pub struct Task {
     /// The place reserved for its next run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Place>,
-    /// Something outside holds it back.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub gated: bool,
     /// What it asks for itself, where that differs from the other pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuAsk>,

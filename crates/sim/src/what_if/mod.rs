@@ -5,14 +5,11 @@
 //!  steps of a scenario, submissions --> inputs of the machine --> its decisions, places, reasons
 //! ```
 
-mod inputs;
-mod submission;
-
 use std::sync::Arc;
 
 use model::{Cluster, WorkloadId};
+use orchestrator::Error;
 use orchestrator::view::{ReasonView, WorkloadView};
-use orchestrator::{Command, Error, Input, Subject, Wanted};
 use sched::Policy;
 use spec::WorkloadSpec;
 use units::Instant;
@@ -20,6 +17,7 @@ use uuid::Uuid;
 
 use crate::frame::{self, Decision, Task};
 use crate::machine::{Machine, Stored};
+use crate::play::Asking;
 use crate::scenario::Step;
 
 /// Most times everything that is under way goes on after a question, before it is said that the
@@ -70,59 +68,41 @@ pub fn what_if(
     asked: &[Asked],
     explained_max: usize,
 ) -> Result<WouldHappen, Error> {
-    let mut asking = Asking { machine: Machine::of(stored)?, submitted: Vec::new() };
+    let mut question = Question { asking: Asking::of(Machine::of(stored)?), submitted: Vec::new() };
     // What would happen without being asked is no answer.
-    asking.rest(&mut Vec::new())?;
+    question.rest(&mut Vec::new())?;
     let mut decisions = Vec::new();
     for one in asked {
-        match one {
-            Asked::Step(step) => asking.step(step)?,
+        let submitted = match one {
+            Asked::Step(step) => question.asking.step(step)?,
             Asked::Submission(project_id, spec) => {
-                asking.submit(*project_id, WorkloadSpec::clone(spec))?;
+                let spec = WorkloadSpec::clone(spec);
+                question.asking.submit(*project_id, spec, false)?.into_iter().collect()
             }
-        }
-        asking.rest(&mut decisions)?;
+        };
+        question.submitted.extend(submitted);
+        question.rest(&mut decisions)?;
     }
-    let (tasks, waiting) = (asking.tasks(), asking.waiting(explained_max));
+    let (tasks, waiting) = (question.tasks(), question.waiting(explained_max));
     Ok(WouldHappen { decisions, tasks, waiting })
 }
 
-/// A server that is asked.
-struct Asking {
-    machine: Machine,
+/// A server that is asked, and what was submitted.
+struct Question {
+    asking: Asking,
     submitted: Vec<Uuid>,
 }
 
-impl Asking {
-    /// Takes inputs as one batch; the first of them that is refused is an error.
-    fn take(&mut self, inputs: Vec<Input>) -> Result<Vec<Subject>, Error> {
-        let outcomes = self.machine.take(inputs, None)?;
-        outcomes.into_iter().flatten().collect()
-    }
-
-    fn command(&mut self, command: Command) -> Result<Subject, Error> {
-        self.machine.command(command)
-    }
-
-    fn submit(&mut self, project_id: u64, spec: WorkloadSpec) -> Result<Option<Uuid>, Error> {
-        let wanted = Box::new(Wanted { spec, runs: Ok(()) });
-        let submitted = match self.command(Command::Submit { project_id, wanted })? {
-            Subject::Workload(id) => Some(id),
-            _ => None,
-        };
-        self.submitted.extend(submitted);
-        Ok(submitted)
-    }
-
+impl Question {
     /// Lets everything happen that needs no time.
     fn rest(&mut self, decisions: &mut Vec<Decision>) -> Result<(), Error> {
         for _ in 0..TURNS_MAX {
             if let (Some(plan), Some((cluster, _))) =
-                (self.machine.decided(), self.machine.replica())
+                (self.asking.machine.decided(), self.asking.machine.replica())
             {
                 decisions.extend(plan.steps.iter().map(|step| frame::decision(cluster, step)));
             }
-            if !self.machine.go_on()? {
+            if !self.asking.machine.go_on()? {
                 return Ok(());
             }
         }
@@ -131,12 +111,12 @@ impl Asking {
 
     /// The workload with this id, and its place in what the scheduler sees.
     fn seen(&self, id: Uuid) -> Option<(&WorkloadView, WorkloadId)> {
-        let workload = self.machine.view()?.workloads.get(&id)?;
+        let workload = self.asking.machine.view()?.workloads.get(&id)?;
         Some((workload, workload.model?))
     }
 
     fn tasks(&self) -> Vec<Task> {
-        let Some((cluster, _)) = self.machine.replica() else { return Vec::new() };
+        let Some((cluster, _)) = self.asking.machine.replica() else { return Vec::new() };
         let seen = self.submitted.iter().filter_map(|&id| self.seen(id));
         let tasks = seen.flat_map(|(workload, model)| {
             let (project, name) = (&workload.project_name, &workload.spec.name);
@@ -147,8 +127,8 @@ impl Asking {
     }
 
     fn waiting(&self, explained_max: usize) -> Vec<WouldWait> {
-        let Some((cluster, policy)) = self.machine.replica() else { return Vec::new() };
-        let now = self.machine.clock.now();
+        let Some((cluster, policy)) = self.asking.machine.replica() else { return Vec::new() };
+        let now = self.asking.machine.clock.now();
         let mut explained: Vec<(WorkloadId, String)> = Vec::new();
         let mut all = Vec::new();
         let seen = self.submitted.iter().filter_map(|&id| self.seen(id));

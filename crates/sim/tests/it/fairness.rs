@@ -94,7 +94,7 @@ steps:
 }
 
 #[test]
-fn figures_given_without_a_window_stand_for_ever() {
+fn figures_given_without_a_window_are_those_of_a_week() {
     let text = "
 version: 1
 nodes: [{name: n, gpus: 8}]
@@ -102,8 +102,10 @@ queues: [{name: heavy, usage_ppm: {gpu: 750000}}, {name: light, usage_ppm: {gpu:
 workloads: [{name: a, count: 8, project: heavy, gpu: 1}, {name: b, count: 8, project: light, gpu: 1}]
 steps:
   - expect: {queues: {heavy: {gpu: 2}, light: {gpu: 6}}}
-  - advance: 30d
+  - advance: 1h
     expect: {queues: {heavy: {gpu: 2}, light: {gpu: 6}}}
+  - advance: 30d
+    expect: {queues: {heavy: {gpu: 4}, light: {gpu: 4}}}
 ";
     outcome(text);
 }

@@ -19,7 +19,7 @@ use units::Instant;
 fn node(name: &str, gpus: u32, gib: u64) -> NodeSpec {
     let gpu = |number| {
         let uuid = format!("GPU-{name}-{number}");
-        NodeGpu { uuid, memory_bytes: gib << 30, fault: None }
+        NodeGpu::new(uuid, gib << 30)
     };
     NodeSpec {
         name: name.to_owned(),
@@ -28,6 +28,7 @@ fn node(name: &str, gpus: u32, gib: u64) -> NodeSpec {
         gpus: (0..gpus).map(gpu).collect(),
         cpu_millis: 64_000,
         memory_bytes: 256 << 30,
+        pods_max: None,
         labels: BTreeMap::new(),
         taints: Vec::new(),
     }

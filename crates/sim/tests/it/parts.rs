@@ -234,11 +234,14 @@ fn a_snapshot_says_all_of_it_again() {
     let keys = |sets: &[sim::scenario::At<sim::scenario::PodSet>]| {
         let key = |set: &sim::scenario::At<sim::scenario::PodSet>| {
             let set = set.value.clone();
-            (set.name, set.pods, set.task_priority, set.group, set.topology, set.selector)
+            (set.name, set.pods, set.task_priority, set.group, set.topology)
         };
         sets.iter().map(key).collect::<Vec<_>>()
     };
     assert_eq!(keys(&found.pod_sets), keys(&written.pod_sets));
+    // A selector is an affinity that says the same.
+    let affinity = &found.pod_sets[1].affinity.required;
+    assert_eq!((affinity[0][0].key.as_str(), affinity[0].len()), ("block", 1));
     for (again, first) in again.workloads.iter().zip(&first.workloads) {
         assert_eq!(again.pod_sets, first.pod_sets);
         assert_eq!(again.groups, first.groups);

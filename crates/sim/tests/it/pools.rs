@@ -68,11 +68,11 @@ steps: [{cycles: 1}]
     });
     expect_test::expect![[r#"
         d in pool default: 0 of 0
-        b in pool default: 4 of 4
         a in pool default: 0 of 0
+        b in pool default: 4 of 4
         d in pool h100: 3 of 3
-        b in pool h100: 0 of 1
-        a in pool h100: 3 of 3"#]]
+        a in pool h100: 3 of 3
+        b in pool h100: 0 of 1"#]]
     .assert_eq(&told.collect::<Vec<_>>().join("\n"));
 }
 
@@ -123,7 +123,6 @@ fn what_cannot_be_is_refused_with_the_cure() {
             "queues: [{name: a, quota: {gpu: 1}, pools: {h100: {}}}]",
             "belongs there: `pools: {default: {quota: …}}`",
         ),
-        ("queues: [{name: a}]\nsteps: [{quota: {project: a, pool: h100}}]", "no queue has `pools`"),
         (
             "queues: [{name: a, pools: {h100: {}}}]\nsteps: [{quota: {project: a, pool: x}}]",
             "no node is in a pool `x`",

@@ -104,6 +104,14 @@ fn objects_that_do_not_fit_together() {
             "cannot hold both",
         ),
         (
+            "queues: [{name: a}, {name: b, parent: a}, {name: c, parent: b}]",
+            "queue `c`: `b` above it has a `parent` too; a project is in a department",
+        ),
+        (
+            "queues: [{name: a, priority: 1}, {name: b, priority: 2}, {name: c, priority: 3}]",
+            "queues have 3 different priorities below 100 and 0 above; at most 2 and 4 are allowed",
+        ),
+        (
             &format!("{q}[{{name: a, project: qq}}]"),
             "workload `a`: there is no queue `qq`; did you mean `q`?",
         ),
@@ -225,7 +233,7 @@ fn steps_that_name_what_is_not_there() {
         ("nodes: [{name: n}]\nsteps: [{lose_node: n}, {cordon: n}]", "there is no node `n`"),
         ("steps: [{cycles: 1, gone: all}]", "one action; this one has cycles, gone"),
         (
-            "queues: [{name: q}]\nsteps: [{submit: {name: a, project: q}}, {finish: a}, {finish: a}]",
+            "nodes: [{name: n}]\nqueues: [{name: q}]\nsteps: [{submit: {name: a, project: q}}, {finish: a}, {finish: a}]",
             "is finished already",
         ),
         (

@@ -125,6 +125,9 @@ fn a_submission_may_say_all_that_one_in_a_scenario_may() {
         let submit = format!("{{submit: {{name: w, project: team-b, {keys}}}}}");
         assert_eq!(places(&[two, &submit]), place, "{keys}");
     }
+    let divided = "{add_node: {name: m, gpus: 2, mig: [{}, {1g.5gb: 2}], pods_max: 1}}";
+    let two = "{submit: {name: w, count: 2, project: team-b, gpu: {mig: {1g.5gb: 1}}}}";
+    assert_eq!(places(&[divided, two]), "m[1:1g.5gb] -");
     assert_eq!(
         places(&["{submit: {name: w, project: team-b, gpu: 1, gated: true}}", "{ungate: w}"]),
         "n1[3]"
@@ -146,7 +149,7 @@ fn what_is_not_there_or_would_be_refused_is_an_error() {
         ("{remove_node: n1}", "node `n1` is still used by a1, a2, a3; `drain` it first"),
         ("{lose_gpu: {node: n1, gpus: [4]}}", "node `n1` has no GPU 4; it has 4"),
         ("{add_node: {name: n1, gpus: 1}}", "there is another node `n1`"),
-        ("{add_node: {name: m, gpus: 1, mig: {1g.5gb: 1}}}", "`elastane simulate --from`"),
+        ("{add_node: {name: m, gpus: 1, mig: {1g.5gb: 9}}}", "`mig` has 9 slices"),
         ("{add_node: {name: m, gpus: 1, labels: {node-pool: x}}}", "no node is in a pool `x`"),
         ("{quota: {project: team-c}}", "there is no queue `team-c`; did you mean `team-a`?"),
         ("{quota: {project: team-a, priority: 7}}", "a project has one of 25, 50, 100"),

@@ -24,6 +24,8 @@ fn share() -> ShareChange {
         cpu_weight: Some(Some(3)),
         memory_weight: Some(None),
         rank: Some(Rank::High),
+        preempt_min_runtime_ms: Some(60_000),
+        reclaim_min_runtime_ms: Some(120_000),
     }
 }
 

@@ -46,6 +46,7 @@ fn node() -> NodeView {
         cpu_millis: 64_500,
         memory_bytes: 2048,
         labels: [].into(),
+        pods_max: None,
         taints: Vec::new(),
     };
     NodeView {

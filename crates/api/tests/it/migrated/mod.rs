@@ -71,14 +71,11 @@ fn nodes(left: &Left) -> Vec<NodeSpec> {
             .unwrap()
             .iter()
             .enumerate()
-            .map(|(index, bytes)| NodeGpu {
-                uuid: format!("GPU-sim-{index}"),
-                memory_bytes: bytes.as_u64().unwrap(),
-                fault: None,
-            })
+            .map(|(index, bytes)| NodeGpu::new(format!("GPU-sim-{index}"), bytes.as_u64().unwrap()))
             .collect(),
         cpu_millis: 64_000,
         memory_bytes: 64 << 30,
+        pods_max: None,
         labels: BTreeMap::default(),
     };
     told.iter().map(node).collect()

@@ -12,7 +12,7 @@ use model::{
 use sched::{Action, Policy};
 use units::{GPU_MILLIS, Instant, Resources};
 
-use crate::rng::Rng;
+use sim::rng::Rng;
 
 const NODES: usize = 3;
 const GPUS: u32 = 4;

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use sim::loads::{Load, play};
+use benchmarks::loads::{Load, play};
 
 fn main() {
     println!("makespan of published loads in virtual time");

@@ -1,41 +1,92 @@
 //! Where pods are at the start. Owns: putting them there only if there is room, and saying who
 //! is in the way if not.
 
+use std::collections::BTreeMap;
+
 use model::{
-    DeviceShare, Gpu, GpuRequest, MigRequest, Node, NodeId, Placement, PodBinding, PodId,
+    Cluster, DeviceShare, Gpu, GpuRequest, MigRequest, Node, NodeId, Placement, PodBinding, PodId,
     WorkloadId,
 };
 use units::{Resources, format_millis};
+use uuid::Uuid;
 
-use super::Simulation;
+use records::{PlacementBody, PodRow};
+
+use super::START;
+use super::start::{Begun, Start, ago};
 use crate::Error;
+use crate::near::hint;
 use crate::scenario::{At, Place, Task, TaskState, Workload};
 
-impl Simulation {
-    /// Puts the pods of a new workload where its tasks say.
-    pub(super) fn put_tasks(&mut self, id: WorkloadId, wire: &At<Workload>) -> Result<(), Error> {
-        let pods = self.cluster.workloads()[id].pods.clone();
-        for (number, &pod) in pods.iter().enumerate() {
-            let task = wire.tasks.get(number);
-            let has_ended = |task: &At<Task>| {
-                task.unwanted || matches!(task.state, TaskState::Ended | TaskState::Succeeded)
+/// Where everything is put, to see whether there is room.
+struct Room {
+    cluster: Cluster,
+    nodes: BTreeMap<String, NodeId>,
+}
+
+/// The rows of the pods of a scenario where they are at the start; none if all of them wait.
+///
+/// # Errors
+/// A place that is not there, or taken, with its position.
+pub(super) fn places(
+    start: &Start<'_>,
+    cluster: &Cluster,
+    models: &BTreeMap<Uuid, WorkloadId>,
+) -> Result<Option<Vec<PodRow>>, Error> {
+    if start.workloads.iter().all(|begun| begun.wire.tasks.is_empty()) {
+        return Ok(None);
+    }
+    let nodes = cluster.nodes().iter().map(|(id, node)| (node.name.clone(), id)).collect();
+    let mut room = Room { cluster: cluster.clone(), nodes };
+    let mut rows = start.pods();
+    let mut rest = rows.as_mut_slice();
+    for begun in &start.workloads {
+        let count = rest.iter().take_while(|row| row.workload_id == begun.id).count();
+        let (own, others) = rest.split_at_mut(count);
+        rest = others;
+        room.put_tasks(begun, models.get(&begun.id).copied(), own)?;
+    }
+    Ok(Some(rows))
+}
+
+impl Room {
+    /// Puts the pods of a workload where its tasks say.
+    fn put_tasks(
+        &mut self,
+        begun: &Begun<'_>,
+        model: Option<WorkloadId>,
+        rows: &mut [PodRow],
+    ) -> Result<(), Error> {
+        let wire = begun.wire;
+        let pods = model.map(|id| self.cluster.workloads()[id].pods.clone()).unwrap_or_default();
+        for (number, task) in wire.tasks.iter().enumerate() {
+            let (name, Some(row)) = (&wire.name, rows.get_mut(number)) else { continue };
+            let fault = |fault| task.fault(format!("task {number} of `{name}`: {fault}"));
+            let Some(&pod) = pods.get(number) else {
+                return Err(fault("it has no such pod".to_owned()));
             };
-            let ended = task.is_some_and(has_ended);
-            let needed = wire.completions.is_none_or(|runs| number < runs as usize);
-            self.cluster.set_gated(pod, wire.gated || task.is_some_and(|task| task.gated));
-            self.cluster.set_wants(pod, !wire.suspended && !ended && needed);
-            let succeeded = task.is_some_and(|task| task.state == TaskState::Succeeded);
-            self.cluster.set_succeeded(pod, succeeded);
-            if let Some(task) = task {
-                let name = &wire.name;
-                self.put(pod, task)
-                    .map_err(|fault| task.fault(format!("task {number} of `{name}`: {fault}")))?;
+            let is_wanted = begin(wire, task, row);
+            self.put(pod, task, is_wanted).map_err(fault)?;
+            let PodBinding { current, releasing, next } = &self.cluster.pods()[pod].binding;
+            row.body.releasing = *releasing;
+            row.body.next = next.as_ref().map(|place| self.body(place));
+            row.body.current = current.as_ref().map(|place| self.body(place));
+            if current.is_some() {
+                row.generation += 1;
+                row.body.started_at_ms = row.body.placed_at_ms.or(Some(START.0));
             }
         }
         Ok(())
     }
 
-    fn put(&mut self, pod: PodId, task: &Task) -> Result<(), String> {
+    fn body(&self, place: &Placement) -> PlacementBody {
+        PlacementBody {
+            node: self.cluster.nodes()[place.node].name.clone(),
+            devices: place.devices.iter().map(|share| (share.gpu, share.millis)).collect(),
+        }
+    }
+
+    fn put(&mut self, pod: PodId, task: &Task, is_wanted: bool) -> Result<(), String> {
         let holds = matches!(task.state, TaskState::Running | TaskState::Releasing);
         let current = match (&task.node, holds) {
             (Some(node), true) => Some(self.placement(pod, node, &task.gpus, true)?),
@@ -52,7 +103,7 @@ impl Simulation {
             self.cluster.set_binding(pod, binding);
         }
         if let Some(Place { node, gpus }) = &task.next {
-            if task.state == TaskState::Running || !self.cluster.pods()[pod].wants {
+            if task.state == TaskState::Running || !is_wanted {
                 return Err("has a `next` place and is neither pending nor releasing".into());
             }
             let next = self.placement(pod, node, gpus, false)?;
@@ -71,7 +122,10 @@ impl Simulation {
         gpus: &[u32],
         now: bool,
     ) -> Result<Placement, String> {
-        let node = self.node(name)?;
+        let node = self.nodes.get(name).copied().ok_or_else(|| {
+            let near = hint(name, self.nodes.keys().map(String::as_str));
+            format!("there is no node `{name}`{near}")
+        })?;
         let row = &self.cluster.nodes()[node];
         let spec = &self.cluster.workload_of(pod).spec;
         let request = spec.pod_sets[self.cluster.pods()[pod].set as usize].request;
@@ -168,6 +222,25 @@ impl Simulation {
             holders.join(", ")
         ))
     }
+}
+
+/// What became of a pod so far; answers whether it is to run, or to run again.
+fn begin(wire: &At<Workload>, task: &Task, row: &mut PodRow) -> bool {
+    let holds = matches!(task.state, TaskState::Running | TaskState::Releasing);
+    let ended = match task.state {
+        TaskState::Succeeded => Some("succeeded"),
+        TaskState::Ended => Some("failed"),
+        _ if task.unwanted && !holds => Some("failed"),
+        _ => None,
+    };
+    row.body.ended = ended.map(ToOwned::to_owned);
+    row.body.left = task.unwanted && holds;
+    if holds {
+        row.body.placed_at_ms = wire.started.map(|span| ago(span).0);
+        row.body.held_since_ms = row.body.placed_at_ms;
+        row.body.resized_at_ms = wire.resized.map(|span| ago(span).0);
+    }
+    ended.is_none() && !row.body.left && !wire.suspended
 }
 
 fn no_room(node: &Node) -> String {

@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 
-use sim::exact::{Compared, packing, victims};
+use benchmarks::exact::{Compared, packing, victims};
 
 const SEED: u64 = 1;
 const INSTANCES: u32 = 2000;

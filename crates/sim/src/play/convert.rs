@@ -2,11 +2,13 @@
 //! know: names and where an object stood.
 
 use model::Fill;
-use model::{Constraints, Effect, GpuRequest, PodRequest, Share, SliceValue, Taint, Toleration};
+use model::{Constraints, Effect, SliceValue, Taint, Toleration};
 use sched::{Action, Policy, Profile, RuntimeFrom};
-use units::{Instant, Resources};
+use spec::{QUOTA_MILLIS_MAX, ShareChange};
+use units::Instant;
 
-use crate::scenario::{self as wire, Amounts, PodSet, Strategy, Weights};
+use super::ranks::Ranks;
+use crate::scenario::{self as wire, Amounts, PodSet, QuotaChange, Strategy};
 
 /// The knobs: what is not given has the profile's own default.
 ///
@@ -160,55 +162,45 @@ pub(crate) fn usage_window(
         .map_err(|error| format!("`usage`: {error}"))
 }
 
-/// What a queue used of late.
-pub(crate) fn usage(wire: wire::UsagePpm) -> model::Usage {
-    model::Usage {
-        gpu_ppm: wire.gpu.into(),
-        cpu_ppm: wire.cpu.into(),
-        memory_ppm: wire.memory.into(),
-    }
+/// What a project or a department is given in a node pool.
+pub(super) fn share(wire: &wire::QueueShare, ranks: &Ranks) -> Result<ShareChange, String> {
+    let given = QuotaChange {
+        quota: wire.quota,
+        limit: wire.limit,
+        weight: wire.weight,
+        priority: wire.priority,
+        ..QuotaChange::default()
+    };
+    let weight = |weight: Option<u32>| Some(u64::from(weight.unwrap_or(1)));
+    Ok(ShareChange {
+        gpu_quota_millis: Some(wire.quota.gpu.map_or(0, |amount| amount.0)),
+        over_quota_weight: weight(wire.weight.gpu),
+        cpu_weight: weight(wire.weight.cpu).map(Some),
+        memory_weight: weight(wire.weight.memory).map(Some),
+        preempt_min_runtime_ms: wire.preempt_min_runtime.map(|span| span.0),
+        reclaim_min_runtime_ms: wire.reclaim_min_runtime.map(|span| span.0),
+        ..share_change(&given, ranks)?
+    })
 }
 
-/// Changes amounts where others are given.
-pub(crate) fn amounts(wire: &Amounts, before: Resources) -> Resources {
-    Resources {
-        gpu_millis: wire.gpu.map_or(before.gpu_millis, |amount| amount.0),
-        cpu_millis: wire.cpu.map_or(before.cpu_millis, |amount| amount.0),
-        memory_bytes: wire.memory.map_or(before.memory_bytes, |amount| amount.0),
-    }
-}
-
-/// Changes weights where others are given.
-pub(crate) fn weights(wire: &Weights, before: model::Weights) -> model::Weights {
-    model::Weights {
-        gpu: wire.gpu.map_or(before.gpu, u64::from),
-        cpu: wire.cpu.map_or(before.cpu, u64::from),
-        memory: wire.memory.map_or(before.memory, u64::from),
-    }
-}
-
-/// What a queue is entitled to.
-pub(crate) fn share(wire: &wire::QueueShare) -> Share {
-    let none_of_gpus = Resources { gpu_millis: 0, ..Resources::UNLIMITED };
-    let mut share =
-        Share::new(amounts(&wire.quota, none_of_gpus), amounts(&wire.limit, Resources::UNLIMITED));
-    share.over_quota_weight = weights(&wire.weight, share.over_quota_weight);
-    share.priority = wire.priority.unwrap_or(share.priority);
-    share.preempt_min_runtime_ms = wire.preempt_min_runtime.map(|span| span.0);
-    share.reclaim_min_runtime_ms = wire.reclaim_min_runtime.map(|span| span.0);
-    share
-}
-
-/// What each pod of a set asks for.
-pub(crate) fn request(wire: &PodSet, profile: Profile) -> PodRequest {
-    PodRequest {
-        gpu: match wire.gpu.0 {
-            GpuRequest::Mig(instances) => GpuRequest::Mig(instances.valued(slice_value(profile))),
-            other => other,
-        },
-        cpu_millis: wire.cpu.map_or(0, |amount| amount.0),
-        memory_bytes: wire.memory.map_or(0, |amount| amount.0),
-    }
+/// What a project or a department is given instead.
+pub(super) fn share_change(change: &QuotaChange, ranks: &Ranks) -> Result<ShareChange, String> {
+    let limit = |amount: u64| (amount < u64::MAX).then_some(amount);
+    let Amounts { gpu, cpu, memory } = change.quota;
+    let (most, weight) = (change.limit, change.weight);
+    Ok(ShareChange {
+        gpu_quota_millis: gpu.map(|amount| amount.0.min(QUOTA_MILLIS_MAX)),
+        gpu_limit_millis: most.gpu.map(|amount| limit(amount.0)),
+        over_quota_weight: weight.gpu.map(u64::from),
+        cpu_quota_millis: cpu.map(|amount| limit(amount.0)),
+        memory_quota_bytes: memory.map(|amount| limit(amount.0)),
+        cpu_limit_millis: most.cpu.map(|amount| limit(amount.0)),
+        memory_limit_bytes: most.memory.map(|amount| limit(amount.0)),
+        cpu_weight: weight.cpu.map(|weight| Some(weight.into())),
+        memory_weight: weight.memory.map(|weight| Some(weight.into())),
+        rank: change.priority.map(|priority| ranks.of(priority)).transpose()?,
+        ..ShareChange::default()
+    })
 }
 
 /// What a MIG slice counts for.
@@ -216,20 +208,6 @@ pub(crate) const fn slice_value(profile: Profile) -> SliceValue {
     match profile {
         Profile::Default => SliceValue::Seventh,
         Profile::Kai(_) => SliceValue::Gpu,
-    }
-}
-
-/// The most a pod of this request can be counted with, whatever node it is on.
-pub(crate) fn most(request: PodRequest) -> Resources {
-    match request.gpu {
-        GpuRequest::Memory { devices, .. } => Resources {
-            gpu_millis: u64::from(devices) * units::GPU_MILLIS,
-            cpu_millis: request.cpu_millis,
-            memory_bytes: request.memory_bytes,
-        },
-        GpuRequest::Whole(_) | GpuRequest::Share { .. } | GpuRequest::Mig(_) => {
-            request.resources(1)
-        }
     }
 }
 
@@ -251,11 +229,11 @@ pub(crate) fn taints(wire: &[wire::Taint]) -> Vec<Taint> {
     wire.iter().map(taint).collect()
 }
 
-/// Which nodes the pods of a set may go to, in the pools of the workload.
+/// Which nodes the pods of a set may go to.
 ///
 /// # Errors
 /// An affinity that cannot be.
-pub(crate) fn constraints(wire: &PodSet, pools: &[String]) -> Result<Constraints, String> {
+pub(super) fn constraints(wire: &PodSet) -> Result<Constraints, String> {
     let toleration = |wire: &wire::Toleration| Toleration {
         key: wire.key.clone(),
         value: wire.value.clone(),
@@ -270,11 +248,11 @@ pub(crate) fn constraints(wire: &PodSet, pools: &[String]) -> Result<Constraints
         required,
         preferred,
         tolerations: wire.tolerations.iter().map(toleration).collect(),
-        pools: pools.to_vec(),
         labels: wire.labels.clone(),
         pod_affinity,
         pod_anti_affinity,
         pod_preferences,
+        ..Constraints::default()
     })
 }
 

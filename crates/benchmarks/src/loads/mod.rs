@@ -11,7 +11,7 @@ use units::{GPU_MILLIS, Resources};
 
 pub use play::{Played, play};
 
-use crate::rng::Rng;
+use sim::rng::Rng;
 
 /// Who submits into which queue, and when.
 #[derive(Debug, Clone)]

@@ -1,0 +1,5 @@
+//! What decisions are compared with. Owns: published loads played from first to last, and the best that
+//! there is on instances small enough to try everything. No part of the programs.
+
+pub mod exact;
+pub mod loads;

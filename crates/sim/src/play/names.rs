@@ -1,0 +1,37 @@
+//! What things of a scenario are called, and how many there are. Owns: which names and counts are allowed.
+
+/// Most nodes of a scenario.
+pub const NODES_MAX: usize = 100_000;
+/// Most queues of a scenario.
+pub const QUEUES_MAX: usize = 100_000;
+/// Most GPUs of one node.
+pub const GPUS_PER_NODE_MAX: u32 = 1024;
+
+/// A name people and reports can live with.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
+    if name.is_empty() || name.chars().count() > 253 || name.contains(bad) {
+        return Err(format!(
+            "name `{name}` is not allowed; a name is 1 to 253 characters, none of them a blank or `/`"
+        ));
+    }
+    Ok(())
+}
+
+/// Names of an object, or of several that are alike.
+pub(crate) fn names(name: &str, count: Option<u32>) -> impl Iterator<Item = String> {
+    let one = count.is_none().then(|| name.to_owned());
+    let name = name.to_owned();
+    let several = (1..=count.unwrap_or(0)).map(move |number| format!("{name}{number}"));
+    one.into_iter().chain(several)
+}
+
+pub(super) fn check_count(count: Option<u32>, max: u64) -> Result<(), String> {
+    match count {
+        Some(0) => Err("`count` is 0; at least 1 is allowed".into()),
+        Some(count) if u64::from(count) > max => {
+            Err(format!("`count` is {count}; at most {max} are allowed"))
+        }
+        _ => Ok(()),
+    }
+}
