@@ -47,3 +47,19 @@ fn what_a_project_stops_of_its_own_for_its_share_makes_room() {
     w.run("delete high; submit a/pair --pods 2 --priority 80");
     assert_eq!(w.gpus(), "n1[pair] n2[pair low]");
 }
+
+#[test]
+fn every_minimum_comes_before_any_growth() {
+    let mut w = World::new("n1:4", "a:4");
+    w.run("cordon n1; submit a/older --pods 4 --min 1; submit a/younger --pods 4 --min 1");
+    w.run("uncordon n1");
+    assert_eq!(w.gpus(), "n1[older younger older older]");
+}
+
+#[test]
+fn growth_of_higher_priority_comes_before_a_minimum_of_lower() {
+    let mut w = World::new("n1:4", "a:4");
+    w.run("cordon n1; submit a/low --pods 4 --min 1; submit a/high --pods 4 --min 1 --priority 80");
+    w.run("uncordon n1");
+    assert_eq!(w.gpus(), "n1[high high high high]");
+}

@@ -110,4 +110,24 @@ proptest! {
     ) {
         after(&quotas, &weights, &events);
     }
+
+    #[test]
+    fn every_minimum_comes_before_any_growth_of_the_same_priority(
+        gpus in 1..9_u32,
+        sizes in prop::collection::vec((1..5_u32, 0..4_u32), 1..6),
+    ) {
+        let mut w = World::new(&format!("n1:{gpus}"), "a:99");
+        w.run("cordon n1");
+        let mut free = gpus;
+        let mut starts = Vec::new();
+        for (number, &(min, more)) in sizes.iter().enumerate() {
+            w.run(&format!("submit a/w{number} --min {min} --pods {}", min + more));
+            starts.push(min <= free);
+            free -= if min <= free { min } else { 0 };
+        }
+        w.run("uncordon n1");
+        for (number, &starts) in starts.iter().enumerate() {
+            prop_assert_eq!(w.has_place(&format!("w{number}")), starts, "w{}: {}", number, w.gpus());
+        }
+    }
 }
