@@ -7,11 +7,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::Time;
+use crate::Unsupported;
 use crate::project::{
     NodePoolQuota, NodeTypesPerWorkload, QuotaStatus, Resources, SchedulingRules, ShareRequest,
     TotalResources,
 };
-use crate::submit::Later;
 
 /// Body of `POST /api/v1/org-unit/departments`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -40,7 +40,7 @@ pub struct DepartmentCreationRequest {
     /// Taken and ignored: it is measured, not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
-    pub overtime_data: Later,
+    pub overtime_data: Unsupported,
 }
 
 /// Body of `PUT /api/v1/org-unit/departments/{id}`.

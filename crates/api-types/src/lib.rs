@@ -13,6 +13,7 @@ mod department;
 mod fault;
 mod identity;
 mod inference;
+mod inherit;
 mod kept;
 mod manifest;
 mod metric;
@@ -31,6 +32,7 @@ mod template;
 mod tenant;
 mod token;
 mod topology;
+mod unsupported;
 mod usage;
 mod what_if;
 mod workload;
@@ -129,10 +131,10 @@ pub use submit::{
     AssetIdRef, AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, CreationRequest,
     DistributedCreationRequest, DistributedFramework, EmptyDirInstance, EnvironmentVariable,
     EnvironmentVariableConfigMap, EnvironmentVariableSecret, ExposedUrl, GitInstance,
-    GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret, Later,
-    MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, PortServiceType, Preemptibility,
-    PvcInstance, RelatedUrl, RestartPolicy, S3Instance, SecretVolume, Security, Storage,
-    TrainingCreationRequest, WorkloadSpec, WorkspaceCreationRequest, asks_for_something,
+    GpuRequestType, HostPathInstance, ImagePullPolicy, ImagePullSecret, MpiLauncherCreationPolicy,
+    NameValue, NfsInstance, Port, PortServiceType, Preemptibility, PvcInstance, RelatedUrl,
+    RestartPolicy, S3Instance, SecretVolume, Security, Storage, TrainingCreationRequest,
+    WorkloadSpec, WorkspaceCreationRequest,
 };
 pub use template::{
     NameAvailability, Pagination, TemplateCreation, TemplateCreationMeta, TemplateList,
@@ -147,6 +149,7 @@ pub use topology::{
     GetNetworkTopologies200Response, NetworkTopology, NetworkTopologyCreateRequest,
     WorkloadTopology,
 };
+pub use unsupported::{Unsupported, asks_for_something};
 pub use usage::{GpuPrice, GpuPrices, GpuUsage, GpuUsageRow};
 pub use what_if::{PodFate, Search, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};
 pub use workload::{

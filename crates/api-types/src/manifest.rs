@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::Unsupported;
 use crate::scalar::Time;
-use crate::submit::Later;
 use crate::{DesiredPhase, Preemptibility};
 
 /// Body of `POST /api/v2/workloads`.
@@ -33,7 +33,7 @@ pub struct WorkloadV2MetadataCreateParams {
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
-    pub use_given_name_as_prefix: Later,
+    pub use_given_name_as_prefix: Unsupported,
     /// Project, by id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::kept::kept;
-use crate::{Later, ScopeType};
+use crate::{ScopeType, Unsupported};
 
 /// What a policy says of itself (`PolicyCreationFields`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -47,7 +47,7 @@ pub struct PolicyBody {
     /// Not for a request to say.
     #[serde(default, skip_serializing)]
     #[schema(value_type = Option<Value>)]
-    pub status: Later,
+    pub status: Unsupported,
 }
 
 /// A value without the fields of it that are `null`: published clients send all that there are.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::Unsupported;
 use crate::scalar::Time;
-use crate::submit::Later;
 
 /// A body with these fields, and those that all bodies about a node pool have.
 macro_rules! about_a_pool {
@@ -26,7 +26,7 @@ macro_rules! about_a_pool {
             /// Not acted on yet.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schema(value_type = Option<Value>)]
-            pub gpu_network_acceleration_label_key: Later,
+            pub gpu_network_acceleration_label_key: Unsupported,
             /// Accepted unless `Use`: nothing is accelerated.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub gpu_network_acceleration_detection: Option<String>,

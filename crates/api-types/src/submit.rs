@@ -1,19 +1,17 @@
 //! Creating workloads. Owns: every published request field (reference C.4, `TrainingSpecSpec`,
-//! `WorkspaceSpecSpec`, `DistributedSpecSpec`), so that a field which is known but has no effect yet can be told from a
-//! misspelled one. Fields typed [`Later`] belong to the first sort.
+//! `WorkspaceSpecSpec`, `DistributedSpecSpec`), so that a field which is known but has no effect yet can
+//! be told from a misspelled one ([`Unsupported`]).
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Number, Value};
+use serde_json::Number;
 use utoipa::ToSchema;
 
 mod inherit;
 
-use self::inherit::inherit;
 use crate::optional::optional;
 use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
-
-/// A published field that this server does not act on yet. Accepted when it asks for nothing.
-pub type Later = Option<Value>;
+use crate::unsupported::with_unsupported;
+use crate::{Unsupported, asks_for_something};
 
 /// Body of a creation, one shape for all kinds of workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -24,7 +22,7 @@ pub struct CreationRequest {
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
-    pub use_given_name_as_prefix: Later,
+    pub use_given_name_as_prefix: Unsupported,
     /// Id of the project, a string of digits.
     pub project_id: String,
     /// Id of the cluster; there is one.
@@ -52,49 +50,6 @@ pub type WorkspaceCreationRequest = CreationRequest;
 /// Body of `POST /api/v1/workloads/distributed`.
 pub type DistributedCreationRequest = CreationRequest;
 
-/// Declares a struct with the fields we act on and those we do not yet, and the list of the latter.
-macro_rules! with_later {
-    (
-        $(#[$meta:meta])* pub struct $name:ident {
-            $( $(#[$doc:meta])* pub $field:ident: $kind:ty, )*
-            ---
-            $( $later:ident: $wire:literal, )*
-        }
-    ) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-        #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        pub struct $name {
-            $( $(#[$doc])*
-               #[serde(default, skip_serializing_if = "Option::is_none")]
-               pub $field: Option<$kind>, )*
-            $( /// Not acted on yet.
-               #[serde(default, skip_serializing_if = "Option::is_none", rename = $wire)]
-               #[schema(value_type = Option<Value>)]
-               pub $later: Later, )*
-        }
-
-        impl $name {
-            /// These values, and where there is none that of `below`.
-            #[must_use]
-            pub fn over(self, below: Self) -> Self {
-                Self {
-                    $( $field: inherit(self.$field, below.$field), )*
-                    $( $later: self.$later.or(below.$later), )*
-                }
-            }
-
-            /// The fields that ask for something this server does not do yet.
-            #[must_use]
-            pub fn not_yet(&self) -> Vec<&'static str> {
-                let later: &[(&'static str, &Later)] = &[$( ($wire, &self.$later), )*];
-                let asked = later.iter().filter(|(_, value)| asks_for_something(value));
-                asked.map(|(name, _)| *name).collect()
-            }
-        }
-    };
-}
-
 mod container;
 
 pub use container::{
@@ -102,17 +57,6 @@ pub use container::{
     ImagePullPolicy, ImagePullSecret, NfsInstance, Port, PortServiceType, PvcInstance, RelatedUrl,
     S3Instance, Security, Storage,
 };
-
-/// Whether a field of later asks for anything: empty lists, `false` and `null` do not.
-#[must_use]
-pub fn asks_for_something(value: &Later) -> bool {
-    match value {
-        None | Some(Value::Null | Value::Bool(false)) => false,
-        Some(Value::Array(items)) => !items.is_empty(),
-        Some(Value::Object(fields)) => !fields.is_empty(),
-        Some(_) => true,
-    }
-}
 
 impl CreationRequest {
     /// The fields that ask for something this server does not do yet, by their full path.
@@ -172,7 +116,7 @@ pub struct AssetIdRef {
     pub kind: Option<crate::AssetKind>,
 }
 
-with_later! {
+with_unsupported! {
     /// What to run and with what, for all kinds of workload; which fields go with which kind is
     /// checked at submission. Three fields are our own: `assets`, `elastic` and `commandLine`.
     pub struct WorkloadSpec {
@@ -285,7 +229,7 @@ with_later! {
     }
 }
 
-with_later! {
+with_unsupported! {
     /// Resources of each pod (`SupersetSpecAllOfCompute`). Numbers are read through their decimal
     /// text, exactly.
     pub struct Compute {
@@ -322,7 +266,7 @@ with_later! {
     }
 }
 
-with_later! {
+with_unsupported! {
     /// A variable of the environment.
     pub struct EnvironmentVariable {
         /// Name.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::kept::kept;
-use crate::{Later, ScopeType, WorkloadSpec};
+use crate::{ScopeType, Unsupported, WorkloadSpec};
 
 /// Type of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -63,7 +63,7 @@ pub struct TemplateMasterSection {
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
-    pub assets: Later,
+    pub assets: Unsupported,
 }
 
 /// What to change of what all templates have. The scope stays.

@@ -1,4 +1,4 @@
-//! The container of a run. Owns: its name, labels, environment, devices, mounts and limits. Pure.
+//! The container of a run. Owns: its labels, environment, devices, mounts and limits. Pure.
 //! Does not know when it is created and started.
 
 use std::collections::BTreeMap;
@@ -7,27 +7,16 @@ use bollard::models::{
     ContainerCreateBody, DeviceMapping, DeviceRequest, EndpointSettings, HostConfig,
     HostConfigLogConfig, Mount, MountType, MountVolumeOptions, NetworkingConfig,
 };
-use engine::{Error, Framework, Gang, Member, RunKey, RunSpec, SecretPlace, environment};
-use uuid::Uuid;
+use engine::{Error, Framework, Gang, Member, RunSpec, SecretPlace, environment};
 
 use crate::daemon::{Facts, Gpus};
+use crate::names::{
+    OWN_DIR, POD_ID_LABEL, POD_LABEL, PROJECT_LABEL, RUN_LABEL, WORKLOAD_ID_LABEL, WORKLOAD_LABEL,
+};
 use crate::owner::Owner;
 use crate::user::Who;
-use crate::{container_options, files};
+use crate::{container_options, files, names};
 
-/// The key of the run.
-pub(crate) const RUN_LABEL: &str = "elastane.run";
-/// The pod that a volume belongs to.
-pub(crate) const POD_ID_LABEL: &str = "elastane.pod-id";
-/// The name of its pod.
-pub(crate) const POD_LABEL: &str = "elastane.pod";
-const WORKLOAD_LABEL: &str = "elastane.workload";
-/// Its workload.
-pub(crate) const WORKLOAD_ID_LABEL: &str = "elastane.workload-id";
-const PROJECT_LABEL: &str = "elastane.project";
-
-/// Where the volume of a pod is.
-pub(crate) const OWN_DIR: &str = "/elastane";
 /// Data for later runs of a pod.
 const CHECKPOINT_DIR: &str = "/elastane/checkpoint";
 /// The hostfile of MPI.
@@ -36,28 +25,11 @@ const HOSTFILE: &str = "/elastane/hostfile";
 const SECRETS_VARIABLE: &str = "ELASTANE_SECRETS_DIR";
 const MOUNTS_VARIABLE: &str = "ELASTANE_MOUNTS_DIR";
 
-/// The least memory reservation that the daemon accepts.
-pub(crate) const MEMORY_BYTES_MIN: u64 = 6 << 20;
 /// CPU shares of one core, and the fewest that the daemon accepts.
 const SHARES_PER_CORE: u64 = 1024;
 const SHARES_MIN: u64 = 2;
 /// Longest host name, in bytes.
 const HOST_NAME_BYTES_MAX: usize = 63;
-
-/// The name of a run's container.
-pub(crate) fn name(key: RunKey) -> String {
-    format!("elastane-{key}")
-}
-
-/// The volume that a pod keeps from one run to the next.
-pub(crate) fn volume(pod: Uuid) -> String {
-    format!("elastane-{pod}")
-}
-
-/// The network alias of a pod of a gang; the pod's name.
-pub(crate) fn address(workload: &str, member: &Member) -> String {
-    format!("{workload}-{}-{}", member.role, member.index)
-}
 
 /// The program and arguments that replace the image's; none: the image's stay.
 pub(crate) fn command(spec: &RunSpec) -> (Option<Vec<String>>, Option<Vec<String>>) {
@@ -160,7 +132,7 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
         env.insert("CUDA_VISIBLE_DEVICES".into(), own.join(","));
     }
     if let Some(gang) = &spec.gang {
-        let address = |member: &Member| address(&spec.workload_name, member);
+        let address = |member: &Member| names::address(&spec.workload_name, member);
         let told = gang.environment(&address, spec.devices.len());
         env.extend(told.into_iter().map(|(name, value)| (name.to_owned(), value)));
         if gang.framework == Framework::Mpi {
@@ -173,10 +145,11 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
 fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &Facts) -> HostConfig {
     let shares = (spec.cpu_millis.saturating_mul(SHARES_PER_CORE) / 1000).max(SHARES_MIN);
     let within = spec.container.limits.memory_bytes_max.unwrap_or(u64::MAX);
-    let reserved = Some(spec.memory_bytes.min(within)).filter(|bytes| *bytes >= MEMORY_BYTES_MIN);
+    let reserved = Some(spec.memory_bytes.min(within))
+        .filter(|bytes| *bytes >= container_options::MEMORY_BYTES_MIN);
     let volume = Mount {
         typ: Some(MountType::VOLUME),
-        source: Some(volume(spec.key.pod)),
+        source: Some(names::volume(spec.key.pod)),
         target: Some(OWN_DIR.to_owned()),
         volume_options: Some(MountVolumeOptions {
             labels: Some(
@@ -241,7 +214,8 @@ fn gpus(spec: &RunSpec, facts: &Facts) -> (Option<Vec<DeviceRequest>>, Option<Ve
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use engine::{Device, MASTER, Secret, WORKER};
+    use engine::{Device, MASTER, RunKey, Secret, WORKER};
+    use uuid::Uuid;
 
     use super::*;
 

@@ -11,10 +11,12 @@ use bollard::models::{
 use engine::{Container, Error, Mount, MountSource, Propagation, RunSpec, SecretPlace, TASKS_MAX};
 use uuid::Uuid;
 
-use crate::container::{OWN_DIR, POD_ID_LABEL};
 use crate::daemon::Facts;
+use crate::names::{self, OWN_DIR, POD_ID_LABEL};
 use crate::owner::Owner;
 
+/// The least memory reservation that the daemon accepts.
+pub(crate) const MEMORY_BYTES_MIN: u64 = 6 << 20;
 /// A port without a host number is reached from this machine only.
 const LOOPBACK: &str = "127.0.0.1";
 
@@ -33,7 +35,6 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
         matches!(mount.from, MountSource::Scratch { bytes_max: Some(_), in_memory: false })
     };
     let in_file = spec.secrets.iter().any(|secret| matches!(secret.to, SecretPlace::File { .. }));
-    let memory_min = crate::container::MEMORY_BYTES_MIN;
     let own = mounts.iter().any(|mount| mount.to.starts_with(OWN_DIR));
     let fields = [
         ("storage", own, "/elastane is the pod's own in a container; mount it elsewhere"),
@@ -70,7 +71,7 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
         ),
         (
             "compute.cpuMemoryLimit",
-            limits.memory_bytes_max.is_some_and(|bytes| bytes < memory_min),
+            limits.memory_bytes_max.is_some_and(|bytes| bytes < MEMORY_BYTES_MIN),
             "a container has at least 6 MiB",
         ),
     ];
@@ -182,7 +183,7 @@ fn docker_mount(mount: &Mount, spec: &RunSpec, owner: &Owner) -> DockerMount {
             let pod = ephemeral.then_some(spec.key.pod);
             // The name of a volume that ends with the pod contains the pod.
             let name = match pod {
-                Some(pod) => format!("{}-{name}", crate::container::volume(pod)),
+                Some(pod) => format!("{}-{name}", names::volume(pod)),
                 None => volume(owner, name),
             };
             of_volume(Some(name), plain(pod))

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::files::{header, relative};
 use crate::user::Who;
-use crate::{container, failed};
+use crate::{failed, names};
 
 /// Timeout for unpacking a copy.
 const UNPACK_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -97,7 +97,7 @@ impl Copies {
             // Not at its own path: the daemon does not change the folder it unpacks into, which is
             // root's.
             let at_root = UploadToContainerOptionsBuilder::default().path("/").build();
-            let name = container::name(spec.key);
+            let name = names::container(spec.key);
             let given = docker.upload_to_container(&name, Some(at_root), sent).await;
             given.map_err(|fault| failed(format!("give run {} its copies", spec.key), fault))?;
         }

@@ -10,10 +10,10 @@ use bollard::query_parameters::{EventsOptionsBuilder, LogsOptionsBuilder};
 use engine::{Error, Exit, Outage, RunKey, RunState};
 use futures_util::StreamExt as _;
 
-use crate::container::{self, RUN_LABEL};
 use crate::inspect::{Inspected, NOT_EXECUTABLE, not_executable};
-use crate::open::{Shared, now};
+use crate::names::{self, RUN_LABEL};
 use crate::run_registry::has_ended;
+use crate::shared::{Shared, now};
 use crate::{chain, daemon};
 
 /// Pause before an absent daemon is tried again.
@@ -179,7 +179,7 @@ pub(crate) async fn take(shared: &Shared, key: RunKey, inspected: Inspected) -> 
 /// Why the program was not started, if the last line of the output says so.
 async fn start_error(shared: &Shared, key: RunKey) -> Option<String> {
     let options = LogsOptionsBuilder::default().stderr(true).tail("1").build();
-    let name = container::name(key);
+    let name = names::container(key);
     let mut lines = Box::pin(shared.daemon.docker.logs(&name, Some(options)));
     let line = lines.next().await?.ok()?.into_bytes();
     not_executable(&String::from_utf8_lossy(&line)).map(str::to_owned)

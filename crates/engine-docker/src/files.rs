@@ -7,7 +7,7 @@ use std::path::Path;
 use engine::{Error, RunSpec, SecretPlace};
 use tar::{Builder, EntryType, Header};
 
-use crate::container::{OWN_DIR, address};
+use crate::names::{OWN_DIR, address};
 use crate::user::Who;
 
 /// The archives of a run's files, and where each is unpacked. Files of every run are in its

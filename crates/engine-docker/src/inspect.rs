@@ -10,8 +10,8 @@ use engine::{Exit, RunPlace, RunState, environment};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::container::WORKLOAD_ID_LABEL;
 use crate::daemon::Facts;
+use crate::names::WORKLOAD_ID_LABEL;
 
 /// Exit codes above this are signals, as in shells.
 const SIGNALS: i64 = 128;

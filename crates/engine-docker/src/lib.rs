@@ -11,6 +11,7 @@
 //! containers are inspected again. A restarted daemon ends the containers of its predecessor; such
 //! a run is *lost*, whatever its exit code: the workload restarts without using up a retry.
 
+mod base_image;
 mod container;
 mod container_options;
 mod copies;
@@ -21,12 +22,14 @@ mod image;
 mod inspect;
 mod logs;
 mod measure;
+mod names;
 mod network;
 mod open;
 mod owner;
 mod program;
 mod run_registry;
 mod session;
+mod shared;
 mod start;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -11,9 +11,9 @@ use engine::{Error, LogRange, RunKey, Timestamps};
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc;
 
-use crate::open::Shared;
 use crate::run_registry::has_ended;
-use crate::{chain, container, status};
+use crate::shared::Shared;
+use crate::{chain, names, status};
 
 /// Chunks that a slow reader may be behind.
 const CHUNKS_AHEAD: usize = 64;
@@ -93,7 +93,7 @@ async fn copy(
     if let Some(from) = mark.last.or(since) {
         options = options.since(i32::try_from(from.as_second()).unwrap_or(i32::MAX));
     }
-    let name = container::name(key);
+    let name = names::container(key);
     let mut lines = Box::pin(shared.daemon.docker.logs(&name, Some(options.build())));
     let read_before = mark.last;
     while let Some(line) = lines.next().await {

@@ -12,8 +12,8 @@ use engine::{Error, ForeignProcess, GpuHealth, GpuUse, Measured, RunKey, RunStat
 use futures_util::{StreamExt as _, stream};
 use gpu::{Activity, Health};
 
-use crate::container;
-use crate::open::Shared;
+use crate::names;
+use crate::shared::Shared;
 
 /// Concurrent requests.
 const CONCURRENT_MAX: usize = 8;
@@ -118,7 +118,7 @@ fn id_in(groups: &str) -> Option<String> {
 /// The usage of a container, with its id; none if unknown, or if it has just ended.
 async fn run_use(shared: &Shared, key: RunKey) -> Option<(String, RunUse)> {
     let options = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
-    let name = container::name(key);
+    let name = names::container(key);
     let mut told = Box::pin(shared.daemon.docker.stats(&name, Some(options)));
     let told = tokio::time::timeout(ANSWER_WAIT, told.next()).await.ok()??.ok()?;
     let (cpu_time_ms, memory_bytes) = read(&told)?;

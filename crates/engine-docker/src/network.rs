@@ -7,8 +7,8 @@ use engine::{Error, RunSpec};
 use uuid::Uuid;
 
 use crate::daemon::Daemon;
-use crate::open::Shared;
 use crate::owner::Owner;
+use crate::shared::Shared;
 use crate::{failed, status, unless};
 
 /// Isolates containers of a network from each other (Docker's option).

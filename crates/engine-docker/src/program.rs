@@ -1,21 +1,12 @@
 //! A program of this machine that replaces an image. Owns: the program's files, which are mounted
-//! into the container, and its base image with a few tools. So nothing is pulled.
+//! into the container. So nothing is pulled.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use bollard::models::{ContainerCreateBody, Mount, MountType};
-use bollard::query_parameters::CreateImageOptionsBuilder;
-use engine::{Error, RunSpec};
-use futures_util::TryStreamExt as _;
-use uuid::Uuid;
-
-use crate::open::Shared;
-use crate::{failed, image, toolbox};
-
-/// The base image of a program; its tag depends on its content.
-const IMAGE_NAME: &str = "elastane/tools";
+use engine::RunSpec;
 
 /// A program, its arguments and the files it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +51,7 @@ impl Program {
     }
 
     /// A script that starts it with the script's arguments.
-    fn script(&self) -> String {
+    pub(crate) fn script(&self) -> String {
         let words: Vec<_> = self.argv.iter().map(|word| quoted(word)).collect();
         format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "))
     }
@@ -85,34 +76,6 @@ impl Program {
         let host = body.host_config.get_or_insert_default();
         host.mounts.get_or_insert_default().extend(self.files.iter().map(shown));
     }
-}
-
-/// Creates the base image unless it exists; returns its name.
-pub(crate) async fn prepare(shared: &Shared) -> Result<String, Error> {
-    let docker = &shared.daemon.docker;
-    // Held during the work: of several runs the first creates it.
-    let mut known = shared.tools.lock().await;
-    if let Some(name) = &*known
-        && image::find(docker, name).await?.is_some()
-    {
-        return Ok(name.clone());
-    }
-    let script = shared.nvidia_smi.as_ref().map(Program::script);
-    let read = tokio::task::spawn_blocking(move || toolbox::archive(script.as_deref()));
-    let doing = || "read the tools of this machine".to_owned();
-    let archive = read.await.map_err(|e| Error::Io { what: doing(), source: e.into() })??;
-    let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, &archive).simple().to_string();
-    let name = format!("{IMAGE_NAME}:{tag}");
-    if image::find(docker, &name).await?.is_none() {
-        let options =
-            CreateImageOptionsBuilder::default().from_src("-").repo(IMAGE_NAME).tag(&tag).build();
-        let made =
-            docker.create_image(Some(options), Some(bollard::body_full(archive.into())), None);
-        let made = made.try_collect::<Vec<_>>().await;
-        made.map_err(|fault| failed("make the image of the built-in tools", fault))?;
-    }
-    *known = Some(name.clone());
-    Ok(name)
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use crate::inspect::address;
-use crate::open::Shared;
-use crate::{container, failed};
+use crate::shared::Shared;
+use crate::{failed, names};
 
 /// Pieces that one side may be ahead of the other.
 const AHEAD: usize = 32;
@@ -63,7 +63,7 @@ pub(crate) async fn exec(
         ..ExecConfig::default()
     };
     let doing = || format!("run a command in {key}");
-    let made = docker.create_exec(&container::name(key), wanted).await;
+    let made = docker.create_exec(&names::container(key), wanted).await;
     let id = made.map_err(|fault| failed(doing(), fault))?.id;
     let options = StartExecOptions { tty: terminal.is_some(), ..StartExecOptions::default() };
     let started = docker.start_exec(&id, Some(options)).await;
@@ -169,7 +169,7 @@ pub(crate) async fn attach(
         return missing("a terminal (--tty)");
     }
     let docker = shared.daemon.docker.clone();
-    let name = container::name(key);
+    let name = names::container(key);
     let options = AttachContainerOptionsBuilder::default()
         .stream(true)
         .stdin(stdin)

@@ -10,18 +10,18 @@ use engine::copy::NotCopied;
 use engine::{Error, Exit, MountSource, PullPolicy, RunKey, RunPlace, RunSpec, RunState};
 use tokio::sync::oneshot;
 
-use crate::container;
 use crate::copies::Copies;
 use crate::inspect::plain;
-use crate::open::{Shared, now};
 use crate::run_registry::Known;
+use crate::shared::{Shared, now};
 use crate::user::Who;
-use crate::verbs::TERM;
-use crate::{chain, events, failed, files, image, network, program, status};
+use crate::{base_image, chain, container, events, failed, files, image, names, network, status};
 
 /// Errors of a daemon that shuts down or has lost its helpers: not the container's fault.
 const PASSING: [&str; 4] = ["unavailable", "context canceled", "shutting down", "ttrpc: closed"];
 
+/// The signal that a run ended with which was stopped before it ran.
+pub(crate) const TERM: i32 = 15;
 /// Pause between two attempts to remove a failed start.
 const REMOVE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -171,7 +171,7 @@ async fn launch(
 ) -> Result<bool, Error> {
     let key = spec.key;
     let docker = &shared.daemon.docker;
-    let name = container::name(key);
+    let name = names::container(key);
     let network = network::name(spec, &shared.owner);
     let turn = shared.networks.take(network.clone());
     let Some(turn) = unless_stopped(cancelled, turn).await else { return Ok(false) };
@@ -216,13 +216,13 @@ async fn launch(
 async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> Result<Who, Error> {
     let docker = &shared.daemon.docker;
     let (key, facts) = (spec.key, shared.facts());
-    let name = container::name(key);
+    let name = names::container(key);
     let who = Who::of(spec, user);
     who.check(spec)?;
     let archives = files::archives(spec, who)?;
     let mut body = container::body(spec, &shared.owner, network, &facts)?;
     if let Some(program) = shared.program(spec) {
-        program.replace_image(&mut body, spec, program::prepare(shared).await?);
+        program.replace_image(&mut body, spec, base_image::prepare(shared).await?);
     }
     let options = CreateContainerOptionsBuilder::default().name(&name).build();
     match docker.create_container(Some(options), body).await {

@@ -19,14 +19,14 @@ use engine::{
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::container::{POD_ID_LABEL, POD_LABEL};
-use crate::open::{DockerEngine, Shared, now};
+use crate::names::{self, POD_ID_LABEL, POD_LABEL};
+use crate::open::DockerEngine;
 use crate::run_registry::{Known, has_ended};
+use crate::shared::{Shared, now};
 use crate::{
     container, container_options, events, failed, logs, measure, network, session, start, unless,
 };
 
-pub(crate) const TERM: i32 = 15;
 /// Pause before a failed kill of a container is retried.
 const KILL_PAUSE: Duration = Duration::from_secs(1);
 
@@ -174,7 +174,7 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
         | RunState::PullFailed(_)
         | RunState::Struck(_) => {
             shared.remove_container(key).await?;
-            let stopped = RunState::Exited { exit: Exit::Signal(TERM), at: now() };
+            let stopped = RunState::Exited { exit: Exit::Signal(start::TERM), at: now() };
             shared.runs.report(key, stopped);
         }
         RunState::Running { .. } => {
@@ -206,7 +206,7 @@ async fn kill(shared: &Shared, key: RunKey) {
 /// A container that does not exist or run is the goal.
 async fn signal(shared: &Shared, key: RunKey, signal: &str) -> Result<(), Error> {
     let docker = &shared.daemon.docker;
-    let name = container::name(key);
+    let name = names::container(key);
     let options = KillContainerOptionsBuilder::default().signal(signal).build();
     let sent = docker.kill_container(&name, Some(options)).await;
     unless(sent, &[404, 409])

@@ -19,7 +19,7 @@ use rusty_s3::{Credentials, UrlStyle};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::Bucket;
-use crate::copy::{Errand, Fault, TELL_EVERY, too_large};
+use crate::fetch_job::{FetchError, FetchJob, PROGRESS_INTERVAL, too_large};
 
 mod error_response;
 
@@ -41,18 +41,18 @@ const REGION_DEFAULT: &str = "us-east-1";
 /// Copies all of a bucket.
 pub(crate) async fn attempt<T: Fn(String) + Sync>(
     bucket: &Bucket,
-    errand: &mut Errand<'_, T>,
-) -> Result<(), Fault> {
-    errand.make_folder().await?;
-    let (to, silence_max) = (errand.to, errand.silence_max);
-    let done = Done { bytes_max: errand.bytes_max, ..Done::default() };
+    job: &mut FetchJob<'_, T>,
+) -> Result<(), FetchError> {
+    job.make_folder().await?;
+    let (to, silence_max) = (job.to, job.silence_max);
+    let done = Done { bytes_max: job.bytes_max, ..Done::default() };
     let mut copying = pin!(async { Store::new(bucket, silence_max)?.copy(to, &done).await });
-    let mut beat = tokio::time::interval(TELL_EVERY);
+    let mut beat = tokio::time::interval(PROGRESS_INTERVAL);
     loop {
         tokio::select! {
             ended = &mut copying => return ended,
-            _ = &mut *errand.stop => return Err(Fault::Stopped),
-            _ = beat.tick() => errand.progress(|| Some(done.told())),
+            _ = &mut *job.stop => return Err(FetchError::Stopped),
+            _ = beat.tick() => job.progress(|| Some(done.told())),
         }
     }
 }
@@ -69,7 +69,7 @@ struct Done {
 
 impl Done {
     /// Counts what is about to be written.
-    fn take(&self, bytes: u64) -> Result<(), Fault> {
+    fn take(&self, bytes: u64) -> Result<(), FetchError> {
         let before = self.taken.fetch_add(bytes, Ordering::Relaxed);
         let fits = before.saturating_add(bytes) <= self.bytes_max;
         if fits { Ok(()) } else { Err(too_large(self.bytes_max)) }
@@ -91,13 +91,13 @@ struct Store<'a> {
 }
 
 impl<'a> Store<'a> {
-    fn new(of: &'a Bucket, silence_max: Duration) -> Result<Self, Fault> {
+    fn new(of: &'a Bucket, silence_max: Duration) -> Result<Self, FetchError> {
         let login = of.login.as_ref().map(|own| Credentials::new(&own.user, &own.password));
-        let http = client(silence_max).map_err(Fault::Final)?;
+        let http = client(silence_max).map_err(FetchError::Final)?;
         Ok(Self { of, http, bucket: bucket(of, None)?, login, silence_max })
     }
 
-    async fn copy(&mut self, to: &Path, done: &Done) -> Result<(), Fault> {
+    async fn copy(&mut self, to: &Path, done: &Done) -> Result<(), FetchError> {
         let mut page = self.first().await?;
         loop {
             let objects = page.contents.into_iter().map(|one| self.object(one.key, to, done));
@@ -112,7 +112,7 @@ impl<'a> Store<'a> {
 
     /// The first page of the list of objects. A server says so if the bucket is in another region than the
     /// requests are signed for.
-    async fn first(&mut self) -> Result<ListObjectsV2Response, Fault> {
+    async fn first(&mut self) -> Result<ListObjectsV2Response, FetchError> {
         let answer = self.ask(self.page(None)).await?;
         if answer.status() != StatusCode::BAD_REQUEST {
             return self.read(answer).await;
@@ -134,24 +134,25 @@ impl<'a> Store<'a> {
         list.sign(SIGNED_FOR)
     }
 
-    async fn read(&self, answer: Response) -> Result<ListObjectsV2Response, Fault> {
+    async fn read(&self, answer: Response) -> Result<ListObjectsV2Response, FetchError> {
         let answer = self.granted(answer).await?;
         let text = self.text(answer, PAGE_BYTES_MAX).await?;
         ListObjectsV2::parse_response(&text).map_err(|_| {
             let why = "what answers is no list of objects; check that its address is that of an S3 \
                        server";
-            Fault::Final(why.to_owned())
+            FetchError::Final(why.to_owned())
         })
     }
 
-    async fn object(&self, key: String, to: &Path, done: &Done) -> Result<(), Fault> {
+    async fn object(&self, key: String, to: &Path, done: &Done) -> Result<(), FetchError> {
         let of_key = |error: io::Error| unwritten(&key, &error);
-        let of_object = |fault: Fault| fault.of(&format!("its object `{}`", units::shown(&key)));
+        let of_object =
+            |fault: FetchError| fault.of(&format!("its object `{}`", units::shown(&key)));
         let Some(place) = place(&key).map(|inner| to.join(inner)) else {
             let why = "no path inside a folder; give it another name, or copy in the command what \
                        is needed";
             let key = units::shown(&key);
-            return Err(Fault::Final(format!("the name of its object `{key}` is {why}")));
+            return Err(FetchError::Final(format!("the name of its object `{key}` is {why}")));
         };
         done.take(OBJECT_BYTES_MIN)?;
         if key.ends_with('/') {
@@ -176,12 +177,12 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    async fn ask(&self, url: Url) -> Result<Response, Fault> {
+    async fn ask(&self, url: Url) -> Result<Response, FetchError> {
         self.http.get(url).send().await.map_err(|error| self.broken(error))
     }
 
     /// The answer, if it is no refusal.
-    async fn granted(&self, answer: Response) -> Result<Response, Fault> {
+    async fn granted(&self, answer: Response) -> Result<Response, FetchError> {
         if answer.status().is_success() {
             return Ok(answer);
         }
@@ -193,7 +194,7 @@ impl<'a> Store<'a> {
     }
 
     /// The beginning of an answer.
-    async fn text(&self, mut answer: Response, bytes_max: usize) -> Result<String, Fault> {
+    async fn text(&self, mut answer: Response, bytes_max: usize) -> Result<String, FetchError> {
         let mut bytes = Vec::new();
         while let Some(piece) = answer.chunk().await.map_err(|error| self.broken(error))? {
             bytes.extend(piece);
@@ -205,9 +206,12 @@ impl<'a> Store<'a> {
     }
 
     /// A connection that failed. The address of the request is left out: its signature is in it.
-    fn broken(&self, error: reqwest::Error) -> Fault {
+    fn broken(&self, error: reqwest::Error) -> FetchError {
         if error.is_timeout() && !error.is_connect() {
-            return Fault::Passing(format!("nothing came for {} s", self.silence_max.as_secs()));
+            return FetchError::Passing(format!(
+                "nothing came for {} s",
+                self.silence_max.as_secs()
+            ));
         }
         let error = error.without_url();
         let mut why = error.to_string();
@@ -216,13 +220,13 @@ impl<'a> Store<'a> {
             why = format!("{why}: {inner}");
             cause = inner.source();
         }
-        Fault::Passing(format!("{why}; check its address, and that its server runs"))
+        FetchError::Passing(format!("{why}; check its address, and that its server runs"))
     }
 }
 
 /// A bucket in a region, else in that of its server.
-fn bucket(of: &Bucket, in_region: Option<&str>) -> Result<rusty_s3::Bucket, Fault> {
-    let wrong = |why: String| Fault::Final(format!("its address cannot be used: {why}"));
+fn bucket(of: &Bucket, in_region: Option<&str>) -> Result<rusty_s3::Bucket, FetchError> {
+    let wrong = |why: String| FetchError::Final(format!("its address cannot be used: {why}"));
     let address: Url = of.address.parse().map_err(|error| wrong(format!("{error}")))?;
     let region = in_region.unwrap_or_else(|| region(address.host_str().unwrap_or_default()));
     let (name, region) = (of.name.clone(), region.to_owned());
@@ -263,21 +267,21 @@ fn place(key: &str) -> Option<PathBuf> {
 }
 
 /// An object that could not be written.
-fn unwritten(key: &str, error: &io::Error) -> Fault {
+fn unwritten(key: &str, error: &io::Error) -> FetchError {
     use io::ErrorKind::{AlreadyExists, InvalidFilename, IsADirectory, NotADirectory};
     use io::ErrorKind::{QuotaExceeded, StorageFull};
     let key = units::shown(key);
     match error.kind() {
-        AlreadyExists | IsADirectory | NotADirectory => Fault::Final(format!(
+        AlreadyExists | IsADirectory | NotADirectory => FetchError::Final(format!(
             "its object `{key}` would be a file and a folder, or is there twice; give it another name"
         )),
-        InvalidFilename => Fault::Final(format!("the name of its object `{key}` is too long")),
+        InvalidFilename => FetchError::Final(format!("the name of its object `{key}` is too long")),
         // Tried again it would fill the disk again, on which the server keeps its own.
-        StorageFull | QuotaExceeded => Fault::Final(
+        StorageFull | QuotaExceeded => FetchError::Final(
             "the machine of the server is full; make room, or copy in the command what is needed"
                 .to_owned(),
         ),
-        _ => Fault::Passing(format!("object `{key}` cannot be written: {error}")),
+        _ => FetchError::Passing(format!("object `{key}` cannot be written: {error}")),
     }
 }
 

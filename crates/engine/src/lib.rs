@@ -9,6 +9,7 @@ mod bucket;
 mod capabilities;
 pub mod copy;
 pub mod environment;
+mod fetch_job;
 pub mod image;
 mod installation;
 mod keyed_lock;

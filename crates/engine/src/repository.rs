@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::Repository;
-use crate::copy::{Errand, Fault, bytes_on_disk, outgrown, too_large};
+use crate::fetch_job::{FetchError, FetchJob, bytes_on_disk, outgrown, too_large};
 
 mod stderr_parser;
 
@@ -73,22 +73,22 @@ const HELPER: &str = r#"!login() { test "$1" = get && printf 'username=%s\npassw
 /// Copies a repository.
 pub(crate) async fn attempt<T: Fn(String) + Sync>(
     repository: &Repository,
-    errand: &mut Errand<'_, T>,
-) -> Result<(), Fault> {
-    errand.make_folder().await?;
-    let mut copying = Copying { repository, errand };
+    job: &mut FetchJob<'_, T>,
+) -> Result<(), FetchError> {
+    job.make_folder().await?;
+    let mut copying = Copying { repository, job };
     copying.git(&["init", "--quiet", "--template=", "."]).await?;
     copying.git(&["remote", "add", "origin", &repository.address]).await?;
     let [little, all] = plans(repository);
     let checkout = match copying.fetch(&little).await {
-        Err(Fault::Final(why)) if stderr_parser::all_may_help(&why, repository) => {
+        Err(FetchError::Final(why)) if stderr_parser::all_may_help(&why, repository) => {
             copying.fetch(&all).await?;
             all.checkout
         }
         done => done.map(|()| little.checkout)?,
     };
     copying.git(&["checkout", "--progress", "--detach", checkout, "--"]).await?;
-    let (to, most) = (copying.errand.to.to_owned(), copying.errand.bytes_max);
+    let (to, most) = (copying.job.to.to_owned(), copying.job.bytes_max);
     let bytes = tokio::task::spawn_blocking(move || bytes_on_disk(&to, most)).await;
     match bytes.map_err(io::Error::other)? {
         bytes if bytes > most => Err(too_large(most)),
@@ -129,11 +129,11 @@ fn plans(repository: &Repository) -> [Plan<'_>; 2] {
 /// A copy that is being made.
 struct Copying<'a, 'b, T> {
     repository: &'a Repository,
-    errand: &'a mut Errand<'b, T>,
+    job: &'a mut FetchJob<'b, T>,
 }
 
 impl<T: Fn(String) + Sync> Copying<'_, '_, T> {
-    async fn fetch(&mut self, plan: &Plan<'_>) -> Result<(), Fault> {
+    async fn fetch(&mut self, plan: &Plan<'_>) -> Result<(), FetchError> {
         let fixed = ["fetch", "--progress", "--no-recurse-submodules"];
         let words: Vec<_> =
             fixed.into_iter().chain(plan.fetch.iter().map(String::as_str)).collect();
@@ -141,8 +141,8 @@ impl<T: Fn(String) + Sync> Copying<'_, '_, T> {
     }
 
     /// Runs `git` in the folder of the copy, to its end.
-    async fn git(&mut self, words: &[&str]) -> Result<(), Fault> {
-        let mut child = command(self.repository, self.errand.to, words)?.spawn()?;
+    async fn git(&mut self, words: &[&str]) -> Result<(), FetchError> {
+        let mut child = command(self.repository, self.job.to, words)?.spawn()?;
         let lifeline = child.stdin.take();
         let mut said = StderrParser::default();
         let ended = self.follow(&mut child, &mut said).await;
@@ -157,7 +157,7 @@ impl<T: Fn(String) + Sync> Copying<'_, '_, T> {
             Some(NOT_FOUND) => {
                 let why = "there is no `git` on the machine of the server; install it there \
                            (`apt install git`), and submit again";
-                Err(Fault::Final(why.to_owned()))
+                Err(FetchError::Final(why.to_owned()))
             }
             _ => Err(said.fault(self.repository)),
         }
@@ -168,31 +168,31 @@ impl<T: Fn(String) + Sync> Copying<'_, '_, T> {
         &mut self,
         child: &mut Child,
         said: &mut StderrParser,
-    ) -> Result<ExitStatus, Fault> {
+    ) -> Result<ExitStatus, FetchError> {
         let mut errors = child.stderr.take().ok_or_else(|| io::Error::other("no output"))?;
         let mut piece = [0; 4096];
-        let bytes_max = self.errand.bytes_max;
-        let mut outgrown = pin!(outgrown(self.errand.to, bytes_max));
+        let bytes_max = self.job.bytes_max;
+        let mut outgrown = pin!(outgrown(self.job.to, bytes_max));
         loop {
             let heard = tokio::select! {
-                heard = timeout(self.errand.silence_max, errors.read(&mut piece)) => heard,
-                _ = &mut *self.errand.stop => return Err(Fault::Stopped),
+                heard = timeout(self.job.silence_max, errors.read(&mut piece)) => heard,
+                _ = &mut *self.job.stop => return Err(FetchError::Stopped),
                 () = &mut outgrown => return Err(too_large(bytes_max)),
             };
             let Ok(heard) = heard else {
-                let seconds = self.errand.silence_max.as_secs();
-                return Err(Fault::Passing(format!("nothing came for {seconds} s")));
+                let seconds = self.job.silence_max.as_secs();
+                return Err(FetchError::Passing(format!("nothing came for {seconds} s")));
             };
             match piece.get(..heard?) {
                 None | Some([]) => return Ok(child.wait().await?),
                 Some(bytes) => said.take(bytes),
             }
-            self.errand.progress(|| said.progress());
+            self.job.progress(|| said.progress());
         }
     }
 }
 
-fn command(repository: &Repository, folder: &Path, words: &[&str]) -> Result<Command, Fault> {
+fn command(repository: &Repository, folder: &Path, words: &[&str]) -> Result<Command, FetchError> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", SCRIPT, "git"]).args(OPTIONS).current_dir(folder).env_clear();
     command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
@@ -200,10 +200,10 @@ fn command(repository: &Repository, folder: &Path, words: &[&str]) -> Result<Com
     if let Some(login) = &repository.login {
         if [&login.user, &login.password].iter().any(|text| text.contains(['\n', '\r', '\0'])) {
             let why = "its login has a line break, which no server takes; change the credential";
-            return Err(Fault::Final(why.to_owned()));
+            return Err(FetchError::Final(why.to_owned()));
         }
         let Some(origin) = origin(&repository.address) else {
-            return Err(Fault::Final("its address has no plain name of a server".to_owned()));
+            return Err(FetchError::Final("its address has no plain name of a server".to_owned()));
         };
         command.args(["-c", &format!("credential.{origin}.helper={HELPER}")]);
         command.env("ELASTANE_GIT_USER", &login.user);

@@ -1,5 +1,8 @@
-//! A failed statement, before the database it was about is named. Owns: what every statement has in
-//! common when it fails, and which failures pass by themselves.
+//! A failed statement, before its database is named, and what it means. Owns: which error a refusal of
+//! either database becomes, and which failures are transient.
+
+use sqlx::error::DatabaseError;
+use sqlx::postgres::PgDatabaseError;
 
 use crate::Error;
 
@@ -89,6 +92,75 @@ pub(crate) fn is_broken(cause: &sqlx::Error) -> bool {
             code.starts_with("08") || matches!(&*code, "53300" | "57P01" | "57P02" | "57P03")
         }),
         _ => false,
+    }
+}
+
+impl Error {
+    /// Sorts a database error by what can be done about it.
+    pub(crate) fn from_sqlx(database: &str, what: &'static str, cause: sqlx::Error) -> Self {
+        let database = database.to_owned();
+        if is_broken(&cause) {
+            return Self::Unreachable { database, cause: cause.to_string() };
+        }
+        let Some(refusal) = cause.as_database_error() else {
+            return Self::Database { database, what, cause: cause.to_string() };
+        };
+        Self::from_kind(Kind::of(refusal), database, what, refusal.message().to_owned())
+    }
+
+    /// Sorts what the writer of SQLite says by what can be done about it.
+    pub(crate) fn from_sqlite(database: &str, what: &'static str, refusal: Refusal) -> Self {
+        let Refusal { code, detail } = refusal;
+        Self::from_kind(Kind::of_sqlite(code), database.to_owned(), what, detail)
+    }
+
+    fn from_kind(kind: Kind, database: String, what: &'static str, detail: String) -> Self {
+        match kind {
+            Kind::Full => Self::Full { database },
+            Kind::Damaged => Self::Damaged { database, detail },
+            Kind::ReadOnly => Self::ReadOnly { database, detail },
+            Kind::CannotOpen => Self::Access {
+                what: "open database",
+                path: database.into(),
+                cause: std::io::Error::other(detail),
+            },
+            Kind::Other => Self::Database { database, what, cause: detail },
+        }
+    }
+}
+
+/// What a refusal comes to.
+enum Kind {
+    Full,
+    Damaged,
+    ReadOnly,
+    CannotOpen,
+    Other,
+}
+
+impl Kind {
+    fn of(refusal: &dyn DatabaseError) -> Self {
+        let code = refusal.code().unwrap_or_default();
+        if refusal.try_downcast_ref::<PgDatabaseError>().is_some() {
+            return match &*code {
+                "53100" => Self::Full,
+                "XX001" | "XX002" => Self::Damaged,
+                "25006" => Self::ReadOnly,
+                _ => Self::Other,
+            };
+        }
+        // Extended codes carry the primary one in the low byte.
+        Self::of_sqlite(code.parse::<u32>().map_or(0, |code| code & 0xff))
+    }
+
+    const fn of_sqlite(code: u32) -> Self {
+        match code {
+            8 => Self::ReadOnly,
+            11 | 26 => Self::Damaged,
+            13 => Self::Full,
+            14 => Self::CannotOpen,
+            _ => Self::Other,
+        }
     }
 }
 

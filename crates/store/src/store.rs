@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use units::Instant;
 
-use crate::connection::{Connection, Reader};
+use crate::connection::Reader;
 use crate::fault::Fault;
 use crate::lock::Lock;
 use crate::postgres::{BadUrl, Postgres, PostgresUrl};
 use crate::sqlite::Sqlite;
-use crate::{Error, read, write};
+use crate::{Error, read};
 use records::{
     AuditFilter, AuditRow, Change, CredentialRow, EventFilter, EventRow, LedgerRow, Log, Past,
     PastFilter, SampleFilter, SampleRow, Snapshot,
@@ -253,12 +253,4 @@ impl Back {
             Self::Postgres(db) => db.place(),
         }
     }
-}
-
-/// Writes all changes over a connection that is in a transaction.
-pub(crate) async fn write_all(db: &mut Connection<'_>, changes: &[Change]) -> Result<(), Fault> {
-    for statement in write::statements(changes)? {
-        db.write(statement).await?;
-    }
-    Ok(())
 }

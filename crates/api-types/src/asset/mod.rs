@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::kept::kept;
 use crate::optional::optional;
-use crate::{Later, ScopeType};
+use crate::{ScopeType, Unsupported};
 
 pub use credential::{
     AccessKeySpec, CredentialUpdate, DockerRegistrySpec, GenericSecretSpec, KeyValuePair,
@@ -85,11 +85,11 @@ pub struct AssetCreationMeta {
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
-    pub auto_delete: Later,
+    pub auto_delete: Unsupported,
     /// Not acted on yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
-    pub private: Later,
+    pub private: Unsupported,
     /// Which workloads may use it; all unless told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_supported_types: Option<WorkloadSupportedTypes>,

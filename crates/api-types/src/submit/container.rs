@@ -4,9 +4,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::inherit::inherit;
-use super::{Later, asks_for_something};
 use crate::optional::optional;
+use crate::unsupported::with_unsupported;
 
 /// Declares an item of a list of which all is optional.
 macro_rules! item {
@@ -25,7 +24,7 @@ macro_rules! item {
     };
 }
 
-with_later! {
+with_unsupported! {
     /// What a workload finds in its file system (`SupersetSpecAllOfStorage`).
     pub struct Storage {
         /// Credentials as files.
@@ -240,7 +239,7 @@ pub enum PortServiceType {
     ClusterIP,
 }
 
-with_later! {
+with_unsupported! {
     /// User and rights (`SupersetSpecAllOfSecurity`). `privileged` is our own.
     pub struct Security {
         /// Whether it may gain rights that its start did not have.

@@ -1,8 +1,5 @@
-//! How what a specification says goes with what it inherits from templates and assets. Owns: that
-//! most values replace the inherited one, and how lists and objects are put together. Does not
-//! know about: where the inherited values come from.
-
-use serde_json::Number;
+//! How each part of a specification is combined with what it inherits from templates and assets. Owns:
+//! the rule of each type that is not simply replaced.
 
 use super::{
     AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, DistributedFramework, EmptyDirInstance,
@@ -11,31 +8,9 @@ use super::{
     MpiLauncherCreationPolicy, NameValue, NfsInstance, Port, Preemptibility, PvcInstance,
     RelatedUrl, RestartPolicy, S3Instance, SecretVolume, Security, Storage,
 };
+use crate::inherit::{Inherit, by, by_name};
 use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 
-/// How a value goes with one that is inherited. Most replace it.
-pub(super) trait Inherit: Sized {
-    fn over(self, _below: Self) -> Self {
-        self
-    }
-}
-
-/// The own value, put together with the inherited one where there are both.
-pub(super) fn inherit<T: Inherit>(own: Option<T>, below: Option<T>) -> Option<T> {
-    match (own, below) {
-        (Some(own), Some(below)) => Some(own.over(below)),
-        (own, below) => own.or(below),
-    }
-}
-
-impl Inherit for String {}
-// An order of preference is one value.
-impl Inherit for Vec<String> {}
-impl Inherit for Number {}
-impl Inherit for bool {}
-impl Inherit for u32 {}
-impl Inherit for u64 {}
-impl Inherit for i64 {}
 impl Inherit for ImagePullPolicy {}
 impl Inherit for Preemptibility {}
 impl Inherit for RestartPolicy {}
@@ -216,15 +191,4 @@ impl Inherit for AssetIds {
             datasources: Some(datasources).filter(|all| !all.is_empty()),
         }
     }
-}
-
-fn by_name<T>(own: Vec<T>, below: Vec<T>, name: impl Fn(&T) -> &str) -> Vec<T> {
-    by(own, below, |item| name(item).to_owned())
-}
-
-/// Inherited items, without those that there are own ones of, and the own ones.
-fn by<T, K: PartialEq>(own: Vec<T>, mut below: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
-    below.retain(|inherited| !own.iter().any(|item| key(item) == key(inherited)));
-    below.extend(own);
-    below
 }

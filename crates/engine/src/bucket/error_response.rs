@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 
-use crate::copy::Fault;
+use crate::fetch_job::FetchError;
 
 /// Longest text of a server that is shown, in characters.
 const TEXT_CHARS_MAX: usize = 300;
@@ -36,7 +36,7 @@ pub(super) fn fault(
     region: Option<String>,
     text: &str,
     with_login: bool,
-) -> Fault {
+) -> FetchError {
     let code = part(text, "Code").unwrap_or_default();
     let said = match (code, part(text, "Message")) {
         ("", _) => format!("its server answers {status}"),
@@ -45,28 +45,28 @@ pub(super) fn fault(
     };
     if let Some((_, passing, advice)) = KNOWN.iter().find(|(known, ..)| *known == code) {
         let why = format!("{said}; {advice}");
-        return if *passing { Fault::Passing(why) } else { Fault::Final(why) };
+        return if *passing { FetchError::Passing(why) } else { FetchError::Final(why) };
     }
     match (status, region) {
         (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _) if !with_login => {
-            Fault::Final(format!("{said}; {NO_LOGIN}"))
+            FetchError::Final(format!("{said}; {NO_LOGIN}"))
         }
         (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _) => {
-            Fault::Final(format!("{said}; its access key does not allow to list and read it"))
+            FetchError::Final(format!("{said}; its access key does not allow to list and read it"))
         }
         (status, Some(region)) if status.is_redirection() => {
             let region = shown(&region);
-            Fault::Final(format!(
+            FetchError::Final(format!(
                 "{said}; it is in region `{region}`: write the address of that \
                  (`url=https://s3.{region}.amazonaws.com`)"
             ))
         }
-        (status, _) if status.is_redirection() => Fault::Final(format!(
+        (status, _) if status.is_redirection() => FetchError::Final(format!(
             "{said}, so it is elsewhere, and redirects are not followed with a login; write its own address"
         )),
-        (StatusCode::TOO_MANY_REQUESTS, _) => Fault::Passing(said),
-        (status, _) if status.is_server_error() => Fault::Passing(said),
-        _ => Fault::Final(format!("{said}; check that its address is that of an S3 server")),
+        (StatusCode::TOO_MANY_REQUESTS, _) => FetchError::Passing(said),
+        (status, _) if status.is_server_error() => FetchError::Passing(said),
+        _ => FetchError::Final(format!("{said}; check that its address is that of an S3 server")),
     }
 }
 

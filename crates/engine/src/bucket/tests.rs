@@ -89,7 +89,7 @@ fn a_refusal_is_told_with_what_to_check() {
         (StatusCode::NOT_FOUND, None, "<html>".to_owned(), true, "that of an S3 server"),
     ] {
         match error_response::fault(status, region, &text, login) {
-            Fault::Final(why) => assert!(why.contains(want), "{status} {text}: {why}"),
+            FetchError::Final(why) => assert!(why.contains(want), "{status} {text}: {why}"),
             other => panic!("{status} {text}: {other:?}"),
         }
     }
@@ -98,7 +98,7 @@ fn a_refusal_is_told_with_what_to_check() {
         (StatusCode::BAD_GATEWAY, String::new()),
     ] {
         assert!(
-            matches!(error_response::fault(status, None, &text, true), Fault::Passing(_)),
+            matches!(error_response::fault(status, None, &text, true), FetchError::Passing(_)),
             "{status}"
         );
     }

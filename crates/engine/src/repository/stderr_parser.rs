@@ -1,7 +1,7 @@
 //! The messages of `git`. Owns: finding its progress and its fault in them, and what to do about a
 //! fault. Pure.
 
-use super::Fault;
+use super::FetchError;
 use crate::Repository;
 
 /// Longest line that is shown, in characters.
@@ -89,7 +89,7 @@ impl StderrParser {
     }
 
     /// Why it failed, and what to do. Not what came of the fault, which is said after it.
-    pub(super) fn fault(mut self, repository: &Repository) -> Fault {
+    pub(super) fn fault(mut self, repository: &Repository) -> FetchError {
         self.end_line();
         let known = self.faults.iter().find_map(|line| {
             let known = KNOWN.iter().find(|(sign, ..)| line.contains(sign));
@@ -101,9 +101,9 @@ impl StderrParser {
             shown(&password.map_or(line.to_owned(), |hush| line.replace(hush, "***")))
         };
         match known {
-            Some((line, true, what)) => Fault::Passing(format!("{}; {what}", own(line))),
-            Some((line, false, what)) => Fault::Final(format!("{}; {what}", own(line))),
-            None => Fault::Passing(own(self.faults.first().unwrap_or(&self.last))),
+            Some((line, true, what)) => FetchError::Passing(format!("{}; {what}", own(line))),
+            Some((line, false, what)) => FetchError::Final(format!("{}; {what}", own(line))),
+            None => FetchError::Passing(own(self.faults.first().unwrap_or(&self.last))),
         }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::Login;
 
-    fn fault(text: &str) -> Fault {
+    fn fault(text: &str) -> FetchError {
         let login = Login { user: "u".into(), password: "hush".into() };
         let repository = Repository {
             address: "http://x".into(),
@@ -135,23 +135,23 @@ mod tests {
     fn the_fault_is_told_and_not_what_came_of_it() {
         let text = "remote: Counting objects: 1% (1/9)\rfatal: write error: No space left on \
                     device\nfatal: fetch-pack: invalid index-pack output\n";
-        let Fault::Passing(why) = fault(text) else { panic!("it may pass") };
+        let FetchError::Passing(why) = fault(text) else { panic!("it may pass") };
         assert!(why.starts_with("write error: No space left on device; make room"), "{why}");
         let text = "fatal: unable to connect to h:\nh[0: 10.0.0.1]: errno=Connection refused\n\n";
-        let Fault::Passing(why) = fault(text) else { panic!("it may pass") };
+        let FetchError::Passing(why) = fault(text) else { panic!("it may pass") };
         assert!(why.contains("errno=Connection refused; check its address"), "{why}");
         let text = "fatal: unable to access 'http://x/': Could not resolve host: x\n";
-        let Fault::Passing(why) = fault(text) else { panic!("it may pass") };
+        let FetchError::Passing(why) = fault(text) else { panic!("it may pass") };
         assert_eq!(why, "unable to access 'http://x/': Could not resolve host: x");
     }
 
     #[test]
     fn no_password_and_no_control_characters_are_shown() {
-        let Fault::Final(why) = fault("fatal: remote error: \u{1b}[1m hush not found") else {
+        let FetchError::Final(why) = fault("fatal: remote error: \u{1b}[1m hush not found") else {
             panic!("trying again does not help")
         };
         assert!(why.contains("[1m *** not found") && !why.contains('\u{1b}'), "{why}");
-        let Fault::Passing(why) = fault("what else\n") else { panic!("it may pass") };
+        let FetchError::Passing(why) = fault("what else\n") else { panic!("it may pass") };
         assert_eq!(why, "what else");
     }
 

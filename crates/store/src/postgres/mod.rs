@@ -20,8 +20,7 @@ pub use self::url::{BadUrl, PostgresUrl};
 use crate::connection::{Connection, Reader};
 use crate::fault::{Fault, Result};
 use crate::statement::Statement;
-use crate::store::write_all;
-use crate::{Error, read};
+use crate::{Error, read, write};
 use records::{Change, Snapshot};
 
 /// Key of the row of `meta` that says who wrote the last batch, and which.
@@ -165,6 +164,14 @@ impl Postgres {
         let reader = self.readers.acquire().await;
         reader.map(Reader::Postgres).map_err(Fault::during("open"))
     }
+}
+
+/// Writes all changes over a connection that is in a transaction.
+async fn write_all(db: &mut Connection<'_>, changes: &[Change]) -> Result<()> {
+    for statement in write::statements(changes)? {
+        db.write(statement).await?;
+    }
+    Ok(())
 }
 
 fn set_mark(mark: &str) -> Statement<'_> {

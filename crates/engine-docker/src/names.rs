@@ -1,0 +1,36 @@
+//! The names of what the engine keeps at the daemon: of containers, volumes and network aliases, of the
+//! labels that say whose they are, and of the folder a pod has in its containers.
+
+use engine::{Member, RunKey};
+use uuid::Uuid;
+
+/// The key of the run.
+pub(crate) const RUN_LABEL: &str = "elastane.run";
+/// The pod that a volume belongs to.
+pub(crate) const POD_ID_LABEL: &str = "elastane.pod-id";
+/// The name of its pod.
+pub(crate) const POD_LABEL: &str = "elastane.pod";
+/// The name of its workload.
+pub(crate) const WORKLOAD_LABEL: &str = "elastane.workload";
+/// Its workload.
+pub(crate) const WORKLOAD_ID_LABEL: &str = "elastane.workload-id";
+/// The name of its project.
+pub(crate) const PROJECT_LABEL: &str = "elastane.project";
+
+/// Where the volume of a pod is.
+pub(crate) const OWN_DIR: &str = "/elastane";
+
+/// The name of a run's container.
+pub(crate) fn container(key: RunKey) -> String {
+    format!("elastane-{key}")
+}
+
+/// The volume that a pod keeps from one run to the next.
+pub(crate) fn volume(pod: Uuid) -> String {
+    format!("elastane-{pod}")
+}
+
+/// The network alias of a pod of a gang; the pod's name.
+pub(crate) fn address(workload: &str, member: &Member) -> String {
+    format!("{workload}-{}-{}", member.role, member.index)
+}

@@ -1,0 +1,159 @@
+//! What the engine and its tasks share. Owns: the tasks, and what every operation asks the daemon about the
+//! containers of this server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use bollard::models::{ContainerInspectResponse, ContainerSummary};
+use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
+use engine::image::plain_name;
+use engine::{Error, KeyedLock, Outage, RunKey, RunSpec, RunState};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use units::Instant;
+
+use crate::daemon::{self, Daemon, Facts};
+use crate::inspect::{Inspected, inspect};
+use crate::names::{self, RUN_LABEL};
+use crate::owner::Owner;
+use crate::program::Program;
+use crate::run_registry::{RunRegistry, has_ended};
+use crate::{failed, status, unless};
+
+/// State shared by the engine and its tasks.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) daemon: Daemon,
+    /// They change when the daemon restarts.
+    pub(crate) facts: RwLock<Facts>,
+    /// Since when the daemon does not answer; none while it does.
+    pub(crate) outage: Mutex<Option<Outage>>,
+    /// The owner of the containers.
+    pub(crate) owner: Owner,
+    pub(crate) runs: RunRegistry,
+    pub(crate) programs: BTreeMap<String, Program>,
+    pub(crate) nvidia_smi: Option<Program>,
+    pub(crate) pull_pause: Duration,
+    /// The base image of programs, once it is created.
+    pub(crate) tools: tokio::sync::Mutex<Option<String>>,
+    /// Operations on a network are serialized: one that is empty now must not be removed before
+    /// the container being created has joined it.
+    pub(crate) networks: KeyedLock<String>,
+    /// Where copies of repositories and buckets are until a container has them.
+    pub(crate) copies: PathBuf,
+    /// Largest of them, in bytes.
+    pub(crate) copy_bytes_max: u64,
+    /// Runs being prepared: their image is pulled, and copies are made and put into the container.
+    /// Dropping the sender cancels that.
+    pub(crate) fetching: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
+    /// Runs whose inspection failed and is retried.
+    pub(crate) asking: Mutex<BTreeSet<RunKey>>,
+    pub(crate) driver: gpu::Driver,
+    /// None once the engine is dropped.
+    pub(crate) tasks: Mutex<Option<JoinSet<()>>>,
+}
+
+impl Shared {
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The program that replaces a run's image, if any.
+    pub(crate) fn program(&self, spec: &RunSpec) -> Option<&Program> {
+        let own = spec.command.as_ref().is_some_and(|words| !words.is_empty());
+        self.programs.get(plain_name(&spec.image)).filter(|_| !own)
+    }
+
+    /// Runs a task for as long as the engine lives.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tasks) = &mut *tasks {
+            while tasks.try_join_next().is_some() {}
+            tasks.spawn(task);
+        }
+    }
+
+    /// The containers of this server.
+    pub(crate) async fn own_containers(&self) -> Result<Vec<ContainerSummary>, Error> {
+        let mut own = Vec::new();
+        for label in self.owner.filters() {
+            let filters = [("label", vec![label.as_str()])].into();
+            let options =
+                ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+            let found = self.daemon.docker.list_containers(Some(options)).await;
+            own.extend(found.map_err(|fault| failed("list the containers", fault))?);
+        }
+        let label = |one: &ContainerSummary| {
+            one.labels.as_ref().is_some_and(|labels| self.owner.owns(|name| labels.get(name)))
+        };
+        own.retain(label);
+        // A container with both labels is listed twice.
+        own.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        own.dedup_by(|one, other| one.id == other.id);
+        Ok(own)
+    }
+
+    /// The runs that have a container of this server.
+    pub(crate) async fn containers(&self) -> Result<Vec<RunKey>, Error> {
+        let found = self.own_containers().await?;
+        let key = |label: &String| label.parse().ok();
+        Ok(found
+            .iter()
+            .filter_map(|one| one.labels.as_ref()?.get(RUN_LABEL).and_then(key))
+            .collect())
+    }
+
+    /// The state of a run at the daemon; none if it has no container.
+    pub(crate) async fn inspect(
+        &self,
+        key: RunKey,
+    ) -> Result<Option<(ContainerInspectResponse, Inspected)>, Error> {
+        match self.daemon.docker.inspect_container(&names::container(key), None).await {
+            Ok(found) => {
+                let mut seen = inspect(&found, &self.facts(), now());
+                if self.is_news(key, &seen.state) {
+                    self.ask_new_connection().await?;
+                    seen = inspect(&found, &self.facts(), now());
+                }
+                Ok(Some((found, seen)))
+            }
+            Err(fault) if status(&fault) == Some(404) => Ok(None),
+            Err(fault) => Err(failed(format!("inspect the container of run {key}"), fault)),
+        }
+    }
+
+    /// Whether this is an end that was not recorded.
+    fn is_news(&self, key: RunKey, state: &RunState) -> bool {
+        has_ended(state) && !self.runs.state(key).is_some_and(|known| has_ended(&known))
+    }
+
+    /// An end is accepted once the daemon has answered a new connection since: then the daemon was
+    /// not shutting down when it ended the run, or it has restarted and is known to have.
+    pub(crate) async fn ask_new_connection(&self) -> Result<(), Error> {
+        if self.facts().keeps {
+            return Ok(());
+        }
+        let started_at = daemon::started_at(&self.daemon.socket).await;
+        let started_at = started_at.map_err(|e| failed("ask Docker anew", e.into()))?;
+        let mut facts = self.facts.write().unwrap_or_else(PoisonError::into_inner);
+        facts.ends_all_before = started_at;
+        Ok(())
+    }
+
+    /// Removes a container that has ended or never started; an absent one is no error.
+    pub(crate) async fn remove_container(&self, key: RunKey) -> Result<(), Error> {
+        let options = RemoveContainerOptionsBuilder::default().v(true).force(true).build();
+        let name = names::container(key);
+        let removed = self.daemon.docker.remove_container(&name, Some(options)).await;
+        unless(removed, &[404])
+            .map_err(|fault| failed(format!("remove the container of run {key}"), fault))
+    }
+}
+
+/// Now, on the machine's clock.
+pub(crate) fn now() -> Instant {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Instant(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+}
