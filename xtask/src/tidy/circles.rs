@@ -15,7 +15,7 @@ const IN_CIRCLES: [(&str, usize); 6] = [
     ("elastane", 12),
     ("engine-local", 26),
     ("dialects", 9),
-    ("sim", 16),
+    ("sim", 14),
 ];
 
 /// Modules by path, such as `a::b`; the root is empty.
