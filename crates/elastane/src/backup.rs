@@ -12,8 +12,8 @@ use store::SavedFile;
 
 use super::args::{Backup, Restore};
 use super::config::{self, Config};
-use super::settings::{Flags, Storage};
 use super::machines;
+use super::settings::{Flags, Storage};
 use cli_kit::exit::{Error, chain};
 use cli_kit::plain::patiently;
 
