@@ -219,14 +219,10 @@ async fn open(
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
     let real_gpus = nodes.nodes.iter().any(NodeSpec::has_real_gpus);
-    let separation = engine_local::Separation {
-        accounts: config.accounts(),
-        private_files: config.secret_files.clone(),
-    };
     let setup = runtime::Setup {
         state_dir: dir,
         umask: Some(umask),
-        separation: Some(separation),
+        separation: Some(separation(config)),
         copy_bytes_max: config.settings.copies_max,
     };
     let opened = runtime::open(config.settings.runtime, setup, real_gpus).await?;
@@ -243,6 +239,7 @@ async fn open(
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
+        ended_kept: orchestrator::ENDED_KEPT,
         kept: config.kept(),
         recording: recording(dir, config.settings.recording_max),
         decision_fault: None,
@@ -270,6 +267,14 @@ async fn open(
     };
     let (engine, runtime) = (opened.engine, opened.said);
     Ok(Server { listener, tls, service, state, local_url, engine, runtime })
+}
+
+/// What keeps runs of the local engine apart.
+fn separation(config: &Config) -> engine_local::Separation {
+    engine_local::Separation {
+        accounts: config.accounts(),
+        private_files: config.secret_files.clone(),
+    }
 }
 
 /// What records. A server that cannot record works all the same.
