@@ -1,4 +1,5 @@
-//! What requests name. Owns: scopes on the wire and in the core, and which scopes lie around another.
+//! What requests name. Owns: scopes on the wire and in the core, and which scopes lie around
+//! another.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Lists of workloads where some are archived. Owns: that a list is the same as if all were in memory,
-//! and that a usual one reads no more of the database than its page. Does not know about: what is
-//! archived and when.
+//! Lists of workloads where some are archived. Owns: that a list is the same as if all were in
+//! memory, and that a usual one reads no more of the database than its page. Does not know about:
+//! what is archived and when.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// Those that the caller may see and a query may select; none if there are none. `called` says which
-    /// field of a workload a field of the rows is.
+    /// Those that the caller may see and a query may select; none if there are none. `called` says
+    /// which field of a workload a field of the rows is.
     pub(crate) async fn of(
         control: &Handle,
         (view, caller, now): (&View, &Caller, Instant),

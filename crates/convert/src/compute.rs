@@ -1,5 +1,5 @@
-//! GPUs, CPU and memory that a pod asks for, from the wire. Owns: the texts for amounts whose type is right
-//! and value is not.
+//! GPUs, CPU and memory that a pod asks for, from the wire. Owns: the texts for amounts whose type
+//! is right and value is not.
 
 use api_types::{Compute, GpuRequestType};
 use http_kit::ApiError;

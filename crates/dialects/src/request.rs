@@ -119,8 +119,8 @@ fn some<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
     (!items.is_empty()).then_some(items)
 }
 
-/// Nodes with all of these labels, each with one of its values, and none of those that are excluded,
-/// by the label that every node has.
+/// Nodes with all of these labels, each with one of its values, and none of those that are
+/// excluded, by the label that every node has.
 fn affinity(of: &Place) -> Option<wire::NodeAffinityRequired> {
     let expression = |key: &str, operator, values: &[String]| wire::MatchExpression {
         key: key.to_owned(),

@@ -57,7 +57,8 @@ pub(crate) enum Command {
     /// List, cordon, drain, taint and label nodes
     #[command(subcommand)]
     Node(Node),
-    /// Set, list, show and delete config maps: texts that workloads of a project get as files and variables
+    /// Set, list, show and delete config maps: texts that workloads of a project get as files and
+    /// variables
     #[command(subcommand)]
     ConfigMap(ConfigMap),
     /// Set and delete credentials: passwords and keys that workloads of a project use

@@ -1,6 +1,6 @@
 //! Every error that ends a command of the operator or the start of the server, in one place, for
-//! review. A change of wording is a change of `texts.txt`. Errors of requests are in `cli_kit::exit`,
-//! those of the database in `store`.
+//! review. A change of wording is a change of `texts.txt`. Errors of requests are in
+//! `cli_kit::exit`, those of the database in `store`.
 
 use std::io;
 use std::path::PathBuf;

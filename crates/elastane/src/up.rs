@@ -210,8 +210,7 @@ async fn open(
 ) -> Result<Server, Error> {
     let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
     let tls = certificate::open(config)?;
-    let store = store::Store::open_in(dir, &config.database).await;
-    let store = store.map_err(|error| failed(&error))?;
+    let store = store::Store::open_in(dir, &config.database).await.map_err(|e| failed(&e))?;
     let clock = Arc::new(SystemClock);
     // Before anybody can connect: who does finds the token of this start.
     let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;

@@ -1,5 +1,5 @@
-//! The last steps of a start, once all that the run needs exists. Owns: their order, which leaves nothing
-//! behind that looks like a run, and how a supervisor is spawned.
+//! The last steps of a start, once all that the run needs exists. Owns: their order, which leaves
+//! nothing behind that looks like a run, and how a supervisor is spawned.
 
 use std::fs::File;
 use std::io;

@@ -34,7 +34,8 @@ pub struct Options {
     /// Where runs and their data are kept. Used by one server at a time.
     pub state_dir: PathBuf,
     /// The `elastane` program; `<supervisor> supervise <run dir>` must call
-    /// [`supervise`](crate::supervise), `<supervisor> nvidia-smi` [`nvidia_smi`](crate::nvidia_smi).
+    /// [`supervise`](crate::supervise), `<supervisor> nvidia-smi`
+    /// [`nvidia_smi`](crate::nvidia_smi).
     pub supervisor: PathBuf,
     /// What image names stand for.
     pub images: ImageTable,

@@ -1,5 +1,5 @@
-//! The folders of the state directory. Owns: where each is, how it is created, and that a crash leaves no
-//! folder half deleted.
+//! The folders of the state directory. Owns: where each is, how it is created, and that a crash
+//! leaves no folder half deleted.
 
 use std::fs::{self, DirBuilder};
 use std::io;

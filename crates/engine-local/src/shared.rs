@@ -1,5 +1,5 @@
-//! What the engine and its tasks share. Owns: the state of each run, what is in progress for it, and the
-//! tasks.
+//! What the engine and its tasks share. Owns: the state of each run, what is in progress for it,
+//! and the tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

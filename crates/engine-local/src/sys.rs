@@ -2,12 +2,11 @@
 //!
 //! Justification: leaving the supervisor's session, taking on the account and the view of a run,
 //! and asking to die with the supervisor must happen in the child before it becomes the user's
-//! program; the standard library offers only the unsafe `pre_exec` for that. The calls of
-//! Landlock, of the kernel's keys and of attributes of mounts have no safe wrapper but a crate with
-//! four dependencies, which allocates where a child may not. Advice about memory has no safe wrapper,
-//! as other advice would change what memory holds. Marking inherited descriptors has no
-//! safe wrapper at all, and tokio's for waiting on a descriptor is deprecated in favour of an
-//! unsafe one.
+//! program; the standard library offers only the unsafe `pre_exec` for that. The calls of Landlock,
+//! of the kernel's keys and of attributes of mounts have no safe wrapper but a crate with four
+//! dependencies, which allocates where a child may not. Advice about memory has no safe wrapper, as
+//! other advice would change what memory holds. Marking inherited descriptors has no safe wrapper
+//! at all, and tokio's for waiting on a descriptor is deprecated in favour of an unsafe one.
 #![expect(unsafe_code, reason = "Linux process code, see above")]
 
 use std::ffi::CStr;
@@ -29,8 +28,8 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// The last thing a child does before its program: it enters what isolates it. Runs between fork and
-/// exec, so it does not allocate, lock or panic.
+/// The last thing a child does before its program: it enters what isolates it. Runs between fork
+/// and exec, so it does not allocate, lock or panic.
 pub(crate) type Enter = Box<dyn Fn() -> Result<(), Errno> + Send + Sync>;
 
 /// How a command starts as a process of a run.

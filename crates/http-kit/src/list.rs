@@ -145,8 +145,8 @@ impl ListQuery {
         self.search.is_some()
     }
 
-    /// The rows that match up to the end of the page, and one more if there is one, in order; `own` is as
-    /// for [`Self::page_of`].
+    /// The rows that match up to the end of the page, and one more if there is one, in order; `own`
+    /// is as for [`Self::page_of`].
     pub fn up_to_page<'a, T: Row<L> + 'a, L, K: Ord>(
         &self,
         rows: impl Iterator<Item = &'a T>,

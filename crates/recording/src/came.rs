@@ -1,5 +1,5 @@
-//! What comes of a batch, in words: two batches that come to the same have the same words. Owns: the
-//! words. They name what is secret as it was replaced.
+//! What comes of a batch, in words: two batches that come to the same have the same words. Owns:
+//! the words. They name what is secret as it was replaced.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! The format: lines of JSON, each with a check sum of all lines of its segment up to it. Owns: what is
-//! in a line, and that a byte that is not as it was written is noticed.
+//! The format: lines of JSON, each with a check sum of all lines of its segment up to it. Owns:
+//! what is in a line, and that a byte that is not as it was written is noticed.
 
 use orchestrator::{ENDED_KEPT, GpuFaults, HandedOver, Input, Moment, NodeList, Settled};
 use records::Snapshot;

@@ -1,5 +1,5 @@
-//! What a recording leaves out. Owns: which texts those are, and that the machine does the same without
-//! them: each is replaced by one of the same length, the same text always by the same.
+//! What a recording leaves out. Owns: which texts those are, and that the machine does the same
+//! without them: each is replaced by one of the same length, the same text always by the same.
 //!
 //! The replacement depends on a key that is on no disk, so it cannot be found by trying.
 

@@ -1,5 +1,5 @@
-//! What only the database has: workloads that were deleted and are kept for a while, and ended ones that
-//! left memory (archived). Does not know about: for how long, and when they leave.
+//! What only the database has: workloads that were deleted and are kept for a while, and ended ones
+//! that left memory (archived). Does not know about: for how long, and when they leave.
 
 use serde::{Deserialize, Serialize};
 use spec::WorkloadKind;

@@ -1,5 +1,5 @@
-//! Reads ended workloads that left memory (archived). Owns: their orders, and that every question about
-//! them has an end: those of one name, a page, a count.
+//! Reads ended workloads that left memory (archived). Owns: their orders, and that every question
+//! about them has an end: those of one name, a page, a count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -33,7 +33,8 @@ pub(crate) fn statements(changes: &[Change]) -> Result<Vec<Statement<'_>>> {
 }
 
 /// What is written last, so that the rest stands together: pods come after their workloads, and
-/// nothing refers to a log. The rest keeps its order: a name may be given up and taken in one batch.
+/// nothing refers to a log. The rest keeps its order: a name may be given up and taken in one
+/// batch.
 const fn turn(change: &Change) -> u8 {
     match change {
         Change::Pod(_) => 1,

@@ -310,7 +310,8 @@ fn field_of_workload(field: &str) -> Option<&str> {
     }
 }
 
-/// Passes on the pods of archived workloads that the caller may see and a query may select, some at a time.
+/// Passes on the pods of archived workloads that the caller may see and a query may select, some at
+/// a time.
 async fn each_archived_pod(
     state: &Shared,
     view: &View,

@@ -1,5 +1,5 @@
-//! Lists and single workloads where the older ended ones are archived: everything is as if they were in
-//! memory.
+//! Lists and single workloads where the older ended ones are archived: everything is as if they
+//! were in memory.
 
 use axum::http::StatusCode;
 use engine::Exit;

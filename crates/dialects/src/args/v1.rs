@@ -34,7 +34,8 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "N", value_parser = positive)]
     #[arg(conflicts_with_all = ["interactive", "elastic"])]
     pub(crate) parallelism: Option<u32>,
-    /// The job is a Jupyter notebook: interactive, of the usual image and port unless others are given
+    /// The job is a Jupyter notebook: interactive, of the usual image and port unless others are
+    /// given
     #[arg(long, conflicts_with_all = ["elastic", "completions", "parallelism"])]
     pub(crate) jupyter: bool,
     /// The job answers requests, at its --port

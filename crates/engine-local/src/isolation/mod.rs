@@ -324,8 +324,8 @@ impl Entry {
         self.with(|_| Errno::IO)
     }
 
-    /// Enters between fork and exec, which cannot be undone. `refused`: the error of the start where
-    /// the machine refuses.
+    /// Enters between fork and exec, which cannot be undone. `refused`: the error of the start
+    /// where the machine refuses.
     fn with(self, refused: fn(Errno) -> Errno) -> sys::Enter {
         Box::new(move || {
             self.enter().map_err(|why| match why {
