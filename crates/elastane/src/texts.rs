@@ -142,7 +142,7 @@ fn every_error_of_a_start() {
     let engine = texts!(
         EngineError { NoSuchRun, NotRunning, StillRunning, Invalid, NotHere, Io, Unsupported },
         engine(),
-        |error: &EngineError| crate::up::chain(error),
+        |error: &EngineError| cli_kit::exit::chain(error),
     );
     let backups = texts!(
         BackupError { Store, File, Nothing, Beside, Damaged, Newer, NotEmpty },
@@ -164,7 +164,7 @@ fn every_error_of_a_start() {
             Store,
         },
         auth(),
-        |error: &AuthError| crate::up::chain(error),
+        |error: &AuthError| cli_kit::exit::chain(error),
     );
     let sealed = texts!(
         Sealed { OtherKey, Damaged },

@@ -108,7 +108,10 @@ impl State {
             nodes: Nodes::new(list),
             pools: Pools::default(),
             org: Org::new(snapshot.last_department_id, snapshot.last_project_id),
-            workloads: Workloads::new(snapshot.last_workload_seq),
+            workloads: Workloads::new(
+                snapshot.last_workload_seq,
+                std::mem::take(&mut snapshot.archived),
+            ),
             runs: Runs::default(),
             documents: Documents::new(
                 std::mem::take(&mut snapshot.objects),
@@ -130,6 +133,7 @@ impl State {
         state.restore_org(&snapshot.departments, &snapshot.projects)?;
         let placed = state.restore_workloads(snapshot.workloads, snapshot.pods)?;
         state.restore_places(&placed);
+        state.leave_unfit();
         state.restore_usage(usage, &snapshot.usage);
         state.forget_other_simulated()?;
         state.show_everything();
