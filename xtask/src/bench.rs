@@ -1,5 +1,5 @@
-//! Measurements of the built binaries. Owns: what is measured and how it is printed. Does not
-//! know about: goals as conditions; a slow machine fails no build. The server keeps its state in the
+//! Measurements of the built binaries. Owns: what is measured and how it is printed. Does not know
+//! about: goals as conditions; a slow machine fails no build. The server keeps its state in the
 //! PostgreSQL of the address in `ELASTANE_BENCH_DATABASE`, or else in a file.
 
 mod build;
@@ -25,8 +25,8 @@ const SUBMITS: usize = 200;
 const STARTS: usize = 20;
 const CONTAINERS: usize = 20;
 const WORKLOADS: usize = 1000;
-/// Workloads that run while nothing happens, and for how long that is watched: CPU time is counted in
-/// hundredths of a second, and what runs use is looked at every 15 s.
+/// Workloads that run while nothing happens, and for how long that is watched: CPU time is counted
+/// in hundredths of a second, and what runs use is looked at every 15 s.
 const RUNNING: usize = 20;
 const QUIET: Duration = Duration::from_secs(60);
 /// Short workloads that follow one another, and how long each sleeps.
@@ -176,7 +176,8 @@ fn submits(elastane: &Path) -> Result<()> {
     line("submit to running, p99", percentile(&mut latencies, 99), "ms", None)
 }
 
-/// From the first submission to the last end, beside what it would take if nothing but the sleep took time.
+/// From the first submission to the last end, beside what it would take if nothing but the sleep
+/// took time.
 fn many_short(elastane: &Path) -> Result<()> {
     const GPUS: usize = 4;
     let mut server = Server::new(elastane, &format!("{GPUS}x16GiB"))?;
@@ -219,7 +220,8 @@ fn containers(elastane: &Path) -> Result<()> {
         let id = submit_image(&mut server, &project, index, "gcr.io/run-ai-demo/quickstart", None)?;
         await_running(&mut server, &id)?;
         latencies.push(milliseconds(since));
-        // Unlike the files of processes, containers are not in the folder that goes with the server.
+        // Unlike the files of processes, containers are not in the folder that goes with the
+        // server.
         server.ask("DELETE", &format!("/api/v1/workloads/trainings/{id}"), None)?;
     }
     await_none(&mut server)?;

@@ -1,5 +1,5 @@
-//! `cargo xtask package`: a Debian package, a client without libraries, and a container image. Owns:
-//! what a release is called and where it is put. Does not know about what is in each of them.
+//! `cargo xtask package`: a Debian package, a client without libraries, and a container image.
+//! Owns: what a release is called and where it is put. Does not know about what is in each of them.
 
 mod deb;
 mod image;

@@ -1,5 +1,5 @@
-//! `cargo xtask record`: the picture of a terminal in the README, made from what the programs print.
-//! Owns: the session that is typed. Does not know about how it is drawn.
+//! `cargo xtask record`: the picture of a terminal in the README, made from what the programs
+//! print. Owns: the session that is typed. Does not know about how it is drawn.
 
 mod screen;
 mod svg;

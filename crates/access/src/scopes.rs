@@ -1,9 +1,11 @@
-//! What requests name. Owns: scopes on the wire and in the core, and which scopes lie around another.
+//! What requests name. Owns: scopes on the wire and in the core, and which scopes lie around
+//! another.
 
 use std::sync::Arc;
 
 use api_types::ScopeType;
 use axum::http::StatusCode;
+use control::Handle;
 use http_kit::ApiError;
 use orchestrator::Scope;
 use orchestrator::view::{View, WorkloadKind, WorkloadView};
@@ -200,15 +202,15 @@ pub fn workload_id(text: &str) -> Result<Uuid, ApiError> {
     text.parse().map_err(|_| ApiError::no_such("workload", text))
 }
 
-/// The living workload with this id.
-pub fn find_workload(view: &View, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
-    let parsed = workload_id(id)?;
-    view.workloads.get(&parsed).cloned().ok_or_else(|| ApiError::no_such("workload", id))
+/// The living workload with this id, in memory or archived.
+pub async fn find_workload(control: &Handle, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
+    let found = control.find_workload(workload_id(id)?).await?;
+    found.ok_or_else(|| ApiError::no_such("workload", id))
 }
 
 /// The workload with this id, if it is of this kind.
-pub fn find_of_kind(
-    view: &View,
+pub async fn find_of_kind(
+    control: &Handle,
     kind: WorkloadKind,
     id: &str,
 ) -> Result<Arc<WorkloadView>, ApiError> {
@@ -219,6 +221,6 @@ pub fn find_of_kind(
         WorkloadKind::Inference => "inference",
     };
     let parsed = id.parse().map_err(|_| ApiError::no_such(name, id))?;
-    let found = view.workloads.get(&parsed).cloned();
+    let found = control.find_workload(parsed).await?;
     found.filter(|found| found.spec.kind == kind).ok_or_else(|| ApiError::no_such(name, id))
 }

@@ -55,7 +55,8 @@ pub struct WorkloadExtras {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStates {
-    /// Wait for a place. Those whose turn has not come, because others run first, are not there yet.
+    /// Wait for a place. Those whose turn has not come, because others run first, are not there
+    /// yet.
     pub pending: u32,
     /// Have a place that is being freed.
     pub reserved: u32,
@@ -140,7 +141,8 @@ pub struct Outage {
     pub since: Time,
 }
 
-/// Which limits runs are kept to. One that is not kept is accepted, and told with each run that has it.
+/// Which limits runs are kept to. One that is not kept is accepted, and told with each run that has
+/// it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LimitsKept {
     /// CPU time.
@@ -218,8 +220,8 @@ pub struct NodeStatus {
 }
 
 impl NodeStatus {
-    /// What holds of it, joined as published: `Ready`, `SchedulingDisabled`, and what is the matter with
-    /// GPUs.
+    /// What holds of it, joined as published: `Ready`, `SchedulingDisabled`, and what is the matter
+    /// with GPUs.
     #[must_use]
     pub fn conditions(&self) -> String {
         let gpu_faults: BTreeSet<_> = self.gpu_faults.iter().map(|one| one.name.as_str()).collect();
@@ -403,7 +405,8 @@ pub struct Volumes {
     pub volumes: Vec<Volume>,
 }
 
-/// A volume of a project. It is made when a workload first asks for it, and kept until it is deleted.
+/// A volume of a project. It is made when a workload first asks for it, and kept until it is
+/// deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Volume {
@@ -421,7 +424,8 @@ pub struct Volume {
     pub created_at: Time,
     /// Names of the workloads that have it mounted, or had before they ended.
     pub used_by: Vec<String>,
-    /// Whether it was deleted, and what is in it is not gone yet. Who asks for its name gets another.
+    /// Whether it was deleted, and what is in it is not gone yet. Who asks for its name gets
+    /// another.
     #[serde(default)]
     pub deleting: bool,
     /// Why it is not gone yet, where deleting it fails. It is tried again and again.

@@ -1,5 +1,5 @@
-//! Where pods may go: what labels of nodes must be, taints that do not matter, and which pods belong
-//! together. Also the extended resources of a pod, which say what devices it needs.
+//! Where pods may go: what labels of nodes must be, taints that do not matter, and which pods
+//! belong together. Also the extended resources of a pod, which say what devices it needs.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -92,7 +92,8 @@ pub struct Toleration {
     /// Its effect; none is every effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<TolerationEffect>,
-    /// How long a pod stays; refused, because a pod that does not tolerate a taint is stopped at once.
+    /// How long a pod stays; refused, because a pod that does not tolerate a taint is stopped at
+    /// once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
     /// Takes an inherited one away.

@@ -28,7 +28,8 @@ pub struct ProjectCreationRequest {
     /// Accepted when true: everything goes through this scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforce_runai_scheduler: Option<bool>,
-    /// One entry per node pool; those left out have no quota. Whoever leaves it out is told after a wrong name.
+    /// One entry per node pool; those left out have no quota. Whoever leaves it out is told after a
+    /// wrong name.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
     /// Limits in time: all of them anew.
@@ -52,7 +53,8 @@ pub struct ProjectUpdateRequest {
     /// Accepted when true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforce_runai_scheduler: Option<bool>,
-    /// One entry per node pool; what they leave out gets its default. None at all keeps what there is.
+    /// One entry per node pool; what they leave out gets its default. None at all keeps what there
+    /// is.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
     /// Limits in time: all of them anew.

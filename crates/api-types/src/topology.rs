@@ -18,7 +18,8 @@ pub struct NetworkTopologyCreateRequest {
     pub cluster_id: Option<String>,
 }
 
-/// How near nodes are to each other: nodes with the same labels down to a level are in one domain of it.
+/// How near nodes are to each other: nodes with the same labels down to a level are in one domain
+/// of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkTopology {

@@ -24,7 +24,8 @@ pub struct WhatIf {
     pub workspaces: Vec<CreationRequest>,
     /// Distributed workloads, as they would be posted.
     pub distributed: Vec<CreationRequest>,
-    /// Inferences, as they would be posted; each with the replicas that it begins with, one at least.
+    /// Inferences, as they would be posted; each with the replicas that it begins with, one at
+    /// least.
     pub inferences: Vec<CreationRequest>,
     /// Steps of a scenario: `{"quota": {…}}`, `{"add_node": {…}}`, `{"delete": "a"}`, ….
     #[schema(value_type = Vec<Object>)]

@@ -9,6 +9,7 @@
 //! is decided, stored or run. The published routes lie under `/api/v1`, our own under
 //! `/elastane/v1`.
 
+mod archived;
 mod bounds;
 mod forecast;
 mod orders;

@@ -1,5 +1,5 @@
-//! Workloads in the orders in which they are listed. Owns: that what several lists of the same moment
-//! have in common is put in order once. Does not know about: what is left out of a list.
+//! Workloads in the orders in which they are listed. Owns: that what several lists of the same
+//! moment have in common is put in order once. Does not know about: what is left out of a list.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -26,8 +26,8 @@ struct OfView {
 }
 
 impl Orders {
-    /// All workloads in the order of a query. None where that is not worth while: where it is the first
-    /// list in this order since something changed, or where the order changes by itself.
+    /// All workloads in the order of a query. None where that is not worth while: where it is the
+    /// first list in this order since something changed, or where the order changes by itself.
     pub(crate) fn of(&self, view: &Arc<View>, query: &ListQuery, now: Instant) -> Option<Ordered> {
         let (field, descends) = query.order();
         let known = |field| WorkloadView::FIELDS.iter().any(|(name, _)| *name == field);

@@ -222,8 +222,8 @@ impl Authority {
         Granted { identity, token, expires_in_s }
     }
 
-    /// Whether a name is that of the program or of an administrator who comes with it. What others do
-    /// must not look as if one of these did it.
+    /// Whether a name is that of the program or of an administrator who comes with it. What others
+    /// do must not look as if one of these did it.
     #[must_use]
     pub fn is_built_in_name(&self, name: &str) -> bool {
         let same = |other: &str| other.eq_ignore_ascii_case(name);

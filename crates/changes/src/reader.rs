@@ -16,6 +16,7 @@ use auth::Resource;
 use control::feed;
 use control::feed::{Changes, Entry, Key, Position};
 use orchestrator::Scope;
+use orchestrator::view::View;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
@@ -201,13 +202,13 @@ impl Reader {
             }
             self.version = entry.version;
             let is_listed = self.listing.is_some();
-            if (is_listed && entry.deleted)
+            if (is_listed && (entry.deleted || entry.archived.is_some()))
                 || !self.wanted.has(entry, &self.context)
                 || !self.visibility.has(&self.context, &entry.key, entry.place)
             {
                 continue;
             }
-            let Some(made) = self.text(entry) else { continue };
+            let Some(made) = self.text(entry, &read.view) else { continue };
             if !is_listed {
                 self.sent = self.version;
                 let (epoch, version) = (self.epoch, self.version);
@@ -220,15 +221,15 @@ impl Reader {
     }
 
     /// The text of a change, made once for all readers that get the same.
-    fn text(&self, entry: &Entry) -> Option<Arc<str>> {
+    fn text(&self, entry: &Entry, view: &View) -> Option<Arc<str>> {
         let may_see = |scope| self.caller.may(Read, Resource::Workloads, scope);
         match entry.key {
             // The pods on it are not for everyone.
             Key::Gpu(..) if !entry.deleted && !may_see(Scope::Cluster) => {
                 let is_seen = |project| may_see(Scope::Project(project));
-                wire::text(&self.context, entry, &is_seen).map(Arc::from)
+                wire::text(&self.context, view, entry, &is_seen).map(Arc::from)
             }
-            _ => self.changes.text(entry, || wire::text(&self.context, entry, &|_| true)),
+            _ => self.changes.text(entry, || wire::text(&self.context, view, entry, &|_| true)),
         }
     }
 

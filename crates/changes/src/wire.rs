@@ -1,7 +1,5 @@
 //! Changed objects to the wire. Owns: that each is as its list shows it.
 
-use std::sync::Arc;
-
 use access::Shown;
 use api_types::{Change, ChangeFrame, ChangeKind};
 use auth::Resource;
@@ -39,16 +37,16 @@ pub(super) fn resource_of(key: &Key, context: &Context) -> Option<Resource> {
     })
 }
 
-/// The text of a change; none where there is nothing to say. What is newer than this version is
-/// shown already where it is known: it comes again with its own version. `is_seen` says in which
-/// projects the pods are seen that another object shows.
+/// The text of a change; none where there is nothing to say. `is_seen` says in which projects the
+/// pods are seen that another object shows.
 pub(super) fn text(
     context: &Context,
+    view: &View,
     entry: &Entry,
     is_seen: &dyn Fn(u64) -> bool,
 ) -> Option<String> {
     let kind = kind_of(&entry.key, context)?;
-    let frame = Frame { context, view: context.control.view(), entry, kind, is_seen };
+    let frame = Frame { context, view, entry, kind, is_seen };
     match frame.text() {
         Ok(text) => text,
         Err(fault) => {
@@ -61,7 +59,7 @@ pub(super) fn text(
 /// What a frame is made from.
 struct Frame<'a> {
     context: &'a Context,
-    view: Arc<View>,
+    view: &'a View,
     entry: &'a Entry,
     kind: ChangeKind,
     is_seen: &'a dyn Fn(u64) -> bool,
@@ -69,13 +67,13 @@ struct Frame<'a> {
 
 impl Frame<'_> {
     fn text(&self) -> Result<Option<String>, ApiError> {
-        let (view, key) = (&*self.view, &self.entry.key);
+        let (view, key) = (self.view, &self.entry.key);
         if self.entry.deleted {
             return self.deletion();
         }
         let context = convert::Context::new(self.context, &self.context.origins);
         let id = self.id();
-        // What is gone by now is no longer shown; that it is gone is a version of its own.
+        let workload = |id| self.entry.archived.as_ref().or_else(|| view.workloads.get(id));
         Ok(match key {
             Key::Department(number) => match view.departments.get(number) {
                 Some(found) => Some(self.of(id, convert::department(found, view, &context))?),
@@ -100,13 +98,13 @@ impl Frame<'_> {
                     None => None,
                 }
             }
-            Key::Workload(number) => match view.workloads.get(number) {
+            Key::Workload(number) => match workload(number) {
                 Some(found) => Some(self.of(id, convert::workload(found, view, &context))?),
                 None => None,
             },
-            Key::Pod(workload, number) => {
-                let workload = view.workloads.get(workload);
-                let row = workload.and_then(|of| PodRow::of(of).find(|row| row.id() == *number));
+            Key::Pod(of, number) => {
+                let of = workload(of);
+                let row = of.and_then(|of| PodRow::of(of).find(|row| row.id() == *number));
                 match row {
                     Some(row) => Some(self.of(id, convert::pod(&row, view, &context))?),
                     None => None,

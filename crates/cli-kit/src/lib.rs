@@ -1,5 +1,5 @@
-//! What the command lines share. Owns: exit codes, plain output, tables, YAML and the settings file.
-//! Does not know about any command or any object of the server.
+//! What the command lines share. Owns: exit codes, plain output, tables, YAML and the settings
+//! file. Does not know about any command or any object of the server.
 
 pub mod color;
 pub mod complete;

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// A parser of whole numbers in this range. The library's own ones know why a text is no number, and
-/// do not say what to write.
+/// A parser of whole numbers in this range. The library's own ones know why a text is no number,
+/// and do not say what to write.
 pub fn whole<T>(allowed: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
 where
     T: FromStr + PartialOrd + Display + Copy,

@@ -445,7 +445,8 @@ impl Lines {
     }
 }
 
-/// The text with each cell that is a state in its colour: other words stand nearer together than cells.
+/// The text with each cell that is a state in its colour: other words stand nearer together than
+/// cells.
 fn coloured(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 /// How often `--watch` asks at most.
 pub(crate) const WATCH_EVERY: Duration = Duration::from_secs(1);
-/// How often it asks for what the stream does not have, such as measured values, which are new every
-/// 15 seconds, and the effect of workloads that the caller does not see.
+/// How often it asks for what the stream does not have, such as measured values, which are new
+/// every 15 seconds, and the effect of workloads that the caller does not see.
 const UNSEEN_EVERY: Duration = Duration::from_secs(5);
 /// What changes within this time is looked at once.
 const TOGETHER: Duration = Duration::from_millis(20);
@@ -45,8 +45,8 @@ impl Pulse {
         Self { spacing: WATCH_EVERY, ..Self::new(client, kinds, project) }
     }
 
-    /// The same where the answer has something that the stream does not have: that is asked for every
-    /// five seconds.
+    /// The same where the answer has something that the stream does not have: that is asked for
+    /// every five seconds.
     #[must_use]
     pub fn with_unseen(self) -> Self {
         Self { at_most: Some(UNSEEN_EVERY), ..self }

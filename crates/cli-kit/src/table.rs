@@ -176,7 +176,8 @@ impl Table {
         self.rows.push(Row { cells, notes: Vec::new() });
     }
 
-    /// Adds a sentence about the last row. It stands under it, indented, in as many lines as it takes.
+    /// Adds a sentence about the last row. It stands under it, indented, in as many lines as it
+    /// takes.
     pub fn note(&mut self, sentence: &str) {
         if let Some(row) = self.rows.last_mut() {
             row.notes.push(one_line(sentence.to_owned()));
@@ -195,8 +196,8 @@ impl Table {
         self.render(Some(self.line_chars()))
     }
 
-    /// The same in lines of at most so many characters, its last column broken where it is too wide.
-    /// It stays as it is where that is not said, or where the other columns leave no room.
+    /// The same in lines of at most so many characters, its last column broken where it is too
+    /// wide. It stays as it is where that is not said, or where the other columns leave no room.
     #[must_use]
     pub fn within(mut self, columns: Option<usize>) -> Self {
         let widths = self.widths();
@@ -240,8 +241,8 @@ impl Table {
     }
 }
 
-/// A table of v1 whose columns belong together in groups: their names stand above the first column of
-/// each, and `│` is a column of its own between them.
+/// A table of v1 whose columns belong together in groups: their names stand above the first column
+/// of each, and `│` is a column of its own between them.
 #[derive(Debug)]
 pub struct Grouped(Table);
 

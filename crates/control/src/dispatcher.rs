@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Engine, Observation};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use units::Instant;
-use uuid::Uuid;
 
+use crate::answers::{Pending, Reply, answer, answer_to, refuse};
 use crate::decider::{Order, Outcome, Question, Scheduler, Verdict};
 use crate::executor::Executor;
 use crate::faults::{given_up, guarded};
@@ -21,9 +21,9 @@ use crate::metrics::{Purpose, Verb};
 use crate::recorder::Recorder;
 use crate::secrets::Completion;
 use crate::time::Line;
-use crate::{BatchFault, Options, stored};
+use crate::{BatchFault, Options, archived, stored};
 use orchestrator::Error;
-use orchestrator::view::{View, WorkloadView};
+use orchestrator::view::WorkloadView;
 use orchestrator::{
     Batch, Culprits, GpuFaults, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
 };
@@ -46,15 +46,6 @@ enum Happening {
     Verdict(Verdict),
     /// A timer; or, after a failure to write, the next try.
     Due,
-}
-
-type Reply = oneshot::Sender<Result<Answer, Error>>;
-
-/// The outcome of a request, and where it goes; at once, or once nothing is left to decide about.
-struct Pending {
-    outcome: Result<Subject, Error>,
-    waits: bool,
-    reply: Reply,
 }
 
 /// What comes from handles.
@@ -112,8 +103,8 @@ impl Dispatcher {
         inbox: Inbox,
         snapshot: records::Snapshot,
     ) -> Result<Self, Error> {
-        let Options { nodes, engine, store, policy, unseal, node_access, .. } = options;
-        let mut recorder = Recorder::new(options.recording, &policy);
+        let Options { nodes, engine, store, policy, unseal, node_access, ended_kept, .. } = options;
+        let mut recorder = Recorder::new(options.recording, &policy, ended_kept);
         let completion = Completion { unseal, node_access };
         // Taken before the list is asked for: what happens in between is then seen twice, not
         // missed.
@@ -164,13 +155,16 @@ impl Dispatcher {
     /// Compares with the engine, and commits that as the first batch.
     async fn reconcile(&mut self) -> Result<(), Error> {
         let listed = self.shared.metrics.engine(Verb::List, self.engine.list()).await;
-        let listed = listed.map_err(|error| Error::Unavailable {
+        let mut listed = listed.map_err(|error| Error::Unavailable {
             message: format!("the engine cannot say what runs: {error}"),
         })?;
+        archived::leave_out(&self.store, &self.state, &mut listed).await?;
         let (idle, gpus) = (self.inbox.idle.borrow().clone(), self.inbox.gpus.borrow().clone());
         let keeps = self.engine.capabilities().keeps_limits;
-        let inputs = [Input::Idle(idle), Input::Gpus(gpus), Input::Engine(listed, keeps)];
-        self.guard(|own| inputs.into_iter().for_each(|input| drop(own.apply(input))))?;
+        let inputs = vec![Input::Idle(idle), Input::Gpus(gpus), Input::Engine(listed, keeps)];
+        let archived = archived::before(&self.store, &self.state, &inputs).await?;
+        let inputs = archived.into_iter().chain(inputs);
+        self.guard(|own| inputs.for_each(|input| drop(own.apply(input))))?;
         self.scheduler.renew();
         self.commit(Vec::new()).await
     }
@@ -206,7 +200,7 @@ impl Dispatcher {
                 // Without handles there are no requests, but there is still work.
                 Some(request) = self.inbox.requests.recv(), if takes => Happening::Request(request),
                 Some(look) = self.inbox.looks.recv() => {
-                    self.answer_look(look);
+                    self.answer_look(look).await;
                     continue;
                 }
                 Some(verdict) = self.scheduler.verdicts.recv() => Happening::Verdict(verdict),
@@ -246,7 +240,7 @@ impl Dispatcher {
 
     /// Shows what the scheduler sees. While the state is not the one on disk there is no answer: the sender
     /// is dropped.
-    fn answer_look(&mut self, look: Look) {
+    async fn answer_look(&mut self, look: Look) {
         if self.stale {
             return;
         }
@@ -260,7 +254,12 @@ impl Dispatcher {
                 let _ = to.send((sched::Policy::clone(&self.policy), self.line.now()));
             }
             Look::Submission { project_id, wanted, to } => {
-                let _ = to.send(self.state.settled(project_id, *wanted));
+                let lookup = self.state.lookup_name(project_id, &wanted.spec.name);
+                let archived = archived::read(&self.store, lookup).await;
+                let settled = archived.and_then(|archived| {
+                    self.state.settled(project_id, *wanted, archived.is_some())
+                });
+                let _ = to.send(settled);
             }
         }
     }
@@ -334,9 +333,12 @@ impl Dispatcher {
 
     /// Applies inputs and commits what comes of them. The commands among them have replies, in order.
     async fn take(&mut self, inputs: Vec<Input>, replies: Vec<(bool, Reply)>) -> Result<(), Error> {
+        let archived = archived::before(&self.store, &self.state, &inputs).await;
         // Only commands have an outcome.
-        let outcomes =
-            self.guard(|own| inputs.into_iter().filter_map(|input| own.apply(input)).collect());
+        let outcomes = archived.and_then(|archived| {
+            let mut all = archived.into_iter().chain(inputs);
+            self.guard(|own| all.by_ref().filter_map(|input| own.apply(input)).collect())
+        });
         let outcomes: Vec<_> = match outcomes {
             Ok(outcomes) => outcomes,
             Err(error) => {
@@ -421,7 +423,11 @@ impl Dispatcher {
         self.halted = self.state.is_halted();
         self.gpus_told = self.state.gpus_seen().clone();
         let view = Arc::new(batch.view);
-        self.shared.view.store(view.clone());
+        let before = self.shared.view.swap(view.clone());
+        let unseen = |one: &&Arc<WorkloadView>| {
+            one.deleted_at.is_some() && !before.workloads.contains_key(&one.id)
+        };
+        batch.gone.values().filter(unseen).for_each(|one| self.shared.feed.archived_deleted(one));
         self.shared.feed.view_published();
         let asked_at = self.ask_scheduler(batch.ops, batch.decides);
         let actions = self.recorder.actions(&batch.actions);
@@ -438,7 +444,7 @@ impl Dispatcher {
                     continue;
                 }
             };
-            match answer(&subject, &view, &batch.deleted) {
+            match answer(&subject, &view, &batch.gone) {
                 Ok(answer) if waits => self.undecided.push((subject, answer, reply)),
                 answer => answer_to(reply, answer),
             }
@@ -452,8 +458,8 @@ impl Dispatcher {
         }
         if self.state.is_decided() {
             for (subject, before, reply) in self.undecided.drain(..) {
-                let deleted = BTreeMap::new();
-                answer_to(reply, Ok(answer(&subject, &view, &deleted).unwrap_or(before)));
+                let gone = BTreeMap::new();
+                answer_to(reply, Ok(answer(&subject, &view, &gone).unwrap_or(before)));
             }
         }
         if self.state.is_halted() && !self.state.anything_held() {
@@ -546,44 +552,6 @@ fn log(note: Note) {
         Note::Warning(text) => tracing::warn!("{text}"),
         Note::Debug(text) => tracing::debug!("{text}"),
     }
-}
-
-/// What a request is answered.
-fn answer(
-    subject: &Subject,
-    view: &View,
-    deleted: &BTreeMap<Uuid, Arc<WorkloadView>>,
-) -> Result<Answer, Error> {
-    match subject {
-        Subject::Object(object) => Ok(Answer::Object(object.clone())),
-        Subject::Nothing | Subject::Drain => Ok(Answer::Done),
-        Subject::Outdated => Ok(Answer::Outdated),
-        Subject::Department(id) => {
-            let found = view.departments.get(id).cloned().map(Answer::Department);
-            found.ok_or_else(|| Error::no_department(*id))
-        }
-        Subject::Project(id) => {
-            let found = view.projects.get(id).cloned().map(Answer::Project);
-            found.ok_or_else(|| Error::no_project(*id))
-        }
-        Subject::Workload(id) => {
-            let found = view.workloads.get(id).or_else(|| deleted.get(id));
-            found.cloned().map(Answer::Workload).ok_or_else(|| Error::no_workload(*id))
-        }
-    }
-}
-
-/// Answers that nothing of what was asked counts.
-fn refuse(answers: Vec<Pending>, error: &Error) {
-    for Pending { outcome, reply, .. } in answers {
-        // A refusal stands whether or not it could be written to the audit log.
-        answer_to(reply, outcome.and_then(|_| Err(error.clone())));
-    }
-}
-
-fn answer_to(reply: Reply, answer: Result<Answer, Error>) {
-    // The caller may have gone; what was decided stands.
-    let _ = reply.send(answer);
 }
 
 /// Returns after a while in which nothing else happened, where it is waited for beside all that may.

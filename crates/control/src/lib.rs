@@ -11,6 +11,8 @@
 //! workloads, restart and recovery. Does not know about: how scheduling is decided (`sched`), how a
 //! pod is run (`engine`), who may ask (`auth`), and the shapes on the wire (`api`).
 
+mod answers;
+mod archived;
 mod culprits;
 mod decider;
 mod dispatcher;

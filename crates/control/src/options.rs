@@ -34,6 +34,8 @@ pub struct Options {
     pub unseal: Unseal,
     /// What of the node workloads may have.
     pub node_access: Arc<NodeAccess>,
+    /// How many ended workloads stay in memory.
+    pub ended_kept: usize,
     /// How long the logs are kept.
     pub kept: RetentionPolicy,
     /// Where what happens is recorded.

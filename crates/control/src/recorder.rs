@@ -12,6 +12,8 @@ use units::Instant;
 /// What the recording has of the present batch.
 pub(crate) struct Recorder {
     writer: Writer,
+    /// How many ended workloads stay in memory.
+    ended_kept: usize,
     /// What the state was built of, until its first batch is written.
     base: Option<Box<Base>>,
     moment: Option<Moment>,
@@ -22,10 +24,17 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Records with this writer, if decisions are made as every server makes them: a recording does not
     /// say how.
-    pub(crate) fn new(writer: Writer, policy: &Policy) -> Self {
+    pub(crate) fn new(writer: Writer, policy: &Policy, ended_kept: usize) -> Self {
         let usual = Policy { usage: policy.usage, ..Policy::default() };
         let writer = if *policy == usual { writer } else { Writer::default() };
-        Self { writer, base: None, moment: None, inputs: Vec::new(), answers: Vec::new() }
+        Self {
+            writer,
+            ended_kept,
+            base: None,
+            moment: None,
+            inputs: Vec::new(),
+            answers: Vec::new(),
+        }
     }
 
     /// Whether it is time to build the state again, so that the recording goes on from there.
@@ -49,11 +58,13 @@ impl Recorder {
             usage,
             settled,
             handed_over: handed_over.clone(),
+            ended_kept: self.ended_kept,
         };
         self.base = self.writer.is_on().then(|| Box::new(base()));
         self.begin(None);
         let mut state = State::recover(snapshot, nodes, gpus, usage, settled)?;
         state.take_over(handed_over);
+        state.keep_ended(self.ended_kept);
         Ok(state)
     }
 

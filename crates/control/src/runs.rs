@@ -29,7 +29,7 @@ impl Handle {
     /// # Errors
     /// There is no such workload or pod, or it has not run yet.
     pub async fn logs(&self, id: Uuid, pod: Option<String>, range: LogRange) -> Result<Log, Error> {
-        let run = self.run(id, pod.as_deref())?;
+        let run = self.run(id, pod.as_deref()).await?;
         let mut found = self.log_of(run, &range).await;
         // A new run may be on disk and not yet with the engine; the one before has the output.
         if matches!(found, Err(engine::Error::NoSuchRun(_))) && run.generation > 1 {
@@ -43,8 +43,8 @@ impl Handle {
     ///
     /// # Errors
     /// As there, or there was none.
-    pub fn run_before(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
-        let run = self.run(id, pod)?;
+    pub async fn run_before(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
+        let run = self.run(id, pod).await?;
         let before = RunKey { generation: run.generation - 1, ..run };
         if before.generation == 0 {
             let why = "this is the first run of the pod; there is none before it";
@@ -72,7 +72,7 @@ impl Handle {
         pod: Option<&str>,
         what: ExecSpec,
     ) -> Result<Session, Error> {
-        let run = self.running(id, pod)?;
+        let run = self.running(id, pod).await?;
         self.shared.engine.exec(run, what).await.map_err(from_engine)
     }
 
@@ -87,7 +87,7 @@ impl Handle {
         stdin: bool,
         terminal: Option<TerminalSize>,
     ) -> Result<Session, Error> {
-        let run = self.running(id, pod)?;
+        let run = self.running(id, pod).await?;
         self.shared.engine.attach(run, stdin, terminal).await.map_err(from_engine)
     }
 
@@ -101,7 +101,7 @@ impl Handle {
         pod: Option<&str>,
         port: u16,
     ) -> Result<Box<dyn Duplex>, Error> {
-        let run = self.running(id, pod)?;
+        let run = self.running(id, pod).await?;
         let port = self.told_instead(id, run.pod, port).unwrap_or(port);
         self.shared.engine.connect(run, port).await.map_err(from_engine)
     }
@@ -121,12 +121,11 @@ impl Handle {
     }
 
     /// The present run of a pod that runs.
-    fn running(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
-        let view = self.view();
-        let workload = view.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
+    async fn running(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
+        let workload = self.find_workload(id).await?.ok_or_else(|| Error::no_workload(id))?;
         let runs = |one: &&PodView| one.state == PodState::Running;
         match (pod, workload.pods.iter().find(runs)) {
-            (Some(_), _) => self.run(id, pod),
+            (Some(_), _) => self.run(id, pod).await,
             (None, Some(first)) => Ok(RunKey { pod: first.id, generation: first.generation }),
             (None, None) => {
                 let name = &workload.spec.name;
@@ -135,9 +134,9 @@ impl Handle {
         }
     }
 
-    fn run(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
+    async fn run(&self, id: Uuid, pod: Option<&str>) -> Result<RunKey, Error> {
         let view = self.view();
-        let workload = view.workloads.get(&id).ok_or_else(|| Error::no_workload(id))?;
+        let workload = self.find_workload(id).await?.ok_or_else(|| Error::no_workload(id))?;
         let by_key = pod.and_then(|text| text.parse::<RunKey>().ok());
         let named = |p: &PodView| {
             let generation = match pod {
@@ -150,7 +149,7 @@ impl Handle {
                 // An earlier run is asked for by the name it had.
                 Some(name) => {
                     let revision = p.revision.and_then(|id| view.revisions.get(&id));
-                    let own = &revision.unwrap_or(workload).spec.name;
+                    let own = &revision.unwrap_or(&workload).spec.name;
                     let prefix = format!("{own}-{}-", p.index);
                     let earlier = name.strip_prefix(&prefix)?.parse().ok()?;
                     (1..p.generation).contains(&earlier).then_some(earlier)?

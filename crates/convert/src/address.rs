@@ -159,8 +159,8 @@ impl Origins {
     }
 }
 
-/// The addresses of a workload: of ports that are opened in a browser, then of those that were asked for by
-/// their number on the machine.
+/// The addresses of a workload: of ports that are opened in a browser, then of those that were
+/// asked for by their number on the machine.
 pub fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<String> {
     let address = |url: &Url| Some(format!("{}/", origins.of_port(workload, url.port)?));
     let hosts = workload.spec.pods.pod.container.ports.iter().filter_map(|port| port.host);
@@ -168,7 +168,8 @@ pub fn addresses(workload: &WorkloadView, origins: &Origins) -> Vec<String> {
     opened.chain(hosts.map(|port| origins.at_machine(port))).collect()
 }
 
-/// Refuses addresses that there cannot be. Ports that are none are refused with the rest of the workload.
+/// Refuses addresses that there cannot be. Ports that are none are refused with the rest of the
+/// workload.
 pub fn check(
     origins: &Origins,
     view: &View,

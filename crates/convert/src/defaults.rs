@@ -106,7 +106,7 @@ pub fn as_taken(kind: WorkloadKind, spec: WorkloadSpec) -> WorkloadSpec {
             WorkloadSpec { parallelism: Some(parallelism), completions, ..means }
         }
         WorkloadKind::Distributed => {
-            let (least, most) = super::pods::range(&means);
+            let (least, most) = worker_range(&means);
             WorkloadSpec {
                 num_workers: Some(most),
                 min_replicas: Some(least),
@@ -159,4 +159,12 @@ fn around(means: &mut WorkloadSpec) {
         volume.ephemeral.get_or_insert(false);
         volume.existing_pvc.get_or_insert(false);
     }
+}
+
+/// Fewest workers and most of a distributed workload, right or wrong.
+pub(super) fn worker_range(spec: &WorkloadSpec) -> (u32, u32) {
+    let (number, min, max) = (spec.num_workers, spec.min_replicas, spec.max_replicas);
+    let most = max.or(number).or(min).unwrap_or(1);
+    let least = min.unwrap_or(if max.is_some() { number.unwrap_or(1) } else { most });
+    (least, most)
 }

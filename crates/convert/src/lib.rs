@@ -2,6 +2,7 @@
 
 mod address;
 mod cluster;
+mod compute;
 mod container;
 mod container_to_wire;
 mod defaults;
@@ -11,6 +12,7 @@ mod explain;
 pub mod manifest;
 mod place;
 mod pod;
+mod pod_spec;
 mod pods;
 mod pool;
 mod project;
@@ -37,17 +39,19 @@ pub use address::{
 pub use cluster::{
     ClusterName, cluster, gpu, new_node, node, node_change, node_status, notice, outage,
 };
+pub use compute::check_compute;
 pub use defaults::{CONFIG_MAP_MODE_DEFAULT, SECRET_MODE_DEFAULT, as_taken};
 pub use department::{department, department_creation, department_update};
 pub use event::{asset_history, history, kubernetes_event, live_event};
 pub use explain::{diagnosis, explanation};
 pub use pod::{PodRow, pod};
+pub use pod_spec::words;
 pub use pods::{check_kind, fill_master, of_the_master};
 pub use pool::{node_pool, pool_change, pool_creation};
 pub use project::{creation, namespace, parent, project, update};
 pub use revision::revision;
 pub use share::{ranks, shares, some_shares};
-pub use submit::{Asker, check_compute, check_spec, command, words};
+pub use submit::{Asker, check_spec, command};
 pub use topology::network_topology;
 pub use update::{change, check_changeable};
 pub use urls::page;

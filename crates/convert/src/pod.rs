@@ -36,6 +36,12 @@ impl PodRow {
         self.pod().wanted || self.pod().node_name.is_some()
     }
 
+    /// Its place among the pods of all workloads.
+    #[must_use]
+    pub fn place(&self) -> (u64, usize) {
+        (self.workload.seq, self.index)
+    }
+
     /// The id of the pod.
     #[must_use]
     pub fn id(&self) -> Uuid {

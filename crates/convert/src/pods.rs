@@ -10,8 +10,9 @@ use http_kit::ApiError;
 use orchestrator::view::WorkloadKind;
 use spec::{CleanPods, DistributedSpec, Framework, MASTER, PodSet, WORKER};
 
+use super::defaults::worker_range;
+use super::pod_spec::pod;
 use super::positive;
-use super::submit::pod;
 
 /// What the published clients send as `sshAuthMountPath`, even if it was not requested. Nothing is
 /// mounted here.
@@ -215,7 +216,7 @@ fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), ApiError> {
         let field = if min.is_some() { "spec.minReplicas" } else { "spec.maxReplicas" };
         return Err(ApiError::field(field, "goes with the framework PyTorch only; leave it out"));
     }
-    let (least, most) = range(spec);
+    let (least, most) = worker_range(spec);
     if least > most {
         let why = format!("{least} workers at least are more than the {most} at most");
         return Err(ApiError::field("spec.minReplicas", why));
@@ -225,14 +226,6 @@ fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), ApiError> {
         return Err(ApiError::field("spec.numWorkers", why));
     }
     Ok((least, most))
-}
-
-/// The same, right or wrong.
-pub(super) fn range(spec: &Wire) -> (u32, u32) {
-    let (number, min, max) = (spec.num_workers, spec.min_replicas, spec.max_replicas);
-    let most = max.or(number).or(min).unwrap_or(1);
-    let least = min.unwrap_or(if max.is_some() { number.unwrap_or(1) } else { most });
-    (least, most)
 }
 
 fn pod_of_master(request: &CreationRequest) -> Result<spec::PodSpec, ApiError> {

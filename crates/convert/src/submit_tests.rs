@@ -1,6 +1,7 @@
 //! What a creation asks for, field by field.
 
 use serde_json::json;
+use spec::{GpuRequest, Restart};
 
 use super::*;
 

@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::submit::{labels, millis, pairs};
 use super::wire;
 
-/// The fields of a workload that can change while it exists. The first does so also where a manifest
-/// says the others.
+/// The fields of a workload that can change while it exists. The first does so also where a
+/// manifest says the others.
 const CHANGEABLE: [&str; 8] = [
     "priorityClass",
     "preemptibility",

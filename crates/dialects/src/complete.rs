@@ -1,5 +1,5 @@
-//! The names that complete command lines. Owns: which objects of the server a line is about. Does not
-//! know how they are asked for.
+//! The names that complete command lines. Owns: which objects of the server a line is about. Does
+//! not know how they are asked for.
 
 use std::sync::OnceLock;
 
@@ -25,8 +25,8 @@ pub type Ask = fn(Known, Option<String>) -> Vec<CompletionCandidate>;
 
 static ASK: OnceLock<Ask> = OnceLock::new();
 
-/// Completes lines with names of the server, too. Without it they are completed with words alone. Of
-/// several calls the first counts.
+/// Completes lines with names of the server, too. Without it they are completed with words alone.
+/// Of several calls the first counts.
 pub fn complete_with(ask: Ask) {
     ASK.get_or_init(|| ask);
 }
@@ -35,8 +35,8 @@ pub fn complete_with(ask: Ask) {
 const PRIORITIES: [&str; 7] =
     ["very-low", "low", "medium-low", "medium", "medium-high", "high", "very-high"];
 
-/// Names of the workloads that the line can be about, of the project that it names, or of the default
-/// one.
+/// Names of the workloads that the line can be about, of the project that it names, or of the
+/// default one.
 pub(crate) fn workloads() -> Vec<CompletionCandidate> {
     asked(Known::Workloads(noun_in(&line())))
 }

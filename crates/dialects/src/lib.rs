@@ -1,8 +1,8 @@
 //! What can be typed after `runai`: the words of both dialects (`args`), what they mean
 //! ([`intent`]), and the bodies of requests that a submission becomes (`request`).
 //!
-//! Owns: words, flags, their help, and what completes them. Does not know the server, or how answers
-//! look.
+//! Owns: words, flags, their help, and what completes them. Does not know the server, or how
+//! answers look.
 
 mod args;
 mod complete;

@@ -2,10 +2,9 @@
 
 use api_types as wire;
 
-use crate::args::v2;
 use crate::intent::{
-    Distributed, Effect, Framework, Gpu, Kind, Master, Place, Runs, SecretFiles, Spec, Submit,
-    Toleration, Update, Variable,
+    Distributed, Effect, Framework, Gpu, Kind, Master, Place, Runs, SecretFiles, Serving, Spec,
+    Submit, Toleration, Update, Variable,
 };
 
 /// What a submission asks for in a project of which only the number is known. What it inherits has
@@ -85,11 +84,7 @@ fn spec(of: &Spec) -> wire::WorkloadSpec {
             false => wire::Preemptibility::NonPreemptible,
         }),
         backoff_limit: of.backoff_limit,
-        restart_policy: of.restart.map(|restart| match restart {
-            v2::RestartPolicy::Always => wire::RestartPolicy::Always,
-            v2::RestartPolicy::Never => wire::RestartPolicy::Never,
-            v2::RestartPolicy::OnFailure => wire::RestartPolicy::OnFailure,
-        }),
+        restart_policy: of.restart,
         termination_grace_period_seconds: of.grace_seconds,
         stdin: of.stdio.stdin.then_some(true),
         tty: of.stdio.tty.then_some(true),
@@ -124,8 +119,8 @@ fn some<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
     (!items.is_empty()).then_some(items)
 }
 
-/// Nodes with all of these labels, each with one of its values, and none of those that are excluded,
-/// by the label that every node has.
+/// Nodes with all of these labels, each with one of its values, and none of those that are
+/// excluded, by the label that every node has.
 fn affinity(of: &Place) -> Option<wire::NodeAffinityRequired> {
     let expression = |key: &str, operator, values: &[String]| wire::MatchExpression {
         key: key.to_owned(),
@@ -233,52 +228,12 @@ fn together(of: &Distributed, asked: &mut wire::WorkloadSpec) {
     asked.min_replicas = of.workers_min;
     asked.max_replicas = of.workers_max;
     asked.slots_per_worker = of.slots;
-    asked.clean_pod_policy = of.clean.map(|clean| match clean {
-        v2::CleanPodPolicy::Running => wire::CleanPodPolicy::Running,
-        v2::CleanPodPolicy::All => wire::CleanPodPolicy::All,
-        v2::CleanPodPolicy::None => wire::CleanPodPolicy::None,
-    });
+    asked.clean_pod_policy = of.clean;
 }
 
-fn serves(of: &v2::Serving, asked: &mut wire::WorkloadSpec) {
-    let scaling = wire::AutoScaling {
-        metric_threshold_percentage: of.metric_threshold_percentage.map(Into::into),
-        min_replicas: of.min_replicas,
-        max_replicas: of.max_replicas,
-        initial_replicas: of.initial_replicas,
-        activation_replicas: of.activation_replicas,
-        concurrency_hard_limit: of.concurrency_hard_limit,
-        scale_to_zero_retention_seconds: of.scale_to_zero_retention_seconds,
-        scale_down_delay_seconds: of.scale_down_delay_seconds,
-        initialization_timeout_seconds: None,
-        metric: of.metric.clone(),
-        metric_threshold: of.metric_threshold,
-    };
-    asked.autoscaling = Some(scaling).filter(|said| *said != wire::AutoScaling::default());
-    asked.serving_port = of.serving_port.as_ref().map(port);
-    asked.serving_configuration = of.initialization_timeout_seconds.map(|seconds| {
-        let initialization_timeout_seconds = Some(seconds);
-        wire::ServingConfiguration { initialization_timeout_seconds, ..Default::default() }
-    });
-}
-
-fn port(of: &v2::Port) -> wire::ServingPort {
-    use wire::ServingPortAccessAuthorizationTypeEnum as Who;
-    wire::ServingPort {
-        container: of.container,
-        protocol: of.protocol.map(|protocol| match protocol {
-            v2::Protocol::Http => wire::ServingPortProtocol::Http,
-            v2::Protocol::Grpc => wire::ServingPortProtocol::Grpc,
-        }),
-        authorization_type: of.authorization.map(|who| match who {
-            v2::Authorization::Public => Who::Public,
-            v2::Authorization::AuthenticatedUsers => Who::AuthenticatedUsers,
-            v2::Authorization::AuthorizedUsers => Who::AuthorizedUsers,
-            v2::Authorization::AuthorizedGroups => Who::AuthorizedGroups,
-            v2::Authorization::AuthorizedUsersOrGroups => Who::AuthorizedUsersOrGroups,
-        }),
-        authorized_users: some(of.users.iter().cloned()),
-        authorized_groups: some(of.groups.iter().cloned()),
-        cluster_local_access_only: of.local_only,
-    }
+fn serves(of: &Serving, asked: &mut wire::WorkloadSpec) {
+    let Serving { port, autoscaling, configuration } = of.clone();
+    asked.serving_port = port;
+    asked.autoscaling = autoscaling;
+    asked.serving_configuration = configuration;
 }

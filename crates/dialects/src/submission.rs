@@ -1,5 +1,5 @@
-//! A submission that is not sent: the words of `runai submit`, read into the request they stand for.
-//! Does not know what a server would make of it.
+//! A submission that is not sent: the words of `runai submit`, read into the request they stand
+//! for. Does not know what a server would make of it.
 
 use std::ffi::OsString;
 

@@ -10,12 +10,12 @@ use super::department::{Department, NodePool};
 use super::iam::args as iam;
 use super::node::Node;
 use super::policy::Policy;
+use super::project::Project;
 use super::settings::{self, Flags, KeyFile, Server, Storage};
 use cli_kit::color::Color;
 use cli_kit::complete::Shell;
-use cli_kit::number::whole;
 use cli_kit::output::{Format, One};
-use dialects::{key_value, seconds};
+use dialects::key_value;
 
 /// Runs a GPU scheduler on this machine.
 #[derive(Debug, Parser)]
@@ -57,7 +57,8 @@ pub(crate) enum Command {
     /// List, cordon, drain, taint and label nodes
     #[command(subcommand)]
     Node(Node),
-    /// Set, list, show and delete config maps: texts that workloads of a project get as files and variables
+    /// Set, list, show and delete config maps: texts that workloads of a project get as files and
+    /// variables
     #[command(subcommand)]
     ConfigMap(ConfigMap),
     /// Set and delete credentials: passwords and keys that workloads of a project use
@@ -193,49 +194,6 @@ pub(crate) struct Restore {
     pub(crate) place: Flags<Storage>,
 }
 
-/// `project …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Project {
-    /// Create a project
-    Create {
-        /// Name
-        name: String,
-        /// Department it belongs to [default: default]
-        #[arg(long, value_name = "NAME", add = Known::new(complete::departments))]
-        department: Option<String>,
-        /// Its share
-        #[command(flatten)]
-        share: Share,
-    },
-    /// List the projects
-    #[command(visible_alias = "ls")]
-    List(Format),
-    /// Show everything about a project
-    Describe {
-        /// Name
-        #[arg(add = Known::new(complete::projects))]
-        name: String,
-        /// How to print.
-        #[command(flatten)]
-        one: One,
-    },
-    /// Change a project; what is not given stays as it is
-    Update {
-        /// Name
-        #[arg(add = Known::new(complete::projects))]
-        name: String,
-        /// Its share
-        #[command(flatten)]
-        share: Share,
-    },
-    /// Delete a project without workloads
-    Delete {
-        /// Name
-        #[arg(add = Known::new(complete::projects))]
-        name: String,
-    },
-}
-
 /// `config-map …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigMap {
@@ -367,108 +325,4 @@ fn keyed_file(text: &str) -> Result<(Option<String>, PathBuf), String> {
         Some((key, file)) => (Some(key.to_owned()), file.into()),
         None => (None, text.into()),
     })
-}
-
-/// What a project may have.
-#[derive(Debug, Default, Args)]
-pub(crate) struct Share {
-    /// GPUs it deserves, such as 2 or 0.5
-    #[arg(long, value_name = "N", value_parser = amount, allow_negative_numbers = true)]
-    pub(crate) gpu_quota: Option<u64>,
-    /// Most GPUs it may hold; `none` for no limit
-    #[arg(long, value_name = "N", value_parser = limit, allow_negative_numbers = true)]
-    pub(crate) gpu_limit: Option<Limit>,
-    /// Weight when idle GPUs are divided; 0 for none of them
-    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
-    pub(crate) over_quota_weight: Option<u64>,
-    /// CPU cores it deserves; `none` for no quota
-    #[arg(long, value_name = "CORES", value_parser = cores, allow_negative_numbers = true)]
-    pub(crate) cpu_quota: Option<Limit>,
-    /// Memory it deserves, such as 64GiB; `none` for no quota
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
-    pub(crate) memory_quota: Option<Limit>,
-    /// Node pools of workloads that name none, the best first; `none` for all pools
-    #[arg(long, value_name = "NAME,NAME", value_parser = pools)]
-    #[arg(add = Known::new(complete::pools))]
-    pub(crate) default_node_pools: Option<Pools>,
-    /// Free text
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) description: Option<String>,
-    /// How long its workloads may run and be idle.
-    #[command(flatten)]
-    pub(crate) limits: TimeLimits,
-}
-
-/// Limits in time of the workloads of a project or a department.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-pub(crate) struct TimeLimits {
-    /// How long a training may run, such as 12h; `none` for no limit
-    #[arg(long, value_name = "DURATION", value_parser = time)]
-    pub(crate) training_time_limit: Option<Limit>,
-    /// How long a workspace may run
-    #[arg(long, value_name = "DURATION", value_parser = time)]
-    pub(crate) workspace_time_limit: Option<Limit>,
-    /// How long all GPUs of a training may be idle
-    #[arg(long, value_name = "DURATION", value_parser = time)]
-    pub(crate) training_idle_limit: Option<Limit>,
-    /// How long all GPUs of a workspace may be idle
-    #[arg(long, value_name = "DURATION", value_parser = time)]
-    pub(crate) workspace_idle_limit: Option<Limit>,
-}
-
-/// An amount, or none at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Limit {
-    /// Unlimited.
-    None,
-    /// In the unit of the flag.
-    At(u64),
-}
-
-/// Names of one flag. A name of its own, or the parser takes it for a flag that repeats.
-pub(crate) type Pools = Vec<String>;
-
-fn pools(text: &str) -> Result<Pools, String> {
-    if text == "none" {
-        return Ok(Vec::new());
-    }
-    let names: Vec<String> = text.split(',').map(str::to_owned).collect();
-    match names.iter().any(String::is_empty) {
-        true => Err("write NAME,NAME, the best first, or none".to_owned()),
-        false => Ok(names),
-    }
-}
-
-/// A quota counts GPUs of many workloads, so 1.5 is as good as 2.
-fn amount(text: &str) -> Result<u64, String> {
-    if text.ends_with('m') {
-        return Err(units::Error::NotANumber(text.to_owned()).to_string());
-    }
-    units::parse_cpu_millis(text).map_err(|error| error.to_string())
-}
-
-fn limit(text: &str) -> Result<Limit, String> {
-    unless_none(text, amount)
-}
-
-fn time(text: &str) -> Result<Limit, String> {
-    unless_none(text, seconds)
-}
-
-fn cores(text: &str) -> Result<Limit, String> {
-    unless_none(text, |text| units::parse_cpu_millis(text).map_err(|error| error.to_string()))
-}
-
-fn memory(text: &str) -> Result<Limit, String> {
-    unless_none(text, |text| units::parse_bytes(text).map_err(|error| error.to_string()))
-}
-
-fn unless_none(
-    text: &str,
-    parse: impl FnOnce(&str) -> Result<u64, String>,
-) -> Result<Limit, String> {
-    match text {
-        "none" => Ok(Limit::None),
-        _ => parse(text).map(Limit::At),
-    }
 }

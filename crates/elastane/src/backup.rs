@@ -12,9 +12,9 @@ use store::SavedFile;
 
 use super::args::{Backup, Restore};
 use super::config::{self, Config};
+use super::machines;
 use super::settings::{Flags, Storage};
-use super::{machines, up};
-use cli_kit::exit::Error;
+use cli_kit::exit::{Error, chain};
 use cli_kit::plain::patiently;
 
 /// The file of private ids, which is merged and not replaced.
@@ -64,7 +64,7 @@ async fn save(config: &Config, part: &Path) -> Result<store::Contents, Error> {
     let files = files_in(dir)?;
     let work = store::backup(dir, &config.database, version, files, &mut out);
     let contents = patiently("Saving the state; a server that runs goes on meanwhile", work).await;
-    let contents = contents.map_err(|error| Error::Failed(up::chain(&error)))?;
+    let contents = contents.map_err(|error| Error::Failed(chain(&error)))?;
     out.flush().and_then(|()| out.get_ref().sync_all()).map_err(failed)?;
     Ok(contents)
 }
@@ -89,7 +89,7 @@ fn put_into(state_dir: &Path, files: Vec<SavedFile>) -> std::io::Result<()> {
     for SavedFile { name, text } in files {
         if name == ACCOUNTS_FILE {
             let merged = engine_local::restore_private_ids(state_dir, &text);
-            merged.map_err(|error| std::io::Error::other(up::chain(&error)))?;
+            merged.map_err(|error| std::io::Error::other(chain(&error)))?;
         } else {
             machines::write_whole(&state_dir.join(name), text.trim_end())?;
         }
@@ -110,7 +110,7 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
     let restored = patiently("Bringing the state back", work).await;
     let (contents, kept) = restored.map_err(|error| match error {
         store::BackupError::Damaged { .. } => Error::Failed(format!("{} {error}", file.display())),
-        other => Error::Failed(up::chain(&other)),
+        other => Error::Failed(chain(&other)),
     })?;
     let kept =
         kept.map_or(String::new(), |kept| format!("; what was there is in {}", kept.display()));

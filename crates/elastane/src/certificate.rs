@@ -6,11 +6,11 @@ use std::time::Duration;
 use control::{Clock as _, SystemClock};
 
 use super::config::Config;
-use super::up::chain;
-use cli_kit::exit::Error;
+use super::signals::{hangup, has_terminal, received};
+use cli_kit::exit::{Error, chain};
 
-/// How often the files are looked at.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often the files are checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The certificate to begin with, if one was given.
 pub(super) fn open(config: &Config) -> Result<Option<http_kit::Tls>, Error> {
@@ -21,13 +21,13 @@ pub(super) fn open(config: &Config) -> Result<Option<http_kit::Tls>, Error> {
 
 /// Follows the files for as long as the server lives.
 pub(super) fn follow(tls: http_kit::Tls) -> Result<(), Error> {
-    let mut hangup = super::up::hangup(!super::up::has_terminal())?;
+    let mut hangup = hangup(!has_terminal())?;
     warn(&tls);
     tokio::spawn(async move {
         loop {
             let taken = tokio::select! {
-                () = super::up::told(&mut hangup) => tls.reload().map(|()| true),
-                () = tokio::time::sleep(LOOK) => tls.reload_if_changed(),
+                () = received(&mut hangup) => tls.reload().map(|()| true),
+                () = tokio::time::sleep(CHECK_INTERVAL) => tls.reload_if_changed(),
             };
             match taken {
                 Ok(false) => {}

@@ -8,7 +8,7 @@ use engine_local::AccountPolicy;
 use model::{UsageWindow, UsageWindowError};
 
 use super::login::{self, Login};
-use super::settings::{ALL, Error, Given, Layer, Settings, Sources};
+use super::settings::{ALL, Error, Find, Given, Layer, Settings, Sources, fault};
 use cli_kit::settings::Env;
 
 /// What to run.
@@ -85,15 +85,6 @@ pub(crate) fn check(sources: &Sources) -> Result<Config, Error> {
         secret_files: secret_files.map(|given| PathBuf::from(&given.text)).collect(),
         settings,
     })
-}
-
-/// What was given for a setting, to name its origin in an error.
-pub(super) type Find<'a> = &'a dyn Fn(&str) -> Option<&'a Given>;
-
-/// A fault of what was given for a setting.
-pub(super) fn fault(find: Find<'_>, key: &str, fault: impl ToString) -> Error {
-    let usual = Given { text: String::new(), origin: key.to_owned() };
-    find(key).unwrap_or(&usual).fault(fault)
 }
 
 fn check_address(settings: &Settings, find: Find<'_>) -> Result<(), Error> {

@@ -10,9 +10,8 @@ use api_types::{
 use clap_complete::engine::ArgValueCandidates as Known;
 use client::Client;
 
-use super::args::Share;
 use super::complete;
-use super::project::{description_of_rules, given, has_more, rules};
+use super::share::{Share, description_of_rules, given, has_more, rules};
 use cli_kit::exit::Error;
 use cli_kit::output::{Format, How, list, show};
 use cli_kit::plain::Plain;

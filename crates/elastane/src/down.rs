@@ -9,7 +9,7 @@ use engine::{Engine, ListedRun, RunState};
 use tokio::time::{Instant, sleep};
 
 use super::{runtime, up};
-use cli_kit::exit::Error;
+use cli_kit::exit::{Error, chain};
 
 /// Between SIGTERM and SIGKILL for runs without a server.
 const GRACE_MS: u64 = 30_000;
@@ -57,7 +57,7 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
     };
     up::check_private(&state_dir)?;
     // Held until the end: no server may start while its runs are being stopped.
-    let _lock = store::Lock::take(&state_dir).map_err(|error| Error::Failed(up::chain(&error)))?;
+    let _lock = store::Lock::take(&state_dir).map_err(|error| Error::Failed(chain(&error)))?;
     let Some(runtime::Opened { engine, .. }) = runtime::open_last(&state_dir).await? else {
         writeln!(out, "{nothing}")?;
         return Ok(());
@@ -65,7 +65,7 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
     let living = runtime::living(&*engine).await?;
     for run in &living {
         let stopped = engine.stop(run.key, GRACE_MS).await;
-        stopped.map_err(|error| Error::Failed(up::chain(&error)))?;
+        stopped.map_err(|error| Error::Failed(chain(&error)))?;
     }
     let deadline = Instant::now() + GONE_WAIT_MAX;
     loop {
@@ -78,7 +78,7 @@ async fn without_server(state_dir: &Path, url: &str) -> Result<(), Error> {
         }
         sleep(LOOK_EVERY).await;
     }
-    engine.tidy().await.map_err(|error| Error::Failed(up::chain(&error)))?;
+    engine.tidy().await.map_err(|error| Error::Failed(chain(&error)))?;
     match living.len() {
         0 => writeln!(out, "{nothing}")?,
         count => writeln!(out, "no server was running at {url}; stopped {count} left running")?,

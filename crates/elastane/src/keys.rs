@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::args::Keys;
 use super::{config, up};
-use cli_kit::exit::Error;
+use cli_kit::exit::{Error, chain};
 
 pub(super) fn run(state_dir: Option<PathBuf>, verb: Keys) -> Result<(), Error> {
     let Keys::Rotate { place } = verb;
@@ -16,7 +16,7 @@ pub(super) fn run(state_dir: Option<PathBuf>, verb: Keys) -> Result<(), Error> {
         let why = format!("there are no keys in {}; `elastane up` makes them", file.display());
         return Err(Error::Failed(why));
     }
-    let number = auth::Vault::rotate(&file).map_err(|error| Error::Failed(up::chain(&error)))?;
+    let number = auth::Vault::rotate(&file).map_err(|error| Error::Failed(chain(&error)))?;
     writeln!(
         std::io::stdout(),
         "key {number} was put before the others in {file}; restart the server, and everything is \

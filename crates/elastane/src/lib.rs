@@ -23,6 +23,8 @@ mod reach;
 mod replay;
 mod runtime;
 mod settings;
+mod share;
+mod signals;
 mod simulate;
 mod status;
 mod up;

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use oidc::{BadSettings, Provider, Settings};
 
-use super::config::{Find, fault};
-use super::settings::{self, ALL, Error, LOGIN_PROVIDER};
+use super::settings::{self, ALL, Error, Find, LOGIN_PROVIDER, fault};
 use cli_kit::exit;
 
 /// At which provider people log in.

@@ -1,5 +1,5 @@
-//! `elastane man DIR`: manual pages of both programs. Owns: where they go; what they say is the tree that
-//! reads command lines.
+//! `elastane man DIR`: manual pages of both programs. Owns: where they go; what they say is the
+//! tree that reads command lines.
 
 use std::fs;
 use std::path::Path;

@@ -42,8 +42,8 @@ pub(crate) enum Node {
         /// Name
         #[arg(add = Known::new(complete::nodes))]
         node: String,
-        /// A taint; with `-` at its end it is taken back. The effect is NoSchedule, PreferNoSchedule or
-        /// NoExecute
+        /// A taint; with `-` at its end it is taken back. The effect is NoSchedule,
+        /// PreferNoSchedule or NoExecute
         #[arg(required = true, value_name = "KEY=VALUE:EFFECT|KEY[:EFFECT]-", value_parser = taint)]
         taints: Vec<TaintWord>,
     },

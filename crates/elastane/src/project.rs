@@ -3,26 +3,68 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use api_types::{
-    ChangeKind, Project, ProjectCreationRequest, ProjectUpdateRequest, ResourceShare,
-    ResourcesMemory, SchedulingRules, ShareRequest, Units, number_from_millis,
-};
+use api_types::{self as wire, ChangeKind, ProjectCreationRequest, ProjectUpdateRequest};
+use clap_complete::engine::ArgValueCandidates as Known;
 use serde_json::Number;
 
-use super::args::{self, Limit, Share, TimeLimits};
+use super::complete;
+use super::share::{Share, description_of_rules, given, has_more, rules};
 use cli_kit::exit::Error;
-use cli_kit::output::{How, list, show};
+use cli_kit::output::{Format, How, One, list, show};
 use cli_kit::plain::Plain;
 use cli_kit::pulse::Pulse;
 use cli_kit::suggest;
 use cli_kit::when::moment;
 use runai::projects_table;
 
-pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), Error> {
+/// `project …`.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Project {
+    /// Create a project
+    Create {
+        /// Name
+        name: String,
+        /// Department it belongs to [default: default]
+        #[arg(long, value_name = "NAME", add = Known::new(complete::departments))]
+        department: Option<String>,
+        /// Its share
+        #[command(flatten)]
+        share: Share,
+    },
+    /// List the projects
+    #[command(visible_alias = "ls")]
+    List(Format),
+    /// Show everything about a project
+    Describe {
+        /// Name
+        #[arg(add = Known::new(complete::projects))]
+        name: String,
+        /// How to print.
+        #[command(flatten)]
+        one: One,
+    },
+    /// Change a project; what is not given stays as it is
+    Update {
+        /// Name
+        #[arg(add = Known::new(complete::projects))]
+        name: String,
+        /// Its share
+        #[command(flatten)]
+        share: Share,
+    },
+    /// Delete a project without workloads
+    Delete {
+        /// Name
+        #[arg(add = Known::new(complete::projects))]
+        name: String,
+    },
+}
+
+pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir), None)?.client;
     let mut out = Plain(std::io::stdout());
     match verb {
-        args::Project::Create { name, department, share } => {
+        Project::Create { name, department, share } => {
             let mut request = creation(&name, &share);
             if let Some(department) = department {
                 request.parent_id =
@@ -32,7 +74,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
             writeln!(out, "project {} created, GPU quota {}", project.name, quota(&project))?;
             warn(&project)?;
         }
-        args::Project::List(format) => {
+        Project::List(format) => {
             let how = How::from(format);
             let look = async |out: &mut dyn Write| {
                 let mut projects = client.projects().await?;
@@ -47,7 +89,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
             )
             .await?;
         }
-        args::Project::Describe { name, one } => {
+        Project::Describe { name, one } => {
             let how = How::from(one);
             let look = async |out: &mut dyn Write| {
                 let project = existing(&client, &name).await?;
@@ -64,13 +106,13 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
             )
             .await?;
         }
-        args::Project::Update { name, share } => {
+        Project::Update { name, share } => {
             let project = existing(&client, &name).await?;
             let project = change(&client, project, &share).await?;
             writeln!(out, "project {name} updated, GPU quota {}", quota(&project))?;
             warn(&project)?;
         }
-        args::Project::Delete { name } => {
+        Project::Delete { name } => {
             let project = existing(&client, &name).await?;
             client.delete_project(&project.id).await?;
             writeln!(out, "project {name} deleted")?;
@@ -79,11 +121,11 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::Project) -> Result<(), E
     Ok(())
 }
 
-fn named(project: &Project) -> String {
+fn named(project: &wire::Project) -> String {
     format!("project/{}", project.name)
 }
 
-pub(super) async fn existing(client: &client::Client, name: &str) -> Result<Project, Error> {
+pub(super) async fn existing(client: &client::Client, name: &str) -> Result<wire::Project, Error> {
     if let Some(project) = client.project(name).await? {
         return Ok(project);
     }
@@ -94,12 +136,12 @@ pub(super) async fn existing(client: &client::Client, name: &str) -> Result<Proj
     Err(Error::NotFound(format!("project {} was not found{hint}", units::shown(name))))
 }
 
-fn quota(project: &Project) -> String {
+fn quota(project: &wire::Project) -> String {
     project.total_resources.gpu_quota.to_string()
 }
 
 /// Says what is odd about a project as it is now.
-fn warn(project: &Project) -> std::io::Result<()> {
+fn warn(project: &wire::Project) -> std::io::Result<()> {
     match project.status.phase_message.as_str() {
         "" => Ok(()),
         odd => writeln!(Plain(std::io::stderr()), "warning: {odd}"),
@@ -119,7 +161,11 @@ fn creation(name: &str, share: &Share) -> ProjectCreationRequest {
 }
 
 /// Changes what is given, and nothing else.
-async fn change(client: &client::Client, now: Project, share: &Share) -> Result<Project, Error> {
+async fn change(
+    client: &client::Client,
+    now: wire::Project,
+    share: &Share,
+) -> Result<wire::Project, Error> {
     let mut project = now;
     if let Some(given) = given(share) {
         project = client.change_project_share(&project.id, &[given]).await?;
@@ -136,109 +182,7 @@ async fn change(client: &client::Client, now: Project, share: &Share) -> Result<
     Ok(project)
 }
 
-/// Whether something is given that is no share.
-pub(super) fn has_more(share: &Share) -> bool {
-    share.description.is_some()
-        || share.default_node_pools.is_some()
-        || share.limits != TimeLimits::default()
-}
-
-/// What is given of the share in the default node pool; none where nothing of it is.
-pub(super) fn given(share: &Share) -> Option<ShareRequest> {
-    let gpu = ResourceShare {
-        deserved: share.gpu_quota.map(number_from_millis),
-        limit: share.gpu_limit.map(|limit| bound(limit, number_from_millis)),
-        over_quota_weight: share.over_quota_weight.map(Number::from),
-    };
-    let cpu = share.cpu_quota.map(|quota| ResourceShare {
-        deserved: Some(bound(quota, Number::from)),
-        ..ResourceShare::default()
-    });
-    let memory = share.memory_quota.map(|quota| ResourcesMemory {
-        deserved: Some(bound(quota, |bytes| in_units(bytes, Units::Mib))),
-        limit: None,
-        over_quota_weight: None,
-        units: Units::Mib,
-    });
-    let gpu = Some(gpu).filter(|gpu| *gpu != ResourceShare::default());
-    let given = ShareRequest { gpu, cpu, memory, ..ShareRequest::default() };
-    (given != ShareRequest::default()).then_some(given)
-}
-
-/// Limits in time replace all there are: those not given stay as they are. None if none is given.
-pub(super) fn rules(limits: &TimeLimits, now: Option<&SchedulingRules>) -> Option<SchedulingRules> {
-    if *limits == TimeLimits::default() {
-        return None;
-    }
-    let now = now.copied().unwrap_or_default();
-    let either = |given: Option<Limit>, now: Option<u64>| match given {
-        None => now,
-        Some(Limit::None) => None,
-        Some(Limit::At(seconds)) => Some(seconds),
-    };
-    // A workspace may be idle for as long, whether it is preemptible or not.
-    let idle = limits.workspace_idle_limit;
-    let (non_preemptible, preemptible) = (
-        now.interactive_job_max_idle_duration_seconds,
-        now.interactive_job_preempt_idle_duration_seconds,
-    );
-    Some(SchedulingRules {
-        training_job_time_limit_seconds: either(
-            limits.training_time_limit,
-            now.training_job_time_limit_seconds,
-        ),
-        interactive_job_time_limit_seconds: either(
-            limits.workspace_time_limit,
-            now.interactive_job_time_limit_seconds,
-        ),
-        training_job_max_idle_duration_seconds: either(
-            limits.training_idle_limit,
-            now.training_job_max_idle_duration_seconds,
-        ),
-        interactive_job_max_idle_duration_seconds: either(idle, non_preemptible),
-        interactive_job_preempt_idle_duration_seconds: either(idle, preemptible),
-    })
-}
-
-/// The limits in time that there are, or `-`.
-pub(super) fn description_of_rules(rules: &SchedulingRules) -> String {
-    let limits = [
-        ("training", rules.training_job_time_limit_seconds),
-        ("workspace", rules.interactive_job_time_limit_seconds),
-        ("idle training", rules.training_job_max_idle_duration_seconds),
-        ("idle workspace", rules.interactive_job_max_idle_duration_seconds),
-        ("idle preemptible workspace", rules.interactive_job_preempt_idle_duration_seconds),
-    ];
-    let told = limits.into_iter().filter_map(|(what, seconds)| {
-        let seconds = seconds?;
-        let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        let parts = [(hours, 'h'), (minutes, 'm'), (rest, 's')];
-        let parts = parts.iter().filter(|(count, _)| *count > 0);
-        let time: String = parts.map(|(count, unit)| format!("{count}{unit}")).collect();
-        Some(format!("{what} {time}"))
-    });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() { "-".to_owned() } else { told.join(", ") }
-}
-
-fn bound(given: Limit, number: impl FnOnce(u64) -> Number) -> Number {
-    match given {
-        Limit::None => unlimited(),
-        Limit::At(amount) => number(amount),
-    }
-}
-
-fn unlimited() -> Number {
-    Number::from(-1)
-}
-
-/// Bytes in a unit of the interface, to the thousandth.
-fn in_units(bytes: u64, units: Units) -> Number {
-    let millis = u128::from(bytes) * 1000 / u128::from(units.bytes());
-    number_from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
-}
-
-fn description(project: &Project, is_exact: bool) -> String {
+fn description(project: &wire::Project, is_exact: bool) -> String {
     let mut text = String::new();
     let mut line = |key: &str, value: String| {
         text.push_str(format!("{:<20}{value}", format!("{key}:")).trim_end());
@@ -271,21 +215,4 @@ fn description(project: &Project, is_exact: bool) -> String {
         line("Memory quota", format!("{amount}{unit}"));
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_update_names_only_what_is_given() {
-        assert_eq!(given(&Share::default()), None);
-        let share = Share { gpu_quota: Some(3000), ..Share::default() };
-        let only = ResourceShare { deserved: Some(3.into()), ..ResourceShare::default() };
-        let want = ShareRequest { gpu: Some(only), ..ShareRequest::default() };
-        assert_eq!(given(&share), Some(want));
-        let share = Share { cpu_quota: Some(Limit::None), ..Share::default() };
-        let got = given(&share).unwrap();
-        assert_eq!((got.gpu, got.cpu.unwrap().deserved), (None, Some(unlimited())));
-    }
 }

@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use http_kit::{Hosts, Proxies, Tls};
 use rustix::process::{Resource, getrlimit};
 
-use super::config::Config;
 use super::settings::{Error, Given};
 
 /// The public address: a scheme, a host and a port, and nothing else.
@@ -47,10 +46,10 @@ pub(super) fn proxies(given: &Given) -> Result<Proxies, Error> {
 }
 
 /// The names the server may be addressed by.
-pub(super) fn hosts(config: &Config, tls: Option<&Tls>) -> Hosts {
-    let public = config.settings.public_url.as_deref().and_then(|url| url.split_once("://"));
+pub(super) fn hosts(public_url: Option<&str>, listen: SocketAddr, tls: Option<&Tls>) -> Hosts {
+    let public = public_url.and_then(|url| url.split_once("://"));
     let public = public.map(|(_, place)| without_port(place).trim_matches(['[', ']']).to_owned());
-    let beyond = !config.settings.listen.ip().is_loopback();
+    let beyond = !listen.ip().is_loopback();
     let machine = beyond.then(gpu::host_name).filter(|name| !name.is_empty());
     Hosts {
         names: public.into_iter().chain(machine).collect(),
@@ -60,10 +59,10 @@ pub(super) fn hosts(config: &Config, tls: Option<&Tls>) -> Hosts {
 }
 
 /// How many connections there may be: fewer than files may be open.
-pub(super) fn limits(config: &Config) -> http_kit::Limits {
+pub(super) fn limits(proxies: &Proxies) -> http_kit::Limits {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let limits = http_kit::Limits::for_files(usize::try_from(files).unwrap_or(usize::MAX));
-    http_kit::Limits { proxies: config.settings.trusted_proxies.clone(), ..limits }
+    http_kit::Limits { proxies: proxies.clone(), ..limits }
 }
 
 /// An address that clients on this machine can use: "all of them" is none.

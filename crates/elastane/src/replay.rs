@@ -1,5 +1,5 @@
-//! `elastane record` and `elastane replay`: what the server has done as a file, and playing it. Owns: how
-//! far it is played and what of it is printed.
+//! `elastane record` and `elastane replay`: what the server has done as a file, and playing it.
+//! Owns: how far it is played and what of it is printed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};

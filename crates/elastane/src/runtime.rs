@@ -13,8 +13,7 @@ use engine_local::Separation;
 
 use super::env;
 use super::settings::{self, Given};
-use super::up::chain;
-use cli_kit::exit::Error;
+use cli_kit::exit::{Error, chain};
 
 /// The file in the state directory that says under which engine its workloads were last.
 const FILE: &str = "runtime";

@@ -395,13 +395,13 @@ fn a_machine_keeps_its_name_as_a_node_when_the_host_is_renamed() {
 fn project_flags_are_read_exactly() {
     let parse = |line: &str| Cli::try_parse_from(line.split(' '));
     let line = "elastane project create team-a --gpu-quota 1.5 --gpu-limit none";
-    let Command::Project(super::args::Project::Create { name, share, .. }) =
+    let Command::Project(super::project::Project::Create { name, share, .. }) =
         parse(line).unwrap().command
     else {
         panic!("{line}")
     };
     assert_eq!((name.as_str(), share.gpu_quota), ("team-a", Some(1500)));
-    assert_eq!(share.gpu_limit, Some(super::args::Limit::None));
+    assert_eq!(share.gpu_limit, Some(super::share::Limit::None));
     for (line, said) in [
         ("elastane project create a --gpu-quota -1", "`-1` is negative"),
         ("elastane project create a --gpu-quota nan", "`nan` is not a number"),

@@ -1,6 +1,6 @@
 //! Every error that ends a command of the operator or the start of the server, in one place, for
-//! review. A change of wording is a change of `texts.txt`. Errors of requests are in `cli_kit::exit`,
-//! those of the database in `store`.
+//! review. A change of wording is a change of `texts.txt`. Errors of requests are in
+//! `cli_kit::exit`, those of the database in `store`.
 
 use std::io;
 use std::path::PathBuf;
@@ -142,7 +142,7 @@ fn every_error_of_a_start() {
     let engine = texts!(
         EngineError { NoSuchRun, NotRunning, StillRunning, Invalid, NotHere, Io, Unsupported },
         engine(),
-        |error: &EngineError| crate::up::chain(error),
+        |error: &EngineError| cli_kit::exit::chain(error),
     );
     let backups = texts!(
         BackupError { Store, File, Nothing, Beside, Damaged, Newer, NotEmpty },
@@ -164,7 +164,7 @@ fn every_error_of_a_start() {
             Store,
         },
         auth(),
-        |error: &AuthError| crate::up::chain(error),
+        |error: &AuthError| cli_kit::exit::chain(error),
     );
     let sealed = texts!(
         Sealed { OtherKey, Damaged },

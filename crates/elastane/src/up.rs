@@ -5,7 +5,7 @@
 //! ```
 
 use std::fs;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 use spec::NodeSpec;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::config::{self, Config};
 use super::settings;
+use super::signals::{Signals, stop_on};
 use super::{certificate, login, machines, reach, runtime};
-use cli_kit::exit::Error;
+use cli_kit::exit::{Error, chain};
 
 /// How long a start goes on after a signal to stop: what was begun ends in order.
 const STOP_WAIT: Duration = Duration::from_secs(2);
@@ -136,7 +136,7 @@ async fn serve(
     tokio::spawn(async move { assets::reseal(&resealed, &vault).await });
     tokio::spawn(renew_token(state.authority.clone()));
     tokio::spawn(release_memory());
-    let limits = reach::limits(config);
+    let limits = reach::limits(&config.settings.trusted_proxies);
     let router = api::router(state);
     let interface = http_kit::serve_within(limits, listener, tls, router, shutdown.clone());
     let deciding = {
@@ -210,8 +210,7 @@ async fn open(
 ) -> Result<Server, Error> {
     let failed = |error: &dyn std::error::Error| Error::Failed(chain(error));
     let tls = certificate::open(config)?;
-    let store = store::Store::open_in(dir, &config.database).await;
-    let store = store.map_err(|error| failed(&error))?;
+    let store = store::Store::open_in(dir, &config.database).await.map_err(|e| failed(&e))?;
     let clock = Arc::new(SystemClock);
     // Before anybody can connect: who does finds the token of this start.
     let authority = auth::Authority::open(dir, &store, &local_user(), clock.now()).await;
@@ -220,14 +219,10 @@ async fn open(
     let vault = vault(config, dir)?;
     let login_provider = config.login.as_ref().map(login::open).transpose()?;
     let real_gpus = nodes.nodes.iter().any(NodeSpec::has_real_gpus);
-    let separation = engine_local::Separation {
-        accounts: config.accounts(),
-        private_files: config.secret_files.clone(),
-    };
     let setup = runtime::Setup {
         state_dir: dir,
         umask: Some(umask),
-        separation: Some(separation),
+        separation: Some(separation(config)),
         copy_bytes_max: config.settings.copies_max,
     };
     let opened = runtime::open(config.settings.runtime, setup, real_gpus).await?;
@@ -244,6 +239,7 @@ async fn open(
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
+        ended_kept: orchestrator::ENDED_KEPT,
         kept: config.kept(),
         recording: recording(dir, config.settings.recording_max),
         decision_fault: None,
@@ -253,16 +249,17 @@ async fn open(
         Box::pin(control::Service::open(options)).await.map_err(|error| failed(&error))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let local_url = format!("{scheme}://{}", reach::reachable(listener.local_addr()?));
+    let public_url = config.settings.public_url.as_deref();
     let state = api::State {
         serving: serving::Service::new(control.clone()),
-        url: config.settings.public_url.as_ref().unwrap_or(&local_url).clone(),
-        url_is_public: config.settings.public_url.is_some(),
+        url: public_url.unwrap_or(&local_url).to_owned(),
+        url_is_public: public_url.is_some(),
         control,
         authority: Arc::new(authority),
         login_provider,
         vault,
         clock,
-        hosts: reach::hosts(config, tls.as_ref()),
+        hosts: reach::hosts(public_url, config.settings.listen, tls.as_ref()),
         proxies: config.settings.trusted_proxies.clone(),
         workloads_domain: config.settings.workloads_domain.clone(),
         client_program: client_program(),
@@ -270,6 +267,14 @@ async fn open(
     };
     let (engine, runtime) = (opened.engine, opened.said);
     Ok(Server { listener, tls, service, state, local_url, engine, runtime })
+}
+
+/// What keeps runs of the local engine apart.
+fn separation(config: &Config) -> engine_local::Separation {
+    engine_local::Separation {
+        accounts: config.accounts(),
+        private_files: config.secret_files.clone(),
+    }
 }
 
 /// What records. A server that cannot record works all the same.
@@ -360,63 +365,6 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
         "another program listens on {address} already; \
          choose another port, for example `elastane up --listen {example}`"
     )))
-}
-
-/// Whether the server was started in a terminal: then SIGHUP means that this was closed, and ends
-/// it as Ctrl-C does. Else it is a service, and SIGHUP says what it says to those.
-pub(super) fn has_terminal() -> bool {
-    std::io::stdin().is_terminal()
-}
-
-/// SIGHUP, if it is `wanted`.
-pub(super) fn hangup(wanted: bool) -> Result<Option<Signal>, Error> {
-    Ok(wanted.then(|| signal(SignalKind::hangup())).transpose()?)
-}
-
-/// Returns when the signal comes; never, if it is not waited for.
-pub(super) async fn told(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
-    }
-}
-
-/// The signals that end the server, and nothing else: Ctrl-C, SIGTERM, the end of its terminal.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Option<Signal>,
-}
-
-impl Signals {
-    /// From now on they wait to be received.
-    fn listen() -> Result<Self, Error> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: hangup(has_terminal())?,
-        })
-    }
-
-    async fn come(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            () = told(&mut self.hangup) => {}
-        }
-    }
-}
-
-/// Ends the server at the first signal. Tells whether that is what happened.
-fn stop_on(mut signals: Signals, shutdown: http_kit::Shutdown) -> Arc<AtomicBool> {
-    let by_signal = Arc::new(AtomicBool::new(false));
-    let told = by_signal.clone();
-    tokio::spawn(async move {
-        signals.come().await;
-        told.store(true, Ordering::Relaxed);
-        shutdown.trigger();
-    });
-    by_signal
 }
 
 /// The nodes; the driver may need a moment.
@@ -517,20 +465,6 @@ fn say(text: &str) -> Result<(), Error> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
-}
-
-/// An error with its causes that its own text does not tell.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        cause = inner.source();
-    }
-    text
 }
 
 /// Name of the user this process runs as: what the machine calls it, else its number.

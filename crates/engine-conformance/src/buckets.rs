@@ -29,7 +29,8 @@ async fn refusal(stage: &mut Stage, fixture: &dyn Fixture, bucket: Bucket) -> St
     }
 }
 
-/// All objects of a bucket, each a file by its name; the run may write there, and nobody hears of it.
+/// All objects of a bucket, each a file by its name; the run may write there, and nobody hears of
+/// it.
 pub async fn copies_all_of_a_bucket(fixture: &mut dyn Fixture) {
     let server = S3Server::open(objects());
     let mut stage = Stage::new(fixture);
@@ -47,7 +48,8 @@ pub async fn copies_all_of_a_bucket(fixture: &mut dyn Fixture) {
     }
 }
 
-/// An access key lets in and is nowhere in the run; without it, or with a wrong one, the run cannot begin.
+/// An access key lets in and is nowhere in the run; without it, or with a wrong one, the run cannot
+/// begin.
 pub async fn copies_a_bucket_with_a_key_that_stays_nowhere(fixture: &mut dyn Fixture) {
     let server = S3Server::with_login(objects(), "AKIA1");
     let mut stage = Stage::new(fixture);
@@ -64,7 +66,8 @@ pub async fn copies_a_bucket_with_a_key_that_stays_nowhere(fixture: &mut dyn Fix
     assert!(why.contains("it wants a login"), "{why}");
 }
 
-/// What another time would not change ends the run at once, with what the server says and what to do.
+/// What another time would not change ends the run at once, with what the server says and what to
+/// do.
 pub async fn says_why_there_is_no_copy_of_a_bucket(fixture: &mut dyn Fixture) {
     let server = S3Server::open(BTreeMap::from([("../x".to_owned(), String::new())]));
     let mut stage = Stage::new(fixture);
@@ -79,8 +82,8 @@ pub async fn says_why_there_is_no_copy_of_a_bucket(fixture: &mut dyn Fixture) {
     }
 }
 
-/// A run that is stopped while its bucket is copied ends, and nothing goes on copying. A server that is
-/// killed meanwhile leaves no run; the next one copies all of it.
+/// A run that is stopped while its bucket is copied ends, and nothing goes on copying. A server
+/// that is killed meanwhile leaves no run; the next one copies all of it.
 pub async fn ends_a_copy_of_a_bucket_with_whoever_wanted_it(fixture: &mut dyn Fixture) {
     let server = S3Server::open(objects());
     let mut stage = Stage::new(fixture);

@@ -1,5 +1,5 @@
-//! A server of Git repositories for a test. Owns: one repository, and Git's own programs behind a port of
-//! the loopback address, by both protocols, with a login if wanted, or saying nothing.
+//! A server of Git repositories for a test. Owns: one repository, and Git's own programs behind a
+//! port of the loopback address, by both protocols, with a login if wanted, or saying nothing.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -95,8 +95,9 @@ impl Drop for GitServer {
     }
 }
 
-/// A repository: `hello` says `old` in the commit that is tagged `v1`, `new` in the newest of `main`,
-/// `side` in that of the branch `side`; in each of them it can be run, and `link` leads to it.
+/// A repository: `hello` says `old` in the commit that is tagged `v1`, `new` in the newest of
+/// `main`, `side` in that of the branch `side`; in each of them it can be run, and `link` leads to
+/// it.
 fn make_repository(folder: &Path) {
     let script = "set -e; git init -q -b main repo; cd repo
         git config user.name t; git config user.email t@example.org; ln -s hello link

@@ -5,7 +5,8 @@
 //! the test runner's patience bounds them.
 //!
 //! An engine's integration test is one line:
-//! `engine_conformance::conformance_suite!(MyFixture::new());` in a crate with tokio as a dependency.
+//! `engine_conformance::conformance_suite!(MyFixture::new());` in a crate with tokio as a
+//! dependency.
 
 mod buckets;
 mod git_server;
@@ -83,7 +84,8 @@ pub trait Fixture: Send {
     /// has nothing of the kind.
     fn kill_supervisor(&self, key: RunKey) -> bool;
 
-    /// Whether both streams of a run come out in the order in which it wrote, however fast it wrote.
+    /// Whether both streams of a run come out in the order in which it wrote, however fast it
+    /// wrote.
     fn orders_streams(&self) -> bool {
         true
     }
@@ -94,8 +96,8 @@ pub trait Fixture: Send {
     }
 }
 
-/// Declares one test for each scenario, or for each about those who come to a run (`sessions of`) or about
-/// copies of repositories and buckets (`copies of`). The expression makes a fresh fixture.
+/// Declares one test for each scenario, or for each about those who come to a run (`sessions of`)
+/// or about copies of repositories and buckets (`copies of`). The expression makes a fresh fixture.
 #[macro_export]
 macro_rules! conformance_suite {
     (sessions of $fixture:expr) => {

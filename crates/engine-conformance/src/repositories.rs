@@ -29,8 +29,8 @@ async fn refusal(stage: &mut Stage, fixture: &dyn Fixture, repository: Repositor
     }
 }
 
-/// The repository's own choice, a branch, a tag, a commit by its whole number or a part of it: the run
-/// finds it as it was, with its history as far as it is needed, and may write there.
+/// The repository's own choice, a branch, a tag, a commit by its whole number or a part of it: the
+/// run finds it as it was, with its history as far as it is needed, and may write there.
 pub async fn copies_what_is_asked_for(fixture: &mut dyn Fixture) {
     let server = GitServer::open();
     let mut stage = Stage::new(fixture);

@@ -1,6 +1,6 @@
-//! A server of S3 buckets for a test. Owns: a few objects behind a port of the loopback address, in pages of
-//! two, for everybody, or for an access key in a region of its own, or saying nothing. Does not know about
-//! whether a signature is right; the tests against a program of others do.
+//! A server of S3 buckets for a test. Owns: a few objects behind a port of the loopback address, in
+//! pages of two, for everybody, or for an access key in a region of its own, or saying nothing.
+//! Does not know about whether a signature is right; the tests against a program of others do.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};

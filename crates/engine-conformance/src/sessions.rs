@@ -127,8 +127,8 @@ pub async fn gives_commands_a_terminal(fixture: &mut dyn Fixture) {
     person.types("stty size\n").await;
     person.sees("24 80\r\n").await;
     person.send(Input::Resize(TerminalSize { rows: 33, columns: 101 })).await;
-    // One program for the shell, which starts nothing after it was seen: a key that comes while `dash` starts
-    // something is lost on both.
+    // One program for the shell, which starts nothing after it was seen: a key that comes while
+    // `dash` starts something is lost on both.
     person.types("sh -c 'stty size; read forever'\n").await;
     person.sees("33 101\r\n").await;
     person.types("\x03").await;
@@ -193,8 +193,8 @@ pub async fn ends_commands_with_their_run(fixture: &mut dyn Fixture) {
     assert!(matches!(refused, Err(Error::NoSuchRun(_))), "{refused:?}");
 }
 
-/// All who attach to a terminal see the same, each may type, and a crash of the server is nothing to
-/// it. The exit code is the run's.
+/// All who attach to a terminal see the same, each may type, and a crash of the server is nothing
+/// to it. The exit code is the run's.
 pub async fn keeps_the_terminal_of_a_run(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let mut spec = fixture.script(
@@ -221,8 +221,8 @@ pub async fn keeps_the_terminal_of_a_run(fixture: &mut dyn Fixture) {
     assert!(stage.output(key, ALL).await.contains("got a at 24 80"));
 }
 
-/// What whoever attached typed ends where they say so, whoever else is there; those who came without an
-/// input add nothing and end nothing.
+/// What whoever attached typed ends where they say so, whoever else is there; those who came
+/// without an input add nothing and end nothing.
 pub async fn hands_the_main_process_what_is_typed(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let mut spec = fixture.script("echo ready; wc -c; exit 4");
@@ -255,7 +255,8 @@ pub async fn shows_a_run_without_an_input(fixture: &mut dyn Fixture) {
     assert_eq!(end, Some(Exit::Code(6)));
 }
 
-/// A port of a run is reached, and nobody else's: neither that of another run nor one of the machine.
+/// A port of a run is reached, and nobody else's: neither that of another run nor one of the
+/// machine.
 pub async fn connects_to_ports_of_the_run_only(fixture: &mut dyn Fixture) {
     let free = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let taken = free.local_addr().expect("bound").port();

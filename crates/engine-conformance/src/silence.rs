@@ -1,4 +1,5 @@
-//! Visitors of a server of a test who get no answer. Owns: keeping them, and hearing that they went away.
+//! Visitors of a server of a test who get no answer. Owns: keeping them, and hearing that they went
+//! away.
 
 use std::io::Read as _;
 use std::net::TcpStream;

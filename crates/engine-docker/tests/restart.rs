@@ -16,7 +16,8 @@ async fn a_daemon_that_goes_loses_what_ran_and_forgets_nothing() {
     let Some(mut bench) = Bench::on(Some(server.socket())).await else { return };
     for goes in [DockerServer::kill, DockerServer::stop] {
         let mut watched = Watched::new(&bench);
-        // It ends well when the daemon asks it to, while that goes down or when the next one starts.
+        // It ends well when the daemon asks it to, while that goes down or when the next one
+        // starts.
         let polite = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done";
         let spec = bench.script(polite);
         let ran = watched.start(spec.clone()).await;

@@ -1,28 +1,18 @@
 //! Copies for runs. Owns: when they are made (before anything else of a run is on disk, so that a
-//! crash leaves nothing that looks like a run), where they are, and the end of a run whose copy
+//! crash leaves nothing that looks like a run), and the end of a run whose copy
 //! fails. Does not know how to copy.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::copy::{self, NotCopied};
-use engine::{Container, Error, RunSpec};
+use engine::{Error, RunSpec};
 use rustix::process::Signal;
 use tokio::sync::oneshot;
 
-use crate::engine_impl::launch;
-use crate::events::Shared;
+use crate::launch::launch;
 use crate::record::{ExitFile, SpecFile, StateFile};
 use crate::secrets::{below, forget_folder};
-
-/// Where a run finds its copies: `/code` is at `$ELASTANE_MOUNTS_DIR/code`.
-pub(crate) const FOLDER_VARIABLE: &str = "ELASTANE_MOUNTS_DIR";
-
-/// The working directory of a run: inside a copy, if the container's would be.
-pub(crate) fn place(copies: &Path, folder: &Path, container: &Container) -> PathBuf {
-    let copied = engine::copy::copies(container).any(|(to, _)| folder.starts_with(to));
-    if copied { below(copies, folder) } else { folder.to_owned() }
-}
+use crate::shared::Shared;
 
 /// Copies what a run needs, then starts it; the run is registered.
 pub(crate) fn spawn(shared: &Arc<Shared>, spec: RunSpec, file: SpecFile) {

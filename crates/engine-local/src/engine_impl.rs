@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -18,17 +17,18 @@ use uuid::Uuid;
 
 use crate::copies;
 use crate::environment::{self, Folders};
-use crate::events::{self, Shared};
+use crate::events;
 use crate::force_kill;
-use crate::isolation::{Account, Boundary};
+use crate::isolation::Account;
+use crate::launch::launch;
 use crate::logs;
 use crate::measure;
-use crate::open::{LocalEngine, Paths, io_error, make_dir, spawn_supervisor};
-use crate::ownership;
+use crate::open::LocalEngine;
+use crate::paths::make_dir;
 use crate::ports;
-use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile, StateFile};
-use crate::secrets::Secrets;
+use crate::record::{ExitFile, ProcessSpec, Runtime, SpecFile, StateFile};
 use crate::session_client;
+use crate::shared::{Shared, blocking};
 
 #[async_trait]
 impl Engine for LocalEngine {
@@ -64,7 +64,7 @@ impl Engine for LocalEngine {
     async fn stop(&self, key: RunKey, grace_ms: u64) -> Result<(), Error> {
         self.in_turn(key, move |shared| {
             stop(shared, key, grace_ms)
-                .map_err(|source| io_error(format!("stop run {key}"), source))
+                .map_err(|source| Error::io(format!("stop run {key}"), source))
         })
         .await
     }
@@ -79,7 +79,7 @@ impl Engine for LocalEngine {
             shared
                 .paths
                 .discard(&shared.paths.pod(pod))
-                .map_err(|source| io_error(format!("delete the files of pod {pod}"), source))
+                .map_err(|source| Error::io(format!("delete the files of pod {pod}"), source))
         })
         .await
     }
@@ -118,7 +118,7 @@ impl Engine for LocalEngine {
     ) -> Result<Option<BTreeMap<String, GpuHealth>>, Error> {
         let shared = Arc::clone(&self.shared);
         let driver =
-            |why: String| io_error("ask the driver how the GPUs are".into(), io::Error::other(why));
+            |why: String| Error::io("ask the driver how the GPUs are", io::Error::other(why));
         blocking(move || measure::gpu_health(&shared, &uuids).map_err(driver)).await
     }
 
@@ -158,13 +158,6 @@ impl LocalEngine {
     }
 }
 
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|fault| Err(io_error("finish a task".into(), io::Error::other(fault))))
-}
-
 /// Writes the specification, then starts a supervisor, which decides whether it is the first.
 /// Copies of repositories are made before, in the background.
 fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
@@ -180,31 +173,6 @@ fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Error> {
     shared.know(key, StateFile::Starting);
     copies::spawn(shared, spec, file);
     Ok(())
-}
-
-/// The remaining steps of a start, once all that the run needs exists.
-pub(crate) fn launch(shared: &Arc<Shared>, spec: &RunSpec, file: &SpecFile) -> Result<(), Error> {
-    let key = spec.key;
-    let dir = shared.dir(key);
-    let fresh = !dir.exists();
-    let spawned = prepare(shared, &dir, spec, file).and_then(|()| {
-        spawn_supervisor(shared, &dir)
-            .map_err(|source| io_error("start the supervisor".into(), source))
-    });
-    match spawned {
-        Ok(supervisor) => {
-            shared.know(key, StateFile::Starting);
-            events::spawn_started(shared, key, supervisor);
-            Ok(())
-        }
-        Err(error) => {
-            // A directory that existed before may have a supervisor that is starting.
-            if fresh && let Err(left) = shared.paths.discard(dir.path()) {
-                tracing::warn!("cannot delete {}: {left}", dir.path().display());
-            }
-            Err(error)
-        }
-    }
 }
 
 /// Rejects what this account cannot run.
@@ -237,7 +205,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         Some(usual) => Some((usual, ports::tell(usual, spec, &mut env)?)),
     };
     let working_dir = match &spec.working_dir {
-        Some(own) => copies::place(&folders.copies, own, &spec.container),
+        Some(own) => environment::working_dir(&folders.copies, own, &spec.container),
         None => shared.paths.work(spec.key.pod),
     };
     let visible =
@@ -261,38 +229,6 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
             port,
         }),
     })
-}
-
-fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Result<(), Error> {
-    let key = spec.key;
-    let Runtime::Process(process) = &file.runtime;
-    let account = process.boundary.as_ref().and_then(Boundary::account);
-    let given = |path: &Path| {
-        account.map_or(Ok(()), |account| ownership::give(path, account)).map_err(|source| {
-            io_error(format!("give {} to the account of the run", path.display()), source)
-        })
-    };
-    let own = [Paths::work, Paths::home, Paths::checkpoint];
-    for folder in own.map(|of| of(&shared.paths, key.pod)) {
-        make_dir(&folder)?;
-        // The folder around it may belong to the account of an earlier run, which deleted this
-        // one.
-        given(&folder)?;
-    }
-    given(&shared.paths.pod(key.pod))?;
-    make_dir(dir.path())?;
-    given(&dir.copies())?;
-    if file.secrets {
-        dir.write_secrets(&Secrets::of(&spec.secrets))
-            .map_err(|source| io_error(format!("write the secrets of {key}"), source))?;
-    }
-    if let Some(hosts) = spec.gang.as_ref().and_then(|gang| gang.hostfile(&environment::address)) {
-        std::fs::write(dir.hostfile(), hosts)
-            .map_err(|source| io_error(format!("write the hostfile of {key}"), source))?;
-        given(&dir.hostfile())?;
-    }
-    dir.write_spec_once(file)
-        .map_err(|source| io_error(format!("write the specification of {key}"), source))
 }
 
 /// An unclaimed run is claimed as stopped, so that a supervisor that is starting finds it ended; a
@@ -337,7 +273,7 @@ fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> io::Result<()> {
 
 fn remove(shared: &Arc<Shared>, key: RunKey) -> Result<(), Error> {
     let dir = shared.dir(key);
-    let failed = |source| io_error(format!("remove run {key}"), source);
+    let failed = |source| Error::io(format!("remove run {key}"), source);
     match shared.state(key) {
         Some(StateFile::Exited { .. }) => {}
         Some(_) => return Err(Error::StillRunning(key)),

@@ -9,13 +9,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Error, Framework, Gang, IsolationKind, Member, RunSpec, Secret, SecretPlace};
+use engine::{
+    Container, Error, Framework, Gang, IsolationKind, Member, RunSpec, Secret, SecretPlace,
+};
 
 use crate::container;
-use crate::copies;
 use crate::isolation::{Account, first_closed};
-use crate::secrets::FOLDER_VARIABLE;
+use crate::secrets::{FOLDER_VARIABLE, below};
 
+/// Where a run finds its copies: `/code` is at `$ELASTANE_MOUNTS_DIR/code`.
+const COPIES_VARIABLE: &str = "ELASTANE_MOUNTS_DIR";
 /// The variables of the server's environment that a run inherits.
 const INHERITED: [&str; 8] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM", "USER", "LOGNAME", "SHELL"];
 /// `PATH` if the server was started without one.
@@ -119,7 +122,7 @@ pub(crate) fn environment(
         env.insert(FOLDER_VARIABLE.into(), folders.secrets.display().to_string());
     }
     if engine::copy::copies(&spec.container).next().is_some() {
-        env.insert(copies::FOLDER_VARIABLE.into(), folders.copies.display().to_string());
+        env.insert(COPIES_VARIABLE.into(), folders.copies.display().to_string());
     }
     if let Some(gang) = &spec.gang {
         let told = gang.environment(&address, spec.devices.len());
@@ -135,6 +138,12 @@ pub(crate) fn environment(
         env.insert("PATH".into(), path);
     }
     Ok(env)
+}
+
+/// The working directory of a run: inside a copy, if the container's would be.
+pub(crate) fn working_dir(copies: &Path, folder: &Path, container: &Container) -> PathBuf {
+    let copied = engine::copy::copies(container).any(|(to, _)| folder.starts_with(to));
+    if copied { below(copies, folder) } else { folder.to_owned() }
 }
 
 /// The address at which the pods of a gang reach each other: all nodes of this engine are one

@@ -1,28 +1,21 @@
-//! Following runs while the server lives. Owns: the state of each run, the tasks that follow
+//! Following runs while the server lives. Owns: the tasks that follow
 //! supervisors (by pipe, or for adopted ones by process handle), and the end of a run whose
 //! supervisor vanished.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{KeyedLock, ListedRun, Observation, Observations, RunKey, RunState};
+use engine::RunKey;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
-use crate::cgroup::Place;
-use crate::image::ImageTable;
-use crate::isolation::Separator;
-use crate::open::Paths;
-use crate::process::kill_marked;
 use crate::record::{ExitFile, RunDir, StateFile};
+use crate::shared::Shared;
 use crate::sys;
 
 /// How often an adopted run that has not started its command is checked: there is no notification,
@@ -31,191 +24,6 @@ const STARTING_PAUSE: Duration = Duration::from_millis(10);
 /// Pause before a run that could not be read, or whose processes survive, is retried: first and
 /// most.
 const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
-
-/// Ends the processes of runs that lost their supervisor; returns the keys of the survivors.
-pub(crate) type Sweep = fn(&BTreeSet<String>) -> BTreeSet<String>;
-
-/// State shared by the engine and its tasks.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) paths: Paths,
-    pub(crate) supervisor: PathBuf,
-    pub(crate) images: ImageTable,
-    pub(crate) inherited: BTreeMap<String, String>,
-    pub(crate) umask: Option<u32>,
-    /// Most of a run's output that is kept; none: all.
-    pub(crate) output_bytes_max: Option<u64>,
-    /// Largest copy of a repository or bucket, in bytes.
-    pub(crate) copy_bytes_max: u64,
-    /// The parent control groups of runs.
-    pub(crate) place: Place,
-    /// The isolation of runs.
-    pub(crate) separator: Separator,
-    /// [`kill_marked`]; replaced in tests, where no process survives.
-    pub(crate) kill_marked: Sweep,
-    pub(crate) driver: gpu::Driver,
-    pub(crate) observations: Observations,
-    /// Out-of-memory kills of each run that were reported.
-    kills: Mutex<BTreeMap<RunKey, u64>>,
-    states: Mutex<BTreeMap<RunKey, StateFile>>,
-    /// Operations of one run are serialized.
-    pub(crate) turns: KeyedLock,
-    /// Runs whose repositories are being copied; dropping the sender cancels that.
-    copying: Mutex<BTreeMap<RunKey, oneshot::Sender<()>>>,
-    /// The runs that are being killed in place of their supervisors.
-    forced: Mutex<BTreeSet<RunKey>>,
-    /// None once the engine is dropped.
-    tasks: Mutex<Option<JoinSet<()>>>,
-}
-
-/// No code panics inside a change while it holds one of these locks.
-fn open<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shared {
-    pub(crate) fn new(
-        paths: Paths,
-        supervisor: PathBuf,
-        images: ImageTable,
-        inherited: BTreeMap<String, String>,
-    ) -> Self {
-        Self {
-            paths,
-            supervisor,
-            images,
-            inherited,
-            umask: None,
-            output_bytes_max: None,
-            copy_bytes_max: u64::MAX,
-            place: Place::none("control groups were not looked for"),
-            separator: Separator::none("nothing was looked for"),
-            kill_marked,
-            driver: gpu::Driver::default(),
-            observations: Observations::default(),
-            kills: Mutex::default(),
-            states: Mutex::default(),
-            turns: KeyedLock::default(),
-            copying: Mutex::default(),
-            forced: Mutex::default(),
-            tasks: Mutex::new(Some(JoinSet::new())),
-        }
-    }
-
-    pub(crate) fn dir(&self, key: RunKey) -> RunDir {
-        RunDir::new(&self.paths.runs(), key)
-    }
-
-    pub(crate) fn state(&self, key: RunKey) -> Option<StateFile> {
-        open(&self.states).get(&key).cloned()
-    }
-
-    /// The runs in such a state.
-    pub(crate) fn keys_where(&self, wanted: impl Fn(&StateFile) -> bool) -> Vec<RunKey> {
-        let states = open(&self.states);
-        states.iter().filter(|(_, state)| wanted(state)).map(|(key, _)| *key).collect()
-    }
-
-    /// Every registered run. Reads files.
-    pub(crate) fn list(&self) -> Vec<ListedRun> {
-        let states = open(&self.states).clone();
-        let listed = |(key, state): (RunKey, StateFile)| {
-            let has_ended = matches!(state, StateFile::Exited { .. });
-            let place = if has_ended { None } else { self.dir(key).place() };
-            ListedRun { key, state: state.into(), place }
-        };
-        states.into_iter().map(listed).collect()
-    }
-
-    /// Registers a run without reporting it.
-    pub(crate) fn know(&self, key: RunKey, state: StateFile) {
-        open(&self.states).insert(key, state);
-    }
-
-    /// False: a task is doing it already.
-    pub(crate) fn begin_to_force(&self, key: RunKey) -> bool {
-        open(&self.forced).insert(key)
-    }
-
-    pub(crate) fn end_to_force(&self, key: RunKey) {
-        open(&self.forced).remove(&key);
-    }
-
-    pub(crate) fn forget(&self, key: RunKey) {
-        open(&self.states).remove(&key);
-        open(&self.kills).remove(&key);
-    }
-
-    /// Reports out-of-memory kills since the last report; `kills` counts from the start of the
-    /// run.
-    pub(crate) fn report_out_of_memory_kills(&self, key: RunKey, kills: u64) {
-        let before = open(&self.kills).insert(key, kills).unwrap_or(0);
-        if kills > before {
-            let state = RunState::Struck(kills - before);
-            self.observations.report(Observation { key, state });
-        }
-    }
-
-    /// Marks them as reported: by the server before this one, if it could.
-    pub(crate) fn restore_out_of_memory_kills(&self, key: RunKey, kills: u64) {
-        open(&self.kills).insert(key, kills);
-    }
-
-    /// Records the state of a registered run, and reports it if it changed. The first end stays.
-    pub(crate) fn report(&self, key: RunKey, state: StateFile) {
-        let mut states = open(&self.states);
-        let Some(known) = states.get_mut(&key) else { return };
-        let news = match (&*known, &state) {
-            (StateFile::Exited { .. }, _) | (_, StateFile::Starting) => false,
-            (known, state) => known != state,
-        };
-        if news {
-            *known = state.clone();
-            self.observations.report(Observation { key, state: state.into() });
-        }
-    }
-
-    /// Reports progress of a run's copies. It is not stored.
-    pub(crate) fn tell(&self, key: RunKey, what: String) {
-        self.observations.report(Observation { key, state: RunState::Preparing(what) });
-    }
-
-    /// Marks the copies as in progress, until the returned receiver fires.
-    pub(crate) fn begin_copying(&self, key: RunKey) -> oneshot::Receiver<()> {
-        let (wanted, stop) = oneshot::channel();
-        open(&self.copying).insert(key, wanted);
-        stop
-    }
-
-    /// Whether copies were in progress; they are cancelled, or complete.
-    pub(crate) fn end_copying(&self, key: RunKey) -> bool {
-        open(&self.copying).remove(&key).is_some()
-    }
-
-    /// Ends the processes of runs that lost their supervisor; returns the keys of the survivors.
-    pub(crate) fn sweep(&self, keys: &BTreeSet<RunKey>) -> BTreeSet<RunKey> {
-        let resist = |key: &&RunKey| self.dir(**key).group().is_some_and(|group| !group.end());
-        let mut resisting: BTreeSet<RunKey> = keys.iter().filter(resist).copied().collect();
-        // A process can leave its group where it may write, as root may everywhere.
-        let marked = (self.kill_marked)(&keys.iter().map(ToString::to_string).collect());
-        resisting.extend(keys.iter().filter(|key| marked.contains(&key.to_string())));
-        resisting
-    }
-
-    /// Runs a task for as long as the engine lives.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        if let Some(tasks) = &mut *open(&self.tasks) {
-            while tasks.try_join_next().is_some() {}
-            tasks.spawn(task);
-        }
-    }
-
-    pub(crate) fn end_tasks(&self) {
-        // Dropped outside the lock: a task's end may need it.
-        let tasks = open(&self.tasks).take();
-        drop(tasks);
-    }
-}
 
 /// Follows a supervisor of this server: its states come through the pipe.
 pub(crate) fn spawn_started(shared: &Arc<Shared>, key: RunKey, mut supervisor: Child) {

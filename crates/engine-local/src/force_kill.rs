@@ -13,9 +13,9 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 use tokio::io::unix::AsyncFd;
 
 use crate::cgroup::Group;
-use crate::events::Shared;
 use crate::process::Tree;
 use crate::record::StateFile;
+use crate::shared::Shared;
 use crate::sys;
 
 /// Extra time for a supervisor after the grace period: SIGKILL takes the kernel a while.

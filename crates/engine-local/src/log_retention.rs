@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 
-use crate::supervise::log_line;
+use crate::record::log_line;
 
 /// How often the size is checked.
 pub(crate) const CHECK_INTERVAL: Duration = Duration::from_secs(1);

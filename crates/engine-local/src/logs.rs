@@ -10,10 +10,9 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::sync::mpsc;
 
-use crate::events::Shared;
 use crate::log_retention::first_kept;
-use crate::open::io_error;
 use crate::record::{RunDir, StateFile};
+use crate::shared::Shared;
 use crate::times::Times;
 
 /// Bytes read at a time.
@@ -53,7 +52,7 @@ pub(crate) async fn bytes_before(
     let opened = open(&shared.dir(key), range).await;
     let opened = opened.map_err(|source| match source.kind() {
         io::ErrorKind::Unsupported => Error::Invalid(source.to_string()),
-        _ => io_error(format!("read the output of run {key}"), source),
+        _ => Error::io(format!("read the output of run {key}"), source),
     })?;
     Ok(opened.map_or(0, |reading| reading.at))
 }

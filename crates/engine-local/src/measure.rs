@@ -10,9 +10,9 @@ use gpu::Activity;
 use rustix::param::{clock_ticks_per_second, page_size};
 
 use crate::cgroup::GroupUse;
-use crate::events::Shared;
 use crate::process::{Subtree, subtrees};
 use crate::record::StateFile;
+use crate::shared::Shared;
 
 /// Measures all running runs. Blocks for milliseconds; longer the first time, while the driver
 /// wakes up.

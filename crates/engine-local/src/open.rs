@@ -9,25 +9,24 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 
 use engine::{Error, IsolationKind, RunKey};
-use tokio::process::{Child, Command};
-use uuid::Uuid;
 
 use crate::cgroup::Place;
 use crate::environment;
-use crate::events::{self, Shared};
+use crate::events;
 use crate::image::ImageTable;
 use crate::isolation::{Separation, Separator};
+use crate::launch::spawn_supervisor;
+use crate::paths::{Paths, make_dir};
 use crate::process;
 use crate::record::{ExitFile, RunDir, Runtime, StateFile};
-use crate::supervise;
+use crate::shared::Shared;
 
 /// The options of the engine.
 #[derive(Debug, Clone)]
@@ -35,7 +34,8 @@ pub struct Options {
     /// Where runs and their data are kept. Used by one server at a time.
     pub state_dir: PathBuf,
     /// The `elastane` program; `<supervisor> supervise <run dir>` must call
-    /// [`supervise`](crate::supervise), `<supervisor> nvidia-smi` [`nvidia_smi`](crate::nvidia_smi).
+    /// [`supervise`](crate::supervise), `<supervisor> nvidia-smi`
+    /// [`nvidia_smi`](crate::nvidia_smi).
     pub supervisor: PathBuf,
     /// What image names stand for.
     pub images: ImageTable,
@@ -53,75 +53,6 @@ pub struct Options {
 #[derive(Debug)]
 pub struct LocalEngine {
     pub(crate) shared: Arc<Shared>,
-}
-
-/// The paths in the state directory.
-#[derive(Debug)]
-pub(crate) struct Paths {
-    root: PathBuf,
-}
-
-impl Paths {
-    pub(crate) fn runs(&self) -> PathBuf {
-        self.root.join("runs")
-    }
-    fn pods(&self) -> PathBuf {
-        self.root.join("pods")
-    }
-    pub(crate) fn pod(&self, pod: Uuid) -> PathBuf {
-        self.pods().join(pod.to_string())
-    }
-    pub(crate) fn work(&self, pod: Uuid) -> PathBuf {
-        self.pod(pod).join("work")
-    }
-    pub(crate) fn home(&self, pod: Uuid) -> PathBuf {
-        self.pod(pod).join("home")
-    }
-    pub(crate) fn checkpoint(&self, pod: Uuid) -> PathBuf {
-        self.pod(pod).join("checkpoint")
-    }
-    pub(crate) fn shims(&self) -> PathBuf {
-        self.root.join("shims")
-    }
-    fn trash(&self) -> PathBuf {
-        self.root.join("trash")
-    }
-
-    /// Moves a folder to the trash; the next start deletes it.
-    fn move_to_trash(&self, folder: &Path) -> io::Result<PathBuf> {
-        let grave = self.trash().join(Uuid::new_v4().to_string());
-        fs::rename(folder, &grave).map(|()| grave)
-    }
-
-    /// Moves a folder to the trash, then deletes it. After a crash in between, the next start
-    /// deletes it. An absent folder is no error.
-    pub(crate) fn discard(&self, folder: &Path) -> io::Result<()> {
-        match self.move_to_trash(folder).and_then(fs::remove_dir_all) {
-            // Absent, or another task is deleting it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done,
-        }
-    }
-
-    fn empty_trash(&self) {
-        for grave in fs::read_dir(self.trash()).into_iter().flatten().flatten() {
-            if let Err(error) = fs::remove_dir_all(grave.path())
-                && error.kind() != io::ErrorKind::NotFound
-            {
-                tracing::warn!("cannot delete {}: {error}", grave.path().display());
-            }
-        }
-    }
-}
-
-/// Creates a folder that only its owner may read.
-pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|source| io_error(format!("create {}", path.display()), source))
-}
-
-pub(crate) fn io_error(what: String, source: io::Error) -> Error {
-    Error::Io { what, source }
 }
 
 impl LocalEngine {
@@ -144,7 +75,7 @@ impl LocalEngine {
         make_dir(&state_dir)?;
         let root = state_dir
             .canonicalize()
-            .map_err(|source| io_error(format!("find {}", state_dir.display()), source))?;
+            .map_err(|source| Error::io(format!("find {}", state_dir.display()), source))?;
         let paths = Paths { root };
         for folder in [paths.runs(), paths.pods(), paths.shims(), paths.trash()] {
             make_dir(&folder)?;
@@ -191,7 +122,7 @@ fn write_shim(folder: &Path, binary: &Path) -> Result<(), Error> {
         // For runs of other accounts, which see this folder and not the state directory around it.
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
     };
-    write().map_err(|source| io_error(format!("write {}", path.display()), source))
+    write().map_err(|source| Error::io(format!("write {}", path.display()), source))
 }
 
 /// What recovery found in one run directory.
@@ -308,19 +239,6 @@ fn finish_start(shared: &Arc<Shared>, key: RunKey, dir: &RunDir) {
     }
 }
 
-/// Starts a supervisor, which itself decides whether it is the first.
-pub(crate) fn spawn_supervisor(shared: &Shared, dir: &RunDir) -> io::Result<Child> {
-    let complaints: Stdio = dir.append("supervisor.log").map_or_else(|_| Stdio::null(), File::into);
-    Command::new(&shared.supervisor)
-        .arg(supervise::SUBCOMMAND)
-        .arg(dir.path())
-        .env_clear()
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(complaints)
-        .spawn()
-}
-
 fn recover(dir: &RunDir) -> io::Result<Found> {
     // Check the lock first: a supervisor that ends in between leaves a final state.
     let holder = dir.holder()?;
@@ -335,7 +253,7 @@ fn recover(dir: &RunDir) -> io::Result<Found> {
 }
 
 fn run_dirs(runs: &Path) -> Result<Vec<(RunKey, RunDir)>, Error> {
-    let unreadable = |source| io_error(format!("read {}", runs.display()), source);
+    let unreadable = |source| Error::io(format!("read {}", runs.display()), source);
     let mut found = Vec::new();
     for entry in fs::read_dir(runs).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;

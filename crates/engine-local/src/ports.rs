@@ -14,12 +14,11 @@ use engine::{Duplex, Error, RunKey, RunSpec};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-use crate::engine_impl::blocking;
-use crate::events::Shared;
-use crate::open::io_error;
 use crate::process::subtrees;
 use crate::record::Runtime;
 use crate::session_client::running;
+use crate::shared::Shared;
+use crate::shared::blocking;
 
 /// State of a listening socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
@@ -39,7 +38,7 @@ pub(crate) fn tell(
     }
     let asked = spec.container.ports.iter().any(|port| port.host == Some(usual));
     let free = || Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port());
-    let failed = |source| io_error("find a free port".into(), source);
+    let failed = |source| Error::io("find a free port", source);
     let port = if asked { usual } else { free().map_err(failed)? };
     env.insert(VARIABLE.to_owned(), port.to_string());
     Ok(port)
@@ -55,7 +54,7 @@ pub(crate) async fn connect(
     port: u16,
 ) -> Result<Box<dyn Duplex>, Error> {
     running(shared, key)?;
-    let failed = |source| io_error(format!("connect to port {port} of run {key}"), source);
+    let failed = |source| Error::io(format!("connect to port {port} of run {key}"), source);
     let listener = own_listener(shared, key, port).await?;
     let stream = TcpStream::connect(listener.reached_at()).await.map_err(failed)?;
     // The listener is the same before and after, so the connection reached it.
@@ -99,7 +98,7 @@ async fn own_listener(shared: &Arc<Shared>, key: RunKey, port: u16) -> Result<Li
     let own = Arc::clone(shared);
     let found = blocking(move || {
         find(&own, key, port)
-            .map_err(|source| io_error(format!("see who listens on port {port}"), source))
+            .map_err(|source| Error::io(format!("see who listens on port {port}"), source))
     });
     match found.await? {
         Found::Own(listener) => Ok(listener),

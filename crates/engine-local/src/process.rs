@@ -14,8 +14,8 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getuid, kill_process_group, pidfd_open, pidfd_send_signal,
 };
 
-use crate::supervise::SUBCOMMAND;
-
+/// How the server asks its own program to supervise: `<program> supervise <run dir>`.
+pub(crate) const SUPERVISE: &str = "supervise";
 /// How often orphans are killed again, 10 ms apart, before they count as unkillable.
 const KILL_ROUNDS_MAX: u32 = 300;
 
@@ -124,7 +124,7 @@ pub(crate) fn supervised() -> Option<BTreeSet<RunKey>> {
 /// The run of a supervisor, from its arguments.
 fn run_of(line: &[u8]) -> Option<RunKey> {
     let mut words = line.split(|&byte| byte == 0).map(|word| str::from_utf8(word).ok()).skip(1);
-    let (Some(Some(SUBCOMMAND)), Some(Some(dir))) = (words.next(), words.next()) else {
+    let (Some(Some(SUPERVISE)), Some(Some(dir))) = (words.next(), words.next()) else {
         return None;
     };
     Path::new(dir).file_name()?.to_str()?.parse().ok()

@@ -415,3 +415,8 @@ fn private(path: &Path) -> io::Result<File> {
 fn to_json<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(io::Error::from)
 }
+
+/// A line in `supervisor.log`, which is this process's stderr. The write may fail on a full disk.
+pub(crate) fn log_line(text: &str) {
+    let _refused = writeln!(io::stderr(), "{text}");
+}

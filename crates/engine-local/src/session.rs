@@ -25,9 +25,10 @@ use crate::frame::{self, SessionRequest};
 use crate::isolation::{Account, Boundary};
 use crate::log_retention::read_kept;
 use crate::process::signal_descendants;
+use crate::record::log_line;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile};
 use crate::session_server::{self, MAIN_EXITED, NO_MORE_INPUT, RunContext};
-use crate::supervise::{Fault, log_line, refusal};
+use crate::supervise::{Fault, refusal};
 use crate::tree::{Flag, ProcessTree, Signals};
 
 /// How long processes that a command left running have to end.

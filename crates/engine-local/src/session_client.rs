@@ -13,13 +13,12 @@ use tokio::io::{
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use crate::engine_impl::blocking;
-use crate::events::Shared;
 use crate::frame::{self, SessionRequest};
 use crate::log_retention::first_kept;
-use crate::open::io_error;
 use crate::record::{ProcessSpec, Runtime, StateFile};
 use crate::session_server;
+use crate::shared::Shared;
+use crate::shared::blocking;
 
 /// Pieces that a slow caller or command may be behind, in each direction.
 const PIECES_AHEAD: usize = 8;
@@ -53,7 +52,7 @@ pub(crate) async fn attach(
     running(shared, key)?;
     let dir = shared.dir(key);
     let spec = blocking(move || {
-        dir.read_spec().map_err(|source| io_error(format!("read what run {key} is"), source))
+        dir.read_spec().map_err(|source| Error::io(format!("read what run {key} is"), source))
     })
     .await?;
     let Runtime::Process(ProcessSpec { stdin: has_input, tty, .. }) = spec.runtime;
@@ -70,7 +69,7 @@ pub(crate) async fn attach(
     }
     let from = match tokio::fs::metadata(shared.dir(key).log_path()).await {
         Ok(log) => log.len(),
-        Err(source) => return Err(io_error(format!("look at the output of run {key}"), source)),
+        Err(source) => return Err(Error::io(format!("look at the output of run {key}"), source)),
     };
     open(shared, key, &SessionRequest::Attach { terminal: terminal.map(pair), from, stdin }).await
 }
@@ -94,7 +93,7 @@ async fn open(
     request: &SessionRequest,
 ) -> Result<Session, Error> {
     running(shared, key)?;
-    let failed = |source| io_error(format!("come to run {key}"), source);
+    let failed = |source| Error::io(format!("come to run {key}"), source);
     let said = frame::request(request).map_err(|error| Error::Invalid(error.to_string()))?;
     let mut stream = connect(shared, key).await?;
     // A supervisor of an earlier version has no key, and expects none.
@@ -140,7 +139,7 @@ async fn connect(shared: &Shared, key: RunKey) -> Result<UnixStream, Error> {
         ),
         // The supervisor is gone, or ends all sessions.
         io::ErrorKind::ConnectionRefused => Error::NotRunning(key),
-        _ => io_error(format!("come to run {key}"), error),
+        _ => Error::io(format!("come to run {key}"), error),
     })
 }
 

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use uuid::Uuid;
 
 use crate::cgroup::Group;
-use crate::isolation::Boundary;
+use crate::isolation::{Boundary, Entry};
 use crate::process::limit_mark;
 use crate::record::RunDir;
 use crate::sys::{self, Start};
@@ -53,12 +53,12 @@ impl RunContext {
         command.env_clear().envs(&self.env);
         let groups = self.group.as_ref().map(Group::entry_files).transpose()?.unwrap_or_default();
         let entry = self.boundary.as_ref().map(|boundary| boundary.entry(&self.working_dir));
-        let entry = entry.transpose()?;
-        if entry.is_none() {
+        let enter = entry.transpose()?.map(Entry::of_run);
+        if enter.is_none() {
             command.current_dir(&self.working_dir);
         }
         let mark = limit_mark(&self.key);
-        sys::in_own_session(command, Start { mark, terminal, groups, entry });
+        sys::in_own_session(command, Start { mark, terminal, groups, enter });
         Ok(())
     }
 
@@ -71,7 +71,7 @@ impl RunContext {
         command.env(RUN_VARIABLE, &self.key);
         let groups = self.group.as_ref().map(Group::entry_files).transpose()?.unwrap_or_default();
         let mark = limit_mark(&self.key);
-        sys::in_own_session(command, Start { mark, terminal: false, groups, entry: None });
+        sys::in_own_session(command, Start { mark, terminal: false, groups, enter: None });
         Ok(())
     }
 }

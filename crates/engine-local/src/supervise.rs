@@ -24,15 +24,15 @@ use crate::footprint::release_memory;
 use crate::isolation::{Account, Boundary};
 use crate::log_retention::{CHECK_INTERVAL, LogRetention};
 use crate::ownership;
-use crate::record::{ExitFile, OUTPUT, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, now_ms};
+use crate::record::{
+    ExitFile, OUTPUT, ProcessSpec, RunDir, Runtime, SpecFile, StateFile, log_line, now_ms,
+};
 use crate::secrets::Secrets;
 use crate::session_server::{NO_MORE_INPUT, RunContext, SessionServer};
 use crate::sys;
 use crate::times::{TIMES, TIMES_BYTES_MAX, TimesWriter};
 use crate::tree::{Flag, ProcessTree, Signals};
 
-/// How the server asks its own program to supervise: `<program> supervise <run dir>`.
-pub(crate) const SUBCOMMAND: &str = "supervise";
 /// How long the processes that the main process left running have to end.
 const REST_GRACE_MS_MAX: u64 = 2000;
 /// Most pieces of a terminal that are read after the main process has ended: more than the kernel
@@ -435,11 +435,6 @@ fn say(state: &StateFile) {
     line.push(b'\n');
     let mut out = io::stdout().lock();
     let _gone = out.write_all(&line).and_then(|()| out.flush());
-}
-
-/// A line in `supervisor.log`, which is this process's stderr. The write may fail on a full disk.
-pub(crate) fn log_line(text: &str) {
-    let _refused = writeln!(io::stderr(), "{text}");
 }
 
 #[cfg(test)]

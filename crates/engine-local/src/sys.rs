@@ -2,12 +2,11 @@
 //!
 //! Justification: leaving the supervisor's session, taking on the account and the view of a run,
 //! and asking to die with the supervisor must happen in the child before it becomes the user's
-//! program; the standard library offers only the unsafe `pre_exec` for that. The calls of
-//! Landlock, of the kernel's keys and of attributes of mounts have no safe wrapper but a crate with
-//! four dependencies, which allocates where a child may not. Advice about memory has no safe wrapper,
-//! as other advice would change what memory holds. Marking inherited descriptors has no
-//! safe wrapper at all, and tokio's for waiting on a descriptor is deprecated in favour of an
-//! unsafe one.
+//! program; the standard library offers only the unsafe `pre_exec` for that. The calls of Landlock,
+//! of the kernel's keys and of attributes of mounts have no safe wrapper but a crate with four
+//! dependencies, which allocates where a child may not. Advice about memory has no safe wrapper, as
+//! other advice would change what memory holds. Marking inherited descriptors has no safe wrapper
+//! at all, and tokio's for waiting on a descriptor is deprecated in favour of an unsafe one.
 #![expect(unsafe_code, reason = "Linux process code, see above")]
 
 use std::ffi::CStr;
@@ -29,10 +28,11 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::isolation::{Entry, NotEntered};
+/// The last thing a child does before its program: it enters what isolates it. Runs between fork
+/// and exec, so it does not allocate, lock or panic.
+pub(crate) type Enter = Box<dyn Fn() -> Result<(), Errno> + Send + Sync>;
 
 /// How a command starts as a process of a run.
-#[derive(Debug)]
 pub(crate) struct Start {
     /// A limit on file locks, which Linux has not enforced since 2.4.25 but still hands down from
     /// process to process and shows in `/proc/<pid>/limits`.
@@ -42,14 +42,14 @@ pub(crate) struct Start {
     /// Files into which a process writes `0` to join a control group.
     pub(crate) groups: Vec<File>,
     /// Its isolation; none: it is not isolated.
-    pub(crate) entry: Option<Entry>,
+    pub(crate) enter: Option<Enter>,
 }
 
 /// Makes the command lead a session, carry a mark, join its control groups and enter its boundary,
 /// and be killed if this thread ends: the kernel binds the death signal to the thread that forks,
 /// so this is for single-threaded programs.
 pub(crate) fn in_own_session(command: &mut Command, start: Start) {
-    let Start { mark, terminal, groups, entry } = start;
+    let Start { mark, terminal, groups, enter } = start;
     let parent = getpid();
     let mark = Rlimit { current: Some(mark), maximum: Some(mark) };
     let prepare = move || {
@@ -63,7 +63,7 @@ pub(crate) fn in_own_session(command: &mut Command, start: Start) {
         let _refused = setrlimit(Resource::Locks, mark);
         // A failure here is not the command's.
         groups.iter().try_for_each(|group| write(group, b"0").map(drop).map_err(|_| Errno::IO))?;
-        entry.as_ref().map_or(Ok(()), enter)?;
+        enter.as_ref().map_or(Ok(()), |enter| enter())?;
         // Last: a change of the account resets it.
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have died before the call.
@@ -75,22 +75,14 @@ pub(crate) fn in_own_session(command: &mut Command, start: Start) {
 }
 
 /// Starts a command inside a boundary, and no more. A failure is the error of the start.
-pub(crate) fn behind(command: &mut Command, entry: Entry) {
+pub(crate) fn behind(command: &mut Command, enter: Enter) {
     // SAFETY: as in `in_own_session`.
-    unsafe { command.pre_exec(move || Ok(entry.enter().map_err(NotEntered::errno)?)) };
+    unsafe { command.pre_exec(move || Ok(enter()?)) };
 }
 
 /// The error of a child that may not enter its working directory. No other step of a start returns
 /// it.
 pub(crate) const NO_WORKING_DIR: Errno = Errno::BADFD;
-
-fn enter(entry: &Entry) -> Result<(), Errno> {
-    entry.enter().map_err(|why| match why {
-        // A failure here is not the command's.
-        NotEntered::Boundary(_) => Errno::IO,
-        NotEntered::WorkingDir => NO_WORKING_DIR,
-    })
-}
 
 /// Moves this process to namespaces of its own.
 pub(crate) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
 use crate::cgroup::Group;
 use crate::process::signal_descendants;
-use crate::record::ExitFile;
+use crate::record::{ExitFile, log_line};
 
 /// Pause between two rounds of SIGKILL, first and most: a process may be forking, or stuck in a
 /// driver.
@@ -71,7 +71,7 @@ impl ProcessTree {
                 Ok(None) => return true,
                 Err(Errno::CHILD) => return false,
                 Err(error) => {
-                    crate::supervise::log_line(&format!("failed to reap: {error}"));
+                    log_line(&format!("failed to reap: {error}"));
                     return true;
                 }
             }

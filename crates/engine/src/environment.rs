@@ -1,5 +1,6 @@
 //! What every run finds in its environment, whatever runs it. Owns: who the run is and what it was
-//! granted, by the names of reference E.1. Does not know what else an engine adds, and where files are.
+//! granted, by the names of reference E.1. Does not know what else an engine adds, and where files
+//! are.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Names of images. Owns: when two mean the same.
 
-/// Images of trainings in the published guides, which every engine has its own stand-in for: a name, and
-/// the words after `quickstart-workload` that make it this one.
+/// Images of trainings in the published guides, which every engine has its own stand-in for: a
+/// name, and the words after `quickstart-workload` that make it this one.
 pub const QUICKSTARTS: [(&str, &[&str]); 4] = [
     ("gcr.io/run-ai-demo/quickstart", &[]),
     ("runai.jfrog.io/demo/quickstart", &[]),

@@ -1,8 +1,8 @@
-//! Which installation a state directory is. Owns: its id, which stays when the directory is moved, and
-//! telling a move from a copy. Does not know what belongs to an installation.
+//! Which installation a state directory is. Owns: its id, which stays when the directory is moved,
+//! and telling a move from a copy. Does not know what belongs to an installation.
 //!
-//! The file `installation` in the directory has it. A directory that was used before there was this file
-//! keeps its path as a second name, by which what it left then is found.
+//! The file `installation` in the directory has it. A directory that was used before there was this
+//! file keeps its path as a second name, by which what it left then is found.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -39,7 +39,8 @@ impl Installation {
     /// directory without the file becomes one; `was_used`: it was used before there was the file.
     ///
     /// # Errors
-    /// The file cannot be read or written, or the directory is a copy of another that is still there.
+    /// The file cannot be read or written, or the directory is a copy of another that is still
+    /// there.
     pub fn open(directory: &Path, was_used: bool) -> Result<Self, Error> {
         let directory = directory.to_owned();
         let Some(known) = read(&directory)? else {

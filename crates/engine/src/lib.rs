@@ -126,6 +126,13 @@ pub enum Error {
     Unsupported(&'static str),
 }
 
+impl Error {
+    /// The operating system refused. `what`: a phrase after "failed to".
+    pub fn io(what: impl Into<String>, source: std::io::Error) -> Self {
+        Self::Io { what: what.into(), source }
+    }
+}
+
 /// A machine, or a cluster of them, that runs pods.
 ///
 /// Every verb is idempotent by [`RunKey`]: asking twice is as good as asking once, before and

@@ -1,5 +1,5 @@
-//! WebSockets of workloads that a browser opens: it cannot send a token. Owns: that a page opens one by
-//! a ticket that is good once.
+//! WebSockets of workloads that a browser opens: it cannot send a token. Owns: that a page opens
+//! one by a ticket that is good once.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The GPUs the driver reports. Owns: the difference between no driver, which is an answer, a broken one,
-//! which is an error, and one that has lost some of its GPUs.
+//! The GPUs the driver reports. Owns: the difference between no driver, which is an answer, a
+//! broken one, which is an error, and one that has lost some of its GPUs.
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
@@ -7,8 +7,8 @@ use nvml_wrapper::error::NvmlError;
 use crate::health::fault_of;
 use crate::{Error, Gpu};
 
-/// The GPUs of this machine in PCI bus order, those that do not answer included. `None`: no NVIDIA driver
-/// is installed.
+/// The GPUs of this machine in PCI bus order, those that do not answer included. `None`: no NVIDIA
+/// driver is installed.
 ///
 /// Blocks for as long as the driver needs to wake up (up to seconds).
 ///
@@ -43,8 +43,8 @@ fn ask(nvml: &Nvml, index: u32) -> Result<Answer, NvmlError> {
     })
 }
 
-/// One that does not answer keeps its number, so that the others keep theirs. Nothing will come to it, and it
-/// is told to be like the first that answers.
+/// One that does not answer keeps its number, so that the others keep theirs. Nothing will come to
+/// it, and it is told to be like the first that answers.
 fn settle(answers: Vec<Result<Answer, String>>) -> Result<Vec<Gpu>, Error> {
     let Some(known) = answers.iter().find_map(|answer| answer.as_ref().ok()).cloned() else {
         let Some(Err(first)) = answers.first() else { return Ok(Vec::new()) };

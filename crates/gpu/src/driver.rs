@@ -1,6 +1,6 @@
-//! The driver, for those who ask it again and again. Owns: connections that are opened by the first question,
-//! and that no caller waits behind a question that a driver which hangs never answers. Does not know what is
-//! made of the answers.
+//! The driver, for those who ask it again and again. Owns: connections that are opened by the first
+//! question, and that no caller waits behind a question that a driver which hangs never answers.
+//! Does not know what is made of the answers.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use std::sync::{Mutex, TryLockError};
 
 use crate::{Activity, Health, Sampler, Watcher};
 
-/// The driver, if there is one. A question blocks for as long as the driver takes, or for ever; one of the same
-/// kind is refused meanwhile.
+/// The driver, if there is one. A question blocks for as long as the driver takes, or for ever; one
+/// of the same kind is refused meanwhile.
 #[derive(Debug, Default)]
 pub struct Driver {
     sampler: Connection<Sampler>,

@@ -1,5 +1,5 @@
-//! Whether GPUs work, and who computes on them, as the driver tells it. Owns: which of its answers mean
-//! that a device is lost. Does not know whose processes they are, and what follows.
+//! Whether GPUs work, and who computes on them, as the driver tells it. Owns: which of its answers
+//! mean that a device is lost. Does not know whose processes they are, and what follows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,9 +11,9 @@ use nvml_wrapper::enums::event::XidError;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, EventSet, Nvml};
 
-/// Errors of the driver's log (Xid) after which a GPU computes no more before it is reset: memory that
-/// cannot be corrected (48, 64, 95), off the bus (79), its own processor hangs (119, 120) or stopped (140).
-/// Others are mostly faults of programs. Source: NVIDIA, "XID Errors".
+/// Errors of the driver's log (Xid) after which a GPU computes no more before it is reset: memory
+/// that cannot be corrected (48, 64, 95), off the bus (79), its own processor hangs (119, 120) or
+/// stopped (140). Others are mostly faults of programs. Source: NVIDIA, "XID Errors".
 const XIDS_FATAL: [u64; 7] = [48, 64, 79, 95, 119, 120, 140];
 
 /// The PID namespace in which Linux starts: there the driver and `/proc` mean the same processes.
@@ -24,9 +24,9 @@ const PID_NAMESPACE_FIRST: &str = "pid:[4026531836]";
 pub struct Health {
     /// Why it cannot be used; none if it can.
     pub fault: Option<String>,
-    /// Processes that compute on it, by id, and the memory they hold there, in bytes; none where the driver
-    /// does not tell now. Those that draw on a screen as well are not among them, nor are any where ids mean
-    /// nothing here.
+    /// Processes that compute on it, by id, and the memory they hold there, in bytes; none where
+    /// the driver does not tell now. Those that draw on a screen as well are not among them, nor
+    /// are any where ids mean nothing here.
     pub processes: Option<BTreeMap<u32, u64>>,
 }
 
@@ -37,8 +37,8 @@ impl Health {
         self.processes.as_ref().is_some_and(|processes| !processes.is_empty())
     }
 
-    /// The processes that are not ours, and what is made of each and the memory it holds; none where it is not
-    /// known of all whose they are.
+    /// The processes that are not ours, and what is made of each and the memory it holds; none
+    /// where it is not known of all whose they are.
     pub fn foreign<T>(
         &self,
         ours: impl Fn(u32) -> Option<bool>,
@@ -90,8 +90,8 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// None: there is no driver, or it does not answer. Blocks while the driver wakes up. The connection
-    /// stays for the life of the process.
+    /// None: there is no driver, or it does not answer. Blocks while the driver wakes up. The
+    /// connection stays for the life of the process.
     #[must_use]
     pub fn open() -> Option<Self> {
         let nvml: &'static Nvml = Box::leak(Box::new(Nvml::init().ok()?));
@@ -143,7 +143,8 @@ impl Watcher {
     }
 }
 
-/// What an error says of the device, where the driver answers: many a lost one is only an unknown error.
+/// What an error says of the device, where the driver answers: many a lost one is only an unknown
+/// error.
 pub(crate) fn fault_of(error: &NvmlError) -> String {
     match error {
         NvmlError::NotFound => "the driver does not have it any more".to_owned(),

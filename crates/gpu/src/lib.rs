@@ -1,7 +1,7 @@
 //! Which GPUs and how much CPU and memory a machine has, found or simulated.
 //!
-//! Owns: discovery and health through NVML, the notation of simulated machines (`4x16GiB`, `2x2x16GiB`),
-//! and this machine's capacity. Does not know who gets a GPU.
+//! Owns: discovery and health through NVML, the notation of simulated machines (`4x16GiB`,
+//! `2x2x16GiB`), and this machine's capacity. Does not know who gets a GPU.
 
 mod activity;
 mod discover;
@@ -34,8 +34,8 @@ pub struct Gpu {
     pub memory_bytes: u64,
     /// Whether it exists only in the books.
     pub simulated: bool,
-    /// Why it cannot be used; none if it can. The driver tells no UUID, product and memory of one that it has
-    /// lost: those are made up.
+    /// Why it cannot be used; none if it can. The driver tells no UUID, product and memory of one
+    /// that it has lost: those are made up.
     pub fault: Option<String>,
 }
 

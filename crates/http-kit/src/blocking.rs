@@ -2,8 +2,8 @@
 
 use crate::error::ApiError;
 
-/// Works away from what answers requests. The turn is held to the end, also if no caller waits for it
-/// any more.
+/// Works away from what answers requests. The turn is held to the end, also if no caller waits for
+/// it any more.
 ///
 /// # Errors
 /// The work panicked.

@@ -122,6 +122,44 @@ impl ListQuery {
         Ok(query)
     }
 
+    /// Its conditions: the field, whether it asks for what is equal, and the operand.
+    pub fn conditions(&self) -> impl Iterator<Item = (&str, bool, &str)> {
+        self.conditions
+            .iter()
+            .map(|one| (one.field.as_str(), one.operator == Operator::Is, one.operand.as_str()))
+    }
+
+    /// Whether the condition of this number holds for a row.
+    pub fn holds<T: Row<L>, L>(
+        &self,
+        number: usize,
+        row: &T,
+        now: Instant,
+    ) -> Result<bool, ApiError> {
+        let test = self.conditions.get(number).map(|one| one.test::<T, L>()).transpose()?;
+        Ok(test.is_none_or(|test| test.holds(&row.field(test.field, now))))
+    }
+
+    /// Whether a text is searched for.
+    pub const fn searches(&self) -> bool {
+        self.search.is_some()
+    }
+
+    /// The rows that match up to the end of the page, and one more if there is one, in order; `own`
+    /// is as for [`Self::page_of`].
+    pub fn up_to_page<'a, T: Row<L> + 'a, L, K: Ord>(
+        &self,
+        rows: impl Iterator<Item = &'a T>,
+        now: Instant,
+        own: impl Fn(&'a T) -> K,
+    ) -> Result<Vec<&'a T>, ApiError> {
+        let end = self.offset.saturating_add(self.limit).saturating_add(1);
+        let end = usize::try_from(end).unwrap_or(usize::MAX);
+        let mut rows = self.ordered(self.found(rows, now)?, end, now, own);
+        rows.truncate(end);
+        Ok(rows)
+    }
+
     /// Whether all rows are asked for, in their own order.
     pub const fn is_plain(&self) -> bool {
         self.sort_by.is_none() && self.search.is_none() && self.conditions.is_empty()

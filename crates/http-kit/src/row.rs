@@ -51,8 +51,8 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// Something that can be listed. `L` is a type of the crate that says how, where that is not the crate of
-/// the thing itself.
+/// Something that can be listed. `L` is a type of the crate that says how, where that is not the
+/// crate of the thing itself.
 pub trait Row<L = ()> {
     /// Fields that can be sorted and filtered by.
     const FIELDS: &'static [(&'static str, Type)];

@@ -122,7 +122,8 @@ async fn check(
     }
 }
 
-/// The workload, living or deleted. With tenant-wide permission the deleted ones are not searched.
+/// The workload, living (in memory or archived) or deleted. With tenant-wide permission the deleted
+/// ones are not searched.
 async fn workload(
     backend: &Backend,
     caller: &Caller,
@@ -130,7 +131,7 @@ async fn workload(
     id: Option<Uuid>,
 ) -> Result<Option<Arc<WorkloadView>>, ApiError> {
     let Some(id) = id else { return Ok(None) };
-    let living = backend.control.view().workloads.get(&id).cloned();
+    let living = backend.control.find_workload(id).await?;
     if living.is_some() || caller.may(action, resource, Scope::Tenant) {
         return Ok(living);
     }

@@ -1,6 +1,6 @@
 //! Passwords, compared and hashed. Owns: that it is done a few at a time and in fair turns, that
-//! wrong ones are counted, and that unknown clients do not keep out known users. Does not know about:
-//! whose they are.
+//! wrong ones are counted, and that unknown clients do not keep out known users. Does not know
+//! about: whose they are.
 
 use std::sync::Arc;
 use std::time::Duration;

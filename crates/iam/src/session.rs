@@ -19,8 +19,8 @@ use crate::subjects::{Account, User};
 const SESSION_MS: u64 = 30 * 24 * 3600 * 1000;
 /// How long it lasts at most, refreshed or not.
 const SESSION_MS_MAX: u64 = 90 * 24 * 3600 * 1000;
-/// How long one lasts at most that a provider vouched for: a user who may not log in there any more,
-/// or is in other groups, is found out then.
+/// How long one lasts at most that a provider vouched for: a user who may not log in there any
+/// more, or is in other groups, is found out then.
 const PROVIDER_SESSION_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Most sessions of a user; the oldest ends for a new one.
 const SESSIONS_MAX: usize = 20;

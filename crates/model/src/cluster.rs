@@ -511,8 +511,8 @@ impl Cluster {
     /// order.
     ///
     /// # Panics
-    /// When a node or a device was given out beyond its capacity, or while it is out of service: the
-    /// one place where a wrong plan is stopped before it can act.
+    /// When a node or a device was given out beyond its capacity, or while it is out of service:
+    /// the one place where a wrong plan is stopped before it can act.
     #[must_use]
     pub fn proposed(&self) -> Vec<Change> {
         let originals = self.originals.iter();

@@ -1,6 +1,6 @@
 //! MIG instances: fixed parts of a GPU, each given out whole or not at all. Owns: their profiles,
-//! what they count for, and requests for several. Does not know about: how a GPU is divided; that is
-//! done before a node is added, and stays.
+//! what they count for, and requests for several. Does not know about: how a GPU is divided; that
+//! is done before a node is added, and stays.
 
 use std::fmt;
 use std::str::FromStr;

@@ -61,8 +61,8 @@ pub struct Gpu {
     pub used_millis: u64,
     /// Thousandths spoken for: in use by pods that stay, or reserved.
     pub committed_millis: u64,
-    /// Whether pods may be placed on it: false while it is broken, or used by foreign processes. Pods on
-    /// it may stay.
+    /// Whether pods may be placed on it: false while it is broken, or used by foreign processes.
+    /// Pods on it may stay.
     pub in_service: bool,
 }
 

@@ -52,8 +52,8 @@ impl GpuRequest {
     }
 
     /// Thousandths needed of this device, all of it free; none when it does not fit there, or the
-    /// device is out of service. MIG instances are for those who ask for them, and other devices for
-    /// those who do not.
+    /// device is out of service. MIG instances are for those who ask for them, and other devices
+    /// for those who do not.
     #[must_use]
     pub fn needs_of(self, gpu: &Gpu) -> Option<u64> {
         self.needs_of_sound(gpu).filter(|_| gpu.in_service)
@@ -96,8 +96,8 @@ pub struct PodRequest {
 }
 
 impl PodRequest {
-    /// The request as amounts before it has a place, where there are GPUs with so much memory each. A
-    /// memory request is valued on the smallest that can hold it.
+    /// The request as amounts before it has a place, where there are GPUs with so much memory each.
+    /// A memory request is valued on the smallest that can hold it.
     #[must_use]
     pub fn demand(self, memories: impl Iterator<Item = u64>) -> Resources {
         let device = match self.gpu {

@@ -97,8 +97,8 @@ impl UsageLedger {
 
     /// Adds what was held until now, records what is held from now on, and updates the usage of the
     /// queues when a step has ended; returns how many have. Call it before each decision, and
-    /// preferably after each change. Costs a comparison for each queue, work for those that changed,
-    /// and a pass over all steps when one ends.
+    /// preferably after each change. Costs a comparison for each queue, work for those that
+    /// changed, and a pass over all steps when one ends.
     pub fn observe(&mut self, cluster: &mut Cluster, now: Instant) -> usize {
         let ended = self.book(cluster, now);
         if ended > 0 {

@@ -1,5 +1,5 @@
-//! ID tokens (OpenID Connect Core 1.0, 3.1.3.7). Owns: every reason for which one is refused. Does not
-//! know about: where keys come from, and what time it is.
+//! ID tokens (OpenID Connect Core 1.0, 3.1.3.7). Owns: every reason for which one is refused. Does
+//! not know about: where keys come from, and what time it is.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;

@@ -1,6 +1,6 @@
 //! The public keys of a provider (RFC 7517), and whether one of them made a signature. Owns: which
-//! algorithms there are, RS256 and ES256. There is no other, `none` and HS256 least of all: that one would
-//! take a public key for a secret.
+//! algorithms there are, RS256 and ES256. There is no other, `none` and HS256 least of all: that
+//! one would take a public key for a secret.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;

@@ -2,8 +2,8 @@
 //! an ID token must be to be believed.
 //!
 //! Owns: everything that is asked of a provider. Does not know about users, roles and sessions.
-//! Signatures are checked by `ring`, which TLS brings along: the rest of a JWT is too little to take a
-//! library for it, and those there are bring a second set of algorithms.
+//! Signatures are checked by `ring`, which TLS brings along: the rest of a JWT is too little to
+//! take a library for it, and those there are bring a second set of algorithms.
 
 mod fault;
 mod id_token;

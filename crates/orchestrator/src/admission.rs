@@ -128,18 +128,22 @@ pub(crate) fn name_is_free(
     project: &str,
     being_deleted: impl Fn(Uuid) -> bool,
 ) -> Result<(), Error> {
-    let Some(&id) = names.get(name) else { return Ok(()) };
-    Err(Error::conflict(if being_deleted(id) {
-        format!(
+    match names.get(name) {
+        None => Ok(()),
+        Some(&id) if being_deleted(id) => Err(Error::conflict(format!(
             "workload `{name}` of project `{project}` is still being deleted; \
              try again when `runai list` no longer shows it, or choose another name"
-        )
-    } else {
-        format!(
-            "workload `{name}` already exists in project `{project}`; \
-             delete it first with `runai delete {name} -p {project}`, or choose another name"
-        )
-    }))
+        ))),
+        Some(_) => Err(name_is_taken(name, project)),
+    }
+}
+
+/// That a workload of a project has the name already.
+pub(crate) fn name_is_taken(name: &str, project: &str) -> Error {
+    Error::conflict(format!(
+        "workload `{name}` already exists in project `{project}`; \
+         delete it first with `runai delete {name} -p {project}`, or choose another name"
+    ))
 }
 
 #[cfg(test)]

@@ -22,8 +22,8 @@ pub struct Batch {
     pub changes: Vec<Change>,
     /// To be shown then.
     pub view: View,
-    /// Last views of what was deleted.
-    pub deleted: BTreeMap<Uuid, Arc<WorkloadView>>,
+    /// Last views of what was deleted or archived.
+    pub gone: BTreeMap<Uuid, Arc<WorkloadView>>,
     /// To be told.
     pub events: Vec<Arc<Event>>,
     /// To be asked of the engine, in order.
@@ -54,6 +54,7 @@ impl State {
         self.plan_limits();
         self.book_allocations();
         self.flag_over_quota();
+        self.archive_ended();
         debug_assert!(self.books_are_right());
         let outbox = std::mem::take(&mut self.outbox);
         let view = self.view(before, &outbox);
@@ -63,7 +64,7 @@ impl State {
             let deleted_at = Some(self.now);
             (workload.id, Arc::new(WorkloadView { deleted_at, ..self.workload_view(workload) }))
         };
-        let deleted = deleted.map(last_view).collect();
+        let gone = deleted.map(last_view).chain(outbox.archived).collect();
         let mut changes = outbox.changes;
         changes.extend(self.changed_rows(&outbox.workloads));
         let rows = outbox.events.iter().map(|(event, project)| event_row(event, *project));
@@ -72,7 +73,7 @@ impl State {
         let (actions, tally, notes) = (outbox.actions, outbox.tally, outbox.notes);
         let decides = self.asks_for_decision();
         let ops = self.cluster.take_ops();
-        Batch { changes, view, deleted, events, actions, tally, notes, ops, decides }
+        Batch { changes, view, gone, events, actions, tally, notes, ops, decides }
     }
 
     /// Recomputes every account, for tests; too slow for large clusters.

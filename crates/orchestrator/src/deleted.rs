@@ -1,15 +1,18 @@
-//! How workloads that were deleted are shown: as they were last, without places.
+//! How workloads are shown that only the database has: as they were last, without places. They were
+//! deleted, or ended and are archived.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use records::{DepartmentRow, Past, PodRow, ProjectRow};
-use units::Instant;
+use records::{Archived, DepartmentRow, Past, ProjectRow};
+use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::view::{NodeView, Phase, PodState, PodView, WorkloadView};
-use crate::view_builder::{pod_without_place, without_places};
-use crate::workloads::{Ended, Pod, Workload, model_request, pod_from_row, workload_from_row};
+use crate::view::{NodeView, Phase, PodState, PodView, View, WorkloadView};
+use crate::view_builder::{is_wanted, pod_without_place, state_without_place, without_places};
+use crate::workloads::{
+    Ended, Pod, Workload, by_workload, model_request, pod_from_row, workload_from_row,
+};
 use crate::{Error, SharedMap};
 
 /// Workloads that were deleted, from their rows.
@@ -23,10 +26,7 @@ pub fn deleted_views(
     let projects = past.projects.iter().map(|row| (row.id, row)).collect();
     let departments = past.departments.iter().map(|row| (row.id, row)).collect();
     let owners = Owners { projects, departments };
-    let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
-    for row in past.pods {
-        pods.entry(row.workload_id).or_default().push(row);
-    }
+    let pods = by_workload(past.pods);
     let mut found = SharedMap::default();
     for row in past.workloads {
         // Revisions are part of an inference.
@@ -44,6 +44,47 @@ pub fn deleted_views(
     Ok(found)
 }
 
+/// Archived workloads, from their rows: each as it was shown before it left memory.
+///
+/// # Errors
+/// A row holds what this version does not know.
+pub fn archived_views(found: Archived, view: &View) -> Result<Vec<Arc<WorkloadView>>, Error> {
+    let mut pods = by_workload(found.pods);
+    let mut views = Vec::with_capacity(found.workloads.len());
+    for row in found.workloads {
+        let mut workload = workload_from_row(row)?;
+        for row in pods.remove(&workload.id).unwrap_or_default() {
+            workload.pods.insert(pod_from_row(&row)?);
+        }
+        let project = view.projects.get(&workload.project_id);
+        let department =
+            project.map(|project| (project.department_id, project.department_name.clone()));
+        let project_name = project.map(|project| project.unit.name.clone()).unwrap_or_default();
+        let pods = workload.pods.iter().zip(workload.turns()).map(|(pod, turn)| PodView {
+            port: pod.port,
+            wanted: is_wanted(&workload, pod),
+            restart_at: pod.restart_at,
+            ..pod_without_place(&workload, pod, state_without_place(&workload, pod, turn))
+        });
+        views.push(Arc::new(WorkloadView {
+            requested: requested(&workload, &view.nodes),
+            pods: pods.collect(),
+            ..without_places(&workload, project_name, department.unwrap_or_default())
+        }));
+    }
+    Ok(views)
+}
+
+/// What the pods of a workload ask for together.
+fn requested(workload: &Workload, nodes: &[Arc<NodeView>]) -> Resources {
+    let memories = || nodes.iter().flat_map(|node| node.gpu_memory_bytes.iter().copied());
+    let each = workload.spec.sets().flat_map(|set| {
+        let each = model_request(&set.pod).demand(memories());
+        std::iter::repeat_n(each, set.wanted() as usize)
+    });
+    each.sum()
+}
+
 /// Whose workloads were, by id.
 struct Owners<'a> {
     projects: BTreeMap<u64, &'a ProjectRow>,
@@ -59,17 +100,12 @@ fn shown(
     let project = owners.projects.get(&workload.project_id);
     let department_id = project.map_or(0, |project| project.body.department_id);
     let department = owners.departments.get(&department_id);
-    let memories = || nodes.iter().flat_map(|node| node.gpu_memory_bytes.iter().copied());
-    let requested = workload.spec.sets().flat_map(|set| {
-        let each = model_request(&set.pod).demand(memories());
-        std::iter::repeat_n(each, set.wanted() as usize)
-    });
     let department =
         (department_id, department.map(|found| found.name.clone()).unwrap_or_default());
     let project_name = project.map(|project| project.name.clone()).unwrap_or_default();
     WorkloadView {
         deleted_at,
-        requested: requested.sum(),
+        requested: requested(workload, nodes),
         pods: workload.pods.iter().map(|pod| pod_shown(workload, pod)).collect(),
         ..without_places(workload, project_name, department)
     }

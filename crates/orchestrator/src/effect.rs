@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::documents::Object;
 use crate::pools;
-use crate::view::{Event, Phase};
+use crate::view::{Event, Phase, WorkloadView};
 use crate::workloads::{PortsWanted, Workload};
 
 /// A run to start.
@@ -69,6 +69,8 @@ pub(crate) struct Outbox {
     pub(crate) machines: bool,
     /// Workloads deleted in this batch, as they were last.
     pub(crate) deleted: BTreeMap<Uuid, Workload>,
+    /// Workloads that left memory in this batch, as they were last.
+    pub(crate) archived: BTreeMap<Uuid, Arc<WorkloadView>>,
     /// Events with the project each is about.
     pub(crate) events: Vec<(Arc<Event>, Option<u64>)>,
     /// What to ask of the engine, in order.

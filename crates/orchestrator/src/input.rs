@@ -7,7 +7,7 @@ use crate::decisions::{Culprits, Decision};
 use crate::gpu_fault::GpuFaults;
 use crate::limits::IdleSince;
 use crate::workloads::PortsWanted;
-use records::AuditDetail;
+use records::{Archived, AuditDetail};
 use serde::{Deserialize, Serialize};
 use spec::{LimitsKept, ListedRun, NodeSpec, Observation};
 
@@ -24,6 +24,8 @@ pub enum Input {
     Ports(PortsWanted, Vec<u16>),
     /// What is seen of nodes.
     Node(NodeEvent),
+    /// Archived workloads that inputs after it have to do with, as the database has them.
+    Archived(Archived),
     /// Since when workloads have been idle.
     Idle(IdleSince),
     /// What is the matter with real GPUs.

@@ -48,7 +48,7 @@ pub use admission::without_place;
 pub use batch::Batch;
 pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, WorkloadChange};
 pub use decisions::{Culprits, Decision, HandedOver, NEVER};
-pub use deleted::deleted_views;
+pub use deleted::{archived_views, deleted_views};
 pub use documents::{
     CONFIG_MAP_BYTES_MAX, Edit, NAMES, NewId, NewObject, Object, Objects, ObjectsById, SECRETS,
     Scope, VOLUME, VOLUME_ENDING, bytes_of, check_config_map, check_name, texts_of, volume_name,
@@ -70,4 +70,4 @@ pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;
 pub use shared_map::SharedMap;
 pub use state::State;
-pub use workloads::PortsWanted;
+pub use workloads::{ENDED_KEPT, PortsWanted, leave_out_archived};

@@ -108,7 +108,10 @@ impl State {
             nodes: Nodes::new(list),
             pools: Pools::default(),
             org: Org::new(snapshot.last_department_id, snapshot.last_project_id),
-            workloads: Workloads::new(snapshot.last_workload_seq),
+            workloads: Workloads::new(
+                snapshot.last_workload_seq,
+                std::mem::take(&mut snapshot.archived),
+            ),
             runs: Runs::default(),
             documents: Documents::new(
                 std::mem::take(&mut snapshot.objects),
@@ -134,6 +137,7 @@ impl State {
             let model = state.workloads.get(&id).and_then(|workload| workload.model);
             model.into_iter().for_each(|model| state.cluster.set_past(model, past));
         }
+        state.leave_unfit();
         state.restore_usage(usage, &snapshot.usage);
         state.forget_other_simulated()?;
         state.show_everything();

@@ -64,6 +64,7 @@ impl State {
             Input::Volume(name, error) => self.volume_ends(&name, error),
             Input::Ports(wanted, found) => self.ports_found(&wanted, found),
             Input::Node(event) => self.node_event(event),
+            Input::Archived(found) => self.restore_archived(found),
             Input::Idle(idle) => self.limits.see_idle(idle),
             Input::Gpus(seen) => self.see_gpus(seen),
             Input::Engine(listed, limits_kept) => self.reconcile(listed, limits_kept),

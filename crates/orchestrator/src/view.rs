@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::Taint;
+use records::ArchivedKey;
 use spec::{NodeSpec, Scheduling};
 pub use spec::{NodeTypes, Rank, Rules, Share, WorkloadKind};
 use units::{Instant, Resources};
@@ -24,13 +25,15 @@ pub struct View {
     pub departments: SharedMap<u64, Arc<OrgUnit>>,
     /// Projects by id.
     pub projects: SharedMap<u64, Arc<ProjectView>>,
-    /// Workloads that are not deleted, by id.
+    /// Workloads that are not deleted, by id, without archived ones.
     pub workloads: SharedMap<Uuid, Arc<WorkloadView>>,
     /// The revisions of inferences, by id. Each is shown like a workload.
     pub revisions: SharedMap<Uuid, Arc<WorkloadView>>,
     /// Inferences, and workloads with ports that are opened in a browser, by the name of their project
     /// and their own: every request to one is by these.
     pub by_name: SharedMap<(String, String), Uuid>,
+    /// How many workloads are archived: ended ones that only the database has.
+    pub archived: Arc<BTreeMap<ArchivedKey, u64>>,
     /// What the scheduler does not need: users, rules, assets, ….
     pub objects: Objects,
     /// Nodes in their order.
@@ -42,6 +45,12 @@ pub struct View {
 }
 
 impl View {
+    /// How many workloads are archived.
+    #[must_use]
+    pub fn archived_count(&self) -> u64 {
+        self.archived.values().sum()
+    }
+
     /// The inference of this name in the project of that name.
     #[must_use]
     pub fn inference(&self, project: &str, name: &str) -> Option<&Arc<WorkloadView>> {

@@ -41,6 +41,7 @@ impl State {
         let mut by_name = before.by_name.clone();
         // What is seen of a revision is seen of its inference too.
         let changed = outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys());
+        let changed = changed.chain(outbox.archived.keys());
         let changed: BTreeSet<Uuid> =
             changed.flat_map(|id| [*id, self.workloads.head_of(*id)]).collect();
         for id in &changed {
@@ -69,6 +70,7 @@ impl State {
             workloads,
             revisions,
             by_name,
+            archived: self.workloads.archived().clone(),
             objects: Objects::clone(&self.documents),
             nodes: self.node_views(before, outbox.machines),
             pools: self.pool_views(before, outbox),
@@ -407,17 +409,7 @@ impl State {
             (Some(_), _) if pod.started_at.is_some() => PodState::Running,
             (Some(_), _) => PodState::Starting,
             (None, Some(_)) => PodState::Reserved,
-            (None, None) => match pod.ended {
-                Some(Ended::Succeeded) => PodState::Succeeded,
-                Some(Ended::Failed) => PodState::Failed,
-                // A replica that is not wanted has no turn either; that is told by `wanted`.
-                None if !turn && !pod.left => PodState::Later,
-                // Stopped because its workload had ended.
-                None if workload.phase == Phase::Completed => PodState::Succeeded,
-                None if workload.phase == Phase::Failed => PodState::Failed,
-                None if workload.phase == Phase::Stopped => PodState::Suspended,
-                None => PodState::Pending,
-            },
+            (None, None) => state_without_place(workload, pod, turn),
         };
         let restart_at = match state {
             PodState::Pending => Self::backs_off_until(workload, pod),
@@ -428,7 +420,7 @@ impl State {
         PodView {
             revision: workload.spec.revision.map(|_| workload.id),
             port: pod.port,
-            wanted: !pod.left && workload.desired == Desired::Run,
+            wanted: is_wanted(workload, pod),
             node_name: place.map(|place| self.node_name(place.node)),
             gpus: gpus.unwrap_or_default(),
             restart_at,
@@ -439,6 +431,26 @@ impl State {
             }),
             ..pod_without_place(workload, pod, state)
         }
+    }
+}
+
+/// Whether a pod is to run.
+pub(crate) fn is_wanted(workload: &Workload, pod: &Pod) -> bool {
+    !pod.left && workload.desired == Desired::Run
+}
+
+/// The state of a pod without a place, whose turn it is or not.
+pub(crate) fn state_without_place(workload: &Workload, pod: &Pod, turn: bool) -> PodState {
+    match pod.ended {
+        Some(Ended::Succeeded) => PodState::Succeeded,
+        Some(Ended::Failed) => PodState::Failed,
+        // A replica that is not wanted has no turn either; that is told by `wanted`.
+        None if !turn && !pod.left => PodState::Later,
+        // Stopped because its workload had ended.
+        None if workload.phase == Phase::Completed => PodState::Succeeded,
+        None if workload.phase == Phase::Failed => PodState::Failed,
+        None if workload.phase == Phase::Stopped => PodState::Suspended,
+        None => PodState::Pending,
     }
 }
 

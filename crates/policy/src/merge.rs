@@ -4,8 +4,8 @@ use api_types::PolicyBody;
 use http_kit::{ApiError, take_part};
 use serde_json::Value;
 
-/// A policy after a change: without what is at the paths in `reset`, and with new values in the place
-/// of those there were.
+/// A policy after a change: without what is at the paths in `reset`, and with new values in the
+/// place of those there were.
 pub(crate) fn merge(
     mut kept: PolicyBody,
     change: &PolicyBody,

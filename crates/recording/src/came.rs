@@ -1,5 +1,5 @@
-//! What comes of a batch, in words: two batches that come to the same have the same words. Owns: the
-//! words. They name what is secret as it was replaced.
+//! What comes of a batch, in words: two batches that come to the same have the same words. Owns:
+//! the words. They name what is secret as it was replaced.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -125,6 +125,8 @@ fn written(change: &Change, secrets: Option<&Secrets>) -> String {
         Change::Workload(row) => format!("workload {}", row.id),
         Change::WorkloadSpec(id, _) => format!("specification of workload {id}"),
         Change::WorkloadState(id, state) => format!("workload {id} {}", state.phase),
+        Change::WorkloadArchived(id, ..) => format!("workload {id} archived"),
+        Change::WorkloadRestored(id) => format!("workload {id} restored"),
         Change::Pod(row) => format!("pod {}.{}", row.id, row.generation),
         Change::Object(row) => format!("{} {}", row.kind, row.id),
         Change::Audit(row) => format!("audit {} {}", row.what, row.target),

@@ -1,12 +1,13 @@
-//! Recordings: what went into the control plane and what came of it, as a file that plays the same again.
+//! Recordings: what went into the control plane and what came of it, as a file that plays the same
+//! again.
 //!
 //! ```text
 //!  base | batch ---> Writer ---> segments on disk ---> one file ---> Replay ---> the same again,
 //!                    (thread)    (bounded)                                       or the difference
 //! ```
 //!
-//! Owns: the format, the ring of segments, what is left out of them, and playing them. Does not know
-//! where inputs come from, nor what asks for a replay.
+//! Owns: the format, the ring of segments, what is left out of them, and playing them. Does not
+//! know where inputs come from, nor what asks for a replay.
 
 mod came;
 mod line;

@@ -1,7 +1,7 @@
-//! The format: lines of JSON, each with a check sum of all lines of its segment up to it. Owns: what is
-//! in a line, and that a byte that is not as it was written is noticed.
+//! The format: lines of JSON, each with a check sum of all lines of its segment up to it. Owns:
+//! what is in a line, and that a byte that is not as it was written is noticed.
 
-use orchestrator::{GpuFaults, HandedOver, Input, Moment, NodeList, Settled};
+use orchestrator::{ENDED_KEPT, GpuFaults, HandedOver, Input, Moment, NodeList, Settled};
 use records::Snapshot;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -90,6 +90,14 @@ pub struct Base {
     pub settled: Settled,
     /// What is known from the state before beside what is stored.
     pub handed_over: HandedOver,
+    /// How many ended workloads stay in memory.
+    #[serde(default = "ended_kept")]
+    pub ended_kept: usize,
+}
+
+/// Of recordings that do not say it.
+const fn ended_kept() -> usize {
+    ENDED_KEPT
 }
 
 /// A batch of inputs, and what came of it.

@@ -1,5 +1,5 @@
-//! The control plane and its scheduler without the rest of the server: what the dispatcher does with a
-//! batch, as far as it is not waiting, writing or telling.
+//! The control plane and its scheduler without the rest of the server: what the dispatcher does
+//! with a batch, as far as it is not waiting, writing or telling.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -18,7 +18,8 @@ pub struct Machine {
     state: State,
     view: View,
     policy: Policy,
-    /// What the scheduler sees, and what it remembers; none until it is given a copy of the cluster.
+    /// What the scheduler sees, and what it remembers; none until it is given a copy of the
+    /// cluster.
     replica: Option<(Box<Cluster>, Memory)>,
     /// What the scheduler decided and was not taken over yet.
     decided: Option<Box<Decision>>,
@@ -41,9 +42,10 @@ impl Machine {
     /// # Errors
     /// What is stored makes no state.
     pub fn new(base: Base) -> Result<Self, Error> {
-        let Base { snapshot, nodes, gpus, usage, settled, handed_over } = base;
+        let Base { snapshot, nodes, gpus, usage, settled, handed_over, ended_kept } = base;
         let mut state = State::recover(snapshot, &nodes, &gpus, usage, settled)?;
         state.take_over(handed_over);
+        state.keep_ended(ended_kept);
         let policy = Policy { usage, ..Policy::default() };
         let now = settled.at.now;
         Ok(Self { state, view: View::default(), policy, replica: None, decided: None, now })

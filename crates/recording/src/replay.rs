@@ -1,5 +1,5 @@
-//! Playing a recording. Owns: the order of its lines, and comparing what comes of each batch with what
-//! came of it.
+//! Playing a recording. Owns: the order of its lines, and comparing what comes of each batch with
+//! what came of it.
 
 use std::io::BufRead;
 
@@ -187,7 +187,8 @@ fn first(lines: &[String]) -> String {
     lines.first().map_or(END, String::as_str).to_owned()
 }
 
-/// The first lines that differ. Where none of those that are kept does, the difference is behind them.
+/// The first lines that differ. Where none of those that are kept does, the difference is behind
+/// them.
 fn first_difference(before: &[String], now: &[String]) -> (String, String) {
     let same = before.iter().zip(now).take_while(|(before, now)| before == now).count();
     if same == before.len() && same == now.len() {

@@ -1,5 +1,5 @@
-//! The segments on disk. Owns: that together they take no more than they may, the oldest going first,
-//! and that only their owner reads them.
+//! The segments on disk. Owns: that together they take no more than they may, the oldest going
+//! first, and that only their owner reads them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -92,8 +92,8 @@ impl Ring {
     }
 }
 
-/// Writes all segments of a folder one behind the other, the oldest first, as far as their lines are
-/// whole. A server may write on meanwhile.
+/// Writes all segments of a folder one behind the other, the oldest first, as far as their lines
+/// are whole. A server may write on meanwhile.
 ///
 /// # Errors
 /// A file cannot be read or written.

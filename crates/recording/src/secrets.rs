@@ -1,5 +1,5 @@
-//! What a recording leaves out. Owns: which texts those are, and that the machine does the same without
-//! them: each is replaced by one of the same length, the same text always by the same.
+//! What a recording leaves out. Owns: which texts those are, and that the machine does the same
+//! without them: each is replaced by one of the same length, the same text always by the same.
 //!
 //! The replacement depends on a key that is on no disk, so it cannot be found by trying.
 
@@ -224,6 +224,9 @@ impl Secrets {
                 let origin = Arc::make_mut(origin);
                 origin.source_ip = self.cover(&origin.source_ip);
             }
+            Input::Archived(found) => {
+                found.workloads.iter_mut().for_each(|row| self.shared_spec(&mut row.spec));
+            }
             Input::Run(_)
             | Input::Volume(..)
             | Input::Ports(..)
@@ -250,6 +253,8 @@ impl Secrets {
             | Change::Department(_)
             | Change::Project(_)
             | Change::WorkloadState(..)
+            | Change::WorkloadArchived(..)
+            | Change::WorkloadRestored(_)
             | Change::Pod(_)
             | Change::PodsGone(_)
             | Change::WorkloadsGone(_)

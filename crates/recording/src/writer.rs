@@ -273,6 +273,7 @@ mod tests {
                 projects: Vec::new(),
                 workloads: Vec::new(),
                 pods: Vec::new(),
+                archived: Vec::new(),
                 objects: Vec::new(),
                 usage: Vec::new(),
                 allocations: Vec::new(),
@@ -288,6 +289,7 @@ mod tests {
             usage: None,
             settled: Settled { clock: ClockRow { boot: Uuid::nil(), ahead_ms: 0 }, step: None, at },
             handed_over: HandedOver::default(),
+            ended_kept: orchestrator::ENDED_KEPT,
         })
     }
 

@@ -1,5 +1,5 @@
-//! Rows of the ledger: who held GPUs from when to when, and how much of it was used. Does not know about:
-//! what that costs.
+//! Rows of the ledger: who held GPUs from when to when, and how much of it was used. Does not know
+//! about: what that costs.
 
 use serde::{Deserialize, Serialize};
 use units::Instant;

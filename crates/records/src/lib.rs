@@ -6,9 +6,11 @@ mod past;
 mod rows;
 
 pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
-pub use past::{Past, PastFilter};
+pub use past::{
+    Archived, ArchivedFilter, ArchivedLookup, ArchivedOrder, ArchivedPlace, Past, PastFilter,
+};
 pub use rows::{
-    AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
+    ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
     DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
     PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow, Snapshot,
     UsageRow, WorkloadPast, WorkloadRow, WorkloadState,

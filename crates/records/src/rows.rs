@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use spec::document::Document;
-use spec::{NodeTypes, Rules, ShareChange, WorkloadSpec};
+use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -478,6 +478,10 @@ pub enum Change {
     WorkloadSpec(Uuid, Arc<WorkloadSpec>),
     /// A workload stands otherwise.
     WorkloadState(Uuid, WorkloadState),
+    /// An ended workload of this kind, submitted by this user, left memory.
+    WorkloadArchived(Uuid, WorkloadKind, String),
+    /// An archived workload is in memory again.
+    WorkloadRestored(Uuid),
     /// A pod is new or stands otherwise.
     Pod(PodRow),
     /// Pods of workloads that were deleted before this are not kept any more.
@@ -522,6 +526,17 @@ pub enum Change {
     },
 }
 
+/// How many workloads of a project, kind and phase are archived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ArchivedKey {
+    /// Project.
+    pub project_id: u64,
+    /// Kind.
+    pub kind: WorkloadKind,
+    /// Whether they failed.
+    pub failed: bool,
+}
+
 /// Everything that is needed to go on after a restart. Deleted things are not part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
@@ -537,6 +552,9 @@ pub struct Snapshot {
     pub workloads: Vec<WorkloadRow>,
     /// Their pods by workload and index.
     pub pods: Vec<PodRow>,
+    /// How many workloads are archived. They are no part of `workloads`.
+    #[serde(default)]
+    pub archived: Vec<(ArchivedKey, u64)>,
     /// Objects in order of creation.
     pub objects: Vec<ObjectRow>,
     /// What was held in the past, the oldest step first.

@@ -178,7 +178,8 @@ async fn again(
     }
 }
 
-/// Whether it is worth asking again: the server is away, not for too long, or the login has run out.
+/// Whether it is worth asking again: the server is away, not for too long, or the login has run
+/// out.
 pub(super) fn is_lost(error: &Error, lost: Option<Instant>) -> bool {
     let ran_out = matches!(error, Error::Server(client::Error::NotLoggedIn { .. }));
     match lost {

@@ -1,5 +1,5 @@
-//! What a workload held and used over time. Owns: the columns and their units. Does not know what is
-//! measured how; the server does.
+//! What a workload held and used over time. Owns: the columns and their units. Does not know what
+//! is measured how; the server does.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -44,7 +44,8 @@ pub(super) async fn run(
     let workload = context.existing(&asked.of).await?;
     let now_ms = now_ms();
     let begin_ms = now_ms.saturating_sub(asked.since_s.saturating_mul(1000));
-    // Nothing was measured before there was a workload. The server's clock may be ahead of this one.
+    // Nothing was measured before there was a workload. The server's clock may be ahead of this
+    // one.
     let begin_ms = begin_ms.max(workload.created_at.0.0);
     let start = Time(units::Instant(begin_ms)).to_string();
     let end = Time(units::Instant(now_ms.max(begin_ms + 1000))).to_string();

@@ -37,8 +37,8 @@ pub(super) async fn renew(context: &mut Context) -> Result<(), Error> {
         return Ok(());
     }
     let path = context.settings.auth_file().to_owned();
-    // A refresh token is good once, and its return ends the session: of several commands one renews,
-    // and the others find what it got. Who waits for its turn still hears keys and signals.
+    // A refresh token is good once, and its return ends the session: of several commands one
+    // renews, and the others find what it got. Who waits for its turn still hears keys and signals.
     let own = path.clone();
     let lock = tokio::task::spawn_blocking(move || lock(&own)).await;
     let _turn = lock.map_err(|error| Error::Failed(format!("failed to wait: {error}")))??;

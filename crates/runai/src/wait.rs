@@ -13,8 +13,8 @@ use cli_kit::plain::{tell, tell_all};
 use cli_kit::pulse::Pulse;
 use dialects::intent::{Target, Until, Wait};
 
-/// Where the server does not say what changes, the first look comes at once, later ones less and less
-/// often.
+/// Where the server does not say what changes, the first look comes at once, later ones less and
+/// less often.
 const LOOK_FIRST: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
 /// The same for what is to start at once.
@@ -104,9 +104,9 @@ async fn look_anew(id: &str, context: &Context) -> Result<Workload, Error> {
     Ok(context.renewed().await?.client.workload(id).await?)
 }
 
-/// Waits for what was just submitted to run; none has ended already. It stands as submitted whatever comes
-/// of this: if it does not run within this time, says why it waits, and with which command one comes back,
-/// whose words behind the name are `rest`.
+/// Waits for what was just submitted to run; none has ended already. It stands as submitted
+/// whatever comes of this: if it does not run within this time, says why it waits, and with which
+/// command one comes back, whose words behind the name are `rest`.
 pub(super) async fn to_run(
     id: &str,
     within: Duration,

@@ -8,8 +8,8 @@ use dialects::intent::{Intent, Objects};
 
 use super::context::Context;
 
-/// The changes after which an answer may be another; none where the stream has nothing of it: then it
-/// is asked for every second.
+/// The changes after which an answer may be another; none where the stream has nothing of it: then
+/// it is asked for every second.
 pub(super) fn pulse(intent: &Intent, context: &Context) -> Option<Pulse> {
     let project = |all: bool| context.project().ok().filter(|_| !all);
     // What was measured, and what an explanation says of others, is not in the stream.

@@ -1,6 +1,7 @@
 //! The queue of waiting workloads in one action. Owns: which one is tried next. Those of one
 //! equivalence class are queued together, and only the first of them is looked at.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{PoolId, QueueId, WorkloadId};
@@ -21,7 +22,7 @@ pub(crate) struct Candidates {
     /// Those that are in a group that they did not begin in; none: not in line any more.
     moved: BTreeMap<WorkloadId, Option<GroupId>>,
     /// The first workload of each group, by the queue in which it is a candidate.
-    ranked: BTreeMap<QueueId, BTreeSet<(Rank, WorkloadId, GroupId)>>,
+    ranked: BTreeMap<QueueId, BTreeSet<(Turn, WorkloadId, GroupId)>>,
     /// The child queues with candidates of each queue (none: the root of each node pool), and the
     /// candidate that each would try first.
     orders: BTreeMap<(Option<QueueId>, PoolId), QueueOrder>,
@@ -38,6 +39,10 @@ pub(crate) type InfeasiblePools = BTreeSet<Option<PoolId>>;
 
 type GroupId = u64;
 
+/// Position in a queue: by priority; of equals those that lack some of their minimum before those that
+/// grow, then the older.
+type Turn = (Reverse<u32>, bool, u64);
+
 /// Queues in the order in which they are served, and the candidate that each would try first.
 type QueueOrder = BTreeMap<(QueueRank, QueueId), (WorkloadId, GroupId)>;
 
@@ -50,7 +55,7 @@ struct Group {
     /// The node pool in which they stand in line; none if all are the same to them.
     pool: Option<PoolId>,
     /// Where it is in `ranked`.
-    first: Option<(QueueId, Rank, WorkloadId)>,
+    first: Option<(QueueId, Turn, WorkloadId)>,
 }
 
 impl Candidates {
@@ -128,18 +133,22 @@ impl Candidates {
         let Some(group) = self.groups.get(&at) else { return };
         let first = self.first_of(shares, group);
         let pool = group.pool;
-        let place = first.map(|(rank, id)| (Self::queue(shares, id, pool), rank, id));
+        let place = first.map(|((priority, seq), id)| {
+            let workload = &shares.cluster.workloads()[id];
+            let grows = workload.enough(|set| workload.pod_sets[set].counted());
+            (Self::queue(shares, id, pool), (priority, grows, seq), id)
+        });
         let before = self.groups.get_mut(&at).and_then(|g| std::mem::replace(&mut g.first, place));
         if before == place {
             return;
         }
-        if let Some((queue, rank, id)) = before
+        if let Some((queue, turn, id)) = before
             && let Some(ranked) = self.ranked.get_mut(&queue)
         {
-            ranked.remove(&(rank, id, at));
+            ranked.remove(&(turn, id, at));
         }
-        if let Some((queue, rank, id)) = place {
-            self.ranked.entry(queue).or_default().insert((rank, id, at));
+        if let Some((queue, turn, id)) = place {
+            self.ranked.entry(queue).or_default().insert((turn, id, at));
         }
     }
 
@@ -240,10 +249,10 @@ impl Candidates {
     pub(crate) fn fail_equals(&mut self, shares: &Shares<'_>, one: Candidate) {
         let Some(mut group) = self.groups.remove(&one.group) else { return };
         let queue = Self::queue(shares, one.id, group.pool);
-        if let (Some((queue, rank, id)), at) = (group.first.take(), one.group)
+        if let (Some((queue, turn, id)), at) = (group.first.take(), one.group)
             && let Some(ranked) = self.ranked.get_mut(&queue)
         {
-            ranked.remove(&(rank, id, at));
+            ranked.remove(&(turn, id, at));
         }
         let choices = shares.cluster.choices(one.id);
         let at = choices.iter().position(|&choice| Some(choice) == group.pool);
@@ -272,10 +281,10 @@ impl Candidates {
         if let Some(other) = other.flatten()
             && let Some(other) = self.groups.remove(&other)
         {
-            if let Some((queue, rank, id)) = other.first
+            if let Some((queue, turn, id)) = other.first
                 && let Some(ranked) = self.ranked.get_mut(&queue)
             {
-                ranked.retain(|ranked| (ranked.0, ranked.1) != (rank, id));
+                ranked.retain(|ranked| (ranked.0, ranked.1) != (turn, id));
             }
             group.row = group.row.or(other.row);
             group.others.extend(other.others);

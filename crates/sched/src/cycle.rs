@@ -7,13 +7,13 @@ use model::Cluster;
 use units::Instant;
 
 use crate::actions::{self, drain, explain};
+#[cfg(feature = "kai")]
+use crate::kai;
 use crate::memory::{Memory, QuietCycle, RowId};
 use crate::plan::step;
 use crate::session::Session;
 use crate::session::reserve;
-use crate::{Plan, Policy, Step};
-#[cfg(feature = "kai")]
-use crate::{Profile, kai};
+use crate::{Plan, Policy, Profile, Step};
 
 /// When a search that was cut short goes on, in milliseconds.
 const RETRY_MS: u64 = 1000;
@@ -127,6 +127,21 @@ fn act(s: &mut Session<'_>) {
     for &action in &s.policy.actions {
         s.trials_left = s.policy.trials_max;
         run(s, action);
+    }
+    if s.policy.profile == Profile::Default {
+        leave_running(s);
+    }
+}
+
+/// Whom a workload was stopped for may have lost the place again in the same decision, to one that needs
+/// less of it: what has room where it still runs was stopped for nothing.
+fn leave_running(s: &mut Session<'_>) {
+    let stopped = s.causes.iter().filter(|(_, cause)| cause.takes());
+    let stopped = stopped.map(|(&pod, _)| s.cluster.pods()[pod].workload);
+    let mut stopped: Vec<_> = stopped.collect::<BTreeSet<_>>().into_iter().collect();
+    stopped.sort_by_key(|&id| crate::rank::by_rank(s.cluster, id));
+    for id in stopped {
+        while s.put_back(id, &[]) {}
     }
 }
 

@@ -11,8 +11,18 @@ use crate::rank;
 /// level; or else what the workload grows by. None if too few are left to reach a minimum.
 /// Sets in `excluded` found no room before, and others stand in for them where they may.
 pub(crate) fn next_pods(cluster: &Cluster, id: WorkloadId, excluded: &[usize]) -> Vec<PodId> {
+    next_pods_if(cluster, id, excluded, |_| true)
+}
+
+/// The same of those that `may` be placed only.
+pub(crate) fn next_pods_if(
+    cluster: &Cluster,
+    id: WorkloadId,
+    excluded: &[usize],
+    may: impl Fn(PodId) -> bool,
+) -> Vec<PodId> {
     let workload = &cluster.workloads()[id];
-    let waits = |pod| cluster.pods()[pod].waits();
+    let waits = |pod| cluster.pods()[pod].waits() && may(pod);
     let has = |set: usize| workload.pod_sets[set].counted();
     Selection { workload, excluded, waits, has }.next()
 }

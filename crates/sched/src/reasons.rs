@@ -380,6 +380,11 @@ impl Cause {
         }
     }
 
+    /// Whether it was stopped by the right of another to its place.
+    pub(crate) const fn takes(&self) -> bool {
+        matches!(self, Self::Reclaimed { .. } | Self::Preempted { .. })
+    }
+
     /// Who got what was taken.
     #[must_use]
     pub const fn beneficiary(&self) -> Option<&WorkloadRef> {

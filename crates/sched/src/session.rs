@@ -16,7 +16,7 @@ use units::{Instant, Kind, Ratio, Resources};
 
 use crate::equivalence_class::patient_until;
 use crate::memory::Memory;
-use crate::next_pods::next_pods;
+use crate::next_pods::{next_pods, next_pods_if};
 use crate::order::Shares;
 use crate::place::PodRequirements;
 use crate::{
@@ -280,34 +280,39 @@ impl Session<'_> {
     }
 
     /// Puts pods stopped in this cycle back where they are still running, if that is free; then
-    /// they were never stopped. All the next pods or none, and nothing of the sets that are `full`.
+    /// they were never stopped. All the next ones of these or none, and nothing of the sets that are
+    /// `full`.
     pub(crate) fn put_back(&mut self, id: WorkloadId, full: &[usize]) -> bool {
         let start = self.cluster.checkpoint();
-        let pods = self.next_pods_beside(id, full);
-        if self.check_queue(id, self.asked(&pods, None)).is_err() {
+        let stays = |pod: PodId| self.place_it_left(pod).is_some();
+        let pods = next_pods_if(self.cluster, id, full, stays);
+        if pods.is_empty() || self.check_queue(id, self.asked(&pods, None)).is_err() {
             return false;
         }
         for pod in pods {
-            let original = self.cluster.original(pod).clone();
-            let stays = |here: &Placement| !self.cluster.draining().contains(&here.node);
-            let here = original.current.filter(|here| !original.releasing && stays(here));
-            let here = here.filter(|here| topology::may_go(self.cluster, pod, here.node));
-            let here = here.filter(|here| self.cluster.in_its_pool(pod, here.node));
-            let here = here.filter(|here| self.lets_stay(pod, here.node));
-            let free = here.filter(|here| {
-                let node = &self.cluster.nodes()[here.node];
-                let host = Resources { gpu_millis: 0, ..self.cluster.amounts(pod, here) };
-                let share =
-                    |at: &DeviceShare| node.gpus[at.gpu as usize].unused_millis(false) >= at.millis;
-                host.fits_in(node.free(false)) && here.devices.iter().all(share)
-            });
-            let Some(here) = free else {
+            let Some(here) = self.place_it_left(pod) else {
                 self.cluster.rollback(start);
                 return false;
             };
             self.set_target(pod, Some(here), false);
         }
         true
+    }
+
+    /// Where a pod still runs that is stopped in this cycle, if it could go on there.
+    fn place_it_left(&self, pod: PodId) -> Option<Placement> {
+        let original = self.cluster.original(pod);
+        let here = original.current.as_ref().filter(|_| !original.releasing)?;
+        let node = &self.cluster.nodes()[here.node];
+        let host = Resources { gpu_millis: 0, ..self.cluster.amounts(pod, here) };
+        let share = |at: &DeviceShare| node.gpus[at.gpu as usize].unused_millis(false) >= at.millis;
+        let stays = !self.cluster.draining().contains(&here.node)
+            && topology::may_go(self.cluster, pod, here.node)
+            && self.cluster.in_its_pool(pod, here.node)
+            && self.lets_stay(pod, here.node)
+            && host.fits_in(node.free(false))
+            && here.devices.iter().all(share);
+        stays.then(|| here.clone())
     }
 
     /// Whether no pod that conflicts by anti-affinity has been placed there in the meantime. Pods that it

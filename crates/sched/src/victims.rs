@@ -57,7 +57,7 @@ pub(crate) trait Rule {
     ) -> Resources;
 
     /// In what units this one is evicted, each on top of the one before.
-    fn eviction_units(&self, s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
+    fn eviction_units(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> EvictionUnits {
         whole_workload(s, victim)
     }
 
@@ -249,7 +249,7 @@ impl PreemptionAttempt<'_> {
             (spec.priority, lost, Reverse(spec.seq))
         });
         for victim in own {
-            for eviction_unit in self.rule.eviction_units(s, victim) {
+            for eviction_unit in self.rule.eviction_units(s, self.need.id, victim) {
                 if !self.take(s, victim, eviction_unit) {
                     break;
                 }
@@ -375,7 +375,7 @@ impl PreemptionAttempt<'_> {
         let before = self.givers.len();
         let mut taken = Resources::ZERO;
         for &(victim, pieces) in &offer.victims {
-            let eviction_units = self.rule.eviction_units(s, victim);
+            let eviction_units = self.rule.eviction_units(s, self.need.id, victim);
             for &eviction_unit in eviction_units.iter().take(pieces) {
                 let piece = freed(s, eviction_unit);
                 if self.take(s, victim, eviction_unit) {
@@ -417,7 +417,7 @@ impl PreemptionAttempt<'_> {
         for &(victim, pieces) in &offer.victims {
             let (queue, priority) =
                 (s.queue_of(victim), s.cluster.workloads()[victim].spec.priority);
-            let eviction_units = self.rule.eviction_units(s, victim);
+            let eviction_units = self.rule.eviction_units(s, self.need.id, victim);
             // Only of the first piece it is plain how much it frees.
             let (&first, piece) = eviction_units.first().map(|first| (first, freed(s, *first)))?;
             let own =
@@ -469,8 +469,9 @@ impl PreemptionAttempt<'_> {
     }
 
     /// Finds other places for who was asked, the first by rank first. True unless the rule
-    /// demands that all of them find one and one did not.
-    /// No workload comes back whose queue would then hold more than the rule lets the taker have.
+    /// demands that all of them find one and one did not; or unless one could go on where it is, and
+    /// the taker's queue would then hold more than the rule lets it have. Nothing is stopped for an
+    /// account: GPUs that no other uses stay with whom they are.
     fn go_on(&self, s: &mut Session<'_>) -> bool {
         let mut order: Vec<_> = self.givers.iter().collect();
         order.sort_by_key(|&&(victim, _)| crate::rank::by_rank(s.cluster, victim));
@@ -485,8 +486,12 @@ impl PreemptionAttempt<'_> {
             let mut sets = full(s);
             while sets.len() < had.len() && !s.next_pods_beside(*victim, &sets).is_empty() {
                 let start = s.cluster.checkpoint();
-                let placed = s.put_back(*victim, &sets) || s.place_again(*victim, &sets);
+                let goes_on = s.put_back(*victim, &sets);
+                let placed = goes_on || s.place_again(*victim, &sets);
                 if !placed || !self.rule.fair_outcome(s, self.need.id, self.held_before) {
+                    if goes_on {
+                        return false;
+                    }
                     s.cluster.rollback(start);
                     break;
                 }

@@ -324,7 +324,8 @@ impl Ticket {
             let (waiting, granted) = oneshot::channel();
             inner.waiting.push_back(waiting);
             if inner.replicas.is_empty() {
-                // There may be none to come. Where there are some, what waits is measured soon enough.
+                // There may be none to come. Where there are some, what waits is measured soon
+                // enough.
                 self.endpoint.wake.notify_one();
             }
             granted

@@ -1,6 +1,6 @@
-//! Requests over a connection of their own, for pods that are no replicas: nothing is measured, and nobody
-//! comes to a connection that another pod may have by now. Owns: that no workload takes the places of others.
-//! Does not know who asks, and how a connection is made.
+//! Requests over a connection of their own, for pods that are no replicas: nothing is measured, and
+//! nobody comes to a connection that another pod may have by now. Owns: that no workload takes the
+//! places of others. Does not know who asks, and how a connection is made.
 
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
@@ -16,7 +16,8 @@ use uuid::Uuid;
 use crate::forward::{Body, CONNECT_WAIT, Error, Hold, Proxy, answer, client_side, in_words};
 use crate::limits::{CONNECTING_MAX, OWN_MAX, Share};
 
-/// Longest until an answer begins. Who has something to say later goes over to a WebSocket, or begins.
+/// Longest until an answer begins. Who has something to say later goes over to a WebSocket, or
+/// begins.
 const ANSWER_WAIT: Duration = Duration::from_secs(300);
 
 /// A request's place among all, and among those to its workload.
@@ -28,8 +29,8 @@ struct Guest {
 impl Hold for Guest {}
 
 impl Proxy {
-    /// Has a request answered over a connection to a workload that is made for it. If it goes over to
-    /// another protocol that ends with `until`.
+    /// Has a request answered over a connection to a workload that is made for it. If it goes over
+    /// to another protocol that ends with `until`.
     ///
     /// # Errors
     /// There was no connection or no answer, or there are too many requests.

@@ -1,4 +1,5 @@
-//! Looking whether replicas are ready. Owns: one task for each run of a replica, which ends with it.
+//! Looking whether replicas are ready. Owns: one task for each run of a replica, which ends with
+//! it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! Which replicas stay and which go. Owns: the order in which replicas are given up, and how one
-//! revision takes the place of another, as a function of how they stand. Does not know about time, and
-//! how many there should be.
+//! revision takes the place of another, as a function of how they stand. Does not know about time,
+//! and how many there should be.
 //!
 //! The newest revision gets as many replicas as there should be. Those of older ones go one by one,
 //! as those of the newest get ready; so there are never fewer that answer, and a newest revision

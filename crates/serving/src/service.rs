@@ -63,8 +63,8 @@ impl Service {
         self.proxy.forward(&endpoint, request, Duration::from_millis(most), until).await
     }
 
-    /// Has a request answered over a connection to a workload, which is for it alone, and made when there
-    /// is room for it. The rest is as of [`forward`](Self::forward).
+    /// Has a request answered over a connection to a workload, which is for it alone, and made when
+    /// there is room for it. The rest is as of [`forward`](Self::forward).
     ///
     /// # Errors
     /// There was no connection or no answer, or there are too many requests.

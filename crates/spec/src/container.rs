@@ -1,6 +1,6 @@
-//! What a run needs around it besides its image: what lies in its file system, ports, its user, limits
-//! and rights. Owns: the data. Each engine says what of it it cannot do;
-//! none leaves anything out in silence.
+//! What a run needs around it besides its image: what lies in its file system, ports, its user,
+//! limits and rights. Owns: the data. Each engine says what of it it cannot do; none leaves
+//! anything out in silence.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 /// Where the temporary home of a run is, for those that ask for one.
 pub const HOME_FOLDER: &str = "/home/runai-home";
 
-/// Most processes and threads of a run. No training comes near it, and a fork bomb leaves the machine,
-/// which has at least twice as many ids, to the others.
+/// Most processes and threads of a run. No training comes near it, and a fork bomb leaves the
+/// machine, which has at least twice as many ids, to the others.
 pub const TASKS_MAX: u64 = 16_384;
 
 /// What a run needs around it. The default asks for nothing.
@@ -59,7 +59,8 @@ pub struct Mount {
 pub enum MountSource {
     /// A folder or file of the node.
     HostPath {
-        /// Its absolute path there, without links: where one has taken its place since, nothing is mounted.
+        /// Its absolute path there, without links: where one has taken its place since, nothing is
+        /// mounted.
         path: PathBuf,
         /// Whether mounts made below it later are seen.
         propagation: Propagation,

@@ -1,9 +1,10 @@
 //! Documents that are stored. Owns: the version in each, and the way of an older one to the newest.
 //!
-//! A document is the JSON object of its type with `document_version` before its fields; one without is of
-//! version 1. For each version after the first there is a step, which makes a document of the version
-//! before one of that version. A step is never changed once it was released. A document of a newer
-//! version is refused: what this program does not know of it would be lost when it is written again.
+//! A document is the JSON object of its type with `document_version` before its fields; one without
+//! is of version 1. For each version after the first there is a step, which makes a document of the
+//! version before one of that version. A step is never changed once it was released. A document of
+//! a newer version is refused: what this program does not know of it would be lost when it is
+//! written again.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Pods that work together. Owns: what each framework wants to be told so that they find each
-//! other (reference E.1; the names are those of the Kubeflow training operator). Does not know about:
+//! Pods that work together. Owns: what each framework wants to be told so that they find each other
+//! (reference E.1; the names are those of the Kubeflow training operator). Does not know about:
 //! what address a pod has, and when they are started.
 
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! The GPUs of a pod: how many devices, and how much of each. Owns: that compute and memory are asked for
-//! apart, each with a limit; what the scheduler counts of it; how it looks in documents.
+//! The GPUs of a pod: how many devices, and how much of each. Owns: that compute and memory are
+//! asked for apart, each with a limit; what the scheduler counts of it; how it looks in documents.
 
 use model::{MigError, MigRequest};
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,8 @@ pub enum GpuRequest {
     Mig(MigRequest),
 }
 
-/// Devices that are shared with others, and what is asked of each. What is not said of compute or of memory
-/// follows from the other.
+/// Devices that are shared with others, and what is asked of each. What is not said of compute or
+/// of memory follows from the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedGpus {
     /// Devices.

@@ -1,10 +1,9 @@
-//! The vocabulary: what a workload, a pod, a GPU request, a share of an organisation *is*, once for the
-//! whole house. Command lines, REST and manifests convert to these types at the edge; the database keeps
-//! them as documents of the JSON that their serde attributes say.
+//! The vocabulary: what a workload, a pod, a GPU request, a share of an organisation *is*, once for
+//! the whole house. Command lines, REST and manifests convert to these types at the edge; the
+//! database keeps them as documents of the JSON that their serde attributes say.
 //!
-//! A document is read for good: a field may be added with a default; another shape is another version
-//! (`document`). `tests/documents`
-//! has one of each kind as each version wrote it.
+//! A document is read for good: a field may be added with a default; another shape is another
+//! version (`document`). `tests/documents` has one of each kind as each version wrote it.
 
 mod check;
 mod container;

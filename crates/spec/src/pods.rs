@@ -143,8 +143,8 @@ pub struct SecretUse {
     pub object: String,
     /// What it was named by.
     pub named: String,
-    /// Which of its values; none: each as a file of its name in the folder that `to` names, or those
-    /// of a login.
+    /// Which of its values; none: each as a file of its name in the folder that `to` names, or
+    /// those of a login.
     pub key: Option<String>,
     /// Who gets it.
     pub to: SecretTo,
@@ -217,8 +217,8 @@ pub enum Restart {
     /// Exit 0 completes the pod; a failure is retried as a new run, up to the back-off limit. Pods
     /// that work together are all started anew.
     Never,
-    /// A failure restarts the process in place after a growing delay, up to the back-off limit; that of a
-    /// workspace for ever.
+    /// A failure restarts the process in place after a growing delay, up to the back-off limit;
+    /// that of a workspace for ever.
     OnFailure,
     /// Any exit restarts the process in place.
     Always,

@@ -168,8 +168,8 @@ pub enum RunState {
         /// When it started.
         started_at: Instant,
     },
-    /// The main process runs on, and so many others were killed since it was seen last, because the run had
-    /// more memory than its limit.
+    /// The main process runs on, and so many others were killed since it was seen last, because the
+    /// run had more memory than its limit.
     Struck(u64),
     /// Every process of the run is gone.
     Exited {
@@ -205,8 +205,8 @@ pub struct Observation {
 pub struct RunPlace {
     /// Name of its node.
     pub node: String,
-    /// Its share of each of its GPUs, in thousandths, by what the driver calls them; none where that is not
-    /// known.
+    /// Its share of each of its GPUs, in thousandths, by what the driver calls them; none where
+    /// that is not known.
     pub devices: Option<BTreeMap<String, u64>>,
 }
 
@@ -231,8 +231,8 @@ pub struct ListedRun {
     pub place: Option<RunPlace>,
 }
 
-/// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason to
-/// refuse the run: it starts, with a warning.
+/// Which of the [`Limits`] of a run an engine keeps it to. One that it does not keep is no reason
+/// to refuse the run: it starts, with a warning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitsKept {
     /// CPU time.
@@ -264,8 +264,8 @@ impl LimitsKept {
 pub struct GpuHealth {
     /// Why it cannot be used; none if it can.
     pub fault: Option<String>,
-    /// Processes of no run that compute on it and hold memory there, by process id; none where that is not
-    /// known now.
+    /// Processes of no run that compute on it and hold memory there, by process id; none where that
+    /// is not known now.
     pub foreign: Option<BTreeMap<u32, ForeignProcess>>,
 }
 

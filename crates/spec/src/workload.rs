@@ -93,8 +93,8 @@ pub struct WorkloadSpec {
     /// Minimum wait before others may be stopped for it, in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub preemption_delay_ms: u64,
-    /// Longest time it may run at a time, in milliseconds, where its project allows as much; none: as long
-    /// as its project allows.
+    /// Longest time it may run at a time, in milliseconds, where its project allows as much; none:
+    /// as long as its project allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<u64>,
     /// The manifest it was submitted as, for people; JSON.
@@ -177,8 +177,8 @@ impl WorkloadSpec {
         })
     }
 
-    /// Whether so many failures as its back-off limit end it. A workspace that is to be started again
-    /// where it is holds its place for its user (reference A.5), and what always restarts
+    /// Whether so many failures as its back-off limit end it. A workspace that is to be started
+    /// again where it is holds its place for its user (reference A.5), and what always restarts
     /// knows no failure.
     #[must_use]
     pub fn gives_up(&self, restart: Restart) -> bool {

@@ -5,6 +5,7 @@
 //! transaction: all of it is on disk, or none. Does not know what the rows mean, and who may
 //! write them.
 
+mod archived;
 mod backup;
 mod connection;
 mod error;

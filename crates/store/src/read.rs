@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use spec::WorkloadKind;
 use spec::document::{self, Document, Unreadable};
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -15,23 +16,23 @@ use crate::release;
 use crate::statement::Statement;
 use crate::write::CLOCK;
 use records::{
-    AllocationRow, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow, DepartmentRow,
-    Desired, EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter, PodRow,
-    ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
+    AllocationRow, ArchivedKey, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow,
+    DepartmentRow, Desired, EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter,
+    PodRow, ProjectRow, SampleFilter, SampleRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 
 /// One row being read; its name makes the message about a value that makes no sense.
-struct Reading<'r> {
+pub(crate) struct Reading<'r> {
     row: &'r Row,
     table: &'static str,
 }
 
 impl Reading<'_> {
-    fn bad(&self, column: &str, value: impl ToString) -> Fault {
+    pub(crate) fn bad(&self, column: &str, value: impl ToString) -> Fault {
         Fault::Value { row: format!("{}.{column}", self.table), value: value.to_string() }
     }
 
-    fn text(&self, column: &str) -> Result<String> {
+    pub(crate) fn text(&self, column: &str) -> Result<String> {
         self.maybe_text(column)?.ok_or_else(|| self.bad(column, "nothing"))
     }
 
@@ -39,7 +40,7 @@ impl Reading<'_> {
         self.row.text(column)
     }
 
-    fn number(&self, column: &str) -> Result<u64> {
+    pub(crate) fn number(&self, column: &str) -> Result<u64> {
         self.maybe_number(column)?.ok_or_else(|| self.bad(column, "nothing"))
     }
 
@@ -53,7 +54,7 @@ impl Reading<'_> {
         u32::try_from(value).map_err(|_| self.bad(column, value))
     }
 
-    fn uuid(&self, column: &str) -> Result<Uuid> {
+    pub(crate) fn uuid(&self, column: &str) -> Result<Uuid> {
         let text = self.text(column)?;
         text.parse().map_err(|_| self.bad(column, text))
     }
@@ -102,7 +103,7 @@ async fn read<T>(
     read_with(db, table, Statement::new("read", sql), convert).await
 }
 
-async fn read_with<T>(
+pub(crate) async fn read_with<T>(
     db: &mut Connection<'_>,
     table: &'static str,
     statement: Statement<'_>,
@@ -145,7 +146,7 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
         workloads: read(
             db,
             "workloads",
-            "SELECT * FROM workloads WHERE deleted_at IS NULL ORDER BY seq",
+            "SELECT * FROM workloads WHERE archived = 0 AND deleted_at IS NULL ORDER BY seq",
             read_workload,
         )
         .await?,
@@ -153,10 +154,12 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
             db,
             "pods",
             "SELECT pods.* FROM pods JOIN workloads ON workloads.id = pods.workload_id
-             WHERE workloads.deleted_at IS NULL ORDER BY workloads.seq, pods.pod_index",
+             WHERE workloads.archived = 0 AND workloads.deleted_at IS NULL
+             ORDER BY workloads.seq, pods.pod_index",
             read_pod,
         )
         .await?,
+        archived: archived_counts(db).await?,
         objects: read(
             db,
             "objects",
@@ -258,6 +261,21 @@ fn read_department(r: &Reading<'_>) -> Result<DepartmentRow> {
     })
 }
 
+/// How many archived workloads there are of each project, kind and phase.
+async fn archived_counts(db: &mut Connection<'_>) -> Result<Vec<(ArchivedKey, u64)>> {
+    let sql = "SELECT project_id, kind, phase, COUNT(*) AS n FROM workloads WHERE archived = 1
+        GROUP BY project_id, kind, phase ORDER BY project_id, kind, phase";
+    let statement = Statement::new("count archived workloads", sql);
+    read_with(db, "workloads", statement, |r| {
+        let kind = r.text("kind")?;
+        let known = WorkloadKind::ALL.into_iter().find(|known| known.name() == kind);
+        let kind = known.ok_or_else(|| r.bad("kind", kind))?;
+        let failed = r.text("phase")? == "failed";
+        Ok((ArchivedKey { project_id: r.number("project_id")?, kind, failed }, r.number("n")?))
+    })
+    .await
+}
+
 fn read_project(r: &Reading<'_>) -> Result<ProjectRow> {
     Ok(ProjectRow {
         id: r.number("id")?,
@@ -267,7 +285,7 @@ fn read_project(r: &Reading<'_>) -> Result<ProjectRow> {
     })
 }
 
-fn read_pod(r: &Reading<'_>) -> Result<PodRow> {
+pub(crate) fn read_pod(r: &Reading<'_>) -> Result<PodRow> {
     Ok(PodRow {
         id: r.uuid("id")?,
         workload_id: r.uuid("workload_id")?,
@@ -327,7 +345,7 @@ fn read_object(r: &Reading<'_>) -> Result<ObjectRow> {
     })
 }
 
-fn read_workload(r: &Reading<'_>) -> Result<WorkloadRow> {
+pub(crate) fn read_workload(r: &Reading<'_>) -> Result<WorkloadRow> {
     let desired = match r.text("desired")?.as_str() {
         "run" => Desired::Run,
         "suspend" => Desired::Suspend,

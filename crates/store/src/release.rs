@@ -1,5 +1,5 @@
-//! The newest release that has used a database: what refuses a newer one names it, so that people know
-//! what to start.
+//! The newest release that has used a database: what refuses a newer one names it, so that people
+//! know what to start.
 
 use crate::connection::Connection;
 use crate::fault::Result;

@@ -26,7 +26,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
@@ -35,6 +35,7 @@ const STEPS: [Step; 8] = [
     step!(6, "pools", "0006_pools.sql"),
     step!(7, "ledger", "0007_ledger.sql"),
     step!(8, "forget", "0008_forget.sql"),
+    step!(9, "archived", "0009_archived.sql"),
 ];
 
 /// A table, to read all of its rows.

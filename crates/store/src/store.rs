@@ -1,19 +1,22 @@
 //! The store as its users meet it. Owns: the state directory's lock, and which back end answers.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use units::Instant;
+use uuid::Uuid;
 
 use crate::connection::Reader;
 use crate::fault::Fault;
 use crate::lock::Lock;
 use crate::postgres::{BadUrl, Postgres, PostgresUrl};
 use crate::sqlite::Sqlite;
-use crate::{Error, read};
+use crate::{Error, archived, read};
 use records::{
-    AuditFilter, AuditRow, Change, CredentialRow, EventFilter, EventRow, LedgerRow, Log, Past,
-    PastFilter, SampleFilter, SampleRow, Snapshot,
+    Archived, ArchivedFilter, ArchivedLookup, ArchivedPlace, AuditFilter, AuditRow, Change,
+    CredentialRow, EventFilter, EventRow, LedgerRow, Log, Past, PastFilter, SampleFilter,
+    SampleRow, Snapshot,
 };
 
 /// The state directory and the database in it. Clones share it; it is released with the last.
@@ -138,6 +141,75 @@ impl Store {
     pub async fn deleted_before(&self, others: u64) -> Result<Option<Instant>, Error> {
         let mut reader = self.reader().await?;
         let found = read::deleted_before(&mut reader.connection(), others).await;
+        found.map_err(|fault| self.named(fault))
+    }
+
+    /// The archived workloads that are looked for.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn archived(&self, lookups: &[ArchivedLookup]) -> Result<Archived, Error> {
+        let mut reader = self.reader().await?;
+        let found = archived::named(&mut reader.connection(), lookups).await;
+        found.map_err(|fault| self.named(fault))
+    }
+
+    /// Those of these pods whose workloads are archived.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn archived_pods(&self, pods: &[Uuid]) -> Result<BTreeSet<Uuid>, Error> {
+        let mut reader = self.reader().await?;
+        let found = archived::pods(&mut reader.connection(), pods).await;
+        found.map_err(|fault| self.named(fault))
+    }
+
+    /// Those of these workloads that were not deleted, archived or not.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn not_deleted(&self, ids: &[Uuid]) -> Result<Archived, Error> {
+        let mut reader = self.reader().await?;
+        let found = archived::not_deleted(&mut reader.connection(), ids).await;
+        found.map_err(|fault| self.named(fault))
+    }
+
+    /// How many archived workloads a filter selects.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn archived_count(&self, filter: &ArchivedFilter) -> Result<u64, Error> {
+        let mut reader = self.reader().await?;
+        let found = archived::count(&mut reader.connection(), filter).await;
+        found.map_err(|fault| self.named(fault))
+    }
+
+    /// Where archived workloads are in their order, without the first of them.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn archived_places(
+        &self,
+        filter: &ArchivedFilter,
+        skip: u64,
+        limit: u64,
+    ) -> Result<Vec<ArchivedPlace>, Error> {
+        let mut reader = self.reader().await?;
+        let found = archived::places(&mut reader.connection(), filter, skip, limit).await;
+        found.map_err(|fault| self.named(fault))
+    }
+
+    /// The first archived workloads that a filter selects, by `seq`.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn archived_first(
+        &self,
+        filter: &ArchivedFilter,
+        limit: u64,
+    ) -> Result<Archived, Error> {
+        let mut reader = self.reader().await?;
+        let found = archived::first(&mut reader.connection(), filter, limit).await;
         found.map_err(|fault| self.named(fault))
     }
 

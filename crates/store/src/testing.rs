@@ -1,5 +1,6 @@
-//! For tests: databases of every statement in them, and a PostgreSQL server of a test's own. Owns: finding
-//! its programs, starting and ending it without leaving anything behind, also when the test is killed.
+//! For tests: databases of every statement in them, and a PostgreSQL server of a test's own. Owns:
+//! finding its programs, starting and ending it without leaving anything behind, also when the test
+//! is killed.
 
 #![expect(clippy::unwrap_used, reason = "it is part of tests, which end with a panic")]
 

@@ -1,6 +1,7 @@
 //! Every SQL statement that writes, from the storage types. Does not know which database it is
 //! for; it keeps to what SQLite and PostgreSQL share.
 
+use spec::WorkloadKind;
 use units::Instant;
 use uuid::Uuid;
 
@@ -32,7 +33,8 @@ pub(crate) fn statements(changes: &[Change]) -> Result<Vec<Statement<'_>>> {
 }
 
 /// What is written last, so that the rest stands together: pods come after their workloads, and
-/// nothing refers to a log. The rest keeps its order: a name may be given up and taken in one batch.
+/// nothing refers to a log. The rest keeps its order: a name may be given up and taken in one
+/// batch.
 const fn turn(change: &Change) -> u8 {
     match change {
         Change::Pod(_) => 1,
@@ -57,6 +59,8 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         .spec(spec)?
         .must_hit()),
         Change::WorkloadState(id, state) => workload_state(*id, state),
+        Change::WorkloadArchived(id, kind, user) => Ok(archived(*id, Some((*kind, user)))),
+        Change::WorkloadRestored(id) => Ok(archived(*id, None)),
         Change::Pod(row) => pod(row),
         Change::PodsGone(before) => Ok(Statement::new(
             "delete pods",
@@ -152,6 +156,21 @@ fn workload_state(id: Uuid, now: &WorkloadState) -> Result<Statement<'_>> {
         1,
     );
     Ok(state(statement.text(id.to_string()), now)?.must_hit())
+}
+
+/// Marks a workload as archived, with what it is listed by, or as one that is in memory.
+fn archived(id: Uuid, listed: Option<(WorkloadKind, &str)>) -> Statement<'_> {
+    let statement = Statement::rows(
+        "archive a workload",
+        "UPDATE workloads SET archived = now.column2, kind = now.column3,
+             submitted_by = now.column4
+         FROM (VALUES ",
+        ") AS now WHERE workloads.id = now.column1",
+        1,
+    );
+    let (kind, user) = listed.map(|(kind, user)| (kind.name(), user)).unzip();
+    let statement = statement.text(id.to_string()).int(u64::from(listed.is_some()));
+    statement.maybe_text(kind).maybe_text(user).must_hit()
 }
 
 fn state<'a>(statement: Statement<'a>, now: &'a WorkloadState) -> Result<Statement<'a>> {

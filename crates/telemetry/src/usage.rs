@@ -1,5 +1,5 @@
-//! The ledger of GPUs as it is shown: grouped, in hours, with prices. Owns: the sums, and that a cost
-//! is shown only where everything that was held has a price.
+//! The ledger of GPUs as it is shown: grouped, in hours, with prices. Owns: the sums, and that a
+//! cost is shown only where everything that was held has a price.
 
 use std::collections::{BTreeMap, BTreeSet};
 

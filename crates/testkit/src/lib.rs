@@ -9,6 +9,7 @@
 //! assert_eq!(w.gpus(), "n1[a2 a2] n2[a1 b1]");
 //! ```
 
+mod needed;
 mod script;
 mod table;
 mod texts;

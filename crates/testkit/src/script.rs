@@ -135,13 +135,11 @@ impl Submit {
     }
 }
 
-/// Reads `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE]
-/// [--interactive] [--gated] [--elastic] [--priority N] [--pods N] [--min N] [--on LABEL=VALUE]
-/// [--pools POOL,…] [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--required LEVEL] [--preferred LEVEL]
-/// [--topology NAME] [--limit MS] [--mig PROFILE*N,…] [--label LABEL=VALUE] [--with LABEL=VALUE@KEY]
-/// [--apart LABEL=VALUE@KEY] [--rather-with …] [--rather-apart …]`; one GPU if not said. The pods of a workload may instead be in sections:
-/// `--set NAME` with the same flags, `[--in GROUP]` and `[--task-priority N]`; `--group NAME` with
-/// `[--in GROUP]`, `[--min N]` and the last three. `--min` before them is the workload's own.
+/// Reads
+/// `project/name [-g N] [--devices N] [--mem SIZE] [--cpu N] [--memory SIZE] [--interactive] [--gated] [--elastic] [--priority N] [--pods N] [--min N] [--on LABEL=VALUE] [--pools POOL,…] [--prefer LABEL=VALUE] [--tolerate TAINT] [--delay MS] [--required LEVEL] [--preferred LEVEL] [--topology NAME] [--limit MS] [--mig PROFILE*N,…] [--label LABEL=VALUE] [--with LABEL=VALUE@KEY] [--apart LABEL=VALUE@KEY] [--rather-with …] [--rather-apart …]`;
+/// one GPU if not said. The pods of a workload may instead be in sections: `--set NAME` with the
+/// same flags, `[--in GROUP]` and `[--task-priority N]`; `--group NAME` with `[--in GROUP]`,
+/// `[--min N]` and the last three. `--min` before them is the workload's own.
 fn submit(words: &[&str]) -> Submit {
     let (_, name) = words[0].split_once('/').expect("project/name");
     let mut result = Submit {

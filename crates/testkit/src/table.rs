@@ -1,5 +1,5 @@
-//! One state, some actions, the state after: for rules that are written as tables. Owns: reading the
-//! state from a few lines and telling what became of every pod in one.
+//! One state, some actions, the state after: for rules that are written as tables. Owns: reading
+//! the state from a few lines and telling what became of every pod in one.
 
 use std::collections::BTreeMap;
 
@@ -31,13 +31,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// Nodes as `name:gpus[:cores[:pods]]`, GPUs as in [`crate::World::new`]; queues as `name:quota[:limit]` or `parent/name:…`,
-    /// with `-` for unlimited and options after commas: `w2` weight, `p200` priority, `r9`
-    /// `reclaim_min_runtime`, `t9` `preempt_min_runtime` in milliseconds, `c4` CPU quota, `C4`
-    /// CPU limit, `u9` usage of GPUs in parts per million. Jobs one per line: `queue/name` and the flags
-    /// of `submit`, then where its pods are: `@n1` runs, `!n1` is being stopped, `n1#0` on that
-    /// GPU, `x` has ended, `+` has ended well, `.` waits; what is not listed waits. `^9` was started so many
-    /// milliseconds ago.
+    /// Nodes as `name:gpus[:cores[:pods]]`, GPUs as in [`crate::World::new`]; queues as
+    /// `name:quota[:limit]` or `parent/name:…`, with `-` for unlimited and options after commas:
+    /// `w2` weight, `p200` priority, `r9` `reclaim_min_runtime`, `t9` `preempt_min_runtime` in
+    /// milliseconds, `c4` CPU quota, `C4` CPU limit, `u9` usage of GPUs in parts per million. Jobs
+    /// one per line: `queue/name` and the flags of `submit`, then where its pods are: `@n1` runs,
+    /// `!n1` is being stopped, `n1#0` on that GPU, `x` has ended, `+` has ended well, `.` waits;
+    /// what is not listed waits. `^9` was started so many milliseconds ago.
     ///
     /// # Panics
     /// On anything it cannot read: it is a test's own text.

@@ -9,6 +9,7 @@ use model::{
 use sched::{Change, Diagnosis, Plan, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
 
+use crate::needed;
 use crate::script;
 use crate::together;
 
@@ -64,18 +65,23 @@ impl World {
         };
         nodes.split_whitespace().for_each(|node| world.add_node(node));
         let unlimited = share(u64::MAX, u64::MAX);
-        let department = world.queue("department", None, unlimited);
+        world.queue("department", None, unlimited);
         for project in projects.split_whitespace() {
-            let mut parts = project.split(':');
-            let name = parts.next().expect("a name");
-            let mut millis = || {
-                parts.next().map_or(u64::MAX, |n| units::parse_gpu_millis(n).expect("a GPU count"))
-            };
-            let quota = millis();
-            let share = share(quota, millis());
-            world.queue(name, Some(department), share);
+            world.add_queue(&format!("department/{project}"));
         }
         world
+    }
+
+    fn add_queue(&mut self, text: &str) {
+        let mut parts = text.split(':');
+        let name = parts.next().expect("a name");
+        let (parent, name) = name.split_once('/').map_or((None, name), |(p, n)| (Some(p), n));
+        let parent = parent.map(|parent| self.queues[parent]);
+        let mut millis =
+            || parts.next().map_or(u64::MAX, |n| units::parse_gpu_millis(n).expect("a GPU count"));
+        let quota = millis();
+        let share = share(quota, millis());
+        self.queue(name, parent, share);
     }
 
     fn add_node(&mut self, text: &str) {
@@ -101,7 +107,8 @@ impl World {
     }
 
     /// Runs steps separated by `;` or line ends, scheduling to rest after each: `submit …`,
-    /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT[@POOL] N`, `limit PROJECT[@POOL] N`, `wait MS`, `slow`,
+    /// `delete NAME…`, `suspend NAME…`, `resume NAME…`, `quota PROJECT[@POOL] N`, `limit PROJECT[@POOL] N`,
+    /// `weight PROJECT[@POOL] N` (over quota), `queue [PARENT/]NAME:QUOTA[:LIMIT]`, `wait MS`, `slow`,
     /// `gone` (what was being stopped is gone now), `cordon NODE`, `uncordon NODE`,
     /// `ungate WORKLOAD [INDEX]`, `drain NODE`, `lose-node NODE`, `take-gpu NODE INDEX` (foreign processes use it),
     /// `lose-gpu NODE INDEX` (what runs there is stopped, too), `return-gpu NODE INDEX`, `add-node NAME:GPUS[:CORES]`, `checkpoint NAME…` (saved its
@@ -124,6 +131,8 @@ impl World {
                 "resume" => words[1..].iter().for_each(|name| self.wants(name, true)),
                 "quota" => self.quota(words[1], words[2]),
                 "limit" => self.limit(words[1], words[2]),
+                "weight" => self.weight(words[1], words[2]),
+                "queue" => self.add_queue(words[1]),
                 "wait" => self.now = self.now.plus_ms(words[1].parse().expect("milliseconds")),
                 "checkpoint" => words[1..].iter().for_each(|name| self.checkpoint(name)),
                 "restarts" => self.restarts(words[1], words[2]),
@@ -188,6 +197,9 @@ impl World {
         }
         let stops = |step: &Step| !matches!(step, Step::Bind { .. } | Step::Reserve { .. });
         together::check(&before, &self.cluster, self.plan.steps.iter().any(stops));
+        if self.policy.profile == sched::Profile::Default {
+            needed::check(&self.cluster, &self.plan);
+        }
         let mut again = before;
         let same = sched::cycle(&mut again, self.now, &self.policy);
         self.plan.stats.trials = same.stats.trials;
@@ -390,6 +402,13 @@ impl World {
         let before = self.cluster.queues()[id].share;
         let limit = Resources { gpu_millis, ..before.limit };
         self.cluster.set_share(id, Share { limit, ..before }).expect("a living queue");
+    }
+
+    fn weight(&mut self, project: &str, weight: &str) {
+        let over_quota_weight = Weights::all(weight.parse().expect("a weight"));
+        let id = self.queue_named(project);
+        let share = Share { over_quota_weight, ..self.cluster.queues()[id].share };
+        self.cluster.set_share(id, share).expect("a living queue");
     }
 
     /// `PROJECT` or `PROJECT@POOL`, which gives every pool queues of its own.

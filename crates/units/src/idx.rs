@@ -1,6 +1,6 @@
 //! Dense typed indices and the tables they index. Owns: ids that cost eight bytes and cannot be
-//! mixed up, neither with those of another table nor with that of a row that was there before. Refuses
-//! to know what a row is.
+//! mixed up, neither with those of another table nor with that of a row that was there before.
+//! Refuses to know what a row is.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -72,8 +72,8 @@ impl<T> fmt::Debug for Idx<T> {
     }
 }
 
-/// A table with dense ids. The place of a removed row is given out again, lowest first, so that the same
-/// history always yields the same ids; its id is not.
+/// A table with dense ids. The place of a removed row is given out again, lowest first, so that the
+/// same history always yields the same ids; its id is not.
 #[derive(Debug, Clone)]
 pub struct Table<T> {
     places: Vec<Place<T>>,

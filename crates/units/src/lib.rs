@@ -1,9 +1,9 @@
 //! The quantities everything else is counted in: GPU thousandths, CPU thousandths, bytes,
 //! instants, ratios and table indices.
 //!
-//! Owns: exact integer arithmetic and the parsing of what a person types (`0.5`, `16GiB`); the kinds
-//! of failures.
-//! Does not know about: what the quantities are for. No floats, no clock, no I/O.
+//! Owns: exact integer arithmetic and the parsing of what a person types (`0.5`, `16GiB`); the
+//! kinds of failures. Does not know about: what the quantities are for. No floats, no clock, no
+//! I/O.
 
 mod amount;
 mod failure;

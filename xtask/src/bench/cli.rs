@@ -1,5 +1,5 @@
-//! What a person waits for at the command line. Owns: the time from the start of a program to the first
-//! byte that it prints.
+//! What a person waits for at the command line. Owns: the time from the start of a program to the
+//! first byte that it prints.
 
 use std::io::Read as _;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The Debian package. Owns: where its files go, and the archive that `dpkg-deb` makes of them. What
-//! happens at an installation and a removal is in `packaging/debian`.
+//! The Debian package. Owns: where its files go, and the archive that `dpkg-deb` makes of them.
+//! What happens at an installation and a removal is in `packaging/debian`.
 
 use std::fs;
 use std::path::PathBuf;

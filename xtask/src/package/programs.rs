@@ -1,5 +1,5 @@
-//! The programs of a release. Owns: how they are built, and what they write about themselves: manual
-//! pages and completion.
+//! The programs of a release. Owns: how they are built, and what they write about themselves:
+//! manual pages and completion.
 
 use std::fs;
 use std::path::{Path, PathBuf};

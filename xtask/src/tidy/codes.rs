@@ -1,4 +1,5 @@
-//! Reason codes and their pages. Owns: that each has the other. Does not know about: what a code means.
+//! Reason codes and their pages. Owns: that each has the other. Does not know about: what a code
+//! means.
 
 use std::collections::BTreeMap;
 

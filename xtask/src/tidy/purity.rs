@@ -1,4 +1,5 @@
-//! The pure core. Owns: what the deciding crates must not touch. Does not know about: what they decide.
+//! The pure core. Owns: what the deciding crates must not touch. Does not know about: what they
+//! decide.
 
 use super::Fault;
 use super::layers::Packages;
@@ -19,7 +20,8 @@ const DOCUMENTS_MAY_DEPEND_ON: [&str; 6] =
 /// Words that one with documents may use all the same.
 const OF_DOCUMENTS: [&str; 1] = ["serde"];
 
-/// Words that have no place in a core crate, and why. `Arc` has: what is shared there does not change.
+/// Words that have no place in a core crate, and why. `Arc` has: what is shared there does not
+/// change.
 const BANNED: [(&str, &str); 24] = [
     ("std::time", "time is an argument"),
     ("SystemTime", "time is an argument"),

@@ -1,4 +1,5 @@
-//! Ceilings. Owns: how long a crate, a file and a function may be. Does not know about: what is in them.
+//! Ceilings. Owns: how long a crate, a file and a function may be. Does not know about: what is in
+//! them.
 
 use std::collections::BTreeMap;
 

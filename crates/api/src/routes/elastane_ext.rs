@@ -25,8 +25,8 @@ use super::workload_kinds;
 use crate::Shared;
 use crate::{forecast, what_if};
 
-/// Which run an output is of, and how many bytes of it are before what is told: who was cut off asks on
-/// with `pod` and `offset`.
+/// Which run an output is of, and how many bytes of it are before what is told: who was cut off
+/// asks on with `pod` and `offset`.
 const RUN: HeaderName = HeaderName::from_static("x-elastane-run");
 const OFFSET: HeaderName = HeaderName::from_static("x-elastane-offset");
 /// Most events an explanation tells.
@@ -78,7 +78,7 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
         gpus_allocated: Millis(used),
         nodes: view.nodes.iter().map(|node| convert::node_status(node, &context)).collect(),
         projects: view.projects.len() as u64,
-        workloads: view.workloads.len() as u64,
+        workloads: view.workloads.len() as u64 + view.archived_count(),
     })
 }
 
@@ -211,9 +211,11 @@ pub(super) async fn logs(
     Path(id): Path<String>,
     query: OutputQuery,
 ) -> Result<(HeaderMap, PlainText), ApiError> {
-    let workload = find_workload(&state.control.view(), &id)?;
+    let workload = find_workload(&state.control, &id).await?;
     let pod = match query.previous {
-        true => Some(state.control.run_before(workload.id, query.pod.as_deref())?.to_string()),
+        true => {
+            Some(state.control.run_before(workload.id, query.pod.as_deref()).await?.to_string())
+        }
         false => query.pod,
     };
     let log = state.control.logs(workload.id, pod, query.range).await?;
@@ -246,7 +248,7 @@ pub(super) async fn explain(
     Path(id): Path<String>,
 ) -> Result<Json<Explanation>, ApiError> {
     let view = state.control.view();
-    let workload = find_workload(&view, &id)?;
+    let workload = find_workload(&state.control, &id).await?;
     let filter = EventFilter {
         workload: Some(workload.id),
         limit: Some(EXPLAINED_EVENTS_MAX),

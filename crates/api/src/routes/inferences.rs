@@ -95,7 +95,7 @@ async fn update(
     headers: HeaderMap,
     Body(request): Body<InferenceUpdateRequest>,
 ) -> Answer {
-    let view = find_of_kind(&state.control.view(), KIND, &id)?;
+    let view = find_of_kind(&state.control, KIND, &id).await?;
     let from = *view.revisions.last().ok_or_else(|| ApiError::no_such("inference", &id))?;
     let spec = changed(&state, &view, request.spec, &caller, &headers).await?;
     let control = state.asked_by(&caller);
@@ -137,12 +137,12 @@ async fn changed(
 
 /// The revisions of an inference that are listed. Those that have served are still known, so a list
 /// of the deleted is a list of none.
-fn of_inference(
+async fn of_inference(
     state: &Shared,
     id: &str,
     deleted: bool,
 ) -> Result<Vec<Arc<WorkloadView>>, ApiError> {
-    let head = find_of_kind(&state.control.view(), KIND, id)?;
+    let head = find_of_kind(&state.control, KIND, id).await?;
     if deleted {
         return Ok(Vec::new());
     }
@@ -156,7 +156,7 @@ async fn revisions(
     query: QueryParameters<Deleted>,
 ) -> Result<Json<GetInferenceWorkloadRevisions200Response>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
-    let all = of_inference(&state, &id, query.list()?.deleted)?;
+    let all = of_inference(&state, &id, query.list()?.deleted).await?;
     let revisions = all.iter().map(|one| convert::revision(one, &view, &context)).collect();
     Ok(Json(GetInferenceWorkloadRevisions200Response { revisions }))
 }
@@ -166,7 +166,7 @@ async fn count(
     Path(id): Path<String>,
     query: QueryParameters<Deleted>,
 ) -> Result<Json<api_types::CountResponse>, ApiError> {
-    let count = of_inference(&state, &id, query.list()?.deleted)?.len() as u64;
+    let count = of_inference(&state, &id, query.list()?.deleted).await?.len() as u64;
     Ok(Json(api_types::CountResponse { count }))
 }
 

@@ -93,8 +93,8 @@ async fn create(
 }
 
 /// The workload with this id, if it was submitted as a manifest.
-fn submitted(state: &Shared, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
-    let found = find_workload(&state.control.view(), id)?;
+async fn submitted(state: &Shared, id: &str) -> Result<Arc<WorkloadView>, ApiError> {
+    let found = find_workload(&state.control, id).await?;
     if found.spec.manifest.is_some() {
         return Ok(found);
     }
@@ -106,7 +106,7 @@ async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<WorkloadV2GetResponse>, ApiError> {
-    Ok(Json(shown(&*submitted(&state, &id)?, &state.context())?))
+    Ok(Json(shown(&*submitted(&state, &id).await?, &state.context())?))
 }
 
 async fn delete(
@@ -114,7 +114,7 @@ async fn delete(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Accepted<WorkloadV2GetResponse>, ApiError> {
-    let id = submitted(&state, &id)?.id;
+    let id = submitted(&state, &id).await?.id;
     let gone = state.asked_by(&caller).delete_workload(&caller.subject, id).await?;
     Ok(Accepted(shown(&gone, &state.context())?))
 }
@@ -126,7 +126,7 @@ async fn update(
     Path(id): Path<String>,
     Body(request): Body<WorkloadV2UpdateRequest>,
 ) -> Result<Accepted<WorkloadV2GetResponse>, ApiError> {
-    let workload = submitted(&state, &id)?;
+    let workload = submitted(&state, &id).await?;
     let fixed = |field: &str| {
         let name = &workload.spec.name;
         let why = format!(

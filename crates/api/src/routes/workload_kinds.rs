@@ -186,7 +186,7 @@ pub(super) async fn read(
     Extension(kind): Extension<WorkloadKind>,
     Path(id): Path<String>,
 ) -> Result<Json<Training1>, ApiError> {
-    Ok(Json(convert::typed(&*find_of_kind(&state.control.view(), kind, &id)?, &state.context())))
+    Ok(Json(convert::typed(&*find_of_kind(&state.control, kind, &id).await?, &state.context())))
 }
 
 async fn update(
@@ -196,7 +196,7 @@ async fn update(
     Path(id): Path<String>,
     Body(request): Body<InferenceUpdateRequest>,
 ) -> Answer {
-    let view = find_of_kind(&state.control.view(), kind, &id)?;
+    let view = find_of_kind(&state.control, kind, &id).await?;
     let view = changed(&state, &caller, &view, request.spec).await?;
     accepted(&state, &view)
 }
@@ -234,7 +234,7 @@ pub(super) async fn delete(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Answer {
-    let id = find_of_kind(&state.control.view(), kind, &id)?.id;
+    let id = find_of_kind(&state.control, kind, &id).await?.id;
     let view = state.asked_by(&caller).delete_workload(&caller.subject, id).await?;
     accepted(&state, &view)
 }
@@ -245,7 +245,7 @@ async fn suspend(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Answer {
-    let id = find_of_kind(&state.control.view(), kind, &id)?.id;
+    let id = find_of_kind(&state.control, kind, &id).await?.id;
     let view = state.asked_by(&caller).suspend(&caller.subject, id).await?;
     accepted(&state, &view)
 }
@@ -256,7 +256,7 @@ async fn resume(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Answer {
-    let id = find_of_kind(&state.control.view(), kind, &id)?.id;
+    let id = find_of_kind(&state.control, kind, &id).await?.id;
     let view = state.asked_by(&caller).resume(&caller.subject, id).await?;
     accepted(&state, &view)
 }

@@ -21,9 +21,12 @@ use http_kit::{
 use orchestrator::SharedMap;
 use orchestrator::view::{Event, View, WorkloadView};
 use records::EventFilter;
+use units::Instant;
 use uuid::Uuid;
 
 use crate::Shared;
+use crate::archived::Selected;
+use crate::orders::Ordered;
 
 /// Largest body of a batch: as many ids as there may be, with room around them.
 const BATCH_BYTES_MAX: usize = 64 << 10;
@@ -136,13 +139,23 @@ async fn list(
     let (view, context) = (state.control.view(), state.context());
     let workloads = listed(&state, &view, &query).await?;
     let ordered = state.orders.of(&view, &query, context.now).filter(|_| !query.deleted);
-    let (page, next) = match &ordered {
-        Some(ordered) => {
+    let of = (&*view, &caller, context.now);
+    let archived = Selected::of(&state.control, of, &query, own_field).await?;
+    let merged;
+    let (page, next) = match (archived, &ordered) {
+        (Some(archived), _) => {
+            let here = in_memory(&view, &caller, &query, context.now, ordered.as_ref())?;
+            let by = (&query, context.now);
+            let (page, next) = archived.page(&state.control, &view, here, by).await?;
+            merged = page;
+            (merged.iter().map(AsRef::as_ref).collect::<Vec<_>>(), next)
+        }
+        (None, Some(ordered)) => {
             let sight = caller.sight(Resource::Workloads, &view);
             let all = ordered.iter().filter(|workload| sight.has(workload.project_id));
             query.page_in_order(all.map(AsRef::as_ref), context.now)?
         }
-        None => {
+        (None, None) => {
             let all = seen(&workloads, &view, &caller).map(AsRef::as_ref);
             query.page_of(all, context.now, |workload| workload.seq)?
         }
@@ -150,6 +163,29 @@ async fn list(
     let (count, one) = (page.len(), |row| convert::workload(row, &view, &context));
     let page = WorkloadsPage { workloads: page.into_iter().map(one).collect(), next };
     Ok(Rows { page, count })
+}
+
+/// The workloads in memory that a query selects, up to the end of its page, in order.
+fn in_memory(
+    view: &View,
+    caller: &Caller,
+    query: &ListQuery,
+    now: Instant,
+    ordered: Option<&Ordered>,
+) -> Result<Vec<Arc<WorkloadView>>, ApiError> {
+    let sight = caller.sight(Resource::Workloads, view);
+    let found = match ordered {
+        Some(ordered) => {
+            let all = ordered.iter().filter(|workload| sight.has(workload.project_id));
+            // They are in order already, and stay so.
+            query.up_to_page(all.map(AsRef::as_ref), now, |_| ())?
+        }
+        None => {
+            let all = seen(&view.workloads, view, caller).map(AsRef::as_ref);
+            query.up_to_page(all, now, |workload: &WorkloadView| workload.seq)?
+        }
+    };
+    Ok(found.into_iter().filter_map(|one| view.workloads.get(&one.id)).cloned().collect())
 }
 
 async fn list_by_post(
@@ -172,16 +208,23 @@ async fn count(
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
     let view = state.control.view();
-    let workloads = listed(&state, &view, &query).await?;
-    query.count(seen(&workloads, &view, &caller).map(AsRef::as_ref), state.now())
+    let (workloads, now) = (listed(&state, &view, &query).await?, state.now());
+    let all = seen(&workloads, &view, &caller).map(AsRef::as_ref);
+    let here = query.count(all, now)?.0.count;
+    let of = (&*view, &caller, now);
+    let archived = match Selected::of(&state.control, of, &query, own_field).await? {
+        Some(archived) => archived.count(&state.control, &view, (&query, now)).await?,
+        None => 0,
+    };
+    Ok(Json(CountResponse { count: here + archived }))
 }
 
 async fn read(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Workload>, ApiError> {
-    let view = state.control.view();
-    Ok(Json(convert::workload(&*find_workload(&view, &id)?, &view, &state.context())))
+    let found = find_workload(&state.control, &id).await?;
+    Ok(Json(convert::workload(&found, &state.control.view(), &state.context())))
 }
 
 /// Refuses a batch that is too long or names a workload twice. What each id costs (a command, an
@@ -228,7 +271,7 @@ async fn batch(
 }
 
 async fn act(state: &Shared, caller: &Caller, what: BatchAction, id: &str) -> Result<(), ApiError> {
-    let workload = find_workload(&state.control.view(), id)?;
+    let workload = find_workload(&state.control, id).await?;
     let action = if what == BatchAction::Delete { Delete } else { Update };
     caller.must_to_workload(action, resource_of(workload.spec.kind), &workload)?;
     let (control, by, id) = (state.asked_by(caller), &caller.subject, workload.id);
@@ -252,7 +295,39 @@ fn pods_page(
     Ok(Json(PodsPage { pods: page.into_iter().map(one).collect(), next }))
 }
 
-/// The pods that the caller may see.
+/// A field of a workload is called as it is.
+const fn own_field(field: &str) -> Option<&str> {
+    Some(field)
+}
+
+/// What a field of a pod is called that is one of its workload.
+fn field_of_workload(field: &str) -> Option<&str> {
+    match field {
+        "workloadId" => Some("id"),
+        "workloadName" => Some("name"),
+        "projectId" | "projectName" => Some(field),
+        _ => None,
+    }
+}
+
+/// Passes on the pods of archived workloads that the caller may see and a query may select, some at
+/// a time.
+async fn each_archived_pod(
+    state: &Shared,
+    view: &View,
+    caller: &Caller,
+    query: &ListQuery,
+    mut take: impl FnMut(Vec<PodRow>) -> Result<(), ApiError>,
+) -> Result<(), ApiError> {
+    let of = (view, caller, state.now());
+    let Some(archived) = Selected::of(&state.control, of, query, field_of_workload).await? else {
+        return Ok(());
+    };
+    let pods = |chunk: Vec<Arc<WorkloadView>>| take(chunk.iter().flat_map(PodRow::of).collect());
+    archived.each(&state.control, view, pods).await
+}
+
+/// The pods in memory that the caller may see.
 async fn every_pod(
     state: &Shared,
     view: &View,
@@ -269,7 +344,15 @@ async fn all_pods(
     query: ListQuery,
 ) -> Result<Json<PodsPage>, ApiError> {
     let view = state.control.view();
-    let rows = every_pod(&state, &view, &caller, &query).await?;
+    let mut rows = every_pod(&state, &view, &caller, &query).await?;
+    let now = state.now();
+    each_archived_pod(&state, &view, &caller, &query, |pods| {
+        rows.extend(pods);
+        let kept = query.up_to_page(rows.iter(), now, |row| row.place())?;
+        rows = kept.into_iter().cloned().collect();
+        Ok(())
+    })
+    .await?;
     pods_page(&rows, &view, &query, &state)
 }
 
@@ -279,8 +362,14 @@ async fn count_pods(
     query: ListQuery,
 ) -> Result<Json<CountResponse>, ApiError> {
     let view = state.control.view();
-    let rows = every_pod(&state, &view, &caller, &query).await?;
-    query.count(rows.iter(), state.now())
+    let (rows, now) = (every_pod(&state, &view, &caller, &query).await?, state.now());
+    let mut count = query.count(rows.iter(), now)?.0.count;
+    each_archived_pod(&state, &view, &caller, &query, |pods| {
+        count += query.count(pods.iter(), now)?.0.count;
+        Ok(())
+    })
+    .await?;
+    Ok(Json(CountResponse { count }))
 }
 
 async fn pods(
@@ -289,7 +378,7 @@ async fn pods(
     query: ListQuery,
 ) -> Result<Json<PodsPage>, ApiError> {
     let view = state.control.view();
-    let workload = match (query.deleted, find_workload(&view, &id)) {
+    let workload = match (query.deleted, find_workload(&state.control, &id).await) {
         (false, living) => Some(living?),
         // A living workload has lost no pod: each of its pods is one for all its runs.
         (true, Ok(_)) => None,
@@ -323,7 +412,7 @@ async fn log_page(
         let any =
             EventFilter { workload: Some(workload), limit: Some(1), ..EventFilter::default() };
         if offset == 0 || state.control.events(any).await?.is_empty() {
-            find_workload(&state.control.view(), id)?;
+            find_workload(&state.control, id).await?;
         }
     }
     Ok(query.page_at_once(events))

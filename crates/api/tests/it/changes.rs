@@ -131,6 +131,18 @@ impl Reader {
         }
     }
 
+    /// Reads until a workload and its pod are shown as they ended.
+    async fn sees_end(&mut self, id: &str) {
+        let ended = |(kind, _): &(String, String), one: &Value| match kind.as_str() {
+            "workload" => one["id"] == id && one["phase"] == "Completed",
+            _ => one["workloadId"] == id && one["k8sPhase"] == "Succeeded",
+        };
+        while self.objects.iter().filter(|(key, one)| ended(key, one)).count() < 2 {
+            let event = self.next().await.unwrap();
+            assert!(event["type"] != "deleted" && event["type"] != "reset", "{event}");
+        }
+    }
+
     fn names(&self, kind: &str) -> Vec<&str> {
         let of_kind = self.objects.iter().filter(|((own, _), _)| own == kind);
         let mut names: Vec<_> = of_kind.filter_map(|(_, one)| name_of(one)).collect();
@@ -653,5 +665,47 @@ async fn a_reader_that_pauses_has_what_the_lists_show_in_the_end() {
             }
         }
         reader.has_everything(&server).await;
+    }
+}
+
+#[tokio::test]
+async fn a_workload_that_leaves_memory_is_not_sent_as_deleted_and_its_deletion_is() {
+    let server = Server::that_keeps(0).await;
+    let mut reader = Reader::new(&server, "").await;
+    reader.synced().await;
+    let id = server.train("old", 0).await;
+    server.phase(&id, "Running").await;
+    reader.about("workload").await;
+    server.engine.end("old", engine::Exit::Code(0));
+    server.phase(&id, "Completed").await;
+    assert_eq!(server.control.view().archived_count(), 1);
+    reader.sees_end(&id).await;
+    let (status, _) = server.raw("DELETE", &format!("/api/v1/workloads/trainings/{id}"), "").await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    let gone = reader.about("workload").await;
+    assert_eq!((&gone["type"], &gone["id"]), (&json!("deleted"), &json!(id)));
+}
+
+#[tokio::test]
+async fn a_reader_that_pauses_learns_the_end_of_a_workload_that_has_left_memory() {
+    let server = Server::that_keeps(1).await;
+    let mut quick = Reader::new(&server, "").await;
+    let (mut slow, mut away) = (Reader::new(&server, "").await, Reader::new(&server, "").await);
+    let (old, new) = (server.train("old", 0).await, server.train("new", 0).await);
+    for id in [&old, &new] {
+        server.phase(id, "Running").await;
+    }
+    for reader in [&mut slow, &mut away, &mut quick] {
+        reader.has_everything(&server).await;
+    }
+    server.engine.end("old", engine::Exit::Code(0));
+    quick.sees_end(&old).await;
+    server.engine.end("new", engine::Exit::Code(0));
+    quick.sees_end(&new).await;
+    assert_eq!(server.control.view().archived_count(), 1);
+    away.connect_again(&server).await;
+    for reader in [&mut slow, &mut away] {
+        reader.sees_end(&old).await;
+        reader.sees_end(&new).await;
     }
 }

@@ -1,4 +1,5 @@
-//! Simulated GPUs that are made to fail, simulated nodes that come and go, and what nodes are given.
+//! Simulated GPUs that are made to fail, simulated nodes that come and go, and what nodes are
+//! given.
 
 use axum::body::Body;
 use axum::http::StatusCode;

@@ -43,6 +43,16 @@ impl EngineDouble {
         }
     }
 
+    /// Ends the run of a workload.
+    pub(crate) fn end(&self, workload: &str, exit: Exit) {
+        let of = |(key, (spec, state)): (&RunKey, &(RunSpec, RunState))| {
+            let is_over = matches!(state, RunState::Exited { .. });
+            (spec.workload_name == workload && !is_over).then_some(*key)
+        };
+        let key = self.0.lock().unwrap().runs.iter().find_map(of).unwrap();
+        self.tell(key, RunState::Exited { exit, at: Instant(3) });
+    }
+
     /// A run of before, as it was seen last.
     pub(crate) fn goes_on(&self, spec: RunSpec, state: RunState) {
         self.0.lock().unwrap().runs.insert(spec.key, (spec, state));

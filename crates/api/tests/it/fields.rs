@@ -1,4 +1,5 @@
-//! That the table of fields names every field there is, and says of each that is refused that it is.
+//! That the table of fields names every field there is, and says of each that is refused that it
+//! is.
 
 use std::collections::BTreeMap;
 

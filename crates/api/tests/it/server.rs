@@ -63,9 +63,14 @@ impl Server {
     }
 
     async fn open(login_provider: Option<LoginProvider>) -> Self {
+        Self::new_with(login_provider, orchestrator::ENDED_KEPT).await
+    }
+
+    async fn new_with(login_provider: Option<LoginProvider>, ended_kept: usize) -> Self {
         let nodes = vec![node("node-1", 4), node("node-2", 0)];
         let (engine, clock) = (EngineDouble::default(), Arc::new(SystemClock));
-        Self::with(tempfile::tempdir().unwrap(), nodes, engine, clock, login_provider).await
+        let at = tempfile::tempdir().unwrap();
+        Self::with(at, nodes, engine, clock, (login_provider, ended_kept)).await
     }
 
     /// A server that goes on with the state in this folder, at this time.
@@ -75,7 +80,7 @@ impl Server {
         engine: EngineDouble,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self::with(dir, nodes, engine, clock, None).await
+        Self::with(dir, nodes, engine, clock, (None, orchestrator::ENDED_KEPT)).await
     }
 
     async fn with(
@@ -83,7 +88,7 @@ impl Server {
         nodes: Vec<NodeSpec>,
         engine: EngineDouble,
         clock: Arc<dyn Clock>,
-        login_provider: Option<LoginProvider>,
+        (login_provider, ended_kept): (Option<LoginProvider>, usize),
     ) -> Self {
         let store = store::Store::open(dir.path()).await.unwrap();
         let authority = Authority::open(dir.path(), &store, "ada", clock.now()).await.unwrap();
@@ -102,6 +107,7 @@ impl Server {
             node_access: Arc::new(
                 NodeAccess::new(&["/usr/share".into()], &[dir.path().into()]).unwrap(),
             ),
+            ended_kept,
             kept: control::RetentionPolicy::default(),
             decision_fault: None,
             batch_fault: None,
@@ -135,7 +141,12 @@ impl Server {
 
     /// A server with the projects team-a (id 1) and team-b (id 2), two GPUs each.
     pub(crate) async fn with_teams() -> Self {
-        let server = Self::new().await;
+        Self::that_keeps(orchestrator::ENDED_KEPT).await
+    }
+
+    /// The same, in whose memory so many ended workloads stay.
+    pub(crate) async fn that_keeps(ended: usize) -> Self {
+        let server = Self::new_with(None, ended).await;
         for name in ["team-a", "team-b"] {
             let (status, made) = server.post("/api/v1/org-unit/projects", server.team(name)).await;
             assert_eq!(status, StatusCode::CREATED, "{made}");

@@ -49,7 +49,8 @@ async fn list(
     Json(Volumes { volumes: volumes.into_iter().chain(ending).collect() })
 }
 
-/// A volume that is being deleted, as it was; who may see it outlives it as long as the project is there.
+/// A volume that is being deleted, as it was; who may see it outlives it as long as the project is
+/// there.
 fn in_its_project(ending: &Object) -> Object {
     let project = ending.body["project"].as_u64().unwrap_or_default();
     let claim = ending.body["claim"].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,5 @@
-//! People at a certified OpenID Connect provider, with the built programs on both sides of the login.
+//! People at a certified OpenID Connect provider, with the built programs on both sides of the
+//! login.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

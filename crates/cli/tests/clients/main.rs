@@ -1,6 +1,6 @@
 //! Programs that others wrote, against the built server: the published Python client drives it and
-//! judges its answers, schemathesis sends what its own description allows and forbids, moto keeps buckets
-//! that are copied, and people log in at a certified OpenID Connect provider.
+//! judges its answers, schemathesis sends what its own description allows and forbids, moto keeps
+//! buckets that are copied, and people log in at a certified OpenID Connect provider.
 //!
 //! They come from PyPI and npm into folders of their own. Where they cannot be had, each test is
 //! counted as ignored and says why.
@@ -51,8 +51,8 @@ fn main() {
     libtest_mimic::run(&arguments, all).exit();
 }
 
-/// Tests with what they need, which is installed if one of them is wanted; ignored where it cannot be
-/// had.
+/// Tests with what they need, which is installed if one of them is wanted; ignored where it cannot
+/// be had.
 fn trials(
     arguments: &Arguments,
     tests: &[(&str, Test)],
@@ -136,8 +136,9 @@ fn schemathesis(bin: &Path) -> Result<(), Failed> {
     passes(&sandbox, "elastane project create team-a --gpu-quota 2")?;
     let token = sandbox.state_dir().join("token");
     let (program, token) = (bin.join("schemathesis"), token.display());
-    // Two are left out, one stops the server and one never ends; and those that are only refused. No
-    // phase `coverage`: it tries every parameter of every list and takes longer than all the rest.
+    // Two are left out, one stops the server and one never ends; and those that are only refused.
+    // No phase `coverage`: it tries every parameter of every list and takes longer than all the
+    // rest.
     let line = format!(
         "{} run http://127.0.0.1:{}/elastane/v1/openapi.json --header \"Authorization: Bearer $(cat {token})\" \
          --exclude-path /elastane/v1/down --exclude-path /elastane/v1/events --exclude-deprecated --checks {CHECKS} \

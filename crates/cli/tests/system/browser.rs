@@ -1,5 +1,5 @@
-//! A page of a workload in a browser: a real process behind a real server, a ticket from the command
-//! line, a restart of both.
+//! A page of a workload in a browser: a real process behind a real server, a ticket from the
+//! command line, a restart of both.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

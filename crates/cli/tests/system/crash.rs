@@ -1,5 +1,6 @@
-//! The server, supervisors, or all there is, are killed at random moments while work comes and goes.
-//! Owns: what must be true after every blow. Does not know about: how the server keeps its promises.
+//! The server, supervisors, or all there is, are killed at random moments while work comes and
+//! goes. Owns: what must be true after every blow. Does not know about: how the server keeps its
+//! promises.
 //!
 //! A few rounds by default; `ELASTANE_SOAK_ROUNDS=200` and `ELASTANE_SOAK_SEED=n` make it a soak.
 
@@ -216,7 +217,8 @@ impl Story {
         running
     }
 
-    /// What ran before the blow is the same process after it, unless somebody deleted it or it was hit.
+    /// What ran before the blow is the same process after it, unless somebody deleted it or it was
+    /// hit.
     fn check_same(
         &mut self,
         before: &BTreeMap<String, Vec<Process>>,

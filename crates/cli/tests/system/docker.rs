@@ -1,5 +1,5 @@
-//! Workloads in containers, as a person sees them, while the server, the daemon, a container or all of
-//! them are killed.
+//! Workloads in containers, as a person sees them, while the server, the daemon, a container or all
+//! of them are killed.
 //!
 //! One round for each by default; `make soak` makes it many, at random.
 

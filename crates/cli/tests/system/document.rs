@@ -3,8 +3,8 @@
 //!
 //! Only fenced blocks marked `console` count. In them a line that starts with `$ ` is a command (a
 //! trailing backslash continues it) and the lines up to the next command are its output. A command
-//! that starts with `elastane up` is the server: it stays in the background. So does one that ends in
-//! ` &`, until `kill %N` ends the Nth of them; its lines are those it has printed so far.
+//! that starts with `elastane up` is the server: it stays in the background. So does one that ends
+//! in ` &`, until `kill %N` ends the Nth of them; its lines are those it has printed so far.
 
 /// One command of a document with what it prints.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What the pages of the reference tell people to type is typed: the blocks marked `sh` in a shell,
-//! and each `json` block as the body of the `POST` that was named last before it. Does not know about:
-//! what any page says.
+//! and each `json` block as the body of the `POST` that was named last before it. Does not know
+//! about: what any page says.
 
 use std::fs;
 

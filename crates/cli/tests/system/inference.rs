@@ -1,5 +1,5 @@
-//! An inference with real replicas behind a real server: none while no request comes, more under load, a
-//! new revision without a request lost, a server that is killed, and none again.
+//! An inference with real replicas behind a real server: none while no request comes, more under
+//! load, a new revision without a request lost, a server that is killed, and none again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,8 @@ use crate::sandbox::{Sandbox, end, free_port, wait_until};
 /// Long, because a loaded machine is no fault.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The one test here; its replicas run the same program with the same name, and are told their port.
+/// The one test here; its replicas run the same program with the same name, and are told their
+/// port.
 const TEST: &str = "inference::replicas_come_with_requests_and_go_without";
 
 /// What a replica runs: it answers for ever.

@@ -1,5 +1,5 @@
-//! Limits of CPU and memory as a person meets them, on a machine whose kernel keeps them and on one that
-//! does not.
+//! Limits of CPU and memory as a person meets them, on a machine whose kernel keeps them and on one
+//! that does not.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Many creations at once while things break: the server is killed, its database restarted, the disk
-//! full. Owns: that what was acknowledged is there, once, and that errors say what happened.
+//! Many creations at once while things break: the server is killed, its database restarted, the
+//! disk full. Owns: that what was acknowledged is there, once, and that errors say what happened.
 
 use std::collections::BTreeSet;
 use std::fs;

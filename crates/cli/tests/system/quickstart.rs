@@ -1,5 +1,5 @@
-//! The quickstart workload as a process of its own. Owns: what signals do to it. Does not know about:
-//! servers.
+//! The quickstart workload as a process of its own. Owns: what signals do to it. Does not know
+//! about: servers.
 
 use crate::sandbox::Sandbox;
 

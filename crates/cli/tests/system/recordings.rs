@@ -19,8 +19,8 @@ fn becomes(sandbox: &Sandbox, line: &str, text: &str) {
     assert!(wait_until(PATIENCE, is), "{line}: {}", sandbox.shell(line).text);
 }
 
-/// Work in both dialects, a failure, a lost GPU, and a server that is killed and started again; recorded
-/// in `report`.
+/// Work in both dialects, a failure, a lost GPU, and a server that is killed and started again;
+/// recorded in `report`.
 fn busy_server() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.start_server(SERVER);

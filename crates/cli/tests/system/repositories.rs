@@ -1,5 +1,5 @@
-//! Copies of Git repositories, as a person gets them: by the flags of both dialects and by a data source,
-//! with a login that stays nowhere, and while the server is killed.
+//! Copies of Git repositories, as a person gets them: by the flags of both dialects and by a data
+//! source, with a login that stays nowhere, and while the server is killed.
 
 use std::time::Duration;
 

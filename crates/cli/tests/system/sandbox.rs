@@ -1,5 +1,6 @@
 //! A person's machine in a folder: a home, a state directory, a port, and the built binaries on the
-//! PATH. Owns: every process that is started in it; none outlives it. Does not know about: scenarios.
+//! PATH. Owns: every process that is started in it; none outlives it. Does not know about:
+//! scenarios.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -210,7 +211,8 @@ impl Sandbox {
 
     /// Kills all processes, those of the server among them, as where the power fails.
     pub(crate) fn kill_everything(&mut self) {
-        // A supervisor may be starting something at this very moment: look again until all is quiet.
+        // A supervisor may be starting something at this very moment: look again until all is
+        // quiet.
         for _ in 0..50 {
             let left = self.processes();
             if left.is_empty() {

@@ -1,5 +1,5 @@
-//! A person at a pod: a real terminal, ports, and output that is followed while the server goes away
-//! and comes back.
+//! A person at a pod: a real terminal, ports, and output that is followed while the server goes
+//! away and comes back.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -120,8 +120,8 @@ impl Terminal {
         resize(&OwnedFd::from(self.master.try_clone().expect("a handle")), size);
     }
 
-    /// Waits until a word is on the page of a program that draws only what changes; all of it when the
-    /// size does.
+    /// Waits until a word is on the page of a program that draws only what changes; all of it when
+    /// the size does.
     pub(crate) fn shows(&mut self, word: &str) {
         let shown = wait_until(PATIENCE, || {
             self.seen.clear();
@@ -423,8 +423,8 @@ fn flood(port: &str) {
     }
 }
 
-/// How much of so many bytes arrives at a port here, if nothing is asked for a while after connecting,
-/// and the answer is then left lying for a while.
+/// How much of so many bytes arrives at a port here, if nothing is asked for a while after
+/// connecting, and the answer is then left lying for a while.
 fn arrived(port: u16, bytes: u64, unasked: Duration, unread: Duration) -> u64 {
     let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return 0 };
     std::thread::sleep(unasked);

@@ -1,4 +1,5 @@
-//! Statuses of the first dialect as a person meets them, of jobs that run, fall over and are stopped.
+//! Statuses of the first dialect as a person meets them, of jobs that run, fall over and are
+//! stopped.
 
 use std::time::Duration;
 

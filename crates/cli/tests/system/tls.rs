@@ -1,4 +1,5 @@
-//! An encrypted server: with the programs of this machine, from elsewhere, and over a new certificate.
+//! An encrypted server: with the programs of this machine, from elsewhere, and over a new
+//! certificate.
 
 use std::fs;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! `runai top` against a real server, as tables and live at a terminal: simulated GPUs are held, and
-//! nobody measures them.
+//! `runai top` against a real server, as tables and live at a terminal: simulated GPUs are held,
+//! and nobody measures them.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ fn top_shows_what_nodes_and_jobs_use() {
     says("elastane project create team-a --gpu-quota 2; runai config project team-a", 0);
     says("runai submit busy -i x -g 1 --command -- sh -c 'while :; do :; done'", 0);
     says("runai wait busy --for running", 0);
-    // The server looks every 15 s. What is asked for is there at once; what is used has its part of that.
+    // The server looks every 15 s. What is asked for is there at once; what is used has its part of
+    // that.
     let is_used = || says("runai top job", 0).contains("m (");
     assert!(wait_until(Duration::from_secs(60), is_used), "{}", says("runai top job", 0));
     let nodes = says("runai top node -d", 0);

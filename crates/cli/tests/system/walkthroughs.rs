@@ -1,8 +1,8 @@
 //! Every document in `docs/walkthroughs` is followed to the letter. Owns: running a document's
 //! steps in a sandbox. Does not know about: what any document says.
 //!
-//! Two numbers are not those of the document, since this machine may need them: the server's port and
-//! the port that is brought to the reader's machine.
+//! Two numbers are not those of the document, since this machine may need them: the server's port
+//! and the port that is brought to the reader's machine.
 
 use std::fs;
 use std::path::PathBuf;

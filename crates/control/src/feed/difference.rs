@@ -22,26 +22,74 @@ const CLUSTER: &str = "cluster";
 pub(super) struct Difference {
     pub(super) key: Key,
     pub(super) place: Place,
-    pub(super) deleted: bool,
+    pub(super) kind: Kind,
 }
 
-/// Two views, and what of the second differs so far.
+/// What became of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It is another, or is new.
+    Changed,
+    /// It is gone.
+    Deleted,
+    /// It had left memory, and is gone now.
+    ArchivedDeleted,
+}
+
+/// Workloads that left memory between two views, as they were last.
+pub(super) type Archived = BTreeMap<Uuid, Arc<WorkloadView>>;
+
+/// That an archived workload was deleted, with its pods.
+pub(super) fn deleted(workload: &WorkloadView) -> impl Iterator<Item = Difference> {
+    let scope = Scope::Project(workload.project_id);
+    let department = Some(workload.department_id);
+    keys(workload).map(move |key| {
+        let place = Place { scope, department };
+        Difference { key, place, kind: Kind::ArchivedDeleted }
+    })
+}
+
+/// The workloads of a view that are not in the next: they were deleted, or archived.
+pub(super) fn gone(before: &View, now: &View) -> Vec<Uuid> {
+    if now.archived.is_empty() {
+        return Vec::new();
+    }
+    let gone = SharedMap::diff(&before.workloads, &now.workloads);
+    gone.filter(|(_, _, is)| is.is_none()).map(|(id, _, _)| *id).collect()
+}
+
+/// Its key and those of its pods.
+pub(super) fn keys(workload: &WorkloadView) -> impl Iterator<Item = Key> {
+    let pods = pods(Some(workload)).into_keys().map(|pod| Key::Pod(workload.id, pod));
+    pods.chain([Key::Workload(workload.id)])
+}
+
+/// Two views, what left memory between them, and what of the second differs so far.
 struct Between<'a> {
     before: &'a View,
     now: &'a View,
+    archived: &'a Archived,
     found: BTreeMap<Key, (Place, bool)>,
 }
 
-/// What differs, in the order of [`Key`]. With `all_nodes` every node does: what runs the pods went
-/// away or is back.
-pub(super) fn between(before: &View, now: &View, all_nodes: bool) -> Vec<Difference> {
-    let mut both = Between { before, now, found: BTreeMap::new() };
+/// What differs, in the order of [`Key`]; what was archived counts as if the second view had it. With
+/// `all_nodes` every node differs: what runs the pods went away or is back.
+pub(super) fn between(
+    before: &View,
+    now: &View,
+    archived: &Archived,
+    all_nodes: bool,
+) -> Vec<Difference> {
+    let mut both = Between { before, now, archived, found: BTreeMap::new() };
     both.organisation();
     both.pools();
     both.nodes(all_nodes);
     both.objects();
     both.workloads();
-    let one = |(key, (place, deleted))| Difference { key, place, deleted };
+    let one = |(key, (place, deleted))| {
+        let kind = if deleted { Kind::Deleted } else { Kind::Changed };
+        Difference { key, place, kind }
+    };
     both.found.into_iter().map(one).collect()
 }
 
@@ -176,7 +224,11 @@ impl Between<'_> {
     fn workloads(&mut self) {
         let (before, now) = (self.before, self.now);
         for (id, was, is) in SharedMap::diff(&before.workloads, &now.workloads) {
-            if let Some(workload) = is.or(was) {
+            let archived = self.archived.get(id);
+            let is = is.or(archived);
+            // Most of what is archived was seen as it ended.
+            let is_seen = archived.is_some() && was == is;
+            if let Some(workload) = is.or(was).filter(|_| !is_seen) {
                 let scope = Scope::Project(workload.project_id);
                 self.note(Key::Workload(*id), scope, is.is_none());
                 self.pods(scope, was.map(AsRef::as_ref), is.map(AsRef::as_ref));

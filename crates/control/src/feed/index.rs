@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::difference::Difference;
+use orchestrator::view::{View, WorkloadView};
+
+use super::difference::{Archived, Difference, Kind, keys};
 use super::key::{Key, Place};
 
 /// The newest version of an object.
@@ -18,6 +20,8 @@ pub struct Entry {
     pub place: Place,
     /// Whether this version is that it was deleted.
     pub deleted: bool,
+    /// The workload as it was last, of an archived one and its pods: no view has them.
+    pub archived: Option<Arc<WorkloadView>>,
     /// The text of it, as long as it is kept.
     text: Mutex<Option<Weak<str>>>,
 }
@@ -66,9 +70,11 @@ impl Entry {
 pub struct Read {
     /// In the order of their versions.
     pub entries: Vec<Arc<Entry>>,
+    /// The view that has them. A newer one may lack an object of which the last version is still to come.
+    pub view: Arc<View>,
     /// Everything up to this version has been read.
     pub reached: u64,
-    /// Deletions up to this version may have been forgotten.
+    /// What left the view up to this version may have been forgotten.
     pub forgotten: u64,
 }
 
@@ -77,8 +83,10 @@ pub struct Read {
 pub(super) struct Index {
     by_version: BTreeMap<u64, Arc<Entry>>,
     by_key: BTreeMap<Key, u64>,
-    /// The versions of deletions, the oldest first. Some objects may have come back since.
-    deletions: VecDeque<u64>,
+    view: Arc<View>,
+    /// The versions of what was deleted or archived, what left first in front. Some objects may have come
+    /// back since.
+    left: VecDeque<u64>,
     forgotten: u64,
     newest: u64,
 }
@@ -89,12 +97,24 @@ impl Index {
         self.newest
     }
 
-    /// Gives each object that differs the next version.
-    pub(super) fn apply(&mut self, changes: Vec<Difference>, deletions_max: usize) {
-        for Difference { key, place, deleted } in changes {
+    /// Gives each object that differs in the next view the next version, and keeps what was archived.
+    pub(super) fn apply(
+        &mut self,
+        view: Arc<View>,
+        changes: Vec<Difference>,
+        archived: &Archived,
+        left_max: usize,
+    ) {
+        self.view = view;
+        for Difference { key, place, kind } in changes {
             let before = self.by_key.get(&key).and_then(|version| self.by_version.remove(version));
+            let deleted = kind != Kind::Changed;
             // What was deleted unseen, or twice, is no change.
-            if deleted && before.as_ref().is_none_or(|before| before.deleted) {
+            let is_no_change = match &before {
+                None => kind == Kind::Deleted,
+                Some(before) => deleted && before.deleted,
+            };
+            if is_no_change {
                 if let Some(before) = before {
                     self.by_version.insert(before.version, before);
                 }
@@ -103,24 +123,41 @@ impl Index {
             self.newest += 1;
             let version = self.newest;
             self.by_key.insert(key.clone(), version);
-            let entry = Entry { key, version, place, deleted, text: Mutex::default() };
+            let (archived, text) = (None, Mutex::default());
+            let entry = Entry { key, version, place, deleted, archived, text };
             self.by_version.insert(version, Arc::new(entry));
             if deleted {
-                self.deletions.push_back(version);
+                self.left.push_back(version);
             }
         }
-        self.forget(deletions_max);
+        archived.values().for_each(|workload| self.keep(workload));
+        self.forget(left_max);
     }
 
-    /// Forgets the oldest deletions.
-    fn forget(&mut self, deletions_max: usize) {
-        while self.deletions.len() > deletions_max
-            && let Some(version) = self.deletions.pop_front()
+    /// Keeps the last version of a workload that was archived, and of its pods.
+    fn keep(&mut self, workload: &Arc<WorkloadView>) {
+        for version in keys(workload).filter_map(|key| self.by_key.get(&key)) {
+            let Some(entry) = self.by_version.get_mut(version) else { continue };
+            *entry = Arc::new(Entry {
+                key: entry.key.clone(),
+                archived: Some(workload.clone()),
+                text: Mutex::default(),
+                ..**entry
+            });
+            self.left.push_back(*version);
+        }
+    }
+
+    /// Forgets what left first.
+    fn forget(&mut self, left_max: usize) {
+        while self.left.len() > left_max
+            && let Some(version) = self.left.pop_front()
         {
             // An object that came back has a newer version, and then there is none of this.
             if let Some(entry) = self.by_version.remove(&version) {
                 self.by_key.remove(&entry.key);
-                self.forgotten = version;
+                // What was archived may have had its last version long before.
+                self.forgotten = self.forgotten.max(version);
             }
         }
     }
@@ -137,7 +174,7 @@ impl Index {
             Some(last) if entries.len() == most => last.version,
             _ => until.max(after),
         };
-        Read { entries, reached, forgotten: self.forgotten }
+        Read { entries, view: self.view.clone(), reached, forgotten: self.forgotten }
     }
 }
 
@@ -148,15 +185,18 @@ mod tests {
     const MOST: usize = 3;
 
     fn change(id: u64, deleted: bool) -> Difference {
-        Difference { key: Key::Project(id), place: Place::CLUSTER, deleted }
+        let kind = if deleted { Kind::Deleted } else { Kind::Changed };
+        Difference { key: Key::Project(id), place: Place::CLUSTER, kind }
     }
 
     fn index(changes: &[(u64, bool)]) -> Index {
         let mut index = Index::default();
-        for (id, deleted) in changes {
-            index.apply(vec![change(*id, *deleted)], MOST);
-        }
+        changes.iter().for_each(|(id, deleted)| apply(&mut index, change(*id, *deleted)));
         index
+    }
+
+    fn apply(index: &mut Index, change: Difference) {
+        index.apply(Arc::default(), vec![change], &Archived::new(), MOST);
     }
 
     /// Versions and ids behind a version; deletions below 0.
@@ -183,7 +223,7 @@ mod tests {
         let index = index(&[(1, false), (1, true), (1, true), (2, true)]);
         assert_eq!(read(&index, 1), [(2, -1)], "once, and not of what was never there");
         let mut index = index;
-        index.apply(vec![change(1, false)], MOST);
+        apply(&mut index, change(1, false));
         assert_eq!(read(&index, 1), [(3, 1)]);
     }
 

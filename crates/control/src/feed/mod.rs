@@ -25,14 +25,18 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
 use crate::handle::{Handle, Shared};
+use crate::stored;
+use difference::Archived;
 use index::{Index, Texts};
-use orchestrator::view::View;
+use orchestrator::view::{View, WorkloadView};
+use orchestrator::{Error, archived_views};
 
 pub use index::{Entry, Read};
 pub use key::{Key, Place};
 
-/// Deletions that are remembered. A reader that missed older ones gets a list again.
-const DELETIONS_MAX: usize = 10_000;
+/// Objects that are remembered of those that were deleted or archived. A reader that missed older ones
+/// gets a list again.
+const LEFT_MAX: usize = 10_000;
 /// Bytes of texts that are kept for readers that come to the same changes later.
 const TEXT_BYTES_MAX: usize = 16 << 20;
 /// Between two comparisons of views: what changes faster is seen as one change.
@@ -111,6 +115,8 @@ pub(crate) struct Feed {
     done: watch::Sender<Done>,
     numbered: RwLock<Numbered>,
     texts: Mutex<Texts>,
+    /// Workloads that were archived when they were deleted: no view had them.
+    deleted: Mutex<Vec<Arc<WorkloadView>>>,
 }
 
 impl Default for Feed {
@@ -121,6 +127,7 @@ impl Default for Feed {
             done: watch::Sender::default(),
             numbered: RwLock::new(Numbered::new()),
             texts: Mutex::default(),
+            deleted: Mutex::default(),
         }
     }
 }
@@ -129,6 +136,15 @@ impl Feed {
     /// Says that there is a newer view. Costs next to nothing, also with many readers.
     pub(crate) fn view_published(&self) {
         self.published.send_replace(());
+    }
+
+    /// Says that a workload was deleted that no view had, because it was archived.
+    pub(crate) fn archived_deleted(&self, workload: &Arc<WorkloadView>) {
+        // Without versions there is no reader that has it.
+        if self.done.borrow().version > 0 {
+            let mut deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
+            deleted.push(workload.clone());
+        }
     }
 
     /// Keeps the versions up to date while there are readers.
@@ -152,8 +168,17 @@ impl Feed {
             let arrived = readers.borrow_and_update().ever;
             published.mark_unchanged();
             let (view, is_out) = (shared.view.load_full(), shared.engine.outage().is_some());
-            feed.advance(&seen, &view, is_out != out, arrived).await;
-            (seen, out) = (view, is_out);
+            match archived(&shared, &seen, &view).await {
+                Ok(archived) => {
+                    feed.advance(&seen, &view, &archived, is_out != out, arrived).await;
+                    (seen, out) = (view, is_out);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "changes are held back until the database answers");
+                    sleep(OUTAGE_EVERY).await;
+                    feed.published.send_replace(());
+                }
+            }
             sleep_until(pause).await;
             tokio::select! {
                 _ = published.changed() => {}
@@ -164,13 +189,20 @@ impl Feed {
     }
 
     /// Compares two views, and wakes the readers if they differ.
-    async fn advance(&self, before: &Arc<View>, now: &Arc<View>, all_nodes: bool, arrived: u64) {
-        let changes = if Arc::ptr_eq(before, now) && !all_nodes {
+    async fn advance(
+        &self,
+        before: &Arc<View>,
+        now: &Arc<View>,
+        archived: &Archived,
+        all_nodes: bool,
+        arrived: u64,
+    ) {
+        let mut changes = if Arc::ptr_eq(before, now) && !all_nodes {
             Vec::new()
         } else if self.done.borrow().version == 0 {
             // Everything is new. There may be much, and others have to go on meanwhile.
             let (before, now) = (before.clone(), now.clone());
-            let compare = move || difference::between(&before, &now, all_nodes);
+            let compare = move || difference::between(&before, &now, &Archived::new(), all_nodes);
             match tokio::task::spawn_blocking(compare).await {
                 Ok(changes) => changes,
                 Err(fault) if fault.is_panic() => resume_unwind(fault.into_panic()),
@@ -178,11 +210,14 @@ impl Feed {
                 Err(_) => pending().await,
             }
         } else {
-            difference::between(before, now, all_nodes)
+            difference::between(before, now, archived, all_nodes)
         };
+        let deleted =
+            std::mem::take(&mut *self.deleted.lock().unwrap_or_else(PoisonError::into_inner));
+        changes.extend(deleted.iter().flat_map(|workload| difference::deleted(workload)));
         let version = {
             let mut numbered = self.numbered.write().unwrap_or_else(PoisonError::into_inner);
-            numbered.index.apply(changes, DELETIONS_MAX);
+            numbered.index.apply(now.clone(), changes, archived, LEFT_MAX);
             numbered.index.newest()
         };
         self.done.send_if_modified(|done| {
@@ -199,10 +234,21 @@ impl Feed {
             return false;
         }
         *numbered = Numbered::new();
+        self.deleted.lock().unwrap_or_else(PoisonError::into_inner).clear();
         *self.texts.lock().unwrap_or_else(PoisonError::into_inner) = Texts::default();
         self.done.send_modify(|done| done.version = 0);
         true
     }
+}
+
+/// Of the workloads that are not in the view any more those that were not deleted, as they were last.
+async fn archived(shared: &Shared, before: &View, now: &View) -> Result<Archived, Error> {
+    let gone = difference::gone(before, now);
+    if gone.is_empty() {
+        return Ok(Archived::new());
+    }
+    let found = shared.store.not_deleted(&gone).await.map_err(stored)?;
+    Ok(archived_views(found, now)?.into_iter().map(|one| (one.id, one)).collect())
 }
 
 /// A reader of changes. Versions are kept up to date as long as there is one.
@@ -291,13 +337,13 @@ mod tests {
         let projects = [(1, Arc::default())].into_iter().collect();
         let view = Arc::new(View { projects, ..View::default() });
         assert!(!feed.clear(), "there are none yet");
-        feed.advance(&empty, &view, false, 1).await;
+        feed.advance(&empty, &view, &Archived::new(), false, 1).await;
         assert_eq!(feed.done.borrow().version, 1);
         feed.readers.send_modify(|readers| readers.now = 1);
         assert!(!feed.clear() && epoch() == first, "there is a reader");
         feed.readers.send_modify(|readers| readers.now = 0);
         assert!(feed.clear() && epoch() != first && feed.done.borrow().version == 0);
-        feed.advance(&view, &view, false, 2).await;
+        feed.advance(&view, &view, &Archived::new(), false, 2).await;
         assert_eq!((feed.done.borrow().version, feed.done.borrow().arrived), (0, 2));
     }
 }

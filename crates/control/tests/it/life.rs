@@ -434,9 +434,9 @@ async fn output_of_an_earlier_run_is_asked_for_by_its_name() {
         assert_eq!(log.chunks.next().await.unwrap().unwrap(), output.as_bytes());
     }
     for name in [None, Some("t-0-2")] {
-        assert_eq!(w.handle.run_before(w.id("t"), name).unwrap().generation, 1, "{name:?}");
+        assert_eq!(w.handle.run_before(w.id("t"), name).await.unwrap().generation, 1, "{name:?}");
     }
-    let none = w.handle.run_before(w.id("t"), Some("t-0-1")).unwrap_err().to_string();
+    let none = w.handle.run_before(w.id("t"), Some("t-0-1")).await.unwrap_err().to_string();
     assert!(none.contains("the first run of the pod"), "{none}");
     for name in ["t-0-0", "t-0-3", "t-1-1", "other"] {
         let found = w.handle.logs(w.id("t"), Some(name.to_owned()), LogRange::default()).await;

@@ -27,6 +27,21 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 /// More than any test records.
 const RECORDING_MAX: u64 = 1 << 30;
 
+/// How much a world keeps.
+#[derive(Clone, Copy)]
+struct Kept {
+    /// Most bytes that are recorded.
+    recording_max: u64,
+    /// Ended workloads that stay in memory.
+    ended: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { recording_max: RECORDING_MAX, ended: orchestrator::ENDED_KEPT }
+    }
+}
+
 /// A running dispatcher and the way to end it.
 type Server = (oneshot::Sender<()>, JoinHandle<Result<(), Error>>);
 
@@ -42,8 +57,7 @@ pub(crate) struct World {
     nodes: Vec<NodeSpec>,
     policy: sched::Policy,
     database: Database,
-    /// Most bytes that are recorded.
-    recording_max: u64,
+    kept: Kept,
     server: Option<Server>,
 }
 
@@ -193,17 +207,24 @@ impl World {
         quotas: &[u64],
         policy: sched::Policy,
     ) -> Self {
-        Box::pin(Self::open((database, RECORDING_MAX), nodes, quotas, policy)).await
+        Box::pin(Self::open((database, Kept::default()), nodes, quotas, policy)).await
     }
 
     /// A world of which no more than so many bytes are recorded.
     pub(crate) async fn recording(nodes: Vec<NodeSpec>, quotas: &[u64], bytes_max: u64) -> Self {
         let policy = sched::Policy::default();
-        Box::pin(Self::open((Database::Sqlite, bytes_max), nodes, quotas, policy)).await
+        let kept = Kept { recording_max: bytes_max, ..Kept::default() };
+        Box::pin(Self::open((Database::Sqlite, kept), nodes, quotas, policy)).await
+    }
+
+    /// A world with 8 GPUs in whose memory so many ended workloads stay.
+    pub(crate) async fn that_keeps(ended: usize, database: Database) -> Self {
+        let (kept, policy) = (Kept { ended, ..Kept::default() }, sched::Policy::default());
+        Box::pin(Self::open((database, kept), nodes(1, 8), &[8, 8], policy)).await
     }
 
     async fn open(
-        (database, recording_max): (Database, u64),
+        (database, kept): (Database, Kept),
         nodes: Vec<NodeSpec>,
         quotas: &[u64],
         policy: sched::Policy,
@@ -212,7 +233,7 @@ impl World {
         let engine = FakeEngine::new(clock.clone());
         let dir = tempfile::tempdir().unwrap();
         let gate = Gate::default();
-        let at = (&dir, &database, recording_max);
+        let at = (&dir, &database, kept);
         let opened = open(at, &nodes, (&engine, &clock), &policy, &gate).await;
         let (service, prompt) = opened.unwrap();
         let (handle, server) = (prompt.that_waits(), None);
@@ -226,7 +247,7 @@ impl World {
             nodes,
             policy,
             database,
-            recording_max,
+            kept,
             server,
         };
         world.serve(service);
@@ -255,7 +276,7 @@ impl World {
         let clock = ManualClock::new();
         let engine = FakeEngine::new(clock.clone());
         let spare = tempfile::tempdir().unwrap();
-        let at = (&spare, &Database::Sqlite, RECORDING_MAX);
+        let at = (&spare, &Database::Sqlite, Kept::default());
         let opened =
             open(at, &[], (&engine, &clock), &self.policy, &Gate::default()).await.unwrap();
         (self.prompt, self.handle) = (opened.1.clone(), opened.1);
@@ -268,7 +289,7 @@ impl World {
 
     /// The same, where it may fail.
     pub(crate) async fn try_start(&mut self) -> Result<(), Error> {
-        let at = (&self.dir, &self.database, self.recording_max);
+        let at = (&self.dir, &self.database, self.kept);
         let machine = (&self.engine, &self.clock);
         let (service, prompt) = open(at, &self.nodes, machine, &self.policy, &self.gate).await?;
         (self.handle, self.prompt) = (prompt.that_waits(), prompt);
@@ -492,7 +513,7 @@ fn unseal(of: &str, text: &str) -> Result<BTreeMap<String, String>, String> {
 }
 
 async fn open(
-    (dir, database, recording_max): (&tempfile::TempDir, &Database, u64),
+    (dir, database, kept): (&tempfile::TempDir, &Database, Kept),
     nodes: &[NodeSpec],
     (engine, clock): (&FakeEngine, &ManualClock),
     policy: &sched::Policy,
@@ -514,8 +535,9 @@ async fn open(
         clock: Arc::new(clock.clone()),
         unseal: Arc::new(unseal),
         node_access: Default::default(),
+        ended_kept: kept.ended,
         kept: control::RetentionPolicy::default(),
-        recording: crate::recording::writer(dir.path(), recording_max),
+        recording: crate::recording::writer(dir.path(), kept.recording_max),
         decision_fault: Some(Arc::new(before_decision)),
         batch_fault: Some(Arc::new(poisoned_batch)),
     };

@@ -5,6 +5,7 @@ pub(crate) mod deferred;
 pub(crate) mod deprecated;
 pub(crate) mod login;
 mod normalize;
+pub(crate) mod object_values;
 pub(crate) mod objects;
 pub(crate) mod pod_flags;
 pub(crate) mod program;
@@ -12,11 +13,14 @@ pub(crate) mod unsupported_flags;
 pub(crate) mod v1;
 pub(crate) mod v2;
 pub(crate) mod values;
+pub(crate) mod workers;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{
+    ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use crate::complete::{pools, projects, workloads};
@@ -424,7 +428,7 @@ pub(crate) struct Place {
     #[arg(long, value_name = "NODE,NODE", value_delimiter = ',')]
     pub(crate) exclude_node: Vec<String>,
     /// Taint of nodes that does not matter
-    #[arg(long, value_parser = values::toleration)]
+    #[arg(long, value_parser = object_values::toleration)]
     #[arg(value_name = "operator=Equal|Exists,key=KEY,value=VALUE,effect=EFFECT")]
     pub(crate) toleration: Vec<Toleration>,
     /// Its pods are at one value of this label of nodes if that is possible
@@ -434,6 +438,33 @@ pub(crate) struct Place {
     #[arg(long, value_name = "LABEL")]
     pub(crate) required_pod_topology_key: Option<String>,
 }
+
+/// How a description is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Sections of text.
+    #[value(alias = "wide")]
+    Table,
+    /// The server's object.
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+/// The phases of workloads.
+pub(crate) const PHASES: [&str; 11] = [
+    "Pending",
+    "Initializing",
+    "Running",
+    "Degraded",
+    "Updating",
+    "Stopping",
+    "Stopped",
+    "Resuming",
+    "Deleting",
+    "Completed",
+    "Failed",
+];
 
 /// Names of one flag. A name of its own, lest the parser take it for a flag that repeats.
 pub(crate) type Pools = Vec<String>;

@@ -1,5 +1,6 @@
-//! What is done to the words of a line before they are parsed, so that one grammar reads what was written
-//! for several clients; and what is done to the flags of the grammar to that end. Owns no word of its own.
+//! What is done to the words of a line before they are parsed, so that one grammar reads what was
+//! written for several clients; and what is done to the flags of the grammar to that end. Owns no
+//! word of its own.
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -12,8 +13,8 @@ const TAKE_A_WORD: [&str; 5] = ["-p", "--project", "--config-path", "--config-fi
 /// What flags are called whose values may begin with a dash that is no flag: `-1s`, `-2G`.
 const WITH_UNIT: [&str; 2] = ["DURATION", "SIZE"];
 
-/// Lets every flag of a command say what is wrong with a number below 0, and every switch that leaves
-/// something open when it is not there say no as well as yes.
+/// Lets every flag of a command say what is wrong with a number below 0, and every switch that
+/// leaves something open when it is not there say no as well as yes.
 #[must_use]
 pub(crate) fn patient(command: Command) -> Command {
     command.mut_args(patient_flag)
@@ -61,8 +62,8 @@ fn commands(argv: &[OsString]) -> impl Iterator<Item = (usize, &OsString)> {
     words.filter(move |(at, word)| is_word(word) && !takes(&argv[at - 1]))
 }
 
-/// Switches may have a value, `--NAME=true` or `--NAME=false`. What is switched off is as if it were not
-/// there.
+/// Switches may have a value, `--NAME=true` or `--NAME=false`. What is switched off is as if it
+/// were not there.
 fn plain_switches(tree: &Command, mut argv: Vec<OsString>) -> Vec<OsString> {
     let end = argv.iter().position(|word| word == "--").unwrap_or(argv.len());
     let behind = argv.split_off(end);
@@ -150,8 +151,8 @@ fn other_case(error: &Error, tree: &Command, argv: &[OsString]) -> Option<String
 /// Old command lines have no `--` and give `--command` and `--args` a string each. Only then is
 /// the word after `--command` its value; it is joined to it, so that one grammar reads both.
 ///
-/// Lines of the second dialect may give the program as well, and its arguments behind `--`: `submit NAME
-/// --command PROGRAM -- ARGUMENT`. The program is put behind `--`, too.
+/// Lines of the second dialect may give the program as well, and its arguments behind `--`:
+/// `submit NAME --command PROGRAM -- ARGUMENT`. The program is put behind `--`, too.
 fn join_old_strings(mut argv: Vec<OsString>) -> Vec<OsString> {
     let Some((at, _)) = commands(&argv).next() else { return argv };
     let is_word = |word: &OsString| !word.to_string_lossy().starts_with('-');

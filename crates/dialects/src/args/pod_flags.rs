@@ -1,5 +1,5 @@
-//! The flags about what is around a workload, of both dialects: mounts, ports, limits, user and rights.
-//! Owns the form of their values.
+//! The flags about what is around a workload, of both dialects: mounts, ports, limits, user and
+//! rights. Owns the form of their values.
 
 use api_types::{
     ClaimInfo, ConfigMapInstance, EmptyDirInstance, ExposedUrl, GitInstance, HostPathInstance,
@@ -88,8 +88,8 @@ pub(crate) struct V1 {
     /// Port that is reached from outside
     #[arg(long, value_name = "EXTERNAL:INTERNAL", value_parser = port_v1)]
     pub(crate) port: Vec<Port>,
-    /// How those ports are reached: portforward is here, as long as this command stays; ingress is in a
-    /// browser; the others are at the machine
+    /// How those ports are reached: portforward is here, as long as this command stays; ingress is
+    /// in a browser; the others are at the machine
     #[arg(short, long, value_enum, ignore_case = true, hide_possible_values = true)]
     #[arg(value_name = "portforward|nodeport|loadbalancer|clusterip|ingress")]
     pub(crate) service_type: Option<ServiceType>,

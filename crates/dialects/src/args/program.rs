@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates as Known;
 
-use super::v1::Output;
+use super::Output;
 use crate::complete::projects;
 
 /// `config …`.

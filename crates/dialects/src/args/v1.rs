@@ -5,9 +5,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::deferred::Deferred;
-use super::v2::{Bounds, PHASES, Slots, Workers};
-use super::values::{count, cpu, key_value, positive, seconds, size, variable};
-use super::{Asking, Console, Filter, Format, One, Place, pod_flags};
+use super::object_values::variable;
+use super::values::{count, cpu, key_value, positive, seconds, size};
+use super::workers::{Bounds, Slots, Workers};
+use super::{Asking, Console, Filter, Format, One, PHASES, Place, pod_flags};
 use crate::complete::{templates, workloads};
 use crate::intent::Variable;
 
@@ -33,7 +34,8 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "N", value_parser = positive)]
     #[arg(conflicts_with_all = ["interactive", "elastic"])]
     pub(crate) parallelism: Option<u32>,
-    /// The job is a Jupyter notebook: interactive, of the usual image and port unless others are given
+    /// The job is a Jupyter notebook: interactive, of the usual image and port unless others are
+    /// given
     #[arg(long, conflicts_with_all = ["elastic", "completions", "parallelism"])]
     pub(crate) jupyter: bool,
     /// The job answers requests, at its --port
@@ -211,7 +213,8 @@ pub(crate) struct List {
     pub(crate) limit: Option<u32>,
     /// Only jobs with these statuses, such as Running,Pending
     #[arg(long, value_name = "STATUS,STATUS", value_delimiter = ',', ignore_case = true)]
-    #[arg(value_parser = PossibleValuesParser::new(PHASES.iter().chain(&STATUSES).copied()), hide_possible_values = true)]
+    #[arg(value_parser = PossibleValuesParser::new(PHASES.iter().chain(&STATUSES).copied()))]
+    #[arg(hide_possible_values = true)]
     pub(crate) status: Vec<String>,
     /// Which jobs.
     #[command(flatten)]
@@ -296,18 +299,6 @@ pub(crate) struct Explain {
     /// How to print.
     #[command(flatten)]
     pub(crate) one: One,
-}
-
-/// How a description is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// Sections of text.
-    #[value(alias = "wide")]
-    Table,
-    /// The server's object.
-    Json,
-    /// The same as YAML.
-    Yaml,
 }
 
 fn gpu_millis(text: &str) -> Result<u64, String> {

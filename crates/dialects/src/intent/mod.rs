@@ -5,7 +5,7 @@ mod submit;
 
 pub use submit::{
     Access, Around, DataSource, Distributed, Effect, Gpu, Inherits, Kind, Manifest, Master, Mode,
-    Name, Place, Runs, SecretFiles, Spec, Submit, Toleration, Update, Variable,
+    Name, Place, Runs, SecretFiles, Serving, Spec, Submit, Toleration, Update, Variable,
 };
 
 use std::path::PathBuf;

@@ -3,10 +3,12 @@
 
 use std::path::PathBuf;
 
-use api_types::{ExposedUrl, ImagePullPolicy, Port, Security, Storage};
+use api_types::{
+    AutoScaling, CleanPodPolicy, ExposedUrl, ImagePullPolicy, Port, RestartPolicy, Security,
+    ServingConfiguration, ServingPort, Storage,
+};
 
 use super::{Dialect, Framework, Noun, Stdio, Target};
-use crate::args::v2::{CleanPodPolicy, RestartPolicy, Serving};
 
 /// A workload to submit.
 #[derive(Debug, Clone, PartialEq)]
@@ -175,6 +177,17 @@ pub enum Master {
     None,
     /// One of its own; what is not said is as with the workers.
     Own(Box<Spec>),
+}
+
+/// Where an inference serves, and with how many replicas.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Serving {
+    /// The port, and who may send requests to it.
+    pub port: Option<ServingPort>,
+    /// How many replicas there are.
+    pub autoscaling: Option<AutoScaling>,
+    /// How a replica starts.
+    pub configuration: Option<ServingConfiguration>,
 }
 
 /// What a workload inherits, by name.

@@ -448,10 +448,10 @@ fn page(typed: &v2::Paging) -> Page {
     Page { offset: rows(typed.offset), limit }
 }
 
-fn output(output: Option<v1::Output>) -> Shown {
+fn output(output: Option<args::Output>) -> Shown {
     match output {
-        Some(v1::Output::Json) => Shown::Json,
-        Some(v1::Output::Yaml) => Shown::Yaml,
-        None | Some(v1::Output::Table) => Shown::Text,
+        Some(args::Output::Json) => Shown::Json,
+        Some(args::Output::Yaml) => Shown::Yaml,
+        None | Some(args::Output::Table) => Shown::Text,
     }
 }

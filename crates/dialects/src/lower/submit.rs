@@ -1,6 +1,6 @@
 //! From the words of a submission to what is to be submitted, for both dialects. Pure.
 
-use api_types::Port;
+use api_types::{self as wire, Port};
 
 use super::{framework, pod_flags};
 use crate::args::pod_flags::ServiceType;
@@ -8,7 +8,7 @@ use crate::args::values::Pair;
 use crate::args::{self, v1, v2};
 use crate::intent::{
     ATTACH_WAIT_S, Access, Around, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master,
-    Mode, Name, Noun, Place, Runs, Spec, Stdio, Submit, Target, Update, Variable,
+    Mode, Name, Noun, Place, Runs, Serving, Spec, Stdio, Submit, Target, Update, Variable,
 };
 
 /// What the workers of MPI do: their launcher starts everything.
@@ -76,19 +76,22 @@ fn notebook(job: &mut v1::Job, notes: &mut Vec<String>) -> Access {
 
 /// How an inference of this dialect serves. Its port is reached at its address; a service type that
 /// opens a port of every node to all who reach it makes the address public, and no other does.
-fn serving(job: &mut v1::Job, replicas: Option<u32>) -> Result<v2::Serving, String> {
+fn serving(job: &mut v1::Job, replicas: Option<u32>) -> Result<Serving, String> {
     let around = &mut job.around;
     let [Port { container: Some(port), .. }] = around.port[..] else {
         return Err("--inference: say at which port it answers, with one --port PORT".to_owned());
     };
     let service = around.service_type.take();
     let is_open = matches!(service, Some(ServiceType::NodePort | ServiceType::LoadBalancer));
-    let authorization = is_open.then_some(v2::Authorization::Public);
+    let authorization_type =
+        is_open.then_some(wire::ServingPortAccessAuthorizationTypeEnum::Public);
     around.address = None;
     around.port.clear();
     let container = u16::try_from(port).ok();
-    let serving_port = Some(v2::Port { container, authorization, ..v2::Port::default() });
-    Ok(v2::Serving { serving_port, min_replicas: replicas, ..v2::Serving::default() })
+    let port = wire::ServingPort { container, authorization_type, ..Default::default() };
+    let autoscaling = replicas
+        .map(|replicas| wire::AutoScaling { min_replicas: Some(replicas), ..Default::default() });
+    Ok(Serving { port: Some(port), autoscaling, configuration: None })
 }
 
 /// `submit-dist`.
@@ -108,7 +111,7 @@ pub(super) fn dist_v1(typed: v1::SubmitDist, line: &[String]) -> Result<Submit, 
         v1::SubmitDist::Xgboost(all) => (*all.0, Distributed::of(Framework::XgBoost)),
     };
     distributed.workers = all.workers.workers;
-    distributed.clean = all.workers.clean_pod_policy;
+    distributed.clean = all.workers.clean_pod_policy.map(Into::into);
     job_v1(all.job, Kind::Distributed(Box::new(distributed)), line).map(led)
 }
 
@@ -241,16 +244,42 @@ pub(super) fn workspace(typed: v2::Workspace, line: &[String]) -> Result<Submit,
 }
 
 pub(super) fn inference(typed: v2::Inference, line: &[String]) -> Result<Submit, String> {
-    let kind = Kind::Inference(Box::new(typed.serving));
+    let kind = Kind::Inference(Box::new(serving_v2(typed.serving)));
     let mode = mode(&typed.named.asking, None)?;
     v2(typed.named, spec(typed.what, None)?, kind, mode, line)
 }
 
+/// How an inference of the second dialect serves.
+fn serving_v2(typed: v2::Serving) -> Serving {
+    let scaling = wire::AutoScaling {
+        metric_threshold_percentage: typed.metric_threshold_percentage.map(Into::into),
+        min_replicas: typed.min_replicas,
+        max_replicas: typed.max_replicas,
+        initial_replicas: typed.initial_replicas,
+        activation_replicas: typed.activation_replicas,
+        concurrency_hard_limit: typed.concurrency_hard_limit,
+        scale_to_zero_retention_seconds: typed.scale_to_zero_retention_seconds,
+        scale_down_delay_seconds: typed.scale_down_delay_seconds,
+        initialization_timeout_seconds: None,
+        metric: typed.metric,
+        metric_threshold: typed.metric_threshold,
+    };
+    let configuration = typed.initialization_timeout_seconds.map(|seconds| {
+        let initialization_timeout_seconds = Some(seconds);
+        wire::ServingConfiguration { initialization_timeout_seconds, ..Default::default() }
+    });
+    let autoscaling = Some(scaling).filter(|said| *said != wire::AutoScaling::default());
+    Serving { port: typed.serving_port, autoscaling, configuration }
+}
+
 pub(super) fn update(typed: v2::Update) -> Result<Update, String> {
     let of = Target { noun: Noun::Inference, name: typed.name, pod: None };
-    let update =
-        Update { spec: spec(typed.what, None)?, serving: typed.serving, ..Update::new(of) };
-    if update.spec == Spec::default() && update.serving == v2::Serving::default() {
+    let update = Update {
+        spec: spec(typed.what, None)?,
+        serving: serving_v2(typed.serving),
+        ..Update::new(of)
+    };
+    if update == Update::new(update.of.clone()) {
         return Err("say what to change, such as --max-replicas 3".to_owned());
     }
     Ok(update)
@@ -334,7 +363,7 @@ pub(super) fn distributed(
     }
     let distributed = Distributed {
         workers: typed.workers.workers,
-        clean: typed.workers.clean_pod_policy,
+        clean: typed.workers.clean_pod_policy.map(Into::into),
         master: match (typed.no_master, master == Spec::default()) {
             (true, _) => Master::None,
             (false, true) => Master::AsWorkers,
@@ -457,7 +486,7 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
             .map(v2::Preemptibility::is_preemptible)
             .or(what.preemptible),
         backoff_limit: ending.backoff_limit,
-        restart: ending.restart_policy,
+        restart: ending.restart_policy.map(Into::into),
         grace_seconds: what.termination_grace_period,
         stdio: stdio(&ending.console)?,
         priority: what.priority,
@@ -489,7 +518,7 @@ fn master(typed: v2::Master) -> Result<Spec, String> {
         extended: typed.master_extended_resource,
         cpu_millis: typed.master_cpu_core_request,
         memory: typed.master_cpu_memory_request,
-        restart: typed.master_restart_policy,
+        restart: typed.master_restart_policy.map(Into::into),
         around: Around {
             cpu_millis_max: typed.master_cpu_core_limit,
             memory_max: typed.master_cpu_memory_limit,

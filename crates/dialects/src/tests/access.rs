@@ -63,8 +63,8 @@ fn an_inference_is_reached_at_its_address_whatever_the_service_type() {
                 -i gcr.io/run-ai-demo/quickstart-inference-marian -g 1";
     let said = submit(line);
     let Kind::Inference(serving) = &said.kind else { panic!("{said:?}") };
-    let port = serving.serving_port.as_ref().and_then(|port| port.container);
-    assert_eq!((port, serving.min_replicas), (Some(8888), None));
+    let port = serving.port.as_ref().and_then(|port| port.container);
+    assert_eq!((port, &serving.autoscaling), (Some(8888), &None));
     assert!(said.spec.around.ports.is_empty() && said.access.is_none());
 }
 

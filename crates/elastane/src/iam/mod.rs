@@ -1,4 +1,5 @@
-//! `elastane user`, `application`, `access-key` and `access-rule`: who may use the server, and for what.
+//! `elastane user`, `application`, `access-key` and `access-rule`: who may use the server, and for
+//! what.
 
 pub(super) mod args;
 

@@ -127,6 +127,15 @@ impl Given {
     }
 }
 
+/// What was given for a setting, to name its origin in an error.
+pub(crate) type Find<'a> = &'a dyn Fn(&str) -> Option<&'a Given>;
+
+/// A fault of what was given for a setting.
+pub(crate) fn fault(find: Find<'_>, key: &str, fault: impl ToString) -> Error {
+    let usual = Given { text: String::new(), origin: key.to_owned() };
+    find(key).unwrap_or(&usual).fault(fault)
+}
+
 /// Why the settings cannot be used.
 #[derive(Debug, Error)]
 pub(crate) enum Error {

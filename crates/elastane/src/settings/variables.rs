@@ -1,5 +1,5 @@
-//! Variables that look like settings and are none. Owns: which names beginning with `ELASTANE_` mean
-//! something, and the warning about another one.
+//! Variables that look like settings and are none. Owns: which names beginning with `ELASTANE_`
+//! mean something, and the warning about another one.
 
 use cli_kit::plain::tell_all;
 use cli_kit::suggest;

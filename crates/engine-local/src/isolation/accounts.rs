@@ -19,8 +19,6 @@ use std::time::{Duration, Instant};
 use engine::Error;
 use serde::{Deserialize, Serialize};
 
-use crate::open::io_error;
-
 /// The file of the private ids, in the state directory.
 const FILE: &str = "accounts.json";
 /// Accounts below are the system's.
@@ -136,7 +134,7 @@ impl Accounts {
                      start the server",
                     pool.path.display()
                 );
-                Err(io_error(format!("look up the account `{name}`"), io::Error::other(why)))
+                Err(Error::io(format!("look up the account `{name}`"), io::Error::other(why)))
             }
             _ => Ok(None),
         }
@@ -189,7 +187,7 @@ fn is_account_name(name: &str) -> bool {
 
 /// The account of this name; none if there is none.
 fn look_up(name: &str) -> Result<Option<Account>, Error> {
-    let failed = |source| io_error(format!("look up the account `{name}`"), source);
+    let failed = |source| Error::io(format!("look up the account `{name}`"), source);
     if !is_account_name(name) {
         return Ok(None);
     }
@@ -334,8 +332,7 @@ fn read_all(from: Option<impl Read + Send + 'static>) -> JoinHandle<io::Result<V
 /// # Errors
 /// The text is not such a file, or the file cannot be read or written.
 pub fn restore_private_ids(state_dir: &Path, saved: &str) -> Result<(), Error> {
-    let wrong =
-        |error: serde_json::Error| io_error("read the private ids of it".into(), error.into());
+    let wrong = |error: serde_json::Error| Error::io("read the private ids of it", error.into());
     let saved: Ids = serde_json::from_str(saved).map_err(wrong)?;
     let mut pool = Pool::open(state_dir.join(FILE))?;
     let mut ids = pool.given.ids.clone();
@@ -370,7 +367,7 @@ struct Pool {
 
 impl Pool {
     fn open(path: PathBuf) -> Result<Self, Error> {
-        let failed = |source| io_error(format!("read {}", path.display()), source);
+        let failed = |source| Error::io(format!("read {}", path.display()), source);
         let given = match fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| failed(error.into()))?,
             Err(error) if error.kind() == ErrorKind::NotFound => Ids::default(),
@@ -417,7 +414,7 @@ impl Pool {
     }
 
     fn keep(&mut self, given: Ids) -> Result<(), Error> {
-        let failed = |source| io_error(format!("write {}", self.path.display()), source);
+        let failed = |source| Error::io(format!("write {}", self.path.display()), source);
         self.write(&given).map_err(failed)?;
         self.given = given;
         Ok(())

@@ -36,7 +36,6 @@ use landlock::Ruleset;
 use view::View;
 pub(crate) use view::first_closed;
 
-use crate::open::io_error;
 use crate::sys;
 
 /// The isolation settings of an engine.
@@ -180,7 +179,7 @@ fn absolute(files: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let one = |file: &PathBuf| {
         let failed = |source| {
             let what = format!("find the file {} that runs may not read", file.display());
-            io_error(what, source)
+            Error::io(what, source)
         };
         std::path::absolute(file).map_err(failed)
     };
@@ -260,7 +259,7 @@ impl Boundary {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", ":"]).env_clear();
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        sys::behind(&mut command, self.entry(Path::new("/"))?);
+        sys::behind(&mut command, self.entry(Path::new("/"))?.with(|why| why));
         let status = command.status()?;
         if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
     }
@@ -312,25 +311,31 @@ enum Step {
 }
 
 /// Why a child did not enter.
-pub(crate) enum NotEntered {
+enum NotEntered {
     /// The machine refused.
     Boundary(Errno),
     /// The working directory does not exist, or the account may not enter it.
     WorkingDir,
 }
 
-impl NotEntered {
-    pub(crate) const fn errno(self) -> Errno {
-        match self {
-            Self::Boundary(why) => why,
-            Self::WorkingDir => sys::NO_WORKING_DIR,
-        }
-    }
-}
-
 impl Entry {
-    /// Call it between fork and exec. It cannot be undone.
-    pub(crate) fn enter(&self) -> Result<(), NotEntered> {
+    /// For a process of a run: that the machine refuses is not the command's failure.
+    pub(crate) fn of_run(self) -> sys::Enter {
+        self.with(|_| Errno::IO)
+    }
+
+    /// Enters between fork and exec, which cannot be undone. `refused`: the error of the start
+    /// where the machine refuses.
+    fn with(self, refused: fn(Errno) -> Errno) -> sys::Enter {
+        Box::new(move || {
+            self.enter().map_err(|why| match why {
+                NotEntered::Boundary(why) => refused(why),
+                NotEntered::WorkingDir => sys::NO_WORKING_DIR,
+            })
+        })
+    }
+
+    fn enter(&self) -> Result<(), NotEntered> {
         self.step.take().map_err(NotEntered::Boundary)?;
         // With the rights and the view of the run.
         chdir(self.working_dir.as_c_str()).map_err(|_| NotEntered::WorkingDir)

@@ -2,11 +2,13 @@
 //! a run.
 
 use std::collections::BTreeSet;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use engine::Observation;
 use tokio::sync::mpsc::UnboundedReceiver;
+use uuid::Uuid;
 
 use super::*;
 

@@ -88,8 +88,13 @@ struct Visitor {
 }
 
 impl Visitor {
-    fn new(gateway: Shared, caller: Caller, id: &str, upgrade: Upgrade) -> Result<Self, ApiError> {
-        let workload = find_workload(&gateway.control.view(), id)?;
+    async fn new(
+        gateway: Shared,
+        caller: Caller,
+        id: &str,
+        upgrade: Upgrade,
+    ) -> Result<Self, ApiError> {
+        let workload = find_workload(&gateway.control, id).await?;
         (gateway.may_enter)(&caller, &workload)?;
         let slot = gateway.sessions.begin(&caller.subject)?;
         Ok(Self { gateway, caller, workload, slot, upgrade })
@@ -133,7 +138,7 @@ async fn exec(
     Exec { pod, what }: Exec,
     upgrade: Upgrade,
 ) -> Result<Switched, ApiError> {
-    let visitor = Visitor::new(gateway, caller, &id, upgrade)?;
+    let visitor = Visitor::new(gateway, caller, &id, upgrade).await?;
     // What it is given as arguments may be secret.
     let program = units::shown(what.command.first().map_or("", String::as_str));
     let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
@@ -148,7 +153,7 @@ async fn attach(
     Attach { pod, stdin, terminal }: Attach,
     upgrade: Upgrade,
 ) -> Result<Switched, ApiError> {
-    let visitor = Visitor::new(gateway, caller, &id, upgrade)?;
+    let visitor = Visitor::new(gateway, caller, &id, upgrade).await?;
     let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
     let asking = async move { control.attach(id, pod.as_deref(), stdin, terminal).await };
     let detail = if stdin { "with input" } else { "without input" };
@@ -162,7 +167,7 @@ async fn port_forward(
     Port { pod, port }: Port,
     upgrade: Upgrade,
 ) -> Result<Switched, ApiError> {
-    let visitor = Visitor::new(gateway, caller, &id, upgrade)?;
+    let visitor = Visitor::new(gateway, caller, &id, upgrade).await?;
     let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
     let asking = async move { control.connect(id, pod.as_deref(), port).await };
     visitor.enter("portforward", &port.to_string(), asking, exec_sessions::forward).await

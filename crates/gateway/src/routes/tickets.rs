@@ -41,7 +41,7 @@ async fn create(
     Path(id): Path<String>,
     Body(request): Body<TicketRequest>,
 ) -> Result<Json<Ticket>, ApiError> {
-    let workload = find_workload(&gateway.control.view(), &id)?;
+    let workload = find_workload(&gateway.control, &id).await?;
     let (port, url) = issue::ticket(&gateway, &workload, request.url.as_deref(), &caller)?;
     let target = format!("{}/{}: {port}", workload.project_name, workload.spec.name);
     gateway.asked_by(&caller).record(&caller.subject, "workload.ticket", &target, "ok");
@@ -53,7 +53,7 @@ async fn create_for_socket(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<WebSocketTicket>, ApiError> {
-    let workload = find_workload(&gateway.control.view(), &id)?;
+    let workload = find_workload(&gateway.control, &id).await?;
     let (ticket, expires_in_seconds) = issue::ticket_for_socket(&gateway, &workload, &caller)?;
     let target = format!("{}/{}: WebSocket", workload.project_name, workload.spec.name);
     gateway.asked_by(&caller).record(&caller.subject, "workload.ticket", &target, "ok");

@@ -76,8 +76,8 @@ async fn begin_login(
 /// Where a person sees the code that the login provider gave.
 const CODE_PAGE: &str = "/elastane/v1/login/code";
 
-/// Refuses to begin a login whose code would go to another machine: it ends at a program on the machine
-/// of the browser, or here.
+/// Refuses to begin a login whose code would go to another machine: it ends at a program on the
+/// machine of the browser, or here.
 fn leads_back(iam: &Iam, redirect_uri: &str) -> Result<(), ApiError> {
     let address: Option<Uri> = redirect_uri.parse().ok();
     let host = address.as_ref().and_then(Uri::host).unwrap_or_default();

@@ -262,7 +262,8 @@ async fn change_own_password(
     if new_password == current_password {
         return Err(ApiError::field("newPassword", "is the one so far; choose another"));
     }
-    // By its id, not its name: wrong guesses of unknown clients do not count against users who are logged in.
+    // By its id, not its name: wrong guesses of unknown clients do not count against users who are
+    // logged in.
     let name = caller.principal.to_string();
     let who = Who { name: &name, address: &caller.origin.address, known: true };
     let before = iam.one::<User>(id)?.body.secrets.password;

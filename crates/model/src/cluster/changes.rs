@@ -1,4 +1,5 @@
-//! Changes since the last call. Owns: which workloads and queues a cache outside has to look at again.
+//! Changes since the last call. Owns: which workloads and queues a cache outside has to look at
+//! again.
 
 use std::collections::BTreeSet;
 
@@ -70,8 +71,8 @@ impl Cluster {
         self.tracker.taken
     }
 
-    /// A number that changes whenever anything does, but for pods without a place that begin or cease
-    /// to ask for one.
+    /// A number that changes whenever anything does, but for pods without a place that begin or
+    /// cease to ask for one.
     #[must_use]
     pub const fn state_revision(&self) -> u64 {
         self.tracker.revision

@@ -1,12 +1,13 @@
-//! Which pods should run. Owns: what a queue's workloads request. Does not know about: what is placed.
+//! Which pods should run. Owns: what a queue's workloads request. Does not know about: what is
+//! placed.
 
 use crate::cluster::keep;
 use crate::cluster::sign::Sign;
 use crate::{Cluster, Pod, PodBinding, PodId, PoolId};
 
 impl Cluster {
-    /// Says whether a pod should run. A pod that no longer should loses its reserved place; one that
-    /// should has not ended.
+    /// Says whether a pod should run. A pod that no longer should loses its reserved place; one
+    /// that should has not ended.
     pub fn set_wants(&mut self, pod: PodId, wants: bool) {
         if wants {
             self.set_succeeded(pod, false);

@@ -3,8 +3,8 @@
 use crate::{Cluster, Error, Pod, PodBinding, PodId, WorkloadId};
 
 impl Cluster {
-    /// Adds the pod with this number to a workload; it does not want to run yet. One that is a member
-    /// already stays as it is. None if the workload has no such number.
+    /// Adds the pod with this number to a workload; it does not want to run yet. One that is a
+    /// member already stays as it is. None if the workload has no such number.
     pub fn join(&mut self, workload: WorkloadId, index: u32) -> Option<PodId> {
         let row = &self.workloads[workload];
         let mut end = 0;

@@ -49,7 +49,8 @@ impl Cluster {
         }
     }
 
-    /// Values what asks for memory of GPUs by those that there are, if that is not what was there `before`.
+    /// Values what asks for memory of GPUs by those that there are, if that is not what was there
+    /// `before`.
     fn value_again(&mut self, before: &[u64]) {
         if self.gpu_memories.keys().eq(before) {
             return;
@@ -90,9 +91,9 @@ impl Cluster {
         }
     }
 
-    /// Takes a GPU (or MIG instance) out of service, or back. Pods on it stay and are still charged;
-    /// no new pod is placed on it, and it is no part of the capacity. Returns the pods that lose a
-    /// reservation there.
+    /// Takes a GPU (or MIG instance) out of service, or back. Pods on it stay and are still
+    /// charged; no new pod is placed on it, and it is no part of the capacity. Returns the pods
+    /// that lose a reservation there.
     pub fn set_in_service(&mut self, id: NodeId, gpu: u32, in_service: bool) -> Vec<PodId> {
         let at = gpu as usize;
         if self.nodes[id].gpus.get(at).is_none_or(|found| found.in_service == in_service) {
@@ -160,8 +161,8 @@ impl Cluster {
         self.value_again(&before);
     }
 
-    /// Replaces the GPUs (sizes in bytes), CPU and memory of a node. Pods there keep running when there
-    /// is less CPU or memory than they have.
+    /// Replaces the GPUs (sizes in bytes), CPU and memory of a node. Pods there keep running when
+    /// there is less CPU or memory than they have.
     ///
     /// # Panics
     /// When a pod has or is to get a GPU that is no longer there, or when one is a MIG instance.

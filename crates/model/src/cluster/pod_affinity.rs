@@ -1,5 +1,5 @@
-//! Pod affinity and anti-affinity. Owns: how many of the pods that a term selects are in each domain,
-//! kept with every place. Does not know about: how the scheduler uses it.
+//! Pod affinity and anti-affinity. Owns: how many of the pods that a term selects are in each
+//! domain, kept with every place. Does not know about: how the scheduler uses it.
 
 mod conflicting_pods;
 
@@ -280,8 +280,8 @@ impl Cluster {
         })
     }
 
-    /// The terms of which the next pod with these constraints decides where those that it belongs with
-    /// are to be.
+    /// The terms of which the next pod with these constraints decides where those that it belongs
+    /// with are to be.
     fn founding(&self, constraints: ConstraintsId) -> impl Iterator<Item = &PodTerm> {
         self.affinity.rules(constraints).into_iter().flat_map(|rules| {
             let near = rules.near.iter().filter(|at| rules.matches.contains(at));
@@ -291,7 +291,8 @@ impl Cluster {
         })
     }
 
-    /// Whether the next pod with these constraints decides where those that it belongs with are to be.
+    /// Whether the next pod with these constraints decides where those that it belongs with are to
+    /// be.
     #[must_use]
     pub fn founds(&self, constraints: ConstraintsId) -> bool {
         self.founding(constraints).next().is_some()
@@ -313,7 +314,8 @@ impl Cluster {
         domains.into_values().collect()
     }
 
-    /// Whether pods with either of these constraints must be with the same ones, and others with them.
+    /// Whether pods with either of these constraints must be with the same ones, and others with
+    /// them.
     #[must_use]
     pub fn minds_same_pods(&self, left: ConstraintsId, right: ConstraintsId) -> bool {
         let of = |id| self.affinity.rules(id).map(|rules| (&rules.near, &rules.matches));

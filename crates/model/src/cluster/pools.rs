@@ -285,8 +285,8 @@ impl Cluster {
         pools.iter().map(alone).collect()
     }
 
-    /// There are more pools with queues than before: gives every queue a twin in each, and recomputes
-    /// the choices of every workload.
+    /// There are more pools with queues than before: gives every queue a twin in each, and
+    /// recomputes the choices of every workload.
     fn pools_changed(&mut self) {
         self.tracker.rename();
         for project in self.projects() {

@@ -111,8 +111,8 @@ impl Cluster {
         }
     }
 
-    /// Compares every account and index with those of another state. Counters of changes and the open
-    /// transaction are left out.
+    /// Compares every account and index with those of another state. Counters of changes and the
+    /// open transaction are left out.
     ///
     /// # Errors
     /// Names the first that differs.

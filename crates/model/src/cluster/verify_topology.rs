@@ -32,8 +32,8 @@ impl Cluster {
     /// Names the first that is.
     pub fn verify_pools(&self, before: &Self) -> Result<(), String> {
         for (id, workload) in self.workloads.iter() {
-            // A node may have been moved to another pool under it, even to one in which it may not be: then
-            // the others come to where they may.
+            // A node may have been moved to another pool under it, even to one in which it may not
+            // be: then the others come to where they may.
             let is_elsewhere = self.pool_of(id).is_some_and(|pool| !workload.pools.contains(&pool));
             if self.is_scattered(id) && !before.is_scattered(id) && !is_elsewhere {
                 return Err(format!("{} is in two node pools", workload.spec.name));

@@ -83,16 +83,10 @@ impl State {
             (_, Some(fault)) => {
                 let event = EventBuilder::new(fault.code().name, format!("{name} is {fault}"));
                 self.emit_of_cluster(event.warning().code(fault.code().code));
-                if fault.is_loss() {
-                    let why = format!("{name}, which it used, is {fault}");
-                    let uses = |place: &Placement| place.node == gpu.0 && place.uses(gpu.1);
-                    let used = |pod: &PodId| {
-                        self.cluster.pods()[*pod].binding.current.as_ref().is_some_and(uses)
-                    };
-                    let pods = self.cluster.nodes()[gpu.0].pods.iter().copied().filter(used);
-                    self.move_off(pods.collect(), GPU_LOST, &why);
-                } else if fault.is_held() {
+                if fault.is_held() {
                     self.leave_held(gpu);
+                } else {
+                    self.leave_lost(gpu, fault);
                 }
             }
             (Some(fault), None) => {
@@ -100,6 +94,29 @@ impl State {
                 self.emit_of_cluster(event.code(fault.code().code));
             }
             (None, None) => {}
+        }
+    }
+
+    /// Has pods leave a GPU, if it is lost.
+    fn leave_lost(&mut self, gpu: (NodeId, u32), fault: &GpuFault) {
+        if !fault.is_loss() {
+            return;
+        }
+        let why = format!("GPU {} of {}, which it used, is {fault}", gpu.1, self.node_name(gpu.0));
+        let uses = |place: &Placement| place.node == gpu.0 && place.uses(gpu.1);
+        let used =
+            |pod: &PodId| self.cluster.pods()[*pod].binding.current.as_ref().is_some_and(uses);
+        let pods = self.cluster.nodes()[gpu.0].pods.iter().copied().filter(used);
+        self.move_off(pods.collect(), GPU_LOST, &why);
+    }
+
+    /// Has pods leave the places that were restored and are lost or not tolerated: the server may have
+    /// started with other nodes than the last one.
+    pub(crate) fn leave_unfit(&mut self) {
+        let nodes = self.nodes.iter().map(|node| (node.id, node.gpu_faults.clone()));
+        for (id, faults) in nodes.collect::<Vec<_>>() {
+            faults.iter().for_each(|(gpu, fault)| self.leave_lost((id, *gpu), fault));
+            self.evict_intolerant(id);
         }
     }
 }

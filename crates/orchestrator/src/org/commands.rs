@@ -140,11 +140,18 @@ impl State {
 
     pub(crate) fn delete_project(&mut self, by: &str, id: u64) -> Result<Subject, Error> {
         let name = self.org.project(id)?.unit.name.clone();
+        let archived = self.workloads.archived_in(id);
         if let Some(names) = self.workloads.names_in(id) {
             let some = admission::some_of(names.keys().map(String::as_str));
             return Err(Error::conflict(format!(
                 "project `{name}` still has {} workload(s) ({some}); delete them first",
-                names.len()
+                names.len() as u64 + archived
+            )));
+        }
+        if archived > 0 {
+            return Err(Error::conflict(format!(
+                "project `{name}` still has {archived} ended workload(s); delete them first, as \
+                 `runai list -p {name}` shows them"
             )));
         }
         self.org_mut().remove_project(id)?;

@@ -15,10 +15,19 @@ use crate::workloads::Workload;
 use crate::{Error, admission};
 
 impl State {
-    /// A submission as it would be taken in, with the places that its project has for it.
-    pub fn settled(&self, project_id: u64, wanted: Wanted) -> Result<WorkloadSpec, Error> {
+    /// A submission as it would be taken in, with the places that its project has for it. Its name may be
+    /// that of an archived workload.
+    pub fn settled(
+        &self,
+        project_id: u64,
+        wanted: Wanted,
+        is_archived: bool,
+    ) -> Result<WorkloadSpec, Error> {
         let project = self.org.project(project_id)?;
         let spec = self.check(project, wanted)?;
+        if is_archived {
+            return Err(admission::name_is_taken(&spec.name, &project.unit.name));
+        }
         let being_deleted =
             |id| self.workloads.get(&id).is_some_and(|w| w.desired == Desired::Delete);
         if let Some(names) = self.workloads.names_in(project_id) {
@@ -42,7 +51,7 @@ impl State {
     }
 
     pub(crate) fn submit(&mut self, project_id: u64, wanted: Wanted) -> Result<Subject, Error> {
-        let spec = self.settled(project_id, wanted)?;
+        let spec = self.settled(project_id, wanted, false)?;
         self.note_volumes(project_id, &spec)?;
         let message = format!("accepted from {}", spec.submitted_by);
         let pods = if spec.has_revisions() { 0 } else { spec.pod_count() };

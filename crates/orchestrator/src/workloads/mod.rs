@@ -1,7 +1,8 @@
-//! The workloads that are not deleted. Owns: their records, which only the files of this folder change,
-//! and everything by which one is found: by its name, by its pods, by its place in the model, and those
-//! of a project that hold something.
+//! The workloads that are not deleted, without archived ones. Owns: their records, which only the
+//! files of this folder change, and everything by which one is found: by its name, by its pods, by
+//! its place in the model, and those of a project that hold something.
 
+mod archive;
 mod binding;
 mod commands;
 mod gang;
@@ -22,12 +23,15 @@ mod update;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
+use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
+use records::ArchivedKey;
 use spec::LimitsKept;
 use units::Instant;
 use uuid::Uuid;
 
+pub use archive::{ENDED_KEPT, leave_out_archived};
 use orphans::Orphans;
 use ports::Ports;
 pub use ports::PortsWanted;
@@ -38,6 +42,7 @@ pub(crate) use reconcile::{LOST, NOT_NOW};
 pub(crate) use record::{
     Ended, Pod, Workload, model_request, pod_from_row, pod_name, workload_from_row,
 };
+pub(crate) use storage::by_workload;
 
 /// A pod: its workload, and its number there.
 pub(crate) type Home = (Uuid, usize);
@@ -55,13 +60,20 @@ pub(crate) struct Workloads {
     holders: BTreeMap<u64, BTreeSet<Uuid>>,
     /// Pods that wait in their place to be started again, by id.
     restarting: BTreeMap<Uuid, Instant>,
+    /// Those that ended and may leave memory, by when they ended.
+    ended: BTreeSet<(Instant, Uuid)>,
+    /// How many of them stay.
+    ended_kept: usize,
+    /// How many left, by project, kind and phase.
+    archived: Arc<BTreeMap<ArchivedKey, u64>>,
     last_seq: u64,
 }
 
 /// What there is.
 impl Workloads {
-    pub(crate) fn new(last_seq: u64) -> Self {
-        Self { last_seq, ..Self::default() }
+    pub(crate) fn new(last_seq: u64, archived: Vec<(ArchivedKey, u64)>) -> Self {
+        let archived = Arc::new(archived.into_iter().collect());
+        Self { last_seq, archived, ended_kept: archive::ENDED_KEPT, ..Self::default() }
     }
 
     pub(crate) fn get(&self, id: &Uuid) -> Option<&Workload> {
@@ -180,6 +192,9 @@ impl Workloads {
     fn remove(&mut self, id: Uuid) -> Option<Workload> {
         let workload = self.all.remove(&id)?;
         self.note_holding(workload.project_id, id, false);
+        if let Some(at) = workload.completed_at {
+            self.ended.remove(&(at, id));
+        }
         if let Some(names) = self.names.get_mut(&workload.project_id)
             && workload.spec.revision.is_none()
         {

@@ -127,6 +127,11 @@ impl State {
     /// Says of workloads that have no other reason to wait that a pod of them waits for an earlier run of
     /// it to end.
     pub(crate) fn explain_orphans(&mut self) {
+        // One that the scheduler was still to look at may be out of its sight by now.
+        let pods = self.runs.orphans.keys().filter_map(|run| self.workloads.home(run.pod));
+        for (id, _) in pods.collect::<Vec<_>>() {
+            self.explain_unconsidered(id);
+        }
         let mut waiting = Vec::new();
         for (run, orphan) in &self.runs.orphans {
             let Some((id, number)) = self.workloads.home(run.pod) else { continue };

@@ -67,11 +67,19 @@ impl State {
     pub(crate) fn adopt(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
         let Some(revision) = workload.spec.revision else { return };
-        let spec = workload.spec.clone();
         if let Some(head) = self.workloads.get_mut(&revision.of) {
+            head.revisions.push(id);
+        }
+        self.follow_newest(revision.of);
+    }
+
+    /// An inference is what the newest of its revisions is.
+    fn follow_newest(&mut self, head: Uuid) {
+        let newest = self.workloads.get(&head).and_then(|head| head.revisions.last());
+        let newest = newest.and_then(|id| self.workloads.get(id)).map(|newest| newest.spec.clone());
+        if let (Some(spec), Some(head)) = (newest, self.workloads.get_mut(&head)) {
             let name = head.spec.name.clone();
             head.spec = Arc::new(WorkloadSpec { name, revision: None, ..(*spec).clone() });
-            head.revisions.push(id);
         }
     }
 
@@ -256,6 +264,7 @@ impl State {
         if let Some(head) = self.workloads.get_mut(&revision.of) {
             head.revisions.retain(|&known| known != id);
         }
+        self.follow_newest(revision.of);
         self.touch(revision.of);
         self.finish_deletion(revision.of);
     }

@@ -13,7 +13,8 @@ use crate::workloads::Workloads;
 use crate::workloads::record;
 use crate::workloads::restart_policy::BACK_OFF_MS_MAX;
 
-fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
+/// Pods by their workloads.
+pub(crate) fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
     let mut pods: BTreeMap<Uuid, Vec<PodRow>> = BTreeMap::new();
     for row in rows {
         pods.entry(row.workload_id).or_default().push(row);
@@ -140,7 +141,7 @@ impl State {
         let free = |share: &DeviceShare| {
             node.gpus.get(share.gpu as usize).is_some_and(|gpu| {
                 let taken = if now { gpu.used_millis } else { gpu.committed_millis };
-                taken + share.millis <= gpu.capacity_millis()
+                (now || gpu.in_service) && taken + share.millis <= gpu.capacity_millis()
             })
         };
         let amounts = self.cluster.amounts(pod, &place);

@@ -1,8 +1,9 @@
-//! One pod of a search for good hyperparameters. Owns: the grid, who takes which experiment of it, and
-//! the table of results in a folder that the pods share. Does not know about: how an experiment trains.
+//! One pod of a search for good hyperparameters. Owns: the grid, who takes which experiment of it,
+//! and the table of results in a folder that the pods share. Does not know about: how an experiment
+//! trains.
 //!
-//! An experiment is taken by a lock on its file, which goes with the process however that ends. So one
-//! that was stopped or killed half way is taken up by the next pod, at its last checkpoint.
+//! An experiment is taken by a lock on its file, which goes with the process however that ends. So
+//! one that was stopped or killed half way is taken up by the next pod, at its last checkpoint.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;

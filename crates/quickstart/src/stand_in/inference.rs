@@ -1,5 +1,6 @@
-//! Stands in for the servers of the inference quickstarts. Owns: how long an answer takes. One replica
-//! answers one request after the other, as a model on one GPU does, so that more replicas answer more.
+//! Stands in for the servers of the inference quickstarts. Owns: how long an answer takes. One
+//! replica answers one request after the other, as a model on one GPU does, so that more replicas
+//! answer more.
 
 use std::convert::Infallible;
 use std::sync::Mutex;

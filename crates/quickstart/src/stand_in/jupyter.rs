@@ -1,5 +1,5 @@
-//! Stands in for `jupyter/scipy-notebook`. Owns: that the machine's own Jupyter runs if there is one,
-//! started as that image would, and else a page that says that there is none.
+//! Stands in for `jupyter/scipy-notebook`. Owns: that the machine's own Jupyter runs if there is
+//! one, started as that image would, and else a page that says that there is none.
 
 use std::collections::hash_map::RandomState;
 use std::convert::Infallible;

@@ -1,5 +1,5 @@
-//! Programs that stand in for demo images where no container runs them. Owns: which word is which, and
-//! how one ends that cannot go on. Whatever they print or show says that it is simulated.
+//! Programs that stand in for demo images where no container runs them. Owns: which word is which,
+//! and how one ends that cannot go on. Whatever they print or show says that it is simulated.
 
 mod client;
 mod hpo;

@@ -1,5 +1,6 @@
-//! As much of HTTP/1.1 as a page and a demo request need, for both ends. Owns: reading a message and
-//! writing one; each has a connection of its own. Does not know about: what is asked and answered.
+//! As much of HTTP/1.1 as a page and a demo request need, for both ends. Owns: reading a message
+//! and writing one; each has a connection of its own. Does not know about: what is asked and
+//! answered.
 
 use std::convert::Infallible;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};

@@ -1,4 +1,5 @@
-//! The live view on the screen: a pure function of its state. Owns: what has room, and how it looks.
+//! The live view on the screen: a pure function of its state. Owns: what has room, and how it
+//! looks.
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
@@ -170,7 +171,8 @@ fn draw_pane(view: &View, pane: Pane, listed: &Listed, frame: &mut Frame<'_>, ar
     frame.render_widget(about, corner);
 }
 
-/// Which columns have room, by number, and how much each gets. A column is as wide as what is in it.
+/// Which columns have room, by number, and how much each gets. A column is as wide as what is in
+/// it.
 fn fit(all: &[Column], rows: &[panes::Row], width: u16) -> Vec<(usize, u16)> {
     let needs = |at: usize| {
         let widest = rows.iter().map(|row| width_of(&row.cells[at].text)).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! A text that is read in the live view: the details of a workload, what it writes, or what keys do.
-//! Owns: what of others' output is shown, how lines are folded, and which of them are seen.
+//! A text that is read in the live view: the details of a workload, what it writes, or what keys
+//! do. Owns: what of others' output is shown, how lines are folded, and which of them are seen.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -194,8 +194,8 @@ fn fits(text: &str, width: usize) -> Option<usize> {
     None
 }
 
-/// A line as a terminal would leave it: without colours, and of what was written over only the last.
-/// Nothing in it moves the cursor.
+/// A line as a terminal would leave it: without colours, and of what was written over only the
+/// last. Nothing in it moves the cursor.
 fn shown(line: &[u8]) -> String {
     let line = String::from_utf8_lossy(line);
     let line = line.trim_end_matches('\r');

@@ -1,5 +1,5 @@
-//! The state of the live view: what was seen last, what is chosen, and what each key does to it. Pure:
-//! keys and news go in, what is to be done outside comes out.
+//! The state of the live view: what was seen last, what is chosen, and what each key does to it.
+//! Pure: keys and news go in, what is to be done outside comes out.
 
 use std::cell::Cell;
 
@@ -97,8 +97,8 @@ impl Choice {
         (rows, chosen)
     }
 
-    /// The first row that is seen where so many have room: the same as before, as far as the chosen one is
-    /// seen then.
+    /// The first row that is seen where so many have room: the same as before, as far as the chosen
+    /// one is seen then.
     pub(super) fn scroll(&self, rows: usize, chosen: usize, room: usize) -> usize {
         let room = room.max(1);
         let first = self.first.get().min(rows.saturating_sub(room));

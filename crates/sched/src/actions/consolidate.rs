@@ -32,7 +32,7 @@ impl Rule for Consolidation {
         false
     }
 
-    fn eviction_units(&self, _: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
+    fn eviction_units(&self, _: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> EvictionUnits {
         smallvec![EvictionUnit::All(victim)]
     }
 

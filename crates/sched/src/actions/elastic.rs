@@ -24,7 +24,7 @@ impl Rule for GiveBack {
         !halvings(s, victim, requested(s, victim)).is_empty()
     }
 
-    fn eviction_units(&self, s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
+    fn eviction_units(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> EvictionUnits {
         halvings(s, victim, requested(s, victim))
     }
 

@@ -2,7 +2,7 @@
 //! scheduling reference §16.
 
 use model::WorkloadId;
-use units::{Kind, Resources};
+use units::Resources;
 
 use crate::Cause;
 use crate::precedence::gives_way_to;
@@ -14,17 +14,6 @@ pub(crate) struct Preempt;
 impl Rule for Preempt {
     fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
         gives_way_to(s, id, victim)
-    }
-
-    /// Preemption changes who in the queue runs, not how much the queue may hold: it does not end
-    /// above both its fair share and what it held before. Growing further is for what is free;
-    /// without this, two queues can take turns for ever (found by review).
-    fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, held_before: Resources) -> bool {
-        let queue = s.queue_of(id);
-        let most = held_before.max(s.fair()[&queue]);
-        let asked = s.cluster.workloads()[id].demand();
-        let held = s.cluster.queues()[queue].held();
-        Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || held[kind] <= most[kind])
     }
 
     fn frees_at_most(
@@ -41,7 +30,7 @@ impl Rule for Preempt {
         if least.is_some_and(below) { queue.preemptible_held() } else { Resources::ZERO }
     }
 
-    fn eviction_units(&self, s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
+    fn eviction_units(&self, s: &Session<'_>, _: WorkloadId, victim: WorkloadId) -> EvictionUnits {
         above_minimum_while_safe(s, victim, |share| share.preempt_min_runtime_ms)
     }
 

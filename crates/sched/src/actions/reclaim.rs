@@ -4,7 +4,7 @@
 use model::{QueueId, WorkloadId};
 use units::{Kind, Resources};
 
-use super::preempt::preempted;
+use super::preempt::{Preempt, preempted};
 use crate::entitlement::{
     beyond, beyond_share, branches, deserved, lineage_below, not_entitled, within,
 };
@@ -67,7 +67,10 @@ impl Rule for Reclaim {
         most
     }
 
-    fn eviction_units(&self, s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
+    fn eviction_units(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> EvictionUnits {
+        if s.queue_of(victim) == s.queue_of(id) {
+            return Preempt.eviction_units(s, id, victim);
+        }
         above_minimum_while_safe(s, victim, |share| share.reclaim_min_runtime_ms)
     }
 

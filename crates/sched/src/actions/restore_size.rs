@@ -50,8 +50,8 @@ impl Rule for RestoreSize {
         Reclaim.frees_at_most(s, id, asked, largest_workloads)
     }
 
-    fn eviction_units(&self, s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
-        Reclaim.eviction_units(s, victim)
+    fn eviction_units(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> EvictionUnits {
+        Reclaim.eviction_units(s, id, victim)
     }
 
     /// Every level of the taker's side stays within its quota, and every level of the other side

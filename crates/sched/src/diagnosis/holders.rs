@@ -181,7 +181,7 @@ fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) 
         return Standing::AsImportant { priority: spec.priority };
     }
     let rule: &dyn Rule = if own { &Preempt } else { &Reclaim };
-    if rule.eviction_units(s, who).is_empty() {
+    if rule.eviction_units(s, id, who).is_empty() {
         let until = if own {
             s.safe_until(who, |share: &Share| share.preempt_min_runtime_ms)
         } else {
@@ -196,7 +196,7 @@ fn standing(s: &Session<'_>, id: WorkloadId, asked: Resources, who: WorkloadId) 
         return Standing::NotEntitled;
     }
     let just = |eviction_unit: &EvictionUnit| rule.just(s, id, asked, who, *eviction_unit);
-    if rule.eviction_units(s, who).first().is_some_and(just) {
+    if rule.eviction_units(s, id, who).first().is_some_and(just) {
         Standing::MayGive
     } else {
         Standing::WithinItsShare

@@ -252,7 +252,7 @@ fn give(
         places.map(model::Placement::gpu_millis).sum()
     };
     let before = held(s);
-    for piece in rule.eviction_units(s, who) {
+    for piece in rule.eviction_units(s, id, who) {
         if !rule.just(s, id, asked, who, piece) {
             break;
         }

@@ -327,7 +327,7 @@ fn candidates(
         }
         let workload = &s.cluster.workloads()[id];
         let queue = s.queue_of(id);
-        let mut eviction_units = rule.eviction_units(s, id);
+        let mut eviction_units = rule.eviction_units(s, need.id, id);
         if !rejections.is_empty() {
             rejections.cut(s, need, (node, id), &mut eviction_units);
         }

@@ -2,11 +2,13 @@
 
 mod advice;
 mod affinity;
+mod decisions;
 mod diagnosis;
 mod fair_share;
 mod gates;
 mod groups;
 mod grow_back;
+mod histories;
 mod kai;
 mod mig;
 mod nodes_that_go;
@@ -18,6 +20,7 @@ mod pools;
 mod properties;
 mod reasons;
 mod reservation;
+mod rule_histories;
 mod rules;
 mod topology;
 mod truth;

@@ -169,9 +169,9 @@ fn the_surplus_of_a_queue_is_its_least_important_work() {
         let share = model::Share::new(quota, Resources::UNLIMITED);
         w.queue(name, None, model::Share { over_quota_weight, ..share });
     }
-    w.run("submit a/x --cpu 1; submit a/y --cpu 1; submit c/low");
-    w.run("submit c/high -g 0.3 --cpu 1 --priority 120");
-    assert_eq!(w.waiting(), "y");
+    w.run("submit a/x --cpu 1; submit c/high -g 0.3 --cpu 1 --priority 120; submit c/low");
+    w.run("submit a/y --cpu 1");
+    assert_eq!((w.waiting().as_str(), w.stopped().as_str()), ("y", ""));
 }
 
 /// A share of so many GPUs, and of what is left over by this weight.

@@ -40,8 +40,11 @@ impl History {
         let mut rng = Rng::new(start);
         let nodes = specs::nodes(&mut rng);
         let policy = specs::policy(&mut rng, policy);
+        let mut machine = Machine::new(nodes, policy, Some(check::decision));
+        // So few that most leave, and commands are about some that did.
+        machine.ended_kept = 1;
         let mut history = Self {
-            machine: Machine::new(nodes, policy, Some(check::decision)),
+            machine,
             queue: VecDeque::new(),
             known: BTreeMap::new(),
             named: 0,
@@ -448,6 +451,9 @@ impl History {
     /// Lets everything that is under way go on for so many rounds; says whether something is left.
     fn go_on(&mut self, rounds: usize) -> Result<bool, String> {
         for _ in 0..rounds {
+            if let Some(plan) = self.machine.decided().cloned() {
+                self.say(|| format!("decided: {plan:?}"));
+            }
             let goes_on = self.machine.go_on();
             let goes_on =
                 goes_on.map_err(|error| format!("the state cannot be built again: {error}"));

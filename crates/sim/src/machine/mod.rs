@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use model::QueueId;
 use orchestrator::view::View;
-use orchestrator::{Command, Decision, Error, GpuFaults, IdleSince, Input, NodeList, Subject};
+use orchestrator::{
+    Command, Decision, ENDED_KEPT, Error, GpuFaults, IdleSince, Input, NodeList, Subject,
+};
 use records::Change;
 use sched::{Action, Plan, Policy};
 use spec::Observation;
@@ -54,6 +56,8 @@ pub struct Machine {
     pub clock: Clock,
     /// The nodes that the next server starts with.
     pub nodes: NodeList,
+    /// How many ended workloads stay in the memory of the server.
+    pub ended_kept: usize,
     /// What is to hold of every decision.
     check: Option<Check>,
     policy: Policy,
@@ -89,6 +93,7 @@ impl Machine {
             engine: Engine::default(),
             clock,
             nodes,
+            ended_kept: ENDED_KEPT,
             check,
             policy,
             by_hand: false,
@@ -116,14 +121,16 @@ impl Machine {
     fn recover(&mut self, nodes: &NodeList, gpus_told: &GpuFaults) -> Result<Server, Error> {
         let snapshot = self.rows.snapshot();
         let at = self.clock.settle(snapshot.clock);
-        let mut server = Server::recover(snapshot, nodes, gpus_told, &self.policy, at)?;
+        let mut server =
+            Server::recover(snapshot, nodes, gpus_told, &self.policy, at, self.ended_kept)?;
         (server.check, server.by_hand) = (self.check, self.by_hand);
         Ok(server)
     }
 
     fn reconcile(&mut self, mut server: Server) -> Result<(), Error> {
         self.engine.seen.clear();
-        let taken = server.reconcile(self.engine.list(), self.idle.clone(), self.gpus.clone());
+        let taken =
+            server.reconcile(self.engine.list(), self.idle.clone(), self.gpus.clone(), &self.rows);
         self.server = Some(server);
         self.commit(taken, None).map(drop)
     }
@@ -157,7 +164,7 @@ impl Machine {
         }
         let Some(server) = &mut self.server else { return Ok(None) };
         let at = self.clock.moment();
-        let taken = server.take(at, inputs);
+        let taken = server.take(at, inputs, &self.rows);
         self.commit(taken, cut)
     }
 
@@ -211,6 +218,12 @@ impl Machine {
             Input::Decided(decision) => Some(&decision.plan),
             _ => None,
         }
+    }
+
+    /// When the scheduler decided last.
+    #[must_use]
+    pub fn decided_at(&self) -> Option<Instant> {
+        self.server.as_ref()?.decided_at
     }
 
     /// Has the scheduler decide by itself, with these actions instead of those of its policy. Answers the
@@ -361,7 +374,7 @@ impl Machine {
             return Ok(None);
         }
         let (nodes, told) = (&living.nodes, &living.gpus_told);
-        let server = Server::recover(snapshot, nodes, told, &self.policy, at);
+        let server = Server::recover(snapshot, nodes, told, &self.policy, at, self.ended_kept);
         Ok(Some(server?.state.finish(&View::default()).view))
     }
 

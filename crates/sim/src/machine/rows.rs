@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
-    AllocationRow, Change, ClockRow, ClusterRow, DepartmentRow, ObjectRow, PodRow, ProjectRow,
-    Snapshot, UsageRow, WorkloadPast, WorkloadRow, WorkloadState,
+    AllocationRow, Archived, ArchivedKey, ArchivedLookup, Change, ClockRow, ClusterRow,
+    DepartmentRow, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadPast, WorkloadRow,
+    WorkloadState,
 };
 use units::Instant;
 use uuid::Uuid;
@@ -18,6 +19,8 @@ pub struct Rows {
     departments: BTreeMap<u64, DepartmentRow>,
     projects: BTreeMap<u64, ProjectRow>,
     workloads: BTreeMap<Uuid, WorkloadRow>,
+    /// Ended workloads that left memory.
+    archived: BTreeSet<Uuid>,
     /// Workloads that were deleted.
     deleted: BTreeSet<Uuid>,
     pods: BTreeMap<(Uuid, u32), PodRow>,
@@ -47,6 +50,7 @@ impl Rows {
             departments: BTreeMap::new(),
             projects: BTreeMap::new(),
             workloads: BTreeMap::new(),
+            archived: BTreeSet::new(),
             deleted: BTreeSet::new(),
             pods: BTreeMap::new(),
             objects: BTreeMap::new(),
@@ -63,7 +67,7 @@ impl Rows {
         }
     }
 
-    /// Those that were read from a database.
+    /// Those that were read from a database; archived workloads are not among them.
     ///
     /// # Errors
     /// No database has such rows.
@@ -122,6 +126,8 @@ impl Rows {
                 self.workload(*id, "WorkloadSpec")?.spec = spec.clone();
             }
             Change::WorkloadState(id, state) => self.state(*id, state)?,
+            Change::WorkloadArchived(id, ..) => self.archive(*id, true)?,
+            Change::WorkloadRestored(id) => self.archive(*id, false)?,
             Change::Pod(row) => {
                 let id = row.workload_id;
                 match self.workloads.contains_key(&id) {
@@ -188,6 +194,16 @@ impl Rows {
         Ok(())
     }
 
+    /// Notes that a workload left memory, or is in it again.
+    fn archive(&mut self, id: Uuid, leaves: bool) -> Result<(), String> {
+        self.workload(id, if leaves { "WorkloadArchived" } else { "WorkloadRestored" })?;
+        match if leaves { self.archived.insert(id) } else { self.archived.remove(&id) } {
+            true => Ok(()),
+            false if leaves => Err(format!("workload {id} is archived already")),
+            false => Err(format!("workload {id} is not archived")),
+        }
+    }
+
     fn workload(&mut self, id: Uuid, what: &str) -> Result<&mut WorkloadRow, String> {
         self.workloads.get_mut(&id).ok_or_else(|| format!("{what} of {id}, which is not there"))
     }
@@ -217,18 +233,70 @@ impl Rows {
         }
     }
 
+    /// The archived workloads that are looked for.
+    #[must_use]
+    pub fn archived(&self, lookups: &[ArchivedLookup]) -> Archived {
+        let has_pod = |id: Uuid, pod: Uuid| {
+            self.pods.range((id, 0)..=(id, u32::MAX)).any(|(_, row)| row.id == pod)
+        };
+        let is_meant = |row: &&WorkloadRow| {
+            lookups.iter().any(|lookup| match lookup {
+                ArchivedLookup::Id(id) => row.id == *id,
+                ArchivedLookup::Name(project, name) => {
+                    row.project_id == *project && row.spec.name == *name
+                }
+                ArchivedLookup::Pod(pod) => has_pod(row.id, *pod),
+            })
+        };
+        let rows = self.archived.iter().filter_map(|id| self.workloads.get(id));
+        let mut workloads: Vec<_> = rows.filter(is_meant).cloned().collect();
+        workloads.sort_by_key(|row| row.seq);
+        let pods =
+            workloads.iter().flat_map(|row| self.pods.range((row.id, 0)..=(row.id, u32::MAX)));
+        let pods = pods.map(|(_, row)| row.clone()).collect();
+        Archived { workloads, pods }
+    }
+
+    /// The pods of archived workloads.
+    #[must_use]
+    pub fn archived_pods(&self) -> BTreeSet<Uuid> {
+        let pods = self.pods.iter().filter(|((workload, _), _)| self.archived.contains(workload));
+        pods.map(|(_, row)| row.id).collect()
+    }
+
+    /// The archived workloads.
+    #[must_use]
+    pub const fn archived_ids(&self) -> &BTreeSet<Uuid> {
+        &self.archived
+    }
+
+    /// How many workloads are archived, by project, kind and phase.
+    fn archived_counts(&self) -> Vec<(ArchivedKey, u64)> {
+        let mut counts = BTreeMap::new();
+        for row in self.archived.iter().filter_map(|id| self.workloads.get(id)) {
+            let failed = row.state.phase == "failed";
+            let key = ArchivedKey { project_id: row.project_id, kind: row.spec.kind, failed };
+            *counts.entry(key).or_default() += 1;
+        }
+        counts.into_iter().collect()
+    }
+
     /// Everything that is needed to go on after a restart.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let mut workloads: Vec<_> = self.workloads.values().cloned().collect();
+        let in_memory = |id: &Uuid| !self.archived.contains(id);
+        let workloads = self.workloads.values().filter(|row| in_memory(&row.id));
+        let mut workloads: Vec<_> = workloads.cloned().collect();
         workloads.sort_by_key(|row| row.seq);
+        let pods = self.pods.values().filter(|row| in_memory(&row.workload_id));
         Snapshot {
             cluster: self.cluster.clone(),
             clock: self.clock,
             departments: self.departments.values().cloned().collect(),
             projects: self.projects.values().cloned().collect(),
             workloads,
-            pods: self.pods.values().cloned().collect(),
+            pods: pods.cloned().collect(),
+            archived: self.archived_counts(),
             objects: self.objects.values().cloned().collect(),
             usage: self.usage.values().cloned().collect(),
             allocations: self.allocations.values().cloned().collect(),

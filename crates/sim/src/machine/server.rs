@@ -5,15 +5,15 @@ use model::Cluster;
 use orchestrator::view::View;
 use orchestrator::{
     Batch, Culprits, Decision, Error, GpuFaults, IdleSince, Input, Moment, NodeList, Settled,
-    State, Subject,
+    State, Subject, leave_out_archived,
 };
 use records::Snapshot;
 use sched::{Action, Memory, Policy};
 use spec::{LimitsKept, ListedRun};
 use units::Instant;
 
-use super::Check;
 use super::executor::Executor;
+use super::{Check, Rows};
 
 /// What inputs came to, to be written before anything else.
 pub(super) struct Taken {
@@ -34,6 +34,8 @@ pub(super) struct Server {
     pub(super) nodes: NodeList,
     /// What the scheduler decided, and when that was requested; the state does not know it yet.
     pub(super) verdict: Option<Input>,
+    /// When it decided last.
+    pub(super) decided_at: Option<Instant>,
     /// The replica is to begin again.
     renews: bool,
     pub(super) executor: Executor,
@@ -54,8 +56,10 @@ impl Server {
         gpus: &GpuFaults,
         policy: &Policy,
         at: Settled,
+        ended_kept: usize,
     ) -> Result<Self, Error> {
-        let state = State::recover(snapshot, nodes, gpus, policy.usage, at)?;
+        let mut state = State::recover(snapshot, nodes, gpus, policy.usage, at)?;
+        state.keep_ended(ended_kept);
         Ok(Self {
             state,
             view: View::default(),
@@ -65,6 +69,7 @@ impl Server {
             by_hand: false,
             nodes: nodes.clone(),
             verdict: None,
+            decided_at: None,
             renews: true,
             executor: Executor::default(),
             check: None,
@@ -77,20 +82,28 @@ impl Server {
     /// Compares with the engine: the first inputs of a state.
     pub(super) fn reconcile(
         &mut self,
-        listed: Vec<ListedRun>,
+        mut listed: Vec<ListedRun>,
         idle: IdleSince,
         gpus: GpuFaults,
+        rows: &Rows,
     ) -> Taken {
+        leave_out_archived(&mut listed, &rows.archived_pods());
         let engine = Input::Engine(listed, LimitsKept::ALL);
-        let inputs = [Input::Idle(idle), Input::Gpus(gpus), engine];
-        let outcomes = inputs.into_iter().filter_map(|input| self.state.apply(input)).collect();
-        self.finish(outcomes)
+        self.apply(vec![Input::Idle(idle), Input::Gpus(gpus), engine], rows)
     }
 
     /// Takes inputs. Nothing of them counts before it is written.
-    pub(super) fn take(&mut self, at: Moment, inputs: Vec<Input>) -> Taken {
+    pub(super) fn take(&mut self, at: Moment, inputs: Vec<Input>, rows: &Rows) -> Taken {
         self.state.begin(at);
-        let outcomes = inputs.into_iter().filter_map(|input| self.state.apply(input)).collect();
+        self.apply(inputs, rows)
+    }
+
+    /// Applies inputs, after the archived workloads that they have to do with.
+    fn apply(&mut self, inputs: Vec<Input>, rows: &Rows) -> Taken {
+        let lookups: Vec<_> = inputs.iter().flat_map(|input| self.state.lookups(input)).collect();
+        let archived = Input::Archived(rows.archived(&lookups));
+        let all = std::iter::once(archived).chain(inputs);
+        let outcomes = all.filter_map(|input| self.state.apply(input)).collect();
         self.finish(outcomes)
     }
 
@@ -136,6 +149,7 @@ impl Server {
             self.broken.get_or_insert(fault);
         }
         self.verdict = Some(Input::Decided(Box::new(decision)));
+        self.decided_at = Some(now);
     }
 
     /// A decision of a scheduler that remembers nothing, with these actions if any are given.

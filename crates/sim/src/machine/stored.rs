@@ -49,8 +49,10 @@ impl Machine {
         // Its line of time says what the other one says now.
         let rows = Rows::of(Snapshot { clock: None, ..rows });
         let rows = rows.map_err(|message| Error::Internal { message })?;
-        let mut machine =
-            Self { rows, gpus, clock: Clock::at(now), by_hand, ..Self::new(nodes, policy, None) };
+        let clock = Clock::at(now);
+        let mut machine = Self { rows, gpus, clock, by_hand, ..Self::new(nodes, policy, None) };
+        // How one ended is read from the view, where an archived one is not.
+        machine.ended_kept = usize::MAX;
         runs.into_iter().for_each(|(spec, state)| machine.engine.adopt(spec, state));
         machine.start()?;
         Ok(machine)

@@ -491,5 +491,6 @@ fn empty() -> Snapshot {
         last_object_seq: 0,
         last_event_seq: 0,
         pasts: BTreeMap::new(),
+        archived: Vec::new(),
     }
 }

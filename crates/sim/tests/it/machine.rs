@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use model::{Effect, Taint};
 use orchestrator::view::{Phase, WorkloadView};
 use orchestrator::{Command, Input, NodeList, OrgChange, POOL_DEFAULT_ID, Subject, Wanted};
 use sched::Policy;
@@ -219,6 +220,37 @@ fn what_waits_for_its_own_run_to_be_gone_says_so() {
 #[test]
 fn a_revision_that_was_given_up_asks_for_as_much_after_a_start() {
     let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, inference("a"));
+    rest(&mut machine);
+    let revision = *machine.view().unwrap().revisions.keys().next().unwrap();
+    machine.command(Command::GiveUp { revision, why: "never ready".to_owned() }).unwrap();
+    rest(&mut machine);
+    let asked =
+        |machine: &Machine| machine.view().unwrap().revisions[&revision].requested.gpu_millis;
+    assert_eq!(asked(&machine), 1000);
+    machine.crash();
+    machine.start().unwrap();
+    assert_eq!(asked(&machine), 1000);
+}
+
+#[test]
+fn an_inference_that_is_deleted_is_what_its_revisions_are_that_are_left() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, inference("a"));
+    rest(&mut machine);
+    let (id, from, mut spec) = (get(&machine, "a").id, get(&machine, "a.1").id, inference("a"));
+    spec.pods.pod.image = "other".to_owned();
+    let (by, wanted) = ("alice".to_owned(), Box::new(Wanted { spec, runs: Ok(()) }));
+    machine.command(Command::UpdateInference { by, id, from, wanted }).unwrap();
+    machine.command(Command::Delete { by: "alice".to_owned(), id }).unwrap();
+    let image = get(&machine, "a").spec.pods.pod.image.clone();
+    machine.crash();
+    machine.start().unwrap();
+    assert_eq!(get(&machine, "a").spec.pods.pod.image, image);
+}
+
+/// An inference of one replica with one GPU.
+fn inference(name: &str) -> WorkloadSpec {
     let scaling = Scaling {
         replicas_min: 1,
         replicas_max: 3,
@@ -239,20 +271,10 @@ fn a_revision_that_was_given_up_asks_for_as_much_after_a_start() {
         audience: Audience::Everyone,
         probe: Probe::default(),
     };
-    let mut spec = training("a", GpuRequest::Whole(1));
+    let mut spec = training(name, GpuRequest::Whole(1));
     (spec.kind, spec.serving, spec.preemptible) = (WorkloadKind::Inference, Some(serving), false);
     spec.pods.pod.restart = Restart::Always;
-    submit(&mut machine, 1, spec);
-    rest(&mut machine);
-    let revision = *machine.view().unwrap().revisions.keys().next().unwrap();
-    machine.command(Command::GiveUp { revision, why: "never ready".to_owned() }).unwrap();
-    rest(&mut machine);
-    let asked =
-        |machine: &Machine| machine.view().unwrap().revisions[&revision].requested.gpu_millis;
-    assert_eq!(asked(&machine), 1000);
-    machine.crash();
-    machine.start().unwrap();
-    assert_eq!(asked(&machine), 1000);
+    spec
 }
 
 #[test]
@@ -277,6 +299,51 @@ fn what_waited_behind_a_reservation_is_looked_at_again_once_that_is_fulfilled() 
     assert_eq!(left.steps, [], "{:?}", machine.view().unwrap().nodes);
     let behind = get(&machine, "behind");
     assert_eq!(behind.phase, Phase::Running, "{:?}", behind.pending);
+}
+
+/// A server with this node in place of all others.
+fn start_with(machine: &mut Machine, node: NodeSpec) {
+    machine.crash();
+    machine.nodes = NodeList { nodes: vec![node], origin: String::new() };
+    machine.start().unwrap();
+    rest(machine);
+}
+
+#[test]
+fn a_place_on_a_gpu_that_was_made_to_fail_is_left_after_a_start() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    let (by, node_name) = ("admin".to_owned(), "n1".to_owned());
+    machine.command(Command::FailGpu { by, node: node_name, gpu: 0 }).unwrap();
+    // A real GPU cannot be made to fail.
+    start_with(&mut machine, NodeSpec { simulated: false, ..node("n1", 1, 16) });
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    assert_eq!(get(&machine, "a").phase, Phase::Running);
+    start_with(&mut machine, node("n1", 1, 16));
+    assert_eq!((get(&machine, "a").phase, machine.engine.alive().count()), (Phase::Pending, 0));
+}
+
+#[test]
+fn a_place_on_a_node_that_is_not_tolerated_is_left_after_a_start() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    let taint = Taint { key: "k".into(), value: String::new(), effect: Effect::NoExecute };
+    start_with(&mut machine, NodeSpec { taints: vec![taint], ..node("n1", 1, 16) });
+    assert_eq!((get(&machine, "a").phase, machine.engine.alive().count()), (Phase::Pending, 0));
+}
+
+#[test]
+fn what_was_to_leave_a_node_that_is_then_removed_waits_for_its_run() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    machine
+        .command(Command::FailGpu { by: "admin".to_owned(), node: "n1".to_owned(), gpu: 0 })
+        .unwrap();
+    assert_eq!(codes(&machine, "a"), ["P308"]);
+    remove_node(&mut machine, "n1");
+    assert_eq!(codes(&machine, "a"), ["P304"]);
 }
 
 #[test]

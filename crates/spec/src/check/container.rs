@@ -1,5 +1,5 @@
-//! What a workload may ask for around it. What ends up as an argument or an option of somebody else's
-//! program (a clone, a mount) is checked to be nothing but what it says.
+//! What a workload may ask for around it. What ends up as an argument or an option of somebody
+//! else's program (a clone, a mount) is checked to be nothing but what it says.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
@@ -181,8 +181,8 @@ fn path(field: &'static str, path: &Path) -> Result<(), Invalid> {
     })
 }
 
-/// Only what is fetched over the network without a key of the server: a local path or an SSH address
-/// would be read with the server's rights.
+/// Only what is fetched over the network without a key of the server: a local path or an SSH
+/// address would be read with the server's rights.
 fn address(
     field: &'static str,
     address: &str,

@@ -1,6 +1,6 @@
-//! What may be asked for, as far as it depends on nothing else. Owns: the check of every value, with the
-//! one text that names the field and says what is allowed. What is well-formed but does not fit any
-//! machine is accepted: it waits, and says why.
+//! What may be asked for, as far as it depends on nothing else. Owns: the check of every value,
+//! with the one text that names the field and says what is allowed. What is well-formed but does
+//! not fit any machine is accepted: it waits, and says why.
 
 mod container;
 mod group;

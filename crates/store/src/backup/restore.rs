@@ -106,7 +106,8 @@ async fn fill(
     }
 }
 
-/// The statement that writes the row of a line. Names go into its text, so they are looked at closely.
+/// The statement that writes the row of a line. Names go into its text, so they are looked at
+/// closely.
 fn row(line: &str) -> Result<Statement<'static>, String> {
     let line: Map<String, Json> =
         serde_json::from_str(line).map_err(|error| format!("it is no row: {error}"))?;

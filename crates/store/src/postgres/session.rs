@@ -138,8 +138,8 @@ pub(crate) async fn reader(url: &PostgresUrl) -> std::result::Result<Option<PgCo
 }
 
 /// Makes the tables of a version, fills them, and brings them to the newest schema, all in one
-/// transaction. If there are some already they go if `replace` says so; else nothing is done, and the
-/// answer is false.
+/// transaction. If there are some already they go if `replace` says so; else nothing is done, and
+/// the answer is false.
 pub(crate) async fn build<E: From<Error>>(
     url: &PostgresUrl,
     version: i64,

@@ -50,8 +50,8 @@ impl Sqlite {
 
     pub(crate) async fn apply(&self, changes: &[Change]) -> Result<(), Error> {
         let mut slot = self.writer.lock().await;
-        // It is left out of the slot where it fails: whether SQLite has already rolled back depends on
-        // the fault; closing always does.
+        // It is left out of the slot where it fails: whether SQLite has already rolled back depends
+        // on the fault; closing always does.
         let mut transact = || {
             let mut writer = slot.take().map_or_else(|| Writer::open(&self.path), Ok)?;
             writer.transact(changes)?;

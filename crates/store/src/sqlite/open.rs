@@ -90,10 +90,10 @@ async fn create(path: &Path) -> Result<(), Error> {
     .map(drop)
 }
 
-/// Makes a new database under another name, fills it in a transaction, brings it from `version` to the
-/// newest schema and moves it into place, so that an existing file is never an unfinished one: an
-/// empty or short file is damage, not a beginning. What was there is kept beside it, under the name
-/// that is answered.
+/// Makes a new database under another name, fills it in a transaction, brings it from `version` to
+/// the newest schema and moves it into place, so that an existing file is never an unfinished one:
+/// an empty or short file is damage, not a beginning. What was there is kept beside it, under the
+/// name that is answered.
 pub(crate) async fn build<E: From<Error>>(
     path: &Path,
     version: i64,
@@ -156,8 +156,8 @@ fn unused(path: &Path) -> PathBuf {
     std::iter::once(first.clone()).chain(others).find(free).unwrap_or(first)
 }
 
-/// Gives a database that is about to be replaced a second name, with what its log has, if that can be
-/// read. Nothing that was kept before is given up for it.
+/// Gives a database that is about to be replaced a second name, with what its log has, if that can
+/// be read. Nothing that was kept before is given up for it.
 async fn keep(path: &Path) -> Result<Option<PathBuf>, Error> {
     let kept = unused(path);
     if path.exists()
@@ -174,7 +174,8 @@ async fn keep(path: &Path) -> Result<Option<PathBuf>, Error> {
             continue;
         }
         match suffix {
-            // Under both names until the new one takes the first: there is a database at any moment.
+            // Under both names until the new one takes the first: there is a database at any
+            // moment.
             "" => std::fs::hard_link(&from, &to).map_err(access("keep", &from))?,
             _ => std::fs::rename(&from, &to).map_err(access("keep", &from))?,
         }

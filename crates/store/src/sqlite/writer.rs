@@ -1,6 +1,6 @@
-//! The connection that writes. Owns: one transaction at a time, on the thread that asks for it. With
-//! [`sqlx`] each statement is handed to another thread and back, which was half the CPU time of a
-//! small transaction.
+//! The connection that writes. Owns: one transaction at a time, on the thread that asks for it.
+//! With [`sqlx`] each statement is handed to another thread and back, which was half the CPU time
+//! of a small transaction.
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,8 +29,8 @@ impl Writer {
             connection.busy_timeout(BUSY_TIMEOUT)?;
             connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
             connection.pragma_update(None, "journal_mode", "WAL")?;
-            // A killed process loses nothing, a power cut at most the last moments, and never leaves
-            // half a transaction.
+            // A killed process loses nothing, a power cut at most the last moments, and never
+            // leaves half a transaction.
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "foreign_keys", true)?;
             Ok(Self(connection))
@@ -60,7 +60,8 @@ fn run(connection: &Connection, statement: &Statement<'_>) -> Result<()> {
 }
 
 fn execute(connection: &Connection, statement: &Statement<'_>) -> rusqlite::Result<usize> {
-    // `?3` is the third value, wherever it stands; `$3` is a name, which would have to be looked for.
+    // `?3` is the third value, wherever it stands; `$3` is a name, which would have to be looked
+    // for.
     let mut prepared = connection.prepare_cached(&statement.whole_sql().replace('$', "?"))?;
     for at in 1..=prepared.parameter_count() {
         match statement.values.get(at - 1) {

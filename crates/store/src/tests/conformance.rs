@@ -1,5 +1,6 @@
 //! What every database has to do, each test once for each of them.
 
+use spec::WorkloadKind;
 use units::Instant;
 use uuid::Uuid;
 
@@ -86,6 +87,93 @@ pub(super) async fn what_was_deleted_is_read_and_forgotten_but_for_the_highest_n
     let left = read(0, None).await;
     assert_eq!((left.workloads.len(), left.workloads[0].seq, left.pods.len()), (1, 2, 0));
     assert_eq!(store.load().await.unwrap().last_workload_seq, 2);
+}
+
+pub(super) async fn archived_workloads_are_no_part_of_a_start_and_are_found_by_what_is_asked(
+    lab: &Lab,
+) {
+    let (store, workloads) = lab.filled().await;
+    let (one, pods) = (workloads[0].clone(), vec![pod(&workloads[0])]);
+    let gone = Change::WorkloadArchived(one.id, WorkloadKind::Training, "ann".to_owned());
+    store.apply(&[gone]).await.unwrap();
+    let state = store.load().await.unwrap();
+    assert_eq!((state.workloads.len(), state.pods.len(), state.last_workload_seq), (1, 1, 2));
+    let key =
+        ArchivedKey { project_id: one.project_id, kind: WorkloadKind::Training, failed: false };
+    assert_eq!(state.archived, [(key, 1)]);
+    let pod_id = pods[0].id;
+    let found = Archived { workloads: vec![one.clone()], pods };
+    for lookup in [
+        ArchivedLookup::Id(one.id),
+        ArchivedLookup::Name(one.project_id, one.spec.name.clone()),
+        ArchivedLookup::Pod(pod_id),
+    ] {
+        assert_eq!(store.archived(&[lookup.clone(), lookup]).await.unwrap(), found);
+    }
+    let other = ArchivedLookup::Id(workloads[1].id);
+    assert_eq!(store.archived(&[other]).await.unwrap(), Archived::default());
+    let both = [pod_id, pod(&workloads[1]).id];
+    assert_eq!(store.archived_pods(&both).await.unwrap(), [pod_id].into());
+    let ids = [one.id, workloads[1].id, Uuid::nil()];
+    let both = store.not_deleted(&ids).await.unwrap().workloads;
+    assert_eq!(both.iter().map(|row| row.id).collect::<Vec<_>>(), ids[..2]);
+
+    store.apply(&[Change::WorkloadRestored(one.id)]).await.unwrap();
+    let state = store.load().await.unwrap();
+    assert_eq!((state.workloads.len(), state.archived.len()), (2, 0));
+}
+
+pub(super) async fn archived_workloads_are_listed_in_every_order_and_in_pages(lab: &Lab) {
+    use ArchivedOrder::{Completed, Created, CreatedAndName, Name, ProjectAndName, Seq};
+    let (store, _) = lab.filled().await;
+    // Names, when they were created, and when they ended.
+    let rows = [("b", 10, 90), ("B", 10, 80), ("a-1", 30, 70), ("a", 20, 70)];
+    let mut changes = Vec::new();
+    for (seq, (name, created, ended)) in (3..).zip(rows) {
+        let mut row = workload(seq, &format!("x{name}"));
+        row.created_at = Instant(created);
+        row.state.completed_at = Some(Instant(ended));
+        row.state.phase = if name == "a" { "failed" } else { "completed" }.to_owned();
+        changes.push(Change::Workload(Box::new(row.clone())));
+        let user = if seq < 5 { "ann" } else { "bob" };
+        changes.push(Change::WorkloadArchived(row.id, WorkloadKind::Training, user.to_owned()));
+    }
+    store.apply(&changes).await.unwrap();
+    let names = async |filter: &ArchivedFilter, skip, limit| {
+        let places = store.archived_places(filter, skip, limit).await.unwrap();
+        places.iter().map(|place| place.name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    for (order, descending, want) in [
+        (Seq, false, "xb xB xa-1 xa"),
+        (Name, false, "xB xa xa-1 xb"),
+        (Name, true, "xb xa-1 xa xB"),
+        (ProjectAndName, false, "xB xa xa-1 xb"),
+        (Created, false, "xb xB xa xa-1"),
+        (CreatedAndName, false, "xB xb xa xa-1"),
+        (CreatedAndName, true, "xa-1 xa xb xB"),
+        (Completed, false, "xa-1 xa xB xb"),
+        (Completed, true, "xb xB xa-1 xa"),
+    ] {
+        let filter = ArchivedFilter { order, descending, ..ArchivedFilter::default() };
+        assert_eq!(names(&filter, 0, 9).await, want, "{order:?} {descending}");
+        let page = want.split(' ').skip(1).take(2).collect::<Vec<_>>().join(" ");
+        assert_eq!(names(&filter, 1, 2).await, page, "{order:?} {descending}");
+    }
+    let all = ArchivedFilter::default;
+    for (filter, want) in [
+        (ArchivedFilter { users: Some(vec!["bob".into()]), ..all() }, "xa-1 xa"),
+        (ArchivedFilter { names: Some(vec!["xa".into(), "xb".into()]), ..all() }, "xb xa"),
+        (ArchivedFilter { failed: Some(true), ..all() }, "xa"),
+        (ArchivedFilter { failed: Some(false), after_seq: 3, ..all() }, "xB xa-1"),
+        (ArchivedFilter { projects: Some(vec![1]), kinds: Some(vec![]), ..all() }, ""),
+        (ArchivedFilter { projects: Some(vec![9]), ..all() }, ""),
+        (ArchivedFilter { ids: Some(vec![Uuid::nil()]), ..all() }, ""),
+    ] {
+        assert_eq!(names(&filter, 0, 9).await, want, "{filter:?}");
+        let count = want.split(' ').filter(|name| !name.is_empty()).count();
+        assert_eq!(store.archived_count(&filter).await.unwrap(), count as u64, "{filter:?}");
+        assert_eq!(store.archived_first(&filter, 9).await.unwrap().workloads.len(), count);
+    }
 }
 
 pub(super) async fn a_batch_is_written_whole_or_not_at_all(lab: &Lab) {

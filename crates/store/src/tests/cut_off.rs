@@ -1,5 +1,6 @@
-//! Migrations that are killed. Another process of this test migrates and kills itself after so many steps
-//! of SQLite's machine: in the middle of a statement, between two, and between two migrations.
+//! Migrations that are killed. Another process of this test migrates and kills itself after so many
+//! steps of SQLite's machine: in the middle of a statement, between two, and between two
+//! migrations.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

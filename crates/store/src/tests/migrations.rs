@@ -10,7 +10,7 @@ use records::*;
 use crate::*;
 
 /// Rows that each version added.
-const RELEASED: [&str; 8] = [
+const RELEASED: [&str; 9] = [
     include_str!("released/0001.sql"),
     include_str!("released/0002.sql"),
     include_str!("released/0003.sql"),
@@ -19,6 +19,7 @@ const RELEASED: [&str; 8] = [
     include_str!("released/0006.sql"),
     include_str!("released/0007.sql"),
     include_str!("released/0008.sql"),
+    include_str!("released/0009.sql"),
 ];
 
 /// A database as the program of that version left it.
@@ -52,13 +53,15 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!((state.projects.len(), state.last_project_id), (1, 2), "{version}");
     assert_eq!(state.workloads[0].state.eviction.as_ref().unwrap().code, "E1", "{version}");
     assert_eq!((state.pods[0].generation, state.pods[0].body.started_at_ms), (2, Some(7)));
-    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3, 3, 3][version - 1], "{version}");
+    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3, 3, 3, 3][version - 1], "{version}");
     let elsewhere = state.usage.iter().filter(|row| !row.pool.is_empty()).count();
     assert_eq!(elsewhere, usize::from(version > 5), "{version}");
     let departments = (state.departments.len(), state.last_department_id);
     assert_eq!(departments, if version < 4 { (0, 0) } else { (1, 2) }, "{version}");
     assert_eq!(state.projects[0].body.department_id, 1, "{version}");
     assert_eq!(state.last_object_seq, if version < 3 { 0 } else { 2 }, "{version}");
+    let archived: Vec<u64> = state.archived.iter().map(|(_, count)| *count).collect();
+    assert_eq!(archived, if version < 9 { vec![] } else { vec![1] }, "{version}");
     let all = SampleFilter { until: Instant(u64::MAX), ..SampleFilter::default() };
     let samples = store.samples(&all).await.unwrap();
     assert_eq!(samples.len(), usize::from(version >= 5), "{version}");

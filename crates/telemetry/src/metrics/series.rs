@@ -1,5 +1,5 @@
-//! From samples to published series. Owns: the mean of each of the intervals that were asked for, and
-//! the sum of pods. An interval in which nothing was measured has no value.
+//! From samples to published series. Owns: the mean of each of the intervals that were asked for,
+//! and the sum of pods. An interval in which nothing was measured has no value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,8 +55,8 @@ fn means<F>(
     intervals.into_values().map(value).collect()
 }
 
-/// What the pods of a workload have together: sums, and the mean of how busy their GPUs are. What is
-/// not known of one is not known of all.
+/// What the pods of a workload have together: sums, and the mean of how busy their GPUs are. What
+/// is not known of one is not known of all.
 pub(crate) fn together(pods: Vec<Points>) -> Points {
     let mut at_once: BTreeMap<Instant, Vec<Values>> = BTreeMap::new();
     for (at, values) in pods.into_iter().flatten() {

@@ -203,6 +203,17 @@ impl<'a> Sums<'a> {
         for workload in view.workloads.values() {
             sums.add(workload, look);
         }
+        for (key, count) in view.archived.iter() {
+            let Some(project) = view.projects.get(&key.project_id) else { continue };
+            let names = Names {
+                project: &project.unit.name,
+                department: &project.department_name,
+                kind: kind_name(key.kind),
+            };
+            let phase = phase_name(if key.failed { Phase::Failed } else { Phase::Completed });
+            let owner = (key.project_id, key.kind);
+            sums.by_phase.entry((owner, phase)).or_insert((names, 0)).1 += count;
+        }
         sums
     }
 

@@ -240,7 +240,7 @@ async fn workload(
     Path(id): Path<String>,
     query: MetricsQuery<OfWorkload>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
-    let workload = find_workload(&state.control.view(), &id)?;
+    let workload = find_workload(&state.control, &id).await?;
     let mut pods = Vec::new();
     for pod in &workload.pods {
         pods.push(points(&state, &Subject::Pod(pod.id), &query).await?);
@@ -253,7 +253,7 @@ async fn pod(
     Path((workload, id)): Path<(String, String)>,
     query: MetricsQuery<OfPod>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
-    let workload = find_workload(&state.control.view(), &workload)?;
+    let workload = find_workload(&state.control, &workload).await?;
     let found = workload.pods.iter().find(|pod| pod.id.to_string() == id);
     let pod = found.ok_or_else(|| ApiError::no_such("pod", &id))?;
     series(&state, &Subject::Pod(pod.id), &query).await
@@ -264,7 +264,7 @@ async fn inference(
     Path(id): Path<String>,
     query: MetricsQuery<OfInference>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
-    let found = find_of_kind(&state.control.view(), WorkloadKind::Inference, &id)?;
+    let found = find_of_kind(&state.control, WorkloadKind::Inference, &id).await?;
     series(&state, &Subject::Inference(found.id), &query).await
 }
 
@@ -275,7 +275,7 @@ async fn replica(
     query: MetricsQuery<OfReplica>,
 ) -> Result<Json<MetricsResponse>, ApiError> {
     let view = state.control.view();
-    let found = find_of_kind(&state.control.view(), WorkloadKind::Inference, &inference)?;
+    let found = find_of_kind(&state.control, WorkloadKind::Inference, &inference).await?;
     let revisions = found.revisions.iter().filter_map(|id| view.revisions.get(id));
     let found = revisions.flat_map(|own| &own.pods).find(|pod| pod.id.to_string() == id);
     let pod = found.ok_or_else(|| ApiError::no_such("pod", &id))?;

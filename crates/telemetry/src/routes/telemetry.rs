@@ -16,6 +16,7 @@ use convert::{self, Context};
 use http_kit::openapi::get;
 use http_kit::{ApiError, unknown_word};
 use orchestrator::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
+use records::ArchivedKey;
 use units::{GPU_MILLIS, Instant, format_millis};
 
 use super::Shared;
@@ -269,7 +270,8 @@ async fn workloads(
             WAIT => wait(workload, context.now),
             key => {
                 let pool = workload.pool.as_deref().unwrap_or_default();
-                surroundings(key, &context, ("", pool)).unwrap_or_else(|| group_of(workload, key))
+                let of = || group_of(&Grouped::of(workload), key);
+                surroundings(key, &context, ("", pool)).unwrap_or_else(of)
             }
         };
         let value = match query.kind.1 {
@@ -278,17 +280,60 @@ async fn workloads(
         };
         Item { value: Some(value), groups: keys.iter().map(group).collect() }
     });
-    Ok(answer(&query, items, &keys, context.now))
+    let archived = view.archived.iter().filter_map(|(key, count)| {
+        let of = Grouped::of_archived(key, &view)?;
+        let is_counted = sight.has(key.project_id)
+            && !by_wait
+            && (query.filter("nodepoolName").is_none() || asked_for(&query, "", ""))
+            && department.is_none_or(|id| of.department.0 == id)
+            && phases.as_ref().is_none_or(|phases| phases.contains(&convert::phase_name(of.phase)));
+        let group = |key: &&str| {
+            surroundings(key, &context, ("", "")).unwrap_or_else(|| group_of(&of, key))
+        };
+        let value = if query.kind.1 == WorkloadKind::Gpus { 0 } else { 1000 * count };
+        let item = || Item { value: Some(value), groups: keys.iter().map(group).collect() };
+        is_counted.then(item)
+    });
+    Ok(answer(&query, items.chain(archived), &keys, context.now))
 }
 
-fn group_of(workload: &WorkloadView, key: &str) -> Group {
+/// What workloads are counted by.
+struct Grouped<'a> {
+    department: (u64, &'a str),
+    project: (u64, &'a str),
+    phase: Phase,
+    kind: orchestrator::view::WorkloadKind,
+}
+
+impl<'a> Grouped<'a> {
+    fn of(workload: &'a WorkloadView) -> Self {
+        Self {
+            department: (workload.department_id, &workload.department_name),
+            project: (workload.project_id, &workload.project_name),
+            phase: workload.phase,
+            kind: workload.spec.kind,
+        }
+    }
+
+    fn of_archived(key: &ArchivedKey, view: &'a View) -> Option<Self> {
+        let project = view.projects.get(&key.project_id)?;
+        Some(Self {
+            department: (project.department_id, &project.department_name),
+            project: (key.project_id, &project.unit.name),
+            phase: if key.failed { Phase::Failed } else { Phase::Completed },
+            kind: key.kind,
+        })
+    }
+}
+
+fn group_of(of: &Grouped<'_>, key: &str) -> Group {
     let named = |id: u64, name: &str| (id.to_string(), Some(name.to_owned()));
     match key {
-        "DepartmentId" => named(workload.department_id, &workload.department_name),
-        "ProjectId" => named(workload.project_id, &workload.project_name),
-        "Phase" => (convert::phase_name(workload.phase).to_owned(), None),
-        "Type" => (convert::kind_name(workload.spec.kind).to_owned(), None),
-        _ => (convert::category(workload.spec.kind).to_owned(), None),
+        "DepartmentId" => named(of.department.0, of.department.1),
+        "ProjectId" => named(of.project.0, of.project.1),
+        "Phase" => (convert::phase_name(of.phase).to_owned(), None),
+        "Type" => (convert::kind_name(of.kind).to_owned(), None),
+        _ => (convert::category(of.kind).to_owned(), None),
     }
 }
 

@@ -1,4 +1,5 @@
-//! A fresh Debian with systemd as its first process. Owns: making it, and that nothing of it is left.
+//! A fresh Debian with systemd as its first process. Owns: making it, and that nothing of it is
+//! left.
 
 use std::fs;
 use std::path::{Path, PathBuf};

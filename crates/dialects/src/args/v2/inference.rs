@@ -1,6 +1,6 @@
-//! The flags of inferences, as typed. Only the second dialect speaks of them, so how one serves
-//! means what is typed.
+//! The flags of inferences, as typed in the second dialect.
 
+use api_types::{ServingPort, ServingPortAccessAuthorizationTypeEnum, ServingPortProtocol};
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
@@ -38,14 +38,14 @@ pub(crate) struct Update {
 }
 
 /// Where an inference serves, and with how many replicas.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Serving")]
-pub struct Serving {
+pub(crate) struct Serving {
     /// Port it serves at: PORT, or container=PORT with a comma and any of protocol=http,
     /// authorization-type=TYPE (public opens it to everyone), authorized-users=A:B,
     /// cluster-local-access-only
-    #[arg(long, value_name = "PORT", value_parser = Port::read)]
-    pub(crate) serving_port: Option<Port>,
+    #[arg(long, value_name = "PORT", value_parser = serving_port)]
+    pub(crate) serving_port: Option<ServingPort>,
     /// Minimum number of replicas; 0 scales to zero while there are no requests [default: 1]
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) min_replicas: Option<u32>,
@@ -81,26 +81,9 @@ pub struct Serving {
     pub(crate) initialization_timeout_seconds: Option<u32>,
 }
 
-/// A port, and who may ask there.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Port {
-    /// The port of the container.
-    pub(crate) container: Option<u16>,
-    /// What is spoken.
-    pub(crate) protocol: Option<Protocol>,
-    /// Who may ask.
-    pub(crate) authorization: Option<Authorization>,
-    /// These users.
-    pub(crate) users: Vec<String>,
-    /// These groups.
-    pub(crate) groups: Vec<String>,
-    /// Whether only this machine may ask.
-    pub(crate) local_only: Option<bool>,
-}
-
 /// What is spoken at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Protocol {
+enum Protocol {
     /// HTTP.
     Http,
     /// gRPC.
@@ -110,7 +93,7 @@ pub(crate) enum Protocol {
 /// Who may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "camelCase")]
-pub(crate) enum Authorization {
+enum Authorization {
     /// Anyone who reaches the server.
     Public,
     /// Anyone with a token.
@@ -123,36 +106,55 @@ pub(crate) enum Authorization {
     AuthorizedUsersOrGroups,
 }
 
-impl Port {
-    /// Reads `PORT`, or `container=PORT` and more.
-    ///
-    /// # Errors
-    /// Says what is allowed.
-    fn read(text: &str) -> Result<Self, String> {
-        if !text.contains('=') {
-            return Ok(Self { container: Some(port(text)?), ..Self::default() });
+impl From<Protocol> for ServingPortProtocol {
+    fn from(typed: Protocol) -> Self {
+        match typed {
+            Protocol::Http => Self::Http,
+            Protocol::Grpc => Self::Grpc,
         }
-        let fields = Fields::read(
-            text,
-            &[
-                "container",
-                "protocol",
-                "authorization-type",
-                "authorized-users",
-                "authorized-groups",
-                "cluster-local-access-only",
-            ],
-        )?;
-        let many = |key| fields.get(key).map(|all| all.split(':').map(str::to_owned).collect());
-        Ok(Self {
-            container: fields.get("container").as_deref().map(port).transpose()?,
-            protocol: word(&fields, "protocol")?,
-            authorization: word(&fields, "authorization-type")?,
-            users: many("authorized-users").unwrap_or_default(),
-            groups: many("authorized-groups").unwrap_or_default(),
-            local_only: fields.flag("cluster-local-access-only")?,
-        })
     }
+}
+
+impl From<Authorization> for ServingPortAccessAuthorizationTypeEnum {
+    fn from(typed: Authorization) -> Self {
+        match typed {
+            Authorization::Public => Self::Public,
+            Authorization::AuthenticatedUsers => Self::AuthenticatedUsers,
+            Authorization::AuthorizedUsers => Self::AuthorizedUsers,
+            Authorization::AuthorizedGroups => Self::AuthorizedGroups,
+            Authorization::AuthorizedUsersOrGroups => Self::AuthorizedUsersOrGroups,
+        }
+    }
+}
+
+/// Reads `PORT`, or `container=PORT` and more.
+///
+/// # Errors
+/// Says what is allowed.
+fn serving_port(text: &str) -> Result<ServingPort, String> {
+    if !text.contains('=') {
+        return Ok(ServingPort { container: Some(port(text)?), ..ServingPort::default() });
+    }
+    let fields = Fields::read(
+        text,
+        &[
+            "container",
+            "protocol",
+            "authorization-type",
+            "authorized-users",
+            "authorized-groups",
+            "cluster-local-access-only",
+        ],
+    )?;
+    let names = |key| fields.get(key).map(|all| all.split(':').map(str::to_owned).collect());
+    Ok(ServingPort {
+        container: fields.get("container").as_deref().map(port).transpose()?,
+        protocol: word::<Protocol>(&fields, "protocol")?.map(Into::into),
+        authorization_type: word::<Authorization>(&fields, "authorization-type")?.map(Into::into),
+        authorized_users: names("authorized-users"),
+        authorized_groups: names("authorized-groups"),
+        cluster_local_access_only: fields.flag("cluster-local-access-only")?,
+    })
 }
 
 /// One of the words that a key may have.

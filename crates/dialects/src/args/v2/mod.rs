@@ -12,13 +12,10 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
-pub(crate) use distributed::{
-    Bounds, CleanPodPolicy, Distributed, Master, Mpi, OfFramework, PyTorch, Slots, Workers,
-};
-pub(crate) use inference::{Authorization, Inference, Port, Protocol, Serving, Update};
+pub(crate) use distributed::{Distributed, Master, Mpi, OfFramework, PyTorch};
+pub(crate) use inference::{Inference, Serving, Update};
 pub(crate) use submit::{
-    Ending, GpuRequestType, Named as Identity, Preemptibility, RestartPolicy, Training, What,
-    Workspace,
+    Ending, GpuRequestType, Named as Identity, Preemptibility, Training, What, Workspace,
 };
 pub(crate) use update::Change;
 
@@ -26,7 +23,8 @@ use super::deferred::Deferred;
 use super::program::Whatever;
 use super::values::{count, seconds};
 use super::{
-    Attach, Deletion, Exec, Filter, Format, Logs, Named, Names, One, Open, PortForward, Wait, v1,
+    Attach, Deletion, Exec, Filter, Format, Logs, Named, Names, One, Open, PHASES, PortForward,
+    Wait, v1,
 };
 use crate::complete::{priorities, projects, workloads};
 use cli_kit::number::whole;
@@ -253,21 +251,6 @@ pub(crate) struct Listing {
     #[command(flatten)]
     pub(crate) format: Format,
 }
-
-/// The phases of workloads.
-pub(super) const PHASES: [&str; 11] = [
-    "Pending",
-    "Initializing",
-    "Running",
-    "Degraded",
-    "Updating",
-    "Stopping",
-    "Stopped",
-    "Resuming",
-    "Deleting",
-    "Completed",
-    "Failed",
-];
 
 /// `list`.
 #[derive(Debug, Args)]

@@ -1,11 +1,11 @@
 //! The flags of submissions of the second dialect, as typed.
 
+use api_types as wire;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates as Known;
 
-use crate::args::values::{
-    count, cpu, data_source, key_value, positive, seconds, secret_files, secret_variable, size,
-};
+use crate::args::object_values::{data_source, secret_files, secret_variable};
+use crate::args::values::{count, cpu, key_value, positive, seconds, size};
 use crate::args::{Asking, Console, Place, pod_flags};
 use crate::complete::{computes, environments, priorities, templates};
 use crate::intent::{DataSource, SecretFiles, Variable};
@@ -188,7 +188,7 @@ pub(crate) enum GpuRequestType {
 /// What happens when the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
-pub enum RestartPolicy {
+pub(crate) enum RestartPolicy {
     /// It is started again, however it ended.
     #[value(alias = "always")]
     Always,
@@ -207,6 +207,16 @@ pub(crate) enum Preemptibility {
     Preemptible,
     /// It may not, and so stays within the quota.
     NonPreemptible,
+}
+
+impl From<RestartPolicy> for wire::RestartPolicy {
+    fn from(typed: RestartPolicy) -> Self {
+        match typed {
+            RestartPolicy::Always => Self::Always,
+            RestartPolicy::Never => Self::Never,
+            RestartPolicy::OnFailure => Self::OnFailure,
+        }
+    }
 }
 
 impl Preemptibility {

@@ -1,5 +1,5 @@
-//! Pods that conflict by anti-affinity. Owns: the pods that must not be with those of some constraints;
-//! those that may be on another node are cached until one of them comes or goes.
+//! Pods that conflict by anti-affinity. Owns: the pods that must not be with those of some
+//! constraints; those that may be on another node are cached until one of them comes or goes.
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,58 @@
+//! The workers of distributed trainings, as typed in both dialects.
+
+use api_types as wire;
+use clap::{Args, ValueEnum};
+
+use super::values::positive;
+
+/// The workers, of every framework and in both dialects.
+#[derive(Debug, Args)]
+pub(crate) struct Workers {
+    /// Workers, beside the master [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) workers: Option<u32>,
+    /// Which pods that still run are stopped when it has ended [default: Running]
+    #[arg(long, value_enum, value_name = "POLICY", ignore_case = true)]
+    pub(crate) clean_pod_policy: Option<CleanPodPolicy>,
+}
+
+/// Between how many workers a PyTorch training stretches.
+#[derive(Debug, Args)]
+pub(crate) struct Bounds {
+    /// Fewest workers it goes on with
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) min_replicas: Option<u32>,
+    /// Most workers it takes
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) max_replicas: Option<u32>,
+}
+
+/// The ranks of MPI.
+#[derive(Debug, Args)]
+pub(crate) struct Slots {
+    /// Ranks in each worker [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) slots_per_worker: Option<u32>,
+}
+
+/// What becomes of pods when the workload has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub(crate) enum CleanPodPolicy {
+    /// Those that run are stopped.
+    Running,
+    /// They are stopped and their output is deleted.
+    All,
+    /// They go on.
+    None,
+}
+
+impl From<CleanPodPolicy> for wire::CleanPodPolicy {
+    fn from(typed: CleanPodPolicy) -> Self {
+        match typed {
+            CleanPodPolicy::Running => Self::Running,
+            CleanPodPolicy::All => Self::All,
+            CleanPodPolicy::None => Self::None,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The share of a project or department. Owns: its flags, and what they become in requests.
+
+use api_types::{
+    ResourceShare, ResourcesMemory, SchedulingRules, ShareRequest, Units, number_from_millis,
+};
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates as Known;
+use serde_json::Number;
+
+use super::complete;
+use cli_kit::number::whole;
+use dialects::seconds;
+
+/// What a project or a department may have.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Share {
+    /// GPUs it deserves, such as 2 or 0.5
+    #[arg(long, value_name = "N", value_parser = amount, allow_negative_numbers = true)]
+    pub(crate) gpu_quota: Option<u64>,
+    /// Most GPUs it may hold; `none` for no limit
+    #[arg(long, value_name = "N", value_parser = limit, allow_negative_numbers = true)]
+    pub(crate) gpu_limit: Option<Limit>,
+    /// Weight when idle GPUs are divided; 0 for none of them
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
+    pub(crate) over_quota_weight: Option<u64>,
+    /// CPU cores it deserves; `none` for no quota
+    #[arg(long, value_name = "CORES", value_parser = cores, allow_negative_numbers = true)]
+    pub(crate) cpu_quota: Option<Limit>,
+    /// Memory it deserves, such as 64GiB; `none` for no quota
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub(crate) memory_quota: Option<Limit>,
+    /// Node pools of workloads that name none, the best first; `none` for all pools
+    #[arg(long, value_name = "NAME,NAME", value_parser = pools)]
+    #[arg(add = Known::new(complete::pools))]
+    pub(crate) default_node_pools: Option<Pools>,
+    /// Free text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// How long its workloads may run and be idle.
+    #[command(flatten)]
+    pub(crate) limits: TimeLimits,
+}
+
+/// Limits in time of the workloads of a project or a department.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub(crate) struct TimeLimits {
+    /// How long a training may run, such as 12h; `none` for no limit
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) training_time_limit: Option<Limit>,
+    /// How long a workspace may run
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) workspace_time_limit: Option<Limit>,
+    /// How long all GPUs of a training may be idle
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) training_idle_limit: Option<Limit>,
+    /// How long all GPUs of a workspace may be idle
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) workspace_idle_limit: Option<Limit>,
+}
+
+/// An amount, or none at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Unlimited.
+    None,
+    /// In the unit of the flag.
+    At(u64),
+}
+
+/// Names of one flag. A name of its own, or the parser takes it for a flag that repeats.
+pub(crate) type Pools = Vec<String>;
+
+fn pools(text: &str) -> Result<Pools, String> {
+    if text == "none" {
+        return Ok(Vec::new());
+    }
+    let names: Vec<String> = text.split(',').map(str::to_owned).collect();
+    match names.iter().any(String::is_empty) {
+        true => Err("write NAME,NAME, the best first, or none".to_owned()),
+        false => Ok(names),
+    }
+}
+
+/// A quota counts GPUs of many workloads, so 1.5 is as good as 2.
+fn amount(text: &str) -> Result<u64, String> {
+    if text.ends_with('m') {
+        return Err(units::Error::NotANumber(text.to_owned()).to_string());
+    }
+    units::parse_cpu_millis(text).map_err(|error| error.to_string())
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    unless_none(text, amount)
+}
+
+fn time(text: &str) -> Result<Limit, String> {
+    unless_none(text, seconds)
+}
+
+fn cores(text: &str) -> Result<Limit, String> {
+    unless_none(text, |text| units::parse_cpu_millis(text).map_err(|error| error.to_string()))
+}
+
+fn memory(text: &str) -> Result<Limit, String> {
+    unless_none(text, |text| units::parse_bytes(text).map_err(|error| error.to_string()))
+}
+
+fn unless_none(
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<u64, String>,
+) -> Result<Limit, String> {
+    match text {
+        "none" => Ok(Limit::None),
+        _ => parse(text).map(Limit::At),
+    }
+}
+
+/// Whether something is given that is no share.
+pub(super) fn has_more(share: &Share) -> bool {
+    share.description.is_some()
+        || share.default_node_pools.is_some()
+        || share.limits != TimeLimits::default()
+}
+
+/// What is given of the share in the default node pool; none where nothing of it is.
+pub(super) fn given(share: &Share) -> Option<ShareRequest> {
+    let gpu = ResourceShare {
+        deserved: share.gpu_quota.map(number_from_millis),
+        limit: share.gpu_limit.map(|limit| bound(limit, number_from_millis)),
+        over_quota_weight: share.over_quota_weight.map(Number::from),
+    };
+    let cpu = share.cpu_quota.map(|quota| ResourceShare {
+        deserved: Some(bound(quota, Number::from)),
+        ..ResourceShare::default()
+    });
+    let memory = share.memory_quota.map(|quota| ResourcesMemory {
+        deserved: Some(bound(quota, |bytes| in_units(bytes, Units::Mib))),
+        limit: None,
+        over_quota_weight: None,
+        units: Units::Mib,
+    });
+    let gpu = Some(gpu).filter(|gpu| *gpu != ResourceShare::default());
+    let given = ShareRequest { gpu, cpu, memory, ..ShareRequest::default() };
+    (given != ShareRequest::default()).then_some(given)
+}
+
+/// Limits in time replace all there are: those not given stay as they are. None if none is given.
+pub(super) fn rules(limits: &TimeLimits, now: Option<&SchedulingRules>) -> Option<SchedulingRules> {
+    if *limits == TimeLimits::default() {
+        return None;
+    }
+    let now = now.copied().unwrap_or_default();
+    let either = |given: Option<Limit>, now: Option<u64>| match given {
+        None => now,
+        Some(Limit::None) => None,
+        Some(Limit::At(seconds)) => Some(seconds),
+    };
+    // A workspace may be idle for as long, whether it is preemptible or not.
+    let idle = limits.workspace_idle_limit;
+    let (non_preemptible, preemptible) = (
+        now.interactive_job_max_idle_duration_seconds,
+        now.interactive_job_preempt_idle_duration_seconds,
+    );
+    Some(SchedulingRules {
+        training_job_time_limit_seconds: either(
+            limits.training_time_limit,
+            now.training_job_time_limit_seconds,
+        ),
+        interactive_job_time_limit_seconds: either(
+            limits.workspace_time_limit,
+            now.interactive_job_time_limit_seconds,
+        ),
+        training_job_max_idle_duration_seconds: either(
+            limits.training_idle_limit,
+            now.training_job_max_idle_duration_seconds,
+        ),
+        interactive_job_max_idle_duration_seconds: either(idle, non_preemptible),
+        interactive_job_preempt_idle_duration_seconds: either(idle, preemptible),
+    })
+}
+
+/// The limits in time that there are, or `-`.
+pub(super) fn description_of_rules(rules: &SchedulingRules) -> String {
+    let limits = [
+        ("training", rules.training_job_time_limit_seconds),
+        ("workspace", rules.interactive_job_time_limit_seconds),
+        ("idle training", rules.training_job_max_idle_duration_seconds),
+        ("idle workspace", rules.interactive_job_max_idle_duration_seconds),
+        ("idle preemptible workspace", rules.interactive_job_preempt_idle_duration_seconds),
+    ];
+    let told = limits.into_iter().filter_map(|(what, seconds)| {
+        let seconds = seconds?;
+        let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let parts = [(hours, 'h'), (minutes, 'm'), (rest, 's')];
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        let time: String = parts.map(|(count, unit)| format!("{count}{unit}")).collect();
+        Some(format!("{what} {time}"))
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { "-".to_owned() } else { told.join(", ") }
+}
+
+fn bound(given: Limit, number: impl FnOnce(u64) -> Number) -> Number {
+    match given {
+        Limit::None => unlimited(),
+        Limit::At(amount) => number(amount),
+    }
+}
+
+fn unlimited() -> Number {
+    Number::from(-1)
+}
+
+/// Bytes in a unit of the interface, to the thousandth.
+fn in_units(bytes: u64, units: Units) -> Number {
+    let millis = u128::from(bytes) * 1000 / u128::from(units.bytes());
+    number_from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_names_only_what_is_given() {
+        assert_eq!(given(&Share::default()), None);
+        let share = Share { gpu_quota: Some(3000), ..Share::default() };
+        let only = ResourceShare { deserved: Some(3.into()), ..ResourceShare::default() };
+        let want = ShareRequest { gpu: Some(only), ..ShareRequest::default() };
+        assert_eq!(given(&share), Some(want));
+        let share = Share { cpu_quota: Some(Limit::None), ..Share::default() };
+        let got = given(&share).unwrap();
+        assert_eq!((got.gpu, got.cpu.unwrap().deserved), (None, Some(unlimited())));
+    }
+}

@@ -1,0 +1,204 @@
+//! Ended workloads leave memory: the newest stay, the others are archived, and only the database has
+//! them. Owns: which leave and when, what of the database an input needs before it is applied, and
+//! that an archived one that is needed comes back whole.
+//!
+//! What has something to do by itself stays: one that is deleted some time after its end, and one
+//! that keeps volumes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use records::{Archived, ArchivedKey, ArchivedLookup, Change, Desired};
+use spec::{ListedRun, RunKey, RunState};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::command::Command;
+use crate::effect::Note;
+use crate::input::Input;
+use crate::state::State;
+use crate::view::Phase;
+use crate::workloads::{Workload, Workloads};
+
+/// Most ended workloads that stay in memory, but for those that have something to do by themselves.
+pub const ENDED_KEPT: usize = 1000;
+
+impl Workload {
+    /// When it ended, if it may leave memory.
+    fn leaves_since(&self) -> Option<Instant> {
+        let has_ended = matches!(self.phase, Phase::Completed | Phase::Failed);
+        let is_single = self.spec.revision.is_none() && !self.spec.has_revisions();
+        let does_nothing = self.model.is_none()
+            && self.desired != Desired::Delete
+            && self.spec.delete_after_ms.is_none()
+            && self.spec.volumes().next().is_none();
+        self.completed_at.filter(|_| has_ended && is_single && does_nothing)
+    }
+
+    fn archived_key(&self) -> ArchivedKey {
+        let failed = self.phase == Phase::Failed;
+        ArchivedKey { project_id: self.project_id, kind: self.spec.kind, failed }
+    }
+}
+
+impl Workloads {
+    /// How many are archived.
+    pub(crate) const fn archived(&self) -> &Arc<BTreeMap<ArchivedKey, u64>> {
+        &self.archived
+    }
+
+    /// How many of a project are archived.
+    pub(crate) fn archived_in(&self, project: u64) -> u64 {
+        let of_project =
+            |(key, count): (&ArchivedKey, &u64)| (key.project_id == project).then_some(*count);
+        self.archived.iter().filter_map(of_project).sum()
+    }
+
+    fn count_archived(&mut self, key: ArchivedKey, one_more: bool) {
+        let counts = Arc::make_mut(&mut self.archived);
+        let count = counts.entry(key).or_default();
+        *count = if one_more { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            counts.remove(&key);
+        }
+    }
+
+    /// Notes whether one may leave, and since when.
+    fn note_ended(&mut self, id: Uuid, leaves_since: Option<Instant>) {
+        match leaves_since {
+            Some(at) => drop(self.ended.insert((at, id))),
+            None => {
+                if let Some(at) = self.all.get(&id).and_then(|workload| workload.completed_at) {
+                    self.ended.remove(&(at, id));
+                }
+            }
+        }
+    }
+
+    /// The one that leaves next, if there are too many.
+    fn leaves_next(&self) -> Option<Uuid> {
+        let first = self.ended.first().filter(|_| self.ended.len() > self.ended_kept);
+        first.map(|(_, id)| *id)
+    }
+}
+
+impl State {
+    /// Sets how many ended workloads stay in memory.
+    pub const fn keep_ended(&mut self, count: usize) {
+        self.workloads.ended_kept = count;
+    }
+
+    /// Has the oldest ended workloads leave, at the end of a batch.
+    pub(crate) fn archive_ended(&mut self) {
+        let touched: BTreeSet<Uuid> =
+            self.outbox.workloads.union(&self.outbox.shown).copied().collect();
+        for id in touched {
+            let found = self.workloads.get(&id);
+            let is_free = |workload: &&Workload| {
+                !workload.pods.iter().any(|pod| self.runs.has_orphan(pod.id))
+            };
+            let leaves_since = found.filter(is_free).and_then(Workload::leaves_since);
+            self.workloads.note_ended(id, leaves_since);
+        }
+        while let Some(id) = self.workloads.leaves_next() {
+            self.archive(id);
+        }
+    }
+
+    fn archive(&mut self, id: Uuid) {
+        if self.outbox.workloads.remove(&id) {
+            let rows = self.changed_rows(&BTreeSet::from([id]));
+            self.outbox.changes.extend(rows);
+        }
+        self.outbox.shown.remove(&id);
+        let Some(workload) = self.workloads.get(&id) else { return };
+        self.outbox.archived.insert(id, Arc::new(self.workload_view(workload)));
+        let Some(workload) = self.workloads.remove(id) else { return };
+        self.workloads.count_archived(workload.archived_key(), true);
+        let (kind, user) = (workload.spec.kind, workload.spec.submitted_by.clone());
+        self.outbox.changes.push(Change::WorkloadArchived(id, kind, user));
+    }
+
+    /// Takes archived workloads in again, because an input of this batch has to do with them.
+    pub(crate) fn restore_archived(&mut self, found: Archived) {
+        let Archived { mut workloads, pods } = found;
+        workloads.retain(|row| self.workloads.get(&row.id).is_none());
+        let ids: Vec<Uuid> = workloads.iter().map(|row| row.id).collect();
+        if let Err(error) = self.restore_workloads(workloads, pods) {
+            let note = format!("an archived workload cannot be read: {error}");
+            self.outbox.notes.push(Note::Error(note));
+        }
+        for id in ids {
+            let Some(key) = self.workloads.get(&id).map(Workload::archived_key) else { continue };
+            self.workloads.count_archived(key, false);
+            self.outbox.changes.push(Change::WorkloadRestored(id));
+            self.outbox.shown.insert(id);
+        }
+    }
+
+    /// The archived workloads that an input has to do with, if there are any. They are to be read and
+    /// applied as an input before it.
+    #[must_use]
+    pub fn lookups(&self, input: &Input) -> Vec<ArchivedLookup> {
+        if self.workloads.archived.is_empty() {
+            return Vec::new();
+        }
+        let unknown_pod = |key: RunKey| {
+            let is_unknown = self.workloads.home(key.pod).is_none();
+            is_unknown.then_some(ArchivedLookup::Pod(key.pod))
+        };
+        match input {
+            Input::Command(command, _) => self.lookup(command).into_iter().collect(),
+            Input::Run(seen) => unknown_pod(seen.key).into_iter().collect(),
+            Input::Engine(listed, _) => {
+                listed.iter().filter_map(|run| unknown_pod(run.key)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn lookup(&self, command: &Command) -> Option<ArchivedLookup> {
+        match command {
+            Command::Submit { project_id, wanted } => {
+                self.lookup_name(*project_id, &wanted.spec.name)
+            }
+            Command::Delete { id, .. }
+            | Command::Suspend { id, .. }
+            | Command::Resume { id, .. }
+            | Command::UpdateWorkload { id, .. } => {
+                self.workloads.get(id).is_none().then_some(ArchivedLookup::Id(*id))
+            }
+            _ => None,
+        }
+    }
+
+    /// The archived workload that may have this name in a project.
+    #[must_use]
+    pub fn lookup_name(&self, project: u64, name: &str) -> Option<ArchivedLookup> {
+        let is_here = self.workloads.names_in(project).is_some_and(|all| all.contains_key(name));
+        (!is_here && self.workloads.archived_in(project) > 0)
+            .then(|| ArchivedLookup::Name(project, name.to_owned()))
+    }
+
+    /// The pods of runs that have ended and that the state does not know. Where their workloads are
+    /// archived these runs are as they should be, and the state need not hear of them at a start.
+    #[must_use]
+    pub fn unknown_ended(&self, listed: &[ListedRun]) -> Vec<Uuid> {
+        if self.workloads.archived.is_empty() {
+            return Vec::new();
+        }
+        let unknown = listed
+            .iter()
+            .filter(|run| has_ended(run) && self.workloads.home(run.key.pod).is_none());
+        unknown.map(|run| run.key.pod).collect()
+    }
+}
+
+/// Leaves out of all that the engine has the runs that have ended, of pods of archived workloads.
+pub fn leave_out_archived(listed: &mut Vec<ListedRun>, pods: &BTreeSet<Uuid>) {
+    listed.retain(|run| !(has_ended(run) && pods.contains(&run.key.pod)));
+}
+
+const fn has_ended(run: &ListedRun) -> bool {
+    matches!(run.state, RunState::Exited { .. })
+}

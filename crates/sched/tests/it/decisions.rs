@@ -1,0 +1,65 @@
+//! What each rule of `docs/concepts/decisions.md` means in one situation.
+
+use testkit::World;
+
+/// The workloads of which pods were stopped, moved or resized in the last step, once for each pod.
+fn disturbed(w: &World) -> String {
+    let lines = w.stopped();
+    lines.lines().filter_map(|line| line.split(' ').next()).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs a step so many times, with a number for each `#`.
+fn many(w: &mut World, count: u32, step: &str) {
+    (0..count).for_each(|at| w.run(&step.replace('#', &at.to_string())));
+}
+
+#[test]
+fn a_project_above_its_share_stops_no_more_of_its_own_than_the_room_takes() {
+    let mut w = World::new("n1:10", "a:2");
+    w.run("weight a 0");
+    many(&mut w, 10, "submit a/low# --priority 40");
+    w.run("submit a/high --priority 80");
+    assert_eq!(disturbed(&w), "low9");
+}
+
+#[test]
+fn nor_does_it_where_the_demand_of_another_project_lowers_its_share() {
+    let mut w = World::new("n1:10", "a:2 b:2");
+    many(&mut w, 10, "submit a/low# --priority 40");
+    w.run("submit b/patient -g 6 --delay 100000; submit a/high --priority 80");
+    assert_eq!(disturbed(&w), "low9");
+}
+
+#[test]
+fn nothing_is_stopped_for_an_account_where_the_rest_is_idle() {
+    let mut w = World::new("n1:3", "a:0 b:2");
+    w.run("weight a 0; submit a/x --priority 40; submit a/y --priority 40");
+    w.run("submit a/high -g 2 --priority 80");
+    assert_eq!((disturbed(&w).as_str(), w.gpus().as_str()), ("y", "n1[x high high]"));
+}
+
+#[test]
+fn what_a_project_stops_of_its_own_for_its_share_makes_room() {
+    let mut w = World::new("n1:1 n2:2", "a:2 b:1");
+    w.run("weight a 0; weight b 0; submit b/x -g 2; submit a/low --priority 40");
+    w.run("submit a/high -g 2 --priority 80");
+    assert_eq!(w.gpus(), "n1[low] n2[x x]", "x could not use what low has");
+    w.run("delete high; submit a/pair --pods 2 --priority 80");
+    assert_eq!(w.gpus(), "n1[pair] n2[pair low]");
+}
+
+#[test]
+fn every_minimum_comes_before_any_growth() {
+    let mut w = World::new("n1:4", "a:4");
+    w.run("cordon n1; submit a/older --pods 4 --min 1; submit a/younger --pods 4 --min 1");
+    w.run("uncordon n1");
+    assert_eq!(w.gpus(), "n1[older younger older older]");
+}
+
+#[test]
+fn growth_of_higher_priority_comes_before_a_minimum_of_lower() {
+    let mut w = World::new("n1:4", "a:4");
+    w.run("cordon n1; submit a/low --pods 4 --min 1; submit a/high --pods 4 --min 1 --priority 80");
+    w.run("uncordon n1");
+    assert_eq!(w.gpus(), "n1[high high high high]");
+}

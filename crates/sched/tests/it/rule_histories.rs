@@ -1,0 +1,133 @@
+//! The rules of `docs/concepts/decisions.md` under random histories of two departments with limits,
+//! weights and priorities. [`World`] checks after every decision what holds in each: that nothing was
+//! stopped that could have gone on, among others. What holds at rest is checked here.
+
+use proptest::prelude::*;
+use testkit::World;
+
+use crate::histories::histories;
+
+const NODES: &str = "n1:4:16 n2:4:16 n3:2:8";
+const LABELS: &str = "label n1 n=1; label n2 n=2; label n3 n=3";
+const PROJECTS: [&str; 4] = ["a", "b", "c", "d"];
+const QUEUES: [&str; 6] = ["d1", "d2", "a", "b", "c", "d"];
+const SIZES: [&str; 14] = [
+    "-g 1",
+    "-g 2",
+    "-g 3",
+    "-g 4",
+    "-g 0.5",
+    "-g 1 --cpu 5",
+    "-g 1 --pods 2",
+    "-g 2 --pods 2",
+    "-g 1 --pods 3 --min 1",
+    "-g 2 --pods 3 --min 1",
+    "-g 1 --pods 4 --min 2",
+    "-g 2 --elastic",
+    "-g 8",
+    "-g 1 --pods 11",
+];
+
+/// A submission: project, size, then priority, node and whether it may be stopped.
+#[derive(Debug, Clone)]
+enum Event {
+    Submit { project: usize, flags: String },
+    Delete(usize),
+    Set { word: &'static str, queue: usize, number: u64 },
+    Guarantee { project: usize, ms: u64 },
+    Wait(u64),
+}
+
+fn submit() -> impl Strategy<Value = Event> {
+    let size = prop::sample::select(&SIZES[..]);
+    let priority = prop::sample::select(&["", "", " --priority 40", " --priority 80"][..]);
+    let node = prop::sample::select(&["", "", "", "", " --on n=1", " --on n=2"][..]);
+    let kind = prop::sample::select(&["", "", "", "", " --interactive", " --delay 3000"][..]);
+    (0..PROJECTS.len(), size, priority, node, kind).prop_map(
+        |(project, size, priority, node, kind)| Event::Submit {
+            project,
+            flags: format!("{size}{priority}{node}{kind}"),
+        },
+    )
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let word = prop::sample::select(&["quota", "limit", "weight"][..]);
+    prop_oneof![
+        10 => submit(),
+        3 => (0..100_usize).prop_map(Event::Delete),
+        2 => (word, 0..QUEUES.len(), 0..8_u64)
+            .prop_map(|(word, queue, number)| Event::Set { word, queue, number }),
+        1 => (0..PROJECTS.len(), 0..6_u64)
+            .prop_map(|(project, s)| Event::Guarantee { project, ms: s * 1000 }),
+        1 => prop::sample::select(vec![500, 3_000, 20_000]).prop_map(Event::Wait),
+    ]
+}
+
+/// A cluster of two departments with two projects each, after these events.
+fn after(quotas: &[u64], weights: &[u64], events: &[Event]) -> World {
+    let mut w = World::new(NODES, "");
+    w.run(LABELS);
+    for (name, quota) in ["d1", "d2", "d1/a", "d1/b", "d2/c", "d2/d"].iter().zip(quotas) {
+        w.run(&format!("queue {name}:{quota}"));
+    }
+    for (name, weight) in QUEUES.iter().zip(weights) {
+        w.run(&format!("weight {name} {weight}"));
+    }
+    let (mut alive, mut next) = (Vec::new(), 0);
+    for event in events {
+        match event {
+            Event::Submit { project, flags } => {
+                w.run(&format!("submit {}/w{next} {flags}", PROJECTS[*project]));
+                alive.push(format!("w{next}"));
+                next += 1;
+            }
+            Event::Delete(_) if alive.is_empty() => {}
+            Event::Delete(at) => {
+                let name = alive.remove(at % alive.len());
+                w.run(&format!("delete {name}"));
+            }
+            Event::Set { word, queue, number } => {
+                w.run(&format!("{word} {} {number}", QUEUES[*queue]));
+            }
+            Event::Guarantee { project, ms } => {
+                w.run(&format!("min-runtime {} {ms}", PROJECTS[*project]));
+            }
+            Event::Wait(ms) => w.run(&format!("wait {ms}")),
+        }
+    }
+    w
+}
+
+proptest! {
+    #![proptest_config(histories(500))]
+
+    #[test]
+    fn every_history_keeps_the_rules(
+        quotas in prop::collection::vec(0..6_u64, 6),
+        weights in prop::collection::vec(0..3_u64, 6),
+        events in prop::collection::vec(event(), 1..25),
+    ) {
+        after(&quotas, &weights, &events);
+    }
+
+    #[test]
+    fn every_minimum_comes_before_any_growth_of_the_same_priority(
+        gpus in 1..9_u32,
+        sizes in prop::collection::vec((1..5_u32, 0..4_u32), 1..6),
+    ) {
+        let mut w = World::new(&format!("n1:{gpus}"), "a:99");
+        w.run("cordon n1");
+        let mut free = gpus;
+        let mut starts = Vec::new();
+        for (number, &(min, more)) in sizes.iter().enumerate() {
+            w.run(&format!("submit a/w{number} --min {min} --pods {}", min + more));
+            starts.push(min <= free);
+            free -= if min <= free { min } else { 0 };
+        }
+        w.run("uncordon n1");
+        for (number, &starts) in starts.iter().enumerate() {
+            prop_assert_eq!(w.has_place(&format!("w{number}")), starts, "w{}: {}", number, w.gpus());
+        }
+    }
+}
