@@ -13,7 +13,6 @@ impl Rng {
     }
 
     /// The next number.
-    #[expect(clippy::should_implement_trait, reason = "a sequence that never ends")]
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
