@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use model::{ConflictingPods, NodeId, PodId, QueueId, WorkloadId};
 use smallvec::SmallVec;
-use units::Resources;
+use units::{Kind, Resources};
 
 use crate::place::{self, PodRequirements};
 use crate::session::Session;
@@ -233,20 +233,30 @@ impl<'r> PreemptionAttempt<'r> {
 }
 
 impl PreemptionAttempt<'_> {
-    /// If its own queue is the obstacle (limit, quota, entitlement), only that queue can remove it:
-    /// takes from it, the least important first, of them the cheapest and youngest, until nothing speaks against the
-    /// workload. What turns out not to have been needed is put back in the end.
+    /// If its own queue, or one above it, is the obstacle (limit, quota, entitlement), only what is
+    /// below that can remove it: takes from there, of the taker's queue before others and of those from
+    /// the most saturated first; of one queue the least important first, of them the cheapest and
+    /// youngest, until nothing speaks against the workload. What turns out not to have been needed is
+    /// put back in the end.
     fn clear_own(&mut self, s: &mut Session<'_>) -> bool {
         if self.is_clear(s) {
             return true;
         }
         let id = self.need.id;
-        let mut own = s.workloads_below(s.refusing_queue(id, self.need.asked));
+        let above = s.refusing_queue(id, self.need.asked);
+        if !self.can_clear(s, above) {
+            return false;
+        }
+        let mut own = s.workloads_below(above);
         own.retain(|&victim| victim != id && self.rule.own_gives_way(s, id, victim));
         own.sort_by_cached_key(|&victim| {
             let spec = &s.cluster.workloads()[victim].spec;
             let lost = eviction_cost::lost(s, victim, &[EvictionUnit::All(victim)]);
-            (spec.priority, lost, Reverse(spec.seq))
+            let queue = s.queue_of(victim);
+            let foreign = queue != s.queue_of(id);
+            let rank =
+                foreign.then(|| (!s.shares().over_share(queue), Reverse(s.saturation(queue))));
+            (rank, spec.priority, lost, Reverse(spec.seq))
         });
         for victim in own {
             for eviction_unit in self.rule.eviction_units(s, self.need.id, victim) {
@@ -259,6 +269,16 @@ impl PreemptionAttempt<'_> {
             }
         }
         false
+    }
+
+    /// Whether a queue could come to hold so little that its limit allows what is asked for.
+    fn can_clear(&mut self, s: &Session<'_>, above: QueueId) -> bool {
+        let Need { id, asked, .. } = self.need;
+        let own = s.cluster.queues()[s.queue_of(id)].preemptible_held();
+        let most = own + self.rule.frees_at_most(s, id, asked, &mut self.largest_workloads);
+        let queue = &s.cluster.queues()[above];
+        let least = queue.allocated.saturating_sub(most) + asked;
+        Kind::ALL.into_iter().all(|kind| asked[kind] == 0 || least[kind] <= queue.share.limit[kind])
     }
 
     fn is_clear(&self, s: &Session<'_>) -> bool {

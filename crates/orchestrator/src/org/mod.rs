@@ -235,7 +235,7 @@ impl OrgMut<'_> {
     ) -> Result<(), Error> {
         for row in departments {
             let queue = self.department_queue(row.id, &row.name)?;
-            self.org.departments.insert(row.id, unit::department_from_row(row, queue)?);
+            self.org.departments.insert(row.id, unit::department_from_row(row, queue));
         }
         if !self.org.departments.contains_key(&DEPARTMENT_DEFAULT) {
             let name = DEPARTMENT_DEFAULT_NAME.to_owned();
@@ -246,7 +246,7 @@ impl OrgMut<'_> {
         }
         for row in projects {
             let queue = self.project_queue(row.id, &row.name, row.body.department_id)?;
-            self.org.projects.insert(row.id, unit::project_from_row(row, queue)?);
+            self.org.projects.insert(row.id, unit::project_from_row(row, queue));
         }
         self.settle_shares()
     }

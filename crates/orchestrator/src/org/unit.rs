@@ -245,10 +245,7 @@ pub(super) fn department_row(
 }
 
 /// A department, with its place in the model.
-pub(super) fn department_from_row(
-    row: &DepartmentRow,
-    queue: model::QueueId,
-) -> Result<Department, Error> {
+pub(super) fn department_from_row(row: &DepartmentRow, queue: model::QueueId) -> Department {
     let body = &row.body;
     let unit = Unit {
         id: row.id,
@@ -263,7 +260,7 @@ pub(super) fn department_from_row(
         default_pools: body.default_pools.clone(),
         node_types: body.node_types.clone(),
     };
-    Ok(Department { unit, queue })
+    Department { unit, queue }
 }
 
 pub(super) fn project_row(project: &Project, deleted_at: Option<Instant>) -> ProjectRow {
@@ -290,7 +287,7 @@ pub(super) fn project_row(project: &Project, deleted_at: Option<Instant>) -> Pro
 }
 
 /// A project without workloads, with its place in the model.
-pub(super) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Result<Project, Error> {
+pub(super) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Project {
     let body = &row.body;
     let unit = Unit {
         id: row.id,
@@ -305,7 +302,7 @@ pub(super) fn project_from_row(row: &ProjectRow, queue: model::QueueId) -> Resul
         default_pools: body.default_pools.clone(),
         node_types: body.node_types.clone(),
     };
-    Ok(Project { unit, department_id: body.department_id, queue })
+    Project { unit, department_id: body.department_id, queue }
 }
 
 /// Shares by the ids of their pools: that of the pool `default`, and the others.

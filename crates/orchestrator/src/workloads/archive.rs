@@ -65,13 +65,11 @@ impl Workloads {
 
     /// Notes whether one may leave, and since when.
     fn note_ended(&mut self, id: Uuid, leaves_since: Option<Instant>) {
-        match leaves_since {
-            Some(at) => drop(self.ended.insert((at, id))),
-            None => {
-                if let Some(at) = self.all.get(&id).and_then(|workload| workload.completed_at) {
-                    self.ended.remove(&(at, id));
-                }
-            }
+        let completed_at = self.all.get(&id).and_then(|workload| workload.completed_at);
+        if let Some(at) = leaves_since {
+            self.ended.insert((at, id));
+        } else if let Some(at) = completed_at {
+            self.ended.remove(&(at, id));
         }
     }
 

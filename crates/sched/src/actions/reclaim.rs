@@ -28,9 +28,9 @@ impl Rule for Reclaim {
     }
 
     /// What its own queue holds for less important work counts against its entitlement, so that
-    /// gives way first.
+    /// gives way first. Below a queue that is at its limit other queues do, as far as it is just.
     fn own_gives_way(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool {
-        gives_way_to(s, id, victim)
+        gives_way_to(s, id, victim) || self.is_victim(s, id, victim)
     }
 
     fn fair_outcome(&self, s: &Session<'_>, id: WorkloadId, _: Resources) -> bool {

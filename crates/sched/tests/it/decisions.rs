@@ -63,3 +63,25 @@ fn growth_of_higher_priority_comes_before_a_minimum_of_lower() {
     w.run("uncordon n1");
     assert_eq!(w.gpus(), "n1[high high high high]");
 }
+
+#[test]
+fn what_a_project_is_entitled_to_below_the_limit_of_its_department_is_taken_back() {
+    let mut w = World::new("n1:8", "");
+    w.run("queue d:4:4; queue d/a:2; queue d/b:2");
+    many(&mut w, 4, "submit a/t#");
+    w.run("submit b/x");
+    assert_eq!(disturbed(&w), "t3");
+    w.run("submit b/y; submit b/z");
+    assert_eq!(w.waiting(), "t2 t3 z");
+}
+
+#[test]
+fn so_it_is_between_departments_below_a_limit_above_them() {
+    let mut w = World::new("n1:4 n2:2", "other:2");
+    w.run("queue r:6:4; queue r/d:3; queue r/e:1; queue d/a:2; queue d/b:1; queue e/c:1");
+    many(&mut w, 4, "submit a/t#");
+    w.run("submit other/o -g 2; submit c/x");
+    assert_eq!(disturbed(&w), "t3");
+    w.run("submit b/y; submit b/z");
+    assert_eq!(w.waiting(), "t2 t3 z");
+}

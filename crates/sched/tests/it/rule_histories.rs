@@ -130,4 +130,31 @@ proptest! {
             prop_assert_eq!(w.has_place(&format!("w{number}")), starts, "w{}: {}", number, w.gpus());
         }
     }
+
+    /// Workloads of one GPU on one node, so that nothing but shares and limits decides.
+    #[test]
+    fn every_project_gets_its_share_below_every_limit(
+        quotas in prop::collection::vec(0..6_u64, 6),
+        weights in prop::collection::vec(0..3_u64, 6),
+        limits in prop::collection::vec(0..9_u64, 6),
+        counts in prop::collection::vec((0..PROJECTS.len(), 1..5_u32), 1..8),
+    ) {
+        let mut w = World::new("n1:8:100", "");
+        for (at, name) in ["d1", "d2", "d1/a", "d1/b", "d2/c", "d2/d"].iter().enumerate() {
+            w.run(&format!("queue {name}:{}:{}", quotas[at], limits[at]));
+            w.run(&format!("weight {} {}", QUEUES[at], weights[at]));
+        }
+        for (number, &(project, count)) in counts.iter().enumerate() {
+            for one in 0..count {
+                w.run(&format!("submit {}/w{number}-{one} -g 1", PROJECTS[project]));
+            }
+        }
+        for (id, queue) in w.cluster.queues().iter() {
+            let (held, share) = (queue.allocated.gpu_millis, w.plan.shares[&id].gpu_millis);
+            // A share below one GPU is too little for a workload.
+            let leaf = queue.children.is_empty();
+            let whole = share / 1000 * 1000;
+            prop_assert!(!leaf || held >= whole, "{} holds {held} of {share}: {}", queue.name, w.gpus());
+        }
+    }
 }
