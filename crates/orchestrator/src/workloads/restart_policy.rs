@@ -191,15 +191,10 @@ impl State {
 
     /// Deletes a workload for good once nothing of it runs.
     pub(crate) fn finish_deletion(&mut self, id: Uuid) {
-        let is_due = |workload: &&Workload| {
-            workload.desired == Desired::Delete && workload.revisions.is_empty()
-        };
-        let Some(workload) = self.workloads.get(&id).filter(is_due) else { return };
-        let held = workload
-            .pods
-            .iter()
-            .any(|pod| self.binding(pod).current.is_some() || self.runs.has_orphan(pod.id));
-        if held {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let holds = |pod: &Pod| self.binding(pod).current.is_some() || self.runs.has_orphan(pod.id);
+        let is_due = workload.desired == Desired::Delete && workload.revisions.is_empty();
+        if !is_due || workload.pods.iter().any(holds) {
             return;
         }
         let is_known = workload.spec.revision.is_none();
