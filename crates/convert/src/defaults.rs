@@ -1,5 +1,5 @@
-//! What a specification is taken to say where it says nothing. Owns: those values, for whoever
-//! converts it and for policies, which judge what will run.
+//! What a specification is taken to say where it says nothing. Owns: those values, for the
+//! conversion and for policies, which judge what will run.
 
 use api_types::{
     CleanPodPolicy, Compute, GpuRequestType, ImagePullPolicy, MpiLauncherCreationPolicy,
@@ -8,7 +8,7 @@ use api_types::{
 };
 use orchestrator::view::WorkloadKind;
 use serde_json::Number;
-use spec::Priority;
+use spec::{BACKOFF_LIMIT_DEFAULT, Priority};
 
 use super::container::S3_SERVER_DEFAULT;
 
@@ -21,8 +21,6 @@ pub const CONFIG_MAP_MODE_DEFAULT: u32 = 0o644;
 const CPU_CORES_DEFAULT: f64 = 0.1;
 /// Memory of a pod that asks for none.
 const MEMORY_DEFAULT: (&str, u64) = ("100M", 100_000_000);
-/// How often a failed training is started again when it does not say.
-const BACKOFF_LIMIT_DEFAULT: u32 = 6;
 /// SIGTERM to SIGKILL when it is not said, as in Kubernetes.
 const GRACE_S_DEFAULT: u64 = 30;
 

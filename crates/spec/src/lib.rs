@@ -51,4 +51,4 @@ pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,
     Target,
 };
-pub use workload::WorkloadSpec;
+pub use workload::{BACKOFF_LIMIT_DEFAULT, WorkloadSpec};

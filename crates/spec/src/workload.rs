@@ -13,6 +13,9 @@ use crate::{
     Revision, SecretUse, Serving, TopologyUse, WorkloadKind,
 };
 
+/// How often a failed pod is started again where nothing else is asked for.
+pub const BACKOFF_LIMIT_DEFAULT: u32 = 6;
+
 /// What a workload asks for. Complete: the same specification always means the same thing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadSpec {
@@ -114,6 +117,45 @@ impl Document for WorkloadSpec {
 }
 
 impl WorkloadSpec {
+    /// A preemptible workload of the default priority that asks for no more than these pods, of an
+    /// unknown submitter.
+    #[must_use]
+    pub fn new(name: String, kind: WorkloadKind, pods: PodSet) -> Self {
+        Self {
+            name,
+            kind,
+            submitted_by: String::new(),
+            submitter_id: String::new(),
+            source: "Other".to_owned(),
+            pods,
+            more: Vec::new(),
+            distributed: None,
+            serving: None,
+            urls: Vec::new(),
+            related_urls: Vec::new(),
+            revision: None,
+            elastic: false,
+            priority: Priority::default_of(kind),
+            preemptible: true,
+            backoff_limit: BACKOFF_LIMIT_DEFAULT,
+            delete_after_ms: None,
+            delete_when_preempted: false,
+            command_line: None,
+            uses: Vec::new(),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            node_pools: Vec::new(),
+            node_types: Vec::new(),
+            topology: None,
+            groups: Vec::new(),
+            children_min: None,
+            gates: Vec::new(),
+            preemption_delay_ms: 0,
+            time_limit_ms: None,
+            manifest: None,
+        }
+    }
+
     /// The number of a group among all of them.
     #[must_use]
     pub fn group(&self, name: Option<&String>) -> Option<usize> {

@@ -337,37 +337,17 @@ fn plain(rng: &mut Rng, project: u64, name: String) -> WorkloadSpec {
         container,
     };
     WorkloadSpec {
-        name,
-        kind: WorkloadKind::Training,
         submitted_by: "alice".to_owned(),
         submitter_id: "user/1".to_owned(),
         source: "CLI".to_owned(),
-        pods: PodSet::one(pod),
-        more: Vec::new(),
-        distributed: None,
-        serving: None,
-        revision: None,
-        elastic: false,
         priority: priority([50, 50, 60, 40][rng.below(4)]),
-        preemptible: true,
         backoff_limit: [0, 1, 6][rng.below(3)],
         delete_after_ms: (rng.below(10) == 0).then_some(30_000),
         delete_when_preempted: rng.below(12) == 0,
-        command_line: None,
-        uses: Vec::new(),
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        node_pools: Vec::new(),
-        node_types: Vec::new(),
-        topology: None,
-        groups: Vec::new(),
-        children_min: None,
         gates: (0..usize::from(rng.below(16) == 0)).map(|_| "review".to_owned()).collect(),
         preemption_delay_ms: [0, 0, 0, 60_000][rng.below(4)],
         time_limit_ms: (rng.below(10) == 0).then_some(600_000),
-        urls: Vec::new(),
-        related_urls: Vec::new(),
-        manifest: None,
+        ..WorkloadSpec::new(name, WorkloadKind::Training, PodSet::one(pod))
     }
 }
 

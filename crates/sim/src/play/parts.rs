@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use model::{Operator, Requirement};
 use sched::Profile;
 use spec::{
-    CleanPods, Container, DistributedSpec, Framework, GpuRequest, Place, PodSpec, Priority,
-    Restart, TopologyUse, WorkloadKind, WorkloadSpec,
+    BACKOFF_LIMIT_DEFAULT, CleanPods, Container, DistributedSpec, Framework, GpuRequest, Place,
+    PodSpec, Priority, Restart, TopologyUse, WorkloadKind, WorkloadSpec,
 };
 
 use super::convert::{self, constraints};
@@ -25,8 +25,6 @@ pub const PODS_MAX: u64 = 1_000_000;
 const PARTS_MAX: usize = 256;
 /// Most pods that begin together, as on a server.
 const GANG_MAX: u32 = 1000;
-/// Failures after which a workload is given up, if it does not say.
-const BACKOFF_LIMIT: u32 = 6;
 /// What holds back a workload of a scenario that is gated.
 const GATE: &str = "scenario";
 
@@ -76,38 +74,24 @@ impl Known {
         let (preemptible, priority) = self.precedence(wire);
         let evicted = wire.evicted.unwrap_or(self.evicted);
         let distributed = gang(&pod_sets, wire);
+        let first = pod_sets.remove(0);
         let spec = WorkloadSpec {
-            name: wire.name.clone(),
-            kind: WorkloadKind::Training,
             submitted_by: "scenario".to_owned(),
-            submitter_id: String::new(),
-            source: "Other".to_owned(),
-            pods: pod_sets.remove(0),
             more: pod_sets,
             distributed,
-            serving: None,
-            urls: Vec::new(),
-            related_urls: Vec::new(),
-            revision: None,
             elastic: wire.elastic,
             priority: Priority { value: priority, class: String::new() },
             preemptible,
-            backoff_limit: wire.backoff_limit.unwrap_or(BACKOFF_LIMIT),
-            delete_after_ms: None,
+            backoff_limit: wire.backoff_limit.unwrap_or(BACKOFF_LIMIT_DEFAULT),
             delete_when_preempted: evicted == Evicted::Gone,
-            command_line: None,
-            uses: Vec::new(),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
             node_pools: wire.pools.clone(),
-            node_types: Vec::new(),
             topology: self.constraint(wire.topology.as_ref()).map_err(fault)?,
             groups,
             children_min: if is_mixed(wire) { wire.pods_min } else { wire.children_min },
             gates: wire.gated.then(|| GATE.to_owned()).into_iter().collect(),
             preemption_delay_ms: wire.preemption_delay.map_or(0, |span| span.0),
             time_limit_ms: wire.time_limit.map(|span| span.0),
-            manifest: None,
+            ..WorkloadSpec::new(wire.name.clone(), WorkloadKind::Training, first)
         };
         check_minimum(&spec, None, spec.children_min).map_err(fault)?;
         for (wire_group, group) in wire.groups.iter().zip(&spec.groups) {

@@ -11,8 +11,7 @@ use sched::Policy;
 use sim::machine::Machine;
 use spec::{
     Audience, Container, Exit, GpuRequest, Metric, NodeGpu, NodeSpec, Place, PodSet, PodSpec,
-    Priority, Probe, Restart, RunKey, Scaling, Serving, ShareChange, Target, WorkloadKind,
-    WorkloadSpec,
+    Probe, Restart, RunKey, Scaling, Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
 };
 use units::Instant;
 
@@ -88,37 +87,10 @@ pub(super) fn training(name: &str, gpu: GpuRequest) -> WorkloadSpec {
         container: Container::default(),
     };
     WorkloadSpec {
-        name: name.to_owned(),
-        kind: WorkloadKind::Training,
         submitted_by: "alice".to_owned(),
         submitter_id: "user/1".to_owned(),
         source: "CLI".to_owned(),
-        pods: PodSet::one(pod),
-        more: Vec::new(),
-        distributed: None,
-        serving: None,
-        revision: None,
-        elastic: false,
-        priority: Priority::default_of(WorkloadKind::Training),
-        preemptible: true,
-        backoff_limit: 6,
-        delete_after_ms: None,
-        delete_when_preempted: false,
-        command_line: None,
-        uses: Vec::new(),
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        node_pools: Vec::new(),
-        node_types: Vec::new(),
-        topology: None,
-        groups: Vec::new(),
-        children_min: None,
-        gates: Vec::new(),
-        preemption_delay_ms: 0,
-        time_limit_ms: None,
-        urls: Vec::new(),
-        related_urls: Vec::new(),
-        manifest: None,
+        ..WorkloadSpec::new(name.to_owned(), WorkloadKind::Training, PodSet::one(pod))
     }
 }
 
