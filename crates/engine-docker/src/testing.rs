@@ -24,7 +24,8 @@ use crate::Daemon;
 pub const IMAGE: &str = "elastane-test:latest";
 
 const POLL_PAUSE: Duration = Duration::from_millis(50);
-const UP_WAIT: Duration = Duration::from_secs(60);
+/// Its first start writes databases to the disk, which may be busy for minutes.
+const UP_WAIT: Duration = Duration::from_secs(240);
 /// Stops the daemon and whatever ran below it when its input ends: `$0` is its folder.
 const KEEPER: &str = r#"cat > /dev/null
 pid=$(cat "$0/pid" 2> /dev/null) && kill "$pid" && for i in $(seq 150); do
