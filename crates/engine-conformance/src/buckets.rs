@@ -29,8 +29,8 @@ async fn refusal(stage: &mut Stage, fixture: &dyn Fixture, bucket: Bucket) -> St
     }
 }
 
-/// All objects of a bucket, each a file by its name; the run may write there, and nobody hears of
-/// it.
+/// All objects of a bucket, each a file by its name; the run may write there, and the bucket
+/// stays as it is.
 pub async fn copies_all_of_a_bucket(fixture: &mut dyn Fixture) {
     let server = S3Server::open(objects());
     let mut stage = Stage::new(fixture);

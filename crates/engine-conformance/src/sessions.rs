@@ -221,7 +221,7 @@ pub async fn keeps_the_terminal_of_a_run(fixture: &mut dyn Fixture) {
     assert!(stage.output(key, ALL).await.contains("got a at 24 80"));
 }
 
-/// What whoever attached typed ends where they say so, whoever else is there; those who came
+/// The input of a client ends where that client ends it, whatever other clients are attached; those
 /// without an input add nothing and end nothing.
 pub async fn hands_the_main_process_what_is_typed(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
@@ -255,8 +255,7 @@ pub async fn shows_a_run_without_an_input(fixture: &mut dyn Fixture) {
     assert_eq!(end, Some(Exit::Code(6)));
 }
 
-/// A port of a run is reached, and nobody else's: neither that of another run nor one of the
-/// machine.
+/// A port of the run is reached, and no other: neither that of another run nor one of the machine.
 pub async fn connects_to_ports_of_the_run_only(fixture: &mut dyn Fixture) {
     let free = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let taken = free.local_addr().expect("bound").port();

@@ -156,7 +156,7 @@ pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<Facts, Error
     };
     let keeps = podman || info.live_restore_enabled.unwrap_or(false);
     let started_at = started_at(socket).await;
-    let started_at = started_at.map_err(|e| failed("ask Docker anew", e.into()))?;
+    let started_at = started_at.map_err(|e| failed("ask Docker again", e.into()))?;
     Ok(Facts {
         name: format!("{product} {}", version.version.unwrap_or_default()),
         podman,

@@ -136,7 +136,7 @@ impl Shared {
             return Ok(());
         }
         let started_at = daemon::started_at(&self.daemon.socket).await;
-        let started_at = started_at.map_err(|e| failed("ask Docker anew", e.into()))?;
+        let started_at = started_at.map_err(|e| failed("ask Docker again", e.into()))?;
         let mut facts = self.facts.write().unwrap_or_else(PoisonError::into_inner);
         facts.ends_all_before = started_at;
         Ok(())

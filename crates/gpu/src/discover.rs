@@ -44,7 +44,7 @@ fn ask(nvml: &Nvml, index: u32) -> Result<Answer, NvmlError> {
 }
 
 /// One that does not answer keeps its number, so that the others keep theirs. Nothing will come to
-/// it, and it is told to be like the first that answers.
+/// it, and it is described like the first that answers.
 fn settle(answers: Vec<Result<Answer, String>>) -> Result<Vec<Gpu>, Error> {
     let Some(known) = answers.iter().find_map(|answer| answer.as_ref().ok()).cloned() else {
         let Some(Err(first)) = answers.first() else { return Ok(Vec::new()) };

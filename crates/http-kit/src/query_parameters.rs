@@ -1,5 +1,5 @@
 //! Requests that take a few parameters. Owns: that they are checked and described from one table,
-//! and that any other is told, not left out.
+//! and that any other is refused, not ignored.
 
 use std::marker::PhantomData;
 

@@ -444,7 +444,7 @@ pub(crate) fn state_without_place(workload: &Workload, pod: &Pod, turn: bool) ->
     match pod.ended {
         Some(Ended::Succeeded) => PodState::Succeeded,
         Some(Ended::Failed) => PodState::Failed,
-        // A replica that is not wanted has no turn either; that is told by `wanted`.
+        // A replica that is not wanted has no turn either; `wanted` says so.
         None if !turn && !pod.left => PodState::Later,
         // Stopped because its workload had ended.
         None if workload.phase == Phase::Completed => PodState::Succeeded,

@@ -1,5 +1,5 @@
 //! Requests over a connection of their own, for pods that are no replicas: nothing is measured, and
-//! nobody comes to a connection that another pod may have by now. Owns: that no workload takes the
+//! no request reaches a connection that another pod may have by now. Owns: that no workload takes the
 //! places of others. Does not know who asks, and how a connection is made.
 
 use std::sync::{Arc, PoisonError, Weak};

@@ -25,8 +25,8 @@ use super::workload_kinds;
 use crate::Shared;
 use crate::{forecast, what_if};
 
-/// Which run an output is of, and how many bytes of it are before what is told: who was cut off
-/// asks on with `pod` and `offset`.
+/// Which run an output is of, and how many bytes of it come before this answer: a client
+/// that was cut off goes on with `pod` and `offset`.
 const RUN: HeaderName = HeaderName::from_static("x-elastane-run");
 const OFFSET: HeaderName = HeaderName::from_static("x-elastane-offset");
 /// Most events an explanation tells.

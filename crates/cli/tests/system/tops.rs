@@ -1,5 +1,5 @@
 //! `runai top` against a real server, as tables and live at a terminal: simulated GPUs are held,
-//! and nobody measures them.
+//! and nothing measures them.
 
 use std::time::Duration;
 
