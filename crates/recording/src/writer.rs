@@ -266,24 +266,7 @@ mod tests {
     fn base() -> Box<Base> {
         let at = Moment { now: Instant(1), clock: Instant(1), seed: Uuid::nil() };
         Box::new(Base {
-            snapshot: Snapshot {
-                cluster: ClusterRow { uuid: Uuid::nil(), created_at: Instant(0) },
-                clock: None,
-                departments: Vec::new(),
-                projects: Vec::new(),
-                workloads: Vec::new(),
-                pods: Vec::new(),
-                archived: Vec::new(),
-                objects: Vec::new(),
-                usage: Vec::new(),
-                allocations: Vec::new(),
-                last_department_id: 0,
-                last_project_id: 0,
-                last_workload_seq: 0,
-                last_object_seq: 0,
-                last_event_seq: 0,
-                pasts: std::collections::BTreeMap::new(),
-            },
+            snapshot: Snapshot::empty(ClusterRow { uuid: Uuid::nil(), created_at: Instant(0) }),
             nodes: orchestrator::NodeList::default(),
             gpus: GpuFaults::default(),
             usage: None,

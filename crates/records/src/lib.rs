@@ -4,6 +4,7 @@
 mod ledger;
 mod past;
 mod rows;
+mod snapshot;
 
 pub use ledger::{AllocationRow, GpuUseRow, LedgerRow};
 pub use past::{
@@ -12,6 +13,7 @@ pub use past::{
 pub use rows::{
     ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
     DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
-    PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow, Snapshot,
-    UsageRow, WorkloadPast, WorkloadRow, WorkloadState,
+    PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow, UsageRow,
+    WorkloadRow, WorkloadState,
 };
+pub use snapshot::{Snapshot, WorkloadPast};

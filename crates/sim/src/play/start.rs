@@ -121,7 +121,7 @@ impl<'a> Start<'a> {
             nodes: NodeList::default(),
             gpus: GpuFaults::default(),
             policy: knobs,
-            rows: empty(),
+            rows: Snapshot::empty(ClusterRow { uuid: Uuid::from_u128(1), created_at: START }),
         };
         scenario.topologies.iter().try_for_each(|topology| start.add_topology(topology))?;
         scenario.nodes.iter().try_for_each(|node| start.add_node(node))?;
@@ -471,26 +471,4 @@ fn part(of: Resources, ppm: wire::UsagePpm) -> Resources {
         part[kind] = u64::try_from(exact.div_ceil(1_000_000)).unwrap_or(u64::MAX);
     }
     part
-}
-
-/// The rows of a new database.
-fn empty() -> Snapshot {
-    Snapshot {
-        cluster: ClusterRow { uuid: Uuid::from_u128(1), created_at: START },
-        clock: None,
-        departments: Vec::new(),
-        projects: Vec::new(),
-        workloads: Vec::new(),
-        pods: Vec::new(),
-        objects: Vec::new(),
-        usage: Vec::new(),
-        allocations: Vec::new(),
-        last_department_id: 0,
-        last_project_id: 0,
-        last_workload_seq: 0,
-        last_object_seq: 0,
-        last_event_seq: 0,
-        pasts: BTreeMap::new(),
-        archived: Vec::new(),
-    }
 }

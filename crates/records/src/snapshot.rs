@@ -1,0 +1,95 @@
+//! All rows that a state is built of at a start. Owns: what is among them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use units::Instant;
+use uuid::Uuid;
+
+use crate::ledger::AllocationRow;
+use crate::rows::{
+    ArchivedKey, ClockRow, ClusterRow, DepartmentRow, ObjectRow, PodRow, ProjectRow, UsageRow,
+    WorkloadRow,
+};
+
+/// Everything that is needed to go on after a restart. Deleted things are not part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Whose it is.
+    pub cluster: ClusterRow,
+    /// How it is dated; none if it was never said.
+    pub clock: Option<ClockRow>,
+    /// Departments by id.
+    pub departments: Vec<DepartmentRow>,
+    /// Projects by id.
+    pub projects: Vec<ProjectRow>,
+    /// Workloads by `seq`.
+    pub workloads: Vec<WorkloadRow>,
+    /// Their pods by workload and index.
+    pub pods: Vec<PodRow>,
+    /// How many workloads are archived. They are no part of `workloads`.
+    #[serde(default)]
+    pub archived: Vec<(ArchivedKey, u64)>,
+    /// Objects in order of creation.
+    pub objects: Vec<ObjectRow>,
+    /// What was held in the past, the oldest step first.
+    pub usage: Vec<UsageRow>,
+    /// The GPUs that are held.
+    pub allocations: Vec<AllocationRow>,
+    /// Highest department id ever given out.
+    pub last_department_id: u64,
+    /// Highest project id ever given out.
+    pub last_project_id: u64,
+    /// Highest workload `seq` ever given out.
+    pub last_workload_seq: u64,
+    /// Highest object `seq` ever given out.
+    pub last_object_seq: u64,
+    /// Last position of the event log.
+    pub last_event_seq: u64,
+    /// What decisions follow from beside the state of workloads, by their ids. A database does not keep
+    /// it: there it is empty.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pasts: BTreeMap<Uuid, WorkloadPast>,
+}
+
+impl Snapshot {
+    /// The rows of a new database.
+    #[must_use]
+    pub const fn empty(cluster: ClusterRow) -> Self {
+        Self {
+            cluster,
+            clock: None,
+            departments: Vec::new(),
+            projects: Vec::new(),
+            workloads: Vec::new(),
+            pods: Vec::new(),
+            archived: Vec::new(),
+            objects: Vec::new(),
+            usage: Vec::new(),
+            allocations: Vec::new(),
+            last_department_id: 0,
+            last_project_id: 0,
+            last_workload_seq: 0,
+            last_object_seq: 0,
+            last_event_seq: 0,
+            pasts: BTreeMap::new(),
+        }
+    }
+}
+
+/// What happened to a workload, as far as decisions follow from it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadPast {
+    /// When a pod of it was last given a place.
+    pub last_start: Option<Instant>,
+    /// When it last changed size.
+    pub last_resize: Option<Instant>,
+    /// When it was last evicted.
+    pub last_eviction: Option<Instant>,
+    /// When it last saved its progress.
+    pub checkpointed_at: Option<Instant>,
+    /// Since when it has fewer pods than its minimum, some of them running.
+    pub stale_since: Option<Instant>,
+    /// How often it was stopped for others, moved or resized.
+    pub restarts: u32,
+}
