@@ -2,7 +2,7 @@
 //! Owns: how far it is played and what of it is printed.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -88,7 +88,11 @@ pub(super) fn record(state_dir: &Path, file: &Path) -> Result<(), Error> {
         )));
     }
     let failed = |error: std::io::Error| {
-        Error::Failed(format!("cannot save the recording in {}: {error}", file.display()))
+        let file = file.display();
+        Error::Failed(match error.kind() {
+            ErrorKind::AlreadyExists => format!("{file} exists already; give another name"),
+            _ => format!("cannot save the recording in {file}: {error}"),
+        })
     };
     if file == Path::new("-") {
         recording::save(&dir, &mut std::io::stdout().lock())?;

@@ -43,6 +43,8 @@ fn busy_server() -> Sandbox {
     );
     becomes(&sandbox, "runai training list -p team-b", "Stopped");
     done(&sandbox, "elastane record report");
+    let again = sandbox.shell("elastane record report").text;
+    assert!(again.contains("report exists already; give another name"), "{again}");
     sandbox
 }
 
