@@ -28,11 +28,11 @@ pub struct ProjectCreationRequest {
     /// Accepted when true: everything goes through this scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforce_runai_scheduler: Option<bool>,
-    /// One entry per node pool; those left out have no quota. Whoever leaves it out is told after a
-    /// wrong name.
+    /// One entry per node pool; those left out have no quota. A wrong name
+    /// is refused before a missing list is.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
-    /// Limits in time: all of them anew.
+    /// Limits in time; they replace all that there were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_rules: Option<SchedulingRules>,
     /// Node pools of workloads that name none, by name, the best first.

@@ -36,7 +36,7 @@ pub const EXIT_INTERRUPTED: u8 = 143;
 pub const EXIT_USAGE: u8 = 2;
 
 /// Runs the workload with command line arguments (without the program's name) and environment
-/// `env`, until it is stopped or has done the steps it was asked for. Where the first argument is
+/// `env`, until it is stopped or has done the requested steps. Where the first argument is
 /// the word of another image, what stands in for that runs with the rest.
 ///
 /// Ends with 0 when `--steps` were done, [`EXIT_INTERRUPTED`] after SIGTERM or SIGINT,

@@ -43,7 +43,7 @@ pub struct Failure {
 /// What came of a scenario.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Each decision that changed something or was asked for, in order, and the state at the end.
+    /// Each decision that changed something or that a step requests, in order, and the state at the end.
     pub frames: Vec<Frame>,
     /// Expectations that did not hold.
     pub failures: Vec<Failure>,
@@ -244,7 +244,7 @@ impl Simulation {
     /// Any other step but those that take time.
     fn change(&mut self, step: &Step) -> Result<(), String> {
         self.are_alive(step)?;
-        // What was to be stopped is told so.
+        // The engine first hears what is to be stopped.
         self.settle()?;
         match &step.gone {
             Some(Gone::All) => self.end_stopped(None),
@@ -284,7 +284,7 @@ impl Simulation {
         })
     }
 
-    /// When something is due that nobody has to ask for.
+    /// When something is due by itself.
     fn next_event(&self) -> Option<Instant> {
         let by_hand = self.world.schedule == Schedule::ByHand;
         let wake = self.plan.wake_at.filter(|_| !by_hand);
