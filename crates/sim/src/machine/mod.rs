@@ -156,11 +156,13 @@ impl Machine {
     /// The server could not be built again.
     pub fn take(
         &mut self,
-        inputs: Vec<Input>,
+        mut inputs: Vec<Input>,
         cut: Option<Cut>,
     ) -> Result<Option<Outcomes>, Error> {
         if self.server.is_some() && self.clock.is_behind() {
             self.rebuild()?;
+            // What was seen and decided before is not about the new state.
+            inputs.retain(|input| matches!(input, Input::Command(..)));
         }
         let Some(server) = &mut self.server else { return Ok(None) };
         let at = self.clock.moment();

@@ -433,3 +433,17 @@ fn memory_of_gpus_is_valued_by_the_gpus_that_there_are() {
     machine.start().unwrap();
     assert_eq!(asked(&machine), 100);
 }
+
+#[test]
+fn what_was_decided_before_the_clock_was_put_forward_does_not_count() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    let gates = vec!["review".to_owned()];
+    submit(&mut machine, 1, WorkloadSpec { gates, ..training("a", GpuRequest::Whole(1)) });
+    rest(&mut machine);
+    submit(&mut machine, 1, training("b", GpuRequest::Whole(1)));
+    let verdict = machine.verdict().unwrap();
+    machine.clock.set_by_ms(4_000_000);
+    machine.take(vec![verdict], None).unwrap();
+    rest(&mut machine);
+    assert_eq!(codes(&machine, "a"), ["P305"]);
+}
