@@ -435,6 +435,19 @@ fn memory_of_gpus_is_valued_by_the_gpus_that_there_are() {
 }
 
 #[test]
+fn a_replica_that_is_scaled_away_while_its_run_is_stopped_waits_for_nothing() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, inference("a"));
+    rest(&mut machine);
+    remove_node(&mut machine, "n1");
+    assert_eq!(codes(&machine, "a.1"), ["P304"]);
+    let revision = get(&machine, "a.1").id;
+    let (wanted, why) = ([].into(), "no requests".to_owned());
+    machine.command(Command::Scale { revision, wanted, why }).unwrap();
+    assert_eq!(codes(&machine, "a.1"), [""; 0]);
+}
+
+#[test]
 fn what_was_decided_before_the_clock_was_put_forward_does_not_count() {
     let mut machine = server(1, [1000, 0], Policy::default());
     let gates = vec!["review".to_owned()];
