@@ -13,7 +13,7 @@ use crate::effect::Outbox;
 use crate::gpu_fault::GpuFaults;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
-use crate::moment::{Ids, Moment, Settled};
+use crate::moment::{Ids, Moment, Settled, Step};
 use crate::node_list::NodeList;
 use crate::nodes::{self, Nodes};
 use crate::org::Org;
@@ -77,6 +77,7 @@ impl State {
         usage: Option<UsageWindow>,
         Settled { clock, step, at }: Settled,
     ) -> Result<Self, Error> {
+        let step = step.or_else(|| Step::unseen(&mut snapshot, at.now));
         let mut changes = step.map(|step| step.shift(&mut snapshot, usage)).unwrap_or_default();
         if snapshot.clock != Some(clock) {
             changes.push(Change::Clock(clock));

@@ -479,6 +479,25 @@ fn what_was_decided_before_the_clock_was_put_forward_does_not_count() {
 }
 
 #[test]
+fn a_clock_that_was_wrong_before_the_machine_started_guarantees_no_more_time() {
+    let policy = Policy { reclaim_min_runtime_ms: 4000, ..Policy::default() };
+    let mut machine = server(1, [1000, 0], policy);
+    submit(&mut machine, 2, training("b", GpuRequest::Whole(1)));
+    // It has a place, and was not started.
+    let verdict = machine.verdict().unwrap();
+    machine.take(vec![verdict], None).unwrap();
+    machine.crash();
+    machine.clock.reboot();
+    machine.clock.set_by_ms(-4_000_000);
+    machine.start().unwrap();
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    machine.clock.advance_ms(5000);
+    rest(&mut machine);
+    assert_eq!(get(&machine, "a").phase, Phase::Running, "{:?}", codes(&machine, "a"));
+}
+
+#[test]
 fn a_failed_workload_whose_last_pod_loses_its_place_at_a_start_leaves_nothing_behind() {
     let mut machine = server(2, [2000, 0], Policy::default());
     let mut pair = training("pair", GpuRequest::Whole(1));
