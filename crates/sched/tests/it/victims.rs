@@ -114,6 +114,14 @@ fn a_move_takes_who_loses_least() {
 }
 
 #[test]
+fn who_loses_least_and_has_no_other_place_stays_where_it_is() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.run("label n1 n=1; cordon n1; submit a/old; uncordon n1; wait 600000");
+    w.run("submit a/young --on n=1; submit a/taker -g 2");
+    assert_eq!(w.gpus(), "n1[young old] n2[taker taker]");
+}
+
+#[test]
 fn a_shared_gpu_is_freed_where_it_costs_least() {
     let mut w = World::new("n1:2", "a:0 b:2");
     w.run("submit a/p -g 0.5; submit a/q -g 0.5; submit a/r -g 0.5; submit a/s -g 0.5");

@@ -222,12 +222,6 @@ impl Machine {
         }
     }
 
-    /// When the scheduler decided last.
-    #[must_use]
-    pub fn decided_at(&self) -> Option<Instant> {
-        self.server.as_ref()?.decided_at
-    }
-
     /// Has the scheduler decide by itself, with these actions instead of those of its policy. Answers the
     /// plan and what queues are entitled to; the plan is carried out, and nothing is asked of the engine yet.
     ///
