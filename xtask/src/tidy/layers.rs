@@ -179,7 +179,7 @@ const MAY_USE: [(&str, &[&str]); 40] = [
     ("testkit", &["units", "model", "sched", "gpu", "store", "engine", "control"]),
     ("sim", &["units", "model", "spec", "records", "sched", "orchestrator"]),
     ("benchmarks", &["units", "model", "sched", "sim"]),
-    ("elastic", &["units", "model"]),
+    ("elastic", &["units"]),
 ];
 
 #[derive(Deserialize)]

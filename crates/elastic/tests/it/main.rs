@@ -1,0 +1,8 @@
+//! Situations of elastic training, and random histories of them.
+
+mod evaluation;
+mod gate;
+mod histories;
+mod ledger;
+mod rendezvous;
+mod resize;
