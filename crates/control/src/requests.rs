@@ -1,14 +1,63 @@
-//! Answers of requests. Owns: which view is the answer of what a request came to.
+//! What handles send to the dispatcher, and how it answers. Owns: requests and queries, and which view
+//! is the answer of what a request came to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use orchestrator::view::{View, WorkloadView};
-use orchestrator::{Error, Subject};
+use orchestrator::view::{OrgUnit, ProjectView, View, WorkloadView};
+use orchestrator::{Command, Error, Object, Subject, Wanted};
+use records::AuditDetail;
+use spec::WorkloadSpec;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::handle::Answer;
+/// What a request came to.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    Department(Arc<OrgUnit>),
+    Project(Arc<ProjectView>),
+    Workload(Arc<WorkloadView>),
+    Object(Arc<Object>),
+    Outdated,
+    Done,
+}
+
+/// A command and where its answer goes.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) command: Box<Command>,
+    /// From where and how it was asked, for the audit log.
+    pub(crate) origin: Arc<AuditDetail>,
+    /// Whether it is answered only once nothing is left to decide about.
+    pub(crate) waits: bool,
+    pub(crate) reply: Reply,
+}
+
+/// What the scheduler sees at one moment, between two decisions.
+#[derive(Debug, Clone)]
+pub struct SchedulingState {
+    /// Nodes, queues, workloads and where their pods are.
+    pub cluster: model::Cluster,
+    /// The knobs.
+    pub policy: sched::Policy,
+    /// When.
+    pub now: units::Instant,
+}
+
+/// A query, and where its answer goes.
+#[derive(Debug)]
+pub(crate) enum Query {
+    /// How decisions are made, and the time.
+    Terms(oneshot::Sender<(sched::Policy, units::Instant)>),
+    /// What the scheduler sees, from its own copy.
+    State(oneshot::Sender<Box<SchedulingState>>),
+    /// What a submission would be taken in as.
+    Submission {
+        project_id: u64,
+        wanted: Box<Wanted>,
+        to: oneshot::Sender<Result<WorkloadSpec, Error>>,
+    },
+}
 
 pub(crate) type Reply = oneshot::Sender<Result<Answer, Error>>;
 

@@ -1,5 +1,5 @@
-//! Looks at the state, without changing it. Owns: what the scheduler sees, what would be taken in,
-//! and the long answer to why something waits. Does not know about: how the dispatcher finds time
+//! Queries, which change nothing. Owns: what the scheduler sees, what a submission would be accepted
+//! as, and the long answer to why something waits. Does not know about: how the dispatcher finds time
 //! for them.
 
 use std::sync::Arc;
@@ -7,21 +7,11 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use crate::requests::{Query, SchedulingState};
 use crate::wanted::wanted;
 use crate::{Handle, stored};
-use orchestrator::{Error, GpuFaults, NodeList, Wanted};
+use orchestrator::{Error, GpuFaults, NodeList};
 use spec::{NodeSpec, WorkloadSpec};
-
-/// What the scheduler sees at one moment, between two decisions.
-#[derive(Debug, Clone)]
-pub struct SchedulingState {
-    /// Nodes, queues, workloads and where their pods are.
-    pub cluster: model::Cluster,
-    /// The knobs.
-    pub policy: sched::Policy,
-    /// When.
-    pub now: units::Instant,
-}
 
 /// What the state can be built of again, elsewhere.
 #[derive(Debug, Clone)]
@@ -38,21 +28,6 @@ pub struct StoredState {
     pub now: units::Instant,
 }
 
-/// A query, and where its answer goes.
-#[derive(Debug)]
-pub(crate) enum Look {
-    /// How decisions are made, and the time.
-    Terms(oneshot::Sender<(sched::Policy, units::Instant)>),
-    /// What the scheduler sees, from its own copy.
-    State(oneshot::Sender<Box<SchedulingState>>),
-    /// What a submission would be taken in as.
-    Submission {
-        project_id: u64,
-        wanted: Box<Wanted>,
-        to: oneshot::Sender<Result<WorkloadSpec, Error>>,
-    },
-}
-
 impl Handle {
     /// What the scheduler sees, as of the last decision. Nothing is changed or written.
     ///
@@ -60,7 +35,7 @@ impl Handle {
     /// The server is stopping, or its state is being built again.
     pub async fn scheduling_state(&self) -> Result<SchedulingState, Error> {
         let (to, seen) = oneshot::channel();
-        self.looks.send(Look::State(to)).await.map_err(|_| Error::stopping())?;
+        self.queries.send(Query::State(to)).await.map_err(|_| Error::stopping())?;
         let state = seen.await.map_err(|_| Error::stopping())?;
         Ok(*state)
     }
@@ -72,7 +47,7 @@ impl Handle {
     /// The server is stopping, its state is being built again, or the database cannot be read.
     pub async fn stored_state(&self) -> Result<StoredState, Error> {
         let (to, terms) = oneshot::channel();
-        self.looks.send(Look::Terms(to)).await.map_err(|_| Error::stopping())?;
+        self.queries.send(Query::Terms(to)).await.map_err(|_| Error::stopping())?;
         let (policy, now) = terms.await.map_err(|_| Error::stopping())?;
         let rows = self.shared.store.load().await.map_err(stored)?;
         let view = self.view();
@@ -99,8 +74,8 @@ impl Handle {
     ) -> Result<WorkloadSpec, Error> {
         let (to, settled) = oneshot::channel();
         let wanted = wanted(&*self.shared.engine, spec);
-        let look = Look::Submission { project_id, wanted, to };
-        self.looks.send(look).await.map_err(|_| Error::stopping())?;
+        let query = Query::Submission { project_id, wanted, to };
+        self.queries.send(query).await.map_err(|_| Error::stopping())?;
         settled.await.map_err(|_| Error::stopping())?
     }
 

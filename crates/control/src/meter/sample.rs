@@ -1,4 +1,4 @@
-//! One look: what is held and used of everything at one moment. Owns: the names of values, and
+//! One sample: what is held and used of everything at one moment. Owns: the names of values, and
 //! how those of pods add up to nodes, projects, departments and the cluster. A value that is not
 //! known is left out, and so is every sum that it would be part of.
 
@@ -123,7 +123,7 @@ impl fmt::Display for Subject {
 
 /// What was held and used of everything at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct Sample {
     /// When.
     pub at: Instant,
     /// Everything that is known.
@@ -158,7 +158,7 @@ impl Sum {
     }
 }
 
-impl Look {
+impl Sample {
     pub(crate) fn take(
         view: &View,
         measured: Option<&Measured>,
