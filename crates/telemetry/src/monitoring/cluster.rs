@@ -13,13 +13,13 @@ use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Unit;
 use units::{Instant, Resources};
 
-use super::{Extent, Gauges, nodes, number, whole};
+use super::{Gauges, MetricScope, nodes, number, whole};
 
 /// What the dispatcher has published.
 pub(super) struct Cluster {
     pub(super) control: Handle,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) extent: Extent,
+    pub(super) extent: MetricScope,
 }
 
 impl fmt::Debug for Cluster {
@@ -32,7 +32,7 @@ impl Collector for Cluster {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut to = Gauges(encoder);
         let (view, sample) = (self.control.view(), self.control.sample());
-        if self.extent == Extent::Nodes {
+        if self.extent == MetricScope::Nodes {
             return nodes::nodes(&view, &sample, &mut to);
         }
         let about = "Always 1; its labels say which server this is.";
