@@ -8,11 +8,12 @@ use api_types::StartEstimate;
 use control::StoredState;
 use http_kit::{ApiError, run_blocking};
 use orchestrator::Error;
-use orchestrator::view::{Phase, View, WorkloadKind, WorkloadView};
 use sim::Forecast;
 use sim::machine::Stored;
+use spec::WorkloadKind;
 use units::Instant;
 use uuid::Uuid;
+use view::{Phase, View, WorkloadView};
 
 use crate::Server;
 

@@ -28,10 +28,10 @@ use convert::Origins;
 use gateway::Gateway;
 use http_kit::{Hosts, Proxies, Shutdown};
 use iam::{Iam, LoginProvider};
-use orchestrator::view::WorkloadView;
 use orders::Orders;
 use telemetry::Telemetry;
 use tokio::sync::Semaphore;
+use view::WorkloadView;
 
 pub use routes::router;
 pub use what_if::{as_in_a_scenario, workload_asked_for};

@@ -3,12 +3,12 @@
 
 use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
 use sim::Decision;
 use sim::machine::Stored;
 use sim::scenario::amount::{Count, Size, Span};
 use sim::scenario::{self, GpuAsk, Step, Workload};
 use sim::what_if::{Asked, what_if};
+use spec::WorkloadKind;
 use spec::{PodSet, PodSpec, WorkloadSpec};
 use uuid::Uuid;
 

@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use orchestrator::view::WorkloadView;
 use orchestrator::{Error, Input, State, archived_views, leave_out_archived};
 use records::{ArchivedFilter, ArchivedLookup, ArchivedPlace};
 use spec::ListedRun;
 use store::Store;
 use uuid::Uuid;
+use view::WorkloadView;
 
 use crate::{Handle, stored};
 

@@ -4,15 +4,14 @@
 
 use std::sync::Arc;
 
-use orchestrator::deleted_views;
-use orchestrator::view::{View, WorkloadView};
+use orchestrator::{Error, deleted_views};
 use records::{Change, PastFilter};
 use store::Store;
 use units::Instant;
 use uuid::Uuid;
+use view::{SharedMap, View, WorkloadView};
 
 use crate::{Handle, stored};
-use orchestrator::{Error, SharedMap};
 
 /// How long they are kept.
 const KEPT_MS: u64 = 30 * 86_400_000;

@@ -21,11 +21,10 @@ use crate::secrets::Completion;
 use crate::shared::Shared;
 use crate::time::Line;
 use crate::{BatchFault, Options, archived, stored};
-use orchestrator::Error;
-use orchestrator::view::WorkloadView;
 use orchestrator::{
-    Batch, Culprits, GpuFaults, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
+    Batch, Culprits, Error, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
 };
+use view::{GpuFaults, WorkloadView};
 
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;

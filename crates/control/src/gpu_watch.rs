@@ -11,9 +11,8 @@ use units::Instant;
 
 use crate::metrics::{Metrics, Verb};
 use crate::time::Line;
-use orchestrator::view::View;
-use orchestrator::{GpuFault, GpuFaults};
 use spec::NodeSpec;
+use view::{GpuFault, GpuFaults, View};
 
 /// Time between two looks.
 const LOOK_EVERY_MS: u64 = 5_000;

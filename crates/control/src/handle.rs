@@ -18,13 +18,13 @@ use crate::requests::{Answer, Query, Request};
 use crate::shared::Shared;
 use crate::wanted::wanted;
 use crate::{ClusterInfo, stored};
-use orchestrator::Readiness;
-use orchestrator::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
-use orchestrator::{Command, Edit, NewObject, NodeChange, Object, Record, WorkloadChange};
-use orchestrator::{Error, OrgChange, PoolChange};
+use orchestrator::{
+    Command, Edit, Error, NewObject, NodeChange, OrgChange, PoolChange, Readiness, Record,
+    WorkloadChange,
+};
 use records::EventFilter;
-use spec::PoolSpec;
-use spec::WorkloadSpec;
+use spec::{PoolSpec, WorkloadSpec};
+use view::{Event, Object, OrgUnit, ProjectView, View, WorkloadView};
 
 /// The way to the dispatcher. Cheap to clone.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::Handle;
 use orchestrator::Error;
-use orchestrator::view::{PodState, PodView};
+use view::{PodState, PodView};
 
 /// Output of a run, or a part of it.
 pub struct Log {

@@ -10,8 +10,9 @@ use uuid::Uuid;
 use crate::requests::{Query, SchedulingState};
 use crate::wanted::wanted;
 use crate::{Handle, stored};
-use orchestrator::{Error, GpuFaults, NodeList};
+use orchestrator::{Error, NodeList};
 use spec::{NodeSpec, WorkloadSpec};
+use view::GpuFaults;
 
 /// What the state can be built of again, elsewhere.
 #[derive(Debug, Clone)]

@@ -1,13 +1,12 @@
 //! What the dispatcher hands over to be recorded. Owns: that it is what it has anyway, and that nothing
 //! waits for it.
 
-use orchestrator::{
-    Action, Error, GpuFaults, HandedOver, Input, Moment, NodeList, Settled, State, Subject,
-};
+use orchestrator::{Action, Error, HandedOver, Input, Moment, NodeList, Settled, State, Subject};
 use recording::{Base, Came, Taken, Writer};
 use records::{Change, Snapshot};
 use sched::Policy;
 use units::Instant;
+use view::GpuFaults;
 
 /// What the recording has of the present batch.
 pub(crate) struct Recorder {

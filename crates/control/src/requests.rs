@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use orchestrator::view::{OrgUnit, ProjectView, View, WorkloadView};
-use orchestrator::{Command, Error, Object, Subject, Wanted};
+use orchestrator::{Command, Error, Subject, Wanted};
 use records::AuditDetail;
 use spec::WorkloadSpec;
 use tokio::sync::oneshot;
 use uuid::Uuid;
+use view::{Object, OrgUnit, ProjectView, View, WorkloadView};
 
 /// What a request came to.
 #[derive(Debug, Clone)]

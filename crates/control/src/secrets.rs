@@ -10,8 +10,9 @@ use engine::{Bucket, Login, MountSource, RegistryLogin, Repository, RunSpec, Sec
 
 use crate::NodeAccess;
 use crate::options::Unseal;
-use orchestrator::{Object, SECRETS, Sealed, Start, texts_of};
+use orchestrator::{Sealed, Start, texts_of};
 use spec::{SecretTo, SecretUse};
+use view::{Object, SECRETS};
 
 /// The user of a registry whose credential is a key alone.
 const USER_OF_A_KEY: &str = "$oauthtoken";

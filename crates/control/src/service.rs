@@ -15,9 +15,8 @@ use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::time::Line;
 use crate::{ClusterInfo, Handle, Options, stored};
-use orchestrator::Error;
-use orchestrator::view::View;
-use orchestrator::{GpuFaults, IdleSince, check_nodes};
+use orchestrator::{Error, IdleSince, check_nodes};
+use view::{GpuFaults, View};
 
 /// Requests that may wait for the dispatcher; more wait with their senders.
 const REQUESTS_WAITING_MAX: usize = 1024;

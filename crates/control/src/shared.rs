@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use engine::Engine;
-use orchestrator::view::{Event, View};
 use tokio::sync::{Semaphore, broadcast};
+use view::{Event, View};
 
 use crate::ClusterInfo;
 use crate::feed::Feed;

@@ -6,8 +6,8 @@ use api_types::{
 };
 use http_kit::{ApiError, Row, Scalar, Type};
 use orchestrator::OrgChange;
-use orchestrator::view::{OrgUnit, View};
 use units::Instant;
+use view::{OrgUnit, View};
 
 use super::Context;
 use super::project::{node_types, node_types_wire};

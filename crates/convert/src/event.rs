@@ -3,9 +3,8 @@
 use api_types::{
     Event2, HistoryMeta, HistoryRecord1, HistorySpec, InvolvedObject, LiveEvent, PhaseUpdate,
 };
-use orchestrator::Object;
-use orchestrator::view::Event;
 use units::Instant;
+use view::{Event, Object};
 
 use super::{Context, namespace};
 

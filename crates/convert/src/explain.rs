@@ -1,8 +1,8 @@
 //! The answer to "why is it where it is".
 
 use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search, StartEstimate};
-use orchestrator::view::{Phase, PodView, ProjectView, WorkloadView};
 use units::Instant;
+use view::{Phase, PodView, ProjectView, WorkloadView};
 
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 

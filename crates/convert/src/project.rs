@@ -7,8 +7,9 @@ use api_types::{
     ProjectUpdateRequest,
 };
 use http_kit::{ApiError, Row, Scalar, Type};
-use orchestrator::view::{NodeTypes, OrgUnit, ProjectView, View};
-use orchestrator::{DEPARTMENT_DEFAULT, OrgChange, SharedMap};
+use orchestrator::{DEPARTMENT_DEFAULT, OrgChange};
+use spec::NodeTypes;
+use view::{OrgUnit, ProjectView, SharedMap, View};
 
 use super::Context;
 use super::rules::{rules, rules_wire};

@@ -8,9 +8,9 @@ use api_types::{
 };
 use http_kit::ApiError;
 use orchestrator::POOL_DEFAULT_ID;
-use orchestrator::view::{PoolShare, Rank, Share, Standing};
 use serde_json::{Number, Value, json};
-use spec::ShareChange;
+use spec::{Rank, Share, ShareChange};
+use view::{PoolShare, Standing};
 
 /// What resources say, by the id of their node pool. What they leave out is left out.
 pub fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {

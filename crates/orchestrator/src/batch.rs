@@ -10,8 +10,8 @@ use crate::effect::{Action, Note, Tally};
 use crate::emit::event_row;
 use crate::primary::Op;
 use crate::state::State;
-use crate::view::{Event, View, WorkloadView};
 use crate::workloads::Workload;
+use view::{Event, View, WorkloadView};
 
 /// Most pods with which a test checks after each batch what is kept up to date.
 const CHECKED_MAX: usize = 100;

@@ -8,10 +8,9 @@ use records::Change;
 use spec::{RunKey, RunSpec, SecretUse, WorkloadKind};
 use uuid::Uuid;
 
-use crate::documents::Object;
 use crate::pools;
-use crate::view::{Event, Phase, WorkloadView};
 use crate::workloads::{PortsWanted, Workload};
+use view::{Event, Object, Phase, WorkloadView};
 
 /// A run to start.
 #[derive(Debug, Clone, PartialEq, Eq)]

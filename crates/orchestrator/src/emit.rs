@@ -7,8 +7,8 @@ use records::EventRow;
 use uuid::Uuid;
 
 use crate::state::State;
-use crate::view::Event;
 use crate::workloads::pod_name;
+use view::Event;
 
 /// An event in the making.
 #[derive(Debug, Clone)]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::command::Command;
 use crate::decisions::{Culprits, Decision};
-use crate::gpu_fault::GpuFaults;
 use crate::limits::IdleSince;
 use crate::workloads::PortsWanted;
 use records::{Archived, AuditDetail};
 use serde::{Deserialize, Serialize};
 use spec::{LimitsKept, ListedRun, NodeSpec, Observation};
+use view::GpuFaults;
 
 /// An input of the state, which changes by nothing else but time.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -22,7 +22,6 @@ mod documents;
 mod effect;
 mod emit;
 mod error;
-mod gpu_fault;
 mod input;
 mod ledger;
 mod limits;
@@ -35,11 +34,9 @@ mod pools;
 mod primary;
 mod reasons;
 mod recover;
-mod shared_map;
 mod state;
 #[cfg(test)]
 mod texts;
-pub mod view;
 mod view_builder;
 mod words;
 mod workloads;
@@ -50,13 +47,12 @@ pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, Worklo
 pub use decisions::{Culprits, Decision, HandedOver, NEVER};
 pub use deleted::{archived_views, deleted_views};
 pub use documents::{
-    CONFIG_MAP_BYTES_MAX, Edit, NAMES, NewId, NewObject, Object, Objects, ObjectsById, SECRETS,
-    Scope, VOLUME, VOLUME_ENDING, bytes_of, check_config_map, check_name, texts_of, volume_name,
+    CONFIG_MAP_BYTES_MAX, Edit, NewId, NewObject, VOLUME, VOLUME_ENDING, bytes_of,
+    check_config_map, check_name, texts_of, volume_name,
 };
 pub use effect::{Action, Note, Sealed, Start, Tally};
 pub use emit::event_from_row;
 pub use error::Error;
-pub use gpu_fault::{GpuFault, GpuFaults, Holder};
 pub use input::{Input, NodeEvent};
 pub use limits::{IdleSince, LOOK_EVERY_MS};
 pub use moment::{Moment, STEP_MS_MIN, Settled, Step, settle};
@@ -68,6 +64,5 @@ pub use pools::{POOL_DEFAULT_ID, PoolChange, check_label, levels_of, new_topolog
 pub use primary::Op;
 pub use reasons::{FAILED, NOT_READY};
 pub use recover::check_nodes;
-pub use shared_map::SharedMap;
 pub use state::State;
 pub use workloads::{ENDED_KEPT, PortsWanted, leave_out_archived};

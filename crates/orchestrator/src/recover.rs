@@ -10,7 +10,6 @@ use crate::Error;
 use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
-use crate::gpu_fault::GpuFaults;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::moment::{Ids, Moment, Settled};
@@ -21,6 +20,7 @@ use crate::pools::Pools;
 use crate::primary::Primary;
 use crate::state::State;
 use crate::workloads::{Runs, Workloads};
+use view::GpuFaults;
 
 /// Refuses nodes on which workloads would lose the places that they hold: they would be stopped,
 /// and start again elsewhere if there is room.

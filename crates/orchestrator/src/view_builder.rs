@@ -9,19 +9,18 @@ use records::Desired;
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::documents::Objects;
 use crate::effect::Outbox;
 use crate::nodes::Node;
 use crate::org::{Department, Owner, Project, Unit};
 use crate::pools::Pool;
 use crate::reasons::NOT_STARTED;
-use crate::shared_map::SharedMap;
 use crate::state::State;
-use crate::view::{
-    GpuPod, NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share,
-    Standing, View, WorkloadView,
-};
 use crate::workloads::{Ended, LOST, NOT_NOW, Pod, Workload, pod_name};
+use spec::Share;
+use view::{
+    GpuPod, NodeView, Objects, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView,
+    SharedMap, Standing, View, WorkloadView,
+};
 
 /// Code of the reason of those that failed and wait before the next try.
 const BACKING_OFF: &str = "P302";

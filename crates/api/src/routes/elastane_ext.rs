@@ -15,11 +15,11 @@ use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, Body as Asked, Html, JsonText, PlainText, parameters, run_blocking};
-use orchestrator::Scope;
-use orchestrator::view::WorkloadKind;
 use records::EventFilter;
+use spec::WorkloadKind;
 use units::Instant;
 use utoipa::openapi::schema::Type;
+use view::Scope;
 
 use super::workload_kinds;
 use crate::Shared;

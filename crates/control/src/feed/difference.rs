@@ -8,11 +8,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::key::{Key, Place};
-use orchestrator::view::{
-    NodeView, OrgUnit, PodState, PodView, PoolView, ProjectView, View, WorkloadView,
-};
-use orchestrator::{Object, Scope, SharedMap};
 use spec::TOPOLOGY;
+use view::{
+    NodeView, Object, OrgUnit, PodState, PodView, PoolView, ProjectView, Scope, SharedMap, View,
+    WorkloadView,
+};
 
 /// The stored kind of the name of the cluster.
 const CLUSTER: &str = "cluster";

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use orchestrator::view::{View, WorkloadView};
+use view::{View, WorkloadView};
 
 use super::difference::{Archived, Difference, Kind, keys};
 use super::key::{Key, Place};

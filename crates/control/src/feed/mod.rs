@@ -28,9 +28,9 @@ use crate::stored;
 use difference::Archived;
 use engine::Engine;
 use index::{Index, Texts};
-use orchestrator::view::{View, WorkloadView};
 use orchestrator::{Error, archived_views};
 use store::Store;
+use view::{View, WorkloadView};
 
 pub use index::{Entry, Read};
 pub use key::{Key, Place};

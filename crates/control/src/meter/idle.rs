@@ -13,8 +13,8 @@ use units::Instant;
 use uuid::Uuid;
 
 use super::sample::{Sample, Subject, of, placed};
-use orchestrator::view::{PodState, PodView, View};
 use orchestrator::{IdleSince, Step};
+use view::{PodState, PodView, View};
 
 pub(super) struct Idle {
     since: BTreeMap<Uuid, Instant>,

@@ -28,10 +28,10 @@ use crate::retention::{Retention, RetentionPolicy};
 use crate::shared::Shared;
 use crate::time::Line;
 use idle::Idle;
-use orchestrator::view::View;
 use orchestrator::{IdleSince, LOOK_EVERY_MS, Step};
 use tiers::Tiers;
 use traffic::Flow;
+use view::View;
 
 /// Samples in a transaction, so that decisions do not wait for long.
 const WRITTEN_AT_ONCE: usize = 500;

@@ -10,11 +10,8 @@ use units::{GPU_MILLIS, Instant, Resources};
 use uuid::Uuid;
 
 use super::Rates;
-use orchestrator::view::{
-    NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, Share, View, WorkloadKind,
-    WorkloadView,
-};
-use spec::{NodeSpec, WorkloadSpec};
+use spec::{NodeSpec, Share, WorkloadKind, WorkloadSpec};
+use view::{NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, View, WorkloadView};
 
 /// Values of one subject by name ([`of`]).
 pub type Values = BTreeMap<String, u64>;

@@ -8,7 +8,7 @@ use units::Instant;
 
 use super::sample::{Sample, Subject, by_name, of};
 use orchestrator::LOOK_EVERY_MS;
-use orchestrator::view::View;
+use view::View;
 
 /// How long the ledger is kept: 400 days, a year and a month.
 pub(super) const KEPT_MS: u64 = 400 * 86_400_000;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use engine::Exit;
-use orchestrator::view::{Phase, WorkloadView};
 use orchestrator::{Error, WorkloadChange};
 use records::ArchivedFilter;
 use store::Database;
 use store::testing::PgServer;
 use uuid::Uuid;
+use view::{Phase, WorkloadView};
 
 use crate::world::{World, training};
 

@@ -3,8 +3,8 @@
 
 use control::Clock;
 use engine::Exit;
-use orchestrator::view::Phase;
 use units::Instant;
+use view::Phase;
 
 use crate::expiry::kept_for;
 use crate::limits::{idle_limits, limit, looks, told};

@@ -2,9 +2,9 @@
 
 use engine::{Exit, LogRange, PullFailure, RunKey, RunState};
 use futures_util::StreamExt;
-use orchestrator::view::{Phase, PodState};
 use spec::{Restart, WorkloadSpec};
 use units::Instant;
+use view::{Phase, PodState};
 
 use crate::world::{World, nodes, training, with, workspace};
 

@@ -73,7 +73,7 @@ async fn what_is_used_adds_up_from_pods_to_the_cluster_and_survives_a_crash() {
         (&Subject::Cluster, of::CPU, Some(500)),
         (&Subject::Cluster, of::GPU_TOTAL, Some(4000)),
         (&Subject::Cluster, of::WORKLOADS, Some(1000)),
-        (&Subject::Kind(orchestrator::view::WorkloadKind::Training), of::GPU, Some(1000)),
+        (&Subject::Kind(spec::WorkloadKind::Training), of::GPU, Some(1000)),
     ] {
         assert_eq!(seen.value(subject, name), want, "{subject} {name}");
     }

@@ -1,9 +1,9 @@
 //! Departments and their projects: shares that count at once, and survive.
 
-use orchestrator::view::{Rank, View};
 use orchestrator::{Error, OrgChange};
 use records::EventFilter;
-use spec::ShareChange;
+use spec::{Rank, ShareChange};
+use view::View;
 
 use crate::world::{World, given, gpus, nodes, project, training, workspace};
 

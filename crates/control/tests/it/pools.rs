@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use model::Fill;
 use model::{UsageWindow, WindowKind};
-use orchestrator::view::{NodeTypes, Phase, Share, View};
 use orchestrator::{NodeChange, OrgChange, PoolChange};
-use spec::{NodeSpec, WorkloadSpec};
-use spec::{PoolSettings, PoolSpec};
+use spec::{NodeSpec, NodeTypes, PoolSettings, PoolSpec, Share, WorkloadSpec};
 use store::Database;
 use store::testing::PgServer;
+use view::{Phase, View};
 
 use crate::inference::inference;
 use crate::world::{World, given, gpus, nodes, project, training, workspace};

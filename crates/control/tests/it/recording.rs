@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::Exit;
-use orchestrator::view::Phase;
-use orchestrator::{NewId, NewObject, OrgChange, Scope};
+use orchestrator::{NewId, NewObject, OrgChange};
 use recording::{Fault, Outcome, Played, Replay, Writer};
 use records::AuditDetail;
 use serde_json::{Value, json};
+use view::{Phase, Scope};
 
 use crate::chaos::Dice;
 use crate::world::{

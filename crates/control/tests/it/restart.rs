@@ -2,10 +2,10 @@
 
 use engine::{Exit, RunKey, RunSpec, RunState};
 use orchestrator::Error;
-use orchestrator::view::{NodeView, Phase, PodState};
 use records::EventFilter;
 use spec::WorkloadSpec;
 use units::Instant;
+use view::{NodeView, Phase, PodState};
 
 use crate::world::{World, nodes, project, training, with, workspace};
 

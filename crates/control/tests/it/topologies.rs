@@ -1,9 +1,8 @@
 //! Network topologies: made, bound to node pools, kept, and acted on.
 
-use orchestrator::view::Phase;
 use orchestrator::{PoolChange, new_topology};
-use spec::TOPOLOGY;
-use spec::{NodeSpec, WorkloadSpec};
+use spec::{NodeSpec, TOPOLOGY, WorkloadSpec};
+use view::Phase;
 
 use crate::world::{World, distributed, nodes, training};
 

@@ -1,7 +1,7 @@
 //! Fairness over time: what the projects used is shown, counts, and survives a restart.
 
 use model::{UsageWindow, WindowKind};
-use orchestrator::view::Phase;
+use view::Phase;
 
 use crate::world::{World, nodes, training};
 

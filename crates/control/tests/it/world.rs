@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
 
 use control::{Handle, Options, Service};
-use orchestrator::view::{Event, Phase, View, WorkloadKind, WorkloadView};
 use orchestrator::{Error, NodeList, OrgChange};
 use records::EventFilter;
 use spec::{
     CleanPods, DistributedSpec, Framework, GpuRequest, MASTER, NodeGpu, NodeSpec, Place, PodSet,
-    PodSpec, Priority, Restart, ShareChange, WORKER, WorkloadSpec,
+    PodSpec, Priority, Restart, ShareChange, WORKER, WorkloadKind, WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -18,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
+use view::{Event, Phase, View, WorkloadView};
 
 use crate::fake::{FakeEngine, ManualClock};
 

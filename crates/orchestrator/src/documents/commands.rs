@@ -6,12 +6,12 @@ use serde_json::Value;
 use spec::WorkloadSpec;
 
 use crate::Error;
-use crate::documents::{DocumentsMut, NewObject, Object, Scope, VOLUME_ENDING, volume_of};
+use crate::documents::{DocumentsMut, NewObject, VOLUME_ENDING, volume_of};
 use crate::emit::EventBuilder;
 use crate::org::SYSTEM;
 use crate::state::State;
-use crate::view::Phase;
 use crate::workloads::Workload;
+use view::{Object, Phase, Scope};
 
 impl State {
     fn documents_mut(&mut self) -> DocumentsMut<'_> {

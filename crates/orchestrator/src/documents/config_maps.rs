@@ -8,7 +8,8 @@ use std::sync::Arc;
 use spec::{CONFIG_MAP, SecretUse};
 
 use crate::Error;
-use crate::documents::{Documents, Object, SECRETS, Scope};
+use crate::documents::Documents;
+use view::{Object, SECRETS, Scope};
 
 /// Most that one holds, keys and texts, in bytes; that of Kubernetes.
 pub const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;

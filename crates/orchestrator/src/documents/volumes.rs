@@ -11,8 +11,9 @@ use serde_json::json;
 use spec::{MountSource, WorkloadSpec};
 
 use crate::Error;
-use crate::documents::{Documents, DocumentsMut, NewId, NewObject, Object, Scope, check_name};
+use crate::documents::{Documents, DocumentsMut, NewId, NewObject, check_name};
 use crate::effect::{Action, Outbox};
+use view::{Object, Scope};
 
 /// What they are called among the objects; the name of one is that of its claim.
 pub const VOLUME: &str = "volume";

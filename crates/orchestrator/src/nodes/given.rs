@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::NodeChange;
 use crate::Error;
 use crate::command::Subject;
-use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject};
 use crate::state::State;
+use view::{Object, Scope};
 
 /// What nodes were given: an object for each.
 const GIVEN: &str = "node";

@@ -11,12 +11,11 @@ use spec::{NodeGpu, NodeSpec};
 
 use crate::Error;
 use crate::command::Subject;
-use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject};
 use crate::emit::EventBuilder;
-use crate::gpu_fault::{GpuFault, GpuFaults};
-use crate::reasons::GPU_LOST;
 use crate::state::State;
 use crate::workloads::Pod;
+use view::{GPU_LOST, GpuFault, GpuFaults, Object, Scope};
 
 /// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
 const FAILURE: &str = "gpu-failure";

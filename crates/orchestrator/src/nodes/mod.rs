@@ -20,8 +20,8 @@ use model::{NodeId, Taint};
 use spec::{NodeGiven, NodeSpec, Scheduling};
 use units::Instant;
 
-use crate::gpu_fault::GpuFault;
 use crate::node_list::NodeList;
+use view::GpuFault;
 
 pub use change::NodeChange;
 pub(crate) use simulated::at_start;

@@ -10,12 +10,13 @@ use units::Instant;
 
 use crate::Error;
 use crate::command::Subject;
-use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject};
 use crate::input::NodeEvent;
 use crate::node_list::NodeList;
 use crate::org::SYSTEM;
 use crate::pools::check_label;
 use crate::state::State;
+use view::{Object, Scope};
 
 /// Simulated nodes that were added or removed: an object for each.
 const SIMULATED: &str = "simulated-node";

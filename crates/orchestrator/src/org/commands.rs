@@ -3,13 +3,13 @@
 use records::{DepartmentRow, ProjectRow};
 
 use crate::command::{OrgChange, Subject};
-use crate::documents::Scope;
 use crate::emit::EventBuilder;
 use crate::org::{OrgMut, Unit};
 use crate::pools::POOL_DEFAULT_ID;
 use crate::state::State;
-use crate::view::{self, Share};
 use crate::{Error, admission};
+use spec::Share;
+use view::Scope;
 
 impl State {
     fn org_mut(&mut self) -> OrgMut<'_> {

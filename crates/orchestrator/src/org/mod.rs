@@ -14,8 +14,8 @@ use crate::command::OrgChange;
 use crate::effect::Outbox;
 use crate::pools::Pools;
 use crate::primary::Primary;
-use crate::view::{NodeTypes, Rules, Share};
 use crate::{Error, admission};
+use spec::{NodeTypes, Rules, Share};
 
 use unit::model_share;
 pub(crate) use unit::{Below, Department, Project, Unit};

@@ -11,8 +11,7 @@ use crate::Error;
 use crate::command::OrgChange;
 use crate::pools::{POOL_DEFAULT_ID, Pools};
 use crate::primary::Primary;
-use crate::view::{NodeTypes, Rules, Share};
-use spec::ShareChange;
+use spec::{NodeTypes, Rules, Share, ShareChange};
 
 /// What departments and projects have in common, beside their place in the model.
 #[derive(Debug, Clone)]

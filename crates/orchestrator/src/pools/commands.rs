@@ -11,11 +11,12 @@ use model::{POOL_DEFAULT, PoolId};
 use sched::Placement;
 
 use crate::command::Subject;
-use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject};
 use crate::pools::{KIND, POOL_DEFAULT_ID, PoolChange, check_settings, unreadable};
 use crate::state::State;
 use crate::{Error, admission};
 use spec::{PoolSettings, PoolSpec};
+use view::{Object, Scope};
 
 /// Most pools.
 const POOLS_MAX: usize = 100;

@@ -14,11 +14,11 @@ use sched::Placement;
 use serde::{Deserialize, Serialize};
 use spec::{NodeTypes, PoolSettings};
 
-use crate::documents::Object;
 use crate::node_constraints::NODE_TYPE_LABEL;
 use crate::primary::Primary;
 use crate::words::given;
 use crate::{Error, admission};
+use view::Object;
 
 pub(crate) use topologies::ANNOTATIONS;
 pub use topologies::{levels_of, new_topology};

@@ -8,11 +8,11 @@ use model::TopologyConstraint;
 use serde_json::{Value, json};
 
 use crate::command::Subject;
-use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject};
 use crate::state::State;
-use crate::view::WorkloadKind;
 use crate::{Error, admission};
-use spec::{TOPOLOGY, TopologyUse, WorkloadSpec};
+use spec::{TOPOLOGY, TopologyUse, WorkloadKind, WorkloadSpec};
+use view::{Object, Scope};
 
 /// Most topologies.
 const TOPOLOGIES_MAX: usize = 16;

@@ -17,8 +17,8 @@ use crate::command::Command;
 use crate::effect::Note;
 use crate::input::Input;
 use crate::state::State;
-use crate::view::Phase;
 use crate::workloads::{Workload, Workloads};
+use view::Phase;
 
 /// Most ended workloads that stay in memory, but for those that have something to do by themselves.
 pub const ENDED_KEPT: usize = 1000;

@@ -10,9 +10,9 @@ use crate::emit::EventBuilder;
 use crate::org::Project;
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::State;
-use crate::view::ReasonView;
 use crate::workloads::Workload;
 use crate::{Error, admission};
+use view::ReasonView;
 
 impl State {
     /// A submission as it would be taken in, with the places that its project has for it. Its name may be

@@ -12,9 +12,9 @@ use crate::effect::{Action, Sealed, Start};
 use crate::emit::EventBuilder;
 use crate::reasons::SERVER_STOPPED;
 use crate::state::State;
-use crate::view::ReasonView;
 use crate::workloads::{Pod, Workload, model_request, pod_name, revisions};
 use crate::{Error, admission};
+use view::ReasonView;
 
 /// Runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
-use crate::gpu_fault::{GpuFault, Holder};
-use crate::reasons::{CLEARING_UP, GPU_HELD};
+use crate::reasons::CLEARING_UP;
 use crate::state::State;
 use crate::workloads::Runs;
+use view::{GPU_HELD, GpuFault, Holder};
 
 /// An orphan gets this long to end.
 const GRACE_MS: u64 = 10_000;

@@ -9,8 +9,8 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::state::State;
-use crate::view::Phase;
 use crate::workloads::{Ended, Pod, Workload};
+use view::Phase;
 
 impl State {
     pub(crate) fn holds_any(&self, workload: &Workload) -> bool {

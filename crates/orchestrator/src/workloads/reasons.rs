@@ -9,8 +9,8 @@ use uuid::Uuid;
 use crate::emit::EventBuilder;
 use crate::reasons::NOT_CONSIDERED;
 use crate::state::State;
-use crate::view::ReasonView;
 use crate::workloads::Workload;
+use view::ReasonView;
 
 /// A code and its text, made once for all that wait for it.
 pub(crate) type Told = (&'static str, Arc<str>);

@@ -14,8 +14,8 @@ use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
 use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
 use crate::state::State;
-use crate::view::ReasonView;
 use crate::workloads::Ended;
+use view::ReasonView;
 
 /// How a run ended that the machine ended, not its command.
 pub(crate) const LOST: &str =

@@ -10,7 +10,7 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::view::{Phase, ReasonView};
+use view::{Phase, ReasonView};
 
 /// A workload.
 #[derive(Debug, Clone)]

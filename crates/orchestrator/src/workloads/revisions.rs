@@ -18,8 +18,8 @@ use crate::command::{Subject, Wanted};
 use crate::emit::EventBuilder;
 use crate::reasons::NOT_READY;
 use crate::state::State;
-use crate::view::Phase;
 use crate::workloads::{Ended, Pod, Workload, Workloads, record};
+use view::Phase;
 
 /// Most revisions of an inference that are remembered; the oldest of those that are over go first.
 const REVISIONS_KEPT: usize = 10;

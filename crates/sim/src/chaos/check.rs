@@ -5,13 +5,11 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use model::{Child, Cluster, Pod, PodId, Workload, WorkloadSpec};
-use orchestrator::view::{
-    OrgUnit, Phase, PodState, PodView, PoolView, Standing, View, WorkloadView,
-};
 use sched::{Action, Plan, Policy, Step};
 use spec::RunKey;
 use units::Instant;
 use uuid::Uuid;
+use view::{OrgUnit, Phase, PodState, PodView, PoolView, Standing, View, WorkloadView};
 
 use crate::machine::Machine;
 

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use orchestrator::{Command, GpuFault, IdleSince, Input, Subject, new_topology};
+use orchestrator::{Command, IdleSince, Input, Subject, new_topology};
 use sched::Policy;
 use spec::{Exit, Observation, PullFailure, RunKey, RunState};
 use uuid::Uuid;
+use view::GpuFault;
 
 use super::specs::{self, LEVELS, Named};
 use super::step::{Asked, Kind, Step};

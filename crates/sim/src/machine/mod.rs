@@ -13,15 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::QueueId;
-use orchestrator::view::View;
-use orchestrator::{
-    Command, Decision, ENDED_KEPT, Error, GpuFaults, IdleSince, Input, NodeList, Subject,
-};
+use orchestrator::{Command, Decision, ENDED_KEPT, Error, IdleSince, Input, NodeList, Subject};
 use records::Change;
 use sched::{Action, Plan, Policy};
 use spec::Observation;
 use units::{Instant, Resources};
 use uuid::Uuid;
+use view::GpuFaults;
+use view::View;
 
 pub use clock::Clock;
 pub use engine::{Engine, Faults, Run, StartFault};

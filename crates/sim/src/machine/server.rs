@@ -2,15 +2,15 @@
 //! is still to be asked of the engine.
 
 use model::Cluster;
-use orchestrator::view::View;
 use orchestrator::{
-    Batch, Culprits, Decision, Error, GpuFaults, IdleSince, Input, Moment, NodeList, Settled,
-    State, Subject, leave_out_archived,
+    Batch, Culprits, Decision, Error, IdleSince, Input, Moment, NodeList, Settled, State, Subject,
+    leave_out_archived,
 };
 use records::Snapshot;
 use sched::{Action, Memory, Policy};
 use spec::{LimitsKept, ListedRun};
 use units::Instant;
+use view::{GpuFaults, View};
 
 use super::executor::Executor;
 use super::{Check, Rows};

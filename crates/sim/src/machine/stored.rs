@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use orchestrator::{Error, GpuFaults, NodeList, without_place};
+use orchestrator::{Error, NodeList, without_place};
 use records::{PodRow, Snapshot};
 use sched::Policy;
 use spec::{RunKey, RunSpec, RunState};
 use units::Instant;
+use view::GpuFaults;
 
 use super::{Clock, Machine, Rows};
 

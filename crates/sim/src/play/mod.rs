@@ -22,10 +22,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{Cluster, PoolId, QueueId, WorkloadId};
-use orchestrator::view::Phase;
 use sched::{Plan, Policy};
 use units::{Instant, Resources};
 use uuid::Uuid;
+use view::Phase;
 
 use crate::Error;
 use crate::near::hint;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{POOL_DEFAULT, POOL_LABEL};
-use orchestrator::{GpuFault, GpuFaults, NodeList, SYSTEM};
+use orchestrator::{NodeList, SYSTEM};
 use records::{
     ClusterRow, Desired, ObjectRow, PodBody, PodRow, Snapshot, UsageRow, WorkloadPast, WorkloadRow,
     WorkloadState,
@@ -15,6 +15,7 @@ use serde_json::json;
 use spec::{NodeGiven, NodeSpec, PoolSettings, Scheduling, TOPOLOGY, WorkloadSpec};
 use units::{Instant, Kind, Resources};
 use uuid::Uuid;
+use view::{GpuFault, GpuFaults};
 
 use super::names::{NODES_MAX, check_count, check_name, names, pool_id};
 use super::org::Org;

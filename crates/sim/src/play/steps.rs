@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::POOL_LABEL;
-use orchestrator::view::View;
 use orchestrator::{
-    Command, Error, GpuFault, Input, NodeChange, NodeEvent, Object, OrgChange, SYSTEM, Subject,
-    Wanted, WorkloadChange, levels_of,
+    Command, Error, Input, NodeChange, NodeEvent, OrgChange, SYSTEM, Subject, Wanted,
+    WorkloadChange, levels_of,
 };
 use sched::Profile;
 use spec::{Exit, NodeSpec, PoolSpec, RunKey, Scheduling, TOPOLOGY, WorkloadSpec};
 use uuid::Uuid;
+use view::{GpuFault, Object, View};
 
 use super::names::names;
 use super::org::own_name;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use model::{Cluster, WorkloadId};
 use orchestrator::Error;
-use orchestrator::view::{ReasonView, WorkloadView};
 use sched::Policy;
 use spec::WorkloadSpec;
 use units::Instant;
 use uuid::Uuid;
+use view::{ReasonView, WorkloadView};
 
 use crate::frame::{self, Decision, Task};
 use crate::machine::{Machine, Stored};

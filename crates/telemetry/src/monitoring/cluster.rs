@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use control::{Clock, Handle, Sample, Subject, of};
 use convert::phase_name;
-use orchestrator::view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadKind, WorkloadView};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Unit;
+use spec::WorkloadKind;
 use units::{Instant, Resources};
+use view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadView};
 
 use super::{Extent, Gauges, nodes, number, whole};
 

@@ -15,9 +15,10 @@ use control::{Sample, Subject, of};
 use convert::{self, Context};
 use http_kit::openapi::get;
 use http_kit::{ApiError, unknown_word};
-use orchestrator::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
 use records::ArchivedKey;
+use spec::Share;
 use units::{GPU_MILLIS, Instant, format_millis};
+use view::{NodeView, Phase, Standing, View, WorkloadView};
 
 use super::Shared;
 use crate::metrics::{TelemetryFamily, TelemetryQuery};
@@ -302,7 +303,7 @@ struct Grouped<'a> {
     department: (u64, &'a str),
     project: (u64, &'a str),
     phase: Phase,
-    kind: orchestrator::view::WorkloadKind,
+    kind: spec::WorkloadKind,
 }
 
 impl<'a> Grouped<'a> {
