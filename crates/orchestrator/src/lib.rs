@@ -63,6 +63,6 @@ pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
 pub use pools::{POOL_DEFAULT_ID, PoolChange, check_label, levels_of, new_topology};
 pub use primary::Op;
 pub use reasons::{FAILED, NOT_READY};
-pub use recover::check_nodes;
+pub use recover::{StoredState, check_nodes};
 pub use state::State;
 pub use workloads::{ENDED_KEPT, PortsWanted, leave_out_archived};

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::UsageWindow;
 use records::{Change, PlacementBody, PodRow, Snapshot};
+use sched::Policy;
+use units::Instant;
 
 use crate::Error;
 use crate::decisions::Decisions;
@@ -21,6 +23,21 @@ use crate::primary::Primary;
 use crate::state::State;
 use crate::workloads::{Runs, Workloads};
 use view::GpuFaults;
+
+/// What is stored, and what else a state is built of.
+#[derive(Debug, Clone)]
+pub struct StoredState {
+    /// The rows of the database.
+    pub rows: Snapshot,
+    /// The nodes there are.
+    pub nodes: NodeList,
+    /// What is the matter with their GPUs.
+    pub gpus: GpuFaults,
+    /// How decisions are made.
+    pub policy: Policy,
+    /// What time it is.
+    pub now: Instant,
+}
 
 /// Refuses nodes on which workloads would lose the places that they hold: they would be stopped,
 /// and start again elsewhere if there is room.

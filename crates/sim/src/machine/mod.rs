@@ -19,14 +19,12 @@ use sched::{Action, Plan, Policy};
 use spec::Observation;
 use units::{Instant, Resources};
 use uuid::Uuid;
-use view::GpuFaults;
-use view::View;
+use view::{GpuFaults, View};
 
 pub use clock::Clock;
 pub use engine::{Engine, Faults, Run, StartFault};
 pub use rows::Rows;
 use server::{Server, Taken};
-pub use stored::Stored;
 
 /// Where a batch is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{POOL_DEFAULT, POOL_LABEL};
-use orchestrator::{NodeList, SYSTEM};
+use orchestrator::{NodeList, SYSTEM, StoredState};
 use records::{
     ClusterRow, Desired, ObjectRow, PodBody, PodRow, Snapshot, UsageRow, WorkloadPast, WorkloadRow,
     WorkloadState,
@@ -23,7 +23,7 @@ use super::parts::{Known, PODS_MAX};
 use super::ranks::Ranks;
 use super::{START, convert, nodes};
 use crate::Error;
-use crate::machine::{Machine, Stored};
+use crate::machine::Machine;
 use crate::near::hint;
 use crate::scenario::{self as wire, At, Queue, Scenario, TaskState, Workload};
 
@@ -142,7 +142,7 @@ impl<'a> Start<'a> {
     pub(super) fn machine(&self, pods: Option<Vec<PodRow>>) -> Result<Machine, String> {
         let mut rows = self.rows.clone();
         rows.pods = pods.unwrap_or(rows.pods);
-        let stored = Stored {
+        let stored = StoredState {
             rows,
             nodes: self.nodes.clone(),
             gpus: self.gpus.clone(),

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use model::{Cluster, WorkloadId};
-use orchestrator::Error;
+use orchestrator::{Error, StoredState};
 use sched::Policy;
 use spec::WorkloadSpec;
 use units::Instant;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use view::{ReasonView, WorkloadView};
 
 use crate::frame::{self, Decision, Task};
-use crate::machine::{Machine, Stored};
+use crate::machine::Machine;
 use crate::play::Asking;
 use crate::scenario::Step;
 
@@ -64,7 +64,7 @@ pub struct WouldWait {
 /// # Errors
 /// No state can be built of it; something of what is asked is not there, or would be refused.
 pub fn what_if(
-    stored: Stored,
+    stored: StoredState,
     asked: &[Asked],
     explained_max: usize,
 ) -> Result<WouldHappen, Error> {
