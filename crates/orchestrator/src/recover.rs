@@ -99,9 +99,9 @@ impl State {
             changes.push(Change::Clock(clock));
         }
         let mut state = Self::restore(snapshot, (list, gpus), usage, at)?;
-        state.outbox.changes.extend(changes);
+        state.outbox.write(changes);
         if step.is_some() {
-            state.outbox.workloads.extend(state.workloads.ids());
+            state.outbox.touch(state.workloads.ids());
             state.workloads.write_all_pods();
         }
         state.documents.drop_volumes_again(&mut state.outbox);
@@ -162,9 +162,9 @@ impl State {
     }
 
     fn show_everything(&mut self) {
-        self.outbox.everything = true;
+        self.outbox.show_everything();
         self.note_holders();
-        self.outbox.shown.extend(self.workloads.ids());
-        self.outbox.projects.extend(self.org.project_ids());
+        self.outbox.show(self.workloads.ids());
+        self.outbox.recount(self.org.project_ids());
     }
 }

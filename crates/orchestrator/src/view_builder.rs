@@ -34,13 +34,14 @@ type OrgViews = (SharedMap<u64, Arc<OrgUnit>>, SharedMap<u64, Arc<ProjectView>>)
 impl State {
     pub(crate) fn view(&self, before: &View, outbox: &Outbox) -> View {
         let nothing = View::default();
-        let before = if outbox.everything { &nothing } else { before };
+        let touched = outbox.touched();
+        let before = if touched.everything { &nothing } else { before };
         let mut workloads = before.workloads.clone();
         let mut revisions = before.revisions.clone();
         let mut by_name = before.by_name.clone();
         // What is seen of a revision is seen of its inference too.
-        let changed = outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys());
-        let changed = changed.chain(outbox.archived.keys());
+        let changed = touched.workloads.iter().chain(&touched.shown).chain(touched.deleted.keys());
+        let changed = changed.chain(touched.archived.keys());
         let changed: BTreeSet<Uuid> =
             changed.flat_map(|id| [*id, self.workloads.head_of(*id)]).collect();
         for id in &changed {
@@ -71,7 +72,7 @@ impl State {
             by_name,
             archived: self.workloads.archived().clone(),
             objects: Objects::clone(&self.documents),
-            nodes: self.node_views(before, outbox.machines),
+            nodes: self.node_views(before, outbox.touched().nodes),
             pools: self.pool_views(before, outbox),
             capacity: self.cluster.capacity(),
         }
@@ -80,12 +81,13 @@ impl State {
     /// Departments and projects. Only those are built of which something else is said than before; of
     /// others it is renewed how they stand, where that may have changed: there may be many, in many pools.
     fn org_views(&self, before: &View, outbox: &Outbox) -> OrgViews {
-        let (said, mut queues) = (outbox.said_of_org(), outbox.queues.clone());
+        let (said, mut queues) = (outbox.said_of_org(), outbox.touched().queues.clone());
         let mut views = match said.all {
             true => OrgViews::default(),
             false => (before.departments.clone(), before.projects.clone()),
         };
-        for project in outbox.projects.iter().filter_map(|id| self.org.project(*id).ok()) {
+        for project in outbox.touched().projects.iter().filter_map(|id| self.org.project(*id).ok())
+        {
             queues.extend(std::iter::once(project.queue).chain(self.department_of(project)));
         }
         // A project shows its department, and that what its projects have together.
@@ -272,7 +274,7 @@ impl State {
     }
 
     fn pool_views(&self, before: &View, outbox: &Outbox) -> Vec<Arc<PoolView>> {
-        let rebuild_all = outbox.machines || outbox.said_of_org().all;
+        let rebuild_all = outbox.touched().nodes || outbox.said_of_org().all;
         let members = LazyCell::new(|| {
             let mut members: BTreeMap<&str, Vec<String>> = BTreeMap::new();
             for node in self.nodes.iter() {

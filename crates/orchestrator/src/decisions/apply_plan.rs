@@ -56,7 +56,7 @@ impl State {
         for (queue, share) in
             shares.filter(|(queue, _)| self.cluster.queues().get(*queue).is_some())
         {
-            self.outbox.queues.insert(self.cluster.project_of(queue));
+            self.outbox.entitle([self.cluster.project_of(queue)]);
             self.org.set_fair_share(queue, share);
         }
         if self.may_decide() && self.cluster.admits(&plan) {

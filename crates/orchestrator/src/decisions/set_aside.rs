@@ -40,7 +40,7 @@ impl State {
         if all {
             self.decisions.wake_at = None;
             let note = "the scheduler fails whatever it looks at: nothing is decided";
-            self.outbox.notes.push(Note::Error(note.to_owned()));
+            self.outbox.note(Note::Error(note.to_owned()));
         }
         self.explain_aside();
     }
@@ -68,7 +68,7 @@ impl State {
         let Some(model) = workload.model else { return };
         let name = &workload.spec.name;
         let note = format!("workload {name} ({id}) is set aside: decisions fail on it");
-        self.outbox.notes.push(Note::Error(note));
+        self.outbox.note(Note::Error(note));
         self.cluster.set_not_before(model, NEVER);
         self.decisions.aside.ids.insert(id);
     }

@@ -252,7 +252,7 @@ impl DocumentsMut<'_> {
 
     fn put(&mut self, object: Object) -> Arc<Object> {
         let object = Arc::new(object);
-        self.outbox.changes.push(object.row(None));
+        self.outbox.write([object.row(None)]);
         self.documents.objects.put(object.clone());
         object
     }
@@ -267,7 +267,7 @@ impl DocumentsMut<'_> {
         }
         by.clone_into(&mut last.updated_by);
         last.updated_at = self.now;
-        self.outbox.changes.push(last.row(Some(self.now)));
+        self.outbox.write([last.row(Some(self.now))]);
         let key = object.key();
         self.end_those(by, |other| other.owner == key);
     }

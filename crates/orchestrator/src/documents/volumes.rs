@@ -65,7 +65,7 @@ impl Documents {
     pub(crate) fn drop_volumes_again(&self, outbox: &mut Outbox) {
         let ending = self.objects.all(VOLUME_ENDING);
         let again = ending.iter().map(|object| Action::RemoveVolume(object.name.clone()));
-        outbox.actions.extend(again);
+        outbox.act(again);
     }
 }
 
@@ -120,6 +120,6 @@ impl DocumentsMut<'_> {
             ..object.clone()
         };
         self.put(ending);
-        self.outbox.actions.push(Action::RemoveVolume(name));
+        self.outbox.act([Action::RemoveVolume(name)]);
     }
 }

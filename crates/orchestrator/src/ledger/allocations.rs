@@ -14,16 +14,17 @@ use crate::workloads::{Pod, Workload};
 impl State {
     /// Brings the entries in line with what the pods of this batch hold.
     pub(crate) fn book_allocations(&mut self) {
-        let mut ids: BTreeSet<Uuid> = self.outbox.workloads.clone();
+        let touched = self.outbox.touched();
+        let mut ids: BTreeSet<Uuid> = touched.workloads.clone();
         let mut over: Vec<Uuid> = Vec::new();
-        if self.outbox.everything {
+        if touched.everything {
             ids.extend(self.workloads.ids());
             // Whose pod is gone holds nothing.
             over.extend(
                 self.ledger.allocations.keys().filter(|pod| self.workloads.home(**pod).is_none()),
             );
         }
-        let deleted = self.outbox.deleted.values().flat_map(|workload| workload.pods.iter());
+        let deleted = touched.deleted.values().flat_map(|workload| workload.pods.iter());
         over.extend(deleted.map(|pod| pod.id));
         let mut held = Vec::new();
         for workload in ids.iter().filter_map(|id| self.workloads.get(id)) {

@@ -112,10 +112,11 @@ impl State {
             || !said.projects.is_empty()
             || was_stale && self.limits.planned.idle != self.limits.idle
             || self.limits.planned.idle.since != self.limits.idle.since;
-        let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys()).copied();
+        let touched = self.outbox.touched();
+        let changed = touched.workloads.iter().chain(touched.deleted.keys()).copied();
         let ids: BTreeSet<Uuid> = if recomputes {
             // After a start also those with a limit of their own are to be found.
-            let all = self.org.has_rules() || self.outbox.everything;
+            let all = self.org.has_rules() || touched.everything;
             let running = all.then(|| self.workloads.in_model());
             let planned = self.limits.planned.at.keys().copied();
             running.into_iter().flatten().chain(planned).chain(changed).collect()

@@ -52,7 +52,7 @@ impl State {
                 self.emit_of_cluster(EventBuilder::new("NodeAdded", format!("{name} has {made}")));
             }
             Err(error) => {
-                self.outbox.notes.push(Note::Error(format!("node {name} is left out: {error}")));
+                self.outbox.note(Note::Error(format!("node {name} is left out: {error}")));
             }
         }
     }
@@ -78,7 +78,7 @@ impl State {
         let node = Node { spec, id, created_at, given, pool, gpu_faults, shown: None };
         self.nodes.rows.insert(id, node);
         self.settle_node(id);
-        self.outbox.machines = true;
+        self.outbox.show_nodes();
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl State {
         }
         self.settle_node(id);
         self.settle_gpus_of(id);
-        self.outbox.machines = true;
+        self.outbox.show_nodes();
     }
 
     /// A node is gone, and all that is there with it.
@@ -128,7 +128,7 @@ impl State {
         self.cluster.remove_node(id);
         self.nodes.rows.remove(&id);
         self.nodes.by_name.remove(name);
-        self.outbox.machines = true;
+        self.outbox.show_nodes();
     }
 
     /// Brings a node in line with what it came with and what it was given: labels, pool, taints, and
@@ -149,11 +149,11 @@ impl State {
             let here = self.cluster.nodes()[id].pods.iter();
             let here: Vec<_> = here.filter_map(|&pod| self.home_of(pod)).collect();
             for (workload, _) in here {
-                self.outbox.shown.insert(workload);
-                self.outbox.projects.extend(self.workloads.get(&workload).map(|w| w.project_id));
+                self.outbox.show([workload]);
+                self.outbox.recount(self.workloads.get(&workload).map(|w| w.project_id));
             }
         }
-        self.outbox.machines = true;
+        self.outbox.show_nodes();
     }
 
     fn settle_scheduling(&mut self, id: NodeId, scheduling: Scheduling) {

@@ -41,7 +41,9 @@ impl State {
         let fresh = self.gpu_faults_of(&node.spec);
         let Some(node) = self.nodes.rows.get_mut(&id) else { return };
         let before = std::mem::replace(&mut node.gpu_faults, fresh.clone());
-        self.outbox.machines |= before != fresh;
+        if before != fresh {
+            self.outbox.show_nodes();
+        }
         let gpus: BTreeSet<u32> = before.keys().chain(fresh.keys()).copied().collect();
         for gpu in gpus {
             self.gpu_changed((id, gpu), before.get(&gpu), fresh.get(&gpu));

@@ -67,7 +67,7 @@ impl State {
         for project in projects {
             if is_renamed {
                 // Workloads show the name of their department.
-                self.outbox.shown.extend(self.workloads.ids_in(project));
+                self.outbox.show(self.workloads.ids_in(project));
             }
             if is_ruled {
                 self.tell_limits(project);
@@ -113,7 +113,7 @@ impl State {
         }
         if is_renamed {
             // Workloads show the name of their project.
-            self.outbox.shown.extend(self.workloads.ids_in(id));
+            self.outbox.show(self.workloads.ids_in(id));
         }
         self.say_quota(id, "ProjectUpdated", "updated; the quota is");
         Ok(Subject::Project(id))

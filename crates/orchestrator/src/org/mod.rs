@@ -213,12 +213,12 @@ impl Org {
     pub(crate) fn forget_pool(&mut self, id: &str, outbox: &mut Outbox) {
         for project in self.projects.values_mut() {
             if project.unit.shares.remove(id).is_some() {
-                outbox.changes.push(Change::Project(unit::project_row(project, None)));
+                outbox.write([Change::Project(unit::project_row(project, None))]);
             }
         }
         for department in self.departments.values_mut() {
             if department.unit.shares.remove(id).is_some() {
-                outbox.changes.push(Change::Department(unit::department_row(department, None)));
+                outbox.write([Change::Department(unit::department_row(department, None))]);
             }
         }
     }
@@ -315,7 +315,7 @@ impl OrgMut<'_> {
     }
 
     fn put_department(&mut self, department: Department) {
-        self.outbox.changes.push(Change::Department(unit::department_row(&department, None)));
+        self.outbox.write([Change::Department(unit::department_row(&department, None))]);
         self.org.departments.insert(department.unit.id, department);
     }
 
@@ -338,7 +338,7 @@ impl OrgMut<'_> {
         self.remove_queue(queue)?;
         if let Some(department) = self.org.departments.remove(&id) {
             let row = unit::department_row(&department, Some(self.now));
-            self.outbox.changes.push(Change::Department(row));
+            self.outbox.write([Change::Department(row)]);
         }
         Ok(())
     }
@@ -364,8 +364,8 @@ impl OrgMut<'_> {
 
     fn put_project(&mut self, project: Project) -> Result<(), Error> {
         let (id, department_id) = (project.unit.id, project.department_id);
-        self.outbox.changes.push(Change::Project(unit::project_row(&project, None)));
-        self.outbox.projects.insert(id);
+        self.outbox.write([Change::Project(unit::project_row(&project, None))]);
+        self.outbox.recount([id]);
         project.settle(self.cluster, self.pools)?;
         self.org.projects.insert(id, project);
         self.settle_department(department_id)
@@ -376,7 +376,7 @@ impl OrgMut<'_> {
         self.remove_queue(self.org.project(id)?.queue)?;
         let Some(project) = self.org.projects.remove(&id) else { return Ok(()) };
         let row = unit::project_row(&project, Some(self.now));
-        self.outbox.changes.push(Change::Project(row));
+        self.outbox.write([Change::Project(row)]);
         self.settle_department(project.department_id)
     }
 }

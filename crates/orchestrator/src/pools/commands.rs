@@ -54,11 +54,11 @@ impl State {
     fn settle_pools(&mut self) -> Result<(), Error> {
         let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
         ids.into_iter().for_each(|id| self.settle_node(id));
-        self.outbox.machines = true;
+        self.outbox.show_nodes();
         self.settle_shares()?;
         // Workloads show the pool they are in, and whether they are above the quota there.
-        self.outbox.shown.extend(self.workloads.in_model());
-        self.outbox.projects.extend(self.org.project_ids());
+        self.outbox.show(self.workloads.in_model());
+        self.outbox.recount(self.org.project_ids());
         Ok(())
     }
 

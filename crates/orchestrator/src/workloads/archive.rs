@@ -88,8 +88,8 @@ impl State {
 
     /// Has the oldest ended workloads leave, at the end of a batch.
     pub(crate) fn archive_ended(&mut self) {
-        let touched: BTreeSet<Uuid> =
-            self.outbox.workloads.union(&self.outbox.shown).copied().collect();
+        let touched = self.outbox.touched();
+        let touched: BTreeSet<Uuid> = touched.workloads.union(&touched.shown).copied().collect();
         for id in touched {
             let found = self.workloads.get(&id);
             let is_free = |workload: &&Workload| {
@@ -104,17 +104,16 @@ impl State {
     }
 
     fn archive(&mut self, id: Uuid) {
-        if self.outbox.workloads.remove(&id) {
-            let rows = self.changed_rows(&BTreeSet::from([id]));
-            self.outbox.changes.extend(rows);
-        }
-        self.outbox.shown.remove(&id);
         let Some(workload) = self.workloads.get(&id) else { return };
-        self.outbox.archived.insert(id, Arc::new(self.workload_view(workload)));
+        let last = Arc::new(self.workload_view(workload));
+        if self.outbox.archive(last) {
+            let rows = self.changed_rows(&BTreeSet::from([id]));
+            self.outbox.write(rows);
+        }
         let Some(workload) = self.workloads.remove(id) else { return };
         self.workloads.count_archived(workload.archived_key(), true);
         let (kind, user) = (workload.spec.kind, workload.spec.submitted_by.clone());
-        self.outbox.changes.push(Change::WorkloadArchived(id, kind, user));
+        self.outbox.write([Change::WorkloadArchived(id, kind, user)]);
     }
 
     /// Takes archived workloads in again, because an input of this batch has to do with them.
@@ -124,13 +123,13 @@ impl State {
         let ids: Vec<Uuid> = workloads.iter().map(|row| row.id).collect();
         if let Err(error) = self.restore_workloads(workloads, pods) {
             let note = format!("an archived workload cannot be read: {error}");
-            self.outbox.notes.push(Note::Error(note));
+            self.outbox.note(Note::Error(note));
         }
         for id in ids {
             let Some(key) = self.workloads.get(&id).map(Workload::archived_key) else { continue };
             self.workloads.count_archived(key, false);
-            self.outbox.changes.push(Change::WorkloadRestored(id));
-            self.outbox.shown.insert(id);
+            self.outbox.write([Change::WorkloadRestored(id)]);
+            self.outbox.show([id]);
         }
     }
 

@@ -59,7 +59,7 @@ impl State {
         let (id, spec) = (workload.id, workload.spec.clone());
         self.take_in(workload)?;
         self.emit(id, EventBuilder::new("Submitted", message));
-        self.outbox.tally.submitted.push(spec.kind);
+        self.outbox.tally().submitted.push(spec.kind);
         if let Some(serving) = &spec.serving {
             self.begin_revision(id, (*spec).clone(), serving.begin_with(0))?;
         }

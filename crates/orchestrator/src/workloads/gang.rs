@@ -151,7 +151,7 @@ impl State {
                 true
             }
             Err(wanted) => {
-                self.outbox.actions.extend(wanted.map(Action::FindPorts));
+                self.outbox.act(wanted.map(Action::FindPorts));
                 false
             }
         }

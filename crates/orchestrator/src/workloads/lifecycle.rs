@@ -23,10 +23,10 @@ impl State {
     /// Marks a workload as changed.
     pub(crate) fn touch(&mut self, id: Uuid) {
         if let Some(workload) = self.workloads.get(&id) {
-            self.outbox.workloads.insert(id);
-            self.outbox.projects.insert(workload.project_id);
+            self.outbox.touch([id]);
+            self.outbox.recount([workload.project_id]);
             if let Some(revision) = workload.spec.revision {
-                self.outbox.workloads.insert(revision.of);
+                self.outbox.touch([revision.of]);
             }
         }
     }
@@ -68,9 +68,9 @@ impl State {
             if let Some(workload) = self.workloads.get_mut(&id) {
                 workload.requested = requested;
             }
-            self.outbox.shown.insert(id);
-            self.outbox.shown.extend(revision.map(|revision| revision.of));
-            self.outbox.projects.insert(project_id);
+            self.outbox.show([id]);
+            self.outbox.show(revision.map(|revision| revision.of));
+            self.outbox.recount([project_id]);
         }
     }
 
@@ -147,10 +147,10 @@ impl State {
         self.workloads.set_restart((id, number), None);
         self.touch(id);
         if let Some(generation) = run.generation.checked_sub(RUNS_KEPT).filter(|&g| g > 0) {
-            self.outbox.actions.push(Action::Remove(spec::RunKey { generation, ..run }));
+            self.outbox.act([Action::Remove(spec::RunKey { generation, ..run })]);
         }
         if let Some(spec) = self.run_spec(id, number) {
-            self.outbox.actions.push(Action::Start(Box::new(spec)));
+            self.outbox.act([Action::Start(Box::new(spec))]);
         }
     }
 
@@ -215,7 +215,7 @@ impl State {
                 self.cluster.vacate(model);
             }
         } else {
-            self.outbox.actions.push(Action::Stop(run, grace_ms));
+            self.outbox.act([Action::Stop(run, grace_ms)]);
         }
         self.touch(id);
     }
@@ -290,7 +290,7 @@ impl State {
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.last_eviction =
                 Some(ReasonView { code: code.into(), message: message.into(), at });
-            self.outbox.tally.evicted.insert((id, workload.spec.kind, code));
+            self.outbox.tally().evicted.insert((id, workload.spec.kind, code));
             self.touch(id);
         }
     }

@@ -86,7 +86,7 @@ impl State {
         for (number, member) in leave {
             if let Err(error) = self.cluster.leave(member) {
                 let note = format!("pod {number} of workload {id} is still in the model: {error}");
-                self.outbox.notes.push(Note::Error(note));
+                self.outbox.note(Note::Error(note));
             } else if let Some(pod) = self.workloads.pod_mut(id, number) {
                 pod.model = None;
             }

@@ -68,7 +68,7 @@ impl State {
     pub(crate) fn orphan_found(&mut self, run: &ListedRun) {
         let pid = if let RunState::Running { pid, .. } = run.state { pid } else { None };
         let note = format!("the engine has run {}, which should not be; stopping it", run.key);
-        self.outbox.notes.push(Note::Warning(note));
+        self.outbox.note(Note::Warning(note));
         self.adopt_orphan(run.key, run.place.clone(), pid, GRACE_MS);
     }
 
@@ -80,7 +80,7 @@ impl State {
         grace_ms: u64,
     ) {
         self.runs.orphans.insert(key, Orphan { place, pid });
-        self.outbox.actions.push(Action::Stop(key, grace_ms));
+        self.outbox.act([Action::Stop(key, grace_ms)]);
         if let Some((id, _)) = self.workloads.home(key.pod) {
             self.update_members(id);
         }

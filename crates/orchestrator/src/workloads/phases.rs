@@ -98,7 +98,7 @@ impl State {
         workload.phase = phase;
         workload.phase_since = now;
         workload.note_holding(now);
-        self.outbox.tally.note_phase(workload, before);
+        self.outbox.tally().note_phase(workload, before);
         self.touch(id);
     }
 }

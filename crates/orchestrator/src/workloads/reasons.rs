@@ -68,7 +68,7 @@ impl State {
         };
         let is_new = codes(&fresh) != codes(before);
         workload.pending = fresh;
-        self.outbox.shown.insert(id);
+        self.outbox.show([id]);
         if let Some((first, _)) = reasons.first().filter(|_| is_new) {
             let text: Vec<_> = reasons.iter().map(|(_, message)| &**message).collect();
             self.emit(id, EventBuilder::new("Pending", text.join("; ")).code(first));

@@ -340,7 +340,7 @@ impl State {
         self.add(workload, false)?;
         self.workloads.last_seq += 1;
         let row = record::workload_row(&self.workloads[&id]);
-        self.outbox.changes.push(Change::Workload(Box::new(row)));
+        self.outbox.write([Change::Workload(Box::new(row))]);
         self.touch(id);
         Ok(())
     }
