@@ -10,7 +10,7 @@ const CORE: [&str; 8] =
     ["units", "spec", "records", "model", "sched", "elastic", "view", "orchestrator"];
 
 /// Those of them that know documents, and share what readers see with them.
-const WITH_DOCUMENTS: [&str; 5] = ["units", "spec", "records", "view", "orchestrator"];
+const WITH_DOCUMENTS: [&str; 6] = ["units", "spec", "records", "elastic", "view", "orchestrator"];
 
 /// All that a core crate may depend on.
 const MAY_DEPEND_ON: [&str; 4] = ["elastane-units", "elastane-model", "thiserror", "smallvec"];

@@ -22,8 +22,8 @@ use crate::moment::Ids;
 use crate::org::Org;
 
 pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
-use edit::check_body;
 pub(crate) use edit::Edited;
+use edit::check_body;
 pub use edit::{Edit, NewId, NewObject, check_name};
 pub(crate) use volumes::volume_of;
 pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};

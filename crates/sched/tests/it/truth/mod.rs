@@ -127,6 +127,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             numbers(w, said)?;
             so(said.allocated + requested > said.fair_share, "that it has its share")
         }
+        Pending::InPools { .. } => reason.in_each_pool().try_for_each(|one| of_reason(w, one)),
         Pending::WaitingForRelease { holders, .. } => {
             let releasing = |name: &String| {
                 w.cluster.pods().iter().any(|(id, pod)| {
@@ -193,6 +194,7 @@ pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
         | Pending::NotEnoughMemory { .. }
         | Pending::NodesRuledOut { .. } => true,
         Pending::NotEntitledToMore { queue, .. } => queue.kind == Kind::Gpu,
+        Pending::InPools { .. } => reason.in_each_pool().all(lacks_only_room),
         Pending::GangIncomplete { pods_min, pods } => pods >= pods_min,
         _ => false,
     }
