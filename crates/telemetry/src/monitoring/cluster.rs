@@ -14,13 +14,13 @@ use spec::WorkloadKind;
 use units::{Instant, Resources};
 use view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadView};
 
-use super::{Extent, Gauges, nodes, number, whole};
+use super::{Gauges, MetricScope, nodes, number, whole};
 
 /// What the dispatcher has published.
 pub(super) struct Cluster {
     pub(super) control: Handle,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) extent: Extent,
+    pub(super) extent: MetricScope,
 }
 
 impl fmt::Debug for Cluster {
@@ -33,7 +33,7 @@ impl Collector for Cluster {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut to = Gauges(encoder);
         let (view, sample) = (self.control.view(), self.control.sample());
-        if self.extent == Extent::Nodes {
+        if self.extent == MetricScope::Nodes {
             return nodes::nodes(&view, &sample, &mut to);
         }
         let about = "Always 1; its labels say which server this is.";

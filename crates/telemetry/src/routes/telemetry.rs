@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use access::{Backend, Caller, Route, Where};
-use api_types::{
-    TelemetryResponse, TelemetryResponseValuesInner,
-    TelemetryResponseValuesInnerGroupsInner as WireGroup,
-};
+use api_types::{TelemetryGroup as WireGroup, TelemetryResponse, TelemetryValue};
 use auth::Action::Read;
 use auth::Resource;
 use axum::extract::{FromRef, State as FromState};
@@ -83,7 +80,7 @@ fn answer<F: TelemetryFamily>(
             name,
         });
         let groups = Some(groups.collect()).filter(|groups: &Vec<_>| !groups.is_empty());
-        Some(TelemetryResponseValuesInner { value: format_millis(sum?), groups })
+        Some(TelemetryValue { value: format_millis(sum?), groups })
     };
     let values = sums.into_iter().filter_map(value).collect();
     Json(TelemetryResponse { kind: query.kind.0.to_owned(), timestamp: now.into(), values })

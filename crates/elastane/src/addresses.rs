@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use http_kit::{Hosts, Proxies, Tls};
 use rustix::process::{Resource, getrlimit};
 
-use super::settings::{Error, Given};
+use super::settings::{Error, SettingText};
 
 /// The public address: a scheme, a host and a port, and nothing else.
-pub(super) fn public_url(given: &Given) -> Result<String, Error> {
+pub(super) fn public_url(given: &SettingText) -> Result<String, Error> {
     let text = given.text.trim_end_matches('/');
     let wrong = |why: &str| {
         let shown = units::shown(&given.text);
@@ -41,7 +41,7 @@ fn without_port(place: &str) -> &str {
     place.rsplit_once(':').filter(port).map_or(place, |(host, _)| host)
 }
 
-pub(super) fn proxies(given: &Given) -> Result<Proxies, Error> {
+pub(super) fn proxies(given: &SettingText) -> Result<Proxies, Error> {
     given.text.parse().map_err(|fault: String| given.fault(fault))
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<String, String> {
-        let given = Given { text: text.to_owned(), origin: "--public-url".to_owned() };
+        let given = SettingText { text: text.to_owned(), origin: "--public-url".to_owned() };
         public_url(&given).map_err(|fault| fault.to_string())
     }
 

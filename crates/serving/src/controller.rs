@@ -14,11 +14,11 @@ use tokio::time::Instant;
 use uuid::Uuid;
 use view::{Phase, PodState, PodView, View, WorkloadView};
 
-use crate::endpoint::{Endpoint, Place};
-use crate::forward::{ANSWERS_WITH, Proxy};
+use crate::endpoint::{Endpoint, ReplicaAddress};
 use crate::probe::{Watch, Watched};
-use crate::roll::{Fate, Replica, roll};
-use crate::{Sample, Scaler, Standing};
+use crate::proxy::{ANSWERS_WITH, Proxy};
+use crate::rollout::{Replica, RevisionPlan, roll};
+use crate::{ReplicaCounts, Sample, Scaler};
 
 /// A process that has run for so long and does not answer is shown as not ready.
 const UNREADY_AFTER: Duration = Duration::from_secs(3);
@@ -47,7 +47,7 @@ struct Active {
 }
 
 /// What is remembered of one inference from one look to the next.
-pub(crate) struct Keeper {
+pub(crate) struct Controller {
     endpoint: Arc<Endpoint>,
     began: Instant,
     watches: BTreeMap<(Uuid, u32), Watch>,
@@ -59,7 +59,7 @@ pub(crate) struct Keeper {
     seen: Sample,
 }
 
-impl Keeper {
+impl Controller {
     pub(crate) fn new(endpoint: Arc<Endpoint>) -> Self {
         Self {
             endpoint,
@@ -116,7 +116,7 @@ impl Keeper {
     fn order(
         &self,
         revision: &WorkloadView,
-        fate: Fate,
+        fate: RevisionPlan,
         is_old: bool,
         serving: &Serving,
     ) -> Option<Order> {
@@ -177,7 +177,7 @@ impl Keeper {
                 let address = SocketAddr::from((host, port));
                 let leaving = self.leaving.contains_key(&pod.id) || !pod.wanted;
                 let (pod, generation) = (pod.id, pod.generation);
-                places.push(Place { pod, generation, address, leaving });
+                places.push(ReplicaAddress { pod, generation, address, leaving });
                 probes.push(probe.unwrap_or(&serving.probe));
             }
         }
@@ -266,7 +266,7 @@ impl Keeper {
         let (total, _) = self.endpoint.totals();
         let sample = Sample { at: now, ..total.since(self.seen) };
         self.seen = total;
-        let decision = active.scaler.step(sample, Standing { wanted: active.replicas, ready });
+        let decision = active.scaler.step(sample, ReplicaCounts { wanted: active.replicas, ready });
         if decision.replicas != active.replicas {
             active.replicas = decision.replicas;
             active.why = decision.why;
@@ -362,9 +362,9 @@ mod tests {
     }
 
     /// A keeper that looks at one replica whose port is closed, and has found that.
-    async fn of_a_silent_replica(replica: &PodView) -> Keeper {
+    async fn of_a_silent_replica(replica: &PodView) -> Controller {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut keeper = Keeper::new(Endpoint::new(Arc::default()));
+        let mut keeper = Controller::new(Endpoint::new(Arc::default()));
         let watched = Watched {
             endpoint: keeper.endpoint.clone(),
             pod: replica.id,

@@ -17,7 +17,7 @@ const UNSEEN_EVERY: Duration = Duration::from_secs(5);
 const TOGETHER: Duration = Duration::from_millis(20);
 
 /// What is waited for.
-pub struct Pulse {
+pub struct ChangeWait {
     stream: ChangeStream,
     /// Least time between two beats.
     spacing: Duration,
@@ -26,7 +26,7 @@ pub struct Pulse {
     last: Option<Instant>,
 }
 
-impl Pulse {
+impl ChangeWait {
     /// Changes of these kinds, in one project or in all.
     pub fn new(client: &Client, kinds: &[ChangeKind], project: Option<&str>) -> Self {
         let (kinds, project) = (kinds.to_vec(), project.map(str::to_owned));
@@ -59,7 +59,7 @@ impl Pulse {
     /// Returns when something may have changed since it returned last, and where that cannot be
     /// known after `otherwise`. The first time it returns as soon as changes are listened for, so
     /// that what happened before is looked at.
-    pub async fn beat(&mut self, otherwise: Duration) {
+    pub async fn changed(&mut self, otherwise: Duration) {
         let most = self.at_most.map(|most| Instant::now() + most);
         let change = match most {
             Some(most) => timeout_at(most, self.stream.next()).await,

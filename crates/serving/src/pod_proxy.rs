@@ -13,20 +13,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::forward::{Body, CONNECT_WAIT, Error, Hold, Proxy, answer, client_side, in_words};
 use crate::limits::{CONNECTING_MAX, OWN_MAX, Share};
+use crate::proxy::{
+    Body, CONNECT_WAIT, Error, Proxy, UntilAnswered, answer, client_side, in_words,
+};
 
 /// Longest until an answer begins. Who has something to say later goes over to a WebSocket, or
 /// begins.
 const ANSWER_WAIT: Duration = Duration::from_secs(300);
 
 /// A request's place among all, and among those to its workload.
-struct Guest {
+struct ProxyPermit {
     share: Arc<Share>,
     _places: [OwnedSemaphorePermit; 2],
 }
 
-impl Hold for Guest {}
+impl UntilAnswered for ProxyPermit {}
 
 impl Proxy {
     /// Has a request answered over a connection to a workload that is made for it. If it goes over
@@ -64,10 +66,10 @@ impl Proxy {
         Ok(answer(response.map_err(broken)?, client_side, guest, until))
     }
 
-    fn guest(&self, workload: Uuid) -> Result<Guest, Error> {
+    fn guest(&self, workload: Uuid) -> Result<ProxyPermit, Error> {
         let share = self.share(workload);
         let own = share.requests.clone().try_acquire_owned().map_err(|_| Error::Crowded)?;
-        Ok(Guest { share, _places: [own, self.place()?] })
+        Ok(ProxyPermit { share, _places: [own, self.place()?] })
     }
 
     fn share(&self, workload: Uuid) -> Arc<Share> {

@@ -13,7 +13,7 @@ use orchestrator::NodeList;
 use spec::NodeSpec;
 
 use super::config::Machines;
-use super::settings::Given;
+use super::settings::SettingText;
 use cli_kit::exit::Error;
 
 /// Simulated when the machine has no GPU and nothing else is said.
@@ -75,7 +75,7 @@ fn simulated(
     machines: &Machines,
     own_name: impl FnOnce() -> Result<String, Error>,
 ) -> Result<Option<Vec<NodeGpus>>, Error> {
-    let wrong = |given: &Given, error: &dyn std::error::Error| {
+    let wrong = |given: &SettingText, error: &dyn std::error::Error| {
         Error::Usage(format!("{}: {error}", given.origin))
     };
     let (given, asked_for) = match machines {
@@ -105,7 +105,8 @@ fn last(state_dir: &Path) -> Result<Option<Machines>, Error> {
             return Err(Error::Failed(format!("cannot read {}: {error}", path.display())));
         }
     };
-    let given = |text: &str| Given { text: text.to_owned(), origin: path.display().to_string() };
+    let given =
+        |text: &str| SettingText { text: text.to_owned(), origin: path.display().to_string() };
     match text.trim().split_once(' ') {
         Some(("gpus", text)) => Ok(Some(Machines::Gpus(given(text)))),
         Some(("nodes", text)) => Ok(Some(Machines::Nodes(given(text)))),

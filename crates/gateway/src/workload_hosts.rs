@@ -14,7 +14,7 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use convert::{Whose, whose};
+use convert::{HostOwner, whose};
 use http_body_util::BodyExt as _;
 use http_kit::{ApiError, Origin, host_of, must_be_own_page, wants_page};
 use spec::Audience;
@@ -28,7 +28,7 @@ use crate::browser::{
     cookie, is_from_elsewhere, keep_visits, set_cookie, take_ticket, take_visits,
 };
 use crate::page;
-use crate::tickets::{Place, VISIT_MS};
+use crate::tickets::{PortKey, VISIT_MS};
 
 /// Answers requests to hosts of workloads. No other route is reached there, and none of these
 /// elsewhere.
@@ -39,7 +39,7 @@ pub async fn divert(
     next: Next,
 ) -> Response {
     let whose = whose(host_of(&request), &gateway.origins.domain);
-    if whose == Whose::Server {
+    if whose == HostOwner::Server {
         return next.run(request).await;
     }
     let for_people = wants_page(request.headers());
@@ -59,7 +59,7 @@ pub async fn divert(
 }
 
 /// Who comes.
-struct Guest {
+struct Admitted {
     caller: Option<Caller>,
     /// By a visit that a page of another host uses.
     elsewhere: bool,
@@ -77,7 +77,7 @@ enum Target {
 }
 
 /// A port of a workload that is opened in a browser, or the port of an inference.
-struct Door {
+struct ExposedPort {
     workload: Arc<WorkloadView>,
     target: Target,
     port: u16,
@@ -86,20 +86,20 @@ struct Door {
     address: String,
 }
 
-fn find(gateway: &Gateway, whose: &Whose) -> Option<Door> {
+fn find(gateway: &Gateway, whose: &HostOwner) -> Option<ExposedPort> {
     let view = gateway.control.view();
     let (project, name, port) = match whose {
-        Whose::Workload { project, name, port } => (project, name, port),
-        Whose::Inference { project, name } => {
+        HostOwner::Workload { project, name, port } => (project, name, port),
+        HostOwner::Inference { project, name } => {
             return replicas(gateway, view.inference(project, name)?);
         }
-        Whose::InferenceById(id) => return replicas(gateway, view.workloads.get(id)?),
-        Whose::Server | Whose::NoWorkload => return None,
+        HostOwner::InferenceById(id) => return replicas(gateway, view.workloads.get(id)?),
+        HostOwner::Server | HostOwner::NoWorkload => return None,
     };
     let workload = view.named(project, name)?;
     let url = workload.spec.urls.iter().find(|url| url.port == *port)?;
     let address = gateway.origins.of_port(workload, *port)?;
-    Some(Door {
+    Some(ExposedPort {
         workload: workload.clone(),
         target: Target::Port,
         port: *port,
@@ -108,9 +108,9 @@ fn find(gateway: &Gateway, whose: &Whose) -> Option<Door> {
     })
 }
 
-fn replicas(gateway: &Gateway, inference: &Arc<WorkloadView>) -> Option<Door> {
+fn replicas(gateway: &Gateway, inference: &Arc<WorkloadView>) -> Option<ExposedPort> {
     let serving = inference.spec.serving.as_ref().filter(|_| inference.spec.has_revisions())?;
-    Some(Door {
+    Some(ExposedPort {
         workload: inference.clone(),
         target: Target::Replica,
         port: serving.container_port,
@@ -139,7 +139,7 @@ fn must_not_stay(headers: &HeaderMap) -> Result<(), ApiError> {
     if stays { Err(ApiError::forbidden(why)) } else { Ok(()) }
 }
 
-impl Door {
+impl ExposedPort {
     /// The answer of the workload, or that who asks is refused.
     async fn answer(
         &self,
@@ -160,7 +160,7 @@ impl Door {
         answer.map_err(|fault| refuse(gateway, &origin, guest.caller.as_ref(), fault))
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> PortKey {
         (self.workload.id, self.port)
     }
 
@@ -171,10 +171,10 @@ impl Door {
         origin: &Origin,
         visits: &[String],
         headers: &mut HeaderMap,
-    ) -> Result<Guest, ApiError> {
-        let anonymous = Guest { caller: None, elsewhere: false, lasts_ms: u64::MAX };
+    ) -> Result<Admitted, ApiError> {
+        let anonymous = Admitted { caller: None, elsewhere: false, lasts_ms: u64::MAX };
         if let Some(caller) = take_caller(gateway, origin, headers)? {
-            return Ok(Guest { caller: Some(caller), ..anonymous });
+            return Ok(Admitted { caller: Some(caller), ..anonymous });
         }
         let now = gateway.now();
         let Some(pass) = gateway.tickets.visit(visits, self.place(), now) else {
@@ -182,7 +182,7 @@ impl Door {
         };
         let caller = gateway.authenticator.again(&Caller { origin: origin.clone(), ..pass.caller });
         let elsewhere = caller.is_some() && is_from_elsewhere(headers);
-        Ok(Guest { caller, elsewhere, lasts_ms: pass.ends.since_ms(now) })
+        Ok(Admitted { caller, elsewhere, lasts_ms: pass.ends.since_ms(now) })
     }
 
     /// Begins the visit of who comes with a ticket, and leads on to the address without it.
@@ -231,7 +231,7 @@ impl Door {
         &self,
         gateway: &Arc<Gateway>,
         origin: &Origin,
-        guest: &Guest,
+        guest: &Admitted,
         mut request: Request,
     ) -> Result<Response, ApiError> {
         let caller = guest.caller.as_ref();
@@ -245,7 +245,7 @@ impl Door {
         tell(gateway, request.headers_mut(), origin, caller);
         *request.uri_mut() = path_of(request.uri());
         *request.version_mut() = Version::HTTP_11;
-        let place = request.extensions_mut().remove::<http_kit::Place>();
+        let place = request.extensions_mut().remove::<http_kit::ConnectionPermit>();
         let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
         let until = no_longer_allowed(gateway.clone(), caller.cloned(), place);
         let over = tokio::time::sleep(Duration::from_millis(guest.lasts_ms));

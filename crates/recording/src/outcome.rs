@@ -18,7 +18,7 @@ const LINES_MAX: usize = 200;
 
 /// What came of a batch.
 #[derive(Debug, Default)]
-pub struct Came {
+pub struct BatchOutcome {
     /// The decision that was taken over in it.
     pub decision: Option<Box<Decision>>,
     /// The outcomes of its commands, in order.
@@ -38,7 +38,7 @@ pub(crate) struct Words {
     pub(crate) sum: String,
 }
 
-impl Came {
+impl BatchOutcome {
     /// In words; what is left out of recordings is replaced, unless that was done before.
     pub(crate) fn words(self, secrets: Option<&Secrets>) -> Words {
         let mut lines = Vec::new();

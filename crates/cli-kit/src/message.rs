@@ -31,24 +31,24 @@ pub fn is_quiet() -> bool {
 
 /// Prints a line for the user at the terminal. It is no answer: a script that closed this end loses
 /// nothing, and the command goes on.
-pub fn tell(line: &str) {
+pub fn print_note(line: &str) {
     if !is_quiet() {
-        tell_all(line);
+        print_always(line);
     }
 }
 
 /// Prints a line even if hints and notes are off.
-pub fn tell_all(line: &str) {
+pub fn print_always(line: &str) {
     drop(writeln!(io::stderr(), "{}", plain(line)));
 }
 
 /// Awaits slow work; after a second the terminal shows what is being done.
-pub async fn patiently<T>(doing: &str, work: impl Future<Output = T>) -> T {
+pub async fn with_progress<T>(doing: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     if io::stderr().is_terminal() {
         tokio::select! {
             done = &mut work => return done,
-            () = tokio::time::sleep(SILENT_MAX) => tell(doing),
+            () = tokio::time::sleep(SILENT_MAX) => print_note(doing),
         }
     }
     work.await

@@ -1,7 +1,7 @@
-//! What is known of whatever is kept in a scope, beside what it is: where it lies, and who made it.
+//! Metadata of every object that belongs to a scope: the scope itself, and who created the object.
 
 /// Declares a struct with these fields and those that all of them have.
-macro_rules! kept {
+macro_rules! with_scope {
     ($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -32,4 +32,4 @@ macro_rules! kept {
         }
     };
 }
-pub(crate) use kept;
+pub(crate) use with_scope;

@@ -14,14 +14,14 @@ use crate::Backend;
 
 /// A document as its list shows it.
 #[derive(Debug)]
-pub struct Shown {
+pub struct DocumentView {
     /// Its id in the list.
     pub id: String,
     /// All of it, as JSON.
     pub object: Box<RawValue>,
 }
 
-impl Shown {
+impl DocumentView {
     /// With this id.
     pub fn new(id: &str, object: &impl Serialize) -> Result<Self, ApiError> {
         let object = to_raw_value(object).map_err(ApiError::internal)?;
@@ -30,11 +30,11 @@ impl Shown {
 }
 
 /// What a document looks like; none if what shows it is gone.
-type Show = fn(&Backend, &View, &Arc<Object>) -> Result<Option<Shown>, ApiError>;
+type Show = fn(&Backend, &View, &Arc<Object>) -> Result<Option<DocumentView>, ApiError>;
 
 /// A kind of documents that are shown.
 #[derive(Debug, Clone, Copy)]
-pub struct ShownKind {
+pub struct DocumentViewKind {
     /// What it is called in the database.
     pub stored: &'static str,
     /// What it is in the stream of changes.

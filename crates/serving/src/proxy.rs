@@ -75,7 +75,7 @@ pub enum Error {
 /// The way to all replicas.
 #[derive(Debug, Clone)]
 pub struct Proxy {
-    client: Client<HttpConnector, Lent>,
+    client: Client<HttpConnector, BodyLease>,
     places: Arc<Semaphore>,
     pub(crate) shares: Shares,
 }
@@ -114,7 +114,7 @@ impl Proxy {
         let place = self.place()?;
         let client_side = client_side(&mut request);
         let (head, body) = request.into_parts();
-        let lender = Lender::new(body);
+        let lender = ReusableBody::new(body);
         let mut ticket = endpoint.admit(most).await?;
         let mut tries = 1;
         let response = loop {
@@ -152,7 +152,7 @@ impl Proxy {
         let path = path.parse::<Uri>().map_err(|error| error.to_string())?;
         let uri = at(address, &path).map_err(|error| in_words(&error))?;
         let nothing = Empty::new().map_err(|never| match never {}).boxed_unsync();
-        let mut request = Request::new(Lender::new(nothing).lend());
+        let mut request = Request::new(ReusableBody::new(nothing).lend());
         *request.uri_mut() = uri;
         let answer = self.client.request(request).await.map_err(|error| in_words(&error))?;
         match answer.status() {
@@ -230,14 +230,14 @@ fn strip_all(headers: &mut HeaderMap) {
 }
 
 /// What lasts until the end of an answer.
-pub(crate) trait Hold: Send + Unpin + 'static {
+pub(crate) trait UntilAnswered: Send + Unpin + 'static {
     /// It was answered whole.
     fn answered(&mut self) {}
 }
 
-impl Hold for OwnedSemaphorePermit {}
+impl UntilAnswered for OwnedSemaphorePermit {}
 
-impl Hold for Ticket {
+impl UntilAnswered for Ticket {
     fn answered(&mut self) {
         Ticket::answered(self);
     }
@@ -247,7 +247,7 @@ impl Hold for Ticket {
 pub(crate) fn answer(
     mut response: Response<Incoming>,
     client_side: Option<OnUpgrade>,
-    held: impl Hold,
+    held: impl UntilAnswered,
     until: impl Future<Output = ()> + Send + 'static,
 ) -> Response<Body> {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -269,7 +269,7 @@ pub(crate) fn answer(
         return response.map(|_| Empty::new().map_err(|never| match never {}).boxed_unsync());
     }
     strip_all(response.headers_mut());
-    response.map(|body| Held { body, held }.boxed_unsync())
+    response.map(|body| HoldingBody { body, held }.boxed_unsync())
 }
 
 /// Passes on what either side says, until both are done.
@@ -283,12 +283,12 @@ async fn connect(client: OnUpgrade, replica: OnUpgrade) {
 }
 
 /// An answer's body, and what ends with it.
-struct Held<H: Hold> {
+struct HoldingBody<H: UntilAnswered> {
     body: Incoming,
     held: H,
 }
 
-impl<H: Hold> http_body::Body for Held<H> {
+impl<H: UntilAnswered> http_body::Body for HoldingBody<H> {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -312,7 +312,7 @@ impl<H: Hold> http_body::Body for Held<H> {
     }
 }
 
-impl<H: Hold> Drop for Held<H> {
+impl<H: UntilAnswered> Drop for HoldingBody<H> {
     fn drop(&mut self) {
         // Of a body of known length the end is not asked for.
         if self.body.is_end_stream() {
@@ -322,18 +322,18 @@ impl<H: Hold> Drop for Held<H> {
 }
 
 /// A request's body that can be lent again as long as nothing of it was read.
-struct Lender {
+struct ReusableBody {
     body: Arc<Mutex<Body>>,
     touched: Arc<AtomicBool>,
 }
 
-impl Lender {
+impl ReusableBody {
     fn new(body: Body) -> Self {
         Self { body: Arc::new(Mutex::new(body)), touched: Arc::default() }
     }
 
-    fn lend(&self) -> Lent {
-        Lent { body: self.body.clone(), touched: self.touched.clone() }
+    fn lend(&self) -> BodyLease {
+        BodyLease { body: self.body.clone(), touched: self.touched.clone() }
     }
 
     fn touched(&self) -> bool {
@@ -341,12 +341,12 @@ impl Lender {
     }
 }
 
-struct Lent {
+struct BodyLease {
     body: Arc<Mutex<Body>>,
     touched: Arc<AtomicBool>,
 }
 
-impl http_body::Body for Lent {
+impl http_body::Body for BodyLease {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -36,7 +36,7 @@ pub struct Sample {
 
 /// How the replicas stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct ReplicaCounts {
     /// How many should run.
     pub wanted: u32,
     /// How many of them are ready.
@@ -80,7 +80,7 @@ impl Scaler {
     }
 
     /// Takes a sample in and decides. Samples come in order of time.
-    pub fn step(&mut self, sample: Sample, standing: Standing) -> Decision {
+    pub fn step(&mut self, sample: Sample, standing: ReplicaCounts) -> Decision {
         let now = sample.at;
         let look_ms = (self.scaling.window_ms / 10).max(LOOK_MS_MIN);
         self.samples.push_back(sample);
@@ -136,7 +136,13 @@ impl Scaler {
     }
 
     /// What was needed over the last look, and the numbers that say so.
-    fn need(&self, seen: Sample, standing: Standing, now: Instant, look_ms: u64) -> (u32, String) {
+    fn need(
+        &self,
+        seen: Sample,
+        standing: ReplicaCounts,
+        now: Instant,
+        look_ms: u64,
+    ) -> (u32, String) {
         let asked = u32::from(seen.busy_ms > 0 || seen.arrived > 0);
         let Some(target) = self.scaling.target else {
             return (asked, requests(seen.arrived));
@@ -164,7 +170,7 @@ impl Scaler {
         &self,
         target: Target,
         seen: Sample,
-        standing: Standing,
+        standing: ReplicaCounts,
         now: Instant,
         look_ms: u64,
     ) -> (u32, String) {

@@ -26,7 +26,7 @@ pub(crate) struct Replica {
 
 /// What is to become of the replicas of a revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Fate {
+pub(crate) struct RevisionPlan {
     /// Numbers of those that are to run.
     pub(crate) stay: BTreeSet<u32>,
     /// Those that run and are to go when they are done.
@@ -34,7 +34,7 @@ pub(crate) struct Fate {
 }
 
 /// The fates of the replicas of some revisions, the newest first.
-pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32) -> Vec<Fate> {
+pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32) -> Vec<RevisionPlan> {
     let mut fates = Vec::with_capacity(revisions.len());
     let mut missing = replicas as usize;
     for (age, all) in revisions.iter().enumerate() {
@@ -48,7 +48,7 @@ pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32) -> Vec<Fate> {
         let stay: BTreeSet<u32> = stay.iter().map(|replica| replica.number).collect();
         let leaves = |r: &Replica| r.wanted && !stay.contains(&r.number);
         let leave = all.iter().copied().filter(leaves).collect();
-        fates.push(Fate { stay, leave });
+        fates.push(RevisionPlan { stay, leave });
     }
     fates
 }
