@@ -19,7 +19,7 @@ use crate::recorder::Recorder;
 use crate::requests::{Answer, Pending, Query, Reply, Request, answer, answer_to, refuse};
 use crate::secrets::Completion;
 use crate::shared::Shared;
-use crate::time::Line;
+use crate::time::MonotonicClock;
 use crate::{BatchFault, Options, archived, stored};
 use orchestrator::{
     Batch, Culprits, Error, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
@@ -62,7 +62,7 @@ pub(crate) struct Dispatcher {
     shared: Arc<Shared>,
     engine: Arc<dyn Engine>,
     store: store::Store,
-    line: Arc<Line>,
+    clock: Arc<MonotonicClock>,
     policy: Arc<sched::Policy>,
     scheduler: Scheduler,
     recorder: Recorder,
@@ -96,7 +96,7 @@ pub(crate) struct Dispatcher {
 impl Dispatcher {
     pub(crate) async fn open(
         options: Options,
-        line: Arc<Line>,
+        clock: Arc<MonotonicClock>,
         shared: Arc<Shared>,
         inbox: Inbox,
         snapshot: records::Snapshot,
@@ -109,9 +109,9 @@ impl Dispatcher {
         let observations = engine.observations();
         let metrics = shared.metrics.clone();
         let (executor, told) =
-            Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
+            Executor::new(engine.clone(), clock.clone(), completion.clone(), metrics);
         let gpus_told = GpuFaults::default();
-        let dated = line.settle(snapshot.clock);
+        let dated = clock.settle(snapshot.clock);
         let machines = (&nodes, &gpus_told);
         let build =
             || recorder.build(snapshot, machines, policy.usage, dated, HandedOver::default());
@@ -122,7 +122,7 @@ impl Dispatcher {
             shared,
             engine,
             store,
-            line,
+            clock,
             policy: Arc::new(policy),
             scheduler: Scheduler::start(options.decision_fault)?,
             recorder,
@@ -188,7 +188,7 @@ impl Dispatcher {
                 return Err(given_up(&self.store));
             }
             let due = if self.stale { None } else { self.state.due() };
-            let timer = timer(&self.line, due, self.stale);
+            let timer = timer(&self.clock, due, self.stale);
             let takes = self.stale || !self.state.waits_for_decision();
             let first = tokio::select! {
                 () = &mut shutdown => {
@@ -233,7 +233,7 @@ impl Dispatcher {
 
     /// What a decision depends on now, beside the cluster.
     fn question(&self) -> Question {
-        Question { now: self.line.now(), policy: self.policy.clone() }
+        Question { now: self.clock.now(), policy: self.policy.clone() }
     }
 
     /// Shows what the scheduler sees. While the state is not the one on disk there is no answer: the sender
@@ -249,7 +249,7 @@ impl Dispatcher {
                 self.scheduler.ask(Order::Show(question, to));
             }
             Query::Terms(to) => {
-                let _ = to.send((sched::Policy::clone(&self.policy), self.line.now()));
+                let _ = to.send((sched::Policy::clone(&self.policy), self.clock.now()));
             }
             Query::Submission { project_id, wanted, to } => {
                 let lookup = self.state.lookup_name(project_id, &wanted.spec.name);
@@ -281,7 +281,7 @@ impl Dispatcher {
     }
 
     async fn dispatch(&mut self, batch: Vec<Message>) {
-        if self.line.is_behind() {
+        if self.clock.is_behind() {
             tracing::warn!(
                 "the clock of the machine was put forward; what is counted goes on as before"
             );
@@ -289,7 +289,7 @@ impl Dispatcher {
             return self.rebuild(batch).await;
         }
         self.shared.metrics.batch(batch.len());
-        let moment = self.line.moment();
+        let moment = self.clock.moment();
         self.recorder.begin(Some(moment));
         self.state.begin(moment);
         // A measurement without news does not wake the dispatcher, and yet it is the last one.
@@ -379,7 +379,7 @@ impl Dispatcher {
     /// Writes, shows, answers, acts, and asks the scheduler.
     async fn commit(&mut self, answers: Vec<Pending>) -> Result<(), Error> {
         let before = self.shared.view.load_full();
-        let now = self.line.now();
+        let now = self.clock.now();
         let finished = self.guard(|own| {
             own.state.elapse();
             let pools = own.state.placements(own.policy.placement);
@@ -517,15 +517,15 @@ impl Dispatcher {
     async fn try_rebuild(&mut self) -> Result<(), Error> {
         // Whatever has not reached the engine is decided again.
         self.executor.retire().await;
-        let (engine, line) = (self.engine.clone(), self.line.clone());
+        let (engine, clock) = (self.engine.clone(), self.clock.clone());
         let (completion, metrics) = (self.completion.clone(), self.shared.metrics.clone());
-        let (executor, told) = Executor::new(engine, line, completion, metrics);
+        let (executor, told) = Executor::new(engine, clock, completion, metrics);
         self.executor = executor;
         self.told = told;
         self.observations = self.engine.observations();
         let snapshot = self.store.load().await.map_err(stored)?;
         let machines = (&self.nodes, &self.gpus_told);
-        let dated = self.line.settle(snapshot.clock);
+        let dated = self.clock.settle(snapshot.clock);
         let handed_over = self.state.hand_over(self.halted);
         let usage = self.policy.usage;
         let build = || self.recorder.build(snapshot, machines, usage, dated, handed_over);
@@ -557,10 +557,10 @@ async fn quiet() {
     tokio::time::sleep(Duration::from_millis(QUIET_MS)).await;
 }
 
-async fn timer(line: &Line, due: Option<Instant>, stale: bool) {
+async fn timer(clock: &MonotonicClock, due: Option<Instant>, stale: bool) {
     match due {
         _ if stale => tokio::time::sleep(Duration::from_millis(RETRY_MS)).await,
-        Some(at) => line.sleep_until(at).await,
+        Some(at) => clock.sleep_until(at).await,
         None => std::future::pending().await,
     }
 }

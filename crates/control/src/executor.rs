@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::metrics::{Metrics, Verb};
 use crate::secrets::Completion;
-use crate::time::Line;
+use crate::time::MonotonicClock;
 use orchestrator::{Action, Input, PortsWanted};
 
 /// Longest wait between two tries to stop a run.
@@ -59,7 +59,7 @@ impl Counted {
 /// find nothing to stop.
 pub(crate) struct Executor {
     engine: Arc<Counted>,
-    line: Arc<Line>,
+    clock: Arc<MonotonicClock>,
     completion: Completion,
     told: mpsc::UnboundedSender<Input>,
     last: BTreeMap<Uuid, JoinHandle<()>>,
@@ -70,7 +70,7 @@ impl Executor {
     /// An executor, and where it tells what it has to.
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
-        line: Arc<Line>,
+        clock: Arc<MonotonicClock>,
         completion: Completion,
         metrics: Metrics,
     ) -> (Self, mpsc::UnboundedReceiver<Input>) {
@@ -78,7 +78,7 @@ impl Executor {
         (
             Self {
                 engine: Arc::new(Counted { engine, metrics }),
-                line,
+                clock,
                 completion,
                 told,
                 last: BTreeMap::new(),
@@ -102,7 +102,7 @@ impl Executor {
         };
         let before = self.last.remove(&pod);
         let engine = self.engine.clone();
-        let line = self.line.clone();
+        let clock = self.clock.clone();
         let completion = self.completion.clone();
         let told = self.told.clone();
         let open = self.open.clone();
@@ -121,7 +121,7 @@ impl Executor {
                         Err(why) => Some(Exit::CannotRun(why)),
                     };
                     if let Some(exit) = end {
-                        let at: Instant = line.wall();
+                        let at: Instant = clock.wall();
                         // The channel is closed only when the dispatcher is gone, and the next
                         // one will ask.
                         let state = RunState::Exited { exit, at };

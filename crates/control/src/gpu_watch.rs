@@ -1,4 +1,4 @@
-//! Looking at GPUs every few seconds. Owns: how often, and when what is seen is believed. Does not know about:
+//! Checking GPUs every few seconds. Owns: how often, and when what is seen is believed. Does not know about:
 //! what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,22 +10,22 @@ use tokio::sync::watch;
 use units::Instant;
 
 use crate::metrics::{Metrics, Verb};
-use crate::time::Line;
+use crate::time::MonotonicClock;
 use spec::NodeSpec;
 use view::{GpuFault, GpuFaults, View};
 
-/// Time between two looks.
-const LOOK_EVERY_MS: u64 = 5_000;
+/// Time between two checks.
+const CHECK_EVERY_MS: u64 = 5_000;
 /// A driver that does not answer in this time hangs, and nothing else must hang with it.
 pub(crate) const ANSWER_WAIT_MS: u64 = 20_000;
 
-/// Looks at the real GPUs of this machine, and tells what is the matter with them.
+/// Checks the real GPUs of this machine, and tells what is the matter with them.
 pub(crate) struct Watch {
     engine: Arc<dyn Engine>,
-    line: Arc<Line>,
+    clock: Arc<MonotonicClock>,
     judge: Judge,
     told: watch::Sender<GpuFaults>,
-    /// When it looks next.
+    /// When it checks next.
     next: Instant,
     metrics: Metrics,
 }
@@ -33,18 +33,18 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
-        line: Arc<Line>,
+        clock: Arc<MonotonicClock>,
         told: watch::Sender<GpuFaults>,
         metrics: Metrics,
     ) -> Self {
-        let next = line.now();
-        Self { engine, line, judge: Judge::default(), told, next, metrics }
+        let next = clock.now();
+        Self { engine, clock, judge: Judge::default(), told, next, metrics }
     }
 
-    /// One look at the GPUs of these nodes. What was known stays as it is where the driver does not
+    /// Checks the GPUs of these nodes. What was known stays as it is where the driver does not
     /// answer.
-    pub(crate) async fn look(&mut self, nodes: impl Iterator<Item = &NodeSpec>) {
-        self.next = self.line.now().plus_ms(LOOK_EVERY_MS);
+    pub(crate) async fn check(&mut self, nodes: impl Iterator<Item = &NodeSpec>) {
+        self.next = self.clock.now().plus_ms(CHECK_EVERY_MS);
         let real = nodes.filter(|node| !node.simulated).flat_map(|node| &node.gpus);
         let (mut uuids, mut lost) = (Vec::new(), BTreeMap::new());
         for gpu in real {
@@ -57,9 +57,9 @@ impl Watch {
             self.tell(lost);
             return;
         }
-        let look = self.engine.gpu_health(uuids);
-        let look = self.metrics.engine(Verb::GpuHealth, look);
-        let Some(seen) = self.line.within(ANSWER_WAIT_MS, look).await else {
+        let health = self.engine.gpu_health(uuids);
+        let health = self.metrics.engine(Verb::GpuHealth, health);
+        let Some(seen) = self.clock.within(ANSWER_WAIT_MS, health).await else {
             self.metrics.engine_failed(Verb::GpuHealth);
             tracing::warn!("the driver does not answer; the GPUs are taken for as they were");
             self.tell_more(lost);
@@ -95,12 +95,12 @@ impl Watch {
         self.tell(all);
     }
 
-    /// Never ends by itself. Looks at the GPUs of the nodes that are shown.
+    /// Never ends by itself. Checks the GPUs of the nodes that are shown.
     pub(crate) async fn run(mut self, view: impl Fn() -> Arc<View>) -> Infallible {
         loop {
-            self.line.sleep_until(self.next).await;
+            self.clock.sleep_until(self.next).await;
             let view = view();
-            self.look(view.nodes.iter().map(|node| &*node.spec)).await;
+            self.check(view.nodes.iter().map(|node| &*node.spec)).await;
         }
     }
 }

@@ -104,9 +104,9 @@ pub enum Note {
     Debug(String),
 }
 
-/// Of which departments and projects something else is said than before; what they hold is not said.
+/// Departments and projects that changed, but for what they hold.
 #[derive(Debug, Default)]
-pub(crate) struct SaidOfOrg {
+pub(crate) struct OrgChanges {
     /// Of all, and of the node pools.
     pub(crate) all: bool,
     pub(crate) departments: BTreeSet<u64>,
@@ -195,20 +195,20 @@ impl Outbox {
         (self.touched, self.sent)
     }
 
-    /// Of which departments and projects something else is said.
-    pub(crate) fn said_of_org(&self) -> SaidOfOrg {
-        let mut said = SaidOfOrg { all: self.touched.everything, ..SaidOfOrg::default() };
+    /// The departments and projects that the rows written so far are about.
+    pub(crate) fn org_changes(&self) -> OrgChanges {
+        let mut org = OrgChanges { all: self.touched.everything, ..OrgChanges::default() };
         for change in &self.sent.changes {
             match change {
                 Change::Project(row) => {
-                    said.projects.insert(row.id, row.body.department_id);
+                    org.projects.insert(row.id, row.body.department_id);
                 }
-                Change::Department(row) => drop(said.departments.insert(row.id)),
-                Change::Object(object) => said.all |= object.kind == pools::KIND,
+                Change::Department(row) => drop(org.departments.insert(row.id)),
+                Change::Object(object) => org.all |= object.kind == pools::KIND,
                 _ => {}
             }
         }
-        said
+        org
     }
 }
 

@@ -54,7 +54,7 @@ pub use effect::{Action, Note, Sealed, Start, Tally};
 pub use emit::event_from_row;
 pub use error::Error;
 pub use input::{Input, NodeEvent};
-pub use limits::{IdleSince, LOOK_EVERY_MS};
+pub use limits::{IdleSince, MEASURE_EVERY_MS};
 pub use moment::{Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use node_constraints::node_constraints;
 pub use node_list::NodeList;

@@ -1,4 +1,4 @@
-//! What the pods of a workload demand of nodes, in the scheduler's terms. Refuses to know: which
+//! What the pods of a workload demand of nodes, in the scheduler's terms. Does not know about: which
 //! nodes there are.
 
 use std::collections::BTreeMap;

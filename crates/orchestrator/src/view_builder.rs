@@ -19,7 +19,7 @@ use crate::workloads::{Ended, LOST, NOT_NOW, Pod, Workload, pod_name};
 use spec::Share;
 use view::{
     GpuPod, NodeView, Objects, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView,
-    SharedMap, Standing, View, WorkloadView,
+    QueueStatus, SharedMap, View, WorkloadView,
 };
 
 /// Code of the reason of those that failed and wait before the next try.
@@ -81,8 +81,8 @@ impl State {
     /// Departments and projects. Only those are built of which something else is said than before; of
     /// others it is renewed how they stand, where that may have changed: there may be many, in many pools.
     fn org_views(&self, before: &View, outbox: &Outbox) -> OrgViews {
-        let (said, mut queues) = (outbox.said_of_org(), outbox.touched().queues.clone());
-        let mut views = match said.all {
+        let (changed_org, mut queues) = (outbox.org_changes(), outbox.touched().queues.clone());
+        let mut views = match changed_org.all {
             true => OrgViews::default(),
             false => (before.departments.clone(), before.projects.clone()),
         };
@@ -91,10 +91,10 @@ impl State {
             queues.extend(std::iter::once(project.queue).chain(self.department_of(project)));
         }
         // A project shows its department, and that what its projects have together.
-        let inside = said.departments.iter().flat_map(|id| self.org.projects_in(*id));
+        let inside = changed_org.departments.iter().flat_map(|id| self.org.projects_in(*id));
         let mut projects: BTreeSet<u64> = inside.map(|project| project.unit.id).collect();
-        projects.extend(said.projects.keys());
-        projects.extend(self.org.project_ids().filter(|_| said.all));
+        projects.extend(changed_org.projects.keys());
+        projects.extend(self.org.project_ids().filter(|_| changed_org.all));
         for id in projects {
             let shown = before.projects.get(&id);
             match self.org.project(id) {
@@ -102,9 +102,10 @@ impl State {
                 Err(_) => drop(views.1.remove(&id)),
             }
         }
-        let mut departments = said.departments;
-        departments.extend(said.projects.values());
-        departments.extend(self.org.departments().map(|own| own.unit.id).filter(|_| said.all));
+        let mut departments = changed_org.departments;
+        departments.extend(changed_org.projects.values());
+        departments
+            .extend(self.org.departments().map(|own| own.unit.id).filter(|_| changed_org.all));
         for id in departments {
             let shown = before.departments.get(&id);
             match self.org.department(id) {
@@ -112,7 +113,7 @@ impl State {
                 Err(_) => drop(views.0.remove(&id)),
             }
         }
-        for queue in queues.into_iter().filter(|_| !said.all) {
+        for queue in queues.into_iter().filter(|_| !changed_org.all) {
             self.renew_standing(queue, &mut views);
         }
         debug_assert!(self.stand_as(&views.0, &views.1), "a project or department was missed");
@@ -148,9 +149,9 @@ impl State {
 
     /// The same department or project as it stands now.
     fn with_standing(&self, shown: &OrgUnit, queue: QueueId) -> OrgUnit {
-        let mut fresh = OrgUnit { standing: self.standing(queue), ..shown.clone() };
+        let mut fresh = OrgUnit { status: self.status(queue), ..shown.clone() };
         for (pool, share) in self.pools.iter().zip(&mut fresh.pools) {
-            share.standing = self.standing_of(self.cluster.queue_in(queue, pool.model));
+            share.status = self.status_of(self.cluster.queue_in(queue, pool.model));
         }
         fresh
     }
@@ -176,10 +177,10 @@ impl State {
     /// Whether what a queue holds and may hold is what is shown.
     fn stands_as(&self, shown: &OrgUnit, queue: QueueId) -> bool {
         let in_pool = |(pool, shown): (&Pool, &PoolShare)| {
-            self.standing_of(self.cluster.queue_in(queue, pool.model)) == shown.standing
+            self.status_of(self.cluster.queue_in(queue, pool.model)) == shown.status
         };
         self.pools.len() == shown.pools.len()
-            && self.standing(queue) == shown.standing
+            && self.status(queue) == shown.status
             && self.pools.iter().zip(&shown.pools).all(in_pool)
     }
 
@@ -208,7 +209,7 @@ impl State {
                 name: pool.name().into(),
                 share: unit.given(pool.id()).made_to(usual),
                 usual,
-                standing: self.standing_of(self.cluster.queue_in(queue, pool.model)),
+                status: self.status_of(self.cluster.queue_in(queue, pool.model)),
             }
         };
         OrgUnit {
@@ -222,20 +223,20 @@ impl State {
             rules: unit.rules,
             default_pools: unit.default_pools.clone(),
             node_types: unit.node_types.clone(),
-            standing: self.standing(queue),
+            status: self.status(queue),
             pools: self.pools.iter().map(in_pool).collect(),
         }
     }
 
     /// How it stands in all pools together.
-    fn standing(&self, queue: QueueId) -> Standing {
+    fn status(&self, queue: QueueId) -> QueueStatus {
         if !self.cluster.is_divided() {
-            return self.standing_of(queue);
+            return self.status_of(queue);
         }
-        let each = self.cluster.queues_of(queue).map(|queue| self.standing_of(queue));
+        let each = self.cluster.queues_of(queue).map(|queue| self.status_of(queue));
         // What may be got in several pools is asked for in each of them, and counts once.
         let requested = self.cluster.queues()[queue].wanted;
-        each.fold(Standing { requested, ..Standing::default() }, |sum, one| Standing {
+        each.fold(QueueStatus { requested, ..QueueStatus::default() }, |sum, one| QueueStatus {
             allocated: sum.allocated + one.allocated,
             allocated_non_preemptible: sum.allocated_non_preemptible
                 + one.allocated_non_preemptible,
@@ -246,9 +247,9 @@ impl State {
         })
     }
 
-    fn standing_of(&self, id: QueueId) -> Standing {
-        let Some(queue) = self.cluster.queues().get(id) else { return Standing::default() };
-        Standing {
+    fn status_of(&self, id: QueueId) -> QueueStatus {
+        let Some(queue) = self.cluster.queues().get(id) else { return QueueStatus::default() };
+        QueueStatus {
             allocated: queue.allocated,
             allocated_non_preemptible: queue.allocated_non_preemptible,
             requested: queue.requested,
@@ -274,7 +275,7 @@ impl State {
     }
 
     fn pool_views(&self, before: &View, outbox: &Outbox) -> Vec<Arc<PoolView>> {
-        let rebuild_all = outbox.touched().nodes || outbox.said_of_org().all;
+        let rebuild_all = outbox.touched().nodes || outbox.org_changes().all;
         let members = LazyCell::new(|| {
             let mut members: BTreeMap<&str, Vec<String>> = BTreeMap::new();
             for node in self.nodes.iter() {

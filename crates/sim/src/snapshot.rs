@@ -1,5 +1,5 @@
 //! A living cluster as a scenario. Owns: telling every object so that building it again gives the
-//! same state. Refuses to know: where the cluster came from.
+//! same state. Does not know about: where the cluster came from.
 
 mod parts;
 

@@ -21,7 +21,7 @@ use uuid::Uuid;
 pub use gpu_fault::{GPU_HELD, GPU_LOST, GPU_TAKEN, GpuFault, GpuFaults, Holder};
 pub use node::{GpuPod, GpuView, NodeView, PoolView};
 pub use object::{NAMES, Object, Objects, ObjectsById, SECRETS, Scope, UnknownScope};
-pub use org::{OrgUnit, PoolShare, ProjectView, Standing, above};
+pub use org::{OrgUnit, PoolShare, ProjectView, QueueStatus, above};
 pub use shared_map::SharedMap;
 pub use workload::{Phase, PodState, PodView, ReasonView, WorkloadView};
 

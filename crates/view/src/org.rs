@@ -29,7 +29,7 @@ pub struct OrgUnit {
     /// Which nodes its workloads may go to.
     pub node_types: NodeTypes,
     /// How it stands in all pools together.
-    pub standing: Standing,
+    pub status: QueueStatus,
     /// What it has in each node pool, in the order of [`View::pools`].
     pub pools: Vec<PoolShare>,
 }
@@ -54,12 +54,12 @@ pub struct PoolShare {
     /// What it would be entitled to there, had it been given nothing.
     pub usual: Share,
     /// How it stands there.
-    pub standing: Standing,
+    pub status: QueueStatus,
 }
 
-/// How a department or a project stands.
+/// What a department or a project holds, asks for and is entitled to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct QueueStatus {
     /// What its workloads hold now.
     pub allocated: Resources,
     /// The part of it that cannot be preempted.

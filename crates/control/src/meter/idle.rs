@@ -27,7 +27,7 @@ impl Idle {
     }
 
     /// Recomputes since when workloads are idle.
-    pub(super) fn redate(&mut self, step: Step) {
+    pub(super) fn shift(&mut self, step: Step) {
         self.since.values_mut().for_each(|at| *at = step.since(*at));
     }
 
@@ -66,7 +66,7 @@ impl Idle {
             .collect();
         self.told.send_if_modified(|told| {
             let news = *told.since != limited;
-            *told = IdleSince { looked_at: sample.at, since: Arc::new(limited) };
+            *told = IdleSince { measured_at: sample.at, since: Arc::new(limited) };
             news
         });
     }

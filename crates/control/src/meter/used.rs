@@ -7,7 +7,7 @@ use records::GpuUseRow;
 use units::Instant;
 
 use super::sample::{Sample, Subject, by_name, of};
-use orchestrator::LOOK_EVERY_MS;
+use orchestrator::MEASURE_EVERY_MS;
 use view::View;
 
 /// How long the ledger is kept: 400 days, a year and a month.
@@ -23,7 +23,7 @@ pub(super) const fn hour(at: Instant) -> Instant {
 /// What was measured and used between the last sample and this one, by hour, project, owner and
 /// model. A time without samples, because the server was away, is not measured.
 pub(super) fn used(view: &View, sample: &Sample, since: Instant, now: Instant) -> Vec<GpuUseRow> {
-    if now.since_ms(since) > 2 * LOOK_EVERY_MS {
+    if now.since_ms(since) > 2 * MEASURE_EVERY_MS {
         return Vec::new();
     }
     let mut sums: BTreeMap<(Instant, u64, &str, &str), (u64, u64)> = BTreeMap::new();

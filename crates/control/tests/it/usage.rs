@@ -14,7 +14,7 @@ fn policy() -> sched::Policy {
 }
 
 fn gpu_ppm(w: &World, project: u64) -> Option<u64> {
-    w.handle.view().projects[&project].unit.standing.usage.map(|usage| usage.gpu_ppm)
+    w.handle.view().projects[&project].unit.status.usage.map(|usage| usage.gpu_ppm)
 }
 
 #[tokio::test]

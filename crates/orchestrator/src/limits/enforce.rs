@@ -12,7 +12,7 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::emit::EventBuilder;
-use crate::limits::{LOOK_EVERY_MS, Limit};
+use crate::limits::{Limit, MEASURE_EVERY_MS};
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::State;
 use crate::workloads::Workload;
@@ -21,7 +21,7 @@ use crate::workloads::Workload;
 const NOTICE_MS_MAX: u64 = 300_000;
 
 /// After so long without a look at the GPUs nobody is told, or stopped, for being idle.
-const STALE_MS: u64 = 3 * LOOK_EVERY_MS;
+const STALE_MS: u64 = 3 * MEASURE_EVERY_MS;
 
 impl Limit {
     const fn code(self) -> &'static str {
@@ -64,7 +64,7 @@ impl Limited {
             (Some(told), Limit::Run) => end.max(told.plus_ms(self.notice_ms())),
             // One more look: it may have computed since the last.
             (Some(told), Limit::Idle) => {
-                end.max(told.plus_ms(self.notice_ms())).plus_ms(LOOK_EVERY_MS)
+                end.max(told.plus_ms(self.notice_ms())).plus_ms(MEASURE_EVERY_MS)
             }
         };
         at.max(self.not_before)
@@ -84,11 +84,11 @@ impl State {
         let run_ms_max = self.run_limit_ms(workload);
         let (kind, preemptible) = (workload.spec.kind, workload.spec.preemptible);
         // What has not been measured for long is not known to be idle still.
-        let is_stale = self.now.since_ms(self.limits.idle.looked_at) > STALE_MS;
-        let next_look = if is_stale { self.now.plus_ms(LOOK_EVERY_MS) } else { Instant(0) };
+        let is_stale = self.now.since_ms(self.limits.idle.measured_at) > STALE_MS;
+        let next_sample = if is_stale { self.now.plus_ms(MEASURE_EVERY_MS) } else { Instant(0) };
         let limited = |by, since, limit_ms: Option<u64>| {
             let told = self.limits.warned.get(&(id, by)).filter(|(counts, _)| *counts == since);
-            let not_before = if by == Limit::Idle { next_look } else { Instant(0) };
+            let not_before = if by == Limit::Idle { next_sample } else { Instant(0) };
             let told_at = told.map(|(_, at)| *at);
             Some(Limited { id, by, since, limit_ms: limit_ms?, told_at, not_before })
         };
@@ -105,11 +105,11 @@ impl State {
 
     /// Says when the next limit has something to do; phases have been settled.
     pub(crate) fn plan_limits(&mut self) {
-        let was_stale = self.now.since_ms(self.limits.planned.idle.looked_at) > STALE_MS;
-        let said = self.outbox.said_of_org();
-        let recomputes = said.all
-            || !said.departments.is_empty()
-            || !said.projects.is_empty()
+        let was_stale = self.now.since_ms(self.limits.planned.idle.measured_at) > STALE_MS;
+        let changed_org = self.outbox.org_changes();
+        let recomputes = changed_org.all
+            || !changed_org.departments.is_empty()
+            || !changed_org.projects.is_empty()
             || was_stale && self.limits.planned.idle != self.limits.idle
             || self.limits.planned.idle.since != self.limits.idle.since;
         let touched = self.outbox.touched();

@@ -1,5 +1,5 @@
 //! What is the matter with GPUs. Owns: that nothing new comes to one that is lost or taken by foreign processes, and
-//! that what ran on a lost one goes elsewhere; simulated ones that are made to fail. Refuses to know:
+//! that what ran on a lost one goes elsewhere; simulated ones that are made to fail. Does not know about:
 //! how it is found out (`watch`).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! Node pools: which there are, which nodes each takes, and how each is used. Owns: that every node
 //! is in one pool, the oldest whose label it carries or else `default`; and that each pool has
-//! queues of its own as soon as there is a second one. Refuses to know: how quotas are divided
+//! queues of its own as soon as there is a second one. Does not know about: how quotas are divided
 //! inside a pool.
 //!
 //! A pool is kept as an object; what it means for the scheduler is settled here after each change.

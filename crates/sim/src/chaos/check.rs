@@ -9,7 +9,7 @@ use sched::{Action, Plan, Policy, Step};
 use spec::RunKey;
 use units::Instant;
 use uuid::Uuid;
-use view::{OrgUnit, Phase, PodState, PodView, PoolView, Standing, View, WorkloadView};
+use view::{OrgUnit, Phase, PodState, PodView, PoolView, QueueStatus, View, WorkloadView};
 
 use crate::machine::Machine;
 
@@ -234,9 +234,9 @@ fn stored_of(view: &WorkloadView) -> WorkloadView {
 fn stored_of_unit(unit: &OrgUnit) -> OrgUnit {
     let mut unit = unit.clone();
     let stored =
-        |standing: Standing| Standing { fair_share: Default::default(), usage: None, ..standing };
-    unit.standing = stored(unit.standing);
-    unit.pools.iter_mut().for_each(|pool| pool.standing = stored(pool.standing));
+        |status: QueueStatus| QueueStatus { fair_share: Default::default(), usage: None, ..status };
+    unit.status = stored(unit.status);
+    unit.pools.iter_mut().for_each(|pool| pool.status = stored(pool.status));
     unit
 }
 

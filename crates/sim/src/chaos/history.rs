@@ -403,7 +403,7 @@ impl History {
         let now = self.machine.clock.now();
         let ids: Vec<_> = self.known.keys().copied().filter(|_| rng.below(3) == 0).collect();
         let since = std::sync::Arc::new(ids.into_iter().map(|id| (id, now)).collect());
-        self.machine.idle = IdleSince { looked_at: now, since };
+        self.machine.idle = IdleSince { measured_at: now, since };
         self.queue.push_back((Input::Idle(self.machine.idle.clone()), None));
     }
 

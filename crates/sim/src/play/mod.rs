@@ -28,8 +28,8 @@ use uuid::Uuid;
 use view::Phase;
 
 use crate::Error;
-use crate::near::hint;
 use crate::scenario::{At, OneOrMany, Releasing, Scenario, State, Step, World};
+use crate::suggest::hint;
 use start::Start;
 
 pub(crate) use start::IN_POOL;

@@ -12,8 +12,8 @@ use super::names::{QUEUES_MAX, check_name, pool_id};
 use super::ranks::Ranks;
 use super::{START, convert};
 use crate::Error;
-use crate::near::hint;
 use crate::scenario::{At, Queue, QueueShare};
+use crate::suggest::hint;
 
 /// Before the names of departments among the queues that the scheduler sees.
 pub(crate) const DEPARTMENT: &str = "department:";

@@ -16,8 +16,8 @@ use super::convert::{self, constraints};
 use super::names::check_name;
 use super::ranks::Ranks;
 use crate::Error;
-use crate::near::nearest;
 use crate::scenario::{self as wire, At, Evicted, PodSet, Workload};
+use crate::suggest::nearest;
 
 /// Most pods of a scenario, over its whole length.
 pub const PODS_MAX: u64 = 1_000_000;

@@ -12,7 +12,7 @@ use super::{CYCLE_MS, Simulation, convert};
 use crate::Error;
 use crate::diagnosis::diagnosis;
 use crate::expect::{self, Decided};
-use crate::frame::Frame;
+use crate::report::Frame;
 use crate::scenario::{At, Gone, Scenario, Schedule, Step};
 
 /// Most decisions after one step before it is said that the scheduler does not come to rest.
@@ -189,8 +189,8 @@ impl Run {
     fn cycle(&mut self, asked_for: bool, actions: Option<&[Action]>) -> Result<(), String> {
         self.simulation.decide(actions)?;
         self.cycles += 1;
-        self.decided.stopped.extend(crate::frame::stopped(&self.simulation));
-        self.decided.kinds.extend(self.simulation.plan.steps.iter().map(crate::frame::kind));
+        self.decided.stopped.extend(crate::report::stopped(&self.simulation));
+        self.decided.kinds.extend(self.simulation.plan.steps.iter().map(crate::report::kind));
         if asked_for || !self.simulation.plan.steps.is_empty() {
             let (simulation, cycles, step) = (&self.simulation, self.cycles, self.step);
             match self.record {

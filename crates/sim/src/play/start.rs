@@ -24,8 +24,8 @@ use super::ranks::Ranks;
 use super::{START, convert, nodes};
 use crate::Error;
 use crate::machine::Machine;
-use crate::near::hint;
 use crate::scenario::{self as wire, At, Queue, Scenario, TaskState, Workload};
+use crate::suggest::hint;
 
 /// The largest sum that is counted with.
 const SUM_MAX: u128 = 1 << 62;

@@ -22,8 +22,8 @@ use super::ranks::Ranks;
 use super::start::{out_of_service, pool_settings};
 use super::{convert, nodes};
 use crate::machine::{Machine, Run};
-use crate::near::hint;
 use crate::scenario::{At, Evicted, Node, OneOrMany, Place, QuotaChange, Step, Workload};
+use crate::suggest::hint;
 
 fn by() -> String {
     SYSTEM.to_owned()
