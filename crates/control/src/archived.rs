@@ -1,6 +1,6 @@
-//! Ended workloads that left memory (archived). Owns: reading them for the dispatcher and for those who
-//! ask. Neither the state nor the view knows them, so decisions and views cost nothing for them; a
-//! command about one has the dispatcher read it first.
+//! Ended workloads that left memory (archived). Owns: reading them for the dispatcher and for those
+//! who ask. Neither the state nor the view knows them, so decisions and views cost nothing for
+//! them; a command about one has the dispatcher read it first.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

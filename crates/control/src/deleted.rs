@@ -1,6 +1,6 @@
-//! Workloads that were deleted. Owns: for how long and how many are kept, and how they are shown: as
-//! they were last, without places. They are read from the database on request; neither the
-//! state nor the view knows them, so decisions and other lists cost nothing for them.
+//! Workloads that were deleted. Owns: for how long and how many are kept, and how they are shown:
+//! as they were last, without places. They are read from the database on request; neither the state
+//! nor the view knows them, so decisions and other lists cost nothing for them.
 
 use std::sync::Arc;
 

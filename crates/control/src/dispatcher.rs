@@ -73,7 +73,8 @@ pub(crate) struct Dispatcher {
     told: mpsc::UnboundedReceiver<Input>,
     /// Who waits for everything to be stopped.
     draining: Vec<Reply>,
-    /// Requests that are answered once nothing is left to decide about, and how, if nothing changes.
+    /// Requests that are answered once nothing is left to decide about, and how, if nothing
+    /// changes.
     undecided: Vec<(Subject, Answer, Reply)>,
     /// Everything is being stopped, as far as that is written. It ends with this server, so it is
     /// not stored.
@@ -82,7 +83,8 @@ pub(crate) struct Dispatcher {
     gpus_told: GpuFaults,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
-    /// Decisions in a row that failed, or could not be taken over though nothing else was in the batch.
+    /// Decisions in a row that failed, or could not be taken over though nothing else was in the
+    /// batch.
     failures: u32,
     /// Faults in a row of the state itself: of batches without a request, and of building it again.
     faults: u32,
@@ -236,8 +238,8 @@ impl Dispatcher {
         Question { now: self.clock.now(), policy: self.policy.clone() }
     }
 
-    /// Shows what the scheduler sees. While the state is not the one on disk there is no answer: the sender
-    /// is dropped.
+    /// Shows what the scheduler sees. While the state is not the one on disk there is no answer:
+    /// the sender is dropped.
     async fn answer_query(&mut self, query: Query) {
         if self.stale {
             return;
@@ -262,8 +264,8 @@ impl Dispatcher {
         }
     }
 
-    /// Takes all that is queued behind the first event: one transaction for all of them. It does not wait
-    /// for more to arrive.
+    /// Takes all that is queued behind the first event: one transaction for all of them. It does
+    /// not wait for more to arrive.
     fn gather(&mut self, first: Message) -> Vec<Message> {
         let mut batch = vec![first];
         if self.isolates_plans && matches!(batch[..], [Message::Verdict(_)]) {
@@ -329,7 +331,8 @@ impl Dispatcher {
         }
     }
 
-    /// Applies inputs and commits what comes of them. The commands among them have replies, in order.
+    /// Applies inputs and commits what comes of them. The commands among them have replies, in
+    /// order.
     async fn take(&mut self, inputs: Vec<Input>, replies: Vec<(bool, Reply)>) -> Result<(), Error> {
         let archived = archived::before(&self.store, &self.state, &inputs).await;
         // Only commands have an outcome.
@@ -491,8 +494,8 @@ impl Dispatcher {
     }
 
     /// Builds the state again after a failure to write. Requests are refused while it lasts;
-    /// observations are dropped, the engine is asked for all of them: a run that is started again has the
-    /// generation that it had, and observations of the start before are not about it.
+    /// observations are dropped, the engine is asked for all of them: a run that is started again
+    /// has the generation that it had, and observations of the start before are not about it.
     async fn rebuild(&mut self, mut batch: Vec<Message>) {
         batch.retain(|message| matches!(message, Message::Request(_)));
         match self.try_rebuild().await {
@@ -552,7 +555,8 @@ fn log(note: Note) {
     }
 }
 
-/// Returns after a while in which nothing else happened, where it is waited for beside all that may.
+/// Returns after a while in which nothing else happened, where it is waited for beside all that
+/// may.
 async fn quiet() {
     tokio::time::sleep(Duration::from_millis(QUIET_MS)).await;
 }

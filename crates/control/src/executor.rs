@@ -1,5 +1,5 @@
-//! Asking the engine. Owns: one task per request, in order for each pod, and the news of what the engine
-//! refused, and of volumes that are gone. Does not know why anything is asked.
+//! Asking the engine. Owns: one task per request, in order for each pod, and the news of what the
+//! engine refused, and of volumes that are gone. Does not know why anything is asked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -139,7 +139,8 @@ impl Executor {
                 }
                 Action::FindPorts(wanted) => {
                     let found = find_ports(&engine, &wanted).await;
-                    // There is no receiver only when the dispatcher is gone; the next one asks again.
+                    // There is no receiver only when the dispatcher is gone; the next one asks
+                    // again.
                     let _ = told.send(Input::Ports(wanted, found));
                 }
                 Action::RemoveVolume(name) => remove_volume(&engine, &name, &open, &told).await,
@@ -148,9 +149,9 @@ impl Executor {
         self.last.insert(pod, task);
     }
 
-    /// Ends starting and stopping: a start under way is waited for, and nothing else is begun. Whoever follows
-    /// asks the engine what exists, so no run may appear behind its back. What was written to stop may still
-    /// stop, and what past runs have left be removed.
+    /// Ends starting and stopping: a start under way is waited for, and nothing else is begun.
+    /// Whoever follows asks the engine what exists, so no run may appear behind its back. What was
+    /// written to stop may still stop, and what past runs have left be removed.
     pub(crate) async fn retire(&self) {
         *self.open.write().await = false;
     }
@@ -183,8 +184,8 @@ async fn start(engine: &Counted, spec: RunSpec, open: &Gate) -> Option<Exit> {
     })
 }
 
-/// Ends what a start that failed has left. Returns whether nothing of it runs any more; if not, this executor
-/// is retired.
+/// Ends what a start that failed has left. Returns whether nothing of it runs any more; if not,
+/// this executor is retired.
 async fn end(engine: &Counted, key: RunKey, open: &Gate) -> bool {
     if !stop(engine, key, 0, open).await {
         return false;

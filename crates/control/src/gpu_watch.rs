@@ -1,5 +1,5 @@
-//! Checking GPUs every few seconds. Owns: how often, and when what is seen is believed. Does not know about:
-//! what follows.
+//! Checking GPUs every few seconds. Owns: how often, and when what is seen is believed. Does not
+//! know about: what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -88,7 +88,8 @@ impl Watch {
         });
     }
 
-    /// Tells of GPUs that did not work when their nodes were seen, where no more is known of the others.
+    /// Tells of GPUs that did not work when their nodes were seen, where no more is known of the
+    /// others.
     fn tell_more(&self, lost: BTreeMap<String, GpuFault>) {
         let mut all = BTreeMap::clone(&self.told.borrow());
         all.extend(lost);
@@ -105,8 +106,8 @@ impl Watch {
     }
 }
 
-/// Whether two samples allow the same use of each GPU. How much memory a foreign process holds changes
-/// all the time and is not worth a decision.
+/// Whether two samples allow the same use of each GPU. How much memory a foreign process holds
+/// changes all the time and is not worth a decision.
 fn alike(before: &BTreeMap<String, GpuFault>, now: &BTreeMap<String, GpuFault>) -> bool {
     let same = |(one, other): (&GpuFault, &GpuFault)| match (one, other) {
         (GpuFault::Taken(one), GpuFault::Taken(other)) => one.keys().eq(other.keys()),
@@ -115,9 +116,9 @@ fn alike(before: &BTreeMap<String, GpuFault>, now: &BTreeMap<String, GpuFault>) 
     before.keys().eq(now.keys()) && before.values().zip(now.values()).all(same)
 }
 
-/// What samples say together. A foreign process counts when two samples in a row have it, since processes
-/// take a moment to end; one of the first sample counts at once, because work is placed right after it.
-/// A process stays until a sample without it.
+/// What samples say together. A foreign process counts when two samples in a row have it, since
+/// processes take a moment to end; one of the first sample counts at once, because work is placed
+/// right after it. A process stays until a sample without it.
 #[derive(Default)]
 struct Judge {
     /// By GPU: the process ids of the last sample, and the foreign processes that count.

@@ -1,6 +1,6 @@
-//! Queries, which change nothing. Owns: what the scheduler sees, what a submission would be accepted
-//! as, and the long answer to why something waits. Does not know about: how the dispatcher finds time
-//! for them.
+//! Queries, which change nothing. Owns: what the scheduler sees, what a submission would be
+//! accepted as, and the long answer to why something waits. Does not know about: how the dispatcher
+//! finds time for them.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What handles send to the dispatcher, and how it answers. Owns: requests and queries, and which view
-//! is the answer of what a request came to.
+//! What handles send to the dispatcher, and how it answers. Owns: requests and queries, and which
+//! view is the answer of what a request came to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -105,7 +105,8 @@ impl Service {
         let shutdown = async {
             tokio::select! {
                 () = shutdown => {}
-                // None ends by itself. A server that no longer measures, forgets and watches is to be seen.
+                // None ends by itself. A server that no longer measures, forgets and watches is to
+                // be seen.
                 end = beside.join_next() => lost = Some(end),
             }
         };

@@ -1,4 +1,5 @@
-//! What handles, the dispatcher and the tasks beside it share. Owns: nothing; each part keeps its own.
+//! What handles, the dispatcher and the tasks beside it share. Owns: nothing; each part keeps its
+//! own.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Time. Owns: the clock of the machine, and the monotonic clock that everything here is dated by. Both
-//! say what a clock on the wall says, but the wall clock may be set. What has passed on the monotonic
-//! clock is what has passed since the machine was started, which cannot be set. What is counted from a
-//! moment is adjusted when the two part (`shift`).
+//! Time. Owns: the clock of the machine, and the monotonic clock that everything here is dated by.
+//! Both say what a clock on the wall says, but the wall clock may be set. What has passed on the
+//! monotonic clock is what has passed since the machine was started, which cannot be set. What is
+//! counted from a moment is adjusted when the two part (`shift`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -98,8 +98,8 @@ impl MonotonicClock {
         self.ahead_ms.load(Ordering::Relaxed)
     }
 
-    /// By how much the wall clock was put forward, as far as this followed. What was set while no server
-    /// ran is in it, and what is less than a step is not.
+    /// By how much the wall clock was put forward, as far as this followed. What was set while no
+    /// server ran is in it, and what is less than a step is not.
     pub(crate) fn stepped_ms(&self) -> i64 {
         self.stepped_ms.load(Ordering::Relaxed)
     }

@@ -47,8 +47,8 @@ pub enum Action {
     FindPorts(PortsWanted),
 }
 
-/// What the present batch has to write, tell and do, and what of the state it has changed. Parts add
-/// to it by the methods here.
+/// What the present batch has to write, tell and do, and what of the state it has changed. Parts
+/// add to it by the methods here.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     touched: Touched,

@@ -30,10 +30,11 @@ pub enum Input {
     Idle(IdleSince),
     /// What is the matter with real GPUs.
     Gpus(GpuFaults),
-    /// All runs that the engine has, and which limits it keeps them to: the first thing that a state is
-    /// told.
+    /// All runs that the engine has, and which limits it keeps them to: the first thing that a
+    /// state is told.
     Engine(Vec<ListedRun>, LimitsKept),
-    /// What the scheduler decided. In documents it is left out: it follows from the inputs before it.
+    /// What the scheduler decided. In documents it is left out: it follows from the inputs before
+    /// it.
     #[serde(skip)]
     Decided(Box<Decision>),
     /// The scheduler failed; it will be found out on what.

@@ -1,15 +1,15 @@
-//! The control plane as a state machine: inputs change the state, and what comes of that are effects.
+//! The control plane as a state machine: inputs change the state, and what comes of that are
+//! effects.
 //!
 //! ```text
-//!  command | observation | plan | time ---> State::apply ---> State::finish ---> rows to write
-//!                                                                               views, events, answers
-//!                                                                               actions for the engine
-//!                                                                               changes for the replica
+//!  command | observation | plan | time ---> State::apply ---> State::finish ---> rows to write,
+//!                                         view, events, answers, actions for the engine, and
+//!                                         changes for the scheduler's replica
 //! ```
 //!
-//! Owns: departments, projects, pools, objects, and the life cycle of workloads. Does no I/O, reads no
-//! clock, and draws no ids: the time and a seed for ids come with each batch. The same inputs give the
-//! same effects.
+//! Owns: departments, projects, pools, objects, and the life cycle of workloads. Does no I/O, reads
+//! no clock, and draws no ids: the time and a seed for ids come with each batch. The same inputs
+//! give the same effects.
 
 mod admission;
 mod batch;

@@ -1,4 +1,5 @@
-//! Coded reasons and causes that are not the scheduler's. Each code has a page in `docs/reference/codes/`.
+//! Coded reasons and causes that are not the scheduler's. Each code has a page in
+//! `docs/reference/codes/`.
 
 use sched::Code;
 #[cfg(test)]

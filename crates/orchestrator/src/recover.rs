@@ -84,9 +84,9 @@ fn first_of(names: &BTreeSet<&str>) -> String {
 }
 
 impl State {
-    /// Builds the state from what is stored. The result has an outbox: what has to be said and
-    /// done because nodes are gone, the clock was set or volumes are still to be deleted. What is the matter
-    /// with `gpus` was told.
+    /// Builds the state from what is stored. The result has an outbox: what has to be said and done
+    /// because nodes are gone, the clock was set or volumes are still to be deleted. What is the
+    /// matter with `gpus` was told.
     pub fn recover(
         mut snapshot: Snapshot,
         list: &NodeList,

@@ -78,8 +78,9 @@ impl State {
         }
     }
 
-    /// Departments and projects. Only those are built of which something else is said than before; of
-    /// others it is renewed how they stand, where that may have changed: there may be many, in many pools.
+    /// Departments and projects. Only those are built of which something else is said than before;
+    /// of others it is renewed how they stand, where that may have changed: there may be many, in
+    /// many pools.
     fn org_views(&self, before: &View, outbox: &Outbox) -> OrgViews {
         let (changed_org, mut queues) = (outbox.org_changes(), outbox.touched().queues.clone());
         let mut views = match changed_org.all {

@@ -1,8 +1,8 @@
 //! Clusters that exist only in memory, for measuring and for asking *what if*.
 //!
-//! Owns: generated states, scenario files and their outcome, trace replay, random histories. Does not
-//! know about: processes, storage, files, the network. The decisions are made by the same `model`
-//! and `sched` as in the product.
+//! Owns: generated states, scenario files and their outcome, trace replay, random histories. Does
+//! not know about: processes, storage, files, the network. The decisions are made by the same
+//! `model` and `sched` as in the product.
 
 pub mod chaos;
 mod diagnosis;

@@ -274,8 +274,8 @@ mod tests {
     use crate::play::Simulation;
     use crate::states::State;
 
-    /// Everything that decides, without ids and instants. What was used is left out: read again it is
-    /// exact to a thousandth of a GPU.
+    /// Everything that decides, without ids and instants. What was used is left out: read again it
+    /// is exact to a thousandth of a GPU.
     fn told(cluster: &Cluster, now: Instant) -> String {
         let mut scenario = snapshot(cluster, now, &Policy::default());
         for queue in &mut scenario.queues {

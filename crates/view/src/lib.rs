@@ -1,8 +1,9 @@
-//! What readers may see of the state: immutable snapshots, replaced as a whole after every decision.
-//! Readers never wait for the dispatcher. A copy of a view shares what has not changed since.
+//! What readers may see of the state: immutable snapshots, replaced as a whole after every
+//! decision. Readers never wait for the dispatcher. A copy of a view shares what has not changed
+//! since.
 //!
-//! Owns: what is shown of workloads, departments, projects, nodes and objects, and the maps in which
-//! they are. Does not know about: how a view is made, and how it is shown on the wire.
+//! Owns: what is shown of workloads, departments, projects, nodes and objects, and the maps in
+//! which they are. Does not know about: how a view is made, and how it is shown on the wire.
 
 mod gpu_fault;
 mod node;
@@ -38,8 +39,8 @@ pub struct View {
     pub workloads: SharedMap<Uuid, Arc<WorkloadView>>,
     /// The revisions of inferences, by id. Each is shown like a workload.
     pub revisions: SharedMap<Uuid, Arc<WorkloadView>>,
-    /// Inferences, and workloads with ports that are opened in a browser, by the name of their project
-    /// and their own: every request to one is by these.
+    /// Inferences, and workloads with ports that are opened in a browser, by the name of their
+    /// project and their own: every request to one is by these.
     pub by_name: SharedMap<(String, String), Uuid>,
     /// How many workloads are archived: ended ones that only the database has.
     pub archived: Arc<BTreeMap<ArchivedKey, u64>>,

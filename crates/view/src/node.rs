@@ -27,8 +27,8 @@ pub struct NodeView {
     pub gpu_used_millis: Vec<u64>,
     /// The pods on each GPU, in the order of the model.
     pub gpu_pods: Vec<Vec<GpuPod>>,
-    /// What is the matter with its GPUs, by their numbers: those are out of service, and no part of the
-    /// capacity.
+    /// What is the matter with its GPUs, by their numbers: those are out of service, and no part of
+    /// the capacity.
     pub gpu_faults: BTreeMap<u32, GpuFault>,
     /// Capacity.
     pub capacity: Resources,

@@ -98,8 +98,8 @@ impl ProjectView {
     }
 }
 
-/// In words, where a project is given more in pools than its department has: the name of a pool, the
-/// share of the project, and that of the department.
+/// In words, where a project is given more in pools than its department has: the name of a pool,
+/// the share of the project, and that of the department.
 #[must_use]
 pub fn above<'a>(
     department: &str,

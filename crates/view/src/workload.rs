@@ -44,7 +44,8 @@ impl Phase {
 /// A coded reason with its text, as shown to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReasonView {
-    /// Stable code: `P…` for pending, `E…` for evictions. `docs/reference/codes/<code>.md` explains.
+    /// Stable code: `P…` for pending, `E…` for evictions. `docs/reference/codes/<code>.md`
+    /// explains.
     pub code: Cow<'static, str>,
     /// One sentence with the numbers.
     pub message: Arc<str>,
@@ -59,7 +60,8 @@ pub struct WorkloadView {
     pub id: Uuid,
     /// Number in order of creation.
     pub seq: u64,
-    /// Its place in what the scheduler sees, until it has ended; of an inference the newest revision's.
+    /// Its place in what the scheduler sees, until it has ended; of an inference the newest
+    /// revision's.
     pub model: Option<model::WorkloadId>,
     /// Id of its project.
     pub project_id: u64,
@@ -121,7 +123,8 @@ impl WorkloadView {
 pub struct PodView {
     /// Id; the same for all runs of this pod.
     pub id: Uuid,
-    /// Since when there is this run of it: since its workload was submitted, or it was placed again.
+    /// Since when there is this run of it: since its workload was submitted, or it was placed
+    /// again.
     pub created_at: Instant,
     /// Number among the workload's pods.
     pub index: u32,

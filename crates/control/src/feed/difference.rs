@@ -72,8 +72,8 @@ struct Between<'a> {
     found: BTreeMap<Key, (Place, bool)>,
 }
 
-/// What differs, in the order of [`Key`]; what was archived counts as if the second view had it. With
-/// `all_nodes` every node differs: what runs the pods went away or is back.
+/// What differs, in the order of [`Key`]; what was archived counts as if the second view had it.
+/// With `all_nodes` every node differs: what runs the pods went away or is back.
 pub(super) fn between(
     before: &View,
     now: &View,

@@ -1,9 +1,9 @@
-//! Since when workloads have left their GPUs idle. Owns: what idle means. Does not know about: how long
-//! they may be.
+//! Since when workloads have left their GPUs idle. Owns: what idle means. Does not know about: how
+//! long they may be.
 //!
-//! A workload is idle while every GPU of each of its pods is seen not to compute in every sample. What
-//! is not measured is not idle, nor is a workload without GPUs, or one that has not begun to run. One that
-//! was idle stays so while a pod of it starts again in its place.
+//! A workload is idle while every GPU of each of its pods is seen not to compute in every sample.
+//! What is not measured is not idle, nor is a workload without GPUs, or one that has not begun to
+//! run. One that was idle stays so while a pod of it starts again in its place.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,11 +36,11 @@ impl Idle {
         self.told.send_modify(|_| {});
     }
 
-    /// Who is idle now. Tells it where there is a limit, and only if it is news: each is a batch for
-    /// the dispatcher.
+    /// Who is idle now. Tells it where there is a limit, and only if it is news: each is a batch
+    /// for the dispatcher.
     pub(super) fn update(&mut self, view: &View, sample: &Sample) {
-        // Of each whether all of it is idle, as far as it runs, whether it does, and since when it has
-        // held places.
+        // Of each whether all of it is idle, as far as it runs, whether it does, and since when it
+        // has held places.
         let mut all: BTreeMap<Uuid, (bool, bool, Option<Instant>)> = BTreeMap::new();
         for (workload, pod) in placed(view).filter(|(_, pod)| !pod.gpus.is_empty()) {
             let (idle, runs, began) = all.entry(workload.id).or_insert((true, true, None));

@@ -1,6 +1,7 @@
-//! Measuring over time. Owns: when the engine is asked what is used, and turning what it counts into
-//! rates. What is made of them at one moment is in `sample`, how long it is kept in `tiers`. Does not know about:
-//! decisions; nothing waits for it, and what it fails to write is measured again next time.
+//! Measuring over time. Owns: when the engine is asked what is used, and turning what it counts
+//! into rates. What is made of them at one moment is in `sample`, how long it is kept in `tiers`.
+//! Does not know about: decisions; nothing waits for it, and what it fails to write is measured
+//! again next time.
 
 mod idle;
 mod sample;
@@ -65,7 +66,8 @@ struct Last {
 }
 
 impl Meter {
-    /// Tells `idle` which workloads are, of those that may not be for ever. The state has been built.
+    /// Tells `idle` which workloads are, of those that may not be for ever. The state has been
+    /// built.
     pub(crate) fn new(
         shared: Arc<Shared>,
         clock: Arc<MonotonicClock>,
@@ -103,9 +105,9 @@ impl Meter {
         }
     }
 
-    /// Dates what is counted from a moment as the dispatcher does, and has it look at the clock where that
-    /// was put forward. Nothing is forgotten for a day then: what a clock that is wrong makes look old
-    /// would be gone for good.
+    /// Dates what is counted from a moment as the dispatcher does, and has it look at the clock
+    /// where that was put forward. Nothing is forgotten for a day then: what a clock that is wrong
+    /// makes look old would be gone for good.
     fn follow(&mut self, now: Instant) {
         if self.clock.is_behind() {
             self.idle.wake();

@@ -1,5 +1,5 @@
-//! How much of the GPUs that are held is used, for the ledger. Owns: that only time that was measured
-//! counts, and that nothing is used that was not held.
+//! How much of the GPUs that are held is used, for the ledger. Owns: that only time that was
+//! measured counts, and that nothing is used that was not held.
 
 use std::collections::BTreeMap;
 

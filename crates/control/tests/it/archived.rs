@@ -1,4 +1,5 @@
-//! Ended workloads that left memory: commands about them, a restart, and what is left of them in memory.
+//! Ended workloads that left memory: commands about them, a restart, and what is left of them in
+//! memory.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The wall clock is set, while the server runs and while it does not: what is counted from a moment
-//! goes on as if the clock was untouched, and times shown are those of the clock.
+//! The wall clock is set, while the server runs and while it does not: what is counted from a
+//! moment goes on as if the clock was untouched, and times shown are those of the clock.
 
 use control::Clock;
 use engine::Exit;

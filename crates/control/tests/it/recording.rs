@@ -1,5 +1,5 @@
-//! Recordings of what the dispatcher does, and playing them. Every world of these tests is played again
-//! when it ends; here is what a recording is beside that.
+//! Recordings of what the dispatcher does, and playing them. Every world of these tests is played
+//! again when it ends; here is what a recording is beside that.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -29,7 +29,8 @@ async fn bind(w: &World, topology: Option<&str>) -> Result<(), String> {
     done.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// A world whose nodes are all in `default`, which has the topology `net`; one GPU of node-1 is held.
+/// A world whose nodes are all in `default`, which has the topology `net`; one GPU of node-1 is
+/// held.
 async fn bound() -> (World, String) {
     let w = World::new(racks(), &[8]).await;
     let id = create(&w, "net", &["rack", "kubernetes.io/hostname"]).await.unwrap();

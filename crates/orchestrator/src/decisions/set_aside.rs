@@ -1,5 +1,5 @@
-//! Decisions that fail. Owns: that the workloads on which they do are set aside with a reason, and that
-//! each minute, and when a workload goes, it is tried again which of them have to be.
+//! Decisions that fail. Owns: that the workloads on which they do are set aside with a reason, and
+//! that each minute, and when a workload goes, it is tried again which of them have to be.
 
 use units::Instant;
 use uuid::Uuid;

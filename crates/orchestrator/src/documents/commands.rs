@@ -81,8 +81,8 @@ impl State {
         }
     }
 
-    /// No workload has it: the engine keeps what is left of those that have ended, and their volumes
-    /// with it.
+    /// No workload has it: the engine keeps what is left of those that have ended, and their
+    /// volumes with it.
     fn volume_is_not_used(&self, object: &Object) -> Result<(), Error> {
         let Some(name) = volume_of(object) else { return Ok(()) };
         let uses = |workload: &&Workload| workload.spec.volumes().any(|used| used == name);

@@ -1,6 +1,6 @@
-//! Config maps of projects: texts under keys, which workloads get as files and variables. Owns: what they
-//! are called, what may be in them, and which one a workload means. As in Kubernetes that is the one
-//! that has the name when a run starts. Does not know about: how a run gets it.
+//! Config maps of projects: texts under keys, which workloads get as files and variables. Owns:
+//! what they are called, what may be in them, and which one a workload means. As in Kubernetes that
+//! is the one that has the name when a run starts. Does not know about: how a run gets it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

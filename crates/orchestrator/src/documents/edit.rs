@@ -58,7 +58,8 @@ impl fmt::Debug for NewObject {
 /// A new name and body, from the object as it is when the change is made.
 type EditFn = dyn Fn(&Object) -> Result<(String, Value), Error> + Send + Sync;
 
-/// A change of an object. Of two at once none is lost: the second is made again, to what the first left.
+/// A change of an object. Of two at once none is lost: the second is made again, to what the first
+/// left.
 #[derive(Clone)]
 pub struct Edit(Arc<EditFn>);
 

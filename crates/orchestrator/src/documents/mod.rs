@@ -223,7 +223,8 @@ impl DocumentsMut<'_> {
         Ok(made)
     }
 
-    /// Ends the oldest of the kind that belong to the same owner, until there are no more than that.
+    /// Ends the oldest of the kind that belong to the same owner, until there are no more than
+    /// that.
     fn end_oldest(&mut self, made: &Object, most: usize) {
         let mut all = self.documents.objects.all(&made.kind);
         all.retain(|other| other.owner == made.owner);

@@ -1,8 +1,9 @@
-//! Volumes of projects: folders that the engine keeps from one workload to the next. Owns: which there
-//! are, and that what was behind one that was deleted is never seen again: each has a name of its own at the
-//! engine, also where it is asked for by the name of one before, and what is to be deleted is written
-//! down until the engine has done it. A volume is there from the first workload that asks for it until
-//! somebody deletes it, or its project ends. Does not know about: what is in it.
+//! Volumes of projects: folders that the engine keeps from one workload to the next. Owns: which
+//! there are, and that what was behind one that was deleted is never seen again: each has a name of
+//! its own at the engine, also where it is asked for by the name of one before, and what is to be
+//! deleted is written down until the engine has done it. A volume is there from the first workload
+//! that asks for it until somebody deletes it, or its project ends. Does not know about: what is in
+//! it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use view::{Object, Scope};
 
 /// What they are called among the objects; the name of one is that of its claim.
 pub const VOLUME: &str = "volume";
-/// What those are called that are being deleted; the name of one is what the engine calls it. Its body
-/// says the `project`, the `claim`, and, where it cannot be deleted, the `error`.
+/// What those are called that are being deleted; the name of one is what the engine calls it. Its
+/// body says the `project`, the `claim`, and, where it cannot be deleted, the `error`.
 pub const VOLUME_ENDING: &str = "volume-ending";
 /// The part of the body of a volume that says what the engine calls it.
 const AT_ENGINE: &str = "engine";
@@ -37,7 +38,8 @@ pub(crate) fn volume_of(object: &Object) -> Option<String> {
     }
 }
 
-/// What the engine calls it. Those that were made before each had its own name have that of workloads.
+/// What the engine calls it. Those that were made before each had its own name have that of
+/// workloads.
 fn at_engine(object: &Object) -> Option<String> {
     let name = volume_of(object)?;
     Some(object.body[AT_ENGINE].as_str().map_or(name, str::to_owned))

@@ -1,7 +1,8 @@
 //! The ledger of GPUs: who held how many, from when to when. Owns: that every change of what a pod
 //! holds ends one entry and begins another, in the transaction of that change. So what is held is
-//! an exact sum at any time, a crash loses nothing, and nothing is counted twice. Does not know about:
-//! prices, and the shares that fairness over time reads (`usage`, which keeps means of a window).
+//! an exact sum at any time, a crash loses nothing, and nothing is counted twice. Does not know
+//! about: prices, and the shares that fairness over time reads (`usage`, which keeps means of a
+//! window).
 
 use std::collections::BTreeSet;
 

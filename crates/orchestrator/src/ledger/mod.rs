@@ -1,5 +1,5 @@
-//! What was and is held. Owns: the GPUs that each pod holds, which the ledger of GPUs has written down, and
-//! what projects used lately.
+//! What was and is held. Owns: the GPUs that each pod holds, which the ledger of GPUs has written
+//! down, and what projects used lately.
 
 mod allocations;
 mod usage;

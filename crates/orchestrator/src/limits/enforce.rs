@@ -1,9 +1,10 @@
-//! Limits in time: how long a workload may run, and leave its GPUs idle, before it is suspended. Owns:
-//! that nobody is stopped who was not told some time before, also where a rule is made while it runs.
+//! Limits in time: how long a workload may run, and leave its GPUs idle, before it is suspended.
+//! Owns: that nobody is stopped who was not told some time before, also where a rule is made while
+//! it runs.
 //!
-//! The time to run counts from when a workload was last given places: starting again in them does not
-//! begin it anew, being evicted or suspended does. Idle time counts from the first look at which none
-//! of its GPUs computed, and any use begins it anew (`meter/idle`).
+//! The time to run counts from when a workload was last given places: starting again in them does
+//! not begin it anew, being evicted or suspended does. Idle time counts from the first look at
+//! which none of its GPUs computed, and any use begins it anew (`meter/idle`).
 
 use std::collections::BTreeSet;
 
@@ -148,7 +149,8 @@ impl State {
         }
     }
 
-    /// Announces the ends that are near, and suspends what has run, or was idle, for as long as it may.
+    /// Announces the ends that are near, and suspends what has run, or was idle, for as long as it
+    /// may.
     pub(crate) fn enforce_limits(&mut self) {
         self.take_back_notices();
         let now = self.now;

@@ -1,5 +1,5 @@
-//! When limits in time have something to do: how long workloads run, leave their GPUs idle, and are kept
-//! after their end. Owns: these times, and which workloads were warned.
+//! When limits in time have something to do: how long workloads run, leave their GPUs idle, and are
+//! kept after their end. Owns: these times, and which workloads were warned.
 
 mod enforce;
 
@@ -37,8 +37,8 @@ enum Limit {
 /// Limits in time.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// Warnings of workloads that will be stopped, by limit: since when the limit counts, and when the
-    /// warning was given. Not stored: it is repeated after a restart.
+    /// Warnings of workloads that will be stopped, by limit: since when the limit counts, and when
+    /// the warning was given. Not stored: it is repeated after a restart.
     warned: BTreeMap<(Uuid, Limit), (Instant, Instant)>,
     /// Since when workloads that may not be idle for ever have been, as far as it is measured.
     idle: IdleSince,

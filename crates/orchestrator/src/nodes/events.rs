@@ -1,5 +1,5 @@
-//! Nodes that come, change and go. Owns: what of the records and the model follows from that. An event
-//! costs what is on the node that it is about.
+//! Nodes that come, change and go. Owns: what of the records and the model follows from that. An
+//! event costs what is on the node that it is about.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,8 +57,8 @@ impl State {
         }
     }
 
-    /// Adds a node with what it was given before, without an event: when the server starts, that is no
-    /// news.
+    /// Adds a node with what it was given before, without an event: when the server starts, that is
+    /// no news.
     pub(crate) fn add_node(&mut self, spec: NodeSpec, created_at: Instant) -> Result<(), Error> {
         let given = self.given_to(&spec.name)?;
         let (memories, mig) = spec.gpus_as_built();
@@ -131,8 +131,8 @@ impl State {
         self.outbox.show_nodes();
     }
 
-    /// Brings a node in line with what it came with and what it was given: labels, pool, taints, and
-    /// whether pods may come.
+    /// Brings a node in line with what it came with and what it was given: labels, pool, taints,
+    /// and whether pods may come.
     pub(crate) fn settle_node(&mut self, id: NodeId) {
         let Some(node) = self.nodes.rows.get(&id) else { return };
         let (labels, pool) = self.pools.labels_in_model(&node.labels());

@@ -1,5 +1,5 @@
-//! What people give nodes: labels, taints, and whether pods may come. Owns: that it is kept with the name
-//! of the node, and that it holds at once.
+//! What people give nodes: labels, taints, and whether pods may come. Owns: that it is kept with
+//! the name of the node, and that it holds at once.
 
 use std::sync::Arc;
 

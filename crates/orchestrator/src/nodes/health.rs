@@ -1,6 +1,6 @@
-//! What is the matter with GPUs. Owns: that nothing new comes to one that is lost or taken by foreign processes, and
-//! that what ran on a lost one goes elsewhere; simulated ones that are made to fail. Does not know about:
-//! how it is found out (`watch`).
+//! What is the matter with GPUs. Owns: that nothing new comes to one that is lost or taken by
+//! foreign processes, and that what ran on a lost one goes elsewhere; simulated ones that are made
+//! to fail. Does not know about: how it is found out (`watch`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -111,8 +111,8 @@ impl State {
         self.move_off(pods.collect(), GPU_LOST, &why);
     }
 
-    /// Has pods leave the places that were restored and are lost or not tolerated: the server may have
-    /// started with other nodes than the last one.
+    /// Has pods leave the places that were restored and are lost or not tolerated: the server may
+    /// have started with other nodes than the last one.
     pub(crate) fn leave_unfit(&mut self) {
         let nodes = self.nodes.iter().map(|node| (node.id, node.gpu_faults.clone()));
         for (id, faults) in nodes.collect::<Vec<_>>() {

@@ -1,5 +1,5 @@
-//! Nodes: which there are, and how each stands. Owns: the table of nodes. Does not know how pools take
-//! nodes (`pools`), and what becomes of pods whose places are lost (`workloads`).
+//! Nodes: which there are, and how each stands. Owns: the table of nodes. Does not know how pools
+//! take nodes (`pools`), and what becomes of pods whose places are lost (`workloads`).
 //!
 //! ```text
 //!  what is seen of nodes   Input::Node -------.

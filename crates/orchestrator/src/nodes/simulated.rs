@@ -1,5 +1,5 @@
-//! Simulated nodes that come and go by command. Owns: which of them are there when the server starts
-//! again. Their number and the sizes of their GPUs are checked before (`control`).
+//! Simulated nodes that come and go by command. Owns: which of them are there when the server
+//! starts again. Their number and the sizes of their GPUs are checked before (`control`).
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ fn body_of(body: &serde_json::Value) -> Result<Body, Error> {
     serde_json::from_value(body.clone()).map_err(unreadable)
 }
 
-/// The nodes that a server starts with, and since when there are those that were added: those of the
-/// list, as commands have changed them.
+/// The nodes that a server starts with, and since when there are those that were added: those of
+/// the list, as commands have changed them.
 ///
 /// # Errors
 /// What is stored cannot be understood.

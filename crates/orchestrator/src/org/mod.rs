@@ -1,5 +1,5 @@
-//! Departments and projects. Owns: their names, what cannot be deleted, and that each has a queue in the
-//! model, a project below its department, which is entitled to what it was given.
+//! Departments and projects. Owns: their names, what cannot be deleted, and that each has a queue
+//! in the model, a project below its department, which is entitled to what it was given.
 
 mod commands;
 mod unit;
@@ -226,7 +226,8 @@ impl Org {
 
 /// What the model knows of them.
 impl OrgMut<'_> {
-    /// Takes over what is stored, and makes the department that is always there, if it is not there yet.
+    /// Takes over what is stored, and makes the department that is always there, if it is not there
+    /// yet.
     fn restore(
         &mut self,
         departments: &[DepartmentRow],

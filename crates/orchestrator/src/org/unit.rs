@@ -69,7 +69,8 @@ impl<'a> Below<'a> {
         }
     }
 
-    /// What they have in a pool. However many there are that were given nothing there, it is the same.
+    /// What they have in a pool. However many there are that were given nothing there, it is the
+    /// same.
     fn in_pool(&self, pool: &str) -> Share {
         let (projects, sum) = self.given.get(pool).copied().unwrap_or((0, Self::NOTHING));
         if projects < self.projects { plus(sum, Share::USUAL) } else { sum }

@@ -118,8 +118,8 @@ impl State {
         Ok(Subject::Object(object))
     }
 
-    /// Deletes a pool that no project or workload names. Its nodes go to the other pools whose labels they carry, or
-    /// to `default`; what runs on them runs on, and is charged there.
+    /// Deletes a pool that no project or workload names. Its nodes go to the other pools whose
+    /// labels they carry, or to `default`; what runs on them runs on, and is charged there.
     pub(crate) fn delete_pool(&mut self, by: &str, id: &str) -> Result<Subject, Error> {
         let pool = self.pools.get(id)?;
         let name = pool.name().to_owned();

@@ -1,6 +1,7 @@
 //! Node pools, and where workloads may go because of them.
 //!
-//! A pool is kept as an object; what it means for the scheduler is settled after each change (`commands`).
+//! A pool is kept as an object; what it means for the scheduler is settled after each change
+//! (`commands`).
 
 mod commands;
 mod placement_defaults;

@@ -1,6 +1,7 @@
 //! Network topologies: named lists of labels of nodes, from far to near (block, rack, node). Owns:
 //! which there are, what names them, and how close together the pods of a workload are to be. That
-//! is settled once, when it is submitted. Does not know about: how they get there (`sched/topology`).
+//! is settled once, when it is submitted. Does not know about: how they get there
+//! (`sched/topology`).
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Ended workloads leave memory: the newest stay, the others are archived, and only the database has
-//! them. Owns: which leave and when, what of the database an input needs before it is applied, and
-//! that an archived one that is needed comes back whole.
+//! Ended workloads leave memory: the newest stay, the others are archived, and only the database
+//! has them. Owns: which leave and when, what of the database an input needs before it is applied,
+//! and that an archived one that is needed comes back whole.
 //!
 //! What has something to do by itself stays: one that is deleted some time after its end, and one
 //! that keeps volumes.
@@ -133,8 +133,8 @@ impl State {
         }
     }
 
-    /// The archived workloads that an input has to do with, if there are any. They are to be read and
-    /// applied as an input before it.
+    /// The archived workloads that an input has to do with, if there are any. They are to be read
+    /// and applied as an input before it.
     #[must_use]
     pub fn lookups(&self, input: &Input) -> Vec<ArchivedLookup> {
         if self.workloads.archived.is_empty() {

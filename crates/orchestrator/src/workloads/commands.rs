@@ -1,4 +1,5 @@
-//! What people ask of workloads, beside changes of them: to submit, suspend, resume and delete them.
+//! What people ask of workloads, beside changes of them: to submit, suspend, resume and delete
+//! them.
 
 use records::Desired;
 use spec::WorkloadSpec;
@@ -15,8 +16,8 @@ use crate::{Error, admission};
 use view::ReasonView;
 
 impl State {
-    /// A submission as it would be taken in, with the places that its project has for it. Its name may be
-    /// that of an archived workload.
+    /// A submission as it would be taken in, with the places that its project has for it. Its name
+    /// may be that of an archived workload.
     pub fn settled(
         &self,
         project_id: u64,
@@ -66,8 +67,8 @@ impl State {
         Ok(Subject::Workload(id))
     }
 
-    /// The credentials of a workload are still there, and are not deleted from now on. So are its config
-    /// maps.
+    /// The credentials of a workload are still there, and are not deleted from now on. So are its
+    /// config maps.
     fn secrets_exist(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
         match spec.secrets().find(|secret| self.documents.keeper(project_id, secret).is_none()) {
             Some(secret) => Err(Error::NotFound {

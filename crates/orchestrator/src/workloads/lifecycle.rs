@@ -110,8 +110,9 @@ impl State {
         Ok(())
     }
 
-    /// Whether the ports of the machine that a workload of a project asks for by their numbers are free:
-    /// nobody else has asked for them whose workload is not over, even if it does not run now.
+    /// Whether the ports of the machine that a workload of a project asks for by their numbers are
+    /// free: nobody else has asked for them whose workload is not over, even if it does not run
+    /// now.
     pub(crate) fn ports_are_free(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
         let asked: BTreeSet<u16> = host_ports(spec).collect();
         if asked.is_empty() {
@@ -197,8 +198,8 @@ impl State {
         Some(Start { spec: run, sealed })
     }
 
-    /// Asks the engine to stop the run of a pod that the model has as releasing. Where no process is in
-    /// its place, that is free at once.
+    /// Asks the engine to stop the run of a pod that the model has as releasing. Where no process
+    /// is in its place, that is free at once.
     pub(crate) fn stop_run(&mut self, id: Uuid, number: usize) {
         let now = self.clock;
         let Some(workload) = self.workloads.get_mut(&id) else { return };

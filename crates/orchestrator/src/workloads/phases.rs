@@ -1,5 +1,5 @@
-//! What a workload has, and what that is called. Owns: the phase that follows from places, processes
-//! and wishes, and the time spent in phases.
+//! What a workload has, and what that is called. Owns: the phase that follows from places,
+//! processes and wishes, and the time spent in phases.
 
 use std::collections::BTreeSet;
 
@@ -113,7 +113,8 @@ impl Workload {
         self.failed_pod()?.last_exit.as_deref()
     }
 
-    /// Notes since when it has held places; starting again in them, or in others at once, is no end.
+    /// Notes since when it has held places; starting again in them, or in others at once, is no
+    /// end.
     fn note_holding(&mut self, now: Instant) {
         let since = self.phase.holds().then(|| self.held_since().unwrap_or(now));
         self.pods.iter_mut().for_each(|pod| pod.held_since = since);

@@ -24,8 +24,8 @@ impl Workload {
 }
 
 impl State {
-    /// Says of a workload that waits without a reason that it was not looked at yet, as long as that is
-    /// so.
+    /// Says of a workload that waits without a reason that it was not looked at yet, as long as
+    /// that is so.
     pub(crate) fn explain_unconsidered(&mut self, id: Uuid) {
         let now = self.now;
         let Some(workload) = self.workloads.get_mut(&id) else { return };
@@ -59,8 +59,8 @@ impl State {
             at: since(code),
         });
         let fresh: Arc<[ReasonView]> = fresh.collect();
-        // Numbers, and in how many pools, change with every decision; what is worth an event is another
-        // kind of reason.
+        // Numbers, and in how many pools, change with every decision; what is worth an event is
+        // another kind of reason.
         let codes = |list: &[ReasonView]| {
             let mut codes: Vec<_> = list.iter().map(|why| why.code.clone()).collect();
             codes.dedup();

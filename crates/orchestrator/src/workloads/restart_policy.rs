@@ -1,5 +1,5 @@
-//! How runs and workloads end: well, badly, for now, or for good. Owns: the restart policy, back-off,
-//! and taking out of the books what has ended or is deleted.
+//! How runs and workloads end: well, badly, for now, or for good. Owns: the restart policy,
+//! back-off, and taking out of the books what has ended or is deleted.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Inferences: a workload without pods of its own, and its revisions, which are workloads of their
-//! own kind. Owns: beginning, scaling, retiring and giving up a revision. Does not know about: when any
-//! of that is to be done (`serving`).
+//! own kind. Owns: beginning, scaling, retiring and giving up a revision. Does not know about: when
+//! any of that is to be done (`serving`).
 //!
-//! What a revision runs never changes. Its replicas join and leave it. A retired revision stays, stopped,
-//! until there are too many.
+//! What a revision runs never changes. Its replicas join and leave it. A retired revision stays,
+//! stopped, until there are too many.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! What must hold after each step of a history, and when the storm is over. Owns: saying what does not.
+//! What must hold after each step of a history, and when the storm is over. Owns: saying what does
+//! not.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -108,8 +109,8 @@ fn beneficiaries(new: &Cluster, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// What must hold after each batch. `known` are the workloads that were acknowledged, with whether they may be
-/// gone.
+/// What must hold after each batch. `known` are the workloads that were acknowledged, with whether
+/// they may be gone.
 pub(super) fn batch(machine: &Machine, known: &BTreeMap<Uuid, bool>) -> Result<(), String> {
     if let Some(misuse) = machine.misuse() {
         return Err(misuse.to_owned());
@@ -287,8 +288,9 @@ pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
     }
     let steps = |now, policy: &Policy| sched::cycle(&mut cluster.clone(), now, policy).steps;
     let (now, left) = (machine.clock.now(), steps(machine.clock.now(), policy));
-    // Those that lose the least are moved for another. Which these are changes while nothing happens,
-    // and that alone wakes no scheduler: another choice may work out where the last one did not.
+    // Those that lose the least are moved for another. Which these are changes while nothing
+    // happens, and that alone wakes no scheduler: another choice may work out where the last one
+    // did not.
     let mut without_moves = policy.clone();
     without_moves.actions.retain(|action| *action != Action::Consolidate);
     let then = machine.decided_at().unwrap_or(now);

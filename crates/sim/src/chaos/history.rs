@@ -1,4 +1,5 @@
-//! A history as it goes: the machine, what was asked and seen and not yet taken, and what people were told.
+//! A history as it goes: the machine, what was asked and seen and not yet taken, and what people
+//! were told.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -367,7 +368,8 @@ impl History {
         if starts { self.start() } else { Ok(()) }
     }
 
-    /// A run that no server asked for is on a GPU that no other run has; perhaps it cannot be killed.
+    /// A run that no server asked for is on a GPU that no other run has; perhaps it cannot be
+    /// killed.
     fn stray(&mut self, rng: &mut Rng) {
         let has = |uuid: &str| {
             let mut alive = self.machine.engine.alive();
@@ -407,8 +409,8 @@ impl History {
         self.queue.push_back((Input::Idle(self.machine.idle.clone()), None));
     }
 
-    /// Ends the storm: faults end, delays pass, and everything that is under way comes to its end, where
-    /// decisions do not go on for ever.
+    /// Ends the storm: faults end, delays pass, and everything that is under way comes to its end,
+    /// where decisions do not go on for ever.
     pub(super) fn settle(&mut self, rests: bool) -> Result<(), String> {
         self.say(|| "the storm is over".to_owned());
         self.machine.engine.faults = Faults::default();

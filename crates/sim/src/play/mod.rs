@@ -1,6 +1,6 @@
-//! A scenario played on a machine: the server it begins with, its steps, and virtual time. Owns: who is
-//! called what, and when the scheduler decides. Does not know about: where a scenario comes from and how an
-//! outcome is shown.
+//! A scenario played on a machine: the server it begins with, its steps, and virtual time. Owns:
+//! who is called what, and when the scheduler decides. Does not know about: where a scenario comes
+//! from and how an outcome is shown.
 //!
 //! ```text
 //!  nodes, queues, workloads, tasks --> rows of a server (start, org, nodes, parts, place) --> machine

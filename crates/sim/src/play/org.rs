@@ -1,5 +1,5 @@
-//! The queues of a scenario as departments and projects. Owns: who is in which department, and the rows
-//! of both.
+//! The queues of a scenario as departments and projects. Owns: who is in which department, and the
+//! rows of both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,8 +80,8 @@ impl Org {
         Ok(org)
     }
 
-    /// The department that is always there. Where the scenario does not have it, it weighs as much as
-    /// the projects in it.
+    /// The department that is always there. Where the scenario does not have it, it weighs as much
+    /// as the projects in it.
     fn add_default(
         &mut self,
         queues: &[At<Queue>],

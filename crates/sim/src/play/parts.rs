@@ -1,6 +1,6 @@
-//! A workload of a scenario as it would be submitted: its pod sets, groups and topologies. Owns: the
-//! checks that make them a tree, each with the place of the part that is wrong. Does not know about:
-//! what only a workload has that is there at the start.
+//! A workload of a scenario as it would be submitted: its pod sets, groups and topologies. Owns:
+//! the checks that make them a tree, each with the place of the part that is wrong. Does not know
+//! about: what only a workload has that is there at the start.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! A scenario from its first step to its last. Owns: when the scheduler is asked, how time passes, and what
-//! is recorded. Does not know about: how it is shown.
+//! A scenario from its first step to its last. Owns: when the scheduler is asked, how time passes,
+//! and what is recorded. Does not know about: how it is shown.
 
 use model::WorkloadId;
 use sched::Action;
@@ -45,7 +45,8 @@ pub struct Failure {
 /// What came of a scenario.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Each decision that changed something or that a step requests, in order, and the state at the end.
+    /// Each decision that changed something or that a step requests, in order, and the state at the
+    /// end.
     pub frames: Vec<Frame>,
     /// Expectations that did not hold.
     pub failures: Vec<Failure>,
@@ -203,8 +204,8 @@ impl Run {
         self.simulation.settle()
     }
 
-    /// Lets time pass: runs end when they have run long enough, limits are enforced, the scheduler is
-    /// woken when it asked for it.
+    /// Lets time pass: runs end when they have run long enough, limits are enforced, the scheduler
+    /// is woken when it asked for it.
     fn pass(&mut self, end: Instant) -> Result<(), String> {
         for _ in 0..WAKES_MAX {
             let soonest = self.simulation.next_event().unwrap_or(end).min(end);

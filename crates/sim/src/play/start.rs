@@ -1,5 +1,5 @@
-//! The server that a scenario begins with: what it would have stored. Owns: every check of an object
-//! against the others, and which rows it becomes.
+//! The server that a scenario begins with: what it would have stored. Owns: every check of an
+//! object against the others, and which rows it becomes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -221,8 +221,8 @@ impl Asking {
         Ok(keys)
     }
 
-    /// The id of a department: by its name among the queues of a snapshot, or its own where no project
-    /// is called like that.
+    /// The id of a department: by its name among the queues of a snapshot, or its own where no
+    /// project is called like that.
     fn department(&self, name: &str) -> Option<u64> {
         if name == own_name(name) && self.project(name).is_ok() {
             return None;
