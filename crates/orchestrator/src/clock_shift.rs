@@ -1,6 +1,6 @@
-//! What is counted from a moment, after the wall clock was set. Owns: which moments of the stored state
-//! are dated anew, so that as much has passed since them, and is left until them, as before. What is only
-//! told (when something was made, what happened) keeps the date that the clock showed.
+//! What is counted from a moment, after the wall clock was set. Owns: which moments of the stored
+//! state are dated anew, so that as much has passed since them, and is left until them, as before.
+//! What is only told (when something was made, what happened) keeps the date that the clock showed.
 
 use model::UsageWindow;
 use records::{AllocationRow, Change, PodBody, Snapshot, WorkloadState};
@@ -21,8 +21,8 @@ impl Step {
             *restart_at_ms = restart_at_ms.map(|at| self.due(Instant(at)).0);
         }
         let mut changes = Vec::new();
-        // What is held is one entry until the step and another from now on: no time is in both, except what
-        // is gone through twice after the clock was set back while no server ran.
+        // What is held is one entry until the step and another from now on: no time is in both,
+        // except what is gone through twice after the clock was set back while no server ran.
         changes.extend(snapshot.allocations.drain(..).map(|row| {
             let ended_at = Some(self.before.max(row.started_at));
             Change::Allocation(AllocationRow { ended_at, ..row })

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 41] = [
+const MAY_USE: [(&str, &[&str]); 42] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -30,8 +30,9 @@ const MAY_USE: [(&str, &[&str]); 41] = [
     ("engine-local", &["units", "model", "gpu", "engine"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
-    ("orchestrator", &["units", "spec", "records", "model", "sched"]),
-    ("recording", &["units", "spec", "records", "model", "sched", "orchestrator"]),
+    ("view", &["units", "spec", "records", "model", "sched"]),
+    ("orchestrator", &["units", "spec", "records", "model", "sched", "view"]),
+    ("recording", &["units", "spec", "records", "model", "sched", "view", "orchestrator"]),
     (
         "control",
         &[
@@ -40,6 +41,7 @@ const MAY_USE: [(&str, &[&str]); 41] = [
             "records",
             "model",
             "sched",
+            "view",
             "orchestrator",
             "recording",
             "gpu",
@@ -50,13 +52,27 @@ const MAY_USE: [(&str, &[&str]); 41] = [
     ("auth", &["units", "records", "store"]),
     ("oidc", &["units"]),
     ("http-kit", &["units", "api-types"]),
-    ("serving", &["units", "spec", "orchestrator", "engine", "control"]),
-    ("access", &["units", "records", "orchestrator", "control", "auth", "http-kit", "api-types"]),
+    ("serving", &["units", "spec", "view", "orchestrator", "engine", "control"]),
+    (
+        "access",
+        &[
+            "units",
+            "spec",
+            "records",
+            "view",
+            "orchestrator",
+            "control",
+            "auth",
+            "http-kit",
+            "api-types",
+        ],
+    ),
     (
         "gateway",
         &[
             "units",
             "spec",
+            "view",
             "orchestrator",
             "engine",
             "auth",
@@ -74,6 +90,7 @@ const MAY_USE: [(&str, &[&str]); 41] = [
             "model",
             "spec",
             "sched",
+            "view",
             "orchestrator",
             "engine",
             "control",
@@ -88,7 +105,7 @@ const MAY_USE: [(&str, &[&str]); 41] = [
             "units",
             "spec",
             "records",
-            "orchestrator",
+            "view",
             "control",
             "auth",
             "http-kit",
@@ -99,14 +116,15 @@ const MAY_USE: [(&str, &[&str]); 41] = [
     ),
     (
         "changes",
-        &["units", "orchestrator", "control", "auth", "http-kit", "access", "convert", "api-types"],
+        &["units", "view", "control", "auth", "http-kit", "access", "convert", "api-types"],
     ),
-    ("iam", &["units", "orchestrator", "auth", "oidc", "http-kit", "access", "api-types"]),
+    ("iam", &["units", "view", "orchestrator", "auth", "oidc", "http-kit", "access", "api-types"]),
     (
         "assets",
         &[
             "units",
             "spec",
+            "view",
             "orchestrator",
             "control",
             "auth",
@@ -116,13 +134,27 @@ const MAY_USE: [(&str, &[&str]); 41] = [
             "api-types",
         ],
     ),
-    ("policy", &["units", "orchestrator", "auth", "http-kit", "access", "convert", "api-types"]),
+    (
+        "policy",
+        &[
+            "units",
+            "spec",
+            "view",
+            "orchestrator",
+            "auth",
+            "http-kit",
+            "access",
+            "convert",
+            "api-types",
+        ],
+    ),
     (
         "api",
         &[
             "units",
             "spec",
             "records",
+            "view",
             "orchestrator",
             "sim",
             "engine",
@@ -160,6 +192,7 @@ const MAY_USE: [(&str, &[&str]); 41] = [
             "engine-docker",
             "quickstart",
             "spec",
+            "view",
             "orchestrator",
             "control",
             "auth",
@@ -178,7 +211,7 @@ const MAY_USE: [(&str, &[&str]); 41] = [
     ),
     ("cli", &["runai", "elastane"]),
     ("testkit", &["units", "model", "sched", "gpu", "store", "engine", "control"]),
-    ("sim", &["units", "model", "spec", "records", "sched", "orchestrator"]),
+    ("sim", &["units", "model", "spec", "records", "sched", "view", "orchestrator"]),
     ("benchmarks", &["units", "model", "sched", "sim"]),
     ("elastic", &["units"]),
 ];

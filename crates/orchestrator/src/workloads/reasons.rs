@@ -9,8 +9,8 @@ use uuid::Uuid;
 use crate::emit::EventBuilder;
 use crate::reasons::{CLEARING_UP, NOT_CONSIDERED};
 use crate::state::State;
-use crate::view::ReasonView;
 use crate::workloads::Workload;
+use view::ReasonView;
 
 /// A code and its text, made once for all that wait for it.
 pub(crate) type Told = (&'static str, Arc<str>);
@@ -24,8 +24,8 @@ impl Workload {
 }
 
 impl State {
-    /// Says of a workload that waits without a reason that it was not looked at yet, as long as that is
-    /// so. Takes back, too, that it waits for an earlier run where it does not any more.
+    /// Says of a workload that waits without a reason that it was not looked at yet, as long as
+    /// that is so. Takes back, too, that it waits for an earlier run where it does not any more.
     pub(crate) fn explain_unconsidered(&mut self, id: Uuid) {
         let (now, clears_up) = (self.now, self.waits_for_orphan(id));
         let Some(workload) = self.workloads.get_mut(&id) else { return };
@@ -62,8 +62,8 @@ impl State {
             at: since(code),
         });
         let fresh: Arc<[ReasonView]> = fresh.collect();
-        // Numbers, and in how many pools, change with every decision; what is worth an event is another
-        // kind of reason.
+        // Numbers, and in how many pools, change with every decision; what is worth an event is
+        // another kind of reason.
         let codes = |list: &[ReasonView]| {
             let mut codes: Vec<_> = list.iter().map(|why| why.code.clone()).collect();
             codes.dedup();
@@ -71,7 +71,7 @@ impl State {
         };
         let is_new = codes(&fresh) != codes(before);
         workload.pending = fresh;
-        self.outbox.shown.insert(id);
+        self.outbox.show([id]);
         if let Some((first, _)) = reasons.first().filter(|_| is_new) {
             let text: Vec<_> = reasons.iter().map(|(_, message)| &**message).collect();
             self.emit(id, EventBuilder::new("Pending", text.join("; ")).code(first));

@@ -1,17 +1,16 @@
-//! What must hold after each step of a history, and when the storm is over. Owns: saying what does not.
+//! What must hold after each step of a history, and when the storm is over. Owns: saying what does
+//! not.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use model::{Child, Cluster, Pod, PodId, Workload, WorkloadSpec};
-use orchestrator::view::{
-    OrgUnit, Phase, PodState, PodView, PoolView, Standing, View, WorkloadView,
-};
 use sched::{Plan, Policy, Step};
 use spec::RunKey;
 use units::Instant;
 use uuid::Uuid;
+use view::{OrgUnit, Phase, PodState, PodView, PoolView, QueueStatus, View, WorkloadView};
 
 use crate::machine::Machine;
 
@@ -110,8 +109,8 @@ fn beneficiaries(new: &Cluster, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// What must hold after each batch. `known` are the workloads that were acknowledged, with whether they may be
-/// gone.
+/// What must hold after each batch. `known` are the workloads that were acknowledged, with whether
+/// they may be gone.
 pub(super) fn batch(machine: &Machine, known: &BTreeMap<Uuid, bool>) -> Result<(), String> {
     if let Some(misuse) = machine.misuse() {
         return Err(misuse.to_owned());
@@ -236,9 +235,9 @@ fn stored_of(view: &WorkloadView) -> WorkloadView {
 fn stored_of_unit(unit: &OrgUnit) -> OrgUnit {
     let mut unit = unit.clone();
     let stored =
-        |standing: Standing| Standing { fair_share: Default::default(), usage: None, ..standing };
-    unit.standing = stored(unit.standing);
-    unit.pools.iter_mut().for_each(|pool| pool.standing = stored(pool.standing));
+        |status: QueueStatus| QueueStatus { fair_share: Default::default(), usage: None, ..status };
+    unit.status = stored(unit.status);
+    unit.pools.iter_mut().for_each(|pool| pool.status = stored(pool.status));
     unit
 }
 

@@ -1,16 +1,16 @@
-//! What a server has in memory, and what ends with it: the state machine, the scheduler's replica, and what
-//! is still to be asked of the engine.
+//! What a server has in memory, and what ends with it: the state machine, the scheduler's replica,
+//! and what is still to be asked of the engine.
 
 use model::Cluster;
-use orchestrator::view::View;
 use orchestrator::{
-    Batch, Culprits, Decision, Error, GpuFaults, IdleSince, Input, Moment, NodeList, Settled,
-    State, Subject, leave_out_archived,
+    Batch, Culprits, Decision, Error, IdleSince, Input, Moment, NodeList, Settled, State, Subject,
+    leave_out_archived,
 };
 use records::Snapshot;
 use sched::{Action, Memory, Policy};
 use spec::{LimitsKept, ListedRun};
 use units::Instant;
+use view::{GpuFaults, View};
 
 use super::executor::Executor;
 use super::{Check, Rows};
@@ -114,8 +114,8 @@ impl Server {
         Taken { outcomes, batch: self.state.finish(&self.view) }
     }
 
-    /// Goes on after a batch was written: shows it and has the scheduler decide. Its actions are left to the
-    /// caller.
+    /// Goes on after a batch was written: shows it and has the scheduler decide. Its actions are
+    /// left to the caller.
     pub(super) fn written(&mut self, batch: &mut Batch, now: Instant) {
         self.view = std::mem::take(&mut batch.view);
         self.is_halted = self.state.is_halted();

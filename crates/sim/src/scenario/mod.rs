@@ -1,5 +1,5 @@
-//! Scenario files: the wire types, reading and writing. Owns: the format and its version. Refuses
-//! to know: the model and the scheduler; `build` and `run` give the words their meaning.
+//! Scenario files: the wire types, reading and writing. Owns: the format and its version. Does not
+//! know about: the model and the scheduler; `build` and `run` give the words their meaning.
 
 mod affinity;
 pub mod amount;

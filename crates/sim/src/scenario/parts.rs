@@ -1,5 +1,5 @@
 //! Workloads with parts, as written: pod sets, groups of them, and topologies that say where nodes
-//! are. Owns: names of keys and their defaults. Refuses to know: whether the parts make a tree.
+//! are. Owns: names of keys and their defaults. Does not know about: whether the parts make a tree.
 
 use std::collections::BTreeMap;
 

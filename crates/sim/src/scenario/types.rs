@@ -1,5 +1,5 @@
-//! The objects of a scenario file, as written. Owns: names of keys and their defaults. Refuses to
-//! know: the model; `build` converts.
+//! The objects of a scenario file, as written. Owns: names of keys and their defaults. Does not
+//! know about: the model; `build` converts.
 
 use std::collections::BTreeMap;
 

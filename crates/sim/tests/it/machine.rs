@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use model::{Effect, Taint};
-use orchestrator::view::{Phase, WorkloadView};
 use orchestrator::{Command, Input, NodeList, OrgChange, POOL_DEFAULT_ID, Subject, Wanted};
 use sched::Policy;
 use sim::machine::Machine;
@@ -14,6 +13,7 @@ use spec::{
     Probe, Restart, RunKey, Scaling, Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
 };
 use units::Instant;
+use view::{Phase, WorkloadView};
 
 fn node(name: &str, gpus: u32, gib: u64) -> NodeSpec {
     let gpu = |number| {
