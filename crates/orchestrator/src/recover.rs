@@ -14,7 +14,7 @@ use crate::documents::Documents;
 use crate::effect::Outbox;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
-use crate::moment::{Ids, Moment, Settled};
+use crate::moment::{Ids, Moment, Settled, Step};
 use crate::node_list::NodeList;
 use crate::nodes::{self, Nodes};
 use crate::org::Org;
@@ -94,6 +94,7 @@ impl State {
         usage: Option<UsageWindow>,
         Settled { clock, step, at }: Settled,
     ) -> Result<Self, Error> {
+        let step = step.or_else(|| Step::unseen(&mut snapshot, at.now));
         let mut changes = step.map(|step| step.shift(&mut snapshot, usage)).unwrap_or_default();
         if snapshot.clock != Some(clock) {
             changes.push(Change::Clock(clock));

@@ -158,7 +158,9 @@ impl State {
 
     /// Whether a pod of a workload waits until an earlier run of it has ended.
     pub(crate) fn waits_for_orphan(&self, id: Uuid) -> bool {
-        let pods = self.workloads.get(&id).into_iter().flat_map(|workload| workload.pods.iter());
-        pods.into_iter().any(|pod| self.runs.has_orphan(pod.id))
+        let workload = self.workloads.get(&id).filter(|_| self.runs.has_orphans());
+        let Some(workload) = workload else { return false };
+        let mut pods = workload.pods.iter().zip(workload.turns());
+        pods.any(|(pod, turn)| turn && self.runs.has_orphan(pod.id))
     }
 }

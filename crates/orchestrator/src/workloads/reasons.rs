@@ -7,7 +7,7 @@ use records::Desired;
 use uuid::Uuid;
 
 use crate::emit::EventBuilder;
-use crate::reasons::NOT_CONSIDERED;
+use crate::reasons::{CLEARING_UP, NOT_CONSIDERED};
 use crate::state::State;
 use crate::workloads::Workload;
 use view::ReasonView;
@@ -25,14 +25,17 @@ impl Workload {
 
 impl State {
     /// Says of a workload that waits without a reason that it was not looked at yet, as long as
-    /// that is so.
+    /// that is so. Takes back, too, that it waits for an earlier run where it does not any more.
     pub(crate) fn explain_unconsidered(&mut self, id: Uuid) {
-        let now = self.now;
+        let (now, clears_up) = (self.now, self.waits_for_orphan(id));
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let is_gated = |pod| self.cluster.gated().contains(&pod);
         let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model))
             || workload.pods.iter().filter_map(|pod| pod.model).any(is_gated);
-        let is_told = workload.pending.iter().any(|reason| reason.code == NOT_CONSIDERED.code);
+        let is_past = |why: &ReasonView| {
+            why.code == NOT_CONSIDERED.code || why.code == CLEARING_UP.code && !clears_up
+        };
+        let is_told = workload.pending.iter().any(is_past);
         if waits && workload.pending.is_empty() && !self.halted {
             self.decisions.ask_why(workload.model);
             let (code, message) = (NOT_CONSIDERED.code.into(), NOT_CONSIDERED_YET.into());

@@ -129,10 +129,13 @@ impl State {
             self.cluster.vacate(model);
         }
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        if ended == Ended::Succeeded && !workload.is_complete_with(number) {
+        let goes_on = ended == Ended::Succeeded && !workload.is_complete_with(number);
+        if goes_on || workload.completed_at.is_some() {
             // Others may have waited for it to begin, and it was never seen to run.
             self.runs.assembling.insert(id);
             self.update_members(id);
+            // It may be the last pod of a workload that has failed.
+            self.leave_if_over(id);
             return;
         }
         workload.completed_at = Some(now);

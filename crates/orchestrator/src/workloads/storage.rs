@@ -92,6 +92,10 @@ impl State {
         for (id, number, row) in placed {
             self.restore_next(*id, *number, row);
         }
+        // What was left to end may have lost its place instead.
+        for (id, ..) in placed {
+            self.leave_if_over(*id);
+        }
     }
 
     fn restore_current(&mut self, id: Uuid, number: usize, row: &PodRow) {

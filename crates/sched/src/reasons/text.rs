@@ -91,7 +91,7 @@ impl fmt::Display for Pending {
                 write!(f, "nothing is taken from others for {requested}: {queue}")
             }
             Self::InPools { first, others } => {
-                write!(f, "{first}; likewise in {} more node pools", others.len())
+                write!(f, "{first}; likewise in {others} more node pools")
             }
             Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
             Self::Gated { gated, pods } => {

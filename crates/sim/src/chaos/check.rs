@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use model::{Child, Cluster, Pod, PodId, Workload, WorkloadSpec};
-use sched::{Action, Plan, Policy, Step};
+use sched::{Plan, Policy, Step};
 use spec::RunKey;
 use units::Instant;
 use uuid::Uuid;
@@ -286,16 +286,9 @@ pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
             return Err(format!("{held} GPUs of {} are held by {unkillable:?}", node.name));
         }
     }
-    let steps = |now, policy: &Policy| sched::cycle(&mut cluster.clone(), now, policy).steps;
-    let (now, left) = (machine.clock.now(), steps(machine.clock.now(), policy));
-    // Those that lose the least are moved for another. Which these are changes while nothing
-    // happens, and that alone wakes no scheduler: another choice may work out where the last one
-    // did not.
-    let mut without_moves = policy.clone();
-    without_moves.actions.retain(|action| *action != Action::Consolidate);
-    let then = machine.decided_at().unwrap_or(now);
-    if left.is_empty() || steps(now, &without_moves).is_empty() && steps(then, policy).is_empty() {
+    let plan = sched::cycle(&mut cluster.clone(), machine.clock.now(), policy);
+    if plan.steps.is_empty() {
         return Ok(());
     }
-    Err(format!("there is still something to do: {left:?}"))
+    Err(format!("there is still something to do: {:?}", plan.steps))
 }

@@ -153,11 +153,13 @@ impl Machine {
     /// The server could not be built again.
     pub fn take(
         &mut self,
-        inputs: Vec<Input>,
+        mut inputs: Vec<Input>,
         cut: Option<Cut>,
     ) -> Result<Option<Outcomes>, Error> {
         if self.server.is_some() && self.clock.is_behind() {
             self.rebuild()?;
+            // What was seen and decided before is not about the new state.
+            inputs.retain(|input| matches!(input, Input::Command(..)));
         }
         let Some(server) = &mut self.server else { return Ok(None) };
         let at = self.clock.moment();
@@ -215,12 +217,6 @@ impl Machine {
             Input::Decided(decision) => Some(&decision.plan),
             _ => None,
         }
-    }
-
-    /// When the scheduler decided last.
-    #[must_use]
-    pub fn decided_at(&self) -> Option<Instant> {
-        self.server.as_ref()?.decided_at
     }
 
     /// Has the scheduler decide by itself, with these actions instead of those of its policy.

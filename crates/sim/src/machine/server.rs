@@ -34,8 +34,6 @@ pub(super) struct Server {
     pub(super) nodes: NodeList,
     /// What the scheduler decided, and when that was requested; the state does not know it yet.
     pub(super) verdict: Option<Input>,
-    /// When it decided last.
-    pub(super) decided_at: Option<Instant>,
     /// The replica is to begin again.
     renews: bool,
     pub(super) executor: Executor,
@@ -69,7 +67,6 @@ impl Server {
             by_hand: false,
             nodes: nodes.clone(),
             verdict: None,
-            decided_at: None,
             renews: true,
             executor: Executor::default(),
             check: None,
@@ -149,7 +146,6 @@ impl Server {
             self.broken.get_or_insert(fault);
         }
         self.verdict = Some(Input::Decided(Box::new(decision)));
-        self.decided_at = Some(now);
     }
 
     /// A decision of a scheduler that remembers nothing, with these actions if any are given.
