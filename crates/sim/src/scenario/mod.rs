@@ -45,7 +45,7 @@ use crate::Error;
 pub const VERSION: u32 = 1;
 
 /// A scenario file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Version of this format.
@@ -253,17 +253,6 @@ impl Scenario {
     /// One without objects.
     #[must_use]
     pub fn empty() -> Self {
-        Self {
-            version: VERSION.into(),
-            description: None,
-            policy: At::default(),
-            world: World::default(),
-            topologies: Vec::new(),
-            empty_pools: Vec::new(),
-            nodes: Vec::new(),
-            queues: Vec::new(),
-            workloads: Vec::new(),
-            steps: Vec::new(),
-        }
+        Self { version: VERSION.into(), ..Self::default() }
     }
 }
