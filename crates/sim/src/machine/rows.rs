@@ -12,7 +12,7 @@ use units::Instant;
 use uuid::Uuid;
 
 /// What is stored.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Rows {
     cluster: ClusterRow,
     clock: Option<ClockRow>,
@@ -43,28 +43,8 @@ pub struct Rows {
 impl Rows {
     /// Those of a new database.
     #[must_use]
-    pub const fn new(uuid: Uuid, created_at: Instant) -> Self {
-        Self {
-            cluster: ClusterRow { uuid, created_at },
-            clock: None,
-            departments: BTreeMap::new(),
-            projects: BTreeMap::new(),
-            workloads: BTreeMap::new(),
-            archived: BTreeSet::new(),
-            deleted: BTreeSet::new(),
-            pods: BTreeMap::new(),
-            objects: BTreeMap::new(),
-            usage: BTreeMap::new(),
-            allocations: BTreeMap::new(),
-            pasts: BTreeMap::new(),
-            names: BTreeMap::new(),
-            named: BTreeMap::new(),
-            last_department_id: 0,
-            last_project_id: 0,
-            last_workload_seq: 0,
-            last_object_seq: 0,
-            last_event_seq: 0,
-        }
+    pub fn new(uuid: Uuid, created_at: Instant) -> Self {
+        Self { cluster: ClusterRow { uuid, created_at }, ..Self::default() }
     }
 
     /// Those that were read from a database; archived workloads are not among them.
