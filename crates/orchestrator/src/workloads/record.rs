@@ -10,7 +10,7 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::view::{Phase, ReasonView};
+use view::{Phase, ReasonView};
 
 /// A workload.
 #[derive(Debug, Clone)]
@@ -74,8 +74,9 @@ pub(crate) struct Pod {
     pub(crate) last_exit: Option<String>,
     /// What keeps its run from starting, or from serving; not stored, because it is found again.
     pub(crate) condition: Option<ReasonView>,
-    /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of its own accord from
-    /// a requested one, and after a restart of the server the latter is assumed.
+    /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of
+    /// its own accord from a requested one, and after a restart of the server the latter is
+    /// assumed.
     pub(crate) released_at: Option<Instant>,
     /// Runs lost in a row, and failures in its place in a row: only delays follow from them, so
     /// they are not stored.

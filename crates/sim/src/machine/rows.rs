@@ -1,5 +1,5 @@
-//! The rows of a database, in memory. Owns: what of them is there after changes, and refusing what a
-//! database would refuse. Keeps nothing that is read only by people: events, audit rows, samples.
+//! The rows of a database, in memory. Owns: what of them is there after changes, and refusing what
+//! a database would refuse. Keeps nothing that is read only by people: events, audit rows, samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,7 +99,8 @@ impl Rows {
     /// Writes changes as one transaction would.
     ///
     /// # Errors
-    /// A database would refuse one. What came before it is written: such rows are of no use any more.
+    /// A database would refuse one. What came before it is written: such rows are of no use any
+    /// more.
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), String> {
         let (pods, others): (Vec<_>, Vec<_>) =
             changes.iter().partition(|change| matches!(change, Change::Pod(_)));
