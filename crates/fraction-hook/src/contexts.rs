@@ -8,8 +8,8 @@ use crate::process::{Limited, Mode, OUT_OF_MEMORY, Place, mode};
 use crate::table::{Class, Row};
 
 impl Limited {
-    fn context_bytes(&self, place: Option<Place>) -> u64 {
-        let device = place.and_then(Place::device);
+    fn context_bytes(&self, place: Place) -> u64 {
+        let device = place.device();
         let process = self.process();
         let limit = device.zip(process).and_then(|(device, p)| p.control.limit(device.into()));
         limit.map_or(0, |limit| limit.context)
@@ -47,7 +47,7 @@ impl Limited {
         if !self.reserve(place, bytes) {
             return OUT_OF_MEMORY;
         }
-        let device = place.and_then(Place::device);
+        let device = place.device();
         let (result, context) = ask();
         if result != 0 {
             self.release(device, bytes);

@@ -152,11 +152,23 @@ impl Object {
 
     /// The address of a function that it defines.
     pub(crate) fn function(&self, name: &CStr) -> Option<usize> {
-        const SYMBOLS: i64 = 6;
-        const HASH: i64 = 0x6fff_fef5;
-        let symbols = with_exposed_provenance::<Symbol>(self.address(SYMBOLS)?);
-        let table = with_exposed_provenance::<u32>(self.address(HASH)?);
-        // SAFETY, here and below: the loader uses the same table in the same way.
+        const GNU_HASH: i64 = 0x6fff_fef5;
+        const HASH: i64 = 4;
+        match (self.address(GNU_HASH), self.address(HASH)) {
+            (Some(table), _) => self.function_by_hash(with_exposed_provenance(table), name),
+            // The second word of the older table is the number of symbols.
+            (None, Some(table)) => {
+                let table = with_exposed_provenance::<u32>(table);
+                // SAFETY: the loader uses the same table.
+                let count = unsafe { table.wrapping_add(1).read() };
+                (0..count).find_map(|index| self.defined(index, name))
+            }
+            (None, None) => None,
+        }
+    }
+
+    fn function_by_hash(&self, table: *const u32, name: &CStr) -> Option<usize> {
+        // SAFETY: the loader uses the same table in the same way.
         let word = |at: usize| unsafe { table.wrapping_add(at).read() };
         let (buckets, first, bloom) = (word(0), word(1), word(2) as usize);
         let hash = hash(name);
@@ -168,18 +180,29 @@ impl Object {
         }
         loop {
             let chain = word(chains + (index - first) as usize);
-            // SAFETY: see above.
-            let symbol = unsafe { symbols.wrapping_add(index as usize).as_ref() }?;
-            if chain | 1 == hash | 1 && self.text(symbol.name as usize) == Some(name) {
-                const FUNCTION: u8 = 2;
-                let defined = symbol.section != 0 && symbol.info & 15 == FUNCTION;
-                return defined.then(|| self.0.base.wrapping_add(symbol.value));
+            if chain | 1 == hash | 1
+                && let Some(found) = self.defined(index, name)
+            {
+                return Some(found);
             }
             if chain & 1 == 1 {
                 return None;
             }
             index += 1;
         }
+    }
+
+    /// The address of a symbol if it has this name and is a function of this object.
+    fn defined(&self, index: u32, name: &CStr) -> Option<usize> {
+        const SYMBOLS: i64 = 6;
+        const FUNCTION: u8 = 2;
+        let symbols = with_exposed_provenance::<Symbol>(self.address(SYMBOLS)?);
+        // SAFETY: the loader uses the same table with the same numbers.
+        let symbol = unsafe { symbols.wrapping_add(index as usize).as_ref() }?;
+        let is = self.text(symbol.name as usize) == Some(name)
+            && symbol.section != 0
+            && symbol.info & 15 == FUNCTION;
+        is.then(|| self.0.base.wrapping_add(symbol.value))
     }
 }
 

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::hooked::{calls, hooks};
 use crate::linear::Call;
-use crate::process::{Limited, Mode, OUT_OF_MEMORY, Place, mode};
+use crate::process::{Limited, Mode, OUT_OF_MEMORY, mode};
 use crate::table::{Class, Row, Table};
 
 calls! {
@@ -22,7 +22,7 @@ const RESERVED: i32 = 2;
 impl Limited {
     #[inline(never)]
     fn count_graphs(&self, ordinal: i32) {
-        let (Some(place), Ok(key)) = (self.place(ordinal), u64::try_from(ordinal)) else { return };
+        let (place, Ok(key)) = (self.place(ordinal), u64::try_from(ordinal)) else { return };
         let mut bytes = 0;
         // SAFETY: room for a number.
         if unsafe { graph_memory(ordinal, RESERVED, &raw mut bytes) } != Some(0) {
@@ -37,29 +37,6 @@ impl Limited {
             0
         });
         self.recount(device, before, bytes);
-    }
-
-    /// Whether so much can ever be free.
-    fn could_fit(&self, ordinal: i32, bytes: u64) -> bool {
-        match (self.place(ordinal), self.process()) {
-            (Some(Place::Device(device)), Some(process)) => {
-                let limit = process.control.limit(device.into());
-                limit.is_some_and(|limit| bytes <= limit.bytes.saturating_sub(limit.uncounted))
-            }
-            (Some(Place::Free), _) => true,
-            _ => false,
-        }
-    }
-
-    /// Whether more is held than may be; then nothing may take more by launching.
-    fn is_full(&self, ordinal: i32) -> bool {
-        let (Some(Place::Device(device)), Some(process)) = (self.place(ordinal), self.process())
-        else {
-            return false;
-        };
-        let limit = process.control.limit(device.into());
-        let limit = limit.map_or(0, |limit| limit.bytes.saturating_sub(limit.uncounted));
-        process.ledger.used(device.into()) > limit
     }
 }
 
@@ -80,7 +57,7 @@ fn launch_with_memory(ask: Call<'_>) -> i32 {
     if unsafe { current_ordinal(&raw mut ordinal) } != Some(0) {
         return ask();
     }
-    if limited.is_full(ordinal) {
+    if limited.is_over(limited.place(ordinal)) {
         return OUT_OF_MEMORY;
     }
     let result = ask();
@@ -119,7 +96,7 @@ hooks! {
         // SAFETY: see above.
         if let (Mode::Limited(limited), Some(node)) = (mode(), unsafe { parameters.as_ref() })
             && node.location_type == 1
-            && !limited.could_fit(node.location, node.bytes)
+            && !limited.could_fit(limited.place(node.location), node.bytes)
         {
             return OUT_OF_MEMORY;
         }

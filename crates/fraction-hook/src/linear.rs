@@ -15,11 +15,11 @@ pub(crate) type Call<'a> = &'a mut dyn FnMut() -> i32;
 impl Limited {
     /// Reserves, asks the driver, and keeps what it gave under a key, or undoes.
     #[inline(never)]
-    pub(crate) fn take(&self, class: Class, place: Option<Place>, bytes: u64, ask: Ask<'_>) -> i32 {
+    pub(crate) fn take(&self, class: Class, place: Place, bytes: u64, ask: Ask<'_>) -> i32 {
         if !self.reserve_or_trim(place, bytes) {
             return OUT_OF_MEMORY;
         }
-        let device = place.and_then(Place::device);
+        let device = place.device();
         let (result, key, taken) = ask();
         if result != 0 {
             self.release(device, bytes);
@@ -56,10 +56,7 @@ pub(crate) fn allocate(bytes: u64, class: Class, ask: Ask<'_>) -> i32 {
     match mode() {
         Mode::Off => ask().0,
         Mode::Closed => OUT_OF_MEMORY,
-        Mode::Limited(limited) => match limited.current() {
-            Ok(place) => limited.take(class, place, bytes, ask),
-            Err(()) => ask().0,
-        },
+        Mode::Limited(limited) => limited.take(class, limited.current(), bytes, ask),
     }
 }
 
@@ -87,17 +84,17 @@ pub(crate) unsafe fn written<T: Copy + Into<u64>>(at: *const T) -> u64 {
 const PITCH: u64 = 512;
 
 /// Changes an answer about a device's memory into one about the run's part of it.
-fn narrow(place: Option<Place>, limited: &Limited, total: u64, free: u64) -> (u64, u64) {
+fn narrow(place: Place, limited: &Limited, total: u64, free: u64) -> (u64, u64) {
     match place {
-        Some(Place::Device(device)) => limited.view(device, total, free),
-        Some(Place::Free) => (total, free),
-        None => (0, 0),
+        Place::Device(device) => limited.view(device, total, free),
+        Place::Free | Place::Driver => (total, free),
+        Place::Refused => (0, 0),
     }
 }
 
 unsafe fn info<T: Copy + Into<u64> + TryFrom<u64>>(free: *mut T, total: *mut T) {
     let Mode::Limited(limited) = mode() else { return };
-    let Ok(place) = limited.current() else { return };
+    let place = limited.current();
     // SAFETY: the driver has just written there.
     unsafe {
         let (narrow_total, narrow_free) = narrow(place, limited, written(total), written(free));

@@ -6,12 +6,13 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::hooked::{calls, hooks};
 use crate::linear::{free, written};
-use crate::process::{Limited, Mode, OUT_OF_MEMORY, Place, mode};
+use crate::process::{Limited, Mode, ORDINALS, OUT_OF_MEMORY, Place, mode};
 use crate::table::{Class, Row, Table};
 
 calls! {
     pool_attribute = cuMemPoolGetAttribute(pool: u64, attribute: i32, value: *mut u64);
     pool_of_device = cuDeviceGetMemPool(pool: *mut u64, device: i32);
+    default_pool_of_device = cuDeviceGetDefaultMemPool(pool: *mut u64, device: i32);
     free_in_order = cuMemFreeAsync(address: u64, stream: usize);
     trim = cuMemPoolTrimTo(pool: u64, keep: u64);
     current_ordinal = cuCtxGetDevice(device: *mut i32);
@@ -31,9 +32,10 @@ fn attribute(pool: u64, attribute: i32) -> u64 {
 
 impl Limited {
     /// Remembers where a pool's memory is.
-    fn know(&self, pool: u64, device: Option<u8>) {
-        let class = Class::Pool;
-        let row = Row { key: pool, owner: 0, bytes: 0, references: 1, device, class, mapped: 0 };
+    fn know(&self, pool: u64, place: Place) {
+        let (class, device) = (Class::Pool, place.device());
+        let owner = u64::from(matches!(place, Place::Refused));
+        let row = Row { key: pool, owner, bytes: 0, references: 1, device, class, mapped: 0 };
         let is_new =
             self.table.with(|table| table.find(class, pool).is_none() && table.insert(row));
         if is_new {
@@ -68,11 +70,26 @@ impl Limited {
         self.pools.iter().map(|pool| pool.load(Relaxed)).filter(|pool| *pool != 0)
     }
 
-    fn over(&self, device: Option<u8>) -> bool {
-        let (Some(device), Some(process)) = (device, self.process()) else { return false };
-        let limit = process.control.limit(device.into());
-        let limit = limit.map_or(0, |limit| limit.bytes.saturating_sub(limit.uncounted));
-        process.ledger.used(device.into()) > limit
+    /// What is known of a pool; one that the program did not create may be that of a device.
+    fn pool(&self, pool: u64) -> Option<Row> {
+        let known = |pool| self.table.with(|table| table.find(Class::Pool, pool).map(|row| *row));
+        known(pool).or_else(|| {
+            for ordinal in 0..i32::try_from(ORDINALS).unwrap_or(0) {
+                let (mut default, mut present) = (0, 0);
+                // SAFETY: room for two handles.
+                let asked = unsafe {
+                    pool_of_device(&raw mut present, ordinal);
+                    default_pool_of_device(&raw mut default, ordinal)
+                };
+                if asked != Some(0) {
+                    break;
+                }
+                if pool == default || pool == present {
+                    self.know(pool, self.place(ordinal));
+                }
+            }
+            known(pool)
+        })
     }
 
     fn allocate_in(
@@ -82,23 +99,21 @@ impl Limited {
         stream: usize,
         ask: &mut dyn FnMut() -> (i32, u64),
     ) -> i32 {
-        let Some(row) = self.table.with(|table| table.find(Class::Pool, pool).map(|row| *row))
-        else {
-            return ask().0;
-        };
-        let place = row.device.map_or(Place::Free, Place::Device);
+        // One that is imported takes the memory of who exported it.
+        let Some(row) = self.pool(pool) else { return ask().0 };
+        let place = place_of(row);
         // What the pool needs at least beyond what it has.
         let needed =
             attribute(pool, IN_USE).saturating_add(bytes).saturating_sub(attribute(pool, RESERVED));
-        if !self.reserve_or_trim(Some(place), needed) {
+        if !self.reserve_or_trim(place, needed) {
             return OUT_OF_MEMORY;
         }
         let (result, address) = ask();
         self.count_pool(pool, needed);
-        if result == 0 && self.over(row.device) {
+        if result == 0 && self.is_over(place) {
             // The pool took more than was needed. That may be in the rest that it can give back.
             self.trim_all();
-            if self.over(row.device) {
+            if self.is_over(place) {
                 // SAFETY: an address that the driver has just given.
                 let _freed = unsafe { free_in_order(address, stream) };
                 self.trim_all();
@@ -135,9 +150,7 @@ fn pool_of_current(limited: &Limited) -> Option<u64> {
     if !found {
         return None;
     }
-    if let Some(place) = limited.place(ordinal) {
-        limited.know(pool, place.device());
-    }
+    limited.know(pool, limited.place(ordinal));
     Some(pool)
 }
 
@@ -194,10 +207,9 @@ hooks! {
             // SAFETY: see above; the driver has read it.
             && let Some(properties) = unsafe { properties.as_ref() }
             && properties.location_type == 1
-            && let Some(place) = limited.place(properties.location)
         {
             // SAFETY: the driver has just written there.
-            limited.know(unsafe { written(into) }, place.device());
+            limited.know(unsafe { written(into) }, limited.place(properties.location));
         }
         result
     }
@@ -237,6 +249,15 @@ hooks! {
         let result = unsafe { real() };
         recount_after_waiting();
         result
+    }
+}
+
+/// The row of a pool of a device that the run does not have says so in its owner.
+fn place_of(pool: Row) -> Place {
+    match pool.device {
+        Some(device) => Place::Device(device),
+        None if pool.owner != 0 => Place::Refused,
+        None => Place::Free,
     }
 }
 

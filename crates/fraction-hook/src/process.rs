@@ -69,7 +69,8 @@ pub(crate) struct Limited {
 
 const POOLS: usize = 32;
 
-const ORDINALS: usize = 64;
+/// Devices of the driver that can be told apart.
+pub(crate) const ORDINALS: usize = 64;
 
 // SAFETY: `process` is written once, under `begin`, before `state` says so.
 unsafe impl Sync for Limited {}
@@ -208,6 +209,18 @@ pub(crate) enum Place {
     Free,
     /// It is this device of the pages.
     Device(u8),
+    /// The run does not have it.
+    Refused,
+    /// The driver itself has to say what is wrong: there is no such device, or no context.
+    Driver,
+}
+
+/// The UUID of a device of the driver, in the newer form that MIG devices have their own in. The
+/// driver's result; none if it has no such function.
+#[cold]
+fn identify(uuid: &mut [u8; 16], ordinal: i32) -> Option<i32> {
+    // SAFETY: room for a UUID.
+    unsafe { device_uuid_v2(uuid, ordinal).or_else(|| device_uuid(uuid, ordinal)) }
 }
 
 impl Limited {
@@ -237,59 +250,53 @@ impl Limited {
 
     /// Where the memory of a device of the driver is counted; none: nothing may be taken there.
     #[inline(never)]
-    pub(crate) fn place(&self, ordinal: i32) -> Option<Place> {
-        let slot = usize::try_from(ordinal).ok().and_then(|at| self.devices.get(at))?;
+    pub(crate) fn place(&self, ordinal: i32) -> Place {
+        let slot = usize::try_from(ordinal).ok().and_then(|at| self.devices.get(at));
+        let (Some(slot), Some(process)) = (slot, self.process()) else { return Place::Driver };
         let mut known = slot.load(Relaxed);
         if known == 0 {
-            known = self.identify(ordinal)?;
+            let mut uuid = [0; 16];
+            match identify(&mut uuid, ordinal) {
+                None => return Place::Refused,
+                Some(0) => {}
+                Some(_) => return Place::Driver,
+            }
+            let listed = process.control.find(uuid);
+            known = listed.map_or(1, |device| u32::try_from(device).unwrap_or(0) + 2);
             slot.store(known, Relaxed);
         }
-        match known.checked_sub(2) {
-            Some(device) => Some(Place::Device(u8::try_from(device).ok()?)),
-            None if self.process()?.control.policy() & OTHERS_ALLOWED != 0 => Some(Place::Free),
-            None => None,
+        match known.checked_sub(2).map(u8::try_from) {
+            Some(device) => device.map_or(Place::Refused, Place::Device),
+            None if process.control.policy() & OTHERS_ALLOWED != 0 => Place::Free,
+            None => Place::Refused,
         }
     }
 
-    #[cold]
-    fn identify(&self, ordinal: i32) -> Option<u32> {
-        let mut uuid = [0; 16];
-        // The newer form has the UUID of a MIG device.
-        // SAFETY: room for a UUID.
-        let asked = unsafe { device_uuid_v2(&raw mut uuid, ordinal) };
-        // SAFETY: as above.
-        let asked = asked.or_else(|| unsafe { device_uuid(&raw mut uuid, ordinal) });
-        if asked != Some(0) {
-            return None;
-        }
-        let found = self.process()?.control.find(uuid);
-        Some(found.map_or(1, |device| u32::try_from(device).unwrap_or(0) + 2))
-    }
-
-    /// Where memory of the current context is counted; `Err`: the driver itself has to say what is
-    /// wrong.
-    #[inline(never)]
-    pub(crate) fn current(&self) -> Result<Option<Place>, ()> {
+    /// Where memory of the current context is counted.
+    pub(crate) fn current(&self) -> Place {
         let mut ordinal = -1;
         // SAFETY: room for a number.
         match unsafe { context_device(&raw mut ordinal) } {
-            Some(0) => Ok(self.place(ordinal)),
-            _ => Err(()),
+            Some(0) => self.place(ordinal),
+            _ => Place::Driver,
         }
     }
 
     /// Reserves; `false`: it does not fit.
     #[inline(never)]
-    pub(crate) fn reserve(&self, place: Option<Place>, bytes: u64) -> bool {
-        let (Some(place), Some(process)) = (place, self.process()) else { return false };
-        let Place::Device(device) = place else { return true };
-        let device = usize::from(device);
+    pub(crate) fn reserve(&self, place: Place, bytes: u64) -> bool {
+        let device = match place {
+            Place::Free | Place::Driver => return true,
+            Place::Refused => return false,
+            Place::Device(device) => usize::from(device),
+        };
+        let Some(process) = self.process() else { return false };
         let Some(limit) = process.limit(device) else { return false };
         process.ledger.reserve(process.seat, device, bytes, limit).is_ok()
     }
 
     /// [`Self::reserve`] after pools have given back what they keep, if it does not fit before.
-    pub(crate) fn reserve_or_trim(&self, place: Option<Place>, bytes: u64) -> bool {
+    pub(crate) fn reserve_or_trim(&self, place: Place, bytes: u64) -> bool {
         if self.reserve(place, bytes) {
             return true;
         }
@@ -335,6 +342,23 @@ impl Limited {
         (narrowed, narrowed.saturating_sub(used).min(free))
     }
 
+    /// Whether more is held of a device than may be.
+    pub(crate) fn is_over(&self, place: Place) -> bool {
+        let (Place::Device(device), Some(process)) = (place, self.process()) else { return false };
+        let device = usize::from(device);
+        process.ledger.used(device) > process.limit(device).unwrap_or(0)
+    }
+
+    /// Whether so much could be held of a device if nothing was.
+    pub(crate) fn could_fit(&self, place: Place, bytes: u64) -> bool {
+        match (place, self.process()) {
+            (Place::Device(device), Some(process)) => {
+                process.limit(usize::from(device)).is_some_and(|limit| bytes <= limit)
+            }
+            (place, _) => !matches!(place, Place::Refused),
+        }
+    }
+
     /// Takes out ended processes before an answer, at most every 50 to 250 milliseconds.
     fn reap_at_times(&self, process: &Process) {
         // SAFETY: every processor of this architecture has this counter.
@@ -365,8 +389,8 @@ impl Place {
     /// The device that is charged.
     pub(crate) fn device(self) -> Option<u8> {
         match self {
-            Place::Free => None,
             Place::Device(device) => Some(device),
+            Place::Free | Place::Refused | Place::Driver => None,
         }
     }
 }

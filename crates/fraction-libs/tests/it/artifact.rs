@@ -55,10 +55,13 @@ fn the_library_in_programs_of_others_offers_nothing_but_what_it_replaces() {
 
 #[test]
 fn the_library_in_programs_of_others_never_panics_and_is_small() {
-    for text in ["panicked", "overflow", "out of bounds", "unwrap", "library/core"] {
-        let found = PRELOAD.windows(text.len()).any(|window| window == text.as_bytes());
-        assert!(!found, "`{text}` is in the library");
-    }
+    let has_handler = |library: &[u8]| {
+        let mark = b"the library panics here";
+        library.windows(mark.len()).any(|window| window == mark)
+    };
+    assert!(!has_handler(PRELOAD), "something in the library can panic");
+    // The mark is where it is looked for: the simulated driver may end its program.
+    assert!(has_handler(SIMULATED_CUDA));
     assert!(PRELOAD.len() <= 56 * 1024, "{} bytes", PRELOAD.len());
 }
 

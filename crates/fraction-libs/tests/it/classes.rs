@@ -97,7 +97,7 @@ fn failure_6_memory_of_the_host_is_not_taken_for_that_of_a_device() {
     // Host, host by NUMA node, and the current one, each with a device id that makes no sense.
     assert_eq!(
         after_init("createon:2:77:6G createon:3:-1:6G createon:4:99:6G info createon:1:77:2M"),
-        "createon 0, createon 0, createon 0, info 0 3796 of 4096, createon 2",
+        "createon 0, createon 0, createon 0, info 0 3796 of 4096, createon 101",
     );
 }
 
@@ -181,6 +181,24 @@ fn failure_16_devices_are_told_by_their_uuid() {
     assert_eq!(
         run.prints("dlsym", "init context:0 info alloc:7G"),
         "init 0, context 0, info 0 7892 of 8192, alloc 0",
+    );
+}
+
+#[test]
+fn a_pool_of_a_device_that_the_run_does_not_have_gives_nothing() {
+    assert_eq!(
+        after_init("poolon:1 frompool:1M defaultpool:1 frompool:1M defaultpool:0 frompool:4G"),
+        "poolon 0, frompool 2, defaultpool 0, frompool 2, defaultpool 0, frompool 2",
+    );
+}
+
+#[test]
+fn the_driver_itself_says_what_is_wrong_with_a_call() {
+    let machine = Machine::new();
+    let run = machine.run("run", HALF);
+    assert_eq!(
+        run.prints("dlsym", "context:0 init alloc:1 context:7 context:-1"),
+        "context 3, init 0, alloc 201, context 101, context 101",
     );
 }
 

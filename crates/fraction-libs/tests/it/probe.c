@@ -35,6 +35,7 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
   F(cuMemAllocAsync, cuMemAllocAsync, 11020, (u64 *, u64, void *)) \
   F(cuMemFreeAsync, cuMemFreeAsync, 11020, (u64, void *)) \
   F(cuMemPoolCreate, cuMemPoolCreate, 11020, (void **, struct properties *)) \
+  F(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, 11020, (void **, int)) \
   F(cuMemPoolDestroy, cuMemPoolDestroy, 11020, (void *)) \
   F(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync, 11020, (u64 *, u64, void *, void *)) \
   F(cuCtxSynchronize, cuCtxSynchronize, 2000, (void)) \
@@ -157,6 +158,8 @@ static int step(const char *word) {
   else if (IS("async")) { r = p_cuMemAllocAsync(&x, number(&a), 0); if (!r) stack[top++] = x; }
   else if (IS("freeasync")) { r = p_cuMemFreeAsync(stack[top - 1], 0); if (!r) top--; }
   else if (IS("pool")) { struct properties p = on(1, 0); r = p_cuMemPoolCreate(&made, &p); stack[1] = (u64)made; top = 2; }
+  else if (IS("poolon")) { struct properties p = on(1, (int)number(&a)); r = p_cuMemPoolCreate(&made, &p); stack[1] = (u64)made; top = 2; }
+  else if (IS("defaultpool")) { r = p_cuDeviceGetDefaultMemPool(&made, (int)number(&a)); stack[1] = (u64)made; top = 2; }
   else if (IS("frompool")) { r = p_cuMemAllocFromPoolAsync(&x, number(&a), (void *)stack[1], 0); if (!r) stack[top++] = x; }
   else if (IS("endpool")) r = p_cuMemPoolDestroy((void *)stack[1]);
   else if (IS("sync")) r = p_cuCtxSynchronize();
