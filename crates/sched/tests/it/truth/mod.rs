@@ -127,10 +127,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             numbers(w, said)?;
             so(said.allocated + requested > said.fair_share, "that it has its share")
         }
-        Pending::InPools { first, others } => {
-            so(*others > 0, "that it is so in other pools, too")?;
-            of_reason(w, first)
-        }
+        Pending::InPools { first, .. } => of_reason(w, first),
         Pending::WaitingForRelease { holders, .. } => {
             let releasing = |name: &String| {
                 w.cluster.pods().iter().any(|(id, pod)| {
