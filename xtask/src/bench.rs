@@ -5,6 +5,7 @@
 mod build;
 mod cli;
 mod costs;
+mod ended;
 mod feed;
 mod http;
 mod lists;
@@ -72,7 +73,7 @@ impl Options {
 }
 
 /// Parts that can be measured alone.
-const PARTS: [&str; 4] = ["costs", "load", "lists", "feed"];
+const PARTS: [&str; 5] = ["costs", "load", "lists", "feed", "ended"];
 
 /// Measures the binaries in a folder and prints a line for each number.
 ///
@@ -90,6 +91,9 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
         Some("costs") => return costs::run(&elastane, sizes),
         Some("load") => return load::run(&elastane),
         Some("feed") => return feed::run(&elastane),
+        Some("ended") => {
+            return ended::run(&elastane, options.sizes.as_deref().unwrap_or(&ended::SIZES));
+        }
         Some(_) => return lists::run(&elastane, sizes),
         None => {}
     }
@@ -104,6 +108,7 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     feed::run(&elastane)?;
     lists::run(&elastane, &[lists::WORKLOADS])?;
     costs::run(&elastane, sizes)?;
+    ended::run(&elastane, &ended::SIZES)?;
     bytes_of(binaries)?;
     build::run()
 }

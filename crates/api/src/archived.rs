@@ -11,7 +11,7 @@ use control::Handle;
 use convert::Listed;
 use http_kit::{ApiError, ListQuery, Row};
 use orchestrator::view::{Phase, View, WorkloadKind, WorkloadView};
-use records::{ArchivedFilter, ArchivedOrder, ArchivedPlace};
+use records::{ArchivedFilter, ArchivedKey, ArchivedOrder, ArchivedPlace};
 use units::Instant;
 use uuid::Uuid;
 
@@ -118,6 +118,15 @@ impl Selected {
         view: &View,
         (query, now): (&ListQuery, Instant),
     ) -> Result<u64, ApiError> {
+        let ArchivedFilter { projects, kinds, failed, names, users, ids, .. } = &self.filter;
+        if self.is_exact && names.is_none() && users.is_none() && ids.is_none() {
+            let counted = |key: &ArchivedKey| {
+                projects.as_ref().is_none_or(|all| all.contains(&key.project_id))
+                    && kinds.as_ref().is_none_or(|all| all.contains(&key.kind))
+                    && failed.is_none_or(|failed| failed == key.failed)
+            };
+            return Ok(view.archived.iter().filter(|(key, _)| counted(key)).map(|(_, n)| n).sum());
+        }
         if self.is_exact {
             return Ok(control.archived_count(&self.filter).await?);
         }
@@ -156,8 +165,7 @@ impl Selected {
             Some("qualifiedName") => ArchivedOrder::ProjectAndName,
             Some("createdAt") => ArchivedOrder::Created,
             Some("activity") => ArchivedOrder::CreatedAndName,
-            Some("completedAt") => ArchivedOrder::Completed,
-            Some("phaseUpdatedAt") => ArchivedOrder::PhaseSince,
+            Some("completedAt" | "phaseUpdatedAt") => ArchivedOrder::Completed,
             Some(_) => return None,
         })
     }

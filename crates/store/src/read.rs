@@ -222,7 +222,8 @@ pub(crate) async fn past(db: &mut Connection<'_>, filter: PastFilter) -> Result<
         let statement = Statement::new("read what was deleted", sql).at(filter.since);
         filter.id.into_iter().fold(statement, |statement, id| statement.text(id.to_string()))
     };
-    let workloads = statement(format!("SELECT * FROM workloads WHERE {those} ORDER BY seq"));
+    // By an expression: for the column SQLite would read all workloads in its order.
+    let workloads = statement(format!("SELECT * FROM workloads WHERE {those} ORDER BY seq + 0"));
     let pods = statement(format!(
         "SELECT pods.* FROM pods JOIN workloads ON workloads.id = pods.workload_id
          WHERE {those} ORDER BY pods.pod_index"
@@ -263,8 +264,7 @@ fn read_department(r: &Reading<'_>) -> Result<DepartmentRow> {
 
 /// How many archived workloads there are of each project, kind and phase.
 async fn archived_counts(db: &mut Connection<'_>) -> Result<Vec<(ArchivedKey, u64)>> {
-    let sql = "SELECT project_id, kind, phase, COUNT(*) AS n FROM workloads WHERE archived = 1
-        GROUP BY project_id, kind, phase ORDER BY project_id, kind, phase";
+    let sql = "SELECT * FROM archived_counts WHERE n > 0 ORDER BY project_id, kind, phase";
     let statement = Statement::new("count archived workloads", sql);
     read_with(db, "workloads", statement, |r| {
         let kind = r.text("kind")?;

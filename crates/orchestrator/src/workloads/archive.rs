@@ -110,6 +110,8 @@ impl State {
         }
         self.outbox.shown.remove(&id);
         let Some(workload) = self.workloads.get(&id) else { return };
+        // Lists in either order come of one index.
+        debug_assert_eq!(workload.completed_at, Some(workload.phase_since));
         self.outbox.archived.insert(id, Arc::new(self.workload_view(workload)));
         let Some(workload) = self.workloads.remove(id) else { return };
         self.workloads.count_archived(workload.archived_key(), true);

@@ -139,6 +139,7 @@ pub(super) async fn archived_workloads_are_listed_in_every_order_and_in_pages(la
         changes.push(Change::WorkloadArchived(row.id, WorkloadKind::Training, user.to_owned()));
     }
     store.apply(&changes).await.unwrap();
+    let all = ArchivedFilter::default;
     let names = async |filter: &ArchivedFilter, skip, limit| {
         let places = store.archived_places(filter, skip, limit).await.unwrap();
         places.iter().map(|place| place.name.clone()).collect::<Vec<_>>().join(" ")
@@ -154,17 +155,19 @@ pub(super) async fn archived_workloads_are_listed_in_every_order_and_in_pages(la
         (Completed, false, "xa-1 xa xB xb"),
         (Completed, true, "xb xB xa-1 xa"),
     ] {
-        let filter = ArchivedFilter { order, descending, ..ArchivedFilter::default() };
-        assert_eq!(names(&filter, 0, 9).await, want, "{order:?} {descending}");
-        let page = want.split(' ').skip(1).take(2).collect::<Vec<_>>().join(" ");
-        assert_eq!(names(&filter, 1, 2).await, page, "{order:?} {descending}");
+        for projects in [None, Some(vec![1]), Some(vec![9, 1])] {
+            let filter = ArchivedFilter { order, descending, projects, ..all() };
+            assert_eq!(names(&filter, 0, 9).await, want, "{filter:?}");
+            let page = want.split(' ').skip(1).take(2).collect::<Vec<_>>().join(" ");
+            assert_eq!(names(&filter, 1, 2).await, page, "{filter:?}");
+        }
     }
-    let all = ArchivedFilter::default;
     for (filter, want) in [
         (ArchivedFilter { users: Some(vec!["bob".into()]), ..all() }, "xa-1 xa"),
         (ArchivedFilter { names: Some(vec!["xa".into(), "xb".into()]), ..all() }, "xb xa"),
         (ArchivedFilter { failed: Some(true), ..all() }, "xa"),
         (ArchivedFilter { failed: Some(false), after_seq: 3, ..all() }, "xB xa-1"),
+        (ArchivedFilter { projects: Some(vec![1, 9]), after_seq: 4, ..all() }, "xa-1 xa"),
         (ArchivedFilter { projects: Some(vec![1]), kinds: Some(vec![]), ..all() }, ""),
         (ArchivedFilter { projects: Some(vec![9]), ..all() }, ""),
         (ArchivedFilter { ids: Some(vec![Uuid::nil()]), ..all() }, ""),

@@ -10,7 +10,7 @@ use records::*;
 use crate::*;
 
 /// Rows that each version added.
-const RELEASED: [&str; 9] = [
+const RELEASED: [&str; 10] = [
     include_str!("released/0001.sql"),
     include_str!("released/0002.sql"),
     include_str!("released/0003.sql"),
@@ -20,6 +20,7 @@ const RELEASED: [&str; 9] = [
     include_str!("released/0007.sql"),
     include_str!("released/0008.sql"),
     include_str!("released/0009.sql"),
+    include_str!("released/0010.sql"),
 ];
 
 /// A database as the program of that version left it.
@@ -53,7 +54,7 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!((state.projects.len(), state.last_project_id), (1, 2), "{version}");
     assert_eq!(state.workloads[0].state.eviction.as_ref().unwrap().code, "E1", "{version}");
     assert_eq!((state.pods[0].generation, state.pods[0].body.started_at_ms), (2, Some(7)));
-    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3, 3, 3, 3][version - 1], "{version}");
+    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3, 3, 3, 3, 3][version - 1], "{version}");
     let elsewhere = state.usage.iter().filter(|row| !row.pool.is_empty()).count();
     assert_eq!(elsewhere, usize::from(version > 5), "{version}");
     let departments = (state.departments.len(), state.last_department_id);
