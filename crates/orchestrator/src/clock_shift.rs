@@ -4,6 +4,7 @@
 
 use model::UsageWindow;
 use records::{AllocationRow, Change, PodBody, Snapshot, WorkloadState};
+use spec::WorkloadPast;
 use units::Instant;
 
 use crate::moment::Step;
@@ -19,6 +20,9 @@ impl Step {
         }
         for pod in &mut snapshot.pods {
             self.shift_pod(&mut pod.body);
+        }
+        for at in snapshot.pasts.values_mut().flat_map(WorkloadPast::moments_mut) {
+            *at = at.map(|at| self.since(at));
         }
         let mut changes = Vec::new();
         // What is held is one entry until the step and another from now on: no time is in both, except what

@@ -179,6 +179,21 @@ pub(super) async fn archived_workloads_are_listed_in_every_order_and_in_pages(la
     }
 }
 
+pub(super) async fn the_past_of_a_workload_is_as_it_was_written_last(lab: &Lab) {
+    let (store, workloads) = lab.filled().await;
+    let id = workloads[0].id;
+    let pod = pod(&workloads[0]);
+    let known = store.load().await.unwrap().pasts[&id];
+    let placed = pod.body.placed_at_ms.map(Instant);
+    assert_eq!((known.last_start, known.restarts), (placed, 0), "what the pod says");
+    let first = spec::WorkloadPast { last_start: Some(Instant(8)), restarts: 2, ..known };
+    let last = spec::WorkloadPast { stale_since: Some(Instant(9)), last_start: None, ..first };
+    store.apply(&[first, last].map(|past| Change::WorkloadPast(id, past))).await.unwrap();
+    assert_eq!(store.load().await.unwrap().pasts[&id], last);
+    let gone = Change::WorkloadPast(Uuid::nil(), last);
+    store.apply(&[gone]).await.unwrap_err();
+}
+
 pub(super) async fn a_batch_is_written_whole_or_not_at_all(lab: &Lab) {
     let (store, _) = lab.filled().await;
     let before = store.load().await.unwrap();
