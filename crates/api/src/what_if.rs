@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 
 use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
+use orchestrator::StoredState;
 use records::{Archived, ArchivedLookup};
 use sim::Decision;
-use sim::machine::Stored;
 use sim::scenario::amount::{Count, Size, Span};
 use sim::scenario::{self, GpuAsk, Step, Workload};
 use sim::what_if::{Asked, what_if};
-use spec::{PodSet, PodSpec, WorkloadSpec};
+use spec::{PodSet, PodSpec, WorkloadKind, WorkloadSpec};
 use uuid::Uuid;
 
 /// Most steps, pods and nodes of a question; a scenario of one's own may have more.
@@ -41,7 +40,7 @@ pub fn workload_asked_for(
         WorkloadType::Distributed => WorkloadKind::Distributed,
         WorkloadType::Inference => WorkloadKind::Inference,
     };
-    let asker = convert::Asker::anonymous("what-if");
+    let asker = convert::Submitter::anonymous("what-if");
     let asked = convert::command(kind, request, asker);
     asked.map(|(_, spec)| spec).map_err(|fault| fault.message)
 }
@@ -146,7 +145,7 @@ fn pods_of(workload: &Workload) -> u64 {
 }
 
 /// The archived workloads that may have the names of what steps submit.
-pub(crate) fn lookups(asked: &[Asked], stored: &Stored) -> Vec<ArchivedLookup> {
+pub(crate) fn lookups(asked: &[Asked], stored: &StoredState) -> Vec<ArchivedLookup> {
     let mut all = Vec::new();
     for one in asked {
         let Asked::Step(step) = one else { continue };
@@ -159,7 +158,7 @@ pub(crate) fn lookups(asked: &[Asked], stored: &Stored) -> Vec<ArchivedLookup> {
 }
 
 /// Has archived workloads in memory again.
-pub(crate) fn restore(stored: &mut Stored, found: Archived) {
+pub(crate) fn restore(stored: &mut StoredState, found: Archived) {
     let Archived { mut workloads, pods } = found;
     let known: BTreeSet<Uuid> = stored.rows.workloads.iter().map(|row| row.id).collect();
     workloads.retain(|row| !known.contains(&row.id));
@@ -169,7 +168,7 @@ pub(crate) fn restore(stored: &mut Stored, found: Archived) {
 }
 
 /// Asks a server that goes on from what is stored.
-pub(crate) fn play(stored: Stored, asked: &[Asked]) -> Result<WouldHappen, ApiError> {
+pub(crate) fn play(stored: StoredState, asked: &[Asked]) -> Result<WouldHappen, ApiError> {
     let as_of = stored.now;
     let came = what_if(stored, asked, EXPLAINED_MAX)?;
     let pods = came.tasks.iter().map(|task| PodFate {

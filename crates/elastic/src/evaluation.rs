@@ -77,11 +77,11 @@ impl<R> Evaluations<R> {
         Some(Evaluated { version, reports: reports.into_values().collect() })
     }
 
-    /// The model went back to this version: what measures a later one is dropped, and versions
-    /// from here on come due again.
+    /// The model went back to this version: what is being measured is dropped with the tasks of
+    /// it, and versions from here on come due again.
     pub fn rewind(&mut self, version: u64) {
         self.newest = self.newest.min(version);
-        self.waiting.take_if(|waiting| *waiting > version);
-        self.round.take_if(|round| round.version > version);
+        self.waiting = None;
+        self.round = None;
     }
 }

@@ -2,6 +2,8 @@
 //! go and die.
 //!
 //! ```text
+//!   Job: one state machine of all this; its inputs are the journal of a master
+//!
 //!  plan --> ledger <-- tasks asked for, finished, handed back, lost --- workers
 //!             |                                                            |
 //!             |  cut (what a checkpoint contains)                          |  pushes
@@ -19,6 +21,7 @@
 
 mod evaluation;
 mod gate;
+mod job;
 mod ledger;
 mod order;
 mod plan;
@@ -29,10 +32,11 @@ mod task;
 
 pub use evaluation::{Evaluated, Evaluations};
 pub use gate::{Gate, Mode, Push, Verdict};
+pub use job::{Effect, Input, Job, Refused, Training, TrainingError};
 pub use ledger::{Answer, Cut, Ledger, LedgerError, Limits, Outcome, Progress};
 pub use order::Permutation;
 pub use plan::{Epochs, Order, Plan, PlanError, Shard};
 pub use priorities::{High, PriorityError};
 pub use rendezvous::{Rendezvous, RendezvousError, World, WorldLimits};
 pub use resize::{Resize, ResizeStep};
-pub use task::{Kind, Records, Task, TaskId, WorkerId};
+pub use task::{Kind, Measure, Records, Task, TaskId, WorkerId};

@@ -41,6 +41,12 @@ impl Resize {
         self.deadline.is_some()
     }
 
+    /// Whether a worker is asked to leave and has not answered.
+    #[must_use]
+    pub fn is_leaving(&self, worker: WorkerId) -> bool {
+        self.leaving.contains(&worker)
+    }
+
     /// When those who have not answered are stopped.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {

@@ -57,6 +57,15 @@ impl Records {
     }
 }
 
+/// A part of the measurement of one version of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measure {
+    /// The version.
+    pub version: u64,
+    /// The place of the part among all of it, from 0.
+    pub piece: u64,
+}
+
 /// A piece of work for one worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
@@ -68,8 +77,8 @@ pub struct Task {
     pub records: Records,
     /// In which pass over the data, from 0.
     pub epoch: u32,
-    /// The version of the model that is measured, for an evaluation.
-    pub model_version: Option<u64>,
+    /// What it measures, if it measures a model that is trained meanwhile.
+    pub measures: Option<Measure>,
     /// How often code has failed on these records.
     pub failures: u32,
 }

@@ -40,7 +40,7 @@ impl Ledger {
     #[must_use]
     pub fn cut(&self, positions: &BTreeMap<TaskId, u64>) -> Cut {
         let mut progress = self.progress;
-        let trains = |task: &Task| task.kind == self.plan.kind && task.model_version.is_none();
+        let trains = |task: &Task| task.kind == self.plan.kind && task.measures.is_none();
         let rest = self.held.iter().filter(|(_, held)| trains(&held.task)).map(|(id, held)| {
             let count = held.task.records.count();
             let reported = positions.get(id).copied().unwrap_or_default().min(count);

@@ -4,7 +4,7 @@ use units::Instant;
 
 use super::{Answer, Held, Ledger, LedgerError, Outcome};
 use crate::plan::{Cuts, Plan, PlanError};
-use crate::task::{Kind, Records, Task, TaskId, WorkerId};
+use crate::task::{Kind, Measure, Records, Task, TaskId, WorkerId};
 
 impl Ledger {
     /// Gives a worker something to do: an evaluation first, then what came back, then what is new.
@@ -17,11 +17,7 @@ impl Ledger {
         if self.outcome.is_some() {
             return Ok(Answer::Ended);
         }
-        let held = self.held_by.get(&worker).copied().unwrap_or_default();
-        let held_max = self.limits.held_max;
-        if held >= held_max {
-            return Err(LedgerError::TooMany { worker, held, held_max });
-        }
+        self.check_room(worker)?;
         let task = self.evaluations.pop_front().or_else(|| self.returned.pop_front());
         let Some(task) = task.or_else(|| self.fresh()).or_else(|| self.save()) else {
             return Ok(Answer::Wait);
@@ -30,6 +26,18 @@ impl Ledger {
         let kept = Held { worker, task: task.clone(), finished: 0, since: now, heard: now };
         self.held.insert(task.id, kept);
         Ok(Answer::Task(task))
+    }
+
+    /// Whether a worker may have another task.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerError::TooMany`], if not.
+    pub fn check_room(&self, worker: WorkerId) -> Result<(), LedgerError> {
+        let held = self.held_by.get(&worker).copied().unwrap_or_default();
+        let held_max = self.limits.held_max;
+        let too_many = LedgerError::TooMany { worker, held, held_max };
+        (held < held_max).then_some(()).ok_or(too_many)
     }
 
     /// A worker has visited so many records of a task, from its start on, and their effect is in
@@ -75,7 +83,7 @@ impl Ledger {
         let longest = self.longest_ms.entry(held.task.kind).or_default();
         *longest = (*longest).max(now.since_ms(held.since));
         self.progress.tasks += 1;
-        if held.task.kind == Kind::Evaluate && held.task.model_version.is_none() {
+        if held.task.kind == Kind::Evaluate && held.task.measures.is_none() {
             self.progress.records += count;
         }
         self.end();
@@ -163,24 +171,23 @@ impl Ledger {
         self.end();
     }
 
-    /// Measures a version of the model with all records of a plan, once. Returns the tasks of it.
+    /// Measures a version of the model with all records of a plan, once. Returns how many tasks
+    /// that makes.
     ///
     /// # Errors
     ///
     /// [`PlanError`], if the plan cannot be carried out.
-    pub fn evaluate(&mut self, version: u64, plan: &Plan) -> Result<Vec<TaskId>, PlanError> {
+    pub fn evaluate(&mut self, version: u64, plan: &Plan) -> Result<u64, PlanError> {
         let cuts = Cuts::of(plan)?;
         if self.outcome.is_some() {
-            return Ok(Vec::new());
+            return Ok(0);
         }
-        let mut ids = Vec::new();
-        for place in 0..cuts.count() {
-            let mut task = self.task(Kind::Evaluate, cuts.at(plan, 0, place));
-            task.model_version = Some(version);
-            ids.push(task.id);
+        for piece in 0..cuts.count() {
+            let mut task = self.task(Kind::Evaluate, cuts.at(plan, 0, piece));
+            task.measures = Some(Measure { version, piece });
             self.evaluations.push_back(task);
         }
-        Ok(ids)
+        Ok(cuts.count())
     }
 
     fn held_mut(&mut self, worker: WorkerId, task: TaskId) -> Result<&mut Held, LedgerError> {
@@ -212,7 +219,7 @@ impl Ledger {
         }
         task.id = self.new_id();
         match task.kind {
-            Kind::Evaluate if task.model_version.is_some() => self.evaluations.push_front(task),
+            _ if task.measures.is_some() => self.evaluations.push_front(task),
             _ => self.returned.push_front(task),
         }
     }
@@ -249,7 +256,7 @@ impl Ledger {
 
     fn task(&mut self, kind: Kind, records: Records) -> Task {
         let id = self.new_id();
-        Task { id, kind, records, epoch: self.epoch, model_version: None, failures: 0 }
+        Task { id, kind, records, epoch: self.epoch, measures: None, failures: 0 }
     }
 
     pub(super) fn new_id(&mut self) -> TaskId {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use elastic::{
-    Answer, Cut, Epochs, Kind, Ledger, LedgerError, Limits, Order, Outcome, Plan, Shard, Task,
-    WorkerId,
+    Answer, Cut, Epochs, Kind, Ledger, LedgerError, Limits, Measure, Order, Outcome, Plan, Shard,
+    Task, WorkerId,
 };
 use units::Instant;
 
@@ -161,9 +161,12 @@ fn no_more_records_than_the_job_may_see() {
 fn an_evaluation_goes_first_and_counts_no_training() {
     let mut l = ledger(plan(&[2], 1));
     let validation = Plan { kind: Kind::Evaluate, ..plan(&[3], 2) };
-    assert_eq!(l.evaluate(7, &validation).expect("a plan").len(), 2);
+    assert_eq!(l.evaluate(7, &validation), Ok(2));
     let task = ask(&mut l, A);
-    assert_eq!((task.kind, task.model_version), (Kind::Evaluate, Some(7)));
+    assert_eq!(
+        (task.kind, task.measures),
+        (Kind::Evaluate, Some(Measure { version: 7, piece: 0 }))
+    );
     l.hand_back((A, task.id), 1, Instant(0)).expect("held");
     assert_eq!(rest(&mut l), "a0..2 a2..3 a0..1 a1..2");
     assert_eq!(l.progress().records, 2);

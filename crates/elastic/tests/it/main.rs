@@ -3,6 +3,7 @@
 mod evaluation;
 mod gate;
 mod histories;
+mod job;
 mod ledger;
 mod rendezvous;
 mod resize;

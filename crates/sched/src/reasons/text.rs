@@ -90,6 +90,7 @@ impl fmt::Display for Pending {
                 let requested = of(queue.kind, *requested);
                 write!(f, "nothing is taken from others for {requested}: {queue}")
             }
+            Self::InPools { first, others } => in_pools(f, first, *others),
             Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
             Self::Gated { gated, pods } => {
                 write!(f, "{gated} of its {pods} pod(s) are held back by a scheduling gate")
@@ -106,6 +107,10 @@ impl fmt::Display for Pending {
             ),
         }
     }
+}
+
+fn in_pools(f: &mut fmt::Formatter<'_>, first: &Pending, others: usize) -> fmt::Result {
+    write!(f, "{first}; likewise in {others} more node pools")
 }
 
 fn not_enough_gpus(
