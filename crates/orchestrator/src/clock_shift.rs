@@ -4,6 +4,7 @@
 
 use model::UsageWindow;
 use records::{AllocationRow, Change, PodBody, Snapshot, WorkloadState};
+use spec::WorkloadPast;
 use units::Instant;
 
 use crate::moment::Step;
@@ -65,5 +66,8 @@ fn each_since(snapshot: &mut Snapshot, mut dated: impl FnMut(Instant) -> Instant
         {
             *at = dated(Instant(*at)).0;
         }
+    }
+    for at in snapshot.pasts.values_mut().flat_map(WorkloadPast::moments_mut) {
+        *at = at.map(&mut dated);
     }
 }

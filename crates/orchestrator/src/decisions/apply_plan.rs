@@ -86,6 +86,8 @@ impl State {
     fn carry_over(&mut self, plan: &Arc<Plan>, decided_at: Instant) {
         if !plan.steps.is_empty() || !plan.stale.is_empty() {
             self.cluster.carry(self.now, plan);
+            let stale = plan.stale.keys().filter_map(|model| self.workloads.of_model(*model));
+            stale.collect::<Vec<_>>().into_iter().for_each(|id| self.touch(id));
             // It is the first in which these have their places: what is best for others, or for
             // them, may be something else now. A plan without steps is the last.
             self.cluster.renew();

@@ -328,6 +328,7 @@ impl State {
             ran_ms: 0,
             pending: Arc::default(),
             last_eviction: None,
+            past: None,
             over_quota: false,
             requested: Resources::ZERO,
             revisions: Vec::new(),
