@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::decisions::{Decision, PLANS_DROPPED_MAX};
 use crate::emit::EventBuilder;
 use crate::state::State;
-use crate::workloads::{Told, Workload};
+use crate::workloads::{ReasonText, Workload};
 
 /// When to decide again if the scheduler has more to do at once: its bound on work was reached.
 const LOOK_AGAIN_MS: u64 = 10;
@@ -171,7 +171,7 @@ impl State {
     fn explain(&mut self, pending: &BTreeMap<WorkloadId, Arc<[Pending]>>) {
         let mut waiting = BTreeMap::new();
         // A class has its reasons in common, and many are of it.
-        let mut told: BTreeMap<*const Pending, Vec<Told>> = BTreeMap::new();
+        let mut told: BTreeMap<*const Pending, Vec<ReasonText>> = BTreeMap::new();
         for (model, reasons) in pending {
             let Some(id) = self.workloads.of_model(*model) else { continue };
             if !reasons.is_empty() {
