@@ -22,7 +22,7 @@ use crate::{Profile, kai};
 
 pub use advice::Advice;
 pub use change::Change;
-pub use holders::{Holder, Holders, HoldingQueue, Standing};
+pub use holders::{Holder, Holders, HoldingQueue, OwnDemand, Standing};
 pub use nodes::{Failing, NodeClass, Obstacle, Part};
 #[cfg(feature = "kai")]
 pub(crate) use search::refusals;

@@ -8,6 +8,7 @@ use units::{Instant, Kind, Resources};
 
 use super::holders::{Standing, standings};
 use crate::actions::consolidate::Consolidation;
+use crate::actions::explain::not_counted;
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
 use crate::entitlement::not_entitled;
@@ -43,6 +44,8 @@ pub enum Outcome {
         /// Until when.
         until: Instant,
     },
+    /// It could not start if everything were free.
+    NotCounted,
     /// Its queue refuses it, whatever others do.
     Refused(Box<Pending>),
     /// Its project has what it is entitled to.
@@ -127,7 +130,11 @@ pub(super) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
     searches.collect()
 }
 
-fn common(s: &Session<'_>, id: WorkloadId) -> Option<Outcome> {
+fn common(s: &mut Session<'_>, id: WorkloadId) -> Option<Outcome> {
+    let refused = s.queue_reason(id).is_some();
+    if !refused && not_counted(s, id).is_some_and(|(_, starts)| !starts) {
+        return Some(Outcome::NotCounted);
+    }
     let until = s.patient_until(id);
     (until > s.now).then_some(Outcome::Patient { until })
 }

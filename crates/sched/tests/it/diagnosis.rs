@@ -18,15 +18,17 @@ fn a_full_cluster_is_told_by_class_and_holder() {
         Why it waits:
           P202 non-preemptible workloads stay within the quota: b has a quota of 2 GPUs, its non-preemptible workloads hold 0, this one asks for 3; submit it as preemptible to go over quota
           P102 needs 3 GPUs on one node; 2 are free on 3 node(s), at most 2 on one
+          P204 3 of 3 GPUs not counted as demand of b: it could not have them if everything were free
         Where it does not fit:
           2 nodes like n1 (4 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 3, at most 2 on n2)
           1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 3, has 2)
         Who holds what it needs:
           a holds 6 GPUs (quota 6, fair share 6)
-          b holds 2 GPUs (quota 2, fair share 4)
+          b holds 2 GPUs (quota 2, fair share 2)
           a/x holds 4 GPUs: nothing is taken from other projects for this one
           a/y holds 2 GPUs: nothing is taken from other projects for this one
           b/v holds 2 GPUs: may be taken from
+          b asks for 5 GPUs; 3 of it not counted as demand, as that could not be placed if everything were free
         Why nothing was moved or taken for it:
           P401 nothing is moved: its queue refuses it, whatever others do (P202)
           P402 nothing is taken from other projects: its queue refuses it, whatever others do (P202)
@@ -135,6 +137,7 @@ fn guaranteed_run_time_is_named() {
     expect![[r#"
         Why it waits:
           P102 needs 1 GPU; every GPU of the 1 node(s) is in use
+          P205 nothing is stopped for 1 GPU: other projects hold 2 GPUs beyond their share, in guaranteed run time
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
         Who holds what it needs:
@@ -158,6 +161,7 @@ fn patience_is_named() {
     expect![[r#"
         Why it waits:
           P102 needs 1 GPU; every GPU of the 1 node(s) is in use
+          P205 nothing is stopped for 1 GPU before its preemption delay of 90 s is over
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
         Who holds what it needs:
@@ -184,6 +188,7 @@ fn moves_have_a_bound() {
     expect![[r#"
         Why it waits:
           P102 needs 2 GPUs on one node; 2 are free on 2 node(s), at most 1 on one
+          P205 nothing is stopped for 2 GPUs: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 4, fair share 4)
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 2, at most 1 on n1)
         Who holds what it needs:
@@ -284,13 +289,16 @@ fn too_large() {
     expect![[r#"
         Why it waits:
           P101 asks for 8 GPUs on one node; the largest node has 4
+          P204 8 of 8 GPUs not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 2)
           1 node, n2 (4 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 4)
+        Who holds what it needs:
+          a asks for 8 GPUs; 8 of it not counted as demand, as that could not be placed if everything were free
         Why nothing was moved or taken for it:
-          P401 nothing is moved: it needs 8 GPUs and only 6 are free on all nodes together
-          P402 nothing is taken from other projects: with 8 more it would hold more than its fair share; a holds 0 GPUs (quota 8, fair share 6)
-          P403 nothing is taken inside its project: nothing else of its project is running
+          P401 nothing is moved: it could not start if everything were free (P204)
+          P402 nothing is taken from other projects: it could not start if everything were free (P204)
+          P403 nothing is taken inside its project: it could not start if everything were free (P204)
         What would let it start (each tried out):
           ask for at most 4 GPUs
           let it be elastic: it starts smaller and grows later

@@ -20,6 +20,7 @@ fn a_quota_holds_in_its_pool_only() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
         P107 of 2 node(s) 1 in another node pool
+        P204 2 of 2 GPUs not counted as demand of a in pool default: it could not have them if everything were free
     "#]].assert_eq(&w.why("one"));
 }
 
@@ -31,6 +32,7 @@ fn a_limit_holds_in_its_pool_only() {
     expect![[r#"
         P201 a in pool a100 may hold 1 GPU and holds 1; 1 more would pass its limit
         P107 of 2 node(s) 1 in another node pool
+        P204 2 of 4 GPUs not counted as demand of a in pool a100: 2 of 4 pod(s) would fit if everything were free
     "#]]
     .assert_eq(&w.why("one"));
 }
@@ -88,6 +90,7 @@ fn a_department_has_a_quota_per_pool_too() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: department in pool a100 has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
         P107 of 2 node(s) 1 in another node pool
+        P204 2 of 2 GPUs not counted as demand of a in pool a100: it could not have them if everything were free
     "#]].assert_eq(&w.why("one"));
 }
 
@@ -107,6 +110,7 @@ fn a_pool_that_comes_later_has_queues_without_quota() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: a in pool late has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota
         P107 of 3 node(s) 2 in another node pool
+        P204 1 of 1 GPU not counted as demand of a in pool late: it could not have them if everything were free
     "#]].assert_eq(&w.why("x"));
     w.run("quota a@late 1");
     assert_eq!(w.gpus(), "n1[. .] n2[. .] n3[x]");
