@@ -10,9 +10,9 @@
 //! `/elastane/v1`.
 
 mod archived;
-mod bounds;
 mod forecast;
-mod orders;
+mod limit_permissions;
+mod list_order;
 mod routes;
 #[cfg(test)]
 mod texts;
@@ -28,8 +28,8 @@ use convert::Origins;
 use gateway::Gateway;
 use http_kit::{Hosts, Proxies, Shutdown};
 use iam::{Iam, LoginProvider};
+use list_order::Orders;
 use orchestrator::view::WorkloadView;
-use orders::Orders;
 use telemetry::Telemetry;
 use tokio::sync::Semaphore;
 

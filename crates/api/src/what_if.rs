@@ -38,7 +38,7 @@ pub fn workload_asked_for(
         WorkloadType::Distributed => WorkloadKind::Distributed,
         WorkloadType::Inference => WorkloadKind::Inference,
     };
-    let asker = convert::Asker::anonymous("what-if");
+    let asker = convert::Submitter::anonymous("what-if");
     let asked = convert::command(kind, request, asker);
     asked.map(|(_, spec)| spec).map_err(|fault| fault.message)
 }

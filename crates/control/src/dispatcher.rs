@@ -11,15 +11,14 @@ use engine::{Engine, Observation};
 use tokio::sync::{mpsc, watch};
 use units::Instant;
 
-use crate::answers::{Pending, Reply, answer, answer_to, refuse};
 use crate::decider::{Order, Outcome, Question, Scheduler, Verdict};
 use crate::executor::Executor;
 use crate::faults::{given_up, guarded};
-use crate::handle::{Answer, Request, Shared};
-use crate::looking::Look;
 use crate::metrics::{Purpose, Verb};
 use crate::recorder::Recorder;
+use crate::requests::{Answer, Pending, Query, Reply, Request, answer, answer_to, refuse};
 use crate::secrets::Completion;
+use crate::shared::Shared;
 use crate::time::Line;
 use crate::{BatchFault, Options, archived, stored};
 use orchestrator::Error;
@@ -39,8 +38,8 @@ const FAULTS_MAX: u32 = 5;
 /// So long nothing may happen before the state is built again only for the recording.
 const QUIET_MS: u64 = 5;
 
-/// What can happen.
-enum Happening {
+/// What the dispatcher receives.
+enum Message {
     Request(Request),
     Input(Input),
     Verdict(Verdict),
@@ -51,7 +50,7 @@ enum Happening {
 /// What comes from handles.
 pub(crate) struct Inbox {
     pub(crate) requests: mpsc::Receiver<Request>,
-    pub(crate) looks: mpsc::Receiver<Look>,
+    pub(crate) queries: mpsc::Receiver<Query>,
     /// Since when workloads have been idle.
     pub(crate) idle: watch::Receiver<IdleSince>,
     /// What is the matter with GPUs.
@@ -198,26 +197,26 @@ impl Dispatcher {
                     return Ok(());
                 }
                 // Without handles there are no requests, but there is still work.
-                Some(request) = self.inbox.requests.recv(), if takes => Happening::Request(request),
-                Some(look) = self.inbox.looks.recv() => {
-                    self.answer_look(look).await;
+                Some(request) = self.inbox.requests.recv(), if takes => Message::Request(request),
+                Some(query) = self.inbox.queries.recv() => {
+                    self.answer_query(query).await;
                     continue;
                 }
-                Some(verdict) = self.scheduler.verdicts.recv() => Happening::Verdict(verdict),
+                Some(verdict) = self.scheduler.verdicts.recv() => Message::Verdict(verdict),
                 seen = self.observations.recv(), if takes && !self.stale => match seen {
-                    Some(seen) => Happening::Input(Input::Run(seen)),
+                    Some(seen) => Message::Input(Input::Run(seen)),
                     None => {
                         tracing::warn!("the engine ended its stream of observations; asking again");
                         self.stale = true;
                         continue;
                     }
                 },
-                Some(told) = self.told.recv(), if takes => Happening::Input(told),
-                Ok(()) = self.inbox.idle.changed() => Happening::Due,
+                Some(told) = self.told.recv(), if takes => Message::Input(told),
+                Ok(()) = self.inbox.idle.changed() => Message::Due,
                 Ok(()) = self.inbox.gpus.changed() => {
-                    Happening::Input(Input::Gpus(self.inbox.gpus.borrow_and_update().clone()))
+                    Message::Input(Input::Gpus(self.inbox.gpus.borrow_and_update().clone()))
                 }
-                () = timer => Happening::Due,
+                () = timer => Message::Due,
                 () = quiet(), if takes && !self.stale && self.recorder.wants_base() => {
                     self.stale = true;
                     self.rebuild(Vec::new()).await;
@@ -240,20 +239,20 @@ impl Dispatcher {
 
     /// Shows what the scheduler sees. While the state is not the one on disk there is no answer: the sender
     /// is dropped.
-    async fn answer_look(&mut self, look: Look) {
+    async fn answer_query(&mut self, query: Query) {
         if self.stale {
             return;
         }
         // The caller may have gone.
-        match look {
-            Look::State(to) => {
+        match query {
+            Query::State(to) => {
                 let question = self.question();
                 self.scheduler.ask(Order::Show(question, to));
             }
-            Look::Terms(to) => {
+            Query::Terms(to) => {
                 let _ = to.send((sched::Policy::clone(&self.policy), self.line.now()));
             }
-            Look::Submission { project_id, wanted, to } => {
+            Query::Submission { project_id, wanted, to } => {
                 let lookup = self.state.lookup_name(project_id, &wanted.spec.name);
                 let archived = archived::read(&self.store, lookup).await;
                 let settled = archived.and_then(|archived| {
@@ -266,23 +265,23 @@ impl Dispatcher {
 
     /// Takes all that is queued behind the first event: one transaction for all of them. It does not wait
     /// for more to arrive.
-    fn gather(&mut self, first: Happening) -> Vec<Happening> {
+    fn gather(&mut self, first: Message) -> Vec<Message> {
         let mut batch = vec![first];
-        if self.isolates_plans && matches!(batch[..], [Happening::Verdict(_)]) {
+        if self.isolates_plans && matches!(batch[..], [Message::Verdict(_)]) {
             return batch;
         }
         while batch.len() < BATCH_MAX && !self.state.waits_for_decision() {
-            let request = self.inbox.requests.try_recv().map(Happening::Request);
+            let request = self.inbox.requests.try_recv().map(Message::Request);
             let next = request
-                .or_else(|_| self.observations.try_recv().map(Input::Run).map(Happening::Input))
-                .or_else(|_| self.told.try_recv().map(Happening::Input));
+                .or_else(|_| self.observations.try_recv().map(Input::Run).map(Message::Input))
+                .or_else(|_| self.told.try_recv().map(Message::Input));
             let Ok(next) = next else { break };
             batch.push(next);
         }
         batch
     }
 
-    async fn dispatch(&mut self, batch: Vec<Happening>) {
+    async fn dispatch(&mut self, batch: Vec<Message>) {
         if self.line.is_behind() {
             tracing::warn!(
                 "the clock of the machine was put forward; what is counted goes on as before"
@@ -300,12 +299,12 @@ impl Dispatcher {
             self.apply(Input::Idle(idle));
         }
         let (mut inputs, mut replies) = (Vec::new(), Vec::new());
-        for happening in batch {
-            match happening {
-                Happening::Due => {}
-                Happening::Input(input) => inputs.push(input),
-                Happening::Verdict(verdict) => inputs.extend(self.input_of(verdict)),
-                Happening::Request(Request { command, origin, waits, reply }) => {
+        for message in batch {
+            match message {
+                Message::Due => {}
+                Message::Input(input) => inputs.push(input),
+                Message::Verdict(verdict) => inputs.extend(self.input_of(verdict)),
+                Message::Request(Request { command, origin, waits, reply }) => {
                     inputs.push(Input::Command(command, origin));
                     replies.push((waits, reply));
                 }
@@ -495,8 +494,8 @@ impl Dispatcher {
     /// Builds the state again after a failure to write. Requests are refused while it lasts;
     /// observations are dropped, the engine is asked for all of them: a run that is started again has the
     /// generation that it had, and observations of the start before are not about it.
-    async fn rebuild(&mut self, mut batch: Vec<Happening>) {
-        batch.retain(|happening| matches!(happening, Happening::Request(_)));
+    async fn rebuild(&mut self, mut batch: Vec<Message>) {
+        batch.retain(|message| matches!(message, Message::Request(_)));
         match self.try_rebuild().await {
             Ok(()) => {
                 self.stale = false;
@@ -507,8 +506,8 @@ impl Dispatcher {
             }
             Err(error) => {
                 tracing::error!(%error, "the state can still not be built again");
-                for happening in batch {
-                    if let Happening::Request(request) = happening {
+                for message in batch {
+                    if let Message::Request(request) = message {
                         answer_to(request.reply, Err(error.clone()));
                     }
                 }

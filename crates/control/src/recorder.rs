@@ -4,7 +4,7 @@
 use orchestrator::{
     Action, Error, GpuFaults, HandedOver, Input, Moment, NodeList, Settled, State, Subject,
 };
-use recording::{Base, Came, Taken, Writer};
+use recording::{Base, BatchOutcome, Taken, Writer};
 use records::{Change, Snapshot};
 use sched::Policy;
 use units::Instant;
@@ -110,7 +110,10 @@ impl Recorder {
         }
         let answers = std::mem::take(&mut self.answers);
         let asks = asked_at.is_some();
-        self.take(asked_at, Ok(Came { answers, changes, actions, asks, ..Came::default() }));
+        self.take(
+            asked_at,
+            Ok(BatchOutcome { answers, changes, actions, asks, ..BatchOutcome::default() }),
+        );
     }
 
     /// Nothing of the batch counts.
@@ -121,7 +124,7 @@ impl Recorder {
         }
     }
 
-    fn take(&mut self, asked_at: Option<Instant>, came: Result<Came, String>) {
+    fn take(&mut self, asked_at: Option<Instant>, came: Result<BatchOutcome, String>) {
         let (moment, inputs) = (self.moment.take(), std::mem::take(&mut self.inputs));
         if self.writer.takes_batches() {
             self.writer.take(Taken { moment, inputs, asked_at, came });

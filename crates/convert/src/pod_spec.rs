@@ -10,7 +10,7 @@ use spec::{HOME_FOLDER, PodSpec, Restart};
 use super::compute::{cpu_millis, gpu, memory_bytes};
 use super::container::container;
 use super::defaults::with_defaults;
-use super::place::place;
+use super::node_constraints::place;
 
 /// What one pod is.
 pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<PodSpec, ApiError> {

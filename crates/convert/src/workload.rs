@@ -1,8 +1,8 @@
 //! Workloads of every type to the wire, in the general form.
 
 use api_types::{
-    ActionsSupport, AllocatedResources, Condition1, GpuRequestType, Millis, PodStates, Reason,
-    RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload,
+    ActionsSupport, AllocatedResources, GpuRequestType, Millis, PodStates, Reason, RequestCores,
+    RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload, WorkloadCondition,
     WorkloadExtras, WorkloadTopology,
 };
 use http_kit::{Row, Scalar, Type};
@@ -265,8 +265,8 @@ fn phase_reason(view: &WorkloadView) -> Option<String> {
     })
 }
 
-fn conditions(view: &WorkloadView) -> Vec<Condition1> {
-    let waits = view.pending.iter().map(|reason| Condition1 {
+fn conditions(view: &WorkloadView) -> Vec<WorkloadCondition> {
+    let waits = view.pending.iter().map(|reason| WorkloadCondition {
         // What is not about a place is about a pod that has one.
         kind: match reason.code.starts_with('P') {
             true => "PodScheduled".to_owned(),

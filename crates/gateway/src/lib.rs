@@ -9,12 +9,12 @@
 mod admission;
 mod browser;
 mod exec_sessions;
-mod front;
-mod issue;
 mod page;
 mod routes;
 mod socket;
+mod ticket_issue;
 mod tickets;
+mod workload_hosts;
 
 use std::sync::Arc;
 
@@ -27,9 +27,9 @@ use exec_sessions::Sessions;
 use tickets::Tickets;
 
 pub use admission::{FORMER_ROUTES, gone};
-pub use front::divert;
 pub use routes::routes;
 pub use socket::admit_pages;
+pub use workload_hosts::divert;
 
 /// Refuses who comes to a pod that has more of the machine than everyone may have.
 pub type MayEnter = Box<dyn Fn(&Caller, &WorkloadView) -> Result<(), ApiError> + Send + Sync>;

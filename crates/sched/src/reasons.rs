@@ -180,6 +180,13 @@ pub enum Pending {
         /// Which rule.
         by: Protection,
     },
+    /// What one of the reasons above says, of many node pools.
+    InPools {
+        /// In the first of the pools.
+        first: Box<Self>,
+        /// In each of the others, with the numbers there.
+        others: Vec<Self>,
+    },
     /// It has a place, which is being freed.
     WaitingForRelease {
         /// Node.
@@ -404,10 +411,20 @@ impl Pending {
         }
     }
 
+    /// What it says of each node pool that it summarises; itself if it summarises none.
+    pub fn in_each_pool(&self) -> impl Iterator<Item = &Self> {
+        let (first, others) = match self {
+            Self::InPools { first, others } => (&**first, &others[..]),
+            other => (other, &[][..]),
+        };
+        std::iter::once(first).chain(others)
+    }
+
     /// Code and name.
     #[must_use]
-    pub const fn code(&self) -> Code {
+    pub fn code(&self) -> Code {
         match self {
+            Self::InPools { first, .. } => first.code(),
             Self::LargerThanAnyNode { .. } => Code { code: "P101", name: "LargerThanAnyNode" },
             Self::NotEnoughGpus { .. } => Code { code: "P102", name: "NotEnoughGpus" },
             Self::NoGpuShareFree { .. } => Code { code: "P103", name: "NoGpuShareFree" },

@@ -6,7 +6,7 @@ use sched::{Cause, Step};
 use serde::Serialize;
 use units::Resources;
 
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{Diagnosis, Reason};
 use crate::play::{NamedQueue, Simulation};
 use crate::scenario::{DecisionKind, ProfileName, State};
 
@@ -174,17 +174,6 @@ pub struct Waiting {
     /// Another that waits for the same and has the long answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
-}
-
-/// A coded reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Reason {
-    /// Stable code.
-    pub code: &'static str,
-    /// Its short name.
-    pub name: &'static str,
-    /// One sentence with the numbers.
-    pub message: String,
 }
 
 impl Queue {

@@ -21,10 +21,10 @@ mod svg;
 pub mod trace;
 pub mod what_if;
 
-pub use diagnosis::{Diagnosis, diagnose};
+pub use diagnosis::{Diagnosis, Reason};
 pub use error::Error;
 pub use forecast::{Forecast, forecast};
-pub use frame::{Amounts, Decision, Frame, GpuShare, Place, Queue, Reason, Task, Waiting};
+pub use frame::{Amounts, Decision, Frame, GpuShare, Place, Queue, Task, Waiting};
 pub use play::{
     CYCLES_TO_REST_MAX, Failure, GPUS_PER_NODE_MAX, NODES_MAX, Outcome, PODS_MAX, QUEUES_MAX,
     Record, Simulation, policy, run,

@@ -9,7 +9,7 @@ use crate::tree::{Tree, code_of, is_test_file, product_lines};
 const CORE: [&str; 7] = ["units", "spec", "records", "model", "sched", "elastic", "orchestrator"];
 
 /// Those of them that know documents, and share what readers see with them.
-const WITH_DOCUMENTS: [&str; 4] = ["units", "spec", "records", "orchestrator"];
+const WITH_DOCUMENTS: [&str; 5] = ["units", "spec", "records", "elastic", "orchestrator"];
 
 /// All that a core crate may depend on.
 const MAY_DEPEND_ON: [&str; 4] = ["elastane-units", "elastane-model", "thiserror", "smallvec"];

@@ -113,7 +113,7 @@ pub(super) async fn what_if(
         asked.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one)));
     let mut submitted = Vec::new();
     for (kind, request) in asked {
-        let asker = convert::Asker::of(&caller, "what-if".to_owned());
+        let asker = convert::Submitter::of(&caller, "what-if".to_owned());
         let (project_id, spec) =
             workload_kinds::asked_for(&state, &caller, kind, request, asker).await?;
         submitted.push((project_id, state.control.settled(project_id, spec).await?));

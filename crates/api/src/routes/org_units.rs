@@ -16,7 +16,7 @@ use orchestrator::{OrgChange, Scope, SharedMap};
 use spec::ShareChange;
 
 use crate::Shared;
-use crate::bounds::check_bounds;
+use crate::limit_permissions::check_bounds;
 
 /// Departments or projects.
 pub(super) trait Unit: Sized + Send + Sync + 'static {

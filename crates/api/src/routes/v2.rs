@@ -85,7 +85,7 @@ async fn create(
     let given = given(request.manifest, request.manifest_base64_encoded)?;
     let manifest = given.ok_or_else(|| ApiError::field("manifest", "is required"))?;
     let (kind, creation) = manifest::creation(request.metadata, &manifest)?;
-    let asker = convert::Asker::of(&caller, source(&headers));
+    let asker = convert::Submitter::of(&caller, source(&headers));
     let (project_id, mut spec) = asked_for(&state, &caller, kind, creation, asker).await?;
     spec.manifest = Some(manifest.to_string().into());
     let made = state.asked_by(&caller).submit(project_id, spec).await?;

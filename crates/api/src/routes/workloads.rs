@@ -26,7 +26,7 @@ use uuid::Uuid;
 
 use crate::Shared;
 use crate::archived::Selected;
-use crate::orders::Ordered;
+use crate::list_order::Ordered;
 
 /// Largest body of a batch: as many ids as there may be, with room around them.
 const BATCH_BYTES_MAX: usize = 64 << 10;

@@ -1,9 +1,9 @@
 //! Measuring over time. Owns: when the engine is asked what is used, and turning what it counts into
-//! rates. What is made of one look is in `look`, how long it is kept in `tiers`. Does not know about:
+//! rates. What is made of them at one moment is in `sample`, how long it is kept in `tiers`. Does not know about:
 //! decisions; nothing waits for it, and what it fails to write is measured again next time.
 
 mod idle;
-mod look;
+mod sample;
 mod tiers;
 mod traffic;
 mod used;
@@ -17,15 +17,15 @@ use records::{Change, SampleRow};
 use tokio::sync::watch;
 use units::Instant;
 
-pub use look::{Look, Subject, Values, of};
+pub use sample::{Sample, Subject, Values, of};
 pub(crate) use tiers::read;
 pub use traffic::{Requests, Traffic};
 
+use crate::deleted;
 use crate::gpu_watch::ANSWER_WAIT_MS;
-use crate::handle::Shared;
 use crate::metrics::{Purpose, Verb};
-use crate::past;
 use crate::retention::{Retention, RetentionPolicy};
+use crate::shared::Shared;
 use crate::time::Line;
 use idle::Idle;
 use orchestrator::view::View;
@@ -38,11 +38,11 @@ const WRITTEN_AT_ONCE: usize = 500;
 /// How long nothing is forgotten after the clock was set: time to set it right.
 const FORGETS_AFTER_STEP_MS: u64 = 86_400_000;
 
-/// Looks at what is used, again and again.
+/// Measures what is used, again and again.
 pub(crate) struct Meter {
     shared: Arc<Shared>,
     line: Arc<Line>,
-    /// What the line had stepped by the last look.
+    /// What the line had stepped by the last sample.
     stepped_ms: i64,
     /// What is old enough is forgotten from then on.
     forgets_from: Instant,
@@ -54,7 +54,7 @@ pub(crate) struct Meter {
     forgot_at: Instant,
 }
 
-/// What counters said at the last look.
+/// What counters said at the last sample.
 #[derive(Default)]
 struct Last {
     at: Instant,
@@ -96,7 +96,7 @@ impl Meter {
             // Taken first: a step after it is followed before anything is dated by it.
             let now = self.line.now();
             self.follow(now);
-            if let Err(error) = self.look(now).await {
+            if let Err(error) = self.measure(now).await {
                 tracing::warn!(%error, "what was measured could not be written");
             }
             self.line.sleep_until(now.plus_ms(LOOK_EVERY_MS)).await;
@@ -121,7 +121,7 @@ impl Meter {
         }
     }
 
-    async fn look(&mut self, now: Instant) -> Result<(), store::Error> {
+    async fn measure(&mut self, now: Instant) -> Result<(), store::Error> {
         let metrics = &self.shared.metrics;
         let measuring = metrics.engine(Verb::Measure, self.shared.engine.measure());
         let measured = self.line.within(ANSWER_WAIT_MS, measuring).await;
@@ -143,19 +143,19 @@ impl Meter {
         let since = self.last.at;
         let traffic = self.shared.traffic.load_full();
         let rates = self.last.rates(measured.as_ref(), traffic, &view, now);
-        let look = Look::take(&view, measured.as_ref(), &rates, now);
-        self.idle.look(&view, &look);
-        let rows = look.values.iter().map(|(subject, values)| SampleRow {
+        let sample = Sample::take(&view, measured.as_ref(), &rates, now);
+        self.idle.update(&view, &sample);
+        let rows = sample.values.iter().map(|(subject, values)| SampleRow {
             subject: subject.to_string(),
             step_ms: tiers::RAW,
             at: now,
             values: values.clone(),
         });
-        let used = used::used(&view, &look, since, now);
+        let used = used::used(&view, &sample, since, now);
         let rows = rows.map(Change::Sample).chain(used.into_iter().map(Change::GpuUse));
         let kept = self.keep(rows.collect(), now).await;
         // Shown last: who sees it finds it among what is kept.
-        self.shared.look.store(Arc::new(look));
+        self.shared.sample.store(Arc::new(sample));
         kept
     }
 
@@ -168,7 +168,7 @@ impl Meter {
             let before = Instant(now.0.saturating_sub(used::KEPT_MS));
             let gone = [Change::AllocationsGone(before), Change::GpuUseGone(before)];
             self.shared.store.apply(&gone).await?;
-            past::forget(&self.shared.store, now).await?;
+            deleted::forget(&self.shared.store, now).await?;
             self.forgot_at = used::hour(now);
         }
         if forgets {
@@ -178,7 +178,7 @@ impl Meter {
     }
 }
 
-/// What counters say about the time between two looks.
+/// What counters say about the time between two samples.
 pub(crate) struct Rates {
     /// Thousandths of a core that each run used.
     pub(crate) cpu_millis: BTreeMap<RunKey, u64>,

@@ -10,7 +10,7 @@ use units::Instant;
 
 use super::{Subject, Values, write};
 
-/// The step of a single look.
+/// The step of a single sample.
 pub(super) const RAW: u64 = 0;
 
 const MINUTE_MS: u64 = 60_000;

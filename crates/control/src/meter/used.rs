@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use records::GpuUseRow;
 use units::Instant;
 
-use super::look::{Look, Subject, by_name, of};
+use super::sample::{Sample, Subject, by_name, of};
 use orchestrator::LOOK_EVERY_MS;
 use orchestrator::view::View;
 
@@ -20,9 +20,9 @@ pub(super) const fn hour(at: Instant) -> Instant {
     Instant(at.0 - at.0 % HOUR_MS)
 }
 
-/// What was measured and used between the last look and this one, by hour, project, owner and
+/// What was measured and used between the last sample and this one, by hour, project, owner and
 /// model. A time without samples, because the server was away, is not measured.
-pub(super) fn used(view: &View, look: &Look, since: Instant, now: Instant) -> Vec<GpuUseRow> {
+pub(super) fn used(view: &View, sample: &Sample, since: Instant, now: Instant) -> Vec<GpuUseRow> {
     if now.since_ms(since) > 2 * LOOK_EVERY_MS {
         return Vec::new();
     }
@@ -33,7 +33,7 @@ pub(super) fn used(view: &View, look: &Look, since: Instant, now: Instant) -> Ve
             let node = pod.node_name.as_deref().and_then(|name| nodes.get(name));
             let (Some(node), Some(placed_at)) = (node, pod.placed_at) else { continue };
             for &(index, held_millis) in &pod.gpus {
-                let busy = look.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
+                let busy = sample.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
                 let Some(busy_millis) = busy else { continue };
                 for (hour, ms) in hours(since.max(placed_at), now) {
                     let owner = workload.spec.submitted_by.as_str();

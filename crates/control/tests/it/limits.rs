@@ -51,7 +51,7 @@ pub(crate) async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
     for _ in 0..count {
         w.clock.advance_ms(15_000);
         let now = control::Clock::now(&w.clock);
-        w.until("a look", |_| w.handle.look().at == now).await;
+        w.until("a sample", |_| w.handle.sample().at == now).await;
     }
 }
 

@@ -13,7 +13,7 @@ const MINUTE_MS: u64 = 60_000;
 async fn look(w: &World) {
     w.clock.advance_ms(LOOK_MS);
     let now = control::Clock::now(&w.clock);
-    w.until("a look", |_| w.handle.look().at == now).await;
+    w.until("a sample", |_| w.handle.sample().at == now).await;
 }
 
 /// A run that has used so much CPU time, on a GPU that is busy for half of the time.
@@ -46,7 +46,7 @@ async fn what_is_used_adds_up_from_pods_to_the_cluster_and_survives_a_crash() {
     look(&w).await;
     w.engine.uses(used(&w, "a", 10_500));
     look(&w).await;
-    let seen = w.handle.look();
+    let seen = w.handle.sample();
     let pod = Subject::Pod(w.get("a").unwrap().pods[0].id);
     let node = |name: &str| Subject::Node(name.to_owned());
     for (subject, name, want) in [
@@ -94,8 +94,12 @@ async fn a_shared_gpu_is_measured_by_the_processes_on_it() {
     w.engine.uses(used(&w, "a", 0));
     look(&w).await;
     let pod = Subject::Pod(w.get("a").unwrap().pods[0].id);
-    assert_eq!(w.handle.look().value(&pod, of::BUSY), Some(200), "its own part");
-    assert_eq!(w.handle.look().value(&pod, of::GPU_MEMORY_TOTAL), Some(8 << 30), "half of 16 GiB");
+    assert_eq!(w.handle.sample().value(&pod, of::BUSY), Some(200), "its own part");
+    assert_eq!(
+        w.handle.sample().value(&pod, of::GPU_MEMORY_TOTAL),
+        Some(8 << 30),
+        "half of 16 GiB"
+    );
 }
 
 #[tokio::test]
@@ -104,7 +108,7 @@ async fn what_cannot_be_measured_is_not_there_and_what_is_held_is() {
     w.submit(1, training("a", 2)).await;
     w.becomes("a Running 2/2").await;
     look(&w).await;
-    let seen = w.handle.look();
+    let seen = w.handle.sample();
     for subject in [Subject::Cluster, Subject::Node("node-1".to_owned())] {
         assert_eq!(seen.value(&subject, of::GPU), Some(2000), "{subject}");
         for name in [of::CPU, of::MEMORY, of::BUSY, of::GPU_MEMORY] {
@@ -114,13 +118,13 @@ async fn what_cannot_be_measured_is_not_there_and_what_is_held_is() {
     // Once one of the runs on a node is not known, neither is the sum.
     w.engine.uses(Measured::default());
     look(&w).await;
-    assert_eq!(w.handle.look().value(&Subject::Cluster, of::CPU), None);
+    assert_eq!(w.handle.sample().value(&Subject::Cluster, of::CPU), None);
 }
 
 #[tokio::test]
 async fn the_past_is_kept_in_means_and_then_forgotten() {
     let mut w = World::new(nodes(1, 2), &[2]).await;
-    w.until("the first look", |_| w.handle.look().at == Instant(1_000_000)).await;
+    w.until("the first sample", |_| w.handle.sample().at == Instant(1_000_000)).await;
     w.submit(1, training("a", 1)).await;
     w.becomes("a Running 1/1").await;
     for _ in 0..8 {
@@ -138,7 +142,7 @@ async fn the_past_is_kept_in_means_and_then_forgotten() {
     w.crash().await;
     w.clock.advance_ms(120 * MINUTE_MS);
     w.start().await;
-    w.until("a look", |_| w.handle.look().at.0 > 0).await;
+    w.until("a sample", |_| w.handle.sample().at.0 > 0).await;
     look(&w).await;
     let minutes = series(&w, &Subject::Cluster, of::GPU, 125).await;
     let last = control::Clock::now(&w.clock).0;

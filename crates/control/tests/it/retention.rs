@@ -13,7 +13,7 @@ async fn look(w: &World) {
     w.clock.advance_ms(15_000);
     let now = control::Clock::now(&w.clock);
     // The line may be a moment behind.
-    w.until("a look", |_| w.handle.look().at.plus_ms(1) >= now).await;
+    w.until("a sample", |_| w.handle.sample().at.plus_ms(1) >= now).await;
 }
 
 #[tokio::test]

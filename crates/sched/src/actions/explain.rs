@@ -19,6 +19,9 @@ use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
 
+/// In so many node pools each has a reason of its own; of more there is one that counts them.
+const POOLS_NAMED_MAX: usize = 3;
+
 /// Why every workload waits that needs a place or waits for one; only what is new of it.
 pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Arc<[Pending]>> {
     let (mut known, mut pending) = (Known::default(), BTreeMap::new());
@@ -152,9 +155,10 @@ fn rights(
             }
         });
     }
-    rights.against.dedup();
-    rights.beyond.dedup();
-    rights.protected.dedup();
+    for reasons in [&mut rights.against, &mut rights.beyond, &mut rights.protected] {
+        reasons.dedup();
+        *reasons = summarised(std::mem::take(reasons));
+    }
     rights
 }
 
@@ -169,6 +173,29 @@ pub(crate) fn not_counted(s: &mut Session<'_>, id: WorkloadId) -> Option<(Pendin
     let requested = asks.map(|&pod| s.cluster.set_of(pod).demand[kind]).sum();
     let (queue, left_out) = (s.cluster.queue_name(queue), left_out[kind]);
     Some((Pending::NotCounted { queue, kind, left_out, requested, fitting, pods }, starts))
+}
+
+/// The same with one reason in place of many that differ only by their node pool.
+fn summarised(reasons: Vec<Pending>) -> Vec<Pending> {
+    let mut by_code: BTreeMap<&str, Vec<Pending>> = BTreeMap::new();
+    if reasons.len() <= POOLS_NAMED_MAX {
+        return reasons;
+    }
+    for reason in reasons {
+        by_code.entry(reason.code().code).or_default().push(reason);
+    }
+    let one = |of: Vec<Pending>| match of.len() {
+        ..=POOLS_NAMED_MAX => of,
+        _ => {
+            let mut each = of.into_iter();
+            let first = each.next().map(Box::new);
+            first
+                .map(|first| Pending::InPools { first, others: each.collect() })
+                .into_iter()
+                .collect()
+        }
+    };
+    by_code.into_values().flat_map(one).collect()
 }
 
 /// Pods of it are held back, and without them nothing can start.

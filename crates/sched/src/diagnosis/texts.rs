@@ -125,6 +125,15 @@ fn pending_of_rights() -> Vec<Pending> {
         protected(Protection::Above { queue: queue("dept-a") }),
         protected(Protection::RunTime { held: 2000 }),
         protected(Protection::NoWay { held: 2000 }),
+        P::InPools {
+            first: Box::new(P::NotEntitledToMore {
+                queue: queue("team-a in pool a100"),
+                requested: 2000,
+            }),
+            others: ["b", "c", "d"]
+                .map(|pool| P::NotEntitledToMore { queue: queue(pool), requested: 2000 })
+                .into(),
+        },
         P::WaitingForRelease { node: "node-1".to_owned(), holders: Vec::new() },
         P::WaitingForRelease { node: "node-1".to_owned(), holders: vec!["team-b/b1".to_owned()] },
         P::Gated { gated: 2, pods: 4 },
@@ -314,6 +323,7 @@ fn every_reason_and_every_cause() {
             NotEntitledToMore,
             NotCounted,
             Protected,
+            InPools,
             WaitingForRelease,
             Gated,
             BackingOff,

@@ -53,18 +53,14 @@ impl fmt::Display for Pending {
                 f,
                 "asks for {request} on one node; {with} of {nodes} node(s) have that, none has it free"
             ),
-            Self::NotEnoughCpu { cpu_millis, free_millis_max } => write!(
-                f,
-                "needs {} CPU core(s) beside its GPUs; at most {} are free on a node that has them",
-                format_millis(*cpu_millis),
-                format_millis(*free_millis_max)
-            ),
-            Self::NotEnoughMemory { memory_bytes, free_bytes_max } => write!(
-                f,
-                "needs {} of memory beside its GPUs; at most {} are free on a node that has them",
-                format_bytes(*memory_bytes),
-                format_bytes(*free_bytes_max)
-            ),
+            Self::NotEnoughCpu { cpu_millis, free_millis_max } => {
+                let (need, free) = (format_millis(*cpu_millis), format_millis(*free_millis_max));
+                beside_gpus(f, &format!("{need} CPU core(s)"), &free)
+            }
+            Self::NotEnoughMemory { memory_bytes, free_bytes_max } => {
+                let (need, free) = (format_bytes(*memory_bytes), format_bytes(*free_bytes_max));
+                beside_gpus(f, &format!("{need} of memory"), &free)
+            }
             Self::GangIncomplete { pods_min, pods } => gang_incomplete(f, *pods_min, *pods),
             Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
                 nodes_ruled_out(f, *nodes, [*cordoned, *selector, *affinity, *taint, *pool])
@@ -92,6 +88,9 @@ impl fmt::Display for Pending {
             }
             Self::NotCounted { .. } => not_counted(f, self),
             Self::Protected { kind, requested, by } => protected(f, *kind, *requested, by),
+            Self::InPools { first, others } => {
+                write!(f, "{first}; likewise in {} more node pools", others.len())
+            }
             Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
             Self::Gated { gated, pods } => {
                 write!(f, "{gated} of its {pods} pod(s) are held back by a scheduling gate")
@@ -108,6 +107,10 @@ impl fmt::Display for Pending {
             ),
         }
     }
+}
+
+fn beside_gpus(f: &mut fmt::Formatter<'_>, need: &str, free: &str) -> fmt::Result {
+    write!(f, "needs {need} beside its GPUs; at most {free} are free on a node that has them")
 }
 
 fn not_enough_gpus(

@@ -8,9 +8,8 @@ use orchestrator::{POOL_DEFAULT_ID, SYSTEM};
 use records::{DepartmentBody, DepartmentRow, ProjectBody, ProjectRow};
 use spec::{NodeTypes, Rules, ShareChange};
 
-use super::names::{QUEUES_MAX, check_name};
+use super::names::{QUEUES_MAX, check_name, pool_id};
 use super::ranks::Ranks;
-use super::start::pool_id;
 use super::{START, convert};
 use crate::Error;
 use crate::near::hint;

@@ -1,6 +1,7 @@
 //! A scenario from its first step to its last. Owns: when the scheduler is asked, how time passes, and what
 //! is recorded. Does not know about: how it is shown.
 
+use model::WorkloadId;
 use sched::Action;
 use spec::{Exit, RunKey, RunState};
 use units::Instant;
@@ -9,6 +10,7 @@ use super::start::with_more;
 use super::steps::one_action;
 use super::{CYCLE_MS, Simulation, convert};
 use crate::Error;
+use crate::diagnosis::diagnosis;
 use crate::expect::{self, Decided};
 use crate::frame::Frame;
 use crate::scenario::{At, Gone, Scenario, Schedule, Step};
@@ -51,6 +53,30 @@ pub struct Outcome {
     pub expectations: usize,
     /// The world at the end.
     pub simulation: Simulation,
+}
+
+impl Outcome {
+    /// Diagnoses the workloads that wait in the last frame, of those that are alike the first, at
+    /// most so many.
+    pub fn diagnose(&mut self, max: usize) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        let simulation = &self.simulation;
+        let (cluster, policy) = (simulation.cluster(), simulation.policy());
+        let mut done: Vec<(WorkloadId, String)> = Vec::new();
+        for waiting in &mut frame.pending {
+            let known = simulation.jobs.iter().find(|job| {
+                (job.name.as_str(), job.project.as_str()) == (&*waiting.workload, &*waiting.project)
+            });
+            let Some(id) = known.and_then(|job| job.model) else { continue };
+            let like = done.iter().find(|(other, _)| sched::alike(cluster, id, *other));
+            if let Some((_, name)) = like {
+                waiting.like = Some(name.clone());
+            } else if done.len() < max {
+                waiting.diagnosis = diagnosis(cluster, id, simulation.now(), policy);
+                done.push((id, format!("{}/{}", waiting.project, waiting.workload)));
+            }
+        }
+    }
 }
 
 /// Runs a scenario.

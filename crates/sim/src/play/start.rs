@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{POOL_DEFAULT, POOL_LABEL};
-use orchestrator::{GpuFault, GpuFaults, NodeList, POOL_DEFAULT_ID, SYSTEM};
+use orchestrator::{GpuFault, GpuFaults, NodeList, SYSTEM};
 use records::{
     ClusterRow, Desired, ObjectRow, PodBody, PodRow, Snapshot, UsageRow, WorkloadPast, WorkloadRow,
     WorkloadState,
@@ -16,7 +16,7 @@ use spec::{NodeGiven, NodeSpec, PoolSettings, Scheduling, TOPOLOGY, WorkloadSpec
 use units::{Instant, Kind, Resources};
 use uuid::Uuid;
 
-use super::names::{NODES_MAX, check_count, check_name, names};
+use super::names::{NODES_MAX, check_count, check_name, names, pool_id};
 use super::org::Org;
 use super::parts::{Known, PODS_MAX};
 use super::ranks::Ranks;
@@ -43,11 +43,6 @@ const WEEK: wire::UsageWindow = wire::UsageWindow {
     half_life: None,
     began: None,
 };
-
-/// The id of a node pool of a scenario.
-pub(super) fn pool_id(name: &str) -> String {
-    if name == POOL_DEFAULT { POOL_DEFAULT_ID.to_owned() } else { format!("pool-{name}") }
-}
 
 /// The labels of a node of a scenario, with the one by which it is in its pool.
 pub(super) fn labels(wire: &BTreeMap<String, String>) -> BTreeMap<String, String> {

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::is_default;
 use super::list::OneOrMany;
-use super::types::is_default;
 
 /// Demands on the labels of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

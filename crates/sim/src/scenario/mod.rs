@@ -13,6 +13,7 @@ mod policy;
 mod queue;
 mod read;
 mod steps;
+mod taint;
 mod types;
 
 use serde::{Deserialize, Serialize};
@@ -33,15 +34,54 @@ pub use steps::{
     Cycles, DecisionKind, Expect, ExpectPool, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload,
     Gone, QuotaChange, Step, Submit,
 };
+pub use taint::{Effect, Taint, Toleration};
 pub use types::{
-    Amounts, Effect, Evicted, Node, Place, Releasing, Scenario, Schedule, Taint, Task, TaskState,
-    Toleration, Weights, Workload, World,
+    Amounts, Evicted, Node, Place, Releasing, Schedule, Task, TaskState, Weights, Workload, World,
 };
 
 use crate::Error;
 
 /// Version of the format.
 pub const VERSION: u32 = 1;
+
+/// A scenario file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Version of this format.
+    pub version: At<u32>,
+    /// What it shows, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The knobs of the scheduler.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub policy: At<Policy>,
+    /// How the world around the scheduler behaves.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub world: World,
+    /// Where machines are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topologies: Vec<At<Topology>>,
+    /// Node pools in which there is no node at the moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub empty_pools: Vec<String>,
+    /// Machines.
+    #[serde(default)]
+    pub nodes: Vec<At<Node>>,
+    /// The queue tree: departments and projects, in order of creation.
+    #[serde(default)]
+    pub queues: Vec<At<Queue>>,
+    /// Workloads that are there at the start, in order of creation.
+    #[serde(default)]
+    pub workloads: Vec<At<Workload>>,
+    /// What happens.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<At<Step>>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 /// State of a workload, or of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

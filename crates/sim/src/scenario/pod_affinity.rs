@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::types::is_default;
+use super::is_default;
 
 /// Pods with these labels, on nodes with the same value of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

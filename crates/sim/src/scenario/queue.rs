@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::amount::Span;
-use super::types::{Amounts, Weights, is_default};
+use super::is_default;
+use super::types::{Amounts, Weights};
 
 /// A department or a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,53 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::affinity::NodeAffinity;
 use super::amount::{Count, CountLimit, Size, SizeLimit, Span};
 use super::gpus::GpuAsk;
+use super::is_default;
 use super::list::OneOrMany;
 use super::mig::Mig;
-use super::parts::{Group, PodSet, Topology, TopologyConstraint};
+use super::parts::{Group, PodSet, TopologyConstraint};
 use super::pod_affinity::PodAffinity;
-use super::policy::Policy;
-use super::queue::Queue;
 use super::read::At;
-use super::steps::Step;
-
-/// A scenario file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Scenario {
-    /// Version of this format.
-    pub version: At<u32>,
-    /// What it shows, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// The knobs of the scheduler.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub policy: At<Policy>,
-    /// How the world around the scheduler behaves.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub world: World,
-    /// Where machines are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub topologies: Vec<At<Topology>>,
-    /// Node pools in which there is no node at the moment.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub empty_pools: Vec<String>,
-    /// Machines.
-    #[serde(default)]
-    pub nodes: Vec<At<Node>>,
-    /// The queue tree: departments and projects, in order of creation.
-    #[serde(default)]
-    pub queues: Vec<At<Queue>>,
-    /// Workloads that are there at the start, in order of creation.
-    #[serde(default)]
-    pub workloads: Vec<At<Workload>>,
-    /// What happens.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<At<Step>>,
-}
-
-pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
+use super::taint::{Taint, Toleration};
 
 /// How the world around the scheduler behaves.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -156,55 +116,6 @@ const fn node_cpu() -> Count {
 }
 const fn node_memory() -> Size {
     Size::new(1 << 40)
-}
-
-/// A mark on a node that keeps pods away.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Taint {
-    /// Name.
-    pub key: String,
-    /// Value.
-    #[serde(default)]
-    pub value: String,
-    /// What it does.
-    pub effect: Effect,
-}
-
-/// What a taint does; the words are those of Kubernetes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Effect {
-    /// Pods are not placed here.
-    NoSchedule,
-    /// Pods are placed elsewhere if they can be.
-    PreferNoSchedule,
-    /// Pods are not placed here.
-    NoExecute,
-}
-
-impl From<model::Effect> for Effect {
-    fn from(effect: model::Effect) -> Self {
-        match effect {
-            model::Effect::NoSchedule => Self::NoSchedule,
-            model::Effect::PreferNoSchedule => Self::PreferNoSchedule,
-            model::Effect::NoExecute => Self::NoExecute,
-        }
-    }
-}
-
-/// What makes a pod ignore a taint; what is not given matches everything.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Toleration {
-    /// Name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// Value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<String>,
-    /// Effect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effect: Option<Effect>,
 }
 
 /// Amounts per resource. As a quota, GPUs not given are 0 and the others unlimited; as a limit,
@@ -508,6 +419,25 @@ impl Workload {
             runs_for: None,
             evicted: None,
             tasks: Vec::new(),
+        }
+    }
+
+    /// Gives it its pods: one set without a name in its own keys, others in a list.
+    pub fn set_pods(&mut self, mut sets: Vec<PodSet>) {
+        match sets.pop() {
+            Some(only) if sets.is_empty() && only.name.is_empty() => {
+                self.gpu = Some(only.gpu);
+                (self.cpu, self.memory) = (only.cpu, only.memory);
+                (self.pods, self.pods_min) = (Some(only.pods), only.pods_min);
+                self.selector = only.selector;
+                self.affinity = only.affinity;
+                self.tolerations = only.tolerations;
+                self.labels = only.labels;
+                self.pod_affinity = only.pod_affinity;
+                self.pod_anti_affinity = only.pod_anti_affinity;
+                self.topology = self.topology.take().or(only.topology);
+            }
+            last => self.pod_sets = sets.into_iter().chain(last).map(At::from).collect(),
         }
     }
 

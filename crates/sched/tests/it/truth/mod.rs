@@ -97,11 +97,9 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             so(*free_millis_max <= most, "the largest share")?;
             so(millis > free_millis_max || *devices > 1, "that no share is large enough")
         }
-        Pending::NotEnoughCpu { cpu_millis, free_millis_max } => {
-            so(cpu_millis > free_millis_max, "that the cores are too few")
-        }
-        Pending::NotEnoughMemory { memory_bytes, free_bytes_max } => {
-            so(memory_bytes > free_bytes_max, "that the memory is too little")
+        Pending::NotEnoughCpu { cpu_millis: need, free_millis_max: free }
+        | Pending::NotEnoughMemory { memory_bytes: need, free_bytes_max: free } => {
+            so(need > free, "that cores or memory are too little")
         }
         Pending::NoMigInstanceFree { request, nodes, with } => {
             no_instance_free(w, request, *nodes, *with)
@@ -131,10 +129,11 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             numbers(w, said)?;
             so(said.allocated + requested > said.fair_share, "that it has its share")
         }
-        Pending::NotCounted { left_out, requested, fitting, pods, .. } => {
-            so(*left_out > 0 && left_out <= requested && fitting <= pods, "what does not count")
+        Pending::NotCounted { left_out, requested, .. } => {
+            so((1..=*requested).contains(left_out), "what does not count")
         }
         Pending::Protected { kind, by, .. } => protects(w, *kind, by),
+        Pending::InPools { .. } => reason.in_each_pool().try_for_each(|one| of_reason(w, one)),
         Pending::WaitingForRelease { holders, .. } => {
             let releasing = |name: &String| {
                 w.cluster.pods().iter().any(|(id, pod)| {
@@ -217,6 +216,7 @@ pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
         | Pending::NotEnoughMemory { .. }
         | Pending::NodesRuledOut { .. } => true,
         Pending::NotEntitledToMore { queue, .. } => queue.kind == Kind::Gpu,
+        Pending::InPools { .. } => reason.in_each_pool().all(lacks_only_room),
         Pending::GangIncomplete { pods_min, pods } => pods >= pods_min,
         _ => false,
     }
