@@ -23,8 +23,8 @@ struct Group {
     over_share: u64,
     /// Those that hold the most that is preemptible.
     largest: Vec<(u64, QueueId)>,
-    /// Whether anything of those beyond their quotas is outside of its guaranteed run time.
-    any_open: bool,
+    /// Two of those beyond their quotas of which something is outside of its guaranteed run time.
+    open: Vec<QueueId>,
 }
 
 /// The groups that were summed up so far.
@@ -72,7 +72,7 @@ impl Protections {
             most[kind] += over;
             others.held += group.held;
             others.fixed += group.fixed;
-            others.any_open |= group.any_open;
+            others.open.extend(group.open);
             others.largest.extend(group.largest);
         }
         let spec = &s.cluster.workloads()[id].spec;
@@ -87,7 +87,7 @@ impl Protections {
             (0, _) if is_lowest && above.is_none() => {
                 Protection::OwnWork { queue: s.numbers(leaf, kind), priority: spec.priority }
             }
-            (_, 1..) if s.guarantees_time() && !others.any_open => {
+            (_, 1..) if s.guarantees_time() && others.open.is_empty() => {
                 Protection::RunTime { held: surplus }
             }
             (_, 1..) => Protection::NoWay { held: surplus },
@@ -109,7 +109,10 @@ impl Protections {
         let sum_up = || {
             let mut group = Group::default();
             let all = s.siblings(queue).into_iter().chain([queue]);
-            all.for_each(|sibling| group.add(s, sibling, kind));
+            for sibling in all {
+                group.add(s, sibling, kind);
+                group.note_open(s, sibling, kind);
+            }
             group.largest.sort_unstable_by(|left, right| right.cmp(left));
             group.largest.truncate(2);
             group
@@ -122,6 +125,7 @@ impl Protections {
         group.over_quota -= own.over_quota;
         group.over_share -= own.over_share;
         group.largest.retain(|(_, other)| *other != queue);
+        group.open.retain(|other| *other != queue);
         group
     }
 }
@@ -140,12 +144,19 @@ impl Group {
         if preemptible > 0 {
             self.largest.push((preemptible, id));
         }
-        if over(quota) > 0 && s.guarantees_time() && !self.any_open {
-            let open = |who: WorkloadId| {
-                let guaranteed = |share: &Share| share.reclaim_min_runtime_ms;
-                s.can_give_way(who) && !above_minimum_while_safe(s, who, guaranteed).is_empty()
-            };
-            self.any_open = s.workloads_below(id).into_iter().any(open);
+    }
+
+    fn note_open(&mut self, s: &Session<'_>, id: QueueId, kind: Kind) {
+        let held = s.cluster.queues()[id].held()[kind];
+        if self.open.len() == 2 || !s.guarantees_time() || held <= deserved(s, id)[kind] {
+            return;
+        }
+        let open = |who: WorkloadId| {
+            let guaranteed = |share: &Share| share.reclaim_min_runtime_ms;
+            s.can_give_way(who) && !above_minimum_while_safe(s, who, guaranteed).is_empty()
+        };
+        if s.workloads_below(id).into_iter().any(open) {
+            self.open.push(id);
         }
     }
 }

@@ -177,8 +177,15 @@ fn causes() -> Vec<Cause> {
 
 fn changes() -> Vec<Change> {
     use Change as C;
-    let raise =
-        |kind, to| Raise { queue: "team-a".to_owned(), id: Idx::new(0), kind, from: 2000, to };
+    let raise = |kind, to| Raise {
+        queue: "team-a".to_owned(),
+        name: Some("team-a".to_owned()),
+        is_project: true,
+        id: Idx::new(0),
+        kind,
+        from: 2000,
+        to,
+    };
     let taint = |value: &str| Taint {
         key: "dedicated".to_owned(),
         value: value.to_owned(),
@@ -193,8 +200,7 @@ fn changes() -> Vec<Change> {
         C::Memory { bytes: 16 * GIB },
         C::Elastic,
         C::Preemptible,
-        C::Priority { priority: 51 },
-        C::Priority { priority: 10_000 },
+        C::Priority { class: "medium-low", priority: 65 },
         C::WithoutSelector { key: "zone".to_owned() },
         C::WithoutAffinity { demands: "zone in (a, b)".to_owned() },
         C::WithoutPodAffinity,
@@ -246,6 +252,7 @@ fn outcomes() -> Vec<Outcome> {
         O::OnlyPreemptible,
         free(0),
         free(1000),
+        O::NothingInTheWay,
         O::NowhereToMove,
         O::MovesMax { moves: 40, moves_max: 32 },
         O::Nobody(refusals),
@@ -365,6 +372,7 @@ fn every_outcome_of_a_search() {
             NotEntitled,
             OnlyPreemptible,
             FreeTooLittle,
+            NothingInTheWay,
             NowhereToMove,
             MovesMax,
             Nobody,

@@ -169,3 +169,25 @@ fn who_waits_for_own_work_or_its_own_delay_says_so() {
         "P205 nothing is stopped for 2 GPUs before its preemption delay of 90 s is over",
     );
 }
+
+#[test]
+fn advice_names_priorities_that_have_a_name_and_no_other() {
+    let mut w = World::new("n1:2", "a:2");
+    w.run("submit a/x -g 2 --priority 149; submit a/y");
+    assert!(w.advice("y").contains("give it the priority very-high, and"), "{}", w.advice("y"));
+    w.run("delete x y; submit a/x -g 2 --priority 150; submit a/y");
+    assert!(!w.advice("y").contains("priority"), "{}", w.advice("y"));
+}
+
+#[test]
+fn advice_says_what_to_type() {
+    let mut w = World::new("n1:3 n2:1", "a:2 b:0");
+    w.run("cordon n2; submit a/x -g 3; submit b/y");
+    says_to_type(&w, "y", "elastane project update b --gpu-quota 1");
+    says_to_type(&w, "y", "elastane node uncordon n2");
+}
+
+fn says_to_type(w: &World, name: &str, command: &str) {
+    let lines = w.diagnosed(name);
+    assert!(lines.lines().any(|line| line.trim() == command), "{command}\n{lines}");
+}

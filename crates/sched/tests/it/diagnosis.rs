@@ -38,6 +38,7 @@ fn a_full_cluster_is_told_by_class_and_holder() {
           let it be elastic: it starts smaller and grows later
           let it be preemptible (1 other is stopped or moved for it then)
           raise the quota of b from 2 to 3 GPUs (1 other is stopped or moved for it then)
+            elastane project update b --gpu-quota 3
     "#]].assert_eq(&w.diagnosed("z"));
 }
 
@@ -63,6 +64,7 @@ fn over_fair_share() {
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
           raise the quota of b from 0 to 3 GPUs (1 other is stopped or moved for it then)
+            elastane project update b --gpu-quota 3
           add a node like n1
           that a/x ends
     "#]].assert_eq(&w.diagnosed("z"));
@@ -125,6 +127,7 @@ fn everything_that_can_rule_a_node_out() {
           do not select the label zone
           tolerate the taint own
           open the cordoned node n6
+            elastane node uncordon n6
           add a node like n1
           that a/o ends
     "#]].assert_eq(&w.diagnosed("t"));
@@ -202,7 +205,7 @@ fn moves_have_a_bound() {
         What would let it start (each tried out):
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           add a node like n1
           that a/x ends
     "#]].assert_eq(&w.diagnosed("big"));
@@ -253,6 +256,7 @@ fn non_preemptible_over_quota() {
         What would let it start (each tried out):
           let it be preemptible
           raise the quota of a from 1 to 2 GPUs
+            elastane project update a --gpu-quota 2
           that a/i1 ends
     "#]].assert_eq(&w.diagnosed("i2"));
 }
@@ -275,8 +279,9 @@ fn a_limit() {
           P402 nothing is taken from other projects: its queue refuses it, whatever others do (P201)
           P403 nothing is taken inside its project: its queue refuses it, whatever others do (P201)
         What would let it start (each tried out):
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           raise the limit of a from 2 to 3 GPUs
+            elastane project update a --gpu-limit 3
           that a/t2 ends
     "#]]
     .assert_eq(&w.diagnosed("t3"));
@@ -324,7 +329,7 @@ fn a_share() {
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           ask for at most 0.4 of a GPU
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           add a node like n1
           that a/f1 ends
     "#]].assert_eq(&w.diagnosed("f2"));
@@ -349,7 +354,7 @@ fn cpu() {
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           ask for at most 1 core
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           add a node like n1
           that a/t1 ends
     "#]].assert_eq(&w.diagnosed("t2"));

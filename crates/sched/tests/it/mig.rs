@@ -100,7 +100,7 @@ fn what_is_taken_is_counted() {
           P402 nothing is taken from other projects: no other project has anything running
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           that a/x ends
     "#]]
     .assert_eq(&w.diagnosed("y"));

@@ -138,6 +138,7 @@ impl Outcome {
                 of(*kind, *requested),
                 are(*kind, *free)
             ),
+            Self::NothingInTheWay => "no other workload is on a node that it may go to".to_owned(),
             Self::NowhereToMove => {
                 "what is in the way has no other place, or may not be moved".to_owned()
             }
