@@ -7,10 +7,10 @@ use std::sync::Arc;
 use auth::{Action, Claims, Principal, Resource, Role};
 use axum::http::StatusCode;
 use http_kit::{ApiError, Origin};
-use orchestrator::view::{OrgUnit, ProjectView, View, WorkloadKind, WorkloadView};
-use orchestrator::{Object, Scope};
 use records::AuditDetail;
+use spec::WorkloadKind;
 use units::Instant;
+use view::{Object, OrgUnit, ProjectView, Scope, View, WorkloadView};
 
 /// The one route that is open to a caller that has to change its password.
 pub const OWN_PASSWORD: &str = "/api/v1/me/password";

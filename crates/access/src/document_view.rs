@@ -6,10 +6,9 @@ use std::sync::Arc;
 use api_types::ChangeKind;
 use auth::Resource;
 use http_kit::ApiError;
-use orchestrator::Object;
-use orchestrator::view::View;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use view::{Object, View};
 
 use crate::Backend;
 

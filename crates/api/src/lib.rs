@@ -29,9 +29,9 @@ use gateway::Gateway;
 use http_kit::{Hosts, Proxies, Shutdown};
 use iam::{Iam, LoginProvider};
 use list_order::Orders;
-use orchestrator::view::WorkloadView;
 use telemetry::Telemetry;
 use tokio::sync::Semaphore;
+use view::WorkloadView;
 
 pub use routes::router;
 pub use what_if::{as_in_a_scenario, workload_asked_for};

@@ -5,8 +5,8 @@ use access::{Caller, in_words};
 use auth::Action::Update;
 use auth::Resource;
 use http_kit::ApiError;
-use orchestrator::view::OrgUnit;
-use orchestrator::{OrgChange, Scope};
+use orchestrator::OrgChange;
+use view::{OrgUnit, Scope};
 
 /// Whether a change leaves the bounds as they are.
 fn unbound(now: &OrgUnit, change: &OrgChange) -> bool {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use http_kit::{ListQuery, Row};
-use orchestrator::view::{View, WorkloadView};
 use units::Instant;
+use view::{View, WorkloadView};
 
 /// All workloads of a moment, in one order.
 pub(crate) type Ordered = Arc<[Arc<WorkloadView>]>;

@@ -11,8 +11,7 @@ use api_types::{
 };
 use auth::Resource;
 use http_kit::ApiError;
-use orchestrator::Object;
-use orchestrator::view::View;
+use view::{Object, View};
 
 use crate::templates::{Template, shown as shown_template};
 use crate::{AssetSpec, Stored, shown};

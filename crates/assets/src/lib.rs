@@ -31,12 +31,11 @@ use auth::Action::Create;
 use auth::{Resource, Vault};
 use convert::Origins;
 use http_kit::ApiError;
-use orchestrator::Scope;
-use orchestrator::view::View;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+use view::{Scope, View};
 
 pub use compose::{compose, imposed};
 use credentials::Credential;

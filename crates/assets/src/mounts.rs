@@ -10,9 +10,9 @@ use access::{Backend, Caller};
 use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
 use convert::{self, Submitter};
 use http_kit::ApiError;
-use orchestrator::view::WorkloadView;
-use orchestrator::{Scope, VOLUME, volume_name};
+use orchestrator::{VOLUME, volume_name};
 use spec::{Mount, MountSource, Seccomp, Security, WorkloadSpec};
+use view::{Scope, WorkloadView};
 
 use crate::{AssetSpec, Stored};
 

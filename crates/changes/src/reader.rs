@@ -15,10 +15,9 @@ use auth::Action::Read;
 use auth::Resource;
 use control::feed;
 use control::feed::{Changes, Entry, Key, Position};
-use orchestrator::Scope;
-use orchestrator::view::View;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
+use view::{Scope, View};
 
 use access::Caller;
 use http_kit::ApiError;

@@ -5,7 +5,7 @@ use api_types::ChangeKind;
 use auth::Action::Read;
 use auth::{Resource, Role};
 use control::feed::{Key, Place};
-use orchestrator::Scope;
+use view::Scope;
 
 use access::{Caller, Grant};
 

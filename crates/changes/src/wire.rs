@@ -6,8 +6,8 @@ use auth::Resource;
 use control::feed::{Entry, Key};
 use convert::PodRow;
 use http_kit::ApiError;
-use orchestrator::view::View;
 use serde::Serialize;
+use view::View;
 
 use crate::Context;
 

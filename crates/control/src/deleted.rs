@@ -1,18 +1,17 @@
-//! Workloads that were deleted. Owns: for how long and how many are kept, and how they are shown: as
-//! they were last, without places. They are read from the database on request; neither the
-//! state nor the view knows them, so decisions and other lists cost nothing for them.
+//! Workloads that were deleted. Owns: for how long and how many are kept, and how they are shown:
+//! as they were last, without places. They are read from the database on request; neither the state
+//! nor the view knows them, so decisions and other lists cost nothing for them.
 
 use std::sync::Arc;
 
-use orchestrator::deleted_views;
-use orchestrator::view::{View, WorkloadView};
+use orchestrator::{Error, deleted_views};
 use records::{Change, PastFilter};
 use store::Store;
 use units::Instant;
 use uuid::Uuid;
+use view::{SharedMap, View, WorkloadView};
 
 use crate::{Handle, stored};
-use orchestrator::{Error, SharedMap};
 
 /// How long they are kept.
 const KEPT_MS: u64 = 30 * 86_400_000;

@@ -18,13 +18,13 @@ use crate::requests::{Answer, Query, Request};
 use crate::shared::Shared;
 use crate::wanted::wanted;
 use crate::{ClusterInfo, stored};
-use orchestrator::Readiness;
-use orchestrator::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
-use orchestrator::{Command, Edit, NewObject, NodeChange, Object, Record, WorkloadChange};
-use orchestrator::{Error, OrgChange, PoolChange};
+use orchestrator::{
+    Command, Edit, Error, NewObject, NodeChange, OrgChange, PoolChange, Readiness, Record,
+    WorkloadChange,
+};
 use records::EventFilter;
-use spec::PoolSpec;
-use spec::WorkloadSpec;
+use spec::{PoolSpec, WorkloadSpec};
+use view::{Event, Object, OrgUnit, ProjectView, View, WorkloadView};
 
 /// The way to the dispatcher. Cheap to clone.
 #[derive(Clone)]
@@ -57,8 +57,8 @@ impl Handle {
         Self { origin: Arc::new(origin), ..self.clone() }
     }
 
-    /// A handle whose requests are answered only once nothing is left to decide about, with what was
-    /// decided.
+    /// A handle whose requests are answered only once nothing is left to decide about, with what
+    /// was decided.
     #[must_use]
     pub fn that_waits(&self) -> Self {
         Self { waits: true, ..self.clone() }
@@ -383,7 +383,8 @@ impl Handle {
         self.object(Command::DeletePool { by, id }).await.map(drop)
     }
 
-    /// Changes what a node was given beside what it came with: labels, taints, whether pods may come.
+    /// Changes what a node was given beside what it came with: labels, taints, whether pods may
+    /// come.
     ///
     /// # Errors
     /// There is no such node, or a value is not allowed.
@@ -453,8 +454,8 @@ impl Handle {
         self.shared.store.audit_count(filter).await.map_err(stored)
     }
 
-    /// What was held of GPUs from `from` until `until`, exactly, and what was measured and used in the
-    /// hours that begin in that time; a row for each project, owner and model.
+    /// What was held of GPUs from `from` until `until`, exactly, and what was measured and used in
+    /// the hours that begin in that time; a row for each project, owner and model.
     ///
     /// # Errors
     /// The state cannot be read.

@@ -45,7 +45,6 @@ pub use metrics::Metrics;
 pub use new_node::{NewNode, node_on_host};
 pub use node_access::NodeAccess;
 pub use options::{BatchFault, ClusterInfo, Options, Unseal};
-pub use queries::StoredState;
 pub use requests::SchedulingState;
 pub use retention::RetentionPolicy;
 pub use service::Service;

@@ -1,5 +1,6 @@
-//! What is asked of the engine about the runs of a workload: their output, and a way in. Owns: which
-//! run a person means. Reading never waits for the dispatcher. Does not know about: how a way in is made.
+//! What is asked of the engine about the runs of a workload: their output, and a way in. Owns:
+//! which run a person means. Reading never waits for the dispatcher. Does not know about: how a way
+//! in is made.
 
 use std::net::IpAddr;
 
@@ -10,7 +11,7 @@ use uuid::Uuid;
 
 use crate::Handle;
 use orchestrator::Error;
-use orchestrator::view::{PodState, PodView};
+use view::{PodState, PodView};
 
 /// Output of a run, or a part of it.
 pub struct Log {

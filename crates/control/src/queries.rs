@@ -1,6 +1,6 @@
-//! Queries, which change nothing. Owns: what the scheduler sees, what a submission would be accepted
-//! as, and the long answer to why something waits. Does not know about: how the dispatcher finds time
-//! for them.
+//! Queries, which change nothing. Owns: what the scheduler sees, what a submission would be
+//! accepted as, and the long answer to why something waits. Does not know about: how the dispatcher
+//! finds time for them.
 
 use std::sync::Arc;
 
@@ -10,23 +10,8 @@ use uuid::Uuid;
 use crate::requests::{Query, SchedulingState};
 use crate::wanted::wanted;
 use crate::{Handle, stored};
-use orchestrator::{Error, GpuFaults, NodeList};
+use orchestrator::{Error, NodeList, StoredState};
 use spec::{NodeSpec, WorkloadSpec};
-
-/// What the state can be built of again, elsewhere.
-#[derive(Debug, Clone)]
-pub struct StoredState {
-    /// What is stored.
-    pub rows: records::Snapshot,
-    /// The nodes there are.
-    pub nodes: NodeList,
-    /// What is the matter with their GPUs.
-    pub gpus: GpuFaults,
-    /// How decisions are made.
-    pub policy: sched::Policy,
-    /// When.
-    pub now: units::Instant,
-}
 
 impl Handle {
     /// What the scheduler sees, as of the last decision. Nothing is changed or written.

@@ -1,15 +1,15 @@
-//! What handles send to the dispatcher, and how it answers. Owns: requests and queries, and which view
-//! is the answer of what a request came to.
+//! What handles send to the dispatcher, and how it answers. Owns: requests and queries, and which
+//! view is the answer of what a request came to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use orchestrator::view::{OrgUnit, ProjectView, View, WorkloadView};
-use orchestrator::{Command, Error, Object, Subject, Wanted};
+use orchestrator::{Command, Error, Subject, Wanted};
 use records::AuditDetail;
 use spec::WorkloadSpec;
 use tokio::sync::oneshot;
 use uuid::Uuid;
+use view::{Object, OrgUnit, ProjectView, View, WorkloadView};
 
 /// What a request came to.
 #[derive(Debug, Clone)]

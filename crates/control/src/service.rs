@@ -13,11 +13,10 @@ use crate::gpu_watch::Watch;
 use crate::meter::{Meter, Sample, Traffic};
 use crate::metrics::Metrics;
 use crate::shared::Shared;
-use crate::time::Line;
+use crate::time::MonotonicClock;
 use crate::{ClusterInfo, Handle, Options, stored};
-use orchestrator::Error;
-use orchestrator::view::View;
-use orchestrator::{GpuFaults, IdleSince, check_nodes};
+use orchestrator::{Error, IdleSince, check_nodes};
+use view::{GpuFaults, View};
 
 /// Requests that may wait for the dispatcher; more wait with their senders.
 const REQUESTS_WAITING_MAX: usize = 1024;
@@ -76,15 +75,15 @@ impl Service {
         let (idle, idling) = watch::channel(IdleSince::default());
         let (gpu_faults, gpus) = watch::channel(GpuFaults::default());
         let inbox = Inbox { requests: incoming, queries: queried, idle: idling, gpus };
-        let line = Arc::new(Line::new(options.clock.clone()));
+        let clock = Arc::new(MonotonicClock::new(options.clock.clone()));
         let (engine, metrics) = (options.engine.clone(), shared.metrics.clone());
-        let mut watch = Watch::new(engine, line.clone(), gpu_faults, metrics);
+        let mut watch = Watch::new(engine, clock.clone(), gpu_faults, metrics);
         // Before anything is placed.
-        watch.look(options.nodes.nodes.iter()).await;
+        watch.check(options.nodes.nodes.iter()).await;
         let kept = options.kept;
-        let opened = Dispatcher::open(options, line.clone(), shared.clone(), inbox, snapshot);
+        let opened = Dispatcher::open(options, clock.clone(), shared.clone(), inbox, snapshot);
         let dispatcher = opened.await?;
-        let meter = Meter::new(shared.clone(), line, idle, kept);
+        let meter = Meter::new(shared.clone(), clock, idle, kept);
         let handle = Handle::new(requests, queries, shared.clone());
         Ok((Self { dispatcher, meter, watch, shared }, handle))
     }
@@ -106,7 +105,8 @@ impl Service {
         let shutdown = async {
             tokio::select! {
                 () = shutdown => {}
-                // None ends by itself. A server that no longer measures, forgets and watches is to be seen.
+                // None ends by itself. A server that no longer measures, forgets and watches is to
+                // be seen.
                 end = beside.join_next() => lost = Some(end),
             }
         };

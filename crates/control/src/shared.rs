@@ -1,11 +1,12 @@
-//! What handles, the dispatcher and the tasks beside it share. Owns: nothing; each part keeps its own.
+//! What handles, the dispatcher and the tasks beside it share. Owns: nothing; each part keeps its
+//! own.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use engine::Engine;
-use orchestrator::view::{Event, View};
 use tokio::sync::{Semaphore, broadcast};
+use view::{Event, View};
 
 use crate::ClusterInfo;
 use crate::feed::Feed;

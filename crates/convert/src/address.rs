@@ -4,9 +4,9 @@
 
 use api_types::{CreationRequest, ExposedUrl};
 use http_kit::ApiError;
-use orchestrator::view::{View, WorkloadView};
 use spec::ExposedUrl as Url;
 use uuid::Uuid;
+use view::{View, WorkloadView};
 
 /// Stands between the parts of a label. No part has it inside.
 const BETWEEN: &str = "--";

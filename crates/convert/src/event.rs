@@ -4,9 +4,8 @@ use api_types::{
     HistoryMeta, HistoryRecord, HistorySpec, InvolvedObject, KubernetesEvent, LiveEvent,
     PhaseUpdate,
 };
-use orchestrator::Object;
-use orchestrator::view::Event;
 use units::Instant;
+use view::{Event, Object};
 
 use super::{Context, namespace};
 

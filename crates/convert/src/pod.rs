@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use api_types::{Pod, PodContainer, TENANT_ID};
 use http_kit::{Row, Scalar, Type};
-use orchestrator::view::{PodState, PodView, View, WorkloadView};
 use units::{Instant, Resources};
 use uuid::Uuid;
+use view::{PodState, PodView, View, WorkloadView};
 
 use super::Context;
 use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};

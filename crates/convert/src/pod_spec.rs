@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use api_types::{EnvironmentVariable, RestartPolicy};
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
-use spec::{HOME_FOLDER, PodSpec, Restart};
+use spec::{HOME_FOLDER, PodSpec, Restart, WorkloadKind};
 
 use super::compute::{cpu_millis, gpu, memory_bytes};
 use super::container::container;

@@ -7,8 +7,7 @@ use access::Caller;
 use api_types::{CreationRequest, NameValue, Preemptibility};
 use axum::http::StatusCode;
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
-use spec::{Mount, Priority, WorkloadSpec};
+use spec::{Mount, Priority, WorkloadKind, WorkloadSpec};
 
 use super::compute::{cpu_millis, gpu, memory_bytes};
 use super::container::container;

@@ -10,8 +10,8 @@ use api_types::{
 };
 use axum::http::Uri;
 use http_kit::ApiError;
-use orchestrator::view::WorkloadView;
 use spec::{ExposedUrl, RelatedUrl};
+use view::WorkloadView;
 
 use super::container::port;
 use super::pods_shown;

@@ -6,12 +6,12 @@ use api_types::{
     WorkloadExtras, WorkloadTopology,
 };
 use http_kit::{Row, Scalar, Type};
-use orchestrator::view::{
-    NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
+use spec::{
+    Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TOPOLOGY, TopologyUse, WorkloadKind,
+    WorkloadSpec,
 };
-use spec::TOPOLOGY;
-use spec::{Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TopologyUse, WorkloadSpec};
 use units::{Instant, Resources};
+use view::{NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadView};
 
 use super::{Context, namespace, pods_shown, quantity};
 

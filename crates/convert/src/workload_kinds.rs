@@ -9,11 +9,11 @@ use api_types::{
     MpiLauncherCreationPolicy, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
     TypedWorkload, number_from_millis,
 };
-use orchestrator::view::{Phase, WorkloadView};
 use spec::{
     CleanPods, Framework, GpuRequest, HOME_FOLDER, MASTER, PodSet, PodSpec, Restart, SecretPlace,
     SecretUse, SharedGpus, WorkloadSpec,
 };
+use view::{Phase, WorkloadView};
 
 use super::workload::{category, phase_name};
 use super::{Context, pods_shown, quantity};

@@ -16,11 +16,11 @@ use std::time::Duration;
 use control::{Clock as _, SystemClock};
 use engine::{Engine, Isolation, IsolationKind};
 use orchestrator::NodeList;
-use orchestrator::view::{Phase, PodState, WorkloadView};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use spec::NodeSpec;
 use tokio::net::TcpListener;
+use view::{Phase, PodState, WorkloadView};
 
 use super::config::{self, Config};
 use super::settings;

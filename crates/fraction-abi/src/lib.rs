@@ -16,8 +16,10 @@
 pub mod claim;
 pub mod control;
 pub mod ledger;
+pub mod lock;
 pub mod owner;
 pub mod sys;
+pub mod wire;
 
 /// GPUs that one run may have.
 pub const DEVICES_MAX: usize = 16;

@@ -12,10 +12,10 @@ use axum::http::header::{AUTHORIZATION, FORWARDED, HOST, RETRY_AFTER, WWW_AUTHEN
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use http_kit::{ApiError, ConnectionPermit, FORWARDED_FOR, Origin, bearer};
-use orchestrator::view::{Phase, View, WorkloadView};
 use serving::{Error, NoReplica};
 use spec::Audience;
 use units::Instant;
+use view::{Phase, View, WorkloadView};
 
 use crate::Gateway;
 

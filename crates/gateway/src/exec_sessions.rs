@@ -18,10 +18,10 @@ use engine::{Duplex, Exit, Input, Output, Session};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
 use http_kit::ApiError;
-use orchestrator::view::WorkloadView;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use view::WorkloadView;
 
 use crate::Gateway;
 

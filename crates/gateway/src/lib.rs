@@ -21,7 +21,7 @@ use std::sync::Arc;
 use access::{Authenticator, Backend, Caller};
 use convert::Origins;
 use http_kit::{ApiError, Shutdown};
-use orchestrator::view::WorkloadView;
+use view::WorkloadView;
 
 use exec_sessions::Sessions;
 use tickets::Tickets;

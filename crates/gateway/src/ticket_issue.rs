@@ -4,9 +4,9 @@
 use access::Caller;
 use axum::http::StatusCode;
 use http_kit::ApiError;
-use orchestrator::view::WorkloadView;
 use spec::{Audience, ExposedUrl};
 use uuid::Uuid;
+use view::WorkloadView;
 
 use crate::Gateway;
 use crate::admission::{is_meant, said_at};

@@ -17,8 +17,8 @@ use axum::response::{IntoResponse as _, Response};
 use convert::{HostOwner, whose};
 use http_body_util::BodyExt as _;
 use http_kit::{ApiError, Origin, host_of, must_be_own_page, wants_page};
-use orchestrator::view::{PodState, WorkloadView};
 use spec::Audience;
+use view::{PodState, WorkloadView};
 
 use crate::Gateway;
 use crate::admission::{

@@ -5,7 +5,7 @@ use api_types::TokenResponse;
 use auth::{Granted, Principal};
 use axum::http::StatusCode;
 use http_kit::{ApiError, Origin};
-use orchestrator::Scope;
+use view::Scope;
 
 use crate::Iam;
 use crate::limit::Attempt;

@@ -11,8 +11,8 @@ use auth::Principal;
 use axum::http::StatusCode;
 use http_kit::{ApiError, Origin};
 use oidc::{Person, Provider, Redeemed};
-use orchestrator::Scope;
 use tokio::sync::Semaphore;
+use view::Scope;
 
 use crate::Iam;
 use crate::email::email;

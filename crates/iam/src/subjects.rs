@@ -10,9 +10,9 @@ use api_types::{ChangeKind, Time};
 use auth::{PasswordHash, Principal, Resource};
 use axum::http::StatusCode;
 use http_kit::{ApiError, Origin};
-use orchestrator::view::View;
 use serde::{Deserialize, Serialize};
 use units::Instant;
+use view::View;
 
 use crate::Iam;
 use crate::limit::{self, Attempt};

@@ -11,8 +11,8 @@ use units::{GPU_MILLIS, Kind, Resources};
 
 use crate::empty_nodes::{EmptyNodes, Shape};
 use crate::{
-    Cluster, GpuRequest, PodId, PodRequest, PoolId, QueueId, TopologyId, Workload, WorkloadId,
-    WorkloadSpec,
+    Cluster, GpuRequest, PodId, PodRequest, PoolId, Queue, QueueId, TopologyId, Workload,
+    WorkloadId, WorkloadSpec,
 };
 
 /// What is left out of a workload's demand, by the queue that is charged for it.
@@ -39,6 +39,35 @@ pub struct Room {
     pub starts: bool,
     /// What does not count of what it asks for.
     pub left_out: Resources,
+}
+
+/// A queue, and what counts of what it asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// The queue.
+    pub queue: &'a Queue,
+    /// What counts.
+    pub demand: Resources,
+}
+
+impl<'a> Claim<'a> {
+    /// What counts of what a queue asks for.
+    #[must_use]
+    pub fn of(cluster: &'a Cluster, demand: &Demand, id: QueueId) -> Self {
+        Self { queue: &cluster.queues()[id], demand: demand.of(cluster, id) }
+    }
+
+    /// What it wants of a resource.
+    #[must_use]
+    pub fn wanted(self, kind: Kind) -> u64 {
+        self.demand[kind].min(self.queue.share.limit[kind])
+    }
+
+    /// The part of it within its quota.
+    #[must_use]
+    pub fn promised(self, kind: Kind) -> u64 {
+        self.wanted(kind).min(self.queue.share.quota[kind])
+    }
 }
 
 impl Room {

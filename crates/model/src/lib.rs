@@ -30,7 +30,7 @@ pub use constraint::{
     Constraints, ConstraintsId, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL, PoolId,
     Preference, Requirement, Taint, Term, Toleration, pool_of,
 };
-pub use demand::{Demand, Room};
+pub use demand::{Claim, Demand, Room};
 pub use fill::Fill;
 pub use mig::{
     MIG_PROFILES_MAX, MIG_SLICES, MigError, MigInstance, MigProfile, MigRequest, SliceValue,

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
 use serde_json::Value;
+use spec::WorkloadKind;
 
 /// Whom a part of a policy is for: a kind of workload, or one of the pods of a distributed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

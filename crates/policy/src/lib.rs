@@ -13,9 +13,9 @@ mod rules;
 use api_types::{
     CreationRequest, PolicyBody, PolicyMeta, PolicyV2, WorkloadSpec, asks_for_something,
 };
-use orchestrator::view::WorkloadKind;
-use orchestrator::{Object, Scope};
 use serde::{Deserialize, Serialize};
+use spec::WorkloadKind;
+use view::{Object, Scope};
 
 use access::{Backend, Family, Ids, Item, scopes};
 use convert::{self, wire};

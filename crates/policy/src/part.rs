@@ -4,9 +4,9 @@
 use api_types::{CreationRequest, PolicyBody, WorkloadSpec};
 use convert::{self, wire};
 use http_kit::{ApiError, read_part};
-use orchestrator::Scope;
-use orchestrator::view::WorkloadKind;
 use serde_json::{Map, Value};
+use spec::WorkloadKind;
+use view::Scope;
 
 use super::fields::{FieldType, Items, PolicyTarget};
 use super::rules::{CheckedSpec, Rules, dotted};

@@ -4,10 +4,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use model::Cluster;
-use orchestrator::view::View;
 use orchestrator::{Decision, Error, Input, Moment, State, Subject};
 use sched::{Memory, Policy};
 use units::Instant;
+use view::View;
 
 use crate::line::Base;
 use crate::outcome::BatchOutcome;

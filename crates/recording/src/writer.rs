@@ -255,9 +255,10 @@ impl Thread {
 
 #[cfg(test)]
 mod tests {
-    use orchestrator::{GpuFaults, HandedOver, Settled};
+    use orchestrator::{HandedOver, Settled};
     use records::{ClockRow, ClusterRow, Snapshot};
     use uuid::Uuid;
+    use view::GpuFaults;
 
     use super::*;
     use crate::{Played, Replay};

@@ -7,11 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, Demand, PoolId, QueueId};
+use model::{Claim, Cluster, Demand, PoolId, QueueId};
 use units::{Kind, Resources};
 
 use crate::Policy;
-use crate::fair_share::{Claim, divide_one, shares_of};
+use crate::fair_share::{divide_one, shares_of};
 
 /// What each queue is entitled to.
 #[derive(Debug, Clone, Default)]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cluster, Demand, Queue, QueueId};
+use model::{Claim, Cluster, Demand, QueueId};
 use units::{Kind, Resources};
 
 use crate::Policy;
@@ -44,29 +44,6 @@ pub(crate) fn shares_of(
         divide((cluster, demand), policy, &roots, cluster.capacity_of(pool), &mut shares);
     }
     shares
-}
-
-/// A queue, and what counts of what it asks for.
-#[derive(Clone, Copy)]
-pub(crate) struct Claim<'a> {
-    pub(crate) queue: &'a Queue,
-    pub(crate) demand: Resources,
-}
-
-impl<'a> Claim<'a> {
-    pub(crate) fn of(cluster: &'a Cluster, demand: &Demand, id: QueueId) -> Self {
-        Self { queue: &cluster.queues()[id], demand: demand.of(cluster, id) }
-    }
-
-    /// What it wants of a resource.
-    pub(crate) fn wanted(self, kind: Kind) -> u64 {
-        self.demand[kind].min(self.queue.share.limit[kind])
-    }
-
-    /// The part of it within its quota.
-    pub(crate) fn promised(self, kind: Kind) -> u64 {
-        self.wanted(kind).min(self.queue.share.quota[kind])
-    }
 }
 
 fn divide(

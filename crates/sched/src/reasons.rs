@@ -184,8 +184,8 @@ pub enum Pending {
     InPools {
         /// In the first of the pools.
         first: Box<Self>,
-        /// In each of the others, with the numbers there.
-        others: Vec<Self>,
+        /// In how many others it says the same, with other numbers.
+        others: usize,
     },
     /// It has a place, which is being freed.
     WaitingForRelease {
@@ -409,15 +409,6 @@ impl Pending {
             }
             _ => false,
         }
-    }
-
-    /// What it says of each node pool that it summarises; itself if it summarises none.
-    pub fn in_each_pool(&self) -> impl Iterator<Item = &Self> {
-        let (first, others) = match self {
-            Self::InPools { first, others } => (&**first, &others[..]),
-            other => (other, &[][..]),
-        };
-        std::iter::once(first).chain(others)
     }
 
     /// Code and name.

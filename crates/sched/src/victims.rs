@@ -153,16 +153,22 @@ fn make_room_here(
     let need = Need { id, gpus, ask, asked: s.asked(&pods, gpus) };
     let start = s.cluster.checkpoint();
     let mut attempt = PreemptionAttempt::new(s, rule, need);
-    let done = attempt.clear_own(s) && attempt.conclude(s, cost_cache);
-    let keep_room_first = done && s.is_reservation_due(id);
-    if !done || keep_room_first {
+    while !(attempt.clear_own(s) && attempt.conclude(s, cost_cache)) {
         s.cluster.rollback(start);
         cost_cache.forget(s, &need);
-        if !keep_room_first {
-            return false;
+        match attempt.without_stuck(s) {
+            Some(next) => attempt = next,
+            None => return false,
         }
+    }
+    if s.is_reservation_due(id) {
+        s.cluster.rollback(start);
+        cost_cache.forget(s, &need);
         s.keep_room();
         return make_room(s, rule, cost_cache, id, gpus);
+    }
+    if !attempt.spared.is_empty() {
+        cost_cache.forget(s, &need);
     }
     attempt.tell(s);
     true
@@ -200,6 +206,9 @@ pub(crate) fn make_room_in_place(
     true
 }
 
+/// Most attempts for one workload, each without those that had no other place in those before.
+const ATTEMPTS_MAX: usize = 4;
+
 /// One attempt to make room.
 #[derive(Clone)]
 struct PreemptionAttempt<'r> {
@@ -213,6 +222,10 @@ struct PreemptionAttempt<'r> {
     held_before: Resources,
     largest_workloads: LargestWorkloads,
     conflicting: ConflictingPods,
+    /// One that has to go on and has no other place.
+    stuck: Option<WorkloadId>,
+    /// Those that had none in earlier attempts: they are no victims in this one.
+    spared: Vec<WorkloadId>,
     /// Whether to search even where the outcome is known.
     exhaustive: bool,
 }
@@ -227,8 +240,19 @@ impl<'r> PreemptionAttempt<'r> {
             held_before: s.cluster.queues()[s.queue_of(need.id)].held(),
             largest_workloads: LargestWorkloads::default(),
             conflicting: ConflictingPods::default(),
+            stuck: None,
+            spared: Vec::new(),
             exhaustive: false,
         }
+    }
+
+    /// The next attempt, where another choice of victims may do: which are the cheapest says nothing of
+    /// whether they can go on elsewhere.
+    fn without_stuck(self, s: &Session<'_>) -> Option<Self> {
+        let Self { rule, need, stuck, mut spared, .. } = self;
+        spared.push(stuck.filter(|_| spared.len() + 1 < ATTEMPTS_MAX)?);
+        let asked = s.asked(&s.next_pods(need.id), need.gpus);
+        Some(Self { spared, ..Self::new(s, rule, Need { asked, ..need }) })
     }
 }
 
@@ -378,6 +402,11 @@ impl PreemptionAttempt<'_> {
         }
     }
 
+    /// Whether this one may be evicted.
+    fn is_victim(&self, s: &Session<'_>, victim: WorkloadId) -> bool {
+        self.rule.is_victim(s, self.need.id, victim) && !self.spared.contains(&victim)
+    }
+
     /// Takes what a node's cost is made of; false when a piece of it turned out to be unjust,
     /// and what was taken was given back.
     fn accept(
@@ -492,7 +521,7 @@ impl PreemptionAttempt<'_> {
     /// demands that all of them find one and one did not; or unless one could go on where it is, and
     /// the taker's queue would then hold more than the rule lets it have. Nothing is stopped for an
     /// account: GPUs that no other uses stay with whom they are.
-    fn go_on(&self, s: &mut Session<'_>) -> bool {
+    fn go_on(&mut self, s: &mut Session<'_>) -> bool {
         let mut order: Vec<_> = self.givers.iter().collect();
         order.sort_by_key(|&&(victim, _)| crate::rank::by_rank(s.cluster, victim));
         for (victim, had) in order {
@@ -518,6 +547,7 @@ impl PreemptionAttempt<'_> {
                 sets = full(s);
             }
             if sets.len() < had.len() && self.rule.moves_max(s).is_some() {
+                self.stuck = Some(*victim);
                 return false;
             }
         }
@@ -529,7 +559,7 @@ impl PreemptionAttempt<'_> {
     fn tell(self, s: &mut Session<'_>) {
         let beneficiary = s.reference(self.need.id);
         for (victim, cause) in self.causes {
-            inherit(s, victim, &beneficiary);
+            inherit(s, victim, &beneficiary, &cause);
             for pod in s.cluster.workloads()[victim].pods.clone() {
                 let before = s.cluster.original(pod).current.as_ref();
                 let after = s.cluster.pods()[pod].binding.effective();
@@ -552,16 +582,21 @@ impl PreemptionAttempt<'_> {
     }
 }
 
-/// Others may have been stopped in this cycle for one that lost its place again: they were
-/// stopped for the workload that has it now.
-fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef) {
-    let workload = &s.cluster.workloads()[from];
-    let had_none = |pod: &PodId| s.cluster.original(*pod).effective().is_none();
-    if workload.placed > 0 || !workload.pods.iter().any(had_none) {
+/// Others may have been stopped in this cycle for one that lost its place again, for this `cause`: they
+/// were stopped for the workload that has it now.
+fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef, cause: &Cause) {
+    if s.cluster.workloads()[from].placed > 0 {
         return;
     }
-    for cause in s.causes.values_mut() {
-        if let Some(beneficiary) = cause.beneficiary_mut().filter(|other| other.id == from) {
+    let is_theirs = |other: &Cause| other.beneficiary().is_some_and(|other| other.id == from);
+    for other in s.causes.values_mut().filter(|other| is_theirs(other)) {
+        let mut new = cause.clone();
+        if let (Cause::Preempted { lost, .. }, Cause::Reclaimed { lost: new_lost, .. }) =
+            (&*other, &mut new)
+        {
+            *new_lost = *lost;
+            *other = new;
+        } else if let Some(beneficiary) = other.beneficiary_mut() {
             *beneficiary = to.clone();
         }
     }

@@ -8,11 +8,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrator::view::{Phase, PodState, PodView, View, WorkloadView};
 use orchestrator::{NOT_READY, Readiness};
 use spec::Serving;
 use tokio::time::Instant;
 use uuid::Uuid;
+use view::{Phase, PodState, PodView, View, WorkloadView};
 
 use crate::endpoint::{Endpoint, ReplicaAddress};
 use crate::probe::{Watch, Watched};
@@ -392,8 +392,7 @@ mod tests {
         assert!(reported[0].fault.as_ref().unwrap().contains("does not answer at"), "{reported:?}");
         assert_eq!(look(&replica).len(), 1, "the first write was refused");
         let (code, at) = (NOT_READY.code.to_owned(), units::Instant(0));
-        replica.condition =
-            Some(orchestrator::view::ReasonView { code: code.into(), message: "".into(), at });
+        replica.condition = Some(view::ReasonView { code: code.into(), message: "".into(), at });
         assert_eq!(look(&replica), []);
         replica.generation = 2;
         assert_eq!(look(&replica)[0].fault, None, "another run, which has no fault yet");

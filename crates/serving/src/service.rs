@@ -8,12 +8,12 @@ use std::time::Duration;
 use control::Traffic;
 use http::{Request, Response};
 use orchestrator::Readiness;
-use orchestrator::view::WorkloadView;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use uuid::Uuid;
+use view::WorkloadView;
 
 use crate::controller::{Controller, Order};
 use crate::endpoint::Endpoint;

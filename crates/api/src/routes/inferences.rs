@@ -14,9 +14,9 @@ use axum::{Extension, Json};
 use convert::{self, PodRow};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{ApiError, Body, Deleted, ListQuery, OrderedPage, Page, QueryParameters};
-use orchestrator::view::{Event, WorkloadKind, WorkloadView};
 use records::EventFilter;
-use spec::WorkloadSpec;
+use spec::{WorkloadKind, WorkloadSpec};
+use view::{Event, WorkloadView};
 
 use super::workload_kinds::{Answer, accepted, add, comes_to, create, delete, read, source};
 use crate::Shared;

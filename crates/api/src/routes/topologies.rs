@@ -10,9 +10,8 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, post};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
-use orchestrator::Object;
-use orchestrator::view::View;
 use spec::TOPOLOGY;
+use view::{Object, View};
 
 use crate::Shared;
 

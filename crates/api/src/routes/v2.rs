@@ -18,8 +18,8 @@ use base64::engine::general_purpose::STANDARD;
 use convert::{self, Context, manifest};
 use http_kit::openapi::{delete as del, get, post, put};
 use http_kit::{Accepted, ApiError, Body, parse_json};
-use orchestrator::view::{Phase, WorkloadView};
 use serde_json::Value;
+use view::{Phase, WorkloadView};
 
 use super::workload_kinds::{asked_for, changed, source};
 use crate::Shared;

@@ -12,9 +12,8 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{Accepted, ApiError, Body};
-use orchestrator::Scope;
-use orchestrator::view::{WorkloadKind, WorkloadView};
-use spec::WorkloadSpec;
+use spec::{WorkloadKind, WorkloadSpec};
+use view::{Scope, WorkloadView};
 
 use crate::Shared;
 use assets::{compose, take_secrets};

@@ -18,11 +18,10 @@ use http_kit::openapi::{get, post};
 use http_kit::{
     ApiError, Body, Format, ListQuery, OrderedPage, Page, QueryParameters, Rows, read_body,
 };
-use orchestrator::SharedMap;
-use orchestrator::view::{Event, View, WorkloadView};
 use records::EventFilter;
 use units::Instant;
 use uuid::Uuid;
+use view::{Event, SharedMap, View, WorkloadView};
 
 use crate::Shared;
 use crate::archived::Selected;

@@ -28,15 +28,15 @@ use crate::stored;
 use difference::Archived;
 use engine::Engine;
 use index::{Index, Texts};
-use orchestrator::view::{View, WorkloadView};
 use orchestrator::{Error, archived_views};
 use store::Store;
+use view::{View, WorkloadView};
 
 pub use index::{Entry, Read};
 pub use key::{Key, Place};
 
-/// Objects that are remembered of those that were deleted or archived. A reader that missed older ones
-/// gets a list again.
+/// Objects that are remembered of those that were deleted or archived. A reader that missed older
+/// ones gets a list again.
 const LEFT_MAX: usize = 10_000;
 /// Bytes of texts that are kept for readers that come to the same changes later.
 const TEXT_BYTES_MAX: usize = 16 << 20;
@@ -262,7 +262,8 @@ impl Feed {
     }
 }
 
-/// Of the workloads that are not in the view any more those that were not deleted, as they were last.
+/// Of the workloads that are not in the view any more those that were not deleted, as they were
+/// last.
 async fn archived(store: &Store, before: &View, now: &View) -> Result<Archived, Error> {
     let gone = difference::gone(before, now);
     if gone.is_empty() {

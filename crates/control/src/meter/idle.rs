@@ -1,9 +1,9 @@
-//! Since when workloads have left their GPUs idle. Owns: what idle means. Does not know about: how long
-//! they may be.
+//! Since when workloads have left their GPUs idle. Owns: what idle means. Does not know about: how
+//! long they may be.
 //!
-//! A workload is idle while every GPU of each of its pods is seen not to compute in every sample. What
-//! is not measured is not idle, nor is a workload without GPUs, or one that has not begun to run. One that
-//! was idle stays so while a pod of it starts again in its place.
+//! A workload is idle while every GPU of each of its pods is seen not to compute in every sample.
+//! What is not measured is not idle, nor is a workload without GPUs, or one that has not begun to
+//! run. One that was idle stays so while a pod of it starts again in its place.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use units::Instant;
 use uuid::Uuid;
 
 use super::sample::{Sample, Subject, of, placed};
-use orchestrator::view::{PodState, PodView, View};
 use orchestrator::{IdleSince, Step};
+use view::{PodState, PodView, View};
 
 pub(super) struct Idle {
     since: BTreeMap<Uuid, Instant>,
@@ -27,7 +27,7 @@ impl Idle {
     }
 
     /// Recomputes since when workloads are idle.
-    pub(super) fn redate(&mut self, step: Step) {
+    pub(super) fn shift(&mut self, step: Step) {
         self.since.values_mut().for_each(|at| *at = step.since(*at));
     }
 
@@ -36,11 +36,11 @@ impl Idle {
         self.told.send_modify(|_| {});
     }
 
-    /// Who is idle now. Tells it where there is a limit, and only if it is news: each is a batch for
-    /// the dispatcher.
+    /// Who is idle now. Tells it where there is a limit, and only if it is news: each is a batch
+    /// for the dispatcher.
     pub(super) fn update(&mut self, view: &View, sample: &Sample) {
-        // Of each whether all of it is idle, as far as it runs, whether it does, and since when it has
-        // held places.
+        // Of each whether all of it is idle, as far as it runs, whether it does, and since when it
+        // has held places.
         let mut all: BTreeMap<Uuid, (bool, bool, Option<Instant>)> = BTreeMap::new();
         for (workload, pod) in placed(view).filter(|(_, pod)| !pod.gpus.is_empty()) {
             let (idle, runs, began) = all.entry(workload.id).or_insert((true, true, None));
@@ -66,7 +66,7 @@ impl Idle {
             .collect();
         self.told.send_if_modified(|told| {
             let news = *told.since != limited;
-            *told = IdleSince { looked_at: sample.at, since: Arc::new(limited) };
+            *told = IdleSince { measured_at: sample.at, since: Arc::new(limited) };
             news
         });
     }

@@ -1,6 +1,7 @@
-//! Measuring over time. Owns: when the engine is asked what is used, and turning what it counts into
-//! rates. What is made of them at one moment is in `sample`, how long it is kept in `tiers`. Does not know about:
-//! decisions; nothing waits for it, and what it fails to write is measured again next time.
+//! Measuring over time. Owns: when the engine is asked what is used, and turning what it counts
+//! into rates. What is made of them at one moment is in `sample`, how long it is kept in `tiers`.
+//! Does not know about: decisions; nothing waits for it, and what it fails to write is measured
+//! again next time.
 
 mod idle;
 mod sample;
@@ -26,12 +27,12 @@ use crate::gpu_watch::ANSWER_WAIT_MS;
 use crate::metrics::{Purpose, Verb};
 use crate::retention::{Retention, RetentionPolicy};
 use crate::shared::Shared;
-use crate::time::Line;
+use crate::time::MonotonicClock;
 use idle::Idle;
-use orchestrator::view::View;
-use orchestrator::{IdleSince, LOOK_EVERY_MS, Step};
+use orchestrator::{IdleSince, MEASURE_EVERY_MS, Step};
 use tiers::Tiers;
 use traffic::Flow;
+use view::View;
 
 /// Samples in a transaction, so that decisions do not wait for long.
 const WRITTEN_AT_ONCE: usize = 500;
@@ -41,8 +42,8 @@ const FORGETS_AFTER_STEP_MS: u64 = 86_400_000;
 /// Measures what is used, again and again.
 pub(crate) struct Meter {
     shared: Arc<Shared>,
-    line: Arc<Line>,
-    /// What the line had stepped by the last sample.
+    clock: Arc<MonotonicClock>,
+    /// By how much the wall clock had been put forward by the last sample.
     stepped_ms: i64,
     /// What is old enough is forgotten from then on.
     forgets_from: Instant,
@@ -65,21 +66,22 @@ struct Last {
 }
 
 impl Meter {
-    /// Tells `idle` which workloads are, of those that may not be for ever. The state has been built.
+    /// Tells `idle` which workloads are, of those that may not be for ever. The state has been
+    /// built.
     pub(crate) fn new(
         shared: Arc<Shared>,
-        line: Arc<Line>,
+        clock: Arc<MonotonicClock>,
         idle: watch::Sender<IdleSince>,
         kept: RetentionPolicy,
     ) -> Self {
-        let last = Last { at: line.now(), ..Last::default() };
+        let last = Last { at: clock.now(), ..Last::default() };
         let (idle, tiers) = (Idle::new(idle), Tiers::default());
         let retention = Retention::new(kept);
-        let stepped_ms = line.stepped_ms();
-        let kept_until = line.now().plus_ms(FORGETS_AFTER_STEP_MS);
+        let stepped_ms = clock.stepped_ms();
+        let kept_until = clock.now().plus_ms(FORGETS_AFTER_STEP_MS);
         Self {
             shared,
-            line,
+            clock,
             stepped_ms,
             forgets_from: if stepped_ms == 0 { Instant(0) } else { kept_until },
             last,
@@ -94,37 +96,37 @@ impl Meter {
     pub(crate) async fn run(mut self) -> Infallible {
         loop {
             // Taken first: a step after it is followed before anything is dated by it.
-            let now = self.line.now();
+            let now = self.clock.now();
             self.follow(now);
             if let Err(error) = self.measure(now).await {
                 tracing::warn!(%error, "what was measured could not be written");
             }
-            self.line.sleep_until(now.plus_ms(LOOK_EVERY_MS)).await;
+            self.clock.sleep_until(now.plus_ms(MEASURE_EVERY_MS)).await;
         }
     }
 
-    /// Dates what is counted from a moment as the dispatcher does, and has it look at the clock where that
-    /// was put forward. Nothing is forgotten for a day then: what a clock that is wrong makes look old
-    /// would be gone for good.
+    /// Dates what is counted from a moment as the dispatcher does, and has it look at the clock
+    /// where that was put forward. Nothing is forgotten for a day then: what a clock that is wrong
+    /// makes look old would be gone for good.
     fn follow(&mut self, now: Instant) {
-        if self.line.is_behind() {
+        if self.clock.is_behind() {
             self.idle.wake();
         }
-        let ms = self.line.stepped_ms() - self.stepped_ms;
+        let ms = self.clock.stepped_ms() - self.stepped_ms;
         if ms != 0 {
             self.stepped_ms += ms;
             self.forgets_from = now.plus_ms(FORGETS_AFTER_STEP_MS);
             let step = Step { before: self.last.at, ms };
             self.last.at = step.since(self.last.at);
             self.last.idle_since.values_mut().for_each(|at| *at = step.since(*at));
-            self.idle.redate(step);
+            self.idle.shift(step);
         }
     }
 
     async fn measure(&mut self, now: Instant) -> Result<(), store::Error> {
         let metrics = &self.shared.metrics;
         let measuring = metrics.engine(Verb::Measure, self.shared.engine.measure());
-        let measured = self.line.within(ANSWER_WAIT_MS, measuring).await;
+        let measured = self.clock.within(ANSWER_WAIT_MS, measuring).await;
         let measured = match measured {
             Some(Ok(measured)) => measured,
             Some(Err(error)) => {
@@ -247,14 +249,14 @@ mod tests {
             gpus: vec![GpuUse { uuid: "g".into(), busy_millis: busy, memory_bytes: None }],
         };
         let mut last = Last { at: Instant(1000), ..Last::default() };
-        let mut look = |measured: &Measured, at| {
+        let mut rates = |measured: &Measured, at| {
             let rates = last.rates(Some(measured), Arc::default(), &View::default(), Instant(at));
             (rates.cpu_millis.get(&key).copied(), rates.idle_ms.get("g").copied())
         };
-        assert_eq!(look(&seen(5000, Some(0)), 2000), (None, Some(0)), "nothing to compare with");
-        assert_eq!(look(&seen(6500, Some(0)), 3000), (Some(1500), Some(1000)));
-        assert_eq!(look(&seen(6500, Some(10)), 4000), (Some(0), Some(0)), "it computed");
-        assert_eq!(look(&seen(10, Some(0)), 5000), (Some(0), Some(0)), "idle from now on");
-        assert_eq!(look(&seen(20, None), 5000), (None, None), "no time has passed");
+        assert_eq!(rates(&seen(5000, Some(0)), 2000), (None, Some(0)), "nothing to compare with");
+        assert_eq!(rates(&seen(6500, Some(0)), 3000), (Some(1500), Some(1000)));
+        assert_eq!(rates(&seen(6500, Some(10)), 4000), (Some(0), Some(0)), "it computed");
+        assert_eq!(rates(&seen(10, Some(0)), 5000), (Some(0), Some(0)), "idle from now on");
+        assert_eq!(rates(&seen(20, None), 5000), (None, None), "no time has passed");
     }
 }

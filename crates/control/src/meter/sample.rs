@@ -10,11 +10,8 @@ use units::{GPU_MILLIS, Instant, Resources};
 use uuid::Uuid;
 
 use super::Rates;
-use orchestrator::view::{
-    NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, Share, View, WorkloadKind,
-    WorkloadView,
-};
-use spec::{NodeSpec, WorkloadSpec};
+use spec::{NodeSpec, Share, WorkloadKind, WorkloadSpec};
+use view::{NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, View, WorkloadView};
 
 /// Values of one subject by name ([`of`]).
 pub type Values = BTreeMap<String, u64>;
@@ -362,7 +359,7 @@ fn owners(view: &View, workload: &WorkloadView, node: &str) -> Vec<Subject> {
 /// The pools in which any queue deserves or holds anything, where there are several.
 fn parts(pools: &[PoolShare]) -> impl Iterator<Item = &PoolShare> {
     let has = |part: &&PoolShare| {
-        part.share.gpu_quota_millis > 0 || part.standing.allocated != Resources::ZERO
+        part.share.gpu_quota_millis > 0 || part.status.allocated != Resources::ZERO
     };
     pools.iter().filter(|_| pools.len() > 1).filter(has)
 }
@@ -375,15 +372,15 @@ fn units(
     part: fn(u64, String) -> Subject,
 ) {
     let all = values.entry(whole(unit.id)).or_default();
-    standing(all, unit.standing.allocated, &unit.pools);
+    status(all, unit.status.allocated, &unit.pools);
     for own in parts(&unit.pools) {
         let values = values.entry(part(unit.id, own.id.to_string())).or_default();
-        standing(values, own.standing.allocated, std::slice::from_ref(own));
+        status(values, own.status.allocated, std::slice::from_ref(own));
     }
 }
 
 /// What is held, and deserved in these pools together. What is unlimited in one of them has no sum.
-fn standing(values: &mut Values, held: Resources, pools: &[PoolShare]) {
+fn status(values: &mut Values, held: Resources, pools: &[PoolShare]) {
     put(values, of::GPU, held.gpu_millis);
     put(values, of::CPU_HELD, held.cpu_millis);
     put(values, of::MEMORY_HELD, held.memory_bytes);

@@ -1,5 +1,5 @@
-//! Requests to inferences. Owns: what is counted of them, and what that comes to between two samples.
-//! Does not know about: who counts.
+//! Requests to inferences. Owns: what is counted of them, and what that comes to between two
+//! samples. Does not know about: who counts.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! How much of the GPUs that are held is used, for the ledger. Owns: that only time that was measured
-//! counts, and that nothing is used that was not held.
+//! How much of the GPUs that are held is used, for the ledger. Owns: that only time that was
+//! measured counts, and that nothing is used that was not held.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use records::GpuUseRow;
 use units::Instant;
 
 use super::sample::{Sample, Subject, by_name, of};
-use orchestrator::LOOK_EVERY_MS;
-use orchestrator::view::View;
+use orchestrator::MEASURE_EVERY_MS;
+use view::View;
 
 /// How long the ledger is kept: 400 days, a year and a month.
 pub(super) const KEPT_MS: u64 = 400 * 86_400_000;
@@ -23,7 +23,7 @@ pub(super) const fn hour(at: Instant) -> Instant {
 /// What was measured and used between the last sample and this one, by hour, project, owner and
 /// model. A time without samples, because the server was away, is not measured.
 pub(super) fn used(view: &View, sample: &Sample, since: Instant, now: Instant) -> Vec<GpuUseRow> {
-    if now.since_ms(since) > 2 * LOOK_EVERY_MS {
+    if now.since_ms(since) > 2 * MEASURE_EVERY_MS {
         return Vec::new();
     }
     let mut sums: BTreeMap<(Instant, u64, &str, &str), (u64, u64)> = BTreeMap::new();

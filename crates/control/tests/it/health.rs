@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use control::Clock as _;
 use engine::{ForeignProcess, GpuHealth};
-use orchestrator::view::{Event, Phase, View};
-use orchestrator::{Error, GpuFault};
+use orchestrator::Error;
 use records::EventFilter;
 use spec::{GpuRequest, NodeSpec};
+use view::{Event, GpuFault, Phase, View};
 
 use crate::world::{World, distributed, elastic, nodes, training, with};
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use control::Clock as _;
 use engine::{Exit, GpuUse, Measured};
-use orchestrator::view::{PodState, View};
 use spec::{GpuRequest, NodeSpec, WorkloadSpec};
 use units::Instant;
+use view::{PodState, View};
 
 use crate::chaos::Dice;
 use crate::world::{World, elastic, nodes, training, with};

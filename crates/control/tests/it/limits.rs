@@ -1,8 +1,8 @@
 //! Limits in time: announced, kept, and for what runs already too.
 
 use orchestrator::OrgChange;
-use orchestrator::view::{Phase, Rules};
-use spec::{Restart, WorkloadSpec};
+use spec::{Restart, Rules, WorkloadSpec};
+use view::Phase;
 
 use engine::{Exit, GpuUse, Measured};
 

@@ -2,7 +2,7 @@
 
 use control::Clock as _;
 use engine::Exit;
-use orchestrator::view::{Phase, PodState};
+use view::{Phase, PodState};
 
 use crate::world::{World, nodes, training};
 

@@ -13,8 +13,8 @@ use axum::http::request::Parts;
 use engine::{ExecSpec, TerminalSize};
 use http_kit::openapi::{Description, Input, get};
 use http_kit::{ApiError, ConnectionPermit, Switched, parameters};
-use orchestrator::view::WorkloadView;
 use utoipa::openapi::schema::Type;
+use view::WorkloadView;
 
 use super::Shared;
 use crate::exec_sessions::{self, SessionPermit, Why};

@@ -18,11 +18,10 @@ use http_kit::openapi::{Description, Input, delete, get, post};
 use http_kit::{
     ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, date, flag, parameters,
 };
-use orchestrator::Scope;
-use orchestrator::view::View;
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
 use uuid::Uuid;
+use view::{Scope, View};
 
 use super::{Listed, Shared};
 use crate::rules::{AccessRule, group_key};

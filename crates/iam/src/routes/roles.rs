@@ -12,7 +12,7 @@ use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{get, post};
 use http_kit::{ApiError, Body, NoParameters};
-use orchestrator::Scope;
+use view::Scope;
 
 use super::Shared;
 

@@ -15,8 +15,8 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use http_kit::openapi::{Description, Input, delete, get, patch, post};
 use http_kit::{ApiError, Body, Created, NoContent, NoParameters, parameters, unknown_word};
-use orchestrator::Scope;
 use utoipa::openapi::schema::Type;
+use view::Scope;
 
 use super::Shared;
 use super::users::taken;

@@ -17,8 +17,8 @@ use http_kit::openapi::{Description, Input, delete, get, post};
 use http_kit::{
     Allowed, ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, parameters,
 };
-use orchestrator::Scope;
 use units::Instant;
+use view::Scope;
 
 use super::{Listed, Shared};
 use crate::email::email;

@@ -81,7 +81,7 @@ fn no_place(s: &mut Session<'_>, id: WorkloadId, protections: &mut Protections) 
         room.extend(new);
     }
     room.extend(topology::no_domain(s, id));
-    let rights = rights(s, id, lacking(&room), protections);
+    let rights = rights(s, id, lacking(&room), protections, POOLS_NAMED_MAX);
     let mut reasons = rights.against;
     let mut is_open = !s.stats.exhausted;
     if reasons.is_empty() {
@@ -126,40 +126,51 @@ struct Rights {
     protected: Vec<Pending>,
 }
 
+/// In more than so many pools one reason stands for all that differ only by their pool.
 fn rights(
     s: &mut Session<'_>,
     id: WorkloadId,
     lacking: Option<Kind>,
     protections: &mut Protections,
+    named_max: usize,
 ) -> Rights {
-    let mut rights = Rights::default();
+    let [mut against, mut beyond, mut protected]: [ByPool; 3] = Default::default();
+    let asked = s.ask(id, None);
+    let kind = lacking.or_else(|| Kind::ALL.into_iter().find(|&kind| asked[kind] > 0));
     let choices: Vec<_> = s.cluster.choices(id).iter().map(|&pool| Some(pool)).collect();
     let there = |pool: &Option<PoolId>| {
         pool.is_none_or(|pool| s.cluster.capacity_of(pool) != Resources::ZERO)
     };
     let mut pools: Vec<_> = choices.into_iter().filter(there).collect();
+    // Without queues for each pool it is the same in all of them.
+    pools.truncate(if s.cluster.is_divided() { usize::MAX } else { 1 });
     if pools.is_empty() {
         pools.push(None);
     }
     for pool in pools {
         pools::within(s, id, pool, |s| {
-            let asked = s.ask(id, None);
-            let kind = lacking.or_else(|| Kind::ALL.into_iter().find(|&kind| asked[kind] > 0));
-            if let Some(reason) = s.queue_reason(id) {
-                rights.against.push(reason);
+            if let Err(refusal) = s.check_queue(id, asked) {
+                against.add(refusal.code(), named_max, || s.refused(refusal, asked));
             } else if let Some(kind) = not_entitled(s, id, asked) {
-                let (queue, requested) = (s.numbers(s.queue_of(id), kind), asked[kind]);
-                rights.beyond.push(Pending::NotEntitledToMore { queue, requested });
-            } else if let Some(kind) = kind {
-                rights.protected.extend(protections.reason(s, id, kind));
+                beyond.add("P203", named_max, || {
+                    let (queue, requested) = (s.numbers(s.queue_of(id), kind), asked[kind]);
+                    Pending::NotEntitledToMore { queue, requested }
+                });
+            } else if let Some(reason) = kind.and_then(|kind| protections.reason(s, id, kind)) {
+                protected.add("P205", named_max, || reason);
             }
         });
     }
-    for reasons in [&mut rights.against, &mut rights.beyond, &mut rights.protected] {
-        reasons.dedup();
-        *reasons = summarised(std::mem::take(reasons));
-    }
-    rights
+    let [against, beyond, mut protected] =
+        [against, beyond, protected].map(|of| of.reasons(named_max));
+    protected.dedup();
+    Rights { against, beyond, protected }
+}
+
+/// What speaks against a workload, room aside, in each node pool.
+pub(crate) fn queue_reasons(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
+    let rights = rights(s, id, None, &mut Protections::default(), usize::MAX);
+    [rights.against, rights.beyond, rights.protected].concat()
 }
 
 /// What of it is not counted as demand, and whether it could start with the rest.
@@ -175,27 +186,34 @@ pub(crate) fn not_counted(s: &mut Session<'_>, id: WorkloadId) -> Option<(Pendin
     Some((Pending::NotCounted { queue, kind, left_out, requested, fitting, pods }, starts))
 }
 
-/// The same with one reason in place of many that differ only by their node pool.
-fn summarised(reasons: Vec<Pending>) -> Vec<Pending> {
-    let mut by_code: BTreeMap<&str, Vec<Pending>> = BTreeMap::new();
-    if reasons.len() <= POOLS_NAMED_MAX {
-        return reasons;
-    }
-    for reason in reasons {
-        by_code.entry(reason.code().code).or_default().push(reason);
-    }
-    let one = |of: Vec<Pending>| match of.len() {
-        ..=POOLS_NAMED_MAX => of,
-        _ => {
-            let mut each = of.into_iter();
-            let first = each.next().map(Box::new);
-            first
-                .map(|first| Pending::InPools { first, others: each.collect() })
-                .into_iter()
-                .collect()
+/// Reasons of node pools.
+#[derive(Default)]
+struct ByPool {
+    /// The first of each code.
+    named: Vec<Pending>,
+    counts: BTreeMap<&'static str, usize>,
+}
+
+impl ByPool {
+    fn add(&mut self, code: &'static str, named_max: usize, make: impl FnOnce() -> Pending) {
+        let count = self.counts.entry(code).or_default();
+        *count += 1;
+        if *count <= named_max {
+            self.named.push(make());
         }
-    };
-    by_code.into_values().flat_map(one).collect()
+    }
+
+    fn reasons(mut self, named_max: usize) -> Vec<Pending> {
+        let of_code = |reason: Pending| match self.counts.get_mut(reason.code().code) {
+            Some(0) => None,
+            Some(count) if *count > named_max => {
+                let others = std::mem::take(count) - 1;
+                Some(Pending::InPools { first: Box::new(reason), others })
+            }
+            _ => Some(reason),
+        };
+        self.named.into_iter().filter_map(of_code).collect()
+    }
 }
 
 /// Pods of it are held back, and without them nothing can start.

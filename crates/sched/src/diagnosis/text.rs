@@ -29,12 +29,8 @@ impl Diagnosis {
                 lines.extend(items.into_iter().map(|item| format!("  {item}")));
             }
         };
-        let summarised = self.reasons.iter().filter(|one| matches!(one, Pending::InPools { .. }));
-        let in_pools = summarised.flat_map(Pending::in_each_pool);
-        section(
-            "In each node pool",
-            in_pools.map(|one| format!("{} {one}", one.code().code)).collect(),
-        );
+        let in_pools = self.in_pools.iter().map(|one| format!("{} {one}", one.code().code));
+        section("In each node pool", in_pools.collect());
         section("Where it does not fit", self.parts.iter().flat_map(Part::lines).collect());
         section("Who holds what it needs", self.holders.lines(now));
         let searches = self

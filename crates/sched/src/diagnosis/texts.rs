@@ -130,9 +130,7 @@ fn pending_of_rights() -> Vec<Pending> {
                 queue: queue("team-a in pool a100"),
                 requested: 2000,
             }),
-            others: ["b", "c", "d"]
-                .map(|pool| P::NotEntitledToMore { queue: queue(pool), requested: 2000 })
-                .into(),
+            others: 3,
         },
         P::WaitingForRelease { node: "node-1".to_owned(), holders: Vec::new() },
         P::WaitingForRelease { node: "node-1".to_owned(), holders: vec!["team-b/b1".to_owned()] },

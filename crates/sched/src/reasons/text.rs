@@ -89,7 +89,7 @@ impl fmt::Display for Pending {
             Self::NotCounted { .. } => not_counted(f, self),
             Self::Protected { kind, requested, by } => protected(f, *kind, *requested, by),
             Self::InPools { first, others } => {
-                write!(f, "{first}; likewise in {} more node pools", others.len())
+                write!(f, "{first}; likewise in {others} more node pools")
             }
             Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
             Self::Gated { gated, pods } => {

@@ -1,4 +1,5 @@
-//! What things of a scenario are called, and how many there are. Owns: which names and counts are allowed.
+//! What things of a scenario are called, and how many there are. Owns: which names and counts are
+//! allowed.
 
 use model::POOL_DEFAULT;
 use orchestrator::POOL_DEFAULT_ID;

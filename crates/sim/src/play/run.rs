@@ -1,5 +1,5 @@
-//! A scenario from its first step to its last. Owns: when the scheduler is asked, how time passes, and what
-//! is recorded. Does not know about: how it is shown.
+//! A scenario from its first step to its last. Owns: when the scheduler is asked, how time passes,
+//! and what is recorded. Does not know about: how it is shown.
 
 use model::WorkloadId;
 use sched::Action;
@@ -12,7 +12,7 @@ use super::{CYCLE_MS, Simulation, convert};
 use crate::Error;
 use crate::diagnosis::diagnosis;
 use crate::expect::{self, Decided};
-use crate::frame::Frame;
+use crate::report::Frame;
 use crate::scenario::{At, Gone, Scenario, Schedule, Step};
 
 /// Most decisions after one step before it is said that the scheduler does not come to rest.
@@ -45,7 +45,8 @@ pub struct Failure {
 /// What came of a scenario.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Each decision that changed something or that a step requests, in order, and the state at the end.
+    /// Each decision that changed something or that a step requests, in order, and the state at the
+    /// end.
     pub frames: Vec<Frame>,
     /// Expectations that did not hold.
     pub failures: Vec<Failure>,
@@ -189,8 +190,8 @@ impl Run {
     fn cycle(&mut self, asked_for: bool, actions: Option<&[Action]>) -> Result<(), String> {
         self.simulation.decide(actions)?;
         self.cycles += 1;
-        self.decided.stopped.extend(crate::frame::stopped(&self.simulation));
-        self.decided.kinds.extend(self.simulation.plan.steps.iter().map(crate::frame::kind));
+        self.decided.stopped.extend(crate::report::stopped(&self.simulation));
+        self.decided.kinds.extend(self.simulation.plan.steps.iter().map(crate::report::kind));
         if asked_for || !self.simulation.plan.steps.is_empty() {
             let (simulation, cycles, step) = (&self.simulation, self.cycles, self.step);
             match self.record {
@@ -203,8 +204,8 @@ impl Run {
         self.simulation.settle()
     }
 
-    /// Lets time pass: runs end when they have run long enough, limits are enforced, the scheduler is
-    /// woken when it asked for it.
+    /// Lets time pass: runs end when they have run long enough, limits are enforced, the scheduler
+    /// is woken when it asked for it.
     fn pass(&mut self, end: Instant) -> Result<(), String> {
         for _ in 0..WAKES_MAX {
             let soonest = self.simulation.next_event().unwrap_or(end).min(end);

@@ -1,5 +1,5 @@
 //! Which nodes a workload may go to, and which it would rather have, in the words of Kubernetes.
-//! Owns: names of keys, and what values each operator takes. Refuses to know: nodes.
+//! Owns: names of keys, and what values each operator takes. Does not know about: nodes.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 //! MIG instances as written: `{1g.10gb: 4, 3g.40gb: 1}`. Owns: reading and writing profiles and
-//! their counts. Refuses to know: what a slice counts for; that depends on the policy.
+//! their counts. Does not know about: what a slice counts for; that depends on the policy.
 
 use std::collections::BTreeMap;
 use std::fmt;

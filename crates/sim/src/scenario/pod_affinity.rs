@@ -1,5 +1,5 @@
 //! Which pods a workload's pods belong with, and which they keep away from, in the words of
-//! Kubernetes. Owns: names of keys. Refuses to know: where pods are.
+//! Kubernetes. Owns: names of keys. Does not know about: where pods are.
 
 use std::collections::BTreeMap;
 

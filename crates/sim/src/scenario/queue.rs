@@ -1,5 +1,5 @@
 //! Queues as a scenario file has them: a department or a project, and what it is entitled to.
-//! Refuses to know: the model; `build` converts.
+//! Does not know about: the model; `build` converts.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The objects of a scenario file, as written. Owns: names of keys and their defaults. Refuses to
-//! know: the model; `build` converts.
+//! The objects of a scenario file, as written. Owns: names of keys and their defaults. Does not
+//! know about: the model; `build` converts.
 
 use std::collections::BTreeMap;
 
@@ -150,7 +150,7 @@ pub struct Weights {
 }
 
 /// A workload, or several that are alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Name, unique in its project; with `count`, numbers from 1 are appended.
@@ -379,47 +379,7 @@ impl Workload {
     /// One preemptible pod without GPUs.
     #[must_use]
     pub fn named(name: &str, project: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            project: project.to_owned(),
-            count: None,
-            gpu: None,
-            cpu: None,
-            memory: None,
-            priority: None,
-            preemptible: None,
-            elastic: false,
-            pods: None,
-            pods_min: None,
-            selector: BTreeMap::new(),
-            pools: Vec::new(),
-            affinity: NodeAffinity::default(),
-            tolerations: Vec::new(),
-            labels: BTreeMap::new(),
-            pod_affinity: PodAffinity::default(),
-            pod_anti_affinity: PodAffinity::default(),
-            pod_sets: Vec::new(),
-            groups: Vec::new(),
-            children_min: None,
-            topology: None,
-            preemption_delay: None,
-            suspended: false,
-            gated: false,
-            completions: None,
-            backoff_limit: None,
-            age: None,
-            started: None,
-            resized: None,
-            checkpointed: None,
-            restarts: 0,
-            stale: None,
-            last_evicted: None,
-            not_before: None,
-            time_limit: None,
-            runs_for: None,
-            evicted: None,
-            tasks: Vec::new(),
-        }
+        Self { name: name.to_owned(), project: project.to_owned(), ..Self::default() }
     }
 
     /// Gives it its pods: one set without a name in its own keys, others in a list.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use control::{Clock, Handle, Sample, Subject, of};
 use convert::phase_name;
-use orchestrator::view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadKind, WorkloadView};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Unit;
+use spec::WorkloadKind;
 use units::{Instant, Resources};
+use view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadView};
 
 use super::{Gauges, MetricScope, nodes, number, whole};
 
@@ -70,8 +71,8 @@ pub(super) fn published(
 /// What a department or a project has in a node pool. A pool in which it has nothing is left out.
 fn parts(unit: &OrgUnit) -> impl Iterator<Item = &PoolShare> {
     let has = |part: &&PoolShare| {
-        let (share, standing) = (&part.share, &part.standing);
-        let any = [standing.allocated, standing.requested, standing.fair_share];
+        let (share, status) = (&part.share, &part.status);
+        let any = [status.allocated, status.requested, status.fair_share];
         share.gpu_quota_millis > 0
             || share.gpu_limit_millis.is_some()
             || any.iter().any(|of| *of != Resources::ZERO)
@@ -89,14 +90,14 @@ const SHARES: [(&str, &str, Value); 6] = [
         part.share.gpu_limit_millis
     }),
     ("gpus_fair_share", "GPUs it is entitled to now, over quota included", |part| {
-        Some(part.standing.fair_share.gpu_millis)
+        Some(part.status.fair_share.gpu_millis)
     }),
     ("gpus_requested", "GPUs its workloads ask for, running and waiting", |part| {
-        Some(part.standing.requested.gpu_millis)
+        Some(part.status.requested.gpu_millis)
     }),
-    ("gpus_allocated", "GPUs its workloads hold", |part| Some(part.standing.allocated.gpu_millis)),
+    ("gpus_allocated", "GPUs its workloads hold", |part| Some(part.status.allocated.gpu_millis)),
     ("gpus_allocated_non_preemptible", "GPUs it holds that cannot be reclaimed", |part| {
-        Some(part.standing.allocated_non_preemptible.gpu_millis)
+        Some(part.status.allocated_non_preemptible.gpu_millis)
     }),
 ];
 

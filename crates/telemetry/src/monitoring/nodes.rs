@@ -3,10 +3,9 @@
 use std::fmt;
 
 use control::{Sample, Subject, of};
-use orchestrator::GpuFault;
-use orchestrator::view::{NodeView, View};
 use prometheus_client::registry::Unit;
 use units::{GPU_MILLIS, Resources};
+use view::{GpuFault, NodeView, View};
 
 use super::{Gauges, number, whole};
 

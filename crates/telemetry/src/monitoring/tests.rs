@@ -7,13 +7,12 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use control::{Sample, Subject, of};
 use expect_test::expect;
-use orchestrator::GpuFault;
-use orchestrator::view::{NodeView, View};
 use prometheus_client::collector::Collector;
 use prometheus_client::metrics::counter::Counter;
 use spec::{NodeSpec, Scheduling};
 use tracing_subscriber::filter::LevelFilter;
 use units::{Instant, Resources};
+use view::{GpuFault, NodeView, View};
 
 use super::*;
 

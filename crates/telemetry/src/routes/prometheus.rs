@@ -11,7 +11,7 @@ use axum::extract::{FromRef, State as FromState};
 use axum::http::{HeaderMap, HeaderValue, header};
 use http_kit::openapi::get;
 use http_kit::{ApiError, PlainText};
-use orchestrator::Scope;
+use view::Scope;
 
 use super::Shared;
 use crate::monitoring::{Format, MetricScope};

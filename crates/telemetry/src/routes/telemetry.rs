@@ -12,9 +12,10 @@ use control::{Sample, Subject, of};
 use convert::{self, Context};
 use http_kit::openapi::get;
 use http_kit::{ApiError, unknown_word};
-use orchestrator::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
 use records::ArchivedKey;
+use spec::Share;
 use units::{GPU_MILLIS, Instant, format_millis};
+use view::{NodeView, Phase, QueueStatus, View, WorkloadView};
 
 use super::Shared;
 use crate::metrics::{TelemetryFamily, TelemetryQuery};
@@ -299,7 +300,7 @@ struct Grouped<'a> {
     department: (u64, &'a str),
     project: (u64, &'a str),
     phase: Phase,
-    kind: orchestrator::view::WorkloadKind,
+    kind: spec::WorkloadKind,
 }
 
 impl<'a> Grouped<'a> {
@@ -360,7 +361,7 @@ fn phases(text: Option<&str>) -> Result<Option<Vec<&str>>, ApiError> {
 }
 
 /// A value of a project or department.
-type OrgValue = fn(&Standing, &Share) -> Option<u64>;
+type OrgValue = fn(&QueueStatus, &Share) -> Option<u64>;
 
 const ORG_KINDS: &[(&str, OrgValue)] = &[
     ("GPU_QUOTA", |_, share| Some(share.gpu_quota_millis)),
@@ -408,7 +409,7 @@ async fn projects(
                 _ => (project.unit.id.to_string(), Some(project.unit.name.clone())),
             })
         };
-        let value = (query.kind.1)(&pool.standing, &pool.share);
+        let value = (query.kind.1)(&pool.status, &pool.share);
         Item { value, groups: query.groups.iter().map(group).collect() }
     });
     Ok(answer(&query, items, &query.groups, context.now))
@@ -440,7 +441,7 @@ async fn departments(
         let own = || (department.id.to_string(), Some(department.name.clone()));
         let group =
             |key: &&str| surroundings(key, &context, (&pool.id, &pool.name)).unwrap_or_else(own);
-        let value = (query.kind.1)(&pool.standing, &pool.share);
+        let value = (query.kind.1)(&pool.status, &pool.share);
         Item { value, groups: query.groups.iter().map(group).collect() }
     });
     Ok(answer(&query, items, &query.groups, context.now))

@@ -13,10 +13,10 @@ use http_kit::openapi::{Description, Input, get, put};
 use http_kit::{
     ApiError, Attachment, Body, NoParameters, csv_line, date, parameters, unknown_word,
 };
-use orchestrator::Scope;
 use serde::{Deserialize, Serialize};
 use units::Instant;
 use utoipa::openapi::schema::Type;
+use view::Scope;
 
 use super::Shared;
 use crate::usage::{UsageGrouping, rows};

@@ -133,7 +133,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             so((1..=*requested).contains(left_out), "what does not count")
         }
         Pending::Protected { kind, by, .. } => protects(w, *kind, by),
-        Pending::InPools { .. } => reason.in_each_pool().try_for_each(|one| of_reason(w, one)),
+        Pending::InPools { first, others } => so(*others > 0, "others").and(of_reason(w, first)),
         Pending::WaitingForRelease { holders, .. } => {
             let releasing = |name: &String| {
                 w.cluster.pods().iter().any(|(id, pod)| {
@@ -190,6 +190,7 @@ pub(crate) fn of_diagnosis(w: &World, diagnosis: &Diagnosis) -> Truth {
             so(class.failing.iter().all(short), "that the closest node has too little")?;
         }
     }
+    diagnosis.in_pools.iter().try_for_each(|reason| of_reason(w, reason))?;
     for holding in &diagnosis.holders.queues {
         numbers(w, &holding.queue)?;
         so(holding.held <= holding.queue.allocated, "what a queue holds on these nodes")?;
@@ -216,7 +217,7 @@ pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
         | Pending::NotEnoughMemory { .. }
         | Pending::NodesRuledOut { .. } => true,
         Pending::NotEntitledToMore { queue, .. } => queue.kind == Kind::Gpu,
-        Pending::InPools { .. } => reason.in_each_pool().all(lacks_only_room),
+        Pending::InPools { first, .. } => lacks_only_room(first),
         Pending::GangIncomplete { pods_min, pods } => pods >= pods_min,
         _ => false,
     }

@@ -1,5 +1,5 @@
 //! One decision and the state it left, in words and numbers of its own. Owns: the JSON of a
-//! report; keys in a fixed order. Refuses to know: layout.
+//! report; keys in a fixed order. Does not know about: layout.
 
 use model::{Cluster, Placement, PodBinding, PodId};
 use sched::{Cause, Step};

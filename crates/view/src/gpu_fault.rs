@@ -9,7 +9,12 @@ use serde::{Deserialize, Serialize};
 use spec::{ForeignProcess, RunKey};
 use units::{format_bytes, format_millis};
 
-use crate::reasons::{GPU_HELD, GPU_LOST, GPU_TAKEN};
+/// A GPU does not work any more.
+pub const GPU_LOST: Code = Code { code: "E207", name: "GpuLost" };
+/// A GPU is used by processes that belong to no run.
+pub const GPU_TAKEN: Code = Code { code: "E208", name: "GpuTaken" };
+/// A GPU is held by a run that should not exist.
+pub const GPU_HELD: Code = Code { code: "E214", name: "GpuHeld" };
 
 /// What is the matter with a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
-//! An object: a document that the scheduler does not need. Refuses to know: what is in one; who sends it has
-//! checked that.
+//! An object: a document that the scheduler does not need. Does not know about: what is in one; the
+//! sender has checked that.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,17 +9,11 @@ use std::sync::Arc;
 use records::{Change, ObjectRow};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use thiserror::Error;
 use units::Instant;
-use uuid::Uuid;
 
-use crate::Error;
 use crate::shared_map::SharedMap;
-use crate::words::{Word, word};
 
-/// Longest name, in bytes.
-const NAME_BYTES_MAX: usize = 1024;
-/// Largest body, in bytes of JSON, beside its secrets.
-const BODY_BYTES_MAX: usize = 64 << 10;
 /// The part of a body that ends with the object; what is left of a deleted one is history.
 pub const SECRETS: &str = "secrets";
 /// The part of a body that names other objects, `["<kind>/<id>"]`. They must be there, in a scope
@@ -54,9 +48,9 @@ impl fmt::Display for Scope {
 }
 
 impl FromStr for Scope {
-    type Err = Error;
+    type Err = UnknownScope;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
         let (kind, id) = text.split_once('/').unwrap_or((text, ""));
         match (kind, id.parse()) {
             ("system", _) => Ok(Self::System),
@@ -64,10 +58,15 @@ impl FromStr for Scope {
             ("cluster", _) => Ok(Self::Cluster),
             ("department", Ok(id)) => Ok(Self::Department(id)),
             ("project", Ok(id)) => Ok(Self::Project(id)),
-            _ => Err(Error::Internal { message: format!("`{text}` is no scope") }),
+            _ => Err(UnknownScope(text.to_owned())),
         }
     }
 }
+
+/// A text that is no scope.
+#[derive(Debug, Error)]
+#[error("`{0}` is no scope")]
+pub struct UnknownScope(String);
 
 /// A living object.
 #[derive(Clone, PartialEq, Eq)]
@@ -100,83 +99,6 @@ pub struct Object {
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Object({} {} {} of {})", self.kind, self.id, self.name, self.scope)
-    }
-}
-
-/// The id of an object to create.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NewId {
-    /// A new UUID.
-    Any,
-    /// Its number, for families whose clients insist on integers.
-    Number,
-    /// This UUID, which the caller has made: part of the body depends on it.
-    Given(Uuid),
-}
-
-/// An object to create.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct NewObject {
-    /// What it is.
-    #[serde(deserialize_with = "word")]
-    pub kind: Word,
-    /// What its id is.
-    pub id: NewId,
-    /// Whose it is.
-    pub scope: Scope,
-    /// The object it ends with, `user/<id>`; empty for none.
-    pub owner: String,
-    /// Name.
-    pub name: String,
-    /// Everything else.
-    pub body: Value,
-    /// How many of the kind its owner may have: the oldest end for a new one. None: it is refused
-    /// when there are too many.
-    pub newest: Option<usize>,
-}
-
-impl fmt::Debug for NewObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NewObject({} {} of {})", self.kind, self.name, self.scope)
-    }
-}
-
-/// A new name and body, from the object as it is when the change is made.
-type EditFn = dyn Fn(&Object) -> Result<(String, Value), Error> + Send + Sync;
-
-/// A change of an object. Of two at once none is lost: the second is made again, to what the first left.
-#[derive(Clone)]
-pub struct Edit(Arc<EditFn>);
-
-/// What a change makes of an object.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Edited {
-    /// The object as it was: it counts only if that has not changed since.
-    pub updated_at: Instant,
-    /// Its name and body, or why the change refuses it.
-    pub to: Result<(String, Value), Error>,
-}
-
-impl Edit {
-    /// The change that this makes.
-    pub fn new(
-        edit: impl Fn(&Object) -> Result<(String, Value), Error> + Send + Sync + 'static,
-    ) -> Self {
-        Self(Arc::new(edit))
-    }
-
-    /// Makes it to an object as it is seen; none where no such object is.
-    pub fn made_to(&self, object: Option<&Object>) -> Edited {
-        let unseen = || (Instant(0), Err(Error::Internal { message: "not seen".to_owned() }));
-        let (updated_at, to) =
-            object.map_or_else(unseen, |object| (object.updated_at, (self.0)(object)));
-        Edited { updated_at, to }
-    }
-}
-
-impl fmt::Debug for Edit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Edit(..)")
     }
 }
 
@@ -221,46 +143,28 @@ impl Objects {
         self.shelf(kind)?.values().find(is)
     }
 
-    pub(super) fn put(&mut self, object: Arc<Object>) {
+    /// Adds one, or puts it in place of the one with its id.
+    pub fn put(&mut self, object: Arc<Object>) {
         let shelf = self.0.entry(object.kind.clone()).or_default();
         Arc::make_mut(shelf).insert(object.id.clone(), object);
     }
 
-    pub(super) fn remove(&mut self, object: &Object) {
+    /// Takes one out.
+    pub fn remove(&mut self, object: &Object) {
         if let Some(shelf) = self.0.get_mut(&object.kind) {
             Arc::make_mut(shelf).remove(&object.id);
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
+    /// All of them, kind by kind.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.0.values().flat_map(|shelf| shelf.values())
-    }
-
-    /// From what is stored.
-    pub(super) fn from_rows(rows: Vec<ObjectRow>) -> Result<Self, Error> {
-        let mut objects = Self::default();
-        for row in rows {
-            objects.put(Arc::new(Object {
-                seq: row.seq,
-                kind: row.kind.into(),
-                id: row.id,
-                scope: row.scope.parse()?,
-                owner: row.owner,
-                name: row.name,
-                body: row.body,
-                created_at: row.created_at,
-                created_by: row.created_by,
-                updated_at: row.updated_at,
-                updated_by: row.updated_by,
-            }));
-        }
-        Ok(objects)
     }
 }
 
 impl Object {
     /// The keys of the objects it names.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.body.get(NAMES).and_then(Value::as_array);
         names.into_iter().flatten().filter_map(Value::as_str)
     }
@@ -271,7 +175,29 @@ impl Object {
         format!("{}/{}", self.kind, self.id)
     }
 
-    pub(super) fn row(&self, deleted_at: Option<Instant>) -> Change {
+    /// From what is stored.
+    ///
+    /// # Errors
+    /// It is in no scope.
+    pub fn from_row(row: ObjectRow) -> Result<Self, UnknownScope> {
+        Ok(Self {
+            seq: row.seq,
+            kind: row.kind.into(),
+            id: row.id,
+            scope: row.scope.parse()?,
+            owner: row.owner,
+            name: row.name,
+            body: row.body,
+            created_at: row.created_at,
+            created_by: row.created_by,
+            updated_at: row.updated_at,
+            updated_by: row.updated_by,
+        })
+    }
+
+    /// As it is stored.
+    #[must_use]
+    pub fn row(&self, deleted_at: Option<Instant>) -> Change {
         Change::Object(Box::new(ObjectRow {
             seq: self.seq,
             kind: self.kind.to_string(),
@@ -287,36 +213,4 @@ impl Object {
             deleted_at,
         }))
     }
-}
-
-/// Checks the name of an object: text without blanks at its ends.
-///
-/// # Errors
-/// It is empty, too long, or has what cannot be seen.
-pub fn check_name(name: &str) -> Result<(), Error> {
-    let allowed = !name.is_empty() && name == name.trim() && !name.chars().any(char::is_control);
-    if allowed && name.len() <= NAME_BYTES_MAX {
-        return Ok(());
-    }
-    let shown = units::shown(name);
-    let why = format!(
-        "name `{shown}` is not allowed; 1 to {NAME_BYTES_MAX} bytes of text, no blank at the ends"
-    );
-    Err(Error::invalid("name", why))
-}
-
-pub(super) fn check_body(kind: &str, body: &Value) -> Result<(), Error> {
-    let beside = |(name, value): (&String, &Value)| {
-        if name == SECRETS { 0 } else { name.len() + value.to_string().len() }
-    };
-    let bytes = match body.as_object() {
-        Some(fields) => fields.iter().map(beside).sum(),
-        None => body.to_string().len(),
-    };
-    if bytes <= BODY_BYTES_MAX {
-        return Ok(());
-    }
-    let why =
-        format!("a {kind} of {bytes} bytes is too large; at most {BODY_BYTES_MAX} are allowed");
-    Err(Error::invalid("body", why))
 }

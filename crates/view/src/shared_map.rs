@@ -6,8 +6,9 @@ use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
 
-/// Most entries of a part. A change copies one part, and the first one in a copy of the map counts the
-/// parts: with 100,000 entries both are some microseconds. A copy without a change costs nothing.
+/// Most entries of a part. A change copies one part, and the first one in a copy of the map counts
+/// the parts: with 100,000 entries both are some microseconds. A copy without a change costs
+/// nothing.
 const PART_MAX: usize = 128;
 
 /// The entries of a map, in parts of which each is shared or not.
