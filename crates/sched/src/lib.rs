@@ -41,6 +41,7 @@ mod precedence;
 mod rank;
 mod reasons;
 mod session;
+mod spare;
 mod try_place;
 mod victims;
 

@@ -12,6 +12,8 @@ mod eviction_cost;
 mod eviction_units;
 mod node_cost;
 mod rejections;
+mod set_search;
+mod together;
 mod topology_placer;
 mod upper_bound;
 
@@ -33,6 +35,7 @@ pub(crate) use eviction_units::{
     EvictionUnit, EvictionUnits, above_minimum_while_safe, freed, halvings, take, whole_workload,
 };
 pub(crate) use rejections::Rejections;
+pub(crate) use set_search::SETS_MAX;
 use upper_bound::Feasibility;
 pub(crate) use upper_bound::LargestWorkloads;
 
@@ -117,6 +120,8 @@ pub(crate) struct Need {
     pub(crate) ask: PodRequirements,
     /// What the pods without a place ask for together.
     pub(crate) asked: Resources,
+    /// How many they are.
+    pods: usize,
 }
 
 /// Makes room for `id` (at `gpus`, if elastic) within the rule, and places it. Nothing changes
@@ -150,10 +155,14 @@ fn make_room_here(
         return false;
     }
     let ask = s.requirements(first, gpus);
-    let need = Need { id, gpus, ask, asked: s.asked(&pods, gpus) };
+    let need = Need { id, gpus, ask, asked: s.asked(&pods, gpus), pods: pods.len() };
     let start = s.cluster.checkpoint();
     let mut attempt = PreemptionAttempt::new(s, rule, need);
-    let done = attempt.clear_own(s) && attempt.conclude(s, cost_cache);
+    let nearest = attempt.clear_own(s) && attempt.conclude(s, cost_cache);
+    let done = attempt.improve(s, start, nearest);
+    if done && !nearest {
+        cost_cache.forget(s, &need);
+    }
     let keep_room_first = done && s.is_reservation_due(id);
     if !done || keep_room_first {
         s.cluster.rollback(start);
@@ -182,7 +191,8 @@ pub(crate) fn make_room_in_place(
     s.set_target(pod, None, false);
     let done = pools::within(s, id, pool, |s| {
         let ask = s.requirements(pod, Some(gpus));
-        let need = Need { id, gpus: Some(gpus), ask, asked: s.asked(&[pod], Some(gpus)) };
+        let asked = s.asked(&[pod], Some(gpus));
+        let need = Need { id, gpus: Some(gpus), ask, asked, pods: 1 };
         let mut attempt = PreemptionAttempt::new(s, rule, need);
         let done = s.next_pods(id) == [pod] && attempt.conclude_on(s, pod, node);
         done.then_some(attempt)
@@ -205,6 +215,11 @@ pub(crate) fn make_room_in_place(
 struct PreemptionAttempt<'r> {
     rule: &'r dyn Rule,
     need: Need,
+    first_need: Need,
+    /// GPU thousandths that were missing at first.
+    missing_millis: u64,
+    /// Whether anything was refused for another reason than room on a node.
+    was_refused: bool,
     /// Who was asked, in order, and how many pods of each of its sets had a place.
     givers: Vec<(WorkloadId, SmallVec<[u32; 1]>)>,
     /// The cause given to each: the numbers are of before anything was taken from it.
@@ -219,9 +234,13 @@ struct PreemptionAttempt<'r> {
 
 impl<'r> PreemptionAttempt<'r> {
     fn new(s: &Session<'_>, rule: &'r dyn Rule, need: Need) -> Self {
+        let free = s.cluster.free_soon_of(s.division_of(need.id));
         Self {
             rule,
             need,
+            first_need: need,
+            missing_millis: need.asked.gpu_millis.saturating_sub(free.gpu_millis),
+            was_refused: false,
             givers: Vec::new(),
             causes: BTreeMap::new(),
             held_before: s.cluster.queues()[s.queue_of(need.id)].held(),
@@ -290,9 +309,16 @@ impl PreemptionAttempt<'_> {
 
     /// Finds places, for the workload and for whom it was taken from.
     fn conclude(&mut self, s: &mut Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
-        self.place(s, cost_cache)
-            && self.rule.fair_outcome(s, self.need.id, self.held_before)
-            && self.go_on(s)
+        let id = self.need.id;
+        if !self.place(s, cost_cache) {
+            // Pods that differ may find no place one by one.
+            let sets = &s.cluster.workloads()[id].spec.pod_sets;
+            self.was_refused |= sets.len() > 1 || s.cluster.workloads()[id].spec.has_topology();
+            return false;
+        }
+        let concludes = self.rule.fair_outcome(s, id, self.held_before) && self.go_on(s);
+        self.was_refused |= !concludes;
+        concludes
     }
 
     /// Finds a place for every pod. No node is costed when the outcome is known without it.
@@ -472,11 +498,13 @@ impl PreemptionAttempt<'_> {
         eviction_unit: EvictionUnit,
     ) -> bool {
         if !self.rule.just(s, self.need.id, self.need.asked, victim, eviction_unit) {
+            self.was_refused = true;
             return false;
         }
         if !self.causes.contains_key(&victim) {
             let most = self.rule.moves_max(s);
             if most.is_some_and(|most| self.givers.len() >= most) {
+                self.was_refused = true;
                 return false;
             }
             let cause = self.rule.cause(s, self.need.id, self.need.asked, victim);

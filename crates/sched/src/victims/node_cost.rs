@@ -7,7 +7,8 @@ use model::{Gpu, GpuRequest, NodeId, PodId, PodMismatch, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
-use super::eviction_cost::{EvictionCost, lost};
+use super::eviction_cost::{EvictionCost, importance, lost};
+use super::eviction_units::part_of;
 use super::{EvictionUnit, Need, PreemptionAttempt, Rejections, Rule};
 use crate::place;
 use crate::session::Session;
@@ -272,7 +273,9 @@ impl Search<'_> {
             short.iter().take(part.devices() as usize).sum::<u64>()
         };
         let missing_millis = self.need.ask.request.gpu.parts().map(missing).sum();
-        self.best.as_ref().is_some_and(|(cost, _)| cost.exceeds(missing_millis))
+        self.best
+            .as_ref()
+            .is_some_and(|(cost, _)| cost.interrupted > 1 || cost.exceeds(missing_millis))
     }
 
     /// Every set of pieces that is cheaper than the best so far, as far as `visits` go.
@@ -382,11 +385,6 @@ fn pieces(
 ) -> SmallVec<[Piece; 1]> {
     let workload = &s.cluster.workloads()[candidate.id];
     let own = s.queue_of(need.id);
-    let above = || {
-        let queue = &s.cluster.queues()[candidate.queue];
-        let least = queue.preemptible.keys().next().copied().unwrap_or(0);
-        candidate.priority.saturating_sub(least) + 1
-    };
     let stays = rule.moves_max(s).is_some();
     fn count<T>(pods: &[T]) -> u32 {
         u32::try_from(pods.len()).unwrap_or(u32::MAX)
@@ -403,6 +401,11 @@ fn pieces(
                 }
             }
             EvictionUnit::One(pod) => stopped.push(pod),
+            EvictionUnit::Part(id, part) => {
+                let pods = part_of(s, id, part);
+                stopped.retain(|pod| !pods.contains(pod));
+                stopped.extend(pods);
+            }
             EvictionUnit::All(_) => {
                 shrunk.clear();
                 stopped = SmallVec::from_slice(&workload.pods);
@@ -416,7 +419,8 @@ fn pieces(
             conflicting: 0,
             cost: EvictionCost {
                 entitled: u32::from(candidate.entitled),
-                priority: if ends && !stays { above() } else { 0 },
+                priority: if ends && !stays { importance(s, candidate.id) } else { 0 },
+                interrupted: u32::from(stays),
                 lost: lost(s, candidate.id, &eviction_units[..=at]),
                 restarts: if ends { workload.placed } else { count(&stopped) + count(&shrunk) },
                 foreign: u32::from(candidate.queue != own),
