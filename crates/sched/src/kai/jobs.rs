@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use model::{GpuRequest, PodBinding, PodId, PodRequest, PodSetSpec, WorkloadId};
 use units::Resources;
 
-use super::amounts::amounts;
+use super::amounts::{amounts, expected_millis};
 use crate::next_pods::next_pods_among;
 use crate::session::Session;
 use crate::spare::{Spare, holds, next_spare, spare_part};
@@ -106,6 +106,12 @@ pub(super) fn request(s: &Session<'_>, pod: PodId) -> PodRequest {
 /// What tasks ask for together.
 pub(super) fn asked(s: &Session<'_>, pods: &[PodId]) -> Resources {
     pods.iter().map(|&pod| amounts(request(s, pod))).sum()
+}
+
+/// The same with what GPU memory is expected to come to, by which queues take their turns.
+pub(super) fn expected(s: &Session<'_>, pods: &[PodId]) -> Resources {
+    let gpu_millis = pods.iter().map(|&pod| expected_millis(s.cluster, request(s, pod))).sum();
+    asked(s, pods) + Resources { gpu_millis, ..Resources::ZERO }
 }
 
 /// Amounts of a task without its MIG instances: these do not count where reclaim keeps the balance
