@@ -46,13 +46,15 @@ pub(crate) struct Options {
     only: Option<String>,
     /// Numbers of waiting workloads, instead of the usual ones.
     sizes: Option<Vec<usize>>,
+    /// Numbers of node pools, instead of the usual ones.
+    pools: Option<Vec<usize>>,
 }
 
 impl Options {
-    /// Reads `--bin DIR --only PART --sizes N,N`.
+    /// Reads `--bin DIR --only PART --sizes N,N --pools N,N`.
     ///
     /// # Errors
-    /// An option is unknown or has no value, or a size is no number.
+    /// An option is unknown or has no value, or a number is none or too large.
     pub(crate) fn parse(arguments: &[&str]) -> Result<Self> {
         let mut options = Self::default();
         for pair in arguments.chunks(2) {
@@ -61,14 +63,25 @@ impl Options {
                 ["--only", part] if PARTS.contains(&part) => options.only = Some(part.to_owned()),
                 ["--only", part] => bail!("--only {part}: one of {}", PARTS.join(", ")),
                 ["--sizes", list] => {
-                    let sizes: Result<_, _> = list.split(',').map(str::parse).collect();
-                    options.sizes = Some(sizes.context("--sizes: numbers such as 100,1000")?);
+                    let sizes = numbers(list).context("--sizes: numbers such as 100,1000")?;
+                    options.sizes = Some(sizes);
                 }
-                _ => bail!("bench takes --bin DIR, --only PART and --sizes N,N"),
+                ["--pools", list] => {
+                    let (most, pools) = (costs::NODES, numbers(list));
+                    let pools = pools.ok().filter(|all| all.iter().all(|n| (1..=most).contains(n)));
+                    options.pools =
+                        Some(pools.with_context(|| format!("--pools: numbers from 1 to {most}"))?);
+                }
+                _ => bail!("bench takes --bin DIR, --only PART, --sizes N,N and --pools N,N"),
             }
         }
         Ok(options)
     }
+}
+
+/// Numbers with commas between them.
+fn numbers(list: &str) -> Result<Vec<usize>> {
+    Ok(list.split(',').map(str::parse).collect::<Result<_, _>>()?)
 }
 
 /// Parts that can be measured alone.
@@ -86,8 +99,9 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     }
     let elastane = elastane.canonicalize()?;
     let sizes = options.sizes.as_deref().unwrap_or(&costs::SIZES);
+    let pools = options.pools.as_deref().unwrap_or(&costs::POOLS);
     match options.only.as_deref() {
-        Some("costs") => return costs::run(&elastane, sizes),
+        Some("costs") => return costs::run(&elastane, sizes, pools),
         Some("load") => return load::run(&elastane),
         Some("feed") => return feed::run(&elastane),
         Some(_) => return lists::run(&elastane, sizes),
@@ -103,7 +117,7 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     load::run(&elastane)?;
     feed::run(&elastane)?;
     lists::run(&elastane, &[lists::WORKLOADS])?;
-    costs::run(&elastane, sizes)?;
+    costs::run(&elastane, sizes, pools)?;
     bytes_of(binaries)?;
     build::run()
 }

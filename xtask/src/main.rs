@@ -15,7 +15,7 @@ const USAGE: &str = "\
 Usage: cargo xtask <chore>
 
   tidy                check the rules of the code base
-  bench [--bin DIR] [--only costs|load|lists] [--sizes N,N]
+  bench [--bin DIR] [--only costs|load|lists|feed] [--sizes N,N] [--pools N,N]
                       measure the built binaries (default: target/release);
                       --sizes: numbers of waiting workloads
   package [--version V] [--profile NAME] [--programs DIR] [--output DIR]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use auth::{Action, Claims, Principal, Resource, Role};
 use axum::http::StatusCode;
 use http_kit::{ApiError, Origin};
-use orchestrator::view::{OrgUnit, ProjectView, View, WorkloadKind, WorkloadView};
-use orchestrator::{Object, Scope};
 use records::AuditDetail;
+use spec::WorkloadKind;
 use units::Instant;
+use view::{Object, OrgUnit, ProjectView, Scope, View, WorkloadView};
 
 /// The one route that is open to a caller that has to change its password.
 pub const OWN_PASSWORD: &str = "/api/v1/me/password";
@@ -98,14 +98,14 @@ pub struct Grant {
 
 /// The projects in which a caller may read a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sight {
+pub enum VisibleProjects {
     /// In all, and in those that are gone.
     All,
     /// In these.
     Of(BTreeSet<u64>),
 }
 
-impl Sight {
+impl VisibleProjects {
     /// Whether a project is one of them.
     pub fn has(&self, project: u64) -> bool {
         match self {
@@ -247,13 +247,13 @@ impl Caller {
     }
 
     /// The projects in which the caller may read this.
-    pub fn sight(&self, resource: Resource, view: &View) -> Sight {
+    pub fn sight(&self, resource: Resource, view: &View) -> VisibleProjects {
         // The cluster is everything there is, also what was in projects that are gone.
         if self.may(Action::Read, resource, Scope::Cluster) {
-            return Sight::All;
+            return VisibleProjects::All;
         }
         let seen = |id: &&u64| self.may(Action::Read, resource, Scope::Project(**id));
-        Sight::Of(view.projects.keys().filter(seen).copied().collect())
+        VisibleProjects::Of(view.projects.keys().filter(seen).copied().collect())
     }
 
     /// The departments that the caller may see.

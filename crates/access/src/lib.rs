@@ -10,9 +10,9 @@
 
 mod authenticator;
 mod caller;
+mod document_view;
 mod objects;
 pub mod scopes;
-mod shown;
 
 use std::sync::Arc;
 
@@ -21,10 +21,12 @@ use http_kit::openapi;
 use units::Instant;
 
 pub use authenticator::{Authenticator, Refusal, until_revoked, while_caller};
-pub use caller::{Caller, Grant, OWN_PASSWORD, Sight, audit_detail, in_words, resource_of};
+pub use caller::{
+    Caller, Grant, OWN_PASSWORD, VisibleProjects, audit_detail, in_words, resource_of,
+};
+pub use document_view::{DocumentView, DocumentViewKind};
 pub use objects::{Family, Item};
 pub use scopes::{Ids, NamedScope, find_of_kind, find_workload, project_id, workload_id};
-pub use shown::{Shown, ShownKind};
 
 /// Which role a route needs: one that allows this to that, there.
 pub type Need = (Action, Resource, Where);

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use http_kit::ApiError;
-use orchestrator::{Edit, NewId, NewObject, Object, Scope};
+use orchestrator::{Edit, NewId, NewObject};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
+use view::{Object, Scope};
 
 use crate::Backend;
 use crate::caller::{Caller, audit_detail};

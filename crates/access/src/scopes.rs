@@ -7,9 +7,9 @@ use api_types::ScopeType;
 use axum::http::StatusCode;
 use control::Handle;
 use http_kit::ApiError;
-use orchestrator::Scope;
-use orchestrator::view::{View, WorkloadKind, WorkloadView};
+use spec::WorkloadKind;
 use uuid::Uuid;
+use view::{Scope, View, WorkloadView};
 
 use crate::Backend;
 

@@ -22,7 +22,8 @@ pub struct Permission {
 /// A role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RoleV1 {
+#[schema(as = RoleV1)]
+pub struct Role {
     /// Id.
     pub id: u64,
     /// Name.
@@ -130,7 +131,8 @@ pub struct AccessRule {
 /// A page of access rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct GetAccessRules200Response {
+#[schema(as = GetAccessRules200Response)]
+pub struct AccessRulesPage {
     /// How many there are.
     pub total_records: u64,
     /// How many of them match.
@@ -144,7 +146,7 @@ pub struct GetAccessRules200Response {
 #[serde(rename_all = "camelCase")]
 pub struct MeAccessRulesResponse {
     /// A page of them.
-    pub access_rules: GetAccessRules200Response,
+    pub access_rules: AccessRulesPage,
 }
 
 /// Asks where the caller may do something.
@@ -214,28 +216,30 @@ pub struct AccessRulesBatchFields {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AccessRulesBatchCreateFields {
     /// The role, the subjects, the scopes.
-    pub payload: AccessRulesBatchCreateFieldsPayload,
+    pub payload: AccessRulesToCreate,
 }
 
 /// The role, the subjects, the scopes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AccessRulesBatchCreateFieldsPayload {
+#[schema(as = AccessRulesBatchCreateFieldsPayload)]
+pub struct AccessRulesToCreate {
     /// Id of the role.
     pub role_id: u64,
     /// The cluster of the scopes.
     #[serde(default)]
     pub cluster_id: Option<String>,
     /// Subjects.
-    pub subjects: Vec<AccessRuleSubjectsInner>,
+    pub subjects: Vec<AccessRuleSubject>,
     /// Scopes.
-    pub scopes: Vec<AccessRuleScopesInner>,
+    pub scopes: Vec<AccessRuleScope>,
 }
 
 /// A subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AccessRuleSubjectsInner {
+#[schema(as = AccessRuleSubjectsInner)]
+pub struct AccessRuleSubject {
     /// Id or name.
     pub subject_id: String,
     /// What it is.
@@ -245,7 +249,8 @@ pub struct AccessRuleSubjectsInner {
 /// A scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AccessRuleScopesInner {
+#[schema(as = AccessRuleScopesInner)]
+pub struct AccessRuleScope {
     /// Id.
     pub scope_id: String,
     /// What it is.
@@ -259,13 +264,14 @@ pub struct AccessRulesBatchCreateResponse {
     /// Made.
     pub succeeded: Vec<AccessRule>,
     /// Refused.
-    pub failed: Vec<AccessRulesBatchCreateResponseFailedInner>,
+    pub failed: Vec<FailedAccessRule>,
 }
 
 /// A rule that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AccessRulesBatchCreateResponseFailedInner {
+#[schema(as = AccessRulesBatchCreateResponseFailedInner)]
+pub struct FailedAccessRule {
     /// The rule.
     pub payload: AccessRuleCreationFields,
     /// The status it alone would have got.

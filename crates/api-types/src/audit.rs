@@ -56,7 +56,8 @@ pub struct AuditLog {
 
 /// A page of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct GetAuditLogs200Response {
+#[schema(as = GetAuditLogs200Response)]
+pub struct AuditLogsPage {
     /// How many match.
     pub total: u64,
     /// Offset of the next page, if there is one.

@@ -8,7 +8,8 @@ use crate::scalar::Time;
 /// A person to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct UserCreationRequest1 {
+#[schema(as = UserCreationRequest1)]
+pub struct UserCreationRequest {
     /// E-mail address; the user's name.
     pub email: String,
     /// Whether the password given out has to be changed first; true if left out.
@@ -34,7 +35,8 @@ pub struct UserPostResponse {
 /// A person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct User2 {
+#[schema(as = User2)]
+pub struct User {
     /// Id.
     pub id: String,
     /// E-mail address.
@@ -56,7 +58,8 @@ pub struct User2 {
 /// A password to begin with.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ResetUserPassword200Response {
+#[schema(as = ResetUserPassword200Response)]
+pub struct TemporaryPassword {
     /// The password; not shown again.
     pub temp_password: String,
 }
@@ -78,9 +81,6 @@ pub struct ServiceAccountCreationRequest {
     /// Name: small letters, digits, `-` and `_`.
     pub name: String,
 }
-
-/// A service account or an access key to create.
-pub type AccessKeyCreationRequest1 = ServiceAccountCreationRequest;
 
 /// A new service account with its secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -147,7 +147,8 @@ pub struct AccessKeyPostResponse {
 /// An access key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AccessKey1 {
+#[schema(as = AccessKey1)]
+pub struct AccessKey {
     /// Name.
     pub name: String,
     /// What it asks for tokens as.
@@ -181,7 +182,7 @@ macro_rules! without_secrets {
 }
 without_secrets!(
     UserPostResponse,
-    ResetUserPassword200Response,
+    TemporaryPassword,
     UserChangePasswordRequest,
     ServiceAccountPostResponse,
     AccessKeyPostResponse,

@@ -10,16 +10,15 @@ mod audit;
 mod change;
 mod cluster;
 mod department;
-mod fault;
+mod elastane_ext;
+mod error;
 mod identity;
 mod inference;
 mod inherit;
-mod kept;
 mod manifest;
 mod metric;
+mod node_constraints;
 mod optional;
-mod own;
-mod place;
 mod pod;
 mod policy;
 mod pool;
@@ -27,6 +26,7 @@ mod project;
 mod property;
 mod revision;
 mod scalar;
+mod scoped_meta;
 mod submit;
 mod template;
 mod tenant;
@@ -38,12 +38,11 @@ mod what_if;
 mod workload;
 
 pub use access::{
-    AccessRule, AccessRuleCreationFields, AccessRuleScopesInner, AccessRuleSubjectsInner,
-    AccessRulesBatchAction, AccessRulesBatchCreateFields, AccessRulesBatchCreateFieldsPayload,
-    AccessRulesBatchCreateResponse, AccessRulesBatchCreateResponseFailedInner,
-    AccessRulesBatchFields, GetAccessRules200Response, GetPermittedScopesRequest,
-    MeAccessRulesResponse, Permission, PermittedScopes, PermittedScopesActions, RoleV1, ScopeType,
-    SubjectType,
+    AccessRule, AccessRuleCreationFields, AccessRuleScope, AccessRuleSubject,
+    AccessRulesBatchAction, AccessRulesBatchCreateFields, AccessRulesBatchCreateResponse,
+    AccessRulesBatchFields, AccessRulesPage, AccessRulesToCreate, FailedAccessRule,
+    GetPermittedScopesRequest, MeAccessRulesResponse, Permission, PermittedScopes,
+    PermittedScopesActions, Role, ScopeType, SubjectType,
 };
 pub use asset::{
     AccessKeySpec, Asset, AssetCreation, AssetCreationMeta, AssetKind, AssetList, AssetMeta,
@@ -55,7 +54,7 @@ pub use asset::{
     S3AssetSpec, SecretAssetSpec, SecretText, ServingPortInfo, WorkloadRefAndStatus,
     WorkloadSupportedTypes,
 };
-pub use audit::{AuditLog, GetAuditLogs200Response};
+pub use audit::{AuditLog, AuditLogsPage};
 pub use change::{Change, ChangeFrame, ChangeKind, ChangePosition, ChangeReset, ResetReason};
 pub use cluster::{
     ClusterCreationRequest, ClusterDisplayedStatus, ClusterInstallationInfoResponse,
@@ -67,12 +66,17 @@ pub use department::{
     DepartmentCreationRequest, DepartmentForList, DepartmentProjectChild, DepartmentStatus,
     DepartmentUpdateRequest, DepartmentsPage,
 };
-pub use fault::Error;
+pub use elastane_ext::{
+    Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
+    Explanation, Gpu, GpuFault, GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus,
+    Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest,
+    Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
+};
+pub use error::Error;
 pub use identity::{
-    AccessKey1, AccessKeyCreationRequest1, AccessKeyPostResponse, RegeneratedSecret,
-    ResetUserPassword200Response, ServiceAccount, ServiceAccountCreationRequest,
-    ServiceAccountPatchRequest, ServiceAccountPostResponse, User2, UserChangePasswordRequest,
-    UserCreationRequest1, UserPostResponse,
+    AccessKey, AccessKeyPostResponse, RegeneratedSecret, ServiceAccount,
+    ServiceAccountCreationRequest, ServiceAccountPatchRequest, ServiceAccountPostResponse,
+    TemporaryPassword, User, UserChangePasswordRequest, UserCreationRequest, UserPostResponse,
 };
 pub use inference::{
     AutoScaling, Probe, ProbeHandler, ProbeHandlerHttpGet, Probes, ServingConfiguration,
@@ -84,24 +88,17 @@ pub use manifest::{
     WorkloadV2UpdateRequest,
 };
 pub use metric::{
-    GroupedMeasurementGroup, GroupedMeasurementResponse, GroupedMeasurementResponseValuesInner,
-    GroupedMetricsResponse, MeasurementResponse, MetricsResponse, TelemetryResponse,
-    TelemetryResponseValuesInner, TelemetryResponseValuesInnerGroupsInner,
+    GroupedMeasurementGroup, GroupedMeasurementResponse, GroupedMetricsResponse, MeasuredValue,
+    MeasurementResponse, MetricsResponse, TelemetryGroup, TelemetryResponse, TelemetryValue,
 };
-pub use own::{
-    Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
-    Explanation, Gpu, GpuFault, GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus,
-    Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest,
-    Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
-};
-pub use place::{
+pub use node_constraints::{
     ExtendedResource, MatchExpression, MatchExpressionOperator, NodeAffinityRequired,
     NodeSelectorTerm, PodAffinity, PodAffinityType, Toleration, TolerationEffect,
     TolerationOperator,
 };
 pub use pod::{
-    Container1, Event2, EventsPage, HistoryMeta, HistoryPage, HistoryRecord1, HistorySpec,
-    InvolvedObject, PhaseUpdate, Pod1, PodsPage,
+    EventsPage, HistoryMeta, HistoryPage, HistoryRecord, HistorySpec, InvolvedObject,
+    KubernetesEvent, PhaseUpdate, Pod, PodContainer, PodsPage,
 };
 pub use policy::{
     Policies, PolicyBody, PolicyChangeRequest, PolicyCreationFields, PolicyListEntry, PolicyMeta,
@@ -122,10 +119,7 @@ pub use property::{
     WorkloadPriority, WorkloadTypeConfig, WorkloadTypeCreateFields, WorkloadTypeUpdateFields,
     WorkloadTypes,
 };
-pub use revision::{
-    GetInferenceWorkloadRevisions200Response, GetRevisionPods200Response, InferenceUpdateRequest,
-    Revision,
-};
+pub use revision::{InferenceUpdateRequest, Revision, RevisionPodsPage, RevisionsPage};
 pub use scalar::{Micros, Millis, Time, number_from_millis};
 pub use submit::{
     AssetIdRef, AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, CreationRequest,
@@ -146,16 +140,15 @@ pub use tenant::{
 };
 pub use token::{LoginRequest, LoginStart, OAuth2TokenResponse, TokenRequest, TokenResponse};
 pub use topology::{
-    GetNetworkTopologies200Response, NetworkTopology, NetworkTopologyCreateRequest,
-    WorkloadTopology,
+    NetworkTopology, NetworkTopologyCreateRequest, TopologiesPage, WorkloadTopology,
 };
 pub use unsupported::{Unsupported, asks_for_something};
 pub use usage::{GpuPrice, GpuPrices, GpuUsage, GpuUsageRow};
 pub use what_if::{PodFate, Search, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};
 pub use workload::{
-    ActionsSupport, AllocatedResources, BatchAction, BatchFailure, BatchResponse, Condition1,
-    Connection1, DesiredPhase, DistributedWorkload, RequestCores, RequestQuantity,
-    RequestResources, RequestedPods, Training1, Workload, WorkloadBatch, WorkloadsPage, Workspace1,
+    ActionsSupport, AllocatedResources, BatchAction, BatchFailure, BatchResponse, DesiredPhase,
+    ExternalConnection, RequestCores, RequestQuantity, RequestResources, RequestedPods,
+    TypedWorkload, Workload, WorkloadBatch, WorkloadCondition, WorkloadsPage,
 };
 
 /// Header by which a client says what it is; becomes the `source` of what it creates.

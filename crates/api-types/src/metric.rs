@@ -24,7 +24,7 @@ pub struct MeasurementResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
     /// The oldest first; empty where nothing was, or can be, measured.
-    pub values: Vec<GroupedMeasurementResponseValuesInner>,
+    pub values: Vec<MeasuredValue>,
 }
 
 /// What was measured over time, by groups.
@@ -44,7 +44,7 @@ pub struct GroupedMeasurementResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
     /// The oldest first; empty where nothing was, or can be, measured.
-    pub values: Vec<GroupedMeasurementResponseValuesInner>,
+    pub values: Vec<MeasuredValue>,
     /// The group; missing if groups were not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<GroupedMeasurementGroup>>,
@@ -52,7 +52,8 @@ pub struct GroupedMeasurementResponse {
 
 /// One value of a series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct GroupedMeasurementResponseValuesInner {
+#[schema(as = GroupedMeasurementResponseValuesInner)]
+pub struct MeasuredValue {
     /// A number, in the unit that the type names.
     pub value: String,
     /// When it was measured; of a mean, when the last of it was.
@@ -77,23 +78,25 @@ pub struct TelemetryResponse {
     /// As of when.
     pub timestamp: Time,
     /// One for each group; without groups one, or none where nothing can be measured.
-    pub values: Vec<TelemetryResponseValuesInner>,
+    pub values: Vec<TelemetryValue>,
 }
 
 /// The value of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct TelemetryResponseValuesInner {
+#[schema(as = TelemetryResponseValuesInner)]
+pub struct TelemetryValue {
     /// A number.
     pub value: String,
     /// The group.
     #[schema(max_items = 2)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub groups: Option<Vec<TelemetryResponseValuesInnerGroupsInner>>,
+    pub groups: Option<Vec<TelemetryGroup>>,
 }
 
 /// What a group has in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct TelemetryResponseValuesInnerGroupsInner {
+#[schema(as = TelemetryResponseValuesInnerGroupsInner)]
+pub struct TelemetryGroup {
     /// By what was grouped.
     pub key: String,
     /// Which group: an id.

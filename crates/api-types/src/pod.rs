@@ -9,7 +9,8 @@ use crate::workload::{AllocatedResources, RequestResources};
 /// A pod.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Pod1 {
+#[schema(as = Pod1)]
+pub struct Pod {
     /// Id; the same for all runs of the pod.
     pub id: String,
     /// Name.
@@ -49,7 +50,7 @@ pub struct Pod1 {
     /// When it entered it.
     pub k8s_phase_updated_at: Time,
     /// Its one container.
-    pub containers: Vec<Container1>,
+    pub containers: Vec<PodContainer>,
     /// Asked for.
     pub requested_resources: RequestResources,
     /// Held now.
@@ -72,7 +73,8 @@ pub struct Pod1 {
 /// A container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Container1 {
+#[schema(as = Container1)]
+pub struct PodContainer {
     /// Name.
     pub name: String,
     /// Image.
@@ -86,7 +88,7 @@ pub struct Container1 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PodsPage {
     /// The pods.
-    pub pods: Vec<Pod1>,
+    pub pods: Vec<Pod>,
     /// Offset of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
@@ -95,7 +97,8 @@ pub struct PodsPage {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Event2 {
+#[schema(as = Event2)]
+pub struct KubernetesEvent {
     /// Its number in the log, as a string.
     pub id: String,
     /// When.
@@ -132,7 +135,7 @@ pub struct InvolvedObject {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventsPage {
     /// The events.
-    pub events: Vec<Event2>,
+    pub events: Vec<KubernetesEvent>,
     /// Offset of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
@@ -140,7 +143,8 @@ pub struct EventsPage {
 
 /// One line of a workload's history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct HistoryRecord1 {
+#[schema(as = HistoryRecord1)]
+pub struct HistoryRecord {
     /// When and of what sort.
     pub meta: HistoryMeta,
     /// The event or the change of phase.
@@ -164,7 +168,7 @@ pub struct HistoryMeta {
 pub struct HistorySpec {
     /// An event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub event: Option<Event2>,
+    pub event: Option<KubernetesEvent>,
     /// A change of phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase_update: Option<PhaseUpdate>,
@@ -184,7 +188,7 @@ pub struct PhaseUpdate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HistoryPage {
     /// The records, newest last.
-    pub records: Vec<HistoryRecord1>,
+    pub records: Vec<HistoryRecord>,
     /// Offset of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,

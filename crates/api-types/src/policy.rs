@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::kept::kept;
+use crate::scoped_meta::with_scope;
 use crate::{ScopeType, Unsupported};
 
 /// What a policy says of itself (`PolicyCreationFields`).
@@ -93,7 +93,7 @@ pub struct PolicyChangeRequest {
     pub reset: Option<Vec<String>>,
 }
 
-kept! {
+with_scope! {
     /// What is known of a policy beside its content.
     pub struct PolicyMeta {
         /// `training`, `workspace`, `distributed` or `inference`.

@@ -7,8 +7,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    AllocatedResources, Condition1, Pod1, RequestResources, RequestedPods, Time, WorkloadExtras,
-    WorkloadSpec,
+    AllocatedResources, Pod, RequestResources, RequestedPods, Time, WorkloadCondition,
+    WorkloadExtras, WorkloadSpec,
 };
 
 /// Body of `PATCH /api/v1/workloads/inferences/{workloadId}`.
@@ -67,7 +67,7 @@ pub struct Revision {
     /// Nothing lies below a revision but its pods.
     pub children_ids: Vec<Value>,
     /// Conditions.
-    pub conditions: Vec<Condition1>,
+    pub conditions: Vec<WorkloadCondition>,
     /// Phase.
     pub phase: String,
     /// Why, in words.
@@ -80,14 +80,16 @@ pub struct Revision {
 
 /// The revisions of an inference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct GetInferenceWorkloadRevisions200Response {
+#[schema(as = GetInferenceWorkloadRevisions200Response)]
+pub struct RevisionsPage {
     /// The oldest first.
     pub revisions: Vec<Revision>,
 }
 
 /// The pods of a revision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct GetRevisionPods200Response {
+#[schema(as = GetRevisionPods200Response)]
+pub struct RevisionPodsPage {
     /// Its pods.
-    pub pods: Vec<Pod1>,
+    pub pods: Vec<Pod>,
 }

@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 
 mod inherit;
 
+use crate::node_constraints::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 use crate::optional::optional;
-use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 use crate::unsupported::with_unsupported;
 use crate::{Unsupported, asks_for_something};
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::kept::kept;
+use crate::scoped_meta::with_scope;
 use crate::{ScopeType, Unsupported, WorkloadSpec};
 
 /// Type of a workload.
@@ -99,7 +99,7 @@ pub struct TemplateUpdate {
     pub fields_to_clear: Option<Vec<String>>,
 }
 
-kept! {
+with_scope! {
     /// What is known of a template beside its values.
     pub struct TemplateMetaFields {
         /// Free text.

@@ -46,7 +46,8 @@ pub struct NetworkTopology {
 /// All network topologies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct GetNetworkTopologies200Response {
+#[schema(as = GetNetworkTopologies200Response)]
+pub struct TopologiesPage {
     /// In order of creation.
     pub network_topologies: Vec<NetworkTopology>,
 }

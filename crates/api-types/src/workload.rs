@@ -1,10 +1,10 @@
 //! Reading workloads. Owns: the published `Workload` (one shape for all types) and the typed
-//! resource `Training1` / `Workspace1`.
+//! resource (`Training1`, `Workspace1` and so on in the published interface).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::own::WorkloadExtras;
+use crate::elastane_ext::WorkloadExtras;
 use crate::scalar::{Millis, Time};
 use crate::submit::{GpuRequestType, WorkloadSpec};
 use crate::topology::WorkloadTopology;
@@ -70,7 +70,7 @@ pub struct Workload {
     /// When it entered it.
     pub k8s_phase_updated_at: Time,
     /// Conditions.
-    pub conditions: Vec<Condition1>,
+    pub conditions: Vec<WorkloadCondition>,
     /// Pods that run.
     pub running_pods: u64,
     /// Pods asked for.
@@ -92,7 +92,7 @@ pub struct Workload {
     pub urls: Vec<String>,
     /// The ways to it: its ports that are reached from outside, and pages elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub external_connections: Vec<Connection1>,
+    pub external_connections: Vec<ExternalConnection>,
     /// Images.
     pub images: Vec<String>,
     /// By whose rules its pods work together.
@@ -121,7 +121,8 @@ pub struct Workload {
 /// A condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Condition1 {
+#[schema(as = Condition1)]
+pub struct WorkloadCondition {
     /// Which.
     #[serde(rename = "type")]
     pub kind: String,
@@ -138,7 +139,8 @@ pub struct Condition1 {
 /// A way to a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Connection1 {
+#[schema(as = Connection1)]
+pub struct ExternalConnection {
     /// What it is called.
     pub name: String,
     /// Which tool is behind it; `custom` if nobody said.
@@ -247,10 +249,11 @@ pub struct WorkloadsPage {
     pub next: Option<u64>,
 }
 
-/// A training as the typed routes show it.
+/// A workload as the routes of its type show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Training1 {
+#[schema(as = Training1)]
+pub struct TypedWorkload {
     /// Name.
     pub name: String,
     /// Name asked for.
@@ -283,11 +286,6 @@ pub struct Training1 {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec: Option<WorkloadSpec>,
 }
-
-/// A workspace as the typed routes show it.
-pub type Workspace1 = Training1;
-/// A distributed workload as the typed routes show it.
-pub type DistributedWorkload = Training1;
 
 /// Where the user wants a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -10,10 +10,11 @@ use auth::Resource;
 use control::Handle;
 use convert::Listed;
 use http_kit::{ApiError, ListQuery, Row};
-use orchestrator::view::{Phase, View, WorkloadKind, WorkloadView};
 use records::{ArchivedFilter, ArchivedOrder, ArchivedPlace};
+use spec::WorkloadKind;
 use units::Instant;
 use uuid::Uuid;
+use view::{Phase, View, WorkloadView};
 
 /// Archived workloads that are read at once where all have to be looked at.
 const CHUNK: u64 = 500;
@@ -240,8 +241,7 @@ fn id_of(text: String) -> Option<Uuid> {
 
 fn in_project(sample: &WorkloadView, id: u64, view: &View) -> WorkloadView {
     let project = view.projects.get(&id);
-    let department =
-        |of: &Arc<orchestrator::view::ProjectView>| (of.department_id, of.department_name.clone());
+    let department = |of: &Arc<view::ProjectView>| (of.department_id, of.department_name.clone());
     let (department_id, department_name) = project.map(department).unwrap_or_default();
     WorkloadView {
         project_id: id,

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api_types::StartEstimate;
-use control::StoredState;
 use http_kit::{ApiError, run_blocking};
-use orchestrator::Error;
-use orchestrator::view::{Phase, View, WorkloadKind, WorkloadView};
+use orchestrator::{Error, StoredState};
 use sim::Forecast;
-use sim::machine::Stored;
+use spec::WorkloadKind;
 use units::Instant;
 use uuid::Uuid;
+use view::{Phase, View, WorkloadView};
 
 use crate::Server;
 
@@ -38,7 +37,7 @@ pub(crate) async fn start_estimate(
     let turn = tokio::time::timeout(TURN_WAIT, state.forecasting.clone().acquire_owned()).await;
     let Ok(turn) = turn else { return Ok(None) };
     let turn = turn.map_err(ApiError::internal)?;
-    let stored = stored(state).await?;
+    let stored = state.control.stored_state().await?;
     let (view, id) = (state.control.view(), workload.id);
     // It may have ended since it was found.
     if !view.workloads.get(&id).is_some_and(|workload| workload.waits_for_a_place()) {
@@ -50,13 +49,7 @@ pub(crate) async fn start_estimate(
     Ok(estimate.inspect_err(said).ok())
 }
 
-/// What is stored, for a machine that goes on from there.
-pub(crate) async fn stored(state: &Server) -> Result<Stored, ApiError> {
-    let StoredState { rows, nodes, gpus, policy, now } = state.control.stored_state().await?;
-    Ok(Stored { rows, nodes, gpus, policy, now })
-}
-
-fn estimate(stored: Stored, view: &View, id: Uuid) -> Result<StartEstimate, Error> {
+fn estimate(stored: StoredState, view: &View, id: Uuid) -> Result<StartEstimate, Error> {
     let now = stored.now;
     let history = History::of(view);
     let mut said = Taken::default();

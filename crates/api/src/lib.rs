@@ -10,9 +10,9 @@
 //! `/elastane/v1`.
 
 mod archived;
-mod bounds;
 mod forecast;
-mod orders;
+mod limit_permissions;
+mod list_order;
 mod routes;
 #[cfg(test)]
 mod texts;
@@ -28,10 +28,10 @@ use convert::Origins;
 use gateway::Gateway;
 use http_kit::{Hosts, Proxies, Shutdown};
 use iam::{Iam, LoginProvider};
-use orchestrator::view::WorkloadView;
-use orders::Orders;
+use list_order::Orders;
 use telemetry::Telemetry;
 use tokio::sync::Semaphore;
+use view::WorkloadView;
 
 pub use routes::router;
 pub use what_if::{as_in_a_scenario, workload_asked_for};

@@ -3,13 +3,12 @@
 
 use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
+use orchestrator::StoredState;
 use sim::Decision;
-use sim::machine::Stored;
 use sim::scenario::amount::{Count, Size, Span};
 use sim::scenario::{self, GpuAsk, Step, Workload};
 use sim::what_if::{Asked, what_if};
-use spec::{PodSet, PodSpec, WorkloadSpec};
+use spec::{PodSet, PodSpec, WorkloadKind, WorkloadSpec};
 use uuid::Uuid;
 
 /// Most steps, pods and nodes of a question; a scenario of one's own may have more.
@@ -38,7 +37,7 @@ pub fn workload_asked_for(
         WorkloadType::Distributed => WorkloadKind::Distributed,
         WorkloadType::Inference => WorkloadKind::Inference,
     };
-    let asker = convert::Asker::anonymous("what-if");
+    let asker = convert::Submitter::anonymous("what-if");
     let asked = convert::command(kind, request, asker);
     asked.map(|(_, spec)| spec).map_err(|fault| fault.message)
 }
@@ -143,7 +142,7 @@ fn pods_of(workload: &Workload) -> u64 {
 }
 
 /// Asks a server that goes on from what is stored.
-pub(crate) fn play(stored: Stored, asked: &[Asked]) -> Result<WouldHappen, ApiError> {
+pub(crate) fn play(stored: StoredState, asked: &[Asked]) -> Result<WouldHappen, ApiError> {
     let as_of = stored.now;
     let came = what_if(stored, asked, EXPLAINED_MAX)?;
     let pods = came.tasks.iter().map(|task| PodFate {

@@ -8,8 +8,8 @@ use api_types::{
     PvcAssetSpec, S3AssetSpec, SecretAssetSpec, Security, Storage, WorkloadSpec,
 };
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
-use orchestrator::{Object, Scope};
+use spec::WorkloadKind;
+use view::{Object, Scope};
 
 use super::data::DataSource as _;
 use super::{AssetSpec, Stored, connections, restricts};

@@ -7,8 +7,9 @@ use api_types::{ConfigMapInstance, EnvironmentVariable};
 use axum::http::StatusCode;
 use convert::CONFIG_MAP_MODE_DEFAULT;
 use http_kit::ApiError;
-use orchestrator::{Scope, texts_of};
+use orchestrator::texts_of;
 use spec::{CONFIG_MAP, SecretPlace, SecretTo, SecretUse};
+use view::Scope;
 
 use super::checks::{absolute, bits};
 

@@ -8,7 +8,7 @@ use api_types::{
     ServingPort, WorkloadSpec,
 };
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
+use spec::WorkloadKind;
 
 use super::checks::one_of;
 

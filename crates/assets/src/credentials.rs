@@ -88,7 +88,7 @@ macro_rules! credential {
 }
 
 /// The part of the check that differs.
-trait Wrong {
+trait CheckCredential {
     fn refuse_wrong(&self) -> Result<(), ApiError>;
 }
 
@@ -107,7 +107,7 @@ pub(super) const ALL: [&str; 5] = [
     NgcApiKeySpec::STORED,
 ];
 
-impl Wrong for PasswordSpec {
+impl CheckCredential for PasswordSpec {
     fn refuse_wrong(&self) -> Result<(), ApiError> {
         refuse(self.existing_secret_name.as_ref(), self.key_id)?;
         needs([("user", self.user.is_some()), ("password", self.password.is_some())])
@@ -124,7 +124,7 @@ impl Credential for PasswordSpec {
     }
 }
 
-impl Wrong for AccessKeySpec {
+impl CheckCredential for AccessKeySpec {
     fn refuse_wrong(&self) -> Result<(), ApiError> {
         refuse(self.existing_secret_name.as_ref(), self.key_id)?;
         let secret = self.secret_access_key.is_some();
@@ -143,7 +143,7 @@ impl Credential for AccessKeySpec {
     }
 }
 
-impl Wrong for DockerRegistrySpec {
+impl CheckCredential for DockerRegistrySpec {
     fn refuse_wrong(&self) -> Result<(), ApiError> {
         refuse(self.existing_secret_name.as_ref(), self.key_id)?;
         let password = self.password.is_some();
@@ -162,7 +162,7 @@ impl Credential for DockerRegistrySpec {
     }
 }
 
-impl Wrong for NgcApiKeySpec {
+impl CheckCredential for NgcApiKeySpec {
     fn refuse_wrong(&self) -> Result<(), ApiError> {
         refuse(None, self.key_id)?;
         needs([("ngc_api_key", self.ngc_api_key.is_some())])?;
@@ -187,7 +187,7 @@ impl Credential for NgcApiKeySpec {
     }
 }
 
-impl Wrong for GenericSecretSpec {
+impl CheckCredential for GenericSecretSpec {
     fn refuse_wrong(&self) -> Result<(), ApiError> {
         refuse(self.existing_secret_name.as_ref(), self.key_id)?;
         let pairs = self.key_value_pairs.as_deref().unwrap_or_default();

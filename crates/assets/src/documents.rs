@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use access::{Backend, Family as _, Item, Shown, ShownKind};
+use access::{Backend, DocumentView, DocumentViewKind, Family as _, Item};
 use api_types::{
     AccessKeySpec, ChangeKind, Compute, ConfigMapAssetSpec, DockerRegistrySpec,
     EnvironmentAssetSpec, GenericSecretSpec, GitAssetSpec, HostPathSpec, NfsAssetSpec,
@@ -11,16 +11,15 @@ use api_types::{
 };
 use auth::Resource;
 use http_kit::ApiError;
-use orchestrator::Object;
-use orchestrator::view::View;
+use view::{Object, View};
 
 use crate::templates::{Template, shown as shown_template};
 use crate::{AssetSpec, Stored, shown};
 
 /// What of this crate is in the stream of changes.
 #[must_use]
-pub fn documents() -> [ShownKind; 15] {
-    let templates = ShownKind {
+pub fn documents() -> [DocumentViewKind; 15] {
+    let templates = DocumentViewKind {
         stored: Template::KIND,
         kind: ChangeKind::Template,
         resource: Resource::Templates,
@@ -46,8 +45,8 @@ pub fn documents() -> [ShownKind; 15] {
     ]
 }
 
-fn of<S: AssetSpec>() -> ShownKind {
-    ShownKind {
+fn of<S: AssetSpec>() -> DocumentViewKind {
+    DocumentViewKind {
         stored: S::STORED,
         kind: ChangeKind::Asset,
         resource: S::RESOURCE,
@@ -60,12 +59,16 @@ fn asset<S: AssetSpec>(
     backend: &Backend,
     view: &View,
     object: &Arc<Object>,
-) -> Result<Option<Shown>, ApiError> {
+) -> Result<Option<DocumentView>, ApiError> {
     let item = Item::<Stored<S>>::of(object)?;
-    Shown::new(&object.id, &shown(backend, view, item, None)).map(Some)
+    DocumentView::new(&object.id, &shown(backend, view, item, None)).map(Some)
 }
 
-fn template(backend: &Backend, _: &View, object: &Arc<Object>) -> Result<Option<Shown>, ApiError> {
+fn template(
+    backend: &Backend,
+    _: &View,
+    object: &Arc<Object>,
+) -> Result<Option<DocumentView>, ApiError> {
     let item = Item::<Template>::of(object)?;
-    Shown::new(&object.id, &shown_template(backend, &item)).map(Some)
+    DocumentView::new(&object.id, &shown_template(backend, &item)).map(Some)
 }

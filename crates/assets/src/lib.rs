@@ -31,12 +31,11 @@ use auth::Action::Create;
 use auth::{Resource, Vault};
 use convert::Origins;
 use http_kit::ApiError;
-use orchestrator::Scope;
-use orchestrator::view::View;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+use view::{Scope, View};
 
 pub use compose::{compose, imposed};
 use credentials::Credential;
@@ -114,7 +113,7 @@ pub(crate) struct Stored<S> {
     pub(crate) supports: Option<WorkloadSupportedTypes>,
     pub(crate) updates: u64,
     #[serde(flatten)]
-    pub(crate) given: Given,
+    pub(crate) given: HostPathGrant,
     pub(crate) spec: S,
     /// The names of the values that are sealed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -126,7 +125,7 @@ pub(crate) struct Stored<S> {
 
 /// What of the machine goes with an asset: nothing, unless an administrator made it as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Given {
+pub(crate) struct HostPathGrant {
     /// Whether its creator may mount paths of the machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) by_administrator: bool,
@@ -135,7 +134,7 @@ pub(crate) struct Given {
     pub(crate) real_path: Option<PathBuf>,
 }
 
-impl Given {
+impl HostPathGrant {
     /// By `caller`, now.
     pub(crate) async fn by<S: AssetSpec>(
         caller: &Caller,
@@ -179,7 +178,7 @@ pub(crate) async fn creation<S: AssetSpec>(
     check_description(meta.description.as_deref())?;
     check(&spec)?;
     let (description, supports) = (meta.description, meta.workload_supported_types);
-    let given = Given::by(caller, state, &spec).await?;
+    let given = HostPathGrant::by(caller, state, &spec).await?;
     let (keys, secrets) = (Vec::new(), None);
     let body = Stored { description, supports, updates: 0, given, spec, keys, secrets };
     Ok((scope, meta.name, body))
@@ -233,7 +232,7 @@ impl<S: AssetSpec> Stored<S> {
         &mut self,
         name: &mut String,
         meta: AssetUpdateMeta,
-        spec: Option<(Given, S)>,
+        spec: Option<(HostPathGrant, S)>,
     ) {
         if let Some(new) = meta.name {
             *name = new;

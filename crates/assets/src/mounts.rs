@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use access::{Backend, Caller};
 use api_types::{HostPathSpec, NfsAssetSpec, WorkloadSpec as Wire};
-use convert::{self, Asker};
+use convert::{self, Submitter};
 use http_kit::ApiError;
-use orchestrator::view::WorkloadView;
-use orchestrator::{Scope, VOLUME, volume_name};
+use orchestrator::{VOLUME, volume_name};
 use spec::{Mount, MountSource, Seccomp, Security, WorkloadSpec};
+use view::{Scope, WorkloadView};
 
 use crate::{AssetSpec, Stored};
 
@@ -40,7 +40,7 @@ const HARMLESS: [&str; 15] = [
 /// Settles what a converted workload gets: names its volumes, and refuses what is not for who asks.
 pub async fn settle(
     state: &Backend,
-    asker: &Asker,
+    asker: &Submitter,
     project: u64,
     spec: &mut WorkloadSpec,
 ) -> Result<(), ApiError> {
@@ -96,7 +96,7 @@ fn unprivileged(security: &Security) -> Result<(), ApiError> {
 /// a link to it. Who may not have it hears nothing of it, not even whether it is there.
 async fn may_see(
     state: &Backend,
-    asker: &Asker,
+    asker: &Submitter,
     uses: &[String],
     mount: &mut Mount,
 ) -> Result<(), ApiError> {
@@ -130,7 +130,7 @@ pub(crate) async fn real(
 /// any workload that uses it may be untrusted.
 fn may_have_export(
     state: &Backend,
-    asker: &Asker,
+    asker: &Submitter,
     uses: &[String],
     mount: &Mount,
 ) -> Result<(), ApiError> {

@@ -7,8 +7,7 @@ use axum::http::request::Parts;
 use http_kit::Allowed::{Flag, Number, Text, Word};
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, Parameter, flag, parameters, unknown_word};
-use orchestrator::view::View;
-use orchestrator::{Object, Scope};
+use view::{Object, Scope, View};
 
 /// The kinds of scopes.
 const SCOPES: [&str; 5] = ["system", "tenant", "cluster", "department", "project"];

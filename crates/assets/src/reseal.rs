@@ -3,8 +3,9 @@
 
 use auth::{Vault, key_of};
 use control::Handle;
-use orchestrator::{Edit, Object, SECRETS};
+use orchestrator::Edit;
 use serde_json::Value;
+use view::{Object, SECRETS};
 
 use super::credentials::ALL;
 

@@ -12,8 +12,8 @@ use api_types::{
 use axum::http::StatusCode;
 use convert::SECRET_MODE_DEFAULT;
 use http_kit::ApiError;
-use orchestrator::{Object, Scope};
 use spec::{SecretPlace, SecretTo, SecretUse};
+use view::{Object, Scope};
 
 use super::AssetSpec as _;
 use super::checks::{absolute, bits};

@@ -7,11 +7,11 @@ use api_types::{
 };
 use convert::{self, wire};
 use http_kit::{ApiError, Row, Scalar, Type, read_part, take_part};
-use orchestrator::Scope;
-use orchestrator::view::{View, WorkloadKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use spec::WorkloadKind;
 use units::Instant;
+use view::{Scope, View};
 
 use crate as assets;
 

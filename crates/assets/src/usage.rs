@@ -10,8 +10,8 @@ use api_types::{
 };
 use auth::{Action, Resource};
 use http_kit::ApiError;
-use orchestrator::view::{View, WorkloadKind, WorkloadView};
-use orchestrator::{Object, Scope};
+use spec::WorkloadKind;
+use view::{Object, Scope, View, WorkloadView};
 
 use super::AssetSpec;
 use crate::templates::Template;

@@ -12,7 +12,7 @@ mod wire;
 use std::any::Any;
 use std::sync::Arc;
 
-use access::{Authenticator, Backend, ShownKind};
+use access::{Authenticator, Backend, DocumentViewKind};
 use convert::Origins;
 use http_kit::Shutdown;
 
@@ -28,7 +28,7 @@ pub struct Context {
     /// Who says what a reader is still worth.
     authenticator: Arc<dyn Authenticator>,
     /// The documents that are in the stream.
-    documents: Vec<ShownKind>,
+    documents: Vec<DocumentViewKind>,
     count: Count,
     shutdown: Shutdown,
 }
@@ -39,7 +39,7 @@ impl Context {
     pub fn new(
         (backend, origins): (Backend, Origins),
         authenticator: Arc<dyn Authenticator>,
-        documents: Vec<ShownKind>,
+        documents: Vec<DocumentViewKind>,
         count: Count,
         shutdown: Shutdown,
     ) -> Self {
@@ -47,7 +47,7 @@ impl Context {
     }
 
     /// The kind of documents that is stored under this name.
-    fn documents_of(&self, stored: &str) -> Option<&ShownKind> {
+    fn documents_of(&self, stored: &str) -> Option<&DocumentViewKind> {
         self.documents.iter().find(|kind| kind.stored == stored)
     }
 }

@@ -15,10 +15,9 @@ use auth::Action::Read;
 use auth::Resource;
 use control::feed;
 use control::feed::{Changes, Entry, Key, Position};
-use orchestrator::Scope;
-use orchestrator::view::View;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
+use view::{Scope, View};
 
 use access::Caller;
 use http_kit::ApiError;
@@ -35,7 +34,7 @@ const BYTES_MAX: usize = 16 << 10;
 
 /// Where a reader begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum After {
+pub(crate) enum StartFrom {
     /// With everything there is.
     Nothing,
     /// With what changes from now on.
@@ -46,17 +45,17 @@ pub(crate) enum After {
 
 /// What is asked for.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct Subscription {
     /// Empty for all kinds.
     pub(crate) kinds: Vec<ChangeKind>,
     /// What is in this project, and the project.
     pub(crate) project: Option<u64>,
     /// This workload and its pods.
     pub(crate) workload: Option<Uuid>,
-    pub(crate) after: After,
+    pub(crate) after: StartFrom,
 }
 
-impl Wanted {
+impl Subscription {
     fn has(&self, entry: &Entry, context: &Context) -> bool {
         let Some(kind) = wire::kind_of(&entry.key, context) else { return false };
         let of_workload = |id| match entry.key {
@@ -87,7 +86,7 @@ impl Wanted {
 pub(crate) struct Reader {
     context: Arc<Context>,
     caller: Caller,
-    wanted: Wanted,
+    wanted: Subscription,
     changes: Changes,
     visibility: Visibility,
     epoch: u32,
@@ -107,7 +106,7 @@ impl Reader {
     pub(crate) async fn open(
         context: Arc<Context>,
         caller: Caller,
-        wanted: Wanted,
+        wanted: Subscription,
     ) -> Result<Self, ApiError> {
         let visibility = Visibility::of(&caller);
         wanted.check(&context, &caller, &visibility)?;
@@ -130,12 +129,12 @@ impl Reader {
             _counted,
         };
         match after {
-            After::Nothing => reader.list_again(ResetReason::Start),
-            After::Now => reader.first = Some(reader.synced()),
-            After::Position(at) if at.epoch != epoch || at.version > version => {
+            StartFrom::Nothing => reader.list_again(ResetReason::Start),
+            StartFrom::Now => reader.first = Some(reader.synced()),
+            StartFrom::Position(at) if at.epoch != epoch || at.version > version => {
                 reader.list_again(ResetReason::OtherEpoch);
             }
-            After::Position(at) => {
+            StartFrom::Position(at) => {
                 reader.version = at.version;
                 reader.first = Some(reader.synced());
             }

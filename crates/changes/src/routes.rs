@@ -22,7 +22,7 @@ use http_kit::openapi::{Description, Input, Output, get};
 use http_kit::{ApiError, parameters, unknown_word};
 
 use crate::Context;
-use crate::reader::{After, Reader, Wanted};
+use crate::reader::{Reader, StartFrom, Subscription};
 
 type Shared = Arc<Context>;
 
@@ -64,7 +64,7 @@ async fn stream_changes(
 ) -> Result<EventStream, ApiError> {
     let project = asked.project.map(|text| project(&state, &caller, &text)).transpose()?;
     let Asked { kinds, workload, after, .. } = asked;
-    let wanted = Wanted { kinds, project, workload, after };
+    let wanted = Subscription { kinds, project, workload, after };
     let shutdown = state.shutdown.clone();
     let revoked = until_revoked(state.authenticator.clone(), caller.clone());
     let reader = Reader::open(state, caller, wanted).await?;
@@ -97,7 +97,7 @@ struct Asked {
     kinds: Vec<ChangeKind>,
     project: Option<String>,
     workload: Option<Uuid>,
-    after: After,
+    after: StartFrom,
 }
 
 impl Input for Asked {
@@ -117,7 +117,7 @@ impl<S: Sync> FromRequestParts<S> for Asked {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let mut asked =
-            Self { kinds: Vec::new(), project: None, workload: None, after: After::Nothing };
+            Self { kinds: Vec::new(), project: None, workload: None, after: StartFrom::Nothing };
         for (name, value) in parameters(&parts.uri)? {
             match name.as_str() {
                 "kinds" => asked.kinds = value.split(',').map(kind).collect::<Result<_, _>>()?,
@@ -147,7 +147,7 @@ fn kind(word: &str) -> Result<ChangeKind, ApiError> {
     })
 }
 
-impl FromStr for After {
+impl FromStr for StartFrom {
     type Err = ApiError;
 
     fn from_str(text: &str) -> Result<Self, ApiError> {

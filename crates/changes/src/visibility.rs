@@ -5,7 +5,7 @@ use api_types::ChangeKind;
 use auth::Action::Read;
 use auth::{Resource, Role};
 use control::feed::{Key, Place};
-use orchestrator::Scope;
+use view::Scope;
 
 use access::{Caller, Grant};
 
@@ -14,13 +14,13 @@ use crate::wire::{kind_of, resource_of};
 
 /// A role, where it was given, and the department around that.
 #[derive(Debug, Clone, Copy)]
-struct Given {
+struct ScopedGrant {
     scope: Scope,
     department: Option<u64>,
     role: &'static Role,
 }
 
-impl PartialEq for Given {
+impl PartialEq for ScopedGrant {
     fn eq(&self, other: &Self) -> bool {
         (self.scope, self.role.id) == (other.scope, other.role.id)
     }
@@ -30,7 +30,7 @@ impl PartialEq for Given {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Visibility {
     all: bool,
-    given: Vec<Given>,
+    given: Vec<ScopedGrant>,
 }
 
 /// Whether a place lies in a scope. As `access::contains`, of which the view may have changed.
@@ -49,7 +49,7 @@ impl Visibility {
             Scope::Project(id) => caller.view.projects.get(&id).map(|found| found.department_id),
             _ => None,
         };
-        let given = |grant: &Grant| Given {
+        let given = |grant: &Grant| ScopedGrant {
             scope: grant.scope,
             department: department(grant.scope),
             role: grant.role,

@@ -1,13 +1,13 @@
 //! Changed objects to the wire. Owns: that each is as its list shows it.
 
-use access::Shown;
+use access::DocumentView;
 use api_types::{Change, ChangeFrame, ChangeKind};
 use auth::Resource;
 use control::feed::{Entry, Key};
 use convert::PodRow;
 use http_kit::ApiError;
-use orchestrator::view::View;
 use serde::Serialize;
+use view::View;
 
 use crate::Context;
 
@@ -114,7 +114,7 @@ impl Frame<'_> {
                 let found = view.objects.get(stored, number);
                 let of = self.context.documents_of(stored).zip(found);
                 match of.map(|(of, found)| (of.shown)(self.context, view, found)).transpose()? {
-                    Some(Some(Shown { id, object })) => Some(self.of(id, object)?),
+                    Some(Some(DocumentView { id, object })) => Some(self.of(id, object)?),
                     _ => None,
                 }
             }

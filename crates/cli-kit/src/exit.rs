@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
-use crate::plain::plain;
+use crate::message::plain;
 
 /// The command was understood and refused, or it failed half-way.
 pub const FAILED: u8 = 1;

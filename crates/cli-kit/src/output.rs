@@ -12,11 +12,11 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::change_wait::{ChangeWait, WATCH_EVERY};
 use crate::color::Color;
 use crate::exit::Error;
 use crate::jsonpath::JsonPath;
-use crate::plain::Plain;
-use crate::pulse::{Pulse, WATCH_EVERY};
+use crate::message::Plain;
 use crate::suggest;
 use crate::table::Table;
 use crate::yaml;
@@ -26,7 +26,7 @@ const AGES_EVERY: Duration = Duration::from_secs(5);
 
 /// In which form an answer is printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Shown {
+pub enum OutputFormat {
     /// For people.
     #[default]
     Text,
@@ -42,14 +42,14 @@ pub enum Shown {
     Path(JsonPath),
 }
 
-impl Shown {
+impl OutputFormat {
     /// Whether it is text for people.
     pub const fn is_text(&self) -> bool {
         matches!(self, Self::Text | Self::Wide)
     }
 }
 
-impl FromStr for Shown {
+impl FromStr for OutputFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -119,14 +119,14 @@ impl FromStr for Sort {
 #[derive(Debug, Clone, Default, Args)]
 pub struct One {
     /// Print it as table, wide, json, yaml, name or jsonpath=TEMPLATE
-    #[arg(short, long, value_name = "FORMAT", value_parser = Shown::from_str)]
-    pub output: Option<Shown>,
+    #[arg(short, long, value_name = "FORMAT", value_parser = OutputFormat::from_str)]
+    pub output: Option<OutputFormat>,
     /// Print it again whenever it changes, until Ctrl-C
     #[arg(short, long)]
     pub watch: bool,
 }
 
-impl From<One> for How {
+impl From<One> for OutputOptions {
     fn from(typed: One) -> Self {
         let shown = typed.output.unwrap_or_default();
         Self { shown, watch: typed.watch, ..Self::default() }
@@ -137,9 +137,9 @@ impl From<One> for How {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Format {
     /// Print them as table, wide, json, yaml, name or jsonpath=TEMPLATE
-    #[arg(short, long, value_name = "FORMAT", value_parser = Shown::from_str)]
+    #[arg(short, long, value_name = "FORMAT", value_parser = OutputFormat::from_str)]
     #[arg(conflicts_with_all = ["json", "yaml", "table"])]
-    pub output: Option<Shown>,
+    pub output: Option<OutputFormat>,
     /// The same as -o json
     #[arg(long, conflicts_with_all = ["yaml", "table"])]
     pub json: bool,
@@ -160,13 +160,13 @@ pub struct Format {
     pub watch: bool,
 }
 
-impl From<Format> for How {
+impl From<Format> for OutputOptions {
     fn from(typed: Format) -> Self {
         let shown = match (typed.output, typed.json, typed.yaml) {
             (Some(shown), ..) => shown,
-            (None, true, _) => Shown::Json,
-            (None, _, true) => Shown::Yaml,
-            _ => Shown::Text,
+            (None, true, _) => OutputFormat::Json,
+            (None, _, true) => OutputFormat::Yaml,
+            _ => OutputFormat::Text,
         };
         Self { shown, no_headers: typed.no_headers, sort: typed.sort, watch: typed.watch }
     }
@@ -174,9 +174,9 @@ impl From<Format> for How {
 
 /// How an answer is printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct How {
+pub struct OutputOptions {
     /// In which form.
-    pub shown: Shown,
+    pub shown: OutputFormat,
     /// Without the titles of the columns.
     pub no_headers: bool,
     /// In which order; none = the usual one.
@@ -194,16 +194,16 @@ pub enum Style {
     Ruled,
 }
 
-impl How {
+impl OutputOptions {
     /// Only in another form.
     #[must_use]
-    pub fn only(shown: Shown) -> Self {
+    pub fn only(shown: OutputFormat) -> Self {
         Self { shown, ..Self::default() }
     }
 
     /// Whether every column is printed.
     pub fn is_wide(&self) -> bool {
-        self.shown == Shown::Wide
+        self.shown == OutputFormat::Wide
     }
 
     /// Sorts objects by the requested column of a table of them.
@@ -248,7 +248,7 @@ impl How {
 /// Prints a list in the layout of the second dialect, or in a form for programs. `name` is
 /// `type/name`.
 pub fn list<T: Serialize>(
-    how: &How,
+    how: &OutputOptions,
     objects: Vec<T>,
     name: impl Fn(&T) -> String,
     table: impl Fn(&[T]) -> Table,
@@ -268,11 +268,11 @@ pub fn list<T: Serialize>(
 /// Prints what a server answered, in a form for programs.
 pub fn data<T: Serialize + ?Sized>(
     value: &T,
-    shown: &Shown,
+    shown: &OutputFormat,
     names: &[String],
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    if *shown == Shown::Name {
+    if *shown == OutputFormat::Name {
         return Ok(names.iter().try_for_each(|name| writeln!(out, "{name}"))?);
     }
     let value = serde_json::to_value(value)
@@ -280,17 +280,19 @@ pub fn data<T: Serialize + ?Sized>(
     printed(&value, shown, out)
 }
 
-fn printed(value: &Value, shown: &Shown, out: &mut dyn Write) -> Result<(), Error> {
+fn printed(value: &Value, shown: &OutputFormat, out: &mut dyn Write) -> Result<(), Error> {
     match shown {
-        Shown::Yaml => out.write_all(yaml::document(value).as_bytes())?,
-        Shown::Path(path) => {
+        OutputFormat::Yaml => out.write_all(yaml::document(value).as_bytes())?,
+        OutputFormat::Path(path) => {
             let text = path.fill(value).map_err(|why| Error::Usage(format!("jsonpath: {why}")))?;
             out.write_all(text.as_bytes())?;
             if !text.ends_with('\n') {
                 writeln!(out)?;
             }
         }
-        Shown::Json | Shown::Text | Shown::Wide | Shown::Name => writeln!(out, "{value:#}")?,
+        OutputFormat::Json | OutputFormat::Text | OutputFormat::Wide | OutputFormat::Name => {
+            writeln!(out, "{value:#}")?
+        }
     }
     Ok(())
 }
@@ -352,13 +354,13 @@ pub fn columns() -> Option<usize> {
 /// every second where there is none. A terminal shows it whole each time; a file or a pipe gets the
 /// lines that are new.
 pub async fn show(
-    how: &How,
+    how: &OutputOptions,
     raw: &mut dyn Write,
-    mut pulse: Option<Pulse>,
+    mut pulse: Option<ChangeWait>,
     answer: impl AsyncFn(&mut dyn Write) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut change = async || match &mut pulse {
-        Some(pulse) => pulse.beat(WATCH_EVERY).await,
+        Some(pulse) => pulse.changed(WATCH_EVERY).await,
         None => tokio::time::sleep(WATCH_EVERY).await,
     };
     let mut screen = Screen::of(how);
@@ -392,7 +394,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn of(how: &How) -> Self {
+    fn of(how: &OutputOptions) -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let colored = Color::chosen().applies(is_terminal, |name| std::env::var(name).ok());
         Self {
@@ -488,7 +490,7 @@ mod tests {
     use super::*;
 
     fn sorted(sort: &str) -> Result<String, String> {
-        let how = How { sort: Some(sort.parse()?), ..How::default() };
+        let how = OutputOptions { sort: Some(sort.parse()?), ..OutputOptions::default() };
         let rows = vec![("b", "5m", "2"), ("a", "30s", "10"), ("c", "1h", "- (1)")];
         let table = |rows: &[(&str, &str, &str)]| {
             let mut table = Table::new(&["Workload", "AGE", "GPUs Allocated (Requested)"]);
@@ -514,10 +516,10 @@ mod tests {
 
     #[test]
     fn formats_are_read_as_typed() {
-        assert_eq!("name".parse(), Ok(Shown::Name));
-        assert!(matches!("jsonpath={.name}".parse(), Ok(Shown::Path(_))));
-        assert!("jsonpath={.name".parse::<Shown>().unwrap_err().contains("never closed"));
-        assert!("xml".parse::<Shown>().unwrap_err().contains("wide, json, yaml, name"));
+        assert_eq!("name".parse(), Ok(OutputFormat::Name));
+        assert!(matches!("jsonpath={.name}".parse(), Ok(OutputFormat::Path(_))));
+        assert!("jsonpath={.name".parse::<OutputFormat>().unwrap_err().contains("never closed"));
+        assert!("xml".parse::<OutputFormat>().unwrap_err().contains("wide, json, yaml, name"));
     }
 
     #[test]

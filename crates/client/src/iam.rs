@@ -17,12 +17,12 @@ impl Client {
     ///
     /// # Errors
     /// As every request.
-    pub async fn users(&self) -> Result<Vec<wire::User2>, Error> {
+    pub async fn users(&self) -> Result<Vec<wire::User>, Error> {
         let limit = wire::PAGE_ITEMS_MAX;
-        let mut all: Vec<wire::User2> = Vec::new();
+        let mut all: Vec<wire::User> = Vec::new();
         loop {
             let path = format!("{USERS}?limit={limit}&offset={}", all.len());
-            let page: Vec<wire::User2> = self.get(&path).await?;
+            let page: Vec<wire::User> = self.get(&path).await?;
             let is_last = (page.len() as u64) < limit;
             all.extend(page);
             if is_last {
@@ -37,7 +37,7 @@ impl Client {
     /// As every request; 409 when there is one.
     pub async fn create_user(
         &self,
-        request: &wire::UserCreationRequest1,
+        request: &wire::UserCreationRequest,
     ) -> Result<wire::UserPostResponse, Error> {
         self.send(Method::POST, USERS, request).await
     }
@@ -54,10 +54,7 @@ impl Client {
     ///
     /// # Errors
     /// As every request.
-    pub async fn reset_password(
-        &self,
-        id: &str,
-    ) -> Result<wire::ResetUserPassword200Response, Error> {
+    pub async fn reset_password(&self, id: &str) -> Result<wire::TemporaryPassword, Error> {
         self.send(Method::POST, &format!("{USERS}/{id}/password"), &json!({})).await
     }
 
@@ -83,7 +80,7 @@ impl Client {
     ///
     /// # Errors
     /// As every request.
-    pub async fn roles(&self) -> Result<Vec<wire::RoleV1>, Error> {
+    pub async fn roles(&self) -> Result<Vec<wire::Role>, Error> {
         self.get("/api/v1/authorization/roles").await
     }
 
@@ -96,7 +93,7 @@ impl Client {
         let mut all: Vec<wire::AccessRule> = Vec::new();
         loop {
             let path = format!("{RULES}?limit={limit}&offset={}", all.len());
-            let page: wire::GetAccessRules200Response = self.get(&path).await?;
+            let page: wire::AccessRulesPage = self.get(&path).await?;
             let is_last = (page.access_rules.len() as u64) < limit;
             all.extend(page.access_rules);
             if is_last {
@@ -163,7 +160,7 @@ impl Client {
     ///
     /// # Errors
     /// As every request.
-    pub async fn all_access_keys(&self) -> Result<Vec<wire::AccessKey1>, Error> {
+    pub async fn all_access_keys(&self) -> Result<Vec<wire::AccessKey>, Error> {
         self.get(KEYS).await
     }
 

@@ -358,7 +358,11 @@ impl Client {
     ///
     /// # Errors
     /// As every request; 404 when it is gone, or of another kind.
-    pub async fn asked_for(&self, kind: WorkloadKind, id: &str) -> Result<wire::Training1, Error> {
+    pub async fn asked_for(
+        &self,
+        kind: WorkloadKind,
+        id: &str,
+    ) -> Result<wire::TypedWorkload, Error> {
         self.get(&format!("{}/{id}", kind.path())).await
     }
 
@@ -379,7 +383,7 @@ impl Client {
         &self,
         kind: WorkloadKind,
         request: &wire::CreationRequest,
-    ) -> Result<wire::Training1, Error> {
+    ) -> Result<wire::TypedWorkload, Error> {
         self.send(Method::POST, kind.path(), request).await
     }
 
@@ -403,7 +407,7 @@ impl Client {
         kind: WorkloadKind,
         id: &str,
         change: &wire::InferenceUpdateRequest,
-    ) -> Result<wire::Training1, Error> {
+    ) -> Result<wire::TypedWorkload, Error> {
         let path = format!("{}/{id}", kind.path());
         self.send(Method::PATCH, &path, change).await
     }
@@ -449,7 +453,7 @@ impl Client {
     ///
     /// # Errors
     /// As every request.
-    pub async fn pods(&self, id: &str) -> Result<Vec<wire::Pod1>, Error> {
+    pub async fn pods(&self, id: &str) -> Result<Vec<wire::Pod>, Error> {
         let path = format!("/api/v1/workloads/{id}/pods?limit={}", wire::PAGE_ITEMS_MAX);
         self.get::<wire::PodsPage>(&path).await.map(|page| page.pods)
     }
@@ -458,7 +462,7 @@ impl Client {
     ///
     /// # Errors
     /// As every request.
-    pub async fn every_pod(&self) -> Result<Vec<wire::Pod1>, Error> {
+    pub async fn every_pod(&self) -> Result<Vec<wire::Pod>, Error> {
         let mut all = Vec::new();
         let mut offset = 0;
         loop {
@@ -477,7 +481,11 @@ impl Client {
     ///
     /// # Errors
     /// As every request.
-    pub async fn events(&self, id: &str, limit: usize) -> Result<Vec<wire::Event2>, Error> {
+    pub async fn events(
+        &self,
+        id: &str,
+        limit: usize,
+    ) -> Result<Vec<wire::KubernetesEvent>, Error> {
         let limit = limit.clamp(1, 500);
         let path = format!("/api/v1/workloads/{id}/events?limit={limit}&sortOrder=desc");
         let mut events = self.get::<wire::EventsPage>(&path).await?.events;

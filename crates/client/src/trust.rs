@@ -44,7 +44,7 @@ pub(crate) fn no_authorities() -> Result<ClientConfig, Error> {
 /// Anybody's: for a listener of which the kernel says whose it is. A certificate says no more, and
 /// is seldom made out for this machine's loopback.
 pub(crate) fn anybody() -> Result<ClientConfig, Error> {
-    let verifier = Arc::new(Anybody(provider()));
+    let verifier = Arc::new(NoVerification(provider()));
     Ok(builder()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
@@ -61,9 +61,9 @@ fn builder() -> Result<Builder, Error> {
 }
 
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct NoVerification(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for NoVerification {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -1,16 +1,16 @@
-//! Ended workloads that left memory (archived). Owns: reading them for the dispatcher and for those who
-//! ask. Neither the state nor the view knows them, so decisions and views cost nothing for them; a
-//! command about one has the dispatcher read it first.
+//! Ended workloads that left memory (archived). Owns: reading them for the dispatcher and for those
+//! who ask. Neither the state nor the view knows them, so decisions and views cost nothing for
+//! them; a command about one has the dispatcher read it first.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use orchestrator::view::WorkloadView;
 use orchestrator::{Error, Input, State, archived_views, leave_out_archived};
 use records::{ArchivedFilter, ArchivedLookup, ArchivedPlace};
 use spec::ListedRun;
 use store::Store;
 use uuid::Uuid;
+use view::WorkloadView;
 
 use crate::{Handle, stored};
 

@@ -11,8 +11,8 @@ use units::Instant;
 /// Most workloads that are looked for one after the other; more, and nothing is decided.
 const CULPRITS_MAX: usize = 16;
 
-/// Is called before each decision, with the cluster it is about, so that a trial can make it fail or
-/// wait.
+/// Is called before each decision, with the cluster it is about, so that a trial can make it fail
+/// or wait.
 pub type DecisionFault = Arc<dyn Fn(&Cluster, Instant) + Send + Sync>;
 
 /// Finds on what decisions about a cluster fail; it is tried on copies.

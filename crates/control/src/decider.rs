@@ -1,5 +1,5 @@
-//! The scheduler beside the dispatcher: a thread with a replica of the cluster. Owns: that no request
-//! waits for a decision, and that a fault of the scheduler costs only the replica.
+//! The scheduler beside the dispatcher: a thread with a replica of the cluster. Owns: that no
+//! request waits for a decision, and that a fault of the scheduler costs only the replica.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -11,22 +11,20 @@ use engine::{Engine, Observation};
 use tokio::sync::{mpsc, watch};
 use units::Instant;
 
-use crate::answers::{Pending, Reply, answer, answer_to, refuse};
 use crate::decider::{Order, Outcome, Question, Scheduler, Verdict};
 use crate::executor::Executor;
 use crate::faults::{given_up, guarded};
-use crate::handle::{Answer, Request, Shared};
-use crate::looking::Look;
 use crate::metrics::{Purpose, Verb};
 use crate::recorder::Recorder;
+use crate::requests::{Answer, Pending, Query, Reply, Request, answer, answer_to, refuse};
 use crate::secrets::Completion;
-use crate::time::Line;
+use crate::shared::Shared;
+use crate::time::MonotonicClock;
 use crate::{BatchFault, Options, archived, stored};
-use orchestrator::Error;
-use orchestrator::view::WorkloadView;
 use orchestrator::{
-    Batch, Culprits, GpuFaults, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
+    Batch, Culprits, Error, HandedOver, IdleSince, Input, NodeList, Note, Op, State, Subject,
 };
+use view::{GpuFaults, WorkloadView};
 
 /// Most events in a batch, so that answers do not wait for a long stream.
 const BATCH_MAX: usize = 256;
@@ -39,8 +37,8 @@ const FAULTS_MAX: u32 = 5;
 /// So long nothing may happen before the state is built again only for the recording.
 const QUIET_MS: u64 = 5;
 
-/// What can happen.
-enum Happening {
+/// What the dispatcher receives.
+enum Message {
     Request(Request),
     Input(Input),
     Verdict(Verdict),
@@ -51,7 +49,7 @@ enum Happening {
 /// What comes from handles.
 pub(crate) struct Inbox {
     pub(crate) requests: mpsc::Receiver<Request>,
-    pub(crate) looks: mpsc::Receiver<Look>,
+    pub(crate) queries: mpsc::Receiver<Query>,
     /// Since when workloads have been idle.
     pub(crate) idle: watch::Receiver<IdleSince>,
     /// What is the matter with GPUs.
@@ -64,7 +62,7 @@ pub(crate) struct Dispatcher {
     shared: Arc<Shared>,
     engine: Arc<dyn Engine>,
     store: store::Store,
-    line: Arc<Line>,
+    clock: Arc<MonotonicClock>,
     policy: Arc<sched::Policy>,
     scheduler: Scheduler,
     recorder: Recorder,
@@ -75,7 +73,8 @@ pub(crate) struct Dispatcher {
     told: mpsc::UnboundedReceiver<Input>,
     /// Who waits for everything to be stopped.
     draining: Vec<Reply>,
-    /// Requests that are answered once nothing is left to decide about, and how, if nothing changes.
+    /// Requests that are answered once nothing is left to decide about, and how, if nothing
+    /// changes.
     undecided: Vec<(Subject, Answer, Reply)>,
     /// Everything is being stopped, as far as that is written. It ends with this server, so it is
     /// not stored.
@@ -84,7 +83,8 @@ pub(crate) struct Dispatcher {
     gpus_told: GpuFaults,
     /// The state in memory is not the one on disk; nothing is decided before it is rebuilt.
     stale: bool,
-    /// Decisions in a row that failed, or could not be taken over though nothing else was in the batch.
+    /// Decisions in a row that failed, or could not be taken over though nothing else was in the
+    /// batch.
     failures: u32,
     /// Faults in a row of the state itself: of batches without a request, and of building it again.
     faults: u32,
@@ -98,7 +98,7 @@ pub(crate) struct Dispatcher {
 impl Dispatcher {
     pub(crate) async fn open(
         options: Options,
-        line: Arc<Line>,
+        clock: Arc<MonotonicClock>,
         shared: Arc<Shared>,
         inbox: Inbox,
         snapshot: records::Snapshot,
@@ -111,9 +111,9 @@ impl Dispatcher {
         let observations = engine.observations();
         let metrics = shared.metrics.clone();
         let (executor, told) =
-            Executor::new(engine.clone(), line.clone(), completion.clone(), metrics);
+            Executor::new(engine.clone(), clock.clone(), completion.clone(), metrics);
         let gpus_told = GpuFaults::default();
-        let dated = line.settle(snapshot.clock);
+        let dated = clock.settle(snapshot.clock);
         let machines = (&nodes, &gpus_told);
         let build =
             || recorder.build(snapshot, machines, policy.usage, dated, HandedOver::default());
@@ -124,7 +124,7 @@ impl Dispatcher {
             shared,
             engine,
             store,
-            line,
+            clock,
             policy: Arc::new(policy),
             scheduler: Scheduler::start(options.decision_fault)?,
             recorder,
@@ -190,7 +190,7 @@ impl Dispatcher {
                 return Err(given_up(&self.store));
             }
             let due = if self.stale { None } else { self.state.due() };
-            let timer = timer(&self.line, due, self.stale);
+            let timer = timer(&self.clock, due, self.stale);
             let takes = self.stale || !self.state.waits_for_decision();
             let first = tokio::select! {
                 () = &mut shutdown => {
@@ -198,26 +198,26 @@ impl Dispatcher {
                     return Ok(());
                 }
                 // Without handles there are no requests, but there is still work.
-                Some(request) = self.inbox.requests.recv(), if takes => Happening::Request(request),
-                Some(look) = self.inbox.looks.recv() => {
-                    self.answer_look(look).await;
+                Some(request) = self.inbox.requests.recv(), if takes => Message::Request(request),
+                Some(query) = self.inbox.queries.recv() => {
+                    self.answer_query(query).await;
                     continue;
                 }
-                Some(verdict) = self.scheduler.verdicts.recv() => Happening::Verdict(verdict),
+                Some(verdict) = self.scheduler.verdicts.recv() => Message::Verdict(verdict),
                 seen = self.observations.recv(), if takes && !self.stale => match seen {
-                    Some(seen) => Happening::Input(Input::Run(seen)),
+                    Some(seen) => Message::Input(Input::Run(seen)),
                     None => {
                         tracing::warn!("the engine ended its stream of observations; asking again");
                         self.stale = true;
                         continue;
                     }
                 },
-                Some(told) = self.told.recv(), if takes => Happening::Input(told),
-                Ok(()) = self.inbox.idle.changed() => Happening::Due,
+                Some(told) = self.told.recv(), if takes => Message::Input(told),
+                Ok(()) = self.inbox.idle.changed() => Message::Due,
                 Ok(()) = self.inbox.gpus.changed() => {
-                    Happening::Input(Input::Gpus(self.inbox.gpus.borrow_and_update().clone()))
+                    Message::Input(Input::Gpus(self.inbox.gpus.borrow_and_update().clone()))
                 }
-                () = timer => Happening::Due,
+                () = timer => Message::Due,
                 () = quiet(), if takes && !self.stale && self.recorder.wants_base() => {
                     self.stale = true;
                     self.rebuild(Vec::new()).await;
@@ -235,25 +235,25 @@ impl Dispatcher {
 
     /// What a decision depends on now, beside the cluster.
     fn question(&self) -> Question {
-        Question { now: self.line.now(), policy: self.policy.clone() }
+        Question { now: self.clock.now(), policy: self.policy.clone() }
     }
 
-    /// Shows what the scheduler sees. While the state is not the one on disk there is no answer: the sender
-    /// is dropped.
-    async fn answer_look(&mut self, look: Look) {
+    /// Shows what the scheduler sees. While the state is not the one on disk there is no answer:
+    /// the sender is dropped.
+    async fn answer_query(&mut self, query: Query) {
         if self.stale {
             return;
         }
         // The caller may have gone.
-        match look {
-            Look::State(to) => {
+        match query {
+            Query::State(to) => {
                 let question = self.question();
                 self.scheduler.ask(Order::Show(question, to));
             }
-            Look::Terms(to) => {
-                let _ = to.send((sched::Policy::clone(&self.policy), self.line.now()));
+            Query::Terms(to) => {
+                let _ = to.send((sched::Policy::clone(&self.policy), self.clock.now()));
             }
-            Look::Submission { project_id, wanted, to } => {
+            Query::Submission { project_id, wanted, to } => {
                 let lookup = self.state.lookup_name(project_id, &wanted.spec.name);
                 let archived = archived::read(&self.store, lookup).await;
                 let settled = archived.and_then(|archived| {
@@ -264,26 +264,26 @@ impl Dispatcher {
         }
     }
 
-    /// Takes all that is queued behind the first event: one transaction for all of them. It does not wait
-    /// for more to arrive.
-    fn gather(&mut self, first: Happening) -> Vec<Happening> {
+    /// Takes all that is queued behind the first event: one transaction for all of them. It does
+    /// not wait for more to arrive.
+    fn gather(&mut self, first: Message) -> Vec<Message> {
         let mut batch = vec![first];
-        if self.isolates_plans && matches!(batch[..], [Happening::Verdict(_)]) {
+        if self.isolates_plans && matches!(batch[..], [Message::Verdict(_)]) {
             return batch;
         }
         while batch.len() < BATCH_MAX && !self.state.waits_for_decision() {
-            let request = self.inbox.requests.try_recv().map(Happening::Request);
+            let request = self.inbox.requests.try_recv().map(Message::Request);
             let next = request
-                .or_else(|_| self.observations.try_recv().map(Input::Run).map(Happening::Input))
-                .or_else(|_| self.told.try_recv().map(Happening::Input));
+                .or_else(|_| self.observations.try_recv().map(Input::Run).map(Message::Input))
+                .or_else(|_| self.told.try_recv().map(Message::Input));
             let Ok(next) = next else { break };
             batch.push(next);
         }
         batch
     }
 
-    async fn dispatch(&mut self, batch: Vec<Happening>) {
-        if self.line.is_behind() {
+    async fn dispatch(&mut self, batch: Vec<Message>) {
+        if self.clock.is_behind() {
             tracing::warn!(
                 "the clock of the machine was put forward; what is counted goes on as before"
             );
@@ -291,7 +291,7 @@ impl Dispatcher {
             return self.rebuild(batch).await;
         }
         self.shared.metrics.batch(batch.len());
-        let moment = self.line.moment();
+        let moment = self.clock.moment();
         self.recorder.begin(Some(moment));
         self.state.begin(moment);
         // A measurement without news does not wake the dispatcher, and yet it is the last one.
@@ -300,12 +300,12 @@ impl Dispatcher {
             self.apply(Input::Idle(idle));
         }
         let (mut inputs, mut replies) = (Vec::new(), Vec::new());
-        for happening in batch {
-            match happening {
-                Happening::Due => {}
-                Happening::Input(input) => inputs.push(input),
-                Happening::Verdict(verdict) => inputs.extend(self.input_of(verdict)),
-                Happening::Request(Request { command, origin, waits, reply }) => {
+        for message in batch {
+            match message {
+                Message::Due => {}
+                Message::Input(input) => inputs.push(input),
+                Message::Verdict(verdict) => inputs.extend(self.input_of(verdict)),
+                Message::Request(Request { command, origin, waits, reply }) => {
                     inputs.push(Input::Command(command, origin));
                     replies.push((waits, reply));
                 }
@@ -331,7 +331,8 @@ impl Dispatcher {
         }
     }
 
-    /// Applies inputs and commits what comes of them. The commands among them have replies, in order.
+    /// Applies inputs and commits what comes of them. The commands among them have replies, in
+    /// order.
     async fn take(&mut self, inputs: Vec<Input>, replies: Vec<(bool, Reply)>) -> Result<(), Error> {
         let archived = archived::before(&self.store, &self.state, &inputs).await;
         // Only commands have an outcome.
@@ -381,7 +382,7 @@ impl Dispatcher {
     /// Writes, shows, answers, acts, and asks the scheduler.
     async fn commit(&mut self, answers: Vec<Pending>) -> Result<(), Error> {
         let before = self.shared.view.load_full();
-        let now = self.line.now();
+        let now = self.clock.now();
         let finished = self.guard(|own| {
             own.state.elapse();
             let pools = own.state.placements(own.policy.placement);
@@ -493,10 +494,10 @@ impl Dispatcher {
     }
 
     /// Builds the state again after a failure to write. Requests are refused while it lasts;
-    /// observations are dropped, the engine is asked for all of them: a run that is started again has the
-    /// generation that it had, and observations of the start before are not about it.
-    async fn rebuild(&mut self, mut batch: Vec<Happening>) {
-        batch.retain(|happening| matches!(happening, Happening::Request(_)));
+    /// observations are dropped, the engine is asked for all of them: a run that is started again
+    /// has the generation that it had, and observations of the start before are not about it.
+    async fn rebuild(&mut self, mut batch: Vec<Message>) {
+        batch.retain(|message| matches!(message, Message::Request(_)));
         match self.try_rebuild().await {
             Ok(()) => {
                 self.stale = false;
@@ -507,8 +508,8 @@ impl Dispatcher {
             }
             Err(error) => {
                 tracing::error!(%error, "the state can still not be built again");
-                for happening in batch {
-                    if let Happening::Request(request) = happening {
+                for message in batch {
+                    if let Message::Request(request) = message {
                         answer_to(request.reply, Err(error.clone()));
                     }
                 }
@@ -519,15 +520,15 @@ impl Dispatcher {
     async fn try_rebuild(&mut self) -> Result<(), Error> {
         // Whatever has not reached the engine is decided again.
         self.executor.retire().await;
-        let (engine, line) = (self.engine.clone(), self.line.clone());
+        let (engine, clock) = (self.engine.clone(), self.clock.clone());
         let (completion, metrics) = (self.completion.clone(), self.shared.metrics.clone());
-        let (executor, told) = Executor::new(engine, line, completion, metrics);
+        let (executor, told) = Executor::new(engine, clock, completion, metrics);
         self.executor = executor;
         self.told = told;
         self.observations = self.engine.observations();
         let snapshot = self.store.load().await.map_err(stored)?;
         let machines = (&self.nodes, &self.gpus_told);
-        let dated = self.line.settle(snapshot.clock);
+        let dated = self.clock.settle(snapshot.clock);
         let handed_over = self.state.hand_over(self.halted);
         let usage = self.policy.usage;
         let build = || self.recorder.build(snapshot, machines, usage, dated, handed_over);
@@ -554,15 +555,16 @@ fn log(note: Note) {
     }
 }
 
-/// Returns after a while in which nothing else happened, where it is waited for beside all that may.
+/// Returns after a while in which nothing else happened, where it is waited for beside all that
+/// may.
 async fn quiet() {
     tokio::time::sleep(Duration::from_millis(QUIET_MS)).await;
 }
 
-async fn timer(line: &Line, due: Option<Instant>, stale: bool) {
+async fn timer(clock: &MonotonicClock, due: Option<Instant>, stale: bool) {
     match due {
         _ if stale => tokio::time::sleep(Duration::from_millis(RETRY_MS)).await,
-        Some(at) => line.sleep_until(at).await,
+        Some(at) => clock.sleep_until(at).await,
         None => std::future::pending().await,
     }
 }

@@ -1,5 +1,5 @@
-//! Asking the engine. Owns: one task per request, in order for each pod, and the news of what the engine
-//! refused, and of volumes that are gone. Does not know why anything is asked.
+//! Asking the engine. Owns: one task per request, in order for each pod, and the news of what the
+//! engine refused, and of volumes that are gone. Does not know why anything is asked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::metrics::{Metrics, Verb};
 use crate::secrets::Completion;
-use crate::time::Line;
+use crate::time::MonotonicClock;
 use orchestrator::{Action, Input, PortsWanted};
 
 /// Longest wait between two tries to stop a run.
@@ -59,7 +59,7 @@ impl Counted {
 /// find nothing to stop.
 pub(crate) struct Executor {
     engine: Arc<Counted>,
-    line: Arc<Line>,
+    clock: Arc<MonotonicClock>,
     completion: Completion,
     told: mpsc::UnboundedSender<Input>,
     last: BTreeMap<Uuid, JoinHandle<()>>,
@@ -70,7 +70,7 @@ impl Executor {
     /// An executor, and where it tells what it has to.
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
-        line: Arc<Line>,
+        clock: Arc<MonotonicClock>,
         completion: Completion,
         metrics: Metrics,
     ) -> (Self, mpsc::UnboundedReceiver<Input>) {
@@ -78,7 +78,7 @@ impl Executor {
         (
             Self {
                 engine: Arc::new(Counted { engine, metrics }),
-                line,
+                clock,
                 completion,
                 told,
                 last: BTreeMap::new(),
@@ -102,7 +102,7 @@ impl Executor {
         };
         let before = self.last.remove(&pod);
         let engine = self.engine.clone();
-        let line = self.line.clone();
+        let clock = self.clock.clone();
         let completion = self.completion.clone();
         let told = self.told.clone();
         let open = self.open.clone();
@@ -121,7 +121,7 @@ impl Executor {
                         Err(why) => Some(Exit::CannotRun(why)),
                     };
                     if let Some(exit) = end {
-                        let at: Instant = line.wall();
+                        let at: Instant = clock.wall();
                         // The channel is closed only when the dispatcher is gone, and the next
                         // one will ask.
                         let state = RunState::Exited { exit, at };
@@ -139,7 +139,8 @@ impl Executor {
                 }
                 Action::FindPorts(wanted) => {
                     let found = find_ports(&engine, &wanted).await;
-                    // There is no receiver only when the dispatcher is gone; the next one asks again.
+                    // There is no receiver only when the dispatcher is gone; the next one asks
+                    // again.
                     let _ = told.send(Input::Ports(wanted, found));
                 }
                 Action::RemoveVolume(name) => remove_volume(&engine, &name, &open, &told).await,
@@ -148,9 +149,9 @@ impl Executor {
         self.last.insert(pod, task);
     }
 
-    /// Ends starting and stopping: a start under way is waited for, and nothing else is begun. Whoever follows
-    /// asks the engine what exists, so no run may appear behind its back. What was written to stop may still
-    /// stop, and what past runs have left be removed.
+    /// Ends starting and stopping: a start under way is waited for, and nothing else is begun.
+    /// Whoever follows asks the engine what exists, so no run may appear behind its back. What was
+    /// written to stop may still stop, and what past runs have left be removed.
     pub(crate) async fn retire(&self) {
         *self.open.write().await = false;
     }
@@ -183,8 +184,8 @@ async fn start(engine: &Counted, spec: RunSpec, open: &Gate) -> Option<Exit> {
     })
 }
 
-/// Ends what a start that failed has left. Returns whether nothing of it runs any more; if not, this executor
-/// is retired.
+/// Ends what a start that failed has left. Returns whether nothing of it runs any more; if not,
+/// this executor is retired.
 async fn end(engine: &Counted, key: RunKey, open: &Gate) -> bool {
     if !stop(engine, key, 0, open).await {
         return false;

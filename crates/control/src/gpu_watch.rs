@@ -1,5 +1,5 @@
-//! Looking at GPUs every few seconds. Owns: how often, and when what is seen is believed. Does not know about:
-//! what follows.
+//! Checking GPUs every few seconds. Owns: how often, and when what is seen is believed. Does not
+//! know about: what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -10,23 +10,22 @@ use tokio::sync::watch;
 use units::Instant;
 
 use crate::metrics::{Metrics, Verb};
-use crate::time::Line;
-use orchestrator::view::View;
-use orchestrator::{GpuFault, GpuFaults};
+use crate::time::MonotonicClock;
 use spec::NodeSpec;
+use view::{GpuFault, GpuFaults, View};
 
-/// Time between two looks.
-const LOOK_EVERY_MS: u64 = 5_000;
+/// Time between two checks.
+const CHECK_EVERY_MS: u64 = 5_000;
 /// A driver that does not answer in this time hangs, and nothing else must hang with it.
 pub(crate) const ANSWER_WAIT_MS: u64 = 20_000;
 
-/// Looks at the real GPUs of this machine, and tells what is the matter with them.
+/// Checks the real GPUs of this machine, and tells what is the matter with them.
 pub(crate) struct Watch {
     engine: Arc<dyn Engine>,
-    line: Arc<Line>,
+    clock: Arc<MonotonicClock>,
     judge: Judge,
     told: watch::Sender<GpuFaults>,
-    /// When it looks next.
+    /// When it checks next.
     next: Instant,
     metrics: Metrics,
 }
@@ -34,18 +33,18 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(
         engine: Arc<dyn Engine>,
-        line: Arc<Line>,
+        clock: Arc<MonotonicClock>,
         told: watch::Sender<GpuFaults>,
         metrics: Metrics,
     ) -> Self {
-        let next = line.now();
-        Self { engine, line, judge: Judge::default(), told, next, metrics }
+        let next = clock.now();
+        Self { engine, clock, judge: Judge::default(), told, next, metrics }
     }
 
-    /// One look at the GPUs of these nodes. What was known stays as it is where the driver does not
+    /// Checks the GPUs of these nodes. What was known stays as it is where the driver does not
     /// answer.
-    pub(crate) async fn look(&mut self, nodes: impl Iterator<Item = &NodeSpec>) {
-        self.next = self.line.now().plus_ms(LOOK_EVERY_MS);
+    pub(crate) async fn check(&mut self, nodes: impl Iterator<Item = &NodeSpec>) {
+        self.next = self.clock.now().plus_ms(CHECK_EVERY_MS);
         let real = nodes.filter(|node| !node.simulated).flat_map(|node| &node.gpus);
         let (mut uuids, mut lost) = (Vec::new(), BTreeMap::new());
         for gpu in real {
@@ -58,9 +57,9 @@ impl Watch {
             self.tell(lost);
             return;
         }
-        let look = self.engine.gpu_health(uuids);
-        let look = self.metrics.engine(Verb::GpuHealth, look);
-        let Some(seen) = self.line.within(ANSWER_WAIT_MS, look).await else {
+        let health = self.engine.gpu_health(uuids);
+        let health = self.metrics.engine(Verb::GpuHealth, health);
+        let Some(seen) = self.clock.within(ANSWER_WAIT_MS, health).await else {
             self.metrics.engine_failed(Verb::GpuHealth);
             tracing::warn!("the driver does not answer; the GPUs are taken for as they were");
             self.tell_more(lost);
@@ -89,25 +88,26 @@ impl Watch {
         });
     }
 
-    /// Tells of GPUs that did not work when their nodes were seen, where no more is known of the others.
+    /// Tells of GPUs that did not work when their nodes were seen, where no more is known of the
+    /// others.
     fn tell_more(&self, lost: BTreeMap<String, GpuFault>) {
         let mut all = BTreeMap::clone(&self.told.borrow());
         all.extend(lost);
         self.tell(all);
     }
 
-    /// Never ends by itself. Looks at the GPUs of the nodes that are shown.
+    /// Never ends by itself. Checks the GPUs of the nodes that are shown.
     pub(crate) async fn run(mut self, view: impl Fn() -> Arc<View>) -> Infallible {
         loop {
-            self.line.sleep_until(self.next).await;
+            self.clock.sleep_until(self.next).await;
             let view = view();
-            self.look(view.nodes.iter().map(|node| &*node.spec)).await;
+            self.check(view.nodes.iter().map(|node| &*node.spec)).await;
         }
     }
 }
 
-/// Whether two samples allow the same use of each GPU. How much memory a foreign process holds changes
-/// all the time and is not worth a decision.
+/// Whether two samples allow the same use of each GPU. How much memory a foreign process holds
+/// changes all the time and is not worth a decision.
 fn alike(before: &BTreeMap<String, GpuFault>, now: &BTreeMap<String, GpuFault>) -> bool {
     let same = |(one, other): (&GpuFault, &GpuFault)| match (one, other) {
         (GpuFault::Taken(one), GpuFault::Taken(other)) => one.keys().eq(other.keys()),
@@ -116,9 +116,9 @@ fn alike(before: &BTreeMap<String, GpuFault>, now: &BTreeMap<String, GpuFault>) 
     before.keys().eq(now.keys()) && before.values().zip(now.values()).all(same)
 }
 
-/// What samples say together. A foreign process counts when two samples in a row have it, since processes
-/// take a moment to end; one of the first sample counts at once, because work is placed right after it.
-/// A process stays until a sample without it.
+/// What samples say together. A foreign process counts when two samples in a row have it, since
+/// processes take a moment to end; one of the first sample counts at once, because work is placed
+/// right after it. A process stays until a sample without it.
 #[derive(Default)]
 struct Judge {
     /// By GPU: the process ids of the last sample, and the foreign processes that count.

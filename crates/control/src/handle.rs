@@ -4,71 +4,33 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-use engine::{Capabilities, Engine};
+use engine::Capabilities;
 use records::{AuditDetail, AuditFilter, AuditRow};
-use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::feed::Feed;
-use crate::looking::Look;
-use crate::meter::{self, Subject, Values};
+use crate::feed::Changes;
+use crate::meter::{Sample, Subject, Traffic, Values, read};
 use crate::metrics::Metrics;
 use crate::new_node::NewNode;
 use crate::node_access::NodeAccess;
+use crate::requests::{Answer, Query, Request};
+use crate::shared::Shared;
 use crate::wanted::wanted;
 use crate::{ClusterInfo, stored};
-use orchestrator::Readiness;
-use orchestrator::view::{Event, OrgUnit, ProjectView, View, WorkloadView};
-use orchestrator::{Command, Edit, NewObject, NodeChange, Object, Record, WorkloadChange};
-use orchestrator::{Error, OrgChange, PoolChange};
+use orchestrator::{
+    Command, Edit, Error, NewObject, NodeChange, OrgChange, PoolChange, Readiness, Record,
+    WorkloadChange,
+};
 use records::EventFilter;
-use spec::PoolSpec;
-use spec::WorkloadSpec;
-
-/// What a request came to.
-#[derive(Debug, Clone)]
-pub(crate) enum Answer {
-    Department(Arc<OrgUnit>),
-    Project(Arc<ProjectView>),
-    Workload(Arc<WorkloadView>),
-    Object(Arc<Object>),
-    Outdated,
-    Done,
-}
-
-/// A command and where its answer goes.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) command: Box<Command>,
-    /// From where and how it was asked, for the audit log.
-    pub(crate) origin: Arc<AuditDetail>,
-    /// Whether it is answered only once nothing is left to decide about.
-    pub(crate) waits: bool,
-    pub(crate) reply: oneshot::Sender<Result<Answer, Error>>,
-}
-
-/// What is shared between the handles and the service.
-pub(crate) struct Shared {
-    pub(crate) view: ArcSwap<View>,
-    pub(crate) look: ArcSwap<meter::Look>,
-    pub(crate) traffic: ArcSwap<meter::Traffic>,
-    pub(crate) events: broadcast::Sender<Arc<Event>>,
-    pub(crate) feed: Feed,
-    pub(crate) metrics: Metrics,
-    pub(crate) cluster: ClusterInfo,
-    pub(crate) engine: Arc<dyn Engine>,
-    pub(crate) store: store::Store,
-    pub(crate) node_access: Arc<NodeAccess>,
-    /// One diagnosis at a time: each keeps a core busy.
-    pub(crate) diagnosing: Arc<Semaphore>,
-}
+use spec::{PoolSpec, WorkloadSpec};
+use view::{Event, Object, OrgUnit, ProjectView, View, WorkloadView};
 
 /// The way to the dispatcher. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
     requests: mpsc::Sender<Request>,
-    pub(crate) looks: mpsc::Sender<Look>,
+    pub(crate) queries: mpsc::Sender<Query>,
     pub(crate) shared: Arc<Shared>,
     origin: Arc<AuditDetail>,
     waits: bool,
@@ -83,10 +45,10 @@ impl std::fmt::Debug for Handle {
 impl Handle {
     pub(crate) fn new(
         requests: mpsc::Sender<Request>,
-        looks: mpsc::Sender<Look>,
+        queries: mpsc::Sender<Query>,
         shared: Arc<Shared>,
     ) -> Self {
-        Self { requests, looks, shared, origin: Arc::default(), waits: false }
+        Self { requests, queries, shared, origin: Arc::default(), waits: false }
     }
 
     /// A handle whose requests are written to the audit log as coming from there.
@@ -95,8 +57,8 @@ impl Handle {
         Self { origin: Arc::new(origin), ..self.clone() }
     }
 
-    /// A handle whose requests are answered only once nothing is left to decide about, with what was
-    /// decided.
+    /// A handle whose requests are answered only once nothing is left to decide about, with what
+    /// was decided.
     #[must_use]
     pub fn that_waits(&self) -> Self {
         Self { waits: true, ..self.clone() }
@@ -421,7 +383,8 @@ impl Handle {
         self.object(Command::DeletePool { by, id }).await.map(drop)
     }
 
-    /// Changes what a node was given beside what it came with: labels, taints, whether pods may come.
+    /// Changes what a node was given beside what it came with: labels, taints, whether pods may
+    /// come.
     ///
     /// # Errors
     /// There is no such node, or a value is not allowed.
@@ -491,8 +454,8 @@ impl Handle {
         self.shared.store.audit_count(filter).await.map_err(stored)
     }
 
-    /// What was held of GPUs from `from` until `until`, exactly, and what was measured and used in the
-    /// hours that begin in that time; a row for each project, owner and model.
+    /// What was held of GPUs from `from` until `until`, exactly, and what was measured and used in
+    /// the hours that begin in that time; a row for each project, owner and model.
     ///
     /// # Errors
     /// The state cannot be read.
@@ -506,12 +469,12 @@ impl Handle {
 
     /// What was held and used when it was last measured.
     #[must_use]
-    pub fn look(&self) -> Arc<meter::Look> {
-        self.shared.look.load_full()
+    pub fn sample(&self) -> Arc<Sample> {
+        self.shared.sample.load_full()
     }
 
-    /// Takes what was counted of requests to inferences up to now, for the next look.
-    pub fn count(&self, traffic: meter::Traffic) {
+    /// Takes what was counted of requests to inferences up to now, for the next sample.
+    pub fn count(&self, traffic: Traffic) {
         self.shared.traffic.store(Arc::new(traffic));
     }
 
@@ -527,7 +490,7 @@ impl Handle {
         spacing_ms: u64,
         now: units::Instant,
     ) -> Result<Vec<(units::Instant, Values)>, Error> {
-        meter::read(&self.shared.store, subject, span, spacing_ms, now).await.map_err(stored)
+        read(&self.shared.store, subject, span, spacing_ms, now).await.map_err(stored)
     }
 
     /// Every event from now on, after it is on disk. A receiver that falls behind gets an error and
@@ -535,6 +498,11 @@ impl Handle {
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
         self.shared.events.subscribe()
+    }
+
+    /// Begins to read changes, from the view as it is now.
+    pub async fn changes(&self) -> Changes {
+        self.shared.feed.clone().changes().await
     }
 
     async fn department(&self, command: Command) -> Result<Arc<OrgUnit>, Error> {

@@ -11,41 +11,42 @@
 //! workloads, restart and recovery. Does not know about: how scheduling is decided (`sched`), how a
 //! pod is run (`engine`), who may ask (`auth`), and the shapes on the wire (`api`).
 
-mod answers;
 mod archived;
 mod culprits;
 mod decider;
+mod deleted;
 mod dispatcher;
 mod executor;
 mod faults;
 pub mod feed;
 mod gpu_watch;
 mod handle;
-mod looking;
+mod logs_exec;
 mod meter;
 mod metrics;
 mod new_node;
 mod node_access;
 mod options;
-mod past;
+mod queries;
 mod recorder;
+mod requests;
 mod retention;
-mod runs;
 mod secrets;
 mod service;
+mod shared;
 mod time;
 mod wanted;
 
 pub use culprits::DecisionFault;
 pub use handle::Handle;
-pub use looking::{SchedulingState, StoredState};
-pub use meter::{Look, Requests, Subject, Traffic, Values, of};
+pub use logs_exec::Log;
+pub use meter::{Requests, Sample, Subject, Traffic, Values, of};
 pub use metrics::Metrics;
 pub use new_node::{NewNode, node_on_host};
 pub use node_access::NodeAccess;
 pub use options::{BatchFault, ClusterInfo, Options, Unseal};
+pub use requests::SchedulingState;
 pub use retention::RetentionPolicy;
-pub use runs::Log;
 pub use service::Service;
 pub use time::{Clock, SystemClock};
 

@@ -10,8 +10,8 @@ use orchestrator::Error;
 /// Memory of a simulated GPU where nothing else is said.
 const GPU_MEMORY_DEFAULT: u64 = 16 << 30;
 
-/// A node with these GPUs on this machine. Simulated nodes share it: each promises all of its cores and
-/// memory, because what is simulated is the GPUs.
+/// A node with these GPUs on this machine. Simulated nodes share it: each promises all of its cores
+/// and memory, because what is simulated is the GPUs.
 #[must_use]
 pub fn node_on_host(node: NodeGpus) -> NodeSpec {
     let capacity = gpu::host_capacity();

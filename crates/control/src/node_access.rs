@@ -1,5 +1,5 @@
-//! What of the node workloads may have. Owns: which folders every workload may mount and which none may.
-//! Does not know about: who asks, and how a run gets them.
+//! What of the node workloads may have. Owns: which folders every workload may mount and which none
+//! may. Does not know about: who asks, and how a run gets them.
 
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,10 @@ pub struct NodeAccess {
 }
 
 impl NodeAccess {
-    /// `open`: folders that everyone may have, with all below them. `private`: folders and files that
-    /// no workload may mount, nor anything around or below them, such as the state directory. Links on
-    /// the way to them are followed now and never again. No rights over the node are granted yet.
+    /// `open`: folders that everyone may have, with all below them. `private`: folders and files
+    /// that no workload may mount, nor anything around or below them, such as the state directory.
+    /// Links on the way to them are followed now and never again. No rights over the node are
+    /// granted yet.
     ///
     /// # Errors
     /// One of them is not there.

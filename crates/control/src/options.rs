@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orchestrator::NodeList;
-use orchestrator::view::View;
 use units::Instant;
 use uuid::Uuid;
+use view::View;
 
 use crate::retention::RetentionPolicy;
 use crate::{Clock, DecisionFault, NodeAccess};

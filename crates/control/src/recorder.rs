@@ -1,13 +1,12 @@
-//! What the dispatcher hands over to be recorded. Owns: that it is what it has anyway, and that nothing
-//! waits for it.
+//! What the dispatcher hands over to be recorded. Owns: that it is what it has anyway, and that
+//! nothing waits for it.
 
-use orchestrator::{
-    Action, Error, GpuFaults, HandedOver, Input, Moment, NodeList, Settled, State, Subject,
-};
-use recording::{Base, Came, Taken, Writer};
+use orchestrator::{Action, Error, HandedOver, Input, Moment, NodeList, Settled, State, Subject};
+use recording::{Base, BatchOutcome, Taken, Writer};
 use records::{Change, Snapshot};
 use sched::Policy;
 use units::Instant;
+use view::GpuFaults;
 
 /// What the recording has of the present batch.
 pub(crate) struct Recorder {
@@ -22,8 +21,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Records with this writer, if decisions are made as every server makes them: a recording does not
-    /// say how.
+    /// Records with this writer, if decisions are made as every server makes them: a recording does
+    /// not say how.
     pub(crate) fn new(writer: Writer, policy: &Policy, ended_kept: usize) -> Self {
         let usual = Policy { usage: policy.usage, ..Policy::default() };
         let writer = if *policy == usual { writer } else { Writer::default() };
@@ -110,7 +109,10 @@ impl Recorder {
         }
         let answers = std::mem::take(&mut self.answers);
         let asks = asked_at.is_some();
-        self.take(asked_at, Ok(Came { answers, changes, actions, asks, ..Came::default() }));
+        self.take(
+            asked_at,
+            Ok(BatchOutcome { answers, changes, actions, asks, ..BatchOutcome::default() }),
+        );
     }
 
     /// Nothing of the batch counts.
@@ -121,7 +123,7 @@ impl Recorder {
         }
     }
 
-    fn take(&mut self, asked_at: Option<Instant>, came: Result<Came, String>) {
+    fn take(&mut self, asked_at: Option<Instant>, came: Result<BatchOutcome, String>) {
         let (moment, inputs) = (self.moment.take(), std::mem::take(&mut self.inputs));
         if self.writer.takes_batches() {
             self.writer.take(Taken { moment, inputs, asked_at, came });

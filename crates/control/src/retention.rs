@@ -1,5 +1,5 @@
-//! How long the logs are kept. Owns: that they stay bounded, that what is forgotten is on record, and
-//! that nothing waits for it: a few rows at a time, beside the dispatcher.
+//! How long the logs are kept. Owns: that they stay bounded, that what is forgotten is on record,
+//! and that nothing waits for it: a few rows at a time, beside the dispatcher.
 
 use records::{AuditDetail, AuditRow, Change, Log};
 use store::Store;
@@ -24,8 +24,8 @@ pub struct RetentionPolicy {
     pub audit_max: u64,
 }
 
-/// 90 days and a million of events; 400 days, a year and a month, and ten million rows of the audit log,
-/// which are some gigabytes.
+/// 90 days and a million of events; 400 days, a year and a month, and ten million rows of the audit
+/// log, which are some gigabytes.
 impl Default for RetentionPolicy {
     fn default() -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! The last steps before a run starts. Owns: what a run, and what pulls and copies for it, gets of
-//! credentials and config maps; and that nothing of the server's own is mounted. Does not know about:
-//! how values are sealed, and what credentials there are.
+//! credentials and config maps; and that nothing of the server's own is mounted. Does not know
+//! about: how values are sealed, and what credentials there are.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -10,8 +10,9 @@ use engine::{Bucket, Login, MountSource, RegistryLogin, Repository, RunSpec, Sec
 
 use crate::NodeAccess;
 use crate::options::Unseal;
-use orchestrator::{Object, SECRETS, Sealed, Start, texts_of};
+use orchestrator::{Sealed, Start, texts_of};
 use spec::{SecretTo, SecretUse};
+use view::{Object, SECRETS};
 
 /// The user of a registry whose credential is a key alone.
 const USER_OF_A_KEY: &str = "$oauthtoken";
@@ -29,8 +30,8 @@ impl Completion {
         let Start { mut spec, sealed } = start;
         for mount in &spec.container.mounts {
             if let MountSource::HostPath { path, .. } = &mount.from {
-                // The server may keep more for itself than when this was submitted. A file system may be
-                // long in answering.
+                // The server may keep more for itself than when this was submitted. A file system
+                // may be long in answering.
                 let (access, path) = (self.node_access.clone(), path.clone());
                 let look = tokio::task::spawn_blocking(move || access.real(&path).map(drop));
                 look.await.map_err(|error| error.to_string())??;

@@ -10,19 +10,18 @@ use tokio::task::JoinSet;
 use crate::dispatcher::{Dispatcher, Inbox};
 use crate::feed::Feed;
 use crate::gpu_watch::Watch;
-use crate::handle::Shared;
-use crate::meter::{Look, Meter, Traffic};
+use crate::meter::{Meter, Sample, Traffic};
 use crate::metrics::Metrics;
-use crate::time::Line;
+use crate::shared::Shared;
+use crate::time::MonotonicClock;
 use crate::{ClusterInfo, Handle, Options, stored};
-use orchestrator::Error;
-use orchestrator::view::View;
-use orchestrator::{GpuFaults, IdleSince, check_nodes};
+use orchestrator::{Error, IdleSince, check_nodes};
+use view::{GpuFaults, View};
 
 /// Requests that may wait for the dispatcher; more wait with their senders.
 const REQUESTS_WAITING_MAX: usize = 1024;
-/// Snapshots that may be asked for at a time.
-const LOOKS_WAITING_MAX: usize = 4;
+/// Queries that may wait for the dispatcher.
+const QUERIES_WAITING_MAX: usize = 4;
 /// Events a subscriber may be behind before it has to read the log.
 const EVENTS_BEHIND_MAX: usize = 4096;
 
@@ -60,10 +59,10 @@ impl Service {
         let (events, _) = broadcast::channel(EVENTS_BEHIND_MAX);
         let shared = Arc::new(Shared {
             view: ArcSwap::from_pointee(View::default()),
-            look: ArcSwap::from_pointee(Look::default()),
+            sample: ArcSwap::from_pointee(Sample::default()),
             traffic: ArcSwap::from_pointee(Traffic::default()),
             events,
-            feed: Feed::default(),
+            feed: Arc::new(Feed::default()),
             metrics: Metrics::default(),
             cluster,
             engine: options.engine.clone(),
@@ -72,20 +71,20 @@ impl Service {
             diagnosing: Arc::new(Semaphore::new(1)),
         });
         let (requests, incoming) = mpsc::channel(REQUESTS_WAITING_MAX);
-        let (looks, looking) = mpsc::channel(LOOKS_WAITING_MAX);
+        let (queries, queried) = mpsc::channel(QUERIES_WAITING_MAX);
         let (idle, idling) = watch::channel(IdleSince::default());
         let (gpu_faults, gpus) = watch::channel(GpuFaults::default());
-        let inbox = Inbox { requests: incoming, looks: looking, idle: idling, gpus };
-        let line = Arc::new(Line::new(options.clock.clone()));
+        let inbox = Inbox { requests: incoming, queries: queried, idle: idling, gpus };
+        let clock = Arc::new(MonotonicClock::new(options.clock.clone()));
         let (engine, metrics) = (options.engine.clone(), shared.metrics.clone());
-        let mut watch = Watch::new(engine, line.clone(), gpu_faults, metrics);
+        let mut watch = Watch::new(engine, clock.clone(), gpu_faults, metrics);
         // Before anything is placed.
-        watch.look(options.nodes.nodes.iter()).await;
+        watch.check(options.nodes.nodes.iter()).await;
         let kept = options.kept;
-        let opened = Dispatcher::open(options, line.clone(), shared.clone(), inbox, snapshot);
+        let opened = Dispatcher::open(options, clock.clone(), shared.clone(), inbox, snapshot);
         let dispatcher = opened.await?;
-        let meter = Meter::new(shared.clone(), line, idle, kept);
-        let handle = Handle::new(requests, looks, shared.clone());
+        let meter = Meter::new(shared.clone(), clock, idle, kept);
+        let handle = Handle::new(requests, queries, shared.clone());
         Ok((Self { dispatcher, meter, watch, shared }, handle))
     }
 
@@ -97,14 +96,17 @@ impl Service {
         let Self { dispatcher, meter, watch, shared } = self;
         let mut beside = JoinSet::new();
         beside.spawn(meter.run());
-        let shown = shared.clone();
-        beside.spawn(watch.run(move || shown.view.load_full()));
-        beside.spawn(Feed::run(shared));
+        let (feed, engine, store) =
+            (shared.feed.clone(), shared.engine.clone(), shared.store.clone());
+        let view = move || shared.view.load_full();
+        beside.spawn(watch.run(view.clone()));
+        beside.spawn(feed.run(engine, store, view));
         let mut lost = None;
         let shutdown = async {
             tokio::select! {
                 () = shutdown => {}
-                // None ends by itself. A server that no longer measures, forgets and watches is to be seen.
+                // None ends by itself. A server that no longer measures, forgets and watches is to
+                // be seen.
                 end = beside.join_next() => lost = Some(end),
             }
         };

@@ -1,7 +1,7 @@
-//! Time. Owns: the clock of the machine, and the line of time that everything here is dated by. Both say
-//! what a clock on the wall says, but the wall clock may be set. What has passed, on the line, is what
-//! has passed since the machine was started, which cannot be set. What is counted from a moment is
-//! adjusted when the two part (`redate`).
+//! Time. Owns: the clock of the machine, and the monotonic clock that everything here is dated by.
+//! Both say what a clock on the wall says, but the wall clock may be set. What has passed on the
+//! monotonic clock is what has passed since the machine was started, which cannot be set. What is
+//! counted from a moment is adjusted when the two part (`shift`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -63,9 +63,9 @@ impl Clock for SystemClock {
     }
 }
 
-/// The line of time: it neither jumps nor goes back, except where the state is built (again), by
-/// [`Line::settle`].
-pub(crate) struct Line {
+/// A clock that neither jumps nor goes back, except where the state is built (again), by
+/// [`MonotonicClock::settle`].
+pub(crate) struct MonotonicClock {
     clock: Arc<dyn Clock>,
     /// What is to be added to the time since the machine was started.
     ahead_ms: AtomicI64,
@@ -73,7 +73,7 @@ pub(crate) struct Line {
     stepped_ms: AtomicI64,
 }
 
-impl Line {
+impl MonotonicClock {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let ahead_ms = AtomicI64::new(wall_ahead_ms(&*clock));
         Self { clock, ahead_ms, stepped_ms: AtomicI64::new(0) }
@@ -98,8 +98,8 @@ impl Line {
         self.ahead_ms.load(Ordering::Relaxed)
     }
 
-    /// By how much the wall clock was put forward, as far as the line followed. What was set while no server
-    /// ran is in it, and what is less than a step is not.
+    /// By how much the wall clock was put forward, as far as this followed. What was set while no
+    /// server ran is in it, and what is less than a step is not.
     pub(crate) fn stepped_ms(&self) -> i64 {
         self.stepped_ms.load(Ordering::Relaxed)
     }
@@ -120,14 +120,14 @@ impl Line {
         }
     }
 
-    /// Whether the wall clock was put forward. Where it was set back the line goes on ahead of it: what
+    /// Whether the wall clock was put forward. Where it was set back this goes on ahead of it: what
     /// is written down in order stays dated in order.
     pub(crate) fn is_behind(&self) -> bool {
         let behind_ms = wall_ahead_ms(&*self.clock).saturating_sub(self.ahead_ms());
         behind_ms > 0 && behind_ms.unsigned_abs() >= STEP_MS_MIN
     }
 
-    /// Sets the line by the wall clock, where so much was `kept` with the state.
+    /// Sets it by the wall clock, where so much was `kept` with the state.
     pub(crate) fn settle(&self, kept: Option<ClockRow>) -> Settled {
         let ahead_ms = wall_ahead_ms(&*self.clock);
         let (clock, step_ms) = orchestrator::settle(kept, self.clock.boot(), ahead_ms);

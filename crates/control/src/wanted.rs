@@ -1,4 +1,5 @@
-//! What the engine says of a submission, asked before it is queued: the engine may look at the machine.
+//! What the engine says of a submission, asked before it is queued: the engine may look at the
+//! machine.
 
 use engine::Engine;
 use orchestrator::{Error, Wanted, without_place};

@@ -4,9 +4,9 @@
 
 use api_types::{CreationRequest, ExposedUrl};
 use http_kit::ApiError;
-use orchestrator::view::{View, WorkloadView};
 use spec::ExposedUrl as Url;
 use uuid::Uuid;
+use view::{View, WorkloadView};
 
 /// Stands between the parts of a label. No part has it inside.
 const BETWEEN: &str = "--";
@@ -21,7 +21,7 @@ const BY_ID: (&str, &str) = ("inference", "id");
 
 /// Whose a host is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whose {
+pub enum HostOwner {
     /// The server's, as far as that is known here.
     Server,
     /// Of a port of a workload, if there is one of these names.
@@ -47,37 +47,39 @@ pub enum Whose {
 }
 
 /// Whose this host is, without its port, below the domain of workloads.
-pub fn whose(host: &str, domain: &str) -> Whose {
+pub fn whose(host: &str, domain: &str) -> HostOwner {
     let host = host.to_ascii_lowercase();
     let host = host.strip_suffix('.').unwrap_or(&host);
     let below = host.strip_suffix(domain).and_then(|below| below.strip_suffix('.'));
-    let Some(label) = below.filter(|label| label.contains(BETWEEN)) else { return Whose::Server };
+    let Some(label) = below.filter(|label| label.contains(BETWEEN)) else {
+        return HostOwner::Server;
+    };
     let parts: Vec<&str> = label.split(BETWEEN).collect();
     let (name, project, port) = match parts[..] {
         [name, project] => {
-            return Whose::Inference { project: project.into(), name: name.into() };
+            return HostOwner::Inference { project: project.into(), name: name.into() };
         }
         [first, id, last] if (first, last) == BY_ID => {
-            return id.parse().map_or(Whose::NoWorkload, Whose::InferenceById);
+            return id.parse().map_or(HostOwner::NoWorkload, HostOwner::InferenceById);
         }
         [name, project, port] => (name, project, port),
-        _ => return Whose::NoWorkload,
+        _ => return HostOwner::NoWorkload,
     };
     let written_so = |number: &u16| number.to_string() == port;
     match port.parse().ok().filter(written_so) {
-        Some(port) => Whose::Workload { project: project.into(), name: name.into(), port },
-        None => Whose::NoWorkload,
+        Some(port) => HostOwner::Workload { project: project.into(), name: name.into(), port },
+        None => HostOwner::NoWorkload,
     }
 }
 
 /// Whether a host, without its port, is below the domain of workloads, and so none of the server.
 pub fn is_of_a_workload(host: &str, domain: &str) -> bool {
-    whose(host, domain) != Whose::Server
+    whose(host, domain) != HostOwner::Server
 }
 
 /// Whether a host, without its port, is that of an inference, if there is one of that name.
 pub fn is_of_an_inference(host: &str, domain: &str) -> bool {
-    matches!(whose(host, domain), Whose::Inference { .. } | Whose::InferenceById(_))
+    matches!(whose(host, domain), HostOwner::Inference { .. } | HostOwner::InferenceById(_))
 }
 
 /// The label of a port; why there can be none, by the field.
@@ -200,8 +202,8 @@ mod tests {
 
     fn whose_of(host: &str) -> String {
         match whose(host, "apps.example.org") {
-            Whose::Workload { project, name, port } => format!("{project}/{name}:{port}"),
-            Whose::Inference { project, name } => format!("{project}/{name}"),
+            HostOwner::Workload { project, name, port } => format!("{project}/{name}:{port}"),
+            HostOwner::Inference { project, name } => format!("{project}/{name}"),
             other => format!("{other:?}"),
         }
     }

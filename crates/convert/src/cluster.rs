@@ -10,10 +10,10 @@ use control::{ClusterInfo, NewNode};
 use http_kit::{Row, Scalar, Type};
 use model::Effect;
 use orchestrator::NodeChange;
-use orchestrator::view::{GpuView, NodeView, View};
 use serde::{Deserialize, Serialize};
 use spec::Scheduling;
 use units::Instant;
+use view::{GpuView, NodeView, View};
 
 use super::Context;
 
@@ -164,7 +164,7 @@ fn gpu_faults(view: &NodeView) -> impl Iterator<Item = GpuFault> {
     view.gpu_faults.iter().map(|(gpu, fault)| gpu_fault(*gpu, fault))
 }
 
-fn gpu_fault(gpu: u32, fault: &orchestrator::GpuFault) -> GpuFault {
+fn gpu_fault(gpu: u32, fault: &view::GpuFault) -> GpuFault {
     GpuFault {
         gpu,
         code: fault.code().code.to_owned(),
@@ -191,11 +191,7 @@ pub fn gpu(of: &GpuView<'_>, all: &View, is_seen: impl Fn(u64) -> bool) -> Gpu {
     }
 }
 
-fn gpu_pod(
-    held: &orchestrator::view::GpuPod,
-    all: &View,
-    is_seen: impl Fn(u64) -> bool,
-) -> Option<GpuPod> {
+fn gpu_pod(held: &view::GpuPod, all: &View, is_seen: impl Fn(u64) -> bool) -> Option<GpuPod> {
     let id = &held.workload_id;
     let own = all.workloads.get(id).or_else(|| all.revisions.get(id))?;
     let pod = own.pods.iter().find(|pod| pod.id == held.pod_id)?;

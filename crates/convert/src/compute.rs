@@ -8,7 +8,7 @@ use spec::{Bounds, GpuRequest, SharedGpus};
 use units::GPU_MILLIS;
 
 use super::container::limits;
-use super::place::mig;
+use super::node_constraints::mig;
 
 /// Refuses resources that can never be right, where they are all of a specification.
 pub fn check_compute(compute: &Compute) -> Result<(), ApiError> {

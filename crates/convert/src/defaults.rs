@@ -6,9 +6,8 @@ use api_types::{
     PodAffinityType, PortServiceType, Preemptibility, RestartPolicy, TolerationOperator,
     WorkloadSpec,
 };
-use orchestrator::view::WorkloadKind;
 use serde_json::Number;
-use spec::{BACKOFF_LIMIT_DEFAULT, Priority};
+use spec::{BACKOFF_LIMIT_DEFAULT, Priority, WorkloadKind};
 
 use super::container::S3_SERVER_DEFAULT;
 

@@ -6,8 +6,8 @@ use api_types::{
 };
 use http_kit::{ApiError, Row, Scalar, Type};
 use orchestrator::OrgChange;
-use orchestrator::view::{OrgUnit, View};
 use units::Instant;
+use view::{OrgUnit, View};
 
 use super::Context;
 use super::project::{node_types, node_types_wire};
@@ -62,9 +62,9 @@ pub fn department(of: &OrgUnit, view: &View, context: &Context) -> DepartmentFor
             })
             .collect(),
         status: DepartmentStatus {
-            quota_status: quota_status(&of.standing),
+            quota_status: quota_status(&of.status),
             node_pool_quota_statuses: pool_quotas(&of.pools),
-            additional_status_data: own_numbers(&of.standing),
+            additional_status_data: own_numbers(&of.status),
         },
         scheduling_rules: rules_wire(of.rules),
         default_node_pools: of.default_pools.clone(),
@@ -91,7 +91,7 @@ impl Row<crate::Listed> for OrgUnit {
             "name" => Scalar::text(self.name.as_str()),
             "description" => Scalar::text(self.description.as_str()),
             "totalGpuQuota" => Scalar::Number(gpu_quota_millis(&self.pools)),
-            "gpuAllocated" => Scalar::Number(self.standing.allocated.gpu_millis),
+            "gpuAllocated" => Scalar::Number(self.status.allocated.gpu_millis),
             "createdAt" => Scalar::time(self.created_at),
             _ => Scalar::Absent,
         }

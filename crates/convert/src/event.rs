@@ -1,11 +1,11 @@
 //! Events to the wire: as Kubernetes shows them, as history, and as our own stream has them.
 
 use api_types::{
-    Event2, HistoryMeta, HistoryRecord1, HistorySpec, InvolvedObject, LiveEvent, PhaseUpdate,
+    HistoryMeta, HistoryRecord, HistorySpec, InvolvedObject, KubernetesEvent, LiveEvent,
+    PhaseUpdate,
 };
-use orchestrator::Object;
-use orchestrator::view::Event;
 use units::Instant;
+use view::{Event, Object};
 
 use super::{Context, namespace};
 
@@ -26,14 +26,14 @@ pub fn live_event(event: &Event) -> LiveEvent {
 }
 
 /// An event in the form of Kubernetes.
-pub fn kubernetes_event(event: &Event, context: &Context) -> Event2 {
+pub fn kubernetes_event(event: &Event, context: &Context) -> KubernetesEvent {
     let workload = event.workload_id.map(|id| id.to_string());
     let (kind, name) = match (&event.pod_name, &workload) {
         (Some(pod), _) => ("Pod", pod.clone()),
         (None, Some(_)) => ("Workload", event.workload_name.clone()),
         (None, None) => ("Project", event.project_name.clone()),
     };
-    Event2 {
+    KubernetesEvent {
         id: event.seq.to_string(),
         created_at: event.at.into(),
         kind: if event.warning { "Warning" } else { "Normal" }.to_owned(),
@@ -51,7 +51,7 @@ pub fn kubernetes_event(event: &Event, context: &Context) -> Event2 {
 }
 
 /// A line of a workload's history.
-pub fn history(event: &Event, context: &Context) -> HistoryRecord1 {
+pub fn history(event: &Event, context: &Context) -> HistoryRecord {
     let phase = phase_of(event);
     let kind = if phase.is_some() { "PhaseUpdate" } else { "Event" };
     let spec = match phase {
@@ -63,13 +63,13 @@ pub fn history(event: &Event, context: &Context) -> HistoryRecord1 {
         None => HistorySpec { event: Some(kubernetes_event(event, context)), phase_update: None },
     };
     let meta = HistoryMeta { creation_timestamp: event.at.into(), kind: kind.to_owned() };
-    HistoryRecord1 { meta, spec }
+    HistoryRecord { meta, spec }
 }
 
 /// What is known of an asset's past: who made it, and who changed it last.
-pub fn asset_history(object: &Object, updates: u64, context: &Context) -> Vec<HistoryRecord1> {
+pub fn asset_history(object: &Object, updates: u64, context: &Context) -> Vec<HistoryRecord> {
     let record = |number: u64, (at, reason, message): (Instant, &str, String)| {
-        let event = Event2 {
+        let event = KubernetesEvent {
             id: format!("{}-{number}", object.id),
             created_at: at.into(),
             kind: "Normal".to_owned(),
@@ -86,7 +86,7 @@ pub fn asset_history(object: &Object, updates: u64, context: &Context) -> Vec<Hi
         };
         let kind = "Event".to_owned();
         let meta = HistoryMeta { creation_timestamp: at.into(), kind };
-        HistoryRecord1 { meta, spec: HistorySpec { event: Some(event), phase_update: None } }
+        HistoryRecord { meta, spec: HistorySpec { event: Some(event), phase_update: None } }
     };
     let made = (object.created_at, "Created", format!("created by {}", object.created_by));
     let by = &object.updated_by;
@@ -116,7 +116,7 @@ fn phase_of(event: &Event) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn to_wire(kind: &str) -> HistoryRecord1 {
+    fn to_wire(kind: &str) -> HistoryRecord {
         let event = Event {
             seq: 1,
             at: Instant(0),

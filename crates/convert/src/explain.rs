@@ -1,8 +1,8 @@
 //! The answer to "why is it where it is".
 
 use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search, StartEstimate};
-use orchestrator::view::{Phase, PodView, ProjectView, WorkloadView};
 use units::Instant;
+use view::{Phase, PodView, ProjectView, WorkloadView};
 
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
@@ -25,8 +25,8 @@ pub fn explanation(
         pending_reasons: reasons(view),
         last_eviction: view.last_eviction.as_ref().map(reason),
         project_quota: gpus(|project| project.unit.share().gpu_quota_millis),
-        project_fair_share: gpus(|project| project.unit.standing.fair_share.gpu_millis),
-        project_allocated: gpus(|project| project.unit.standing.allocated.gpu_millis),
+        project_fair_share: gpus(|project| project.unit.status.fair_share.gpu_millis),
+        project_allocated: gpus(|project| project.unit.status.allocated.gpu_millis),
         events,
         diagnosis,
         start_estimate,

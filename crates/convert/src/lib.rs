@@ -10,7 +10,7 @@ mod department;
 mod event;
 mod explain;
 pub mod manifest;
-mod place;
+mod node_constraints;
 mod pod;
 mod pod_spec;
 mod pods;
@@ -33,7 +33,7 @@ use spec::{PodSet, WORKER, WorkloadSpec};
 use units::Instant;
 
 pub use address::{
-    Origins, Whose, addresses, check as check_addresses, is_of_a_workload, is_of_an_inference,
+    HostOwner, Origins, addresses, check as check_addresses, is_of_a_workload, is_of_an_inference,
     whose,
 };
 pub use cluster::{
@@ -51,7 +51,7 @@ pub use pool::{node_pool, pool_change, pool_creation};
 pub use project::{creation, namespace, parent, project, update};
 pub use revision::revision;
 pub use share::{ranks, shares, some_shares};
-pub use submit::{Asker, check_spec, command};
+pub use submit::{Submitter, check_spec, command};
 pub use topology::network_topology;
 pub use update::{change, check_changeable};
 pub use urls::page;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use api_types::{Container1, Pod1, TENANT_ID};
+use api_types::{Pod, PodContainer, TENANT_ID};
 use http_kit::{Row, Scalar, Type};
-use orchestrator::view::{PodState, PodView, View, WorkloadView};
 use units::{Instant, Resources};
 use uuid::Uuid;
+use view::{PodState, PodView, View, WorkloadView};
 
 use super::Context;
 use super::workload::{allocated, gpu_memory, holds, requested_by, requested_of};
@@ -85,7 +85,7 @@ const fn kubernetes_phase(state: PodState) -> &'static str {
 }
 
 /// A pod as the wire shows it.
-pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
+pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod {
     let (workload, pod) = (&row.workload, row.pod());
     let revision = pod.revision.and_then(|id| all.revisions.get(&id));
     let spec = revision.map_or(&workload.spec, |revision| &revision.spec);
@@ -95,7 +95,7 @@ pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
     let asked = requested_of(workload, set);
     let held = if holds(pod.state) { Resources { gpu_millis, ..asked } } else { Resources::ZERO };
     let changed = pod.started_at.or(pod.placed_at).unwrap_or(pod.created_at);
-    Pod1 {
+    Pod {
         id: pod.id.to_string(),
         name: pod.name.clone(),
         workload_id: workload.id.to_string(),
@@ -113,7 +113,7 @@ pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod1 {
         completed_at: workload.completed_at.map(Into::into),
         k8s_phase: kubernetes_phase(pod.state).to_owned(),
         k8s_phase_updated_at: changed.into(),
-        containers: vec![Container1 {
+        containers: vec![PodContainer {
             name: spec.name.clone(),
             image: set.pod.image.clone(),
             started_at: pod.started_at.map(Into::into),

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use api_types::{EnvironmentVariable, RestartPolicy};
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
-use spec::{HOME_FOLDER, PodSpec, Restart};
+use spec::{HOME_FOLDER, PodSpec, Restart, WorkloadKind};
 
 use super::compute::{cpu_millis, gpu, memory_bytes};
 use super::container::container;
 use super::defaults::with_defaults;
-use super::place::place;
+use super::node_constraints::place;
 
 /// What one pod is.
 pub(super) fn pod(kind: WorkloadKind, spec: &api_types::WorkloadSpec) -> Result<PodSpec, ApiError> {

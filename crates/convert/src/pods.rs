@@ -7,8 +7,7 @@ use api_types::{
     WorkloadSpec as Wire,
 };
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
-use spec::{CleanPods, DistributedSpec, Framework, MASTER, PodSet, WORKER};
+use spec::{CleanPods, DistributedSpec, Framework, MASTER, PodSet, WORKER, WorkloadKind};
 
 use super::defaults::worker_range;
 use super::pod_spec::pod;

@@ -6,10 +6,10 @@ use api_types::{
 };
 use http_kit::{ApiError, Row, Scalar, Type};
 use model::Fill;
-use orchestrator::view::{PoolView, View};
 use orchestrator::{POOL_DEFAULT_ID, PoolChange};
 use spec::{PoolSettings, PoolSpec, TOPOLOGY};
 use units::Instant;
+use view::{PoolView, View};
 
 use super::Context;
 

@@ -7,8 +7,9 @@ use api_types::{
     ProjectUpdateRequest,
 };
 use http_kit::{ApiError, Row, Scalar, Type};
-use orchestrator::view::{NodeTypes, OrgUnit, ProjectView, View};
-use orchestrator::{DEPARTMENT_DEFAULT, OrgChange, SharedMap};
+use orchestrator::{DEPARTMENT_DEFAULT, OrgChange};
+use spec::NodeTypes;
+use view::{OrgUnit, ProjectView, SharedMap, View};
 
 use super::Context;
 use super::rules::{rules, rules_wire};
@@ -107,9 +108,9 @@ pub fn project(of: &ProjectView, view: &View, context: &Context) -> Project {
             phase: "Ready".to_owned(),
             phase_message: odd.collect::<Vec<_>>().join("; "),
             last_updated_time: context.now.into(),
-            quota_status: quota_status(&unit.standing),
+            quota_status: quota_status(&unit.status),
             node_pool_quota_statuses: pool_quotas(&unit.pools),
-            additional_status_data: own_numbers(&unit.standing),
+            additional_status_data: own_numbers(&unit.status),
         },
         total_resources: totals(&unit.pools),
         resources: unit.pools.iter().map(resources).collect(),

@@ -1,7 +1,7 @@
 //! Revisions of inferences to the wire.
 
 use api_types::Revision;
-use orchestrator::view::{View, WorkloadView};
+use view::{View, WorkloadView};
 
 use super::{Context, workload};
 

@@ -2,7 +2,7 @@
 
 use api_types::SchedulingRules;
 use http_kit::ApiError;
-use orchestrator::view::Rules;
+use spec::Rules;
 
 /// Longest limit: a hundred years.
 const SECONDS_MAX: u64 = 100 * 366 * 86_400;

@@ -8,9 +8,9 @@ use api_types::{
 };
 use http_kit::ApiError;
 use orchestrator::POOL_DEFAULT_ID;
-use orchestrator::view::{PoolShare, Rank, Share, Standing};
 use serde_json::{Number, Value, json};
-use spec::ShareChange;
+use spec::{Rank, Share, ShareChange};
+use view::{PoolShare, QueueStatus};
 
 /// What resources say, by the id of their node pool. What they leave out is left out.
 pub fn shares(resources: &[ShareRequest]) -> Result<BTreeMap<String, ShareChange>, ApiError> {
@@ -166,11 +166,11 @@ enum Bound {
 }
 
 /// What is held and asked for.
-pub(super) fn quota_status(standing: &Standing) -> QuotaStatus {
+pub(super) fn quota_status(status: &QueueStatus) -> QuotaStatus {
     QuotaStatus {
-        allocated: amounts(standing.allocated),
-        allocated_non_preemptible: amounts(standing.allocated_non_preemptible),
-        requested: amounts(standing.requested),
+        allocated: amounts(status.allocated),
+        allocated_non_preemptible: amounts(status.allocated_non_preemptible),
+        requested: amounts(status.requested),
     }
 }
 
@@ -179,16 +179,16 @@ pub(super) fn pool_quotas(pools: &[PoolShare]) -> Vec<NodePoolQuota> {
     let quota = |pool: &PoolShare| NodePoolQuota {
         node_pool_name: pool.name.to_string(),
         node_pool_id: pool.id.to_string(),
-        quota: quota_status(&pool.standing),
+        quota: quota_status(&pool.status),
     };
     pools.iter().map(quota).collect()
 }
 
 /// Our own numbers: its entitlement and its recent usage.
-pub(super) fn own_numbers(standing: &Standing) -> BTreeMap<String, Value> {
-    let fair_share = ("fairShare".to_owned(), json!(amounts(standing.fair_share)));
+pub(super) fn own_numbers(status: &QueueStatus) -> BTreeMap<String, Value> {
+    let fair_share = ("fairShare".to_owned(), json!(amounts(status.fair_share)));
     let mut own = BTreeMap::from([fair_share]);
-    own.extend(standing.usage.map(|usage| {
+    own.extend(status.usage.map(|usage| {
         let ppm = json!({"gpu": usage.gpu_ppm, "cpu": usage.cpu_ppm, "memory": usage.memory_ppm});
         ("usagePpm".to_owned(), ppm)
     }));

@@ -62,7 +62,7 @@ fn what_is_read_back_can_be_written_back() {
             name: "fast".into(),
             share,
             usual: Share::USUAL,
-            standing: Standing::default(),
+            status: QueueStatus::default(),
         };
         let shown = resources(&in_pool(share));
         let text = serde_json::to_string(&[&shown]).unwrap();

@@ -7,20 +7,19 @@ use access::Caller;
 use api_types::{CreationRequest, NameValue, Preemptibility};
 use axum::http::StatusCode;
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
-use spec::{Mount, Priority, WorkloadSpec};
+use spec::{Mount, Priority, WorkloadKind, WorkloadSpec};
 
 use super::compute::{cpu_millis, gpu, memory_bytes};
 use super::container::container;
 use super::defaults::with_defaults;
-use super::place::place;
+use super::node_constraints::place;
 use super::pod_spec::{not_empty, words};
 use super::pods::{check_kind, pods};
 use super::urls::{related, urls};
 
 /// Who asks, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asker {
+pub struct Submitter {
     /// Its name.
     pub subject: String,
     /// Which principal that is.
@@ -33,7 +32,7 @@ pub struct Asker {
     pub has: Vec<Mount>,
 }
 
-impl Asker {
+impl Submitter {
     /// A caller, and by what it asks.
     pub fn of(caller: &Caller, source: String) -> Self {
         let (subject, administrator) = (caller.subject.clone(), caller.administers());
@@ -58,7 +57,7 @@ impl Asker {
 pub fn command(
     kind: WorkloadKind,
     request: CreationRequest,
-    asker: Asker,
+    asker: Submitter,
 ) -> Result<(u64, WorkloadSpec), ApiError> {
     if let Some(field) = request.not_yet().into_iter().next() {
         let what = field.rsplit('.').next().unwrap_or_default();

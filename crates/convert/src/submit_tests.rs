@@ -8,7 +8,7 @@ use super::*;
 fn asked(kind: WorkloadKind, spec: &serde_json::Value) -> Result<WorkloadSpec, ApiError> {
     let body = json!({"name": "a1", "projectId": "7", "clusterId": "c", "spec": spec});
     let request = http_kit::parse_json(body.to_string().as_bytes())?;
-    let asker = Asker { subject: "ann".into(), ..Asker::anonymous("CLI") };
+    let asker = Submitter { subject: "ann".into(), ..Submitter::anonymous("CLI") };
     command(kind, request, asker).map(|(project, spec)| {
         assert_eq!(project, 7);
         spec

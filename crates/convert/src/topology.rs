@@ -2,18 +2,17 @@
 
 use api_types::{NetworkTopology, TENANT_ID};
 use http_kit::{Row, Scalar, Type};
-use orchestrator::view::{NodeView, View};
-use orchestrator::{Object, levels_of};
+use orchestrator::levels_of;
 use units::Instant;
+use view::{NodeView, Object, View};
 
 use super::Context;
 
 /// A network topology as the wire shows it.
 pub fn network_topology(of: &Object, all: &View, context: &Context) -> NetworkTopology {
     let levels = levels_of(of);
-    let named = |pool: &&std::sync::Arc<orchestrator::view::PoolView>| {
-        pool.settings.topology.as_ref() == Some(&of.id)
-    };
+    let named =
+        |pool: &&std::sync::Arc<view::PoolView>| pool.settings.topology.as_ref() == Some(&of.id);
     let lies_in = |node: &NodeView| {
         levels.iter().all(|level| model::is_host(level) || node.labels.contains_key(level))
     };

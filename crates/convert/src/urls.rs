@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use crate::Origins;
 use api_types::{
-    Connection1, ExposedUrl as Wire, RelatedUrl as WireRelated,
+    ExposedUrl as Wire, ExternalConnection, RelatedUrl as WireRelated,
     ServingPortAccessAuthorizationTypeEnum as Authorization, WorkloadSpec,
 };
 use axum::http::Uri;
 use http_kit::ApiError;
-use orchestrator::view::WorkloadView;
 use spec::{ExposedUrl, RelatedUrl};
+use view::WorkloadView;
 
 use super::container::port;
 use super::pods_shown;
@@ -141,11 +141,11 @@ pub(super) fn related_to_wire(urls: &[RelatedUrl]) -> Option<Vec<WireRelated>> {
 }
 
 /// The ways to a workload. The address of a port that the engine gives is not known here.
-pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<Connection1> {
+pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<ExternalConnection> {
     let opened = view.spec.urls.iter().map(|url| {
         let (authorization, users) = audience_to_wire(&url.audience);
         let (tool_type, tool_name) = url.tool.clone();
-        Connection1 {
+        ExternalConnection {
             name: url.name.clone().or(tool_name).unwrap_or_else(|| url.port.to_string()),
             tool_type: tool_type.unwrap_or_else(|| TOOL.to_owned()),
             connection_type: "ExternalUrl".to_owned(),
@@ -155,19 +155,19 @@ pub(super) fn connections(view: &WorkloadView, origins: &Origins) -> Vec<Connect
             container_port: Some(url.port),
         }
     });
-    let ports = pods_shown(&view.spec).pod.container.ports.iter().map(|port| Connection1 {
+    let ports = pods_shown(&view.spec).pod.container.ports.iter().map(|port| ExternalConnection {
         name: port.container.to_string(),
         tool_type: TOOL.to_owned(),
         connection_type: "NodePort".to_owned(),
         container_port: Some(port.container),
-        ..Connection1::default()
+        ..ExternalConnection::default()
     });
-    let elsewhere = view.spec.related_urls.iter().map(|of| Connection1 {
+    let elsewhere = view.spec.related_urls.iter().map(|of| ExternalConnection {
         name: of.name.clone().unwrap_or_else(|| of.url.clone()),
         tool_type: of.tool_type.clone().unwrap_or_else(|| TOOL.to_owned()),
         connection_type: "RelatedUrl".to_owned(),
         url: Some(of.url.clone()),
-        ..Connection1::default()
+        ..ExternalConnection::default()
     });
     opened.chain(ports).chain(elsewhere).collect()
 }

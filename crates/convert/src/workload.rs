@@ -1,17 +1,17 @@
 //! Workloads of every type to the wire, in the general form.
 
 use api_types::{
-    ActionsSupport, AllocatedResources, Condition1, GpuRequestType, Millis, PodStates, Reason,
-    RequestCores, RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload,
+    ActionsSupport, AllocatedResources, GpuRequestType, Millis, PodStates, Reason, RequestCores,
+    RequestQuantity, RequestResources, RequestedPods, TENANT_ID, Workload, WorkloadCondition,
     WorkloadExtras, WorkloadTopology,
 };
 use http_kit::{Row, Scalar, Type};
-use orchestrator::view::{
-    NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadKind, WorkloadView,
+use spec::{
+    Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TOPOLOGY, TopologyUse, WorkloadKind,
+    WorkloadSpec,
 };
-use spec::TOPOLOGY;
-use spec::{Framework, GpuRequest, PodSet, PodSpec, SharedGpus, TopologyUse, WorkloadSpec};
 use units::{Instant, Resources};
+use view::{NodeView, Phase, PodState, PodView, ReasonView, View, WorkloadView};
 
 use super::{Context, namespace, pods_shown, quantity};
 
@@ -265,8 +265,8 @@ fn phase_reason(view: &WorkloadView) -> Option<String> {
     })
 }
 
-fn conditions(view: &WorkloadView) -> Vec<Condition1> {
-    let waits = view.pending.iter().map(|reason| Condition1 {
+fn conditions(view: &WorkloadView) -> Vec<WorkloadCondition> {
+    let waits = view.pending.iter().map(|reason| WorkloadCondition {
         // What is not about a place is about a pod that has one.
         kind: match reason.code.starts_with('P') {
             true => "PodScheduled".to_owned(),

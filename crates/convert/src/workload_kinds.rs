@@ -7,13 +7,13 @@ use api_types::{
     AssetIds, CleanPodPolicy, Compute, ConfigMapInstance, DesiredPhase, DistributedFramework,
     EnvironmentVariable, EnvironmentVariableConfigMap, EnvironmentVariableSecret, GpuRequestType,
     MpiLauncherCreationPolicy, NameValue, Preemptibility, RestartPolicy, SecretVolume, Storage,
-    Training1, number_from_millis,
+    TypedWorkload, number_from_millis,
 };
-use orchestrator::view::{Phase, WorkloadView};
 use spec::{
     CleanPods, Framework, GpuRequest, HOME_FOLDER, MASTER, PodSet, PodSpec, Restart, SecretPlace,
     SecretUse, SharedGpus, WorkloadSpec,
 };
+use view::{Phase, WorkloadView};
 
 use super::workload::{category, phase_name};
 use super::{Context, pods_shown, quantity};
@@ -24,7 +24,7 @@ pub const COMPUTE_ASSET: &str = "compute-asset";
 pub const ENVIRONMENT_ASSET: &str = "environment-asset";
 
 /// A training or workspace in the typed form.
-pub fn typed(view: &WorkloadView, context: &Context) -> Training1 {
+pub fn typed(view: &WorkloadView, context: &Context) -> TypedWorkload {
     let master = view.spec.set_named(MASTER);
     let is_same = |set: &PodSet| {
         let workers = pods_shown(&view.spec);
@@ -34,7 +34,7 @@ pub fn typed(view: &WorkloadView, context: &Context) -> Training1 {
         pod_priority: priority_of(set),
         ..of_pod(&set.pod)
     };
-    Training1 {
+    TypedWorkload {
         name: view.spec.name.clone(),
         requested_name: view.spec.name.clone(),
         workload_id: view.id.to_string(),
@@ -164,7 +164,7 @@ pub(super) fn of_pod(spec: &PodSpec) -> api_types::WorkloadSpec {
         storage: storage(&spec.secrets),
         ..api_types::WorkloadSpec::default()
     };
-    super::place::to_wire(&spec.place, &mut told);
+    super::node_constraints::to_wire(&spec.place, &mut told);
     super::container_to_wire::to_wire(spec, &mut told);
     told
 }
@@ -219,7 +219,7 @@ fn compute(spec: &PodSpec) -> Compute {
             devices
         }
         GpuRequest::Mig(instances) => {
-            compute.extended_resources = Some(super::place::resources(&instances));
+            compute.extended_resources = Some(super::node_constraints::resources(&instances));
             return compute;
         }
     };

@@ -28,7 +28,7 @@ pub use submission::{Submission, submission};
 
 /// A command line that means something.
 #[derive(Debug)]
-pub struct Understood {
+pub struct ParsedCommand {
     /// Flags that every command takes.
     pub global: Global,
     /// How it is spelt, if it is spelt otherwise today.
@@ -41,11 +41,11 @@ pub struct Understood {
 ///
 /// # Errors
 /// What is wrong with it, or a help page.
-pub fn understood(argv: Vec<OsString>) -> Result<Understood, clap::Error> {
+pub fn understood(argv: Vec<OsString>) -> Result<ParsedCommand, clap::Error> {
     let line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (cli, mut named) = args::parse(argv)?;
     let wrong = |text| named.error(ErrorKind::ValueValidation, text);
     let deprecated = args::deprecated::spelling(&cli.command);
     let intent = lower::intent(cli.command, &line).map_err(wrong)?;
-    Ok(Understood { global: cli.global, deprecated, intent })
+    Ok(ParsedCommand { global: cli.global, deprecated, intent })
 }

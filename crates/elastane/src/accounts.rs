@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 
 use engine_local::AccountPolicy;
 
-use super::settings::{Error, Given};
+use super::settings::{Error, SettingText};
 
 /// Words with commas between them.
-pub(super) fn domains(given: &Given) -> Result<Vec<String>, Error> {
+pub(super) fn domains(given: &SettingText) -> Result<Vec<String>, Error> {
     Ok(words(&given.text))
 }
 
@@ -19,7 +19,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// Pairs of a user and an account.
-pub(super) fn table(given: &Given) -> Result<BTreeMap<String, String>, Error> {
+pub(super) fn table(given: &SettingText) -> Result<BTreeMap<String, String>, Error> {
     let pair = |word: String| {
         let halves = word.split_once('=').map(|(user, account)| (user.trim(), account.trim()));
         match halves {
@@ -36,7 +36,7 @@ pub(super) fn table(given: &Given) -> Result<BTreeMap<String, String>, Error> {
 }
 
 /// A range of ids.
-pub(super) fn pool(given: &Given) -> Result<RangeInclusive<u32>, Error> {
+pub(super) fn pool(given: &SettingText) -> Result<RangeInclusive<u32>, Error> {
     let id = |text: &str| text.trim().parse::<u32>().ok();
     let range = given.text.split_once('-').and_then(|(first, last)| Some((id(first)?, id(last)?)));
     let bounds = AccountPolicy::POOL_BOUNDS;
@@ -60,8 +60,8 @@ pub(super) fn pool(given: &Given) -> Result<RangeInclusive<u32>, Error> {
 mod tests {
     use super::*;
 
-    fn given(text: &str) -> Given {
-        Given { text: text.to_owned(), origin: "--flag".to_owned() }
+    fn given(text: &str) -> SettingText {
+        SettingText { text: text.to_owned(), origin: "--flag".to_owned() }
     }
 
     #[test]

@@ -12,10 +12,10 @@ use store::SavedFile;
 
 use super::args::{Backup, Restore};
 use super::config::{self, Config};
-use super::machines;
+use super::initial_nodes;
 use super::settings::{Flags, Storage};
 use cli_kit::exit::{Error, chain};
-use cli_kit::plain::patiently;
+use cli_kit::message::with_progress;
 
 /// The file of private ids, which is merged and not replaced.
 const ACCOUNTS_FILE: &str = "accounts.json";
@@ -63,7 +63,8 @@ async fn save(config: &Config, part: &Path) -> Result<store::Contents, Error> {
     let dir = &config.settings.state_dir;
     let files = files_in(dir)?;
     let work = store::backup(dir, &config.database, version, files, &mut out);
-    let contents = patiently("Saving the state; a server that runs goes on meanwhile", work).await;
+    let contents =
+        with_progress("Saving the state; a server that runs goes on meanwhile", work).await;
     let contents = contents.map_err(|error| Error::Failed(chain(&error)))?;
     out.flush().and_then(|()| out.get_ref().sync_all()).map_err(failed)?;
     Ok(contents)
@@ -91,7 +92,7 @@ fn put_into(state_dir: &Path, files: Vec<SavedFile>) -> std::io::Result<()> {
             let merged = engine_local::restore_private_ids(state_dir, &text);
             merged.map_err(|error| std::io::Error::other(chain(&error)))?;
         } else {
-            machines::write_whole(&state_dir.join(name), text.trim_end())?;
+            initial_nodes::write_whole(&state_dir.join(name), text.trim_end())?;
         }
     }
     Ok(())
@@ -107,7 +108,7 @@ pub(super) async fn restore(state_dir: Option<PathBuf>, flags: Restore) -> Resul
     let (dir, database) = (&config.settings.state_dir, &config.database);
     let beside = |files| put_into(dir, files);
     let work = store::restore(dir, database, BufReader::new(input), replace, beside);
-    let restored = patiently("Bringing the state back", work).await;
+    let restored = with_progress("Bringing the state back", work).await;
     let (contents, kept) = restored.map_err(|error| match error {
         store::BackupError::Damaged { .. } => Error::Failed(format!("{} {error}", file.display())),
         other => Error::Failed(chain(&other)),

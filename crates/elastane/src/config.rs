@@ -8,7 +8,7 @@ use engine_local::AccountPolicy;
 use model::{UsageWindow, UsageWindowError};
 
 use super::login::{self, Login};
-use super::settings::{ALL, Error, Find, Given, Layer, Settings, Sources, fault};
+use super::settings::{ALL, Error, Find, Layer, SettingText, Settings, Sources, fault};
 use cli_kit::settings::Env;
 
 /// What to run.
@@ -35,9 +35,9 @@ pub(crate) enum Machines {
     /// This one, with the GPUs it has; simulated ones if it has none.
     Found,
     /// One, with simulated GPUs, from this text.
-    Gpus(Given),
+    Gpus(SettingText),
     /// Several simulated ones, from this text.
-    Nodes(Given),
+    Nodes(SettingText),
 }
 
 impl Config {

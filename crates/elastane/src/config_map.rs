@@ -8,10 +8,10 @@ use api_types::{ConfigMap, ConfigMapSummary};
 
 use super::args;
 use cli_kit::exit::Error;
-use cli_kit::output::{How, list, show};
-use cli_kit::plain::Plain;
+use cli_kit::local_time::moment;
+use cli_kit::message::Plain;
+use cli_kit::output::{OutputOptions, list, show};
 use cli_kit::table::Table;
-use cli_kit::when::moment;
 
 pub(super) async fn run(state_dir: PathBuf, verb: args::ConfigMap) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir), None)?.client;
@@ -25,7 +25,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: args::ConfigMap) -> Result<(),
             writeln!(out, "config map {name} of project {project} has {keys}")?;
         }
         args::ConfigMap::List { format, .. } => {
-            let how = How::from(format);
+            let how = OutputOptions::from(format);
             let name = |one: &ConfigMapSummary| format!("config-map/{}", one.name);
             let look = async |out: &mut dyn Write| {
                 let table = |all: &[ConfigMapSummary]| table(all, how.is_wide());

@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::args;
 use super::config::{self, Config};
 use super::settings::{ALL, Document, Origins, Setting, Sources, variables};
-use super::{certificate, machines};
+use super::{certificate, initial_nodes};
 use cli_kit::exit::Error;
-use cli_kit::output::{How, list, show};
+use cli_kit::output::{OutputOptions, list, show};
 use cli_kit::table::Table;
 
 /// A setting as it is shown.
@@ -39,7 +39,7 @@ pub(super) async fn run(state_dir: Option<PathBuf>, verb: args::Config) -> Resul
     let sources = sources.map_err(wrong)?;
     // What the server would refuse is refused here, too.
     check(&config::check(&sources).map_err(wrong)?)?;
-    let how = How::from(format);
+    let how = OutputOptions::from(format);
     let look = async |out: &mut dyn Write| {
         list(&how, rows(&sources), |row| format!("setting/{}", row.key), table, out)
     };
@@ -48,7 +48,7 @@ pub(super) async fn run(state_dir: Option<PathBuf>, verb: args::Config) -> Resul
 
 /// Checks what values name: nodes, the files of the certificate, folders.
 fn check(config: &Config) -> Result<(), Error> {
-    machines::check(&config.machines)?;
+    initial_nodes::check(&config.machines)?;
     certificate::open(config)?;
     control::NodeAccess::new(&config.settings.host_paths, &[]).map_err(Error::Failed)?;
     Ok(())

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::args::{self, CredentialType};
 use cli_kit::exit::Error;
 use cli_kit::input::read_text;
-use cli_kit::plain::Plain;
+use cli_kit::message::Plain;
 
 /// Most bytes of one value.
 const VALUE_BYTES_MAX: u64 = 1 << 20;

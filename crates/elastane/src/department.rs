@@ -12,10 +12,10 @@ use client::Client;
 
 use super::complete;
 use super::share::{Share, description_of_rules, given, has_more, rules};
+use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
-use cli_kit::output::{Format, How, list, show};
-use cli_kit::plain::Plain;
-use cli_kit::pulse::Pulse;
+use cli_kit::message::Plain;
+use cli_kit::output::{Format, OutputOptions, list, show};
 use cli_kit::suggest;
 use cli_kit::table::Table;
 
@@ -90,7 +90,7 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
             writeln!(out, "department {} created, GPU quota {quota}", made.name)?;
         }
         Department::List(format) => {
-            let how = How::from(format);
+            let how = OutputOptions::from(format);
             let name = |one: &DepartmentForList| format!("department/{}", one.name);
             let look = async |out: &mut dyn Write| {
                 list(&how, client.departments().await?, name, departments_table, out)
@@ -98,7 +98,7 @@ pub(super) async fn department(state_dir: PathBuf, verb: Department) -> Result<(
             show(
                 &how,
                 &mut std::io::stdout(),
-                Some(Pulse::watch(&client, &[ChangeKind::Department], None)),
+                Some(ChangeWait::watch(&client, &[ChangeKind::Department], None)),
                 look,
             )
             .await?;
@@ -172,7 +172,7 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
             writeln!(out, "node pool {} created: {has}", made.name)?;
         }
         NodePool::List(format) => {
-            let how = How::from(format);
+            let how = OutputOptions::from(format);
             let name = |pool: &Nodepool| format!("nodepool/{}", pool.name);
             let look = async |out: &mut dyn Write| {
                 list(&how, client.node_pools().await?, name, pools_table, out)
@@ -180,7 +180,7 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
             show(
                 &how,
                 &mut std::io::stdout(),
-                Some(Pulse::watch(&client, &[ChangeKind::NodePool, ChangeKind::Node], None)),
+                Some(ChangeWait::watch(&client, &[ChangeKind::NodePool, ChangeKind::Node], None)),
                 look,
             )
             .await?;

@@ -1,6 +1,7 @@
 //! `elastane`: the operator's command line. Owns which words there are and where each leads.
 
 mod accounts;
+mod addresses;
 mod args;
 mod backup;
 mod certificate;
@@ -12,14 +13,13 @@ mod credential;
 mod department;
 mod down;
 mod iam;
+mod initial_nodes;
 mod keys;
 mod login;
-mod machines;
 mod man;
 mod node;
 mod policy;
 mod project;
-mod reach;
 mod replay;
 mod runtime;
 mod settings;
@@ -44,7 +44,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::{Cli, Command};
 use cli_kit::exit::{self, Error};
-use cli_kit::plain::patiently;
+use cli_kit::message::with_progress;
 
 /// Runs a command line, the program's name included.
 ///
@@ -93,7 +93,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::Up(flags) => up::run(dir, flags.typed),
         Command::Down => {
             let doing = "Stopping workloads; each has its grace period to end";
-            with_client(patiently(doing, down::run(state_dir(dir)?)))
+            with_client(with_progress(doing, down::run(state_dir(dir)?)))
         }
         Command::Status(one) => with_client(status::run(state_dir(dir)?, one)),
         Command::Config(verb) => with_client(config_show::run(dir, verb)),

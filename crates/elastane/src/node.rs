@@ -7,10 +7,10 @@ use api_types::{ChangeKind, NodePatch, NodeScheduling, NodeStatus, Taint, TaintE
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use super::complete;
+use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
-use cli_kit::output::{Format, How, list, show};
-use cli_kit::plain::Plain;
-use cli_kit::pulse::Pulse;
+use cli_kit::message::Plain;
+use cli_kit::output::{Format, OutputOptions, list, show};
 use cli_kit::table::Table;
 
 /// `node …`.
@@ -114,12 +114,12 @@ pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
     let schedule = |scheduling| NodePatch { scheduling: Some(scheduling), ..NodePatch::default() };
     let (node, patch, done) = match verb {
         Node::List(format) => {
-            let how = How::from(format);
+            let how = OutputOptions::from(format);
             let name = |node: &NodeStatus| format!("node/{}", node.name);
             let look = async |out: &mut dyn Write| {
                 list(&how, client.status().await?.nodes, name, table, out)
             };
-            let pulse = Pulse::watch(&client, &[ChangeKind::Node], None);
+            let pulse = ChangeWait::watch(&client, &[ChangeKind::Node], None);
             return show(&how, &mut std::io::stdout(), Some(pulse), look).await;
         }
         Node::Cordon { node } => (node, schedule(NodeScheduling::Disabled), "cordoned"),

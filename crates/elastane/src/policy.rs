@@ -17,11 +17,11 @@ use serde_json::Value;
 use super::complete;
 use cli_kit::exit::Error;
 use cli_kit::input::read_text;
-use cli_kit::output::{Format, How, One, list, show};
-use cli_kit::plain::Plain;
+use cli_kit::local_time::moment;
+use cli_kit::message::Plain;
+use cli_kit::output::{Format, One, OutputOptions, list, show};
 use cli_kit::suggest;
 use cli_kit::table::Table;
-use cli_kit::when::moment;
 use cli_kit::yaml;
 
 /// Longest file.
@@ -209,7 +209,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Policy) -> Result<(), Error> {
     let mut out = Plain(std::io::stdout());
     match verb {
         Policy::List(format) => {
-            let how = How::from(format);
+            let how = OutputOptions::from(format);
             let look = async |out: &mut dyn Write| {
                 let places = Places::known(&client).await?;
                 let table = |all: &[PolicyListEntry]| table(all, &places, how.is_wide());
@@ -261,7 +261,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Policy) -> Result<(), Error> {
 }
 
 /// Prints one policy, or all that apply.
-async fn get(client: &Client, of: &Of, effective: bool, how: How) -> Result<(), Error> {
+async fn get(client: &Client, of: &Of, effective: bool, how: OutputOptions) -> Result<(), Error> {
     let scope = Scope::of(&of.place, client).await?;
     let look = async |out: &mut dyn Write| {
         let mut all = client.policies().await?;

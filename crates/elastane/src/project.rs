@@ -9,12 +9,12 @@ use serde_json::Number;
 
 use super::complete;
 use super::share::{Share, description_of_rules, given, has_more, rules};
+use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
-use cli_kit::output::{Format, How, One, list, show};
-use cli_kit::plain::Plain;
-use cli_kit::pulse::Pulse;
+use cli_kit::local_time::moment;
+use cli_kit::message::Plain;
+use cli_kit::output::{Format, One, OutputOptions, list, show};
 use cli_kit::suggest;
-use cli_kit::when::moment;
 use runai::projects_table;
 
 /// `project …`.
@@ -75,7 +75,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             warn(&project)?;
         }
         Project::List(format) => {
-            let how = How::from(format);
+            let how = OutputOptions::from(format);
             let look = async |out: &mut dyn Write| {
                 let mut projects = client.projects().await?;
                 projects.sort_by(|a, b| a.name.cmp(&b.name));
@@ -84,13 +84,13 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             show(
                 &how,
                 &mut std::io::stdout(),
-                Some(Pulse::watch(&client, &[ChangeKind::Project], None)),
+                Some(ChangeWait::watch(&client, &[ChangeKind::Project], None)),
                 look,
             )
             .await?;
         }
         Project::Describe { name, one } => {
-            let how = How::from(one);
+            let how = OutputOptions::from(one);
             let look = async |out: &mut dyn Write| {
                 let project = existing(&client, &name).await?;
                 match how.shown.is_text() {
@@ -101,7 +101,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Project) -> Result<(), Error> 
             show(
                 &how,
                 &mut std::io::stdout(),
-                Some(Pulse::watch(&client, &[ChangeKind::Project], None)),
+                Some(ChangeWait::watch(&client, &[ChangeKind::Project], None)),
                 look,
             )
             .await?;

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cli_kit::exit::{self, Error};
-use cli_kit::number::whole;
-use cli_kit::plain::Plain;
-use cli_kit::when::{self, exact};
+use cli_kit::local_time::{self, exact};
+use cli_kit::message::Plain;
+use cli_kit::parse_number::whole;
 use recording::{FOLDER, Outcome, Played, RELEASE, Replay};
 use serde_json::json;
 use sim::scenario::Scenario;
@@ -59,7 +59,7 @@ fn stop(text: &str) -> Result<Stop, String> {
     if let Ok(number) = text.parse() {
         return Ok(Stop::Batch(number));
     }
-    let at = when::at_ms(text).ok_or(
+    let at = local_time::at_ms(text).ok_or(
         "write the number of a batch, or a time with its zone such as 2026-01-31T13:00:05Z",
     )?;
     Ok(Stop::At(at))

@@ -12,7 +12,7 @@ use engine_docker::{Daemon, DockerEngine, Program};
 use engine_local::Separation;
 
 use super::env;
-use super::settings::{self, Given};
+use super::settings::{self, SettingText};
 use cli_kit::exit::{Error, chain};
 
 /// The file in the state directory that says under which engine its workloads were last.
@@ -57,7 +57,7 @@ impl Runtime {
 }
 
 /// Reads a choice.
-pub(super) fn choice(given: &Given) -> Result<Choice, settings::Error> {
+pub(super) fn choice(given: &SettingText) -> Result<Choice, settings::Error> {
     match given.text.as_str() {
         "auto" => Ok(Choice::Auto),
         "process" => Ok(Choice::Only(Runtime::Process)),
@@ -281,8 +281,9 @@ mod tests {
 
     #[test]
     fn a_runtime_is_one_of_three_words() {
-        let read =
-            |text: &str| choice(&Given { text: text.to_owned(), origin: "--runtime".to_owned() });
+        let read = |text: &str| {
+            choice(&SettingText { text: text.to_owned(), origin: "--runtime".to_owned() })
+        };
         assert_eq!(read("docker").unwrap(), Choice::Only(Runtime::Docker));
         assert_eq!(read("auto").unwrap(), Choice::Auto);
         let fault = read("podman").unwrap_err().to_string();

@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 use serde_json::Number;
 
 use super::complete;
-use cli_kit::number::whole;
+use cli_kit::parse_number::whole;
 use dialects::seconds;
 
 /// What a project or a department may have.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use api_types::{ChangeKind, NodeScheduling, Status};
 
 use super::up::isolation;
+use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
-use cli_kit::output::{How, One, show};
-use cli_kit::pulse::Pulse;
+use cli_kit::output::{One, OutputOptions, show};
 use cli_kit::table::Table;
 
 /// How often, and how many times, it is looked whether a server has replaced a revoked token.
@@ -18,7 +18,7 @@ const REVOKED_LOOKS: u32 = 100;
 
 pub(super) async fn run(state_dir: PathBuf, one: One) -> Result<(), Error> {
     let found = client::find(None, None, Some(&state_dir), None)?;
-    let how = How::from(one);
+    let how = OutputOptions::from(one);
     let look = async |out: &mut dyn Write| {
         let status = found.client.status().await?;
         match how.shown.is_text() {
@@ -27,7 +27,7 @@ pub(super) async fn run(state_dir: PathBuf, one: One) -> Result<(), Error> {
         }
     };
     let kinds = [ChangeKind::Node, ChangeKind::Workload, ChangeKind::Project];
-    let pulse = Pulse::watch(&found.client, &kinds, None).with_unseen();
+    let pulse = ChangeWait::watch(&found.client, &kinds, None).with_unseen();
     show(&how, &mut std::io::stdout(), Some(pulse), look).await
 }
 

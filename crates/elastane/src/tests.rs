@@ -9,9 +9,9 @@ use tracing::level_filters::LevelFilter;
 
 use super::args::{Cli, Command};
 use super::config::{Config, Machines, check};
-use super::machines::announce;
+use super::initial_nodes::announce;
 use super::runtime::Choice;
-use super::settings::{ALL, Error, Given, Settings, Sources};
+use super::settings::{ALL, Error, SettingText, Settings, Sources};
 
 /// What these words after `elastane up` and these variables say.
 fn sources(words: &[&str], env: &[(&str, &str)]) -> Result<Sources, Error> {
@@ -241,7 +241,7 @@ fn workloads_have_a_domain_that_is_one() {
 fn machines_of_a_higher_origin_replace_those_of_a_lower_one() {
     let dir = tempfile::tempdir().unwrap();
     let file = file(dir.path(), "gpus = \"4x16GiB\"");
-    let given = Given { text: "2x2x1GiB".into(), origin: "--nodes".into() };
+    let given = SettingText { text: "2x2x1GiB".into(), origin: "--nodes".into() };
     let config = up(&["--nodes", "2x2x1GiB", "--config", &file], &[]).unwrap();
     assert_eq!(config.machines, Machines::Nodes(given));
 }
@@ -302,9 +302,9 @@ fn other_machines_are_let_in_only_on_demand() {
 
 #[test]
 fn simulated_gpus_are_announced_loudly() {
-    let given = Given { text: "2x2x16GiB".into(), origin: "--nodes".into() };
+    let given = SettingText { text: "2x2x16GiB".into(), origin: "--nodes".into() };
     let dir = tempfile::tempdir().unwrap();
-    let found = super::machines::find(&Machines::Nodes(given), dir.path(), false).unwrap();
+    let found = super::initial_nodes::find(&Machines::Nodes(given), dir.path(), false).unwrap();
     expect![[r#"
         running
           GPUs       *** SIMULATED: they exist only in the books ***
@@ -313,15 +313,15 @@ fn simulated_gpus_are_announced_loudly() {
     "#]]
     .assert_eq(&format!("running\n{}", announce(&found)));
     let labelled = |text: &str| {
-        let given = Given { text: text.into(), origin: "--nodes".into() };
-        super::machines::find(&Machines::Nodes(given), dir.path(), false)
+        let given = SettingText { text: text.into(), origin: "--nodes".into() };
+        super::initial_nodes::find(&Machines::Nodes(given), dir.path(), false)
     };
     let found = labelled("1x0@zone=a,run.ai/type=big").unwrap();
     assert_eq!(announce(&found), "  Node       node-1: no GPU, run.ai/type=big, zone=a\n");
     let fault = labelled("1x0@node-pool=a").unwrap_err().to_string();
     assert!(fault.starts_with("--nodes: label node-pool says in which pool"), "{fault}");
-    let given = Given { text: "4".into(), origin: "--gpus".into() };
-    let fault = super::machines::find(&Machines::Gpus(given), dir.path(), false).unwrap_err();
+    let given = SettingText { text: "4".into(), origin: "--gpus".into() };
+    let fault = super::initial_nodes::find(&Machines::Gpus(given), dir.path(), false).unwrap_err();
     let fault = fault.to_string();
     assert!(fault.starts_with("--gpus: `4` is not a set of GPUs"), "{fault}");
 }
@@ -329,22 +329,22 @@ fn simulated_gpus_are_announced_loudly() {
 #[test]
 fn simulated_nodes_are_those_of_the_last_server_until_others_are_given() {
     let dir = tempfile::tempdir().unwrap();
-    let given = Given { text: "2x2x16GiB".into(), origin: "--nodes".into() };
-    let names = |found: &super::machines::Found| {
+    let given = SettingText { text: "2x2x16GiB".into(), origin: "--nodes".into() };
+    let names = |found: &super::initial_nodes::Found| {
         found.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>().join(" ")
     };
-    let found = super::machines::find(&Machines::Nodes(given), dir.path(), false).unwrap();
-    super::machines::remember(&found, dir.path()).unwrap();
-    let again = super::machines::find(&Machines::Found, dir.path(), false).unwrap();
+    let found = super::initial_nodes::find(&Machines::Nodes(given), dir.path(), false).unwrap();
+    super::initial_nodes::remember(&found, dir.path()).unwrap();
+    let again = super::initial_nodes::find(&Machines::Found, dir.path(), false).unwrap();
     assert_eq!(names(&again), "node-1 node-2");
     assert_eq!(again.nodes, found.nodes);
-    let replaced = super::machines::find(&Machines::Found, dir.path(), true).unwrap();
+    let replaced = super::initial_nodes::find(&Machines::Found, dir.path(), true).unwrap();
     assert_ne!(names(&replaced), "node-1 node-2", "what the machine has");
-    super::machines::remember(&replaced, dir.path()).unwrap();
-    let after = super::machines::find(&Machines::Found, dir.path(), false).unwrap();
+    super::initial_nodes::remember(&replaced, dir.path()).unwrap();
+    let after = super::initial_nodes::find(&Machines::Found, dir.path(), false).unwrap();
     assert_eq!(names(&after), names(&replaced));
     std::fs::write(dir.path().join("nodes"), "2x2\n").unwrap();
-    let fault = super::machines::find(&Machines::Found, dir.path(), false).unwrap_err();
+    let fault = super::initial_nodes::find(&Machines::Found, dir.path(), false).unwrap_err();
     assert!(fault.to_string().contains("give --nodes or --gpus"), "{fault}");
 }
 
@@ -358,7 +358,7 @@ fn gpus_that_nobody_asked_to_simulate_come_with_the_reason() {
         simulated: false,
         fault: fault.map(str::to_owned),
     };
-    let announced = |driver| announce(&super::machines::of_driver(driver, "box").unwrap());
+    let announced = |driver| announce(&super::initial_nodes::of_driver(driver, "box").unwrap());
     let lines = [
         "running\n".to_owned(),
         announced(None),
@@ -384,7 +384,7 @@ fn gpus_that_nobody_asked_to_simulate_come_with_the_reason() {
 fn a_machine_keeps_its_name_as_a_node_when_the_host_is_renamed() {
     let dir = tempfile::tempdir().unwrap();
     let state_dir = dir.path().join("state");
-    let name = |host| super::machines::node_name(&state_dir, host);
+    let name = |host| super::initial_nodes::node_name(&state_dir, host);
     assert_eq!(name("first").unwrap(), "first");
     assert_eq!(name("second").unwrap(), "first");
     std::fs::write(state_dir.join("node-name"), "No Name\n").unwrap();

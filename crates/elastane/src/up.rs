@@ -16,16 +16,16 @@ use std::time::Duration;
 use control::{Clock as _, SystemClock};
 use engine::{Engine, Isolation, IsolationKind};
 use orchestrator::NodeList;
-use orchestrator::view::{Phase, PodState, WorkloadView};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use spec::NodeSpec;
 use tokio::net::TcpListener;
+use view::{Phase, PodState, WorkloadView};
 
 use super::config::{self, Config};
 use super::settings;
 use super::signals::{Signals, stop_on};
-use super::{certificate, login, machines, reach, runtime};
+use super::{addresses, certificate, initial_nodes, login, runtime};
 use cli_kit::exit::{Error, chain};
 
 /// How long a start goes on after a signal to stop: what was begun ends in order.
@@ -119,7 +119,7 @@ async fn serve(
         // What it waits for may never come, such as a database.
         () = too_late(&shutdown) => return Ok(STOPPED_EARLY.to_owned()),
     };
-    machines::remember(&found, &dir)?;
+    initial_nodes::remember(&found, &dir)?;
     let url = server.local_url.clone();
     let file = client::ServerFile { url: url.clone(), pid: std::process::id() };
     client::write_server_file(&config.settings.state_dir, &file)?;
@@ -136,7 +136,7 @@ async fn serve(
     tokio::spawn(async move { assets::reseal(&resealed, &vault).await });
     tokio::spawn(renew_token(state.authority.clone()));
     tokio::spawn(release_memory());
-    let limits = reach::limits(&config.settings.trusted_proxies);
+    let limits = addresses::limits(&config.settings.trusted_proxies);
     let router = api::router(state);
     let interface = http_kit::serve_within(limits, listener, tls, router, shutdown.clone());
     let deciding = {
@@ -248,7 +248,7 @@ async fn open(
     let (service, control) =
         Box::pin(control::Service::open(options)).await.map_err(|error| failed(&error))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let local_url = format!("{scheme}://{}", reach::reachable(listener.local_addr()?));
+    let local_url = format!("{scheme}://{}", addresses::reachable(listener.local_addr()?));
     let public_url = config.settings.public_url.as_deref();
     let state = api::State {
         serving: serving::Service::new(control.clone()),
@@ -259,7 +259,7 @@ async fn open(
         login_provider,
         vault,
         clock,
-        hosts: reach::hosts(public_url, config.settings.listen, tls.as_ref()),
+        hosts: addresses::hosts(public_url, config.settings.listen, tls.as_ref()),
         proxies: config.settings.trusted_proxies.clone(),
         workloads_domain: config.settings.workloads_domain.clone(),
         client_program: client_program(),
@@ -368,10 +368,10 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
 }
 
 /// The nodes; the driver may need a moment.
-async fn find_machines(config: &Config, dir: &Path) -> Result<machines::Found, Error> {
+async fn find_machines(config: &Config, dir: &Path) -> Result<initial_nodes::Found, Error> {
     let (machines, replaced) = (config.machines.clone(), config.settings.replace_nodes);
     let dir = dir.to_owned();
-    let find = move || machines::find(&machines, &dir, replaced);
+    let find = move || initial_nodes::find(&machines, &dir, replaced);
     let found = tokio::task::spawn_blocking(find).await;
     found.map_err(|error| Error::Failed(format!("failed to find the nodes: {error}")))?
 }
@@ -386,7 +386,7 @@ fn banner(
     url: &str,
     state_dir: &Path,
     runtime: &str,
-    found: &machines::Found,
+    found: &initial_nodes::Found,
     control: &control::Handle,
 ) -> String {
     let view = control.view();
@@ -426,7 +426,7 @@ fn banner(
          \nCtrl-C stops the server; workloads go on. `elastane down` stops both.\n",
         version = env!("CARGO_PKG_VERSION"),
         token = state_dir.join(auth::TOKEN_FILE).display(),
-        nodes = machines::announce(found),
+        nodes = initial_nodes::announce(found),
     )
 }
 

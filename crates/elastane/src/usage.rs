@@ -7,10 +7,10 @@ use api_types::{GpuUsage, GpuUsageRow, Micros};
 
 use super::args;
 use cli_kit::exit::Error;
-use cli_kit::output::{How, Style, show};
-use cli_kit::plain::Plain;
+use cli_kit::local_time::exact;
+use cli_kit::message::Plain;
+use cli_kit::output::{OutputOptions, Style, show};
 use cli_kit::table::Table;
-use cli_kit::when::exact;
 
 pub(super) async fn run(state_dir: PathBuf, flags: args::Usage) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir), None)?.client;
@@ -22,7 +22,7 @@ pub(super) async fn run(state_dir: PathBuf, flags: args::Usage) -> Result<(), Er
         let text = client.usage_csv(&query).await?;
         return Ok(Plain(std::io::stdout()).write_all(text.as_bytes())?);
     }
-    let how = How::from(flags.format);
+    let how = OutputOptions::from(flags.format);
     let look = async |out: &mut dyn Write| {
         let mut usage = client.usage(&query).await?;
         let currency = usage.currency.clone();
@@ -51,7 +51,7 @@ fn table(rows: &[GpuUsageRow], currency: Option<&str>) -> Table {
 }
 
 /// The table, and what it leaves open.
-fn shown(usage: &GpuUsage, how: &How, span: &str) -> String {
+fn shown(usage: &GpuUsage, how: &OutputOptions, span: &str) -> String {
     let mut table = table(&usage.rows, usage.currency.as_deref());
     if usage.rows.len() != 1 {
         table.row(cells(&usage.total, "all"));
@@ -133,8 +133,8 @@ mod tests {
 
             Used and idle are of what was measured; simulated GPUs never are.
         "#]]
-        .assert_eq(&shown(&usage, &How::default(), "then to now"));
-        let bare = How { no_headers: true, ..How::default() };
+        .assert_eq(&shown(&usage, &OutputOptions::default(), "then to now"));
+        let bare = OutputOptions { no_headers: true, ..OutputOptions::default() };
         assert_eq!(shown(&usage, &bare, "").lines().count(), 3, "rows, and nothing else");
     }
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::silence::Silence;
+use crate::silent_clients::Silence;
 
 /// The server; with it everything it kept is gone.
 #[derive(Debug)]

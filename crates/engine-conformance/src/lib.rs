@@ -14,7 +14,7 @@ mod places;
 mod repositories;
 mod s3_server;
 mod sessions;
-mod silence;
+mod silent_clients;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub use places::*;
 pub use repositories::*;
 pub use s3_server::S3Server;
 pub use sessions::*;
-pub use silence::Silence;
+pub use silent_clients::Silence;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError};

@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::silence::Silence;
+use crate::silent_clients::Silence;
 use engine::{Bucket, Login};
 
 /// Objects in a page of a list.

@@ -9,12 +9,12 @@ use bollard::models::{
 };
 use engine::{Error, Framework, Gang, Member, RunSpec, SecretPlace, environment};
 
-use crate::daemon::{Facts, Gpus};
+use crate::daemon::{DaemonProperties, Gpus};
 use crate::names::{
     OWN_DIR, POD_ID_LABEL, POD_LABEL, PROJECT_LABEL, RUN_LABEL, WORKLOAD_ID_LABEL, WORKLOAD_LABEL,
 };
 use crate::owner::Owner;
-use crate::user::Who;
+use crate::user::ContainerUser;
 use crate::{container_options, files, names};
 
 /// Data for later runs of a pod.
@@ -38,13 +38,13 @@ pub(crate) fn command(spec: &RunSpec) -> (Option<Vec<String>>, Option<Vec<String
 }
 
 /// Checks what no container can have.
-pub(crate) fn check(spec: &RunSpec, facts: &Facts) -> Result<(), Error> {
+pub(crate) fn check(spec: &RunSpec, facts: &DaemonProperties) -> Result<(), Error> {
     let (command, args) = command(spec);
     let words = [command.unwrap_or_default(), args.unwrap_or_default()].concat();
     environment::check(spec, &words)?;
     container_options::check(spec)?;
     // The paths of files do not depend on the user.
-    files::archives(spec, Who::of(spec, ""))?;
+    files::archives(spec, ContainerUser::of(spec, ""))?;
     if spec.image.trim().is_empty() {
         return Err(Error::Invalid("the image is empty; name one with --image".to_owned()));
     }
@@ -68,7 +68,7 @@ pub(crate) fn body(
     spec: &RunSpec,
     owner: &Owner,
     network: &str,
-    facts: &Facts,
+    facts: &DaemonProperties,
 ) -> Result<ContainerCreateBody, Error> {
     let (entrypoint, cmd) = command(spec);
     let env = variables(spec)?;
@@ -142,7 +142,7 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
     Ok(env)
 }
 
-fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &Facts) -> HostConfig {
+fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &DaemonProperties) -> HostConfig {
     let shares = (spec.cpu_millis.saturating_mul(SHARES_PER_CORE) / 1000).max(SHARES_MIN);
     let within = spec.container.limits.memory_bytes_max.unwrap_or(u64::MAX);
     let reserved = Some(spec.memory_bytes.min(within))
@@ -183,7 +183,10 @@ fn host(spec: &RunSpec, owner: &Owner, network: &str, facts: &Facts) -> HostConf
 }
 
 /// GPUs by the driver's names. Simulated ones are only variables.
-fn gpus(spec: &RunSpec, facts: &Facts) -> (Option<Vec<DeviceRequest>>, Option<Vec<DeviceMapping>>) {
+fn gpus(
+    spec: &RunSpec,
+    facts: &DaemonProperties,
+) -> (Option<Vec<DeviceRequest>>, Option<Vec<DeviceMapping>>) {
     let uuids = spec.devices.iter().filter(|device| !device.simulated);
     let uuids: Vec<String> = uuids.map(|device| device.uuid.clone()).collect();
     let by_name = |uuid: &String| format!("nvidia.com/gpu={uuid}");
@@ -228,11 +231,11 @@ pub(crate) mod tests {
         }
     }
 
-    fn facts(gpus: Gpus, podman: bool) -> Facts {
-        Facts { name: "Docker 1".into(), gpus, podman, ..Facts::default() }
+    fn facts(gpus: Gpus, podman: bool) -> DaemonProperties {
+        DaemonProperties { name: "Docker 1".into(), gpus, podman, ..DaemonProperties::default() }
     }
 
-    fn made(spec: &RunSpec, facts: &Facts) -> (ContainerCreateBody, HostConfig) {
+    fn made(spec: &RunSpec, facts: &DaemonProperties) -> (ContainerCreateBody, HostConfig) {
         let mut body =
             body(spec, &crate::owner::tests::owner(), "net", facts).expect("a container");
         let host = body.host_config.take().expect("always there");

@@ -11,7 +11,7 @@ use bollard::models::{
 use engine::{Container, Error, Mount, MountSource, Propagation, RunSpec, SecretPlace, TASKS_MAX};
 use uuid::Uuid;
 
-use crate::daemon::Facts;
+use crate::daemon::DaemonProperties;
 use crate::names::{self, OWN_DIR, POD_ID_LABEL};
 use crate::owner::Owner;
 
@@ -86,7 +86,7 @@ pub(crate) fn apply_host_config(
     body: &mut ContainerCreateBody,
     spec: &RunSpec,
     owner: &Owner,
-    facts: &Facts,
+    facts: &DaemonProperties,
 ) {
     let Container { mounts, ports, user, limits, shared_memory_large, security, pull: _ } =
         &spec.container;

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::files::{header, relative};
-use crate::user::Who;
+use crate::user::ContainerUser;
 use crate::{failed, names};
 
 /// Timeout for unpacking a copy.
@@ -82,7 +82,12 @@ impl Copies {
 
     /// Puts the copies into a created container. If only the image knows the number of its user,
     /// all users may write to them.
-    pub(crate) async fn put(&self, docker: &Docker, spec: &RunSpec, who: Who) -> Result<(), Error> {
+    pub(crate) async fn put(
+        &self,
+        docker: &Docker,
+        spec: &RunSpec,
+        who: ContainerUser,
+    ) -> Result<(), Error> {
         let Some(folder) = &self.folder else { return Ok(()) };
         // The daemon answers when all is unpacked.
         let docker = docker.clone().with_timeout(UNPACK_TIMEOUT);

@@ -23,12 +23,12 @@ const PODMAN: &str = "/run/podman/podman.sock";
 pub struct Daemon {
     pub(crate) docker: Docker,
     pub(crate) socket: PathBuf,
-    pub(crate) facts: Facts,
+    pub(crate) facts: DaemonProperties,
 }
 
 /// The properties of a daemon.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct DaemonProperties {
     /// Product and version, for people.
     pub(crate) name: String,
     /// Podman implements most of the same API.
@@ -136,7 +136,7 @@ fn sockets(variable: &dyn Fn(&str) -> Option<String>) -> Result<Vec<PathBuf>, Er
 }
 
 /// Queries a daemon's properties.
-pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<Facts, Error> {
+pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<DaemonProperties, Error> {
     let version = docker.version().await.map_err(|e| failed("ask Docker for its version", e))?;
     let info = docker.info().await.map_err(|e| failed("ask Docker about itself", e))?;
     let components = version.components.unwrap_or_default();
@@ -157,7 +157,7 @@ pub(crate) async fn facts(docker: &Docker, socket: &Path) -> Result<Facts, Error
     let keeps = podman || info.live_restore_enabled.unwrap_or(false);
     let started_at = started_at(socket).await;
     let started_at = started_at.map_err(|e| failed("ask Docker again", e.into()))?;
-    Ok(Facts {
+    Ok(DaemonProperties {
         name: format!("{product} {}", version.version.unwrap_or_default()),
         podman,
         gpus,

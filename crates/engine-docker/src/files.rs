@@ -8,11 +8,14 @@ use engine::{Error, RunSpec, SecretPlace};
 use tar::{Builder, EntryType, Header};
 
 use crate::names::{OWN_DIR, address};
-use crate::user::Who;
+use crate::user::ContainerUser;
 
 /// The archives of a run's files, and where each is unpacked. Files of every run are in its
 /// volume, which is writable even if the root file system is not; the daemon creates it as root.
-pub(crate) fn archives(spec: &RunSpec, who: Who) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
+pub(crate) fn archives(
+    spec: &RunSpec,
+    who: ContainerUser,
+) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
     let root = (0, 0);
     let mut own = Archive::default();
     own.add(Path::new("checkpoint"), EntryType::Directory, 0o1777, root, b"")?;
@@ -114,7 +117,8 @@ mod tests {
             Secret { to: SecretPlace::Variable("A".to_owned()), value: "b".to_owned() },
         ];
         spec.container.user = User { uid: Some(1234), gid: Some(3_000_000_000), groups: vec![] };
-        let [own, others] = &archives(&spec, Who::of(&spec, "")).expect("paths are short")[..]
+        let [own, others] =
+            &archives(&spec, ContainerUser::of(&spec, "")).expect("paths are short")[..]
         else {
             panic!("files in the volume and beside it")
         };
@@ -145,7 +149,7 @@ mod tests {
             let mut spec = spec();
             let place = SecretPlace::File { path: path.into(), mode: 0o400 };
             spec.secrets = vec![Secret { to: place, value: String::new() }];
-            archives(&spec, Who::of(&spec, ""))
+            archives(&spec, ContainerUser::of(&spec, ""))
         };
         let long = "x".repeat(101);
         assert!(listed(&with(format!("/{long}")).unwrap()[1].1).ends_with(&format!(" {long}\n")));

@@ -10,7 +10,7 @@ use engine::{Exit, RunPlace, RunState, environment};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::daemon::Facts;
+use crate::daemon::DaemonProperties;
 use crate::names::WORKLOAD_ID_LABEL;
 
 /// Exit codes above this are signals, as in shells.
@@ -40,7 +40,7 @@ pub(crate) struct Inspected {
 /// Reads an inspection. `now` replaces missing times.
 pub(crate) fn inspect(
     container: &ContainerInspectResponse,
-    facts: &Facts,
+    facts: &DaemonProperties,
     now: Instant,
 ) -> Inspected {
     let none = ContainerState::default();
@@ -102,7 +102,7 @@ pub(crate) fn address(container: &ContainerInspectResponse) -> Option<IpAddr> {
 
 /// Whether a daemon ended it: the current one when it started, or its predecessor when it stopped.
 /// told to go.
-fn ended_by_daemon(started: Instant, finished: Option<Instant>, facts: &Facts) -> bool {
+fn ended_by_daemon(started: Instant, finished: Option<Instant>, facts: &DaemonProperties) -> bool {
     let Some(daemon) = facts.ends_all_before else { return false };
     let since = daemon.0.saturating_sub(SHUTDOWN_MS);
     started < daemon && finished.is_none_or(|finished| finished.0 >= since)
@@ -161,7 +161,8 @@ mod tests {
         edit(&mut state);
         let container =
             ContainerInspectResponse { state: Some(state), ..ContainerInspectResponse::default() };
-        let facts = Facts { ends_all_before: Some(DAEMON), ..Facts::default() };
+        let facts =
+            DaemonProperties { ends_all_before: Some(DAEMON), ..DaemonProperties::default() };
         inspect(&container, &facts, NOW).state
     }
 

@@ -11,7 +11,7 @@ use crate::daemon::Daemon;
 use crate::inspect::Inspected;
 use crate::owner::Owner;
 use crate::program::Program;
-use crate::run_registry::{Known, RunRegistry};
+use crate::run_registry::{RegisteredRun, RunRegistry};
 use crate::shared::Shared;
 use crate::{copies, events};
 
@@ -99,6 +99,8 @@ async fn adopt(shared: &Shared, key: RunKey) -> Result<(), Error> {
         return shared.remove_container(key).await;
     }
     let Inspected { state, address, workload_id, place, .. } = inspected;
-    shared.runs.know(key, Known { state, has_container: true, address, workload_id, place });
+    shared
+        .runs
+        .know(key, RegisteredRun { state, has_container: true, address, workload_id, place });
     Ok(())
 }

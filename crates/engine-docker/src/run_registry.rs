@@ -12,14 +12,14 @@ use uuid::Uuid;
 #[derive(Debug, Default)]
 pub(crate) struct RunRegistry {
     pub(crate) observations: Observations,
-    runs: Mutex<BTreeMap<RunKey, Known>>,
+    runs: Mutex<BTreeMap<RunKey, RegisteredRun>>,
     /// Operations of one run are serialized.
     pub(crate) turns: KeyedLock,
 }
 
 /// A registered run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct RegisteredRun {
     pub(crate) state: RunState,
     /// Whether it has a container: if that disappears, the run is lost.
     pub(crate) has_container: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Known {
     pub(crate) place: Option<RunPlace>,
 }
 
-impl Known {
+impl RegisteredRun {
     /// One that was only requested.
     pub(crate) const fn requested(workload_id: Uuid, place: Option<RunPlace>) -> Self {
         Self { state: RunState::Starting, has_container: false, address: None, workload_id, place }
@@ -48,7 +48,7 @@ pub(crate) const fn has_ended(state: &RunState) -> bool {
 }
 
 impl RunRegistry {
-    pub(crate) fn get(&self, key: RunKey) -> Option<Known> {
+    pub(crate) fn get(&self, key: RunKey) -> Option<RegisteredRun> {
         open(&self.runs).get(&key).cloned()
     }
 
@@ -57,7 +57,7 @@ impl RunRegistry {
     }
 
     pub(crate) fn all(&self) -> Vec<ListedRun> {
-        let listed = |(&key, known): (&RunKey, &Known)| {
+        let listed = |(&key, known): (&RunKey, &RegisteredRun)| {
             let state = known.state.clone();
             let place = known.place.clone().filter(|_| !has_ended(&state));
             ListedRun { key, state, place }
@@ -67,13 +67,14 @@ impl RunRegistry {
 
     /// The runs that have a container and have not ended.
     pub(crate) fn living(&self) -> Vec<RunKey> {
-        let lives =
-            |(_, known): &(&RunKey, &Known)| known.has_container && !has_ended(&known.state);
+        let lives = |(_, known): &(&RunKey, &RegisteredRun)| {
+            known.has_container && !has_ended(&known.state)
+        };
         open(&self.runs).iter().filter(lives).map(|(key, _)| *key).collect()
     }
 
     /// Registers a run without reporting it.
-    pub(crate) fn know(&self, key: RunKey, known: Known) {
+    pub(crate) fn know(&self, key: RunKey, known: RegisteredRun) {
         open(&self.runs).insert(key, known);
     }
 
@@ -122,7 +123,10 @@ mod tests {
         let ended = |code| RunState::Exited { exit: Exit::Code(code), at: Instant(2) };
         registry.report(key, runs.clone());
         assert!(told.try_recv().is_err(), "of a run that is not known nothing is told");
-        registry.know(key, Known { has_container: true, ..Known::requested(Uuid::nil(), None) });
+        registry.know(
+            key,
+            RegisteredRun { has_container: true, ..RegisteredRun::requested(Uuid::nil(), None) },
+        );
         for state in
             [runs.clone(), runs.clone(), RunState::Starting, ended(3), ended(4), runs.clone()]
         {

@@ -108,7 +108,7 @@ pub(crate) async fn exec(
 
 /// How a command ended, if known. Output that was held back is sent if it is the command's own.
 async fn end_of(
-    ours: &Ours,
+    ours: &EngineSide,
     held: Option<Output>,
     code: Option<i64>,
     program: &str,
@@ -246,18 +246,18 @@ async fn running(shared: &Shared, key: RunKey) -> Result<ContainerInspectRespons
 }
 
 /// The engine's side of a session.
-struct Ours {
+struct EngineSide {
     from: mpsc::Receiver<Input>,
     to: mpsc::Sender<Output>,
 }
 
-fn pair() -> (Session, Ours) {
+fn pair() -> (Session, EngineSide) {
     let (input, from) = mpsc::channel(AHEAD);
     let (to, output) = mpsc::channel(AHEAD);
-    (Session { input, output }, Ours { from, to })
+    (Session { input, output }, EngineSide { from, to })
 }
 
-impl Ours {
+impl EngineSide {
     /// Copies both directions until the output ends or the client disconnects. The daemon's
     /// message that it cannot start a program comes as output: it is held back, and returned if it
     /// was all.

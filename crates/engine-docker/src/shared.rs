@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use units::Instant;
 
-use crate::daemon::{self, Daemon, Facts};
+use crate::daemon::{self, Daemon, DaemonProperties};
 use crate::inspect::{Inspected, inspect};
 use crate::names::{self, RUN_LABEL};
 use crate::owner::Owner;
@@ -27,7 +27,7 @@ use crate::{failed, status, unless};
 pub(crate) struct Shared {
     pub(crate) daemon: Daemon,
     /// They change when the daemon restarts.
-    pub(crate) facts: RwLock<Facts>,
+    pub(crate) facts: RwLock<DaemonProperties>,
     /// Since when the daemon does not answer; none while it does.
     pub(crate) outage: Mutex<Option<Outage>>,
     /// The owner of the containers.
@@ -56,7 +56,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn facts(&self) -> Facts {
+    pub(crate) fn facts(&self) -> DaemonProperties {
         self.facts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

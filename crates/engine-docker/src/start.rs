@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 
 use crate::copies::Copies;
 use crate::inspect::plain;
-use crate::run_registry::Known;
+use crate::run_registry::RegisteredRun;
 use crate::shared::{Shared, now};
-use crate::user::Who;
+use crate::user::ContainerUser;
 use crate::{base_image, chain, container, events, failed, files, image, names, network, status};
 
 /// Errors of a daemon that shuts down or has lost its helpers: not the container's fault.
@@ -46,7 +46,7 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
         )));
     }
     let waits = engine::copy::copies(&spec.container).next().is_some() || spec.gang.is_some();
-    shared.runs.know(key, Known::requested(spec.workload_id, Some(RunPlace::of(&spec))));
+    shared.runs.know(key, RegisteredRun::requested(spec.workload_id, Some(RunPlace::of(&spec))));
     let (running, mut cancelled) = oneshot::channel();
     if let Some(user) = found.as_deref().filter(|_| !waits) {
         let launched = launch(shared, &spec, user, &Copies::default(), &mut cancelled).await;
@@ -213,11 +213,16 @@ async fn launch(
 }
 
 /// Creates the container, and reports its user.
-async fn create(shared: &Shared, spec: &RunSpec, user: &str, network: &str) -> Result<Who, Error> {
+async fn create(
+    shared: &Shared,
+    spec: &RunSpec,
+    user: &str,
+    network: &str,
+) -> Result<ContainerUser, Error> {
     let docker = &shared.daemon.docker;
     let (key, facts) = (spec.key, shared.facts());
     let name = names::container(key);
-    let who = Who::of(spec, user);
+    let who = ContainerUser::of(spec, user);
     who.check(spec)?;
     let archives = files::archives(spec, who)?;
     let mut body = container::body(spec, &shared.owner, network, &facts)?;

@@ -10,13 +10,13 @@ const READABLE: u32 = 0o004;
 
 /// The user of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Who {
+pub(crate) struct ContainerUser {
     /// None: a name, which has a meaning in the image only.
     uid: Option<u32>,
     gid: Option<u32>,
 }
 
-impl Who {
+impl ContainerUser {
     /// The user of a run, whose image states `image_user` (`1000:1000`, `app`; empty for root).
     pub(crate) fn of(spec: &RunSpec, image_user: &str) -> Self {
         let asked = &spec.container.user;
@@ -72,7 +72,7 @@ mod tests {
         let ids = |user: User, image: &str| {
             let mut spec = spec();
             spec.container.user = user;
-            Who::of(&spec, image).ids()
+            ContainerUser::of(&spec, image).ids()
         };
         let asked = |uid, gid| User { uid: Some(uid), gid, ..User::default() };
         assert_eq!(ids(asked(7, Some(8)), "1000:1001"), (7, 8));
@@ -93,9 +93,9 @@ mod tests {
             ("app", false),
             ("7", true),
         ] {
-            assert_eq!(Who::of(&spec, image).check(&spec).is_ok(), allowed, "`{image}`");
+            assert_eq!(ContainerUser::of(&spec, image).check(&spec).is_ok(), allowed, "`{image}`");
         }
-        let why = Who::of(&spec, "app").check(&spec).expect_err("a name").to_string();
+        let why = ContainerUser::of(&spec, "app").check(&spec).expect_err("a name").to_string();
         assert!(why.contains("security.runAsUid"), "{why}");
     }
 
@@ -105,8 +105,8 @@ mod tests {
         for (mode, allowed) in [(0o600, false), (0o444, true)] {
             let to = SecretPlace::File { path: "/key".into(), mode };
             spec.secrets = vec![Secret { to, value: "hush".to_owned() }];
-            assert_eq!(Who::of(&spec, "app").check(&spec).is_ok(), allowed, "{mode:o}");
-            assert!(Who::of(&spec, "7").check(&spec).is_ok());
+            assert_eq!(ContainerUser::of(&spec, "app").check(&spec).is_ok(), allowed, "{mode:o}");
+            assert!(ContainerUser::of(&spec, "7").check(&spec).is_ok());
         }
     }
 }

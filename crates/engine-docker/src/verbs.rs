@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::names::{self, POD_ID_LABEL, POD_LABEL};
 use crate::open::DockerEngine;
-use crate::run_registry::{Known, has_ended};
+use crate::run_registry::{RegisteredRun, has_ended};
 use crate::shared::{Shared, now};
 use crate::{
     container, container_options, events, failed, logs, measure, network, session, start, unless,
@@ -165,8 +165,8 @@ async fn stop(shared: &Arc<Shared>, key: RunKey, grace_ms: u64) -> Result<(), Er
         return events::refresh(shared, key).await;
     };
     if shared.runs.state(key).is_none() {
-        let known = Known::requested(inspected.workload_id, inspected.place.clone());
-        shared.runs.know(key, Known { has_container: true, ..known });
+        let known = RegisteredRun::requested(inspected.workload_id, inspected.place.clone());
+        shared.runs.know(key, RegisteredRun { has_container: true, ..known });
     }
     match inspected.state {
         RunState::Starting

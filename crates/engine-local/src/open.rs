@@ -21,7 +21,7 @@ use crate::cgroup::Place;
 use crate::environment;
 use crate::events;
 use crate::image::ImageTable;
-use crate::isolation::{Separation, Separator};
+use crate::isolation::{Isolator, Separation};
 use crate::launch::spawn_supervisor;
 use crate::paths::{Paths, make_dir};
 use crate::process;
@@ -84,9 +84,9 @@ impl LocalEngine {
         let separator = match separation {
             Some(wanted) => {
                 let seen = [&*paths.pods(), &*paths.shims()];
-                Separator::find(wanted, &paths.root, seen, &supervisor)?
+                Isolator::find(wanted, &paths.root, seen, &supervisor)?
             }
-            None => Separator::none("the server was not asked to keep runs apart"),
+            None => Isolator::none("the server was not asked to keep runs apart"),
         };
         let inherited = environment::inherited();
         let mut shared = Shared::new(paths, supervisor, images, inherited);

@@ -21,10 +21,10 @@ use rustix::termios::isatty;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::console::{pipe, resize, terminal};
-use crate::frame::{self, SessionRequest};
 use crate::isolation::{Account, Boundary};
 use crate::log_retention::read_kept;
 use crate::process::signal_descendants;
+use crate::protocol::{self, SessionRequest};
 use crate::record::log_line;
 use crate::record::{ExitFile, ProcessSpec, RunDir, Runtime, SpecFile};
 use crate::session_server::{self, MAIN_EXITED, NO_MORE_INPUT, RunContext};
@@ -58,7 +58,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
     let mut signals = SignalFlags::register()?;
     let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     check_key(dir, &mut line)?;
-    match frame::read_request(&mut line)? {
+    match protocol::read_request(&mut line)? {
         SessionRequest::Exec { command, stdin, terminal, env } => {
             leave_input()?;
             let around = surroundings(dir, env)?;
@@ -66,7 +66,7 @@ fn run(dir: &RunDir) -> io::Result<()> {
                 Ok(exec_session) => exec_session.watch(&mut signals, &line),
                 Err(why) => ExitFile::CannotRun(why),
             };
-            line.write_all(&frame::end(&exit)?)
+            line.write_all(&protocol::end(&exit)?)
         }
         SessionRequest::Attach { terminal, from, stdin } => {
             let console = File::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -269,7 +269,7 @@ fn end_input(typed: &mut Option<Typed>) {
 
 /// Copies input until the client disconnects.
 fn take_input(mut from: UnixStream, mut to: Option<Typed>, at_end: fn(&mut Option<Typed>)) {
-    while let Ok(input) = frame::read_input(&mut from) {
+    while let Ok(input) = protocol::read_input(&mut from) {
         match (input, &mut to) {
             (Input::Bytes(bytes), Some(typed)) => {
                 if typed.file().write_all(&bytes).is_err() {
@@ -296,7 +296,7 @@ fn carry(mut from: File, errors: bool, to: &Mutex<UnixStream>) {
             // EIO means that no process has the other end open.
             Ok(0) | Err(_) => return,
             Ok(count) => {
-                let frames = frame::output(errors, &piece[..count]);
+                let frames = protocol::output(errors, &piece[..count]);
                 let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
                 // Keep reading after the client disconnected, so that the command can end.
                 let _gone = to.write_all(&frames);
@@ -337,7 +337,7 @@ fn attach(
                 break;
             }
             shown = from + count as u64;
-            if to.write_all(&frame::output(false, &piece[..count])).is_err() {
+            if to.write_all(&protocol::output(false, &piece[..count])).is_err() {
                 return Ok(());
             }
         }

@@ -13,8 +13,8 @@ use tokio::io::{
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use crate::frame::{self, SessionRequest};
 use crate::log_retention::first_kept;
+use crate::protocol::{self, SessionRequest};
 use crate::record::{ProcessSpec, Runtime, StateFile};
 use crate::session_server;
 use crate::shared::Shared;
@@ -94,7 +94,7 @@ async fn open(
 ) -> Result<Session, Error> {
     running(shared, key)?;
     let failed = |source| Error::io(format!("come to run {key}"), source);
-    let said = frame::request(request).map_err(|error| Error::Invalid(error.to_string()))?;
+    let said = protocol::request(request).map_err(|error| Error::Invalid(error.to_string()))?;
     let mut stream = connect(shared, key).await?;
     // A supervisor of an earlier version has no key, and expects none.
     match tokio::fs::read(shared.dir(key).file(session_server::KEY)).await {
@@ -147,7 +147,7 @@ async fn connect(shared: &Shared, key: RunKey) -> Result<UnixStream, Error> {
 async fn show(mut from: impl AsyncRead + Unpin, to: &mpsc::Sender<Output>) -> u64 {
     let mut count = 0;
     // A connection that breaks counts as ended without a result.
-    while let Ok(next) = frame::next_output(&mut from).await {
+    while let Ok(next) = protocol::next_output(&mut from).await {
         let last = matches!(next, Output::End(_));
         if let Output::Stdout(bytes) | Output::Stderr(bytes) = &next {
             count += bytes.len() as u64;
@@ -187,7 +187,7 @@ async fn hand_on(mut typed: mpsc::Receiver<Input>, stdin: bool, mut to: impl Asy
         if !stdin && !matches!(input, Input::Resize(_)) {
             continue;
         }
-        if to.write_all(&frame::input(&input)).await.is_err() {
+        if to.write_all(&protocol::input(&input)).await.is_err() {
             break;
         }
     }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::cgroup::Place;
 use crate::image::ImageTable;
-use crate::isolation::Separator;
+use crate::isolation::Isolator;
 use crate::paths::Paths;
 use crate::process::kill_marked;
 use crate::record::{RunDir, StateFile};
@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     /// The parent control groups of runs.
     pub(crate) place: Place,
     /// The isolation of runs.
-    pub(crate) separator: Separator,
+    pub(crate) separator: Isolator,
     /// [`kill_marked`]; replaced in tests, where no process survives.
     pub(crate) kill_marked: Sweep,
     pub(crate) driver: gpu::Driver,
@@ -74,7 +74,7 @@ impl Shared {
             output_bytes_max: None,
             copy_bytes_max: u64::MAX,
             place: Place::none("control groups were not looked for"),
-            separator: Separator::none("nothing was looked for"),
+            separator: Isolator::none("nothing was looked for"),
             kill_marked,
             driver: gpu::Driver::default(),
             observations: Observations::default(),

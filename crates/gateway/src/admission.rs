@@ -11,11 +11,11 @@ use axum::extract::{Request, State as FromState};
 use axum::http::header::{AUTHORIZATION, FORWARDED, HOST, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use http_kit::{ApiError, FORWARDED_FOR, Origin, Place, bearer};
-use orchestrator::view::{Phase, View, WorkloadView};
+use http_kit::{ApiError, ConnectionPermit, FORWARDED_FOR, Origin, bearer};
 use serving::{Error, NoReplica};
 use spec::Audience;
 use units::Instant;
+use view::{Phase, View, WorkloadView};
 
 use crate::Gateway;
 
@@ -127,7 +127,7 @@ pub(crate) fn said_at(view: &View, inference: &WorkloadView) -> Instant {
 pub(crate) async fn no_longer_allowed(
     gateway: Arc<Gateway>,
     caller: Option<Caller>,
-    _place: Option<Place>,
+    _place: Option<ConnectionPermit>,
 ) {
     let shutdown = gateway.shutdown.clone();
     let revoked = async move {

@@ -18,10 +18,10 @@ use engine::{Duplex, Exit, Input, Output, Session};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
 use http_kit::ApiError;
-use orchestrator::view::WorkloadView;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use view::WorkloadView;
 
 use crate::Gateway;
 
@@ -46,14 +46,14 @@ pub(crate) struct Sessions(Mutex<BTreeMap<String, usize>>);
 
 /// The place of a session, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct SessionPermit {
     all: Arc<Sessions>,
     who: String,
 }
 
 impl Sessions {
     /// Takes a place for one more session.
-    pub(crate) fn begin(self: &Arc<Self>, who: &str) -> Result<Slot, ApiError> {
+    pub(crate) fn begin(self: &Arc<Self>, who: &str) -> Result<SessionPermit, ApiError> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (own, sum) = (all.get(who).copied().unwrap_or(0), all.values().sum::<usize>());
         let (own_max, sum_max) = SESSIONS_MAX;
@@ -63,7 +63,7 @@ impl Sessions {
             (false, false) => {
                 all.insert(who.to_owned(), own + 1);
                 drop(all);
-                return Ok(Slot { all: self.clone(), who: who.to_owned() });
+                return Ok(SessionPermit { all: self.clone(), who: who.to_owned() });
             }
         };
         let why = format!("{full}; end one of them first");
@@ -71,7 +71,7 @@ impl Sessions {
     }
 }
 
-impl Drop for Slot {
+impl Drop for SessionPermit {
     fn drop(&mut self) {
         let mut all = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = all.get_mut(&self.who) {
@@ -145,7 +145,7 @@ impl<T> Socket for T where
 pub(crate) async fn carry(socket: WebSocket, session: Session, until: impl Future<Output = Why>) {
     let Session { input, mut output } = session;
     let (mut to, mut from) = socket.split();
-    let line = Line::default();
+    let line = Liveness::default();
     let why = tokio::select! {
         why = until => why,
         why = take_input(&mut from, input, &line) => why,
@@ -163,7 +163,7 @@ pub(crate) async fn forward<S: Socket>(
     let (reader, writer) = tokio::io::split(connection);
     let mut reader = Incoming(reader);
     let (mut to, mut from) = socket.split();
-    let line = Line::default();
+    let line = Liveness::default();
     let (said_all, has_said_all) = oneshot::channel::<()>();
     let sent = async {
         match line.send(&mut to, &mut reader).await {
@@ -171,7 +171,7 @@ pub(crate) async fn forward<S: Socket>(
             why => return why,
         }
         // Who may still have something to say is asked on whether it is there.
-        line.send(&mut to, &mut Silence).await
+        line.send(&mut to, &mut NoSource).await
     };
     let received = async {
         if let Err(why) = receive(&mut from, writer, &line).await {
@@ -198,13 +198,13 @@ async fn close(mut to: impl Sink<Message> + Unpin, why: Why) {
 
 /// Whether the peer is alive.
 #[derive(Debug, Default)]
-struct Line {
+struct Liveness {
     /// Something came since it was asked last; or it is this side that does not listen now.
     heard: AtomicBool,
     busy: AtomicBool,
 }
 
-impl Line {
+impl Liveness {
     /// The next message that carries something; an error when there will be none.
     async fn next(&self, from: &mut SplitStream<impl Socket>) -> Result<Bytes, Why> {
         loop {
@@ -279,7 +279,7 @@ trait Source: Send {
 async fn take_input(
     from: &mut SplitStream<impl Socket>,
     to: mpsc::Sender<Input>,
-    line: &Line,
+    line: &Liveness,
 ) -> Why {
     loop {
         let message = match line.next(from).await {
@@ -339,9 +339,9 @@ impl Source for Incoming {
 }
 
 /// Nothing more.
-struct Silence;
+struct NoSource;
 
-impl Source for Silence {
+impl Source for NoSource {
     async fn next(&mut self) -> Next {
         pending().await
     }
@@ -363,7 +363,7 @@ fn session_end(exit: Exit) -> SessionEnd {
 async fn receive(
     from: &mut SplitStream<impl Socket>,
     mut to: WriteHalf<Box<dyn Duplex>>,
-    line: &Line,
+    line: &Liveness,
 ) -> Result<(), Why> {
     loop {
         let bytes = line.next(from).await?;

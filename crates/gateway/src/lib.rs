@@ -9,27 +9,27 @@
 mod admission;
 mod browser;
 mod exec_sessions;
-mod front;
-mod issue;
 mod page;
 mod routes;
 mod socket;
+mod ticket_issue;
 mod tickets;
+mod workload_hosts;
 
 use std::sync::Arc;
 
 use access::{Authenticator, Backend, Caller};
 use convert::Origins;
 use http_kit::{ApiError, Shutdown};
-use orchestrator::view::WorkloadView;
+use view::WorkloadView;
 
 use exec_sessions::Sessions;
 use tickets::Tickets;
 
 pub use admission::{FORMER_ROUTES, gone};
-pub use front::divert;
 pub use routes::routes;
 pub use socket::admit_pages;
+pub use workload_hosts::divert;
 
 /// Refuses who comes to a pod that has more of the machine than everyone may have.
 pub type MayEnter = Box<dyn Fn(&Caller, &WorkloadView) -> Result<(), ApiError> + Send + Sync>;

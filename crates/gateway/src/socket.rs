@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::Gateway;
 use crate::browser::take_ticket;
-use crate::issue::redeem_for_socket;
+use crate::ticket_issue::redeem_for_socket;
 
 /// Where the WebSockets of a workload are.
 const WORKLOADS: &str = "/elastane/v1/workloads/";

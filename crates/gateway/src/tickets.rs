@@ -21,12 +21,12 @@ const ALL_MAX: usize = 2048;
 const BROUGHT_MAX: usize = 64;
 
 /// A port of a workload; 0 stands for the WebSockets of this server to it.
-pub(crate) type Place = (Uuid, u16);
+pub(crate) type PortKey = (Uuid, u16);
 
 /// Who is let in where, and until when.
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
-    pub(crate) place: Place,
+    pub(crate) place: PortKey,
     pub(crate) caller: Caller,
     pub(crate) ends: Instant,
 }
@@ -42,7 +42,7 @@ impl Tickets {
     /// A ticket to a port.
     pub(crate) fn ticket(
         &self,
-        place: Place,
+        place: PortKey,
         caller: &Caller,
         now: Instant,
     ) -> Result<String, auth::Error> {
@@ -51,7 +51,7 @@ impl Tickets {
     }
 
     /// Who comes with a ticket to this port. It is used up.
-    pub(crate) fn redeem(&self, ticket: &str, place: Place, now: Instant) -> Option<Caller> {
+    pub(crate) fn redeem(&self, ticket: &str, place: PortKey, now: Instant) -> Option<Caller> {
         let grant = lock(&self.tickets).remove(&hash_secret(ticket))?;
         (grant.place == place && grant.ends > now).then_some(grant.caller)
     }
@@ -59,7 +59,7 @@ impl Tickets {
     /// Admits the caller until the visit ends.
     pub(crate) fn begin(
         &self,
-        place: Place,
+        place: PortKey,
         caller: Caller,
         now: Instant,
     ) -> Result<String, auth::Error> {
@@ -69,7 +69,7 @@ impl Tickets {
     /// The visit to this port of which a browser brings the secret. A page of a host beside may
     /// have it bring others, too, worth nothing here; of two valid visits one is foreign, so
     /// neither is used.
-    pub(crate) fn visit(&self, secrets: &[String], place: Place, now: Instant) -> Option<Grant> {
+    pub(crate) fn visit(&self, secrets: &[String], place: PortKey, now: Instant) -> Option<Grant> {
         let here = |grant: &&Grant| grant.place == place && grant.ends > now;
         let all = lock(&self.visits);
         let known = |secret: &String| all.get(&hash_secret(secret)).filter(here);
@@ -122,7 +122,7 @@ mod tests {
     use http_kit::Origin;
 
     const NOW: Instant = Instant(1_000_000);
-    const HERE: Place = (Uuid::nil(), 8888);
+    const HERE: PortKey = (Uuid::nil(), 8888);
 
     fn caller(id: usize) -> Caller {
         Caller::new(Principal::User(id.to_string()), "ann", Origin::default())

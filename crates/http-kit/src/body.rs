@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::ApiError;
-use super::{decode, shape, tree};
+use super::{allowed_characters, decode, tree};
 
 /// Largest request body, unless its route takes a larger one.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
@@ -127,7 +127,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 
 fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let value = tree(bytes)?;
-    shape::check_text(&value)?;
+    allowed_characters::check_text(&value)?;
     decode::decode(value).map_err(|error| at(&error.path, explain(&error.error)))
 }
 

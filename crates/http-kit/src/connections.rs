@@ -113,7 +113,7 @@ impl Connection {
 
 /// The place of a connection. What it goes over to keeps it.
 #[derive(Debug, Clone)]
-pub struct Place(Arc<Slot>);
+pub struct ConnectionPermit(Arc<Slot>);
 
 #[derive(Debug)]
 struct Slot {
@@ -133,7 +133,7 @@ impl Connections {
     }
 
     /// A place for one more connection; none if there is none even without the silent ones.
-    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionPermit> {
         let address = address.to_canonical();
         let is_limited = !address.is_loopback() && !self.limits.proxies.contain(address);
         let from = client_of(address);
@@ -160,7 +160,7 @@ impl Connections {
         table.all.insert(number, connection.clone());
         *table.by_address.entry(from).or_default() += 1;
         drop(table);
-        Some(Place(Arc::new(Slot { all: self.clone(), number, connection })))
+        Some(ConnectionPermit(Arc::new(Slot { all: self.clone(), number, connection })))
     }
 
     /// Returns when there are no connections any more.
@@ -221,7 +221,7 @@ impl Drop for Slot {
     }
 }
 
-impl Place {
+impl ConnectionPermit {
     /// Returns when this connection has to make room for others.
     pub async fn has_to_leave(&self) {
         self.0.connection.leave.notified().await;
@@ -317,7 +317,7 @@ mod tests {
         let nothing = tokio::time::timeout(Duration::from_millis(1), asked.frame()).await;
         assert!(nothing.is_err());
         let later_s = seconds() + STALLED_AFTER_S;
-        let is_stalled = |place: &Place| place.0.connection.is_stalled(later_s);
+        let is_stalled = |place: &ConnectionPermit| place.0.connection.is_stalled(later_s);
         assert!(is_stalled(&stalled) && !is_stalled(&waiting));
     }
 
@@ -330,7 +330,7 @@ mod tests {
         address.parse().unwrap()
     }
 
-    fn is_there(place: &Place) -> bool {
+    fn is_there(place: &ConnectionPermit) -> bool {
         place.0.all.table().all.contains_key(&place.0.number)
     }
 

@@ -16,7 +16,7 @@ use serde_json::{Error, Map, Value, map};
 
 /// What is wrong with a value.
 #[derive(Debug)]
-pub(super) struct Misread {
+pub(super) struct DecodeError {
     /// The field, such as `spec.tolerations[0]`; empty for the value itself.
     pub(super) path: String,
     /// What is wrong with it.
@@ -25,22 +25,24 @@ pub(super) struct Misread {
 
 /// Reads a value. An object is an object: serde would take the fields of a struct from an array,
 /// too, in the order in which they are declared in this program.
-pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, Misread> {
+pub(super) fn decode<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
     traced(|at| T::deserialize(Node { value, at }))
 }
 
 /// Reads from the root on; a fault gets the path that was noted.
-pub(super) fn traced<T>(read: impl FnOnce(&At<'_>) -> Result<T, Error>) -> Result<T, Misread> {
+pub(super) fn traced<T>(
+    read: impl FnOnce(&FieldPath<'_>) -> Result<T, Error>,
+) -> Result<T, DecodeError> {
     let innermost = Cell::default();
-    read(&At { outer: None, step: Step::Root, innermost: &innermost })
-        .map_err(|error| Misread { path: innermost.take().unwrap_or_default(), error })
+    read(&FieldPath { outer: None, step: Step::Root, innermost: &innermost })
+        .map_err(|error| DecodeError { path: innermost.take().unwrap_or_default(), error })
 }
 
 /// A place in the tree, as a list from the inside to the outside: it costs nothing until a fault is
 /// found.
 #[derive(Clone, Copy)]
-pub(super) struct At<'a> {
-    outer: Option<&'a At<'a>>,
+pub(super) struct FieldPath<'a> {
+    outer: Option<&'a FieldPath<'a>>,
     step: Step<'a>,
     /// The path of the innermost fault, which is found first.
     innermost: &'a Cell<Option<String>>,
@@ -53,13 +55,13 @@ enum Step<'a> {
     Item(usize),
 }
 
-impl<'a> At<'a> {
+impl<'a> FieldPath<'a> {
     pub(super) fn field(&'a self, name: &'a str) -> Self {
-        At { outer: Some(self), step: Step::Field(name), innermost: self.innermost }
+        FieldPath { outer: Some(self), step: Step::Field(name), innermost: self.innermost }
     }
 
     pub(super) fn item(&'a self, index: usize) -> Self {
-        At { outer: Some(self), step: Step::Item(index), innermost: self.innermost }
+        FieldPath { outer: Some(self), step: Step::Item(index), innermost: self.innermost }
     }
 
     /// Remembers this place, unless the fault is known to be further inside.
@@ -70,7 +72,7 @@ impl<'a> At<'a> {
     }
 }
 
-impl fmt::Display for At<'_> {
+impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(outer) = self.outer {
             outer.fmt(to)?;
@@ -88,7 +90,7 @@ impl fmt::Display for At<'_> {
 /// A value at its place.
 struct Node<'a> {
     value: Value,
-    at: &'a At<'a>,
+    at: &'a FieldPath<'a>,
 }
 
 impl<'de> Deserializer<'de> for Node<'_> {
@@ -160,7 +162,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
 /// The values of a list.
 struct Items<'a> {
     items: std::iter::Enumerate<std::vec::IntoIter<Value>>,
-    at: &'a At<'a>,
+    at: &'a FieldPath<'a>,
 }
 
 impl<'de> SeqAccess<'de> for Items<'_> {
@@ -185,11 +187,11 @@ struct Fields<'a> {
     fields: map::IntoIter,
     /// The field whose name was read.
     current: Option<(String, Value)>,
-    at: &'a At<'a>,
+    at: &'a FieldPath<'a>,
 }
 
 impl<'a> Fields<'a> {
-    fn new(fields: Map<String, Value>, at: &'a At<'a>) -> Self {
+    fn new(fields: Map<String, Value>, at: &'a FieldPath<'a>) -> Self {
         Self { fields: fields.into_iter(), current: None, at }
     }
 }

@@ -4,6 +4,7 @@
 //! Owns: statuses, error bodies, list queries, and what is checked of every request but who asks.
 //! Does not know which routes there are, and everything behind them.
 
+mod allowed_characters;
 mod answer;
 mod blocking;
 mod body;
@@ -23,7 +24,6 @@ mod query_parameters;
 mod request_id;
 mod row;
 mod serve;
-mod shape;
 mod socket;
 mod tls;
 mod tree;
@@ -35,7 +35,7 @@ pub use blocking::run_blocking;
 pub use body::{
     Body, Format, nearest, parse as parse_json, read as read_body, read_part, take_part,
 };
-pub use connections::{CONNECTIONS_MAX, Limits, Place};
+pub use connections::{CONNECTIONS_MAX, ConnectionPermit, Limits};
 pub use csv::csv_line;
 pub use error::{ApiError, ErrorMessage};
 pub use guard::{bearer, limit_time, panicked, wants_page};

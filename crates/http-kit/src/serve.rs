@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio_rustls::server::TlsStream;
 use tower::Service as _;
 
-use crate::connections::{Connections, Limits, Place};
+use crate::connections::{ConnectionPermit, Connections, Limits};
 use crate::tls::Tls;
 
 /// How long open connections may take to end.
@@ -150,7 +150,7 @@ struct Connection {
     router: Router,
     address: SocketAddr,
     stop: Shutdown,
-    place: Place,
+    place: ConnectionPermit,
     first_wait: Duration,
 }
 

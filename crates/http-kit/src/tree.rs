@@ -6,16 +6,18 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::de::SliceRead;
 use serde_json::{Map, Number, Value};
 
-use super::decode::{At, Misread, traced};
+use super::decode::{DecodeError, FieldPath, traced};
 
 /// Reads a value in whose objects each key is there once.
-pub(super) fn read(json: &mut serde_json::Deserializer<SliceRead<'_>>) -> Result<Value, Misread> {
+pub(super) fn read(
+    json: &mut serde_json::Deserializer<SliceRead<'_>>,
+) -> Result<Value, DecodeError> {
     traced(|at| Reader(at).deserialize(json))
 }
 
 /// Reads what stands at a place.
 #[derive(Clone, Copy)]
-struct Reader<'a>(&'a At<'a>);
+struct Reader<'a>(&'a FieldPath<'a>);
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
     type Value = Value;

@@ -6,7 +6,7 @@ use auth::{Identity, PasswordHash, Principal, fingerprint, secret_matches};
 use http_kit::{ApiError, Origin};
 
 use crate::Iam;
-use crate::limit::Who;
+use crate::limit::Attempt;
 use crate::logins::{logged_in, response, wrong, wrong_secret};
 use crate::subjects::{AccessKey, ServiceAccount};
 use crate::{provider, session};
@@ -97,7 +97,7 @@ async fn password(
     let password_mark = hash.as_ref().map(PasswordHash::fingerprint).unwrap_or_default();
     let last = user.as_ref().and_then(|user| iam.login_of(&user.object.key()));
     let known = last.is_some_and(|last| last.body.is_known_at(&origin.address));
-    let who = Who { name, address: &origin.address, known };
+    let who = Attempt { name, address: &origin.address, known };
     let matches = iam.matches(who, hash, password).await?;
     let user = user.filter(|_| matches).ok_or_else(|| wrong(WRONG_PASSWORD))?;
     session::begin(iam, &user, (false, password_mark), origin).await

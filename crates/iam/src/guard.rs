@@ -13,9 +13,8 @@ use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http_kit::{ApiError, ErrorMessage, Origin, bearer};
-use orchestrator::Scope;
-use orchestrator::view::WorkloadView;
 use uuid::Uuid;
+use view::{Scope, WorkloadView};
 
 use crate::Iam;
 

@@ -10,7 +10,7 @@ use http_kit::{ApiError, run_blocking};
 
 use crate::Iam;
 use crate::fair_queue::{FairQueue, Permit};
-use crate::limit::{Who, network};
+use crate::limit::{Attempt, network};
 
 /// Passwords of unknown clients compared at a time; each takes a core and 19 MiB.
 const UNKNOWN_MAX: usize = 2;
@@ -32,7 +32,7 @@ impl Default for HashQueues {
 }
 
 impl HashQueues {
-    async fn next(&self, who: Who<'_>) -> Result<Permit, ApiError> {
+    async fn next(&self, who: Attempt<'_>) -> Result<Permit, ApiError> {
         let turn = if who.known {
             self.known.turn(who.name, TURN_WAIT).await
         } else {
@@ -50,7 +50,7 @@ impl Iam {
     /// ones at once are not more guesses than one after another.
     pub(crate) async fn matches(
         &self,
-        who: Who<'_>,
+        who: Attempt<'_>,
         hash: Option<PasswordHash>,
         password: String,
     ) -> Result<bool, ApiError> {
@@ -79,7 +79,7 @@ impl Iam {
 
     /// Hashes a new password, set by a logged-in user.
     pub(crate) async fn hash(&self, by: &str, password: String) -> Result<PasswordHash, ApiError> {
-        let turn = self.hash_queues.next(Who { name: by, address: "", known: true }).await?;
+        let turn = self.hash_queues.next(Attempt { name: by, address: "", known: true }).await?;
         let (hash, _turn) = run_blocking(turn, move || PasswordHash::new(&password)).await?;
         hash.map_err(ApiError::internal)
     }

@@ -24,8 +24,8 @@ use access::{Backend, Family};
 use auth::Authority;
 
 use hashing::HashQueues;
-use limit::{Failures, Most};
-use provider::Asking;
+use limit::{FailureLimits, Failures};
+use provider::ProviderPermits;
 use rules::{AccessRule, RuleIndex};
 
 pub use guard::{authenticate, authorise};
@@ -56,7 +56,7 @@ pub struct Iam {
     /// Who may hash a password now.
     hash_queues: HashQueues,
     /// Who may ask the login provider now.
-    asking: Asking,
+    asking: ProviderPermits,
 }
 
 impl Iam {
@@ -74,12 +74,12 @@ impl Iam {
             login_provider,
             is_own_host,
             rules: Mutex::default(),
-            wrong_passwords: Failures::new(Most::PASSWORDS),
-            wrong_secrets: Failures::new(Most::SECRETS),
-            wrong_logins: Failures::new(Most::LOGINS),
-            refusals: Failures::new(Most::REFUSALS),
+            wrong_passwords: Failures::new(FailureLimits::PASSWORDS),
+            wrong_secrets: Failures::new(FailureLimits::SECRETS),
+            wrong_logins: Failures::new(FailureLimits::LOGINS),
+            refusals: Failures::new(FailureLimits::REFUSALS),
             hash_queues: HashQueues::default(),
-            asking: Asking::default(),
+            asking: ProviderPermits::default(),
         }
     }
 

@@ -17,20 +17,20 @@ const REMEMBERED_MAX: usize = 30_000;
 /// after the time in which one runs out.
 #[derive(Debug)]
 pub(crate) struct Failures {
-    most: Most,
+    most: FailureLimits,
     /// When each bucket is empty again.
     buckets: Mutex<BTreeMap<String, Instant>>,
 }
 
 /// Most failures of a name from one address, of a name, and from one address.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Most {
+pub(crate) struct FailureLimits {
     pair: u32,
     name: u32,
     address: u32,
 }
 
-impl Most {
+impl FailureLimits {
     /// Of guesses at a password. From one address so many that people who share one rarely notice.
     pub(crate) const PASSWORDS: Self = Self { pair: 10, name: 100, address: 300 };
     /// Of wrong secrets of programs. They are too long to be guessed, so others' do not count.
@@ -43,7 +43,7 @@ impl Most {
 
 /// Who fails, and where.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Who<'a> {
+pub(crate) struct Attempt<'a> {
     pub(crate) name: &'a str,
     pub(crate) address: &'a str,
     /// Whether the name has been proved from this address before: what others fail at elsewhere,
@@ -51,9 +51,9 @@ pub(crate) struct Who<'a> {
     pub(crate) known: bool,
 }
 
-impl Who<'_> {
+impl Attempt<'_> {
     /// What counts for it, and how many failures are too many.
-    fn keys(self, most: Most) -> impl Iterator<Item = (String, u32)> {
+    fn keys(self, most: FailureLimits) -> impl Iterator<Item = (String, u32)> {
         // What a name is made of must not make it look like another's.
         let name = auth::hash_secret(&self.name.to_lowercase());
         let network = network(self.address);
@@ -81,12 +81,12 @@ pub(crate) fn network(address: &str) -> String {
 }
 
 impl Failures {
-    pub(crate) fn new(most: Most) -> Self {
+    pub(crate) fn new(most: FailureLimits) -> Self {
         Self { most, buckets: Mutex::default() }
     }
 
     /// Says how many seconds to wait when there were too many.
-    pub(crate) fn check(&self, who: Who<'_>, now: Instant) -> Result<(), u64> {
+    pub(crate) fn check(&self, who: Attempt<'_>, now: Instant) -> Result<(), u64> {
         let buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, most) in who.keys(self.most) {
             let filled_ms = buckets.get(&key).map_or(0, |empty| empty.since_ms(now));
@@ -99,7 +99,7 @@ impl Failures {
     }
 
     /// Counts one, or says how many seconds to wait when there were too many already.
-    pub(crate) fn count(&self, who: Who<'_>, now: Instant) -> Result<(), u64> {
+    pub(crate) fn count(&self, who: Attempt<'_>, now: Instant) -> Result<(), u64> {
         self.check(who, now)?;
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= REMEMBERED_MAX {
@@ -136,13 +136,13 @@ mod tests {
 
     const NOW: Instant = Instant(1_000_000);
 
-    fn who<'a>(name: &'a str, address: &'a str) -> Who<'a> {
-        Who { name, address, known: false }
+    fn who<'a>(name: &'a str, address: &'a str) -> Attempt<'a> {
+        Attempt { name, address, known: false }
     }
 
     #[test]
     fn after_ten_failures_a_name_waits_and_others_do_not() {
-        let failures = Failures::new(Most::PASSWORDS);
+        let failures = Failures::new(FailureLimits::PASSWORDS);
         for _ in 0..10 {
             assert_eq!(failures.count(who("Ann", "10.0.0.1"), NOW), Ok(()));
         }
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn an_attacker_who_goes_on_guesses_ten_times_in_five_minutes() {
-        let failures = Failures::new(Most::PASSWORDS);
+        let failures = Failures::new(FailureLimits::PASSWORDS);
         let seconds = 0..3600;
         let guesses = seconds
             .filter(|s| failures.count(who("ann", "10.0.0.1"), NOW.plus_ms(s * 1000)).is_ok());
@@ -164,18 +164,18 @@ mod tests {
 
     #[test]
     fn a_name_is_not_guessed_from_many_addresses_except_where_it_is_known() {
-        let failures = Failures::new(Most::PASSWORDS);
+        let failures = Failures::new(FailureLimits::PASSWORDS);
         let of_name = (0..200).filter(|n| failures.count(who("ann", &n.to_string()), NOW).is_ok());
         assert_eq!(of_name.count(), 100);
         assert_eq!(failures.check(who("ann", "home"), NOW), Err(3), "elsewhere it goes on slowly");
-        let known = Who { known: true, ..who("ann", "home") };
+        let known = Attempt { known: true, ..who("ann", "home") };
         let at_home = (0..200).filter(|_| failures.count(known, NOW).is_ok());
         assert_eq!(at_home.count(), 10, "also there not without end");
     }
 
     #[test]
     fn an_address_of_ipv6_is_all_of_its_network() {
-        let failures = Failures::new(Most::PASSWORDS);
+        let failures = Failures::new(FailureLimits::PASSWORDS);
         let address = |n: u32| format!("2001:db8::{:x}:{:x}", n / 7, n);
         let guesses =
             (0..50).filter(|n| failures.count(who("ann", &address(*n)), NOW).is_ok()).count();
@@ -193,23 +193,23 @@ mod tests {
 
     #[test]
     fn names_that_fail_at_one_address_do_not_stop_others_there_for_long() {
-        let failures = Failures::new(Most::PASSWORDS);
+        let failures = Failures::new(FailureLimits::PASSWORDS);
         let guesses = (0..2000).filter(|n| failures.count(who(&n.to_string(), "x"), NOW).is_ok());
         assert_eq!(guesses.count(), 300, "so much hashing an address gets");
         assert_eq!(failures.check(who("ann", "x"), NOW), Err(1));
-        assert_eq!(failures.check(Who { known: true, ..who("ann", "x") }, NOW), Ok(()));
+        assert_eq!(failures.check(Attempt { known: true, ..who("ann", "x") }, NOW), Ok(()));
         assert_eq!(failures.check(who("ann", "y"), NOW), Ok(()));
-        let secrets = Failures::new(Most::SECRETS);
+        let secrets = Failures::new(FailureLimits::SECRETS);
         (0..2000).for_each(|n| secrets.count(who(&n.to_string(), "x"), NOW).unwrap());
         assert_eq!(secrets.check(who("ann", "x"), NOW), Ok(()));
-        let refusals = Failures::new(Most::REFUSALS);
+        let refusals = Failures::new(FailureLimits::REFUSALS);
         let noted = (0..2000).filter(|n| refusals.count(who(&n.to_string(), "x"), NOW).is_ok());
         assert_eq!(noted.count(), 1000);
     }
 
     #[test]
     fn invented_names_neither_fill_the_memory_nor_make_it_forget() {
-        let failures = Failures::new(Most::PASSWORDS);
+        let failures = Failures::new(FailureLimits::PASSWORDS);
         for _ in 0..10 {
             failures.count(who("ann", "x"), NOW).unwrap();
         }

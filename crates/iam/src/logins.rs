@@ -5,10 +5,10 @@ use api_types::TokenResponse;
 use auth::{Granted, Principal};
 use axum::http::StatusCode;
 use http_kit::{ApiError, Origin};
-use orchestrator::Scope;
+use view::Scope;
 
 use crate::Iam;
-use crate::limit::Who;
+use crate::limit::Attempt;
 use crate::subjects::{Login, ServiceAccount, User};
 
 pub(super) fn wrong(why: &str) -> ApiError {
@@ -18,7 +18,7 @@ pub(super) fn wrong(why: &str) -> ApiError {
 /// The answer to a wrong secret of a program or session. A right one is never refused because of
 /// wrong ones: 256 random bits cannot be guessed. A client that tries without end has to slow down.
 pub(super) fn wrong_secret(iam: &Iam, name: &str, origin: &Origin, why: &str) -> ApiError {
-    let who = Who { name, address: &origin.address, known: false };
+    let who = Attempt { name, address: &origin.address, known: false };
     iam.wrong_secrets.count(who, iam.now()).map_or_else(ApiError::too_many, |()| wrong(why))
 }
 

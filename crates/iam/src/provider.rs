@@ -11,12 +11,12 @@ use auth::Principal;
 use axum::http::StatusCode;
 use http_kit::{ApiError, Origin};
 use oidc::{Person, Provider, Redeemed};
-use orchestrator::Scope;
 use tokio::sync::Semaphore;
+use view::Scope;
 
 use crate::Iam;
 use crate::email::email;
-use crate::limit::Who;
+use crate::limit::Attempt;
 use crate::session;
 use crate::subjects::{Account, User, UserSecrets};
 
@@ -50,9 +50,9 @@ impl LoginProvider {
 }
 
 /// Who may ask the provider now.
-pub(crate) struct Asking(Semaphore);
+pub(crate) struct ProviderPermits(Semaphore);
 
-impl Default for Asking {
+impl Default for ProviderPermits {
     fn default() -> Self {
         Self(Semaphore::new(ASKING_MAX))
     }
@@ -90,7 +90,7 @@ pub(super) async fn grant(
         return Err(ApiError::forbidden(EXCHANGE_IS_OFF));
     }
     // Who it is, is not known yet; so what is refused counts for the address.
-    let who = Who { name: SOMEBODY, address: &origin.address, known: false };
+    let who = Attempt { name: SOMEBODY, address: &origin.address, known: false };
     iam.wrong_logins.check(who, iam.now()).map_err(ApiError::too_many)?;
     let person = if exchange {
         let token = given("externalToken", &request.external_token)?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use access::{Family, Grant, Item};
 use auth::{Principal, Role};
-use orchestrator::{Object, ObjectsById};
 use serde::{Deserialize, Serialize};
+use view::{Object, ObjectsById};
 
 /// A role for a subject. Its scope is the object's, its subject the object's owner: it ends with
 /// either.

@@ -5,17 +5,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use access::{Caller, Family, Item, Shown, ShownKind};
+use access::{Caller, DocumentView, DocumentViewKind, Family, Item};
 use api_types::{ChangeKind, Time};
 use auth::{PasswordHash, Principal, Resource};
 use axum::http::StatusCode;
 use http_kit::{ApiError, Origin};
-use orchestrator::view::View;
 use serde::{Deserialize, Serialize};
 use units::Instant;
+use view::View;
 
 use crate::Iam;
-use crate::limit::{self, Who};
+use crate::limit::{self, Attempt};
 
 /// A person; the name is the e-mail address in small letters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -162,15 +162,15 @@ impl Family for Login {
 
 /// What of this crate is in the stream of changes: users, each with when it got its last token.
 #[must_use]
-pub fn documents() -> [ShownKind; 2] {
-    let users = ShownKind {
+pub fn documents() -> [DocumentViewKind; 2] {
+    let users = DocumentViewKind {
         stored: User::KIND,
         kind: ChangeKind::User,
         resource: Resource::Users,
         is_part: false,
         shown: |_, view, user| shown(view, &user.id),
     };
-    let logins = ShownKind {
+    let logins = DocumentViewKind {
         stored: Login::KIND,
         is_part: true,
         shown: |_, view, login| match login.owner.strip_prefix("user/") {
@@ -183,19 +183,19 @@ pub fn documents() -> [ShownKind; 2] {
 }
 
 /// A user as it is shown, with when it got its last token.
-fn shown(view: &View, id: &str) -> Result<Option<Shown>, ApiError> {
+fn shown(view: &View, id: &str) -> Result<Option<DocumentView>, ApiError> {
     let Some(user) = view.objects.get(User::KIND, id) else { return Ok(None) };
     let all = view.objects.shelf(Login::KIND).into_iter().flat_map(|all| all.values());
     let own = all.filter(|object| object.owner == user.key());
     let logins: Result<_, ApiError> = own.map(|object| Ok(login(&Item::of(object)?))).collect();
-    Shown::new(id, &crate::routes::user(&logins?, &Item::of(user)?)).map(Some)
+    DocumentView::new(id, &crate::routes::user(&logins?, &Item::of(user)?)).map(Some)
 }
 
 impl Iam {
     /// Whether another refusal is written to the audit log. A caller that is refused all the time
     /// does not fill the disk with that: what is too much is left out.
     pub(crate) fn notes_refusal(&self, name: &str, origin: &Origin) -> bool {
-        let who = Who { name, address: &origin.address, known: false };
+        let who = Attempt { name, address: &origin.address, known: false };
         self.refusals.count(who, self.now()).is_ok()
     }
 

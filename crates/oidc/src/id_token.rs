@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use units::Instant;
 
-use crate::fault::TokenFault;
+use crate::error::TokenFault;
 use crate::keys::{Algorithm, Keys};
 
 /// Longest token looked at, in bytes.

@@ -9,7 +9,7 @@ use ring::signature::{
 };
 use serde::Deserialize;
 
-use crate::fault::TokenFault;
+use crate::error::TokenFault;
 
 /// Bytes of a coordinate of P-256.
 const COORDINATE: usize = 32;

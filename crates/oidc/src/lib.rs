@@ -5,17 +5,17 @@
 //! Signatures are checked by `ring`, which TLS brings along: the rest of a JWT is too little to
 //! take a library for it, and those there are bring a second set of algorithms.
 
-mod fault;
+mod claims;
+mod error;
 mod id_token;
 mod keys;
-mod person;
 mod provider;
 mod settings;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use fault::TokenFault;
-pub use person::Person;
+pub use claims::Person;
+pub use error::TokenFault;
 pub use provider::{Provider, Redeemed, Start};
 pub use settings::{BadSettings, Settings};
 

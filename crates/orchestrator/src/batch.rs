@@ -6,12 +6,12 @@ use std::sync::Arc;
 use records::Change;
 use uuid::Uuid;
 
-use crate::effect::{Action, Note, Tally};
+use crate::effect::{Action, Note, Sent, Tally};
 use crate::emit::event_row;
 use crate::primary::Op;
 use crate::state::State;
-use crate::view::{Event, View, WorkloadView};
 use crate::workloads::Workload;
+use view::{Event, View, WorkloadView};
 
 /// Most pods with which a test checks after each batch what is kept up to date.
 const CHECKED_MAX: usize = 100;
@@ -41,7 +41,7 @@ pub struct Batch {
 impl State {
     /// Ends the batch: brings phases and flags up to date and empties the outbox.
     pub fn finish(&mut self, before: &View) -> Batch {
-        let touched: Vec<_> = self.outbox.workloads.iter().copied().collect();
+        let touched: Vec<_> = self.outbox.touched().workloads.iter().copied().collect();
         // The phase of an inference follows from those of its revisions.
         let (revisions, others): (Vec<_>, Vec<_>) = touched
             .into_iter()
@@ -59,18 +59,18 @@ impl State {
         let outbox = std::mem::take(&mut self.outbox);
         let view = self.view(before, &outbox);
         self.nodes.note_shown(|id| self.cluster.revision(id));
-        let deleted = outbox.deleted.values();
+        let (touched, sent) = outbox.end();
+        let Sent { mut changes, events, actions, tally, notes } = sent;
+        let deleted = touched.deleted.values();
         let last_view = |workload: &Workload| {
             let deleted_at = Some(self.now);
             (workload.id, Arc::new(WorkloadView { deleted_at, ..self.workload_view(workload) }))
         };
-        let gone = deleted.map(last_view).chain(outbox.archived).collect();
-        let mut changes = outbox.changes;
-        changes.extend(self.changed_rows(&outbox.workloads));
-        let rows = outbox.events.iter().map(|(event, project)| event_row(event, *project));
+        let gone = deleted.map(last_view).chain(touched.archived).collect();
+        changes.extend(self.changed_rows(&touched.workloads));
+        let rows = events.iter().map(|(event, project)| event_row(event, *project));
         changes.extend(rows.map(Change::Event));
-        let events = outbox.events.into_iter().map(|(event, _)| event).collect();
-        let (actions, tally, notes) = (outbox.actions, outbox.tally, outbox.notes);
+        let events = events.into_iter().map(|(event, _)| event).collect();
         let decides = self.asks_for_decision();
         let ops = self.cluster.take_ops();
         Batch { changes, view, gone, events, actions, tally, notes, ops, decides }

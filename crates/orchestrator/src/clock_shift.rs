@@ -1,6 +1,6 @@
-//! What is counted from a moment, after the wall clock was set. Owns: which moments of the stored state
-//! are dated anew, so that as much has passed since them, and is left until them, as before. What is only
-//! told (when something was made, what happened) keeps the date that the clock showed.
+//! What is counted from a moment, after the wall clock was set. Owns: which moments of the stored
+//! state are dated anew, so that as much has passed since them, and is left until them, as before.
+//! What is only told (when something was made, what happened) keeps the date that the clock showed.
 
 use model::UsageWindow;
 use records::{AllocationRow, Change, PodBody, Snapshot, WorkloadState};
@@ -11,18 +11,18 @@ use crate::moment::Step;
 impl Step {
     /// Dates the state anew; the changes are those that no row of it will make by itself.
     pub(crate) fn shift(self, snapshot: &mut Snapshot, usage: Option<UsageWindow>) -> Vec<Change> {
+        each_since(snapshot, |at| self.since(at));
         for workload in &mut snapshot.workloads {
-            let WorkloadState { phase_since, not_before, completed_at, .. } = &mut workload.state;
-            *phase_since = self.since(*phase_since);
+            let not_before = &mut workload.state.not_before;
             *not_before = not_before.map(|at| self.due(at));
-            *completed_at = completed_at.map(|at| self.since(at));
         }
         for pod in &mut snapshot.pods {
-            self.shift_pod(&mut pod.body);
+            let restart_at_ms = &mut pod.body.restart_at_ms;
+            *restart_at_ms = restart_at_ms.map(|at| self.due(Instant(at)).0);
         }
         let mut changes = Vec::new();
-        // What is held is one entry until the step and another from now on: no time is in both, except what
-        // is gone through twice after the clock was set back while no server ran.
+        // What is held is one entry until the step and another from now on: no time is in both,
+        // except what is gone through twice after the clock was set back while no server ran.
         changes.extend(snapshot.allocations.drain(..).map(|row| {
             let ended_at = Some(self.before.max(row.started_at));
             Change::Allocation(AllocationRow { ended_at, ..row })
@@ -38,18 +38,32 @@ impl Step {
         changes
     }
 
-    fn shift_pod(self, body: &mut PodBody) {
-        let since = [
-            &mut body.placed_at_ms,
-            &mut body.held_since_ms,
-            &mut body.started_at_ms,
-            &mut body.resized_at_ms,
-        ];
-        for at in since.into_iter().flatten() {
-            *at = self.since(Instant(*at)).0;
-        }
-        if let Some(at) = &mut body.restart_at_ms {
-            *at = self.due(Instant(*at)).0;
+    /// The step of a clock that was set back while the machine was off, if something has happened that
+    /// would still be to come: at least so far that the newest of it happens now.
+    pub(crate) fn unseen(snapshot: &mut Snapshot, now: Instant) -> Option<Self> {
+        let mut newest = now;
+        each_since(snapshot, |at| {
+            newest = newest.max(at);
+            at
+        });
+        let ms = -newest.since_ms(now).cast_signed();
+        (newest > now).then_some(Self { before: newest, ms })
+    }
+}
+
+/// Replaces every moment that something is counted from.
+fn each_since(snapshot: &mut Snapshot, mut dated: impl FnMut(Instant) -> Instant) {
+    for workload in &mut snapshot.workloads {
+        let WorkloadState { phase_since, completed_at, .. } = &mut workload.state;
+        *phase_since = dated(*phase_since);
+        *completed_at = completed_at.map(&mut dated);
+    }
+    for pod in &mut snapshot.pods {
+        let PodBody { placed_at_ms, held_since_ms, started_at_ms, resized_at_ms, .. } =
+            &mut pod.body;
+        for at in [placed_at_ms, held_since_ms, started_at_ms, resized_at_ms].into_iter().flatten()
+        {
+            *at = dated(Instant(*at)).0;
         }
     }
 }

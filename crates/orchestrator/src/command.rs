@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::documents::{Edited, NewObject, Object};
+use crate::documents::{Edited, NewObject};
 use crate::nodes::NodeChange;
 use crate::pools::PoolChange;
 use crate::words::{Word, word};
 use spec::{NodeSpec, NodeTypes, PoolSpec, Priority, Rules, ShareChange, WorkloadSpec};
+use view::Object;
 
-/// What to change of a project or a department, or how one begins. What is left out keeps the value it
-/// has when the change is made, so that two changes of different values at once both count.
+/// What to change of a project or a department, or how one begins. What is left out keeps the value
+/// it has when the change is made, so that two changes of different values at once both count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrgChange {
     /// Name.

@@ -22,7 +22,7 @@ impl State {
         let detail = origin.clone();
         if let Command::Record(Record { who, what, target, result }) = command {
             let row = AuditRow { at: self.now, who, what, target, result, detail };
-            self.outbox.changes.push(Change::Audit(row));
+            self.outbox.write([Change::Audit(row)]);
             return Ok(Subject::Nothing);
         }
         // What the server asks of itself is told as events.
@@ -39,7 +39,7 @@ impl State {
         let detail = AuditDetail { target_id: target_id.unwrap_or_default(), ..detail };
         let result = outcome.as_ref().err().map_or("ok".to_owned(), ToString::to_string);
         let row = AuditRow { at: self.now, who, what: what.into_owned(), target, result, detail };
-        self.outbox.changes.push(Change::Audit(row));
+        self.outbox.write([Change::Audit(row)]);
         outcome
     }
 

@@ -8,12 +8,12 @@ use records::{Archived, DepartmentRow, Past, ProjectRow};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::view::{NodeView, Phase, PodState, PodView, View, WorkloadView};
+use crate::Error;
 use crate::view_builder::{is_wanted, pod_without_place, state_without_place, without_places};
 use crate::workloads::{
     Ended, Pod, Workload, by_workload, model_request, pod_from_row, workload_from_row,
 };
-use crate::{Error, SharedMap};
+use view::{NodeView, Phase, PodState, PodView, SharedMap, View, WorkloadView};
 
 /// Workloads that were deleted, from their rows.
 ///

@@ -8,10 +8,9 @@ use records::Change;
 use spec::{RunKey, RunSpec, SecretUse, WorkloadKind};
 use uuid::Uuid;
 
-use crate::documents::Object;
 use crate::pools;
-use crate::view::{Event, Phase, WorkloadView};
 use crate::workloads::{PortsWanted, Workload};
+use view::{Event, Object, Phase, WorkloadView};
 
 /// A run to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,11 +47,17 @@ pub enum Action {
     FindPorts(PortsWanted),
 }
 
-/// What the present batch has to write, say and do.
+/// What the present batch has to write, tell and do, and what of the state it has changed. Parts
+/// add to it by the methods here.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// Changes whose order matters: they are written first, as they came.
-    pub(crate) changes: Vec<Change>,
+    touched: Touched,
+    sent: Sent,
+}
+
+/// What of the state a batch has changed: that is settled and shown again at its end.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
     /// Workloads to write and to show again.
     pub(crate) workloads: BTreeSet<Uuid>,
     /// Workloads to show again; nothing of them that is stored has changed.
@@ -66,11 +71,18 @@ pub(crate) struct Outbox {
     pub(crate) queues: BTreeSet<QueueId>,
     /// Something of nodes has changed that is not in the model's revision of them, or the nodes of
     /// a pool have.
-    pub(crate) machines: bool,
+    pub(crate) nodes: bool,
     /// Workloads deleted in this batch, as they were last.
     pub(crate) deleted: BTreeMap<Uuid, Workload>,
     /// Workloads that left memory in this batch, as they were last.
     pub(crate) archived: BTreeMap<Uuid, Arc<WorkloadView>>,
+}
+
+/// What leaves the state with the batch.
+#[derive(Debug, Default)]
+pub(crate) struct Sent {
+    /// Changes whose order matters: they are written first, as they came.
+    pub(crate) changes: Vec<Change>,
     /// Events with the project each is about.
     pub(crate) events: Vec<(Arc<Event>, Option<u64>)>,
     /// What to ask of the engine, in order.
@@ -92,9 +104,9 @@ pub enum Note {
     Debug(String),
 }
 
-/// Of which departments and projects something else is said than before; what they hold is not said.
+/// Departments and projects that changed, but for what they hold.
 #[derive(Debug, Default)]
-pub(crate) struct SaidOfOrg {
+pub(crate) struct OrgChanges {
     /// Of all, and of the node pools.
     pub(crate) all: bool,
     pub(crate) departments: BTreeSet<u64>,
@@ -103,20 +115,100 @@ pub(crate) struct SaidOfOrg {
 }
 
 impl Outbox {
-    /// Of which departments and projects something else is said.
-    pub(crate) fn said_of_org(&self) -> SaidOfOrg {
-        let mut said = SaidOfOrg { all: self.everything, ..SaidOfOrg::default() };
-        for change in &self.changes {
+    /// Writes rows, in this order.
+    pub(crate) fn write(&mut self, changes: impl IntoIterator<Item = Change>) {
+        self.sent.changes.extend(changes);
+    }
+
+    /// Asks this of the engine, in this order.
+    pub(crate) fn act(&mut self, actions: impl IntoIterator<Item = Action>) {
+        self.sent.actions.extend(actions);
+    }
+
+    /// Tells of an event of a project, or of none.
+    pub(crate) fn tell(&mut self, event: Event, project_id: Option<u64>) {
+        self.sent.events.push((Arc::new(event), project_id));
+    }
+
+    /// Writes into the log of the server.
+    pub(crate) fn note(&mut self, note: Note) {
+        self.sent.notes.push(note);
+    }
+
+    /// The counters of what happens to workloads.
+    pub(crate) const fn tally(&mut self) -> &mut Tally {
+        &mut self.sent.tally
+    }
+
+    /// Workloads to write and to show again.
+    pub(crate) fn touch(&mut self, ids: impl IntoIterator<Item = Uuid>) {
+        self.touched.workloads.extend(ids);
+    }
+
+    /// Workloads to show again.
+    pub(crate) fn show(&mut self, ids: impl IntoIterator<Item = Uuid>) {
+        self.touched.shown.extend(ids);
+    }
+
+    /// Projects whose accounts may have changed.
+    pub(crate) fn recount(&mut self, projects: impl IntoIterator<Item = u64>) {
+        self.touched.projects.extend(projects);
+    }
+
+    /// Queues that are entitled to more or less than before.
+    pub(crate) fn entitle(&mut self, queues: impl IntoIterator<Item = QueueId>) {
+        self.touched.queues.extend(queues);
+    }
+
+    /// Nodes, or the nodes of a pool, are to be shown again.
+    pub(crate) const fn show_nodes(&mut self) {
+        self.touched.nodes = true;
+    }
+
+    /// Nothing shown before counts.
+    pub(crate) const fn show_everything(&mut self) {
+        self.touched.everything = true;
+    }
+
+    /// A workload is deleted; its last rows are written.
+    pub(crate) fn delete(&mut self, workload: Workload) {
+        self.touched.workloads.remove(&workload.id);
+        self.touched.projects.insert(workload.project_id);
+        self.touched.deleted.insert(workload.id, workload);
+    }
+
+    /// A workload leaves memory; says whether rows of it are still to be written.
+    pub(crate) fn archive(&mut self, last: Arc<WorkloadView>) -> bool {
+        self.touched.shown.remove(&last.id);
+        let is_touched = self.touched.workloads.remove(&last.id);
+        self.touched.archived.insert(last.id, last);
+        is_touched
+    }
+
+    /// What of the state this batch has changed up to now.
+    pub(crate) const fn touched(&self) -> &Touched {
+        &self.touched
+    }
+
+    /// Ends the batch.
+    pub(crate) fn end(self) -> (Touched, Sent) {
+        (self.touched, self.sent)
+    }
+
+    /// The departments and projects that the rows written so far are about.
+    pub(crate) fn org_changes(&self) -> OrgChanges {
+        let mut org = OrgChanges { all: self.touched.everything, ..OrgChanges::default() };
+        for change in &self.sent.changes {
             match change {
                 Change::Project(row) => {
-                    said.projects.insert(row.id, row.body.department_id);
+                    org.projects.insert(row.id, row.body.department_id);
                 }
-                Change::Department(row) => drop(said.departments.insert(row.id)),
-                Change::Object(object) => said.all |= object.kind == pools::KIND,
+                Change::Department(row) => drop(org.departments.insert(row.id)),
+                Change::Object(object) => org.all |= object.kind == pools::KIND,
                 _ => {}
             }
         }
-        said
+        org
     }
 }
 

@@ -1,14 +1,12 @@
 //! Events: what is said of workloads, projects and the cluster while it happens.
 
-use std::sync::Arc;
-
 use model::NodeId;
 use records::EventRow;
 use uuid::Uuid;
 
 use crate::state::State;
-use crate::view::Event;
 use crate::workloads::pod_name;
+use view::Event;
 
 /// An event in the making.
 #[derive(Debug, Clone)]
@@ -110,7 +108,7 @@ impl State {
             code: code.map(ToOwned::to_owned),
             message,
         };
-        self.outbox.events.push((Arc::new(event), project_id));
+        self.outbox.tell(event, project_id);
     }
 }
 

@@ -113,3 +113,9 @@ impl From<spec::Invalid> for Error {
         Self::Invalid { field, message }
     }
 }
+
+impl From<view::UnknownScope> for Error {
+    fn from(error: view::UnknownScope) -> Self {
+        Self::Internal { message: error.to_string() }
+    }
+}

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::command::Command;
 use crate::decisions::{Culprits, Decision};
-use crate::gpu_fault::GpuFaults;
 use crate::limits::IdleSince;
 use crate::workloads::PortsWanted;
 use records::{Archived, AuditDetail};
 use serde::{Deserialize, Serialize};
 use spec::{LimitsKept, ListedRun, NodeSpec, Observation};
+use view::GpuFaults;
 
 /// An input of the state, which changes by nothing else but time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,10 +30,11 @@ pub enum Input {
     Idle(IdleSince),
     /// What is the matter with real GPUs.
     Gpus(GpuFaults),
-    /// All runs that the engine has, and which limits it keeps them to: the first thing that a state is
-    /// told.
+    /// All runs that the engine has, and which limits it keeps them to: the first thing that a
+    /// state is told.
     Engine(Vec<ListedRun>, LimitsKept),
-    /// What the scheduler decided. In documents it is left out: it follows from the inputs before it.
+    /// What the scheduler decided. In documents it is left out: it follows from the inputs before
+    /// it.
     #[serde(skip)]
     Decided(Box<Decision>),
     /// The scheduler failed; it will be found out on what.

@@ -1,15 +1,15 @@
-//! The control plane as a state machine: inputs change the state, and what comes of that are effects.
+//! The control plane as a state machine: inputs change the state, and what comes of that are
+//! effects.
 //!
 //! ```text
-//!  command | observation | plan | time ---> State::apply ---> State::finish ---> rows to write
-//!                                                                               views, events, answers
-//!                                                                               actions for the engine
-//!                                                                               changes for the replica
+//!  command | observation | plan | time ---> State::apply ---> State::finish ---> rows to write,
+//!                                         view, events, answers, actions for the engine, and
+//!                                         changes for the scheduler's replica
 //! ```
 //!
-//! Owns: departments, projects, pools, objects, and the life cycle of workloads. Does no I/O, reads no
-//! clock, and draws no ids: the time and a seed for ids come with each batch. The same inputs give the
-//! same effects.
+//! Owns: departments, projects, pools, objects, and the life cycle of workloads. Does no I/O, reads
+//! no clock, and draws no ids: the time and a seed for ids come with each batch. The same inputs
+//! give the same effects.
 
 mod admission;
 mod batch;
@@ -22,7 +22,6 @@ mod documents;
 mod effect;
 mod emit;
 mod error;
-mod gpu_fault;
 mod input;
 mod ledger;
 mod limits;
@@ -35,11 +34,9 @@ mod pools;
 mod primary;
 mod reasons;
 mod recover;
-mod shared_map;
 mod state;
 #[cfg(test)]
 mod texts;
-pub mod view;
 mod view_builder;
 mod words;
 mod workloads;
@@ -50,15 +47,14 @@ pub use command::{Command, OrgChange, Readiness, Record, Subject, Wanted, Worklo
 pub use decisions::{Culprits, Decision, HandedOver, NEVER};
 pub use deleted::{archived_views, deleted_views};
 pub use documents::{
-    CONFIG_MAP_BYTES_MAX, Edit, NAMES, NewId, NewObject, Object, Objects, ObjectsById, SECRETS,
-    Scope, VOLUME, VOLUME_ENDING, bytes_of, check_config_map, check_name, texts_of, volume_name,
+    CONFIG_MAP_BYTES_MAX, Edit, NewId, NewObject, VOLUME, VOLUME_ENDING, bytes_of,
+    check_config_map, check_name, texts_of, volume_name,
 };
 pub use effect::{Action, Note, Sealed, Start, Tally};
 pub use emit::event_from_row;
 pub use error::Error;
-pub use gpu_fault::{GpuFault, GpuFaults, Holder};
 pub use input::{Input, NodeEvent};
-pub use limits::{IdleSince, LOOK_EVERY_MS};
+pub use limits::{IdleSince, MEASURE_EVERY_MS};
 pub use moment::{Moment, STEP_MS_MIN, Settled, Step, settle};
 pub use node_constraints::node_constraints;
 pub use node_list::NodeList;
@@ -67,7 +63,6 @@ pub use org::{DEPARTMENT_DEFAULT, SYSTEM};
 pub use pools::{POOL_DEFAULT_ID, PoolChange, check_label, levels_of, new_topology};
 pub use primary::Op;
 pub use reasons::{FAILED, NOT_READY};
-pub use recover::check_nodes;
-pub use shared_map::SharedMap;
+pub use recover::{StoredState, check_nodes};
 pub use state::State;
 pub use workloads::{ENDED_KEPT, PortsWanted, leave_out_archived};

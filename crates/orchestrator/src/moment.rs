@@ -21,8 +21,8 @@ impl Step {
         Self { before: Instant(now.0.saturating_add_signed(ms.saturating_neg())), ms }
     }
 
-    /// What a moment that is counted from is called since. One that had not come before the step was
-    /// written when the clock was wrong in another way, and stays.
+    /// What a moment that is counted from is called since. One that had not come before the step
+    /// was written when the clock was wrong in another way, and stays.
     pub fn since(self, at: Instant) -> Instant {
         if at <= self.before { self.due(at) } else { at }
     }
@@ -36,10 +36,10 @@ impl Step {
 /// Steps of the wall clock that are shorter are not followed: the line of time is as far off.
 pub const STEP_MS_MIN: u64 = 1000;
 
-/// The line of time where the state is built, on a machine that was started as `boot` and whose wall clock is
-/// `ahead_ms` ahead of the time since then, where so much was `kept` with the state: what to keep from now on,
-/// and by how much the wall clock was set. What happened to it while the machine was off cannot be known:
-/// then it is right.
+/// The line of time where the state is built, on a machine that was started as `boot` and whose
+/// wall clock is `ahead_ms` ahead of the time since then, where so much was `kept` with the state:
+/// what to keep from now on, and by how much the wall clock was set. What happened to it while the
+/// machine was off cannot be known: then it is right.
 #[must_use]
 pub fn settle(kept: Option<ClockRow>, boot: Uuid, ahead_ms: i64) -> (ClockRow, Option<i64>) {
     let of_now = kept.filter(|kept| kept.boot == boot);

@@ -1,5 +1,5 @@
-//! What the pods of a workload demand of nodes, in the scheduler's terms. Refuses to know: which
-//! nodes there are.
+//! What the pods of a workload demand of nodes, in the scheduler's terms. Does not know about:
+//! which nodes there are.
 
 use std::collections::BTreeMap;
 

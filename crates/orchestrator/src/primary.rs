@@ -1,5 +1,5 @@
-//! The cluster as the dispatcher has it. Owns: that the scheduler's replica sees every change in the same
-//! order, and what a plan must not have missed.
+//! The cluster as the dispatcher has it. Owns: that the scheduler's replica sees every change in
+//! the same order, and what a plan must not have missed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -55,8 +55,8 @@ impl fmt::Debug for Primary {
 
 /// What decisions need.
 impl Primary {
-    /// Whether there is something to decide about that was not there when this was last called. Plans
-    /// that are asked for now have to fit what changes from now on.
+    /// Whether there is something to decide about that was not there when this was last called.
+    /// Plans that are asked for now have to fit what changes from now on.
     pub(crate) fn take_news(&mut self) -> bool {
         self.touched.clear();
         self.is_restructured = false;
@@ -85,8 +85,8 @@ impl Primary {
         self.cluster.clone()
     }
 
-    /// Whether a plan that was made of the cluster as it was when [`Primary::take_news`] was last called
-    /// holds still: nothing that it depends on has changed.
+    /// Whether a plan that was made of the cluster as it was when [`Primary::take_news`] was last
+    /// called holds still: nothing that it depends on has changed.
     pub(crate) fn admits(&self, plan: &Plan) -> bool {
         let pods = plan.steps.iter().map(|step| self.cluster.pods().get(step.pod()));
         let mut workloads = pods.map(|pod| pod.map(|pod| pod.workload));

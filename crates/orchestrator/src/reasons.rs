@@ -1,6 +1,9 @@
-//! Coded reasons and causes that are not the scheduler's. Each code has a page in `docs/reference/codes/`.
+//! Coded reasons and causes that are not the scheduler's. Each code has a page in
+//! `docs/reference/codes/`.
 
 use sched::Code;
+#[cfg(test)]
+use view::{GPU_HELD, GPU_LOST, GPU_TAKEN};
 
 /// A pod of it begins nowhere before an earlier run of that pod has ended.
 pub(crate) const CLEARING_UP: Code = Code { code: "P304", name: "ClearingUp" };
@@ -18,10 +21,6 @@ pub(crate) const IDLE_LIMIT: Code = Code { code: "E204", name: "IdleLimit" };
 pub(crate) const OUT_OF_MEMORY: Code = Code { code: "E205", name: "OutOfMemory" };
 /// It runs, and a limit that it was given is not kept on this machine.
 pub(crate) const LIMIT_NOT_KEPT: Code = Code { code: "E206", name: "LimitNotKept" };
-/// A GPU does not work any more.
-pub(crate) const GPU_LOST: Code = Code { code: "E207", name: "GpuLost" };
-/// A GPU is used by processes that belong to no run.
-pub(crate) const GPU_TAKEN: Code = Code { code: "E208", name: "GpuTaken" };
 /// Its image cannot be pulled now.
 pub(crate) const IMAGE_PULL: Code = Code { code: "E209", name: "ImagePullBackOff" };
 /// Its process runs and does not answer where it should.
@@ -32,8 +31,6 @@ pub(crate) const NOT_STARTED: Code = Code { code: "E211", name: "NotStarted" };
 pub const FAILED: Code = Code { code: "E212", name: "Failed" };
 /// Its node got a taint that it does not tolerate.
 pub(crate) const TAINTED: Code = Code { code: "E213", name: "Tainted" };
-/// A GPU is held by a run that should not exist.
-pub(crate) const GPU_HELD: Code = Code { code: "E214", name: "GpuHeld" };
 /// `elastane down` stopped everything.
 pub(crate) const SERVER_STOPPED: Code = Code { code: "E202", name: "ServerStopped" };
 

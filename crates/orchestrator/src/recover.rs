@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::UsageWindow;
 use records::{Change, PlacementBody, PodRow, Snapshot};
+use sched::Policy;
+use units::Instant;
 
 use crate::Error;
 use crate::decisions::Decisions;
 use crate::documents::Documents;
 use crate::effect::Outbox;
-use crate::gpu_fault::GpuFaults;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
-use crate::moment::{Ids, Moment, Settled};
+use crate::moment::{Ids, Moment, Settled, Step};
 use crate::node_list::NodeList;
 use crate::nodes::{self, Nodes};
 use crate::org::Org;
@@ -21,6 +22,22 @@ use crate::pools::Pools;
 use crate::primary::Primary;
 use crate::state::State;
 use crate::workloads::{Runs, Workloads};
+use view::GpuFaults;
+
+/// What is stored, and what else a state is built of.
+#[derive(Debug, Clone)]
+pub struct StoredState {
+    /// The rows of the database.
+    pub rows: Snapshot,
+    /// The nodes there are.
+    pub nodes: NodeList,
+    /// What is the matter with their GPUs.
+    pub gpus: GpuFaults,
+    /// How decisions are made.
+    pub policy: Policy,
+    /// What time it is.
+    pub now: Instant,
+}
 
 /// Refuses nodes on which workloads would lose the places that they hold: they would be stopped,
 /// and start again elsewhere if there is room.
@@ -67,9 +84,9 @@ fn first_of(names: &BTreeSet<&str>) -> String {
 }
 
 impl State {
-    /// Builds the state from what is stored. The result has an outbox: what has to be said and
-    /// done because nodes are gone, the clock was set or volumes are still to be deleted. What is the matter
-    /// with `gpus` was told.
+    /// Builds the state from what is stored. The result has an outbox: what has to be said and done
+    /// because nodes are gone, the clock was set or volumes are still to be deleted. What is the
+    /// matter with `gpus` was told.
     pub fn recover(
         mut snapshot: Snapshot,
         list: &NodeList,
@@ -77,14 +94,15 @@ impl State {
         usage: Option<UsageWindow>,
         Settled { clock, step, at }: Settled,
     ) -> Result<Self, Error> {
+        let step = step.or_else(|| Step::unseen(&mut snapshot, at.now));
         let mut changes = step.map(|step| step.shift(&mut snapshot, usage)).unwrap_or_default();
         if snapshot.clock != Some(clock) {
             changes.push(Change::Clock(clock));
         }
         let mut state = Self::restore(snapshot, (list, gpus), usage, at)?;
-        state.outbox.changes.extend(changes);
+        state.outbox.write(changes);
         if step.is_some() {
-            state.outbox.workloads.extend(state.workloads.ids());
+            state.outbox.touch(state.workloads.ids());
             state.workloads.write_all_pods();
         }
         state.documents.drop_volumes_again(&mut state.outbox);
@@ -145,9 +163,9 @@ impl State {
     }
 
     fn show_everything(&mut self) {
-        self.outbox.everything = true;
+        self.outbox.show_everything();
         self.note_holders();
-        self.outbox.shown.extend(self.workloads.ids());
-        self.outbox.projects.extend(self.org.project_ids());
+        self.outbox.show(self.workloads.ids());
+        self.outbox.recount(self.org.project_ids());
     }
 }

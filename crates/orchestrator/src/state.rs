@@ -10,7 +10,6 @@ use crate::command::Subject;
 use crate::decisions::{Decisions, HandedOver};
 use crate::documents::Documents;
 use crate::effect::Outbox;
-use crate::gpu_fault::GpuFaults;
 use crate::input::Input;
 use crate::ledger::Ledger;
 use crate::limits::{IdleSince, Limits};
@@ -20,6 +19,7 @@ use crate::org::Org;
 use crate::pools::Pools;
 use crate::primary::Primary;
 use crate::workloads::{Runs, Workloads};
+use view::GpuFaults;
 
 /// Everything the dispatcher knows.
 #[derive(Debug)]

@@ -47,7 +47,8 @@ fn every_error_and_every_end_of_a_run() {
         exits(),
         |exit: &Exit| in_words(exit, limits),
     );
-    let written = include_str!("reasons.rs").matches("Code { code: \"").count();
+    let sources = [include_str!("reasons.rs"), include_str!("../../view/src/gpu_fault.rs")];
+    let written = sources.concat().matches("Code { code: \"").count();
     assert_eq!(reasons::ALL.len(), written, "a code is not in the list");
     let codes = reasons::ALL.map(|code| format!("    {} {}\n", code.code, code.name)).concat();
     let all = format!("{errors}\n{exits}\n# Codes\n{codes}");

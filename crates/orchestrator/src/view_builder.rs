@@ -9,19 +9,18 @@ use records::Desired;
 use units::{Instant, Resources};
 use uuid::Uuid;
 
-use crate::documents::Objects;
 use crate::effect::Outbox;
 use crate::nodes::Node;
 use crate::org::{Department, Owner, Project, Unit};
 use crate::pools::Pool;
 use crate::reasons::NOT_STARTED;
-use crate::shared_map::SharedMap;
 use crate::state::State;
-use crate::view::{
-    GpuPod, NodeView, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView, Share,
-    Standing, View, WorkloadView,
-};
 use crate::workloads::{Ended, LOST, NOT_NOW, Pod, Workload, pod_name};
+use spec::Share;
+use view::{
+    GpuPod, NodeView, Objects, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView,
+    QueueStatus, SharedMap, View, WorkloadView,
+};
 
 /// Code of the reason of those that failed and wait before the next try.
 const BACKING_OFF: &str = "P302";
@@ -35,13 +34,14 @@ type OrgViews = (SharedMap<u64, Arc<OrgUnit>>, SharedMap<u64, Arc<ProjectView>>)
 impl State {
     pub(crate) fn view(&self, before: &View, outbox: &Outbox) -> View {
         let nothing = View::default();
-        let before = if outbox.everything { &nothing } else { before };
+        let touched = outbox.touched();
+        let before = if touched.everything { &nothing } else { before };
         let mut workloads = before.workloads.clone();
         let mut revisions = before.revisions.clone();
         let mut by_name = before.by_name.clone();
         // What is seen of a revision is seen of its inference too.
-        let changed = outbox.workloads.iter().chain(&outbox.shown).chain(outbox.deleted.keys());
-        let changed = changed.chain(outbox.archived.keys());
+        let changed = touched.workloads.iter().chain(&touched.shown).chain(touched.deleted.keys());
+        let changed = changed.chain(touched.archived.keys());
         let changed: BTreeSet<Uuid> =
             changed.flat_map(|id| [*id, self.workloads.head_of(*id)]).collect();
         for id in &changed {
@@ -72,28 +72,30 @@ impl State {
             by_name,
             archived: self.workloads.archived().clone(),
             objects: Objects::clone(&self.documents),
-            nodes: self.node_views(before, outbox.machines),
+            nodes: self.node_views(before, outbox.touched().nodes),
             pools: self.pool_views(before, outbox),
             capacity: self.cluster.capacity(),
         }
     }
 
-    /// Departments and projects. Only those are built of which something else is said than before; of
-    /// others it is renewed how they stand, where that may have changed: there may be many, in many pools.
+    /// Departments and projects. Only those are built of which something else is said than before;
+    /// of others it is renewed how they stand, where that may have changed: there may be many, in
+    /// many pools.
     fn org_views(&self, before: &View, outbox: &Outbox) -> OrgViews {
-        let (said, mut queues) = (outbox.said_of_org(), outbox.queues.clone());
-        let mut views = match said.all {
+        let (changed_org, mut queues) = (outbox.org_changes(), outbox.touched().queues.clone());
+        let mut views = match changed_org.all {
             true => OrgViews::default(),
             false => (before.departments.clone(), before.projects.clone()),
         };
-        for project in outbox.projects.iter().filter_map(|id| self.org.project(*id).ok()) {
+        for project in outbox.touched().projects.iter().filter_map(|id| self.org.project(*id).ok())
+        {
             queues.extend(std::iter::once(project.queue).chain(self.department_of(project)));
         }
         // A project shows its department, and that what its projects have together.
-        let inside = said.departments.iter().flat_map(|id| self.org.projects_in(*id));
+        let inside = changed_org.departments.iter().flat_map(|id| self.org.projects_in(*id));
         let mut projects: BTreeSet<u64> = inside.map(|project| project.unit.id).collect();
-        projects.extend(said.projects.keys());
-        projects.extend(self.org.project_ids().filter(|_| said.all));
+        projects.extend(changed_org.projects.keys());
+        projects.extend(self.org.project_ids().filter(|_| changed_org.all));
         for id in projects {
             let shown = before.projects.get(&id);
             match self.org.project(id) {
@@ -101,9 +103,10 @@ impl State {
                 Err(_) => drop(views.1.remove(&id)),
             }
         }
-        let mut departments = said.departments;
-        departments.extend(said.projects.values());
-        departments.extend(self.org.departments().map(|own| own.unit.id).filter(|_| said.all));
+        let mut departments = changed_org.departments;
+        departments.extend(changed_org.projects.values());
+        departments
+            .extend(self.org.departments().map(|own| own.unit.id).filter(|_| changed_org.all));
         for id in departments {
             let shown = before.departments.get(&id);
             match self.org.department(id) {
@@ -111,7 +114,7 @@ impl State {
                 Err(_) => drop(views.0.remove(&id)),
             }
         }
-        for queue in queues.into_iter().filter(|_| !said.all) {
+        for queue in queues.into_iter().filter(|_| !changed_org.all) {
             self.renew_standing(queue, &mut views);
         }
         debug_assert!(self.stand_as(&views.0, &views.1), "a project or department was missed");
@@ -147,9 +150,9 @@ impl State {
 
     /// The same department or project as it stands now.
     fn with_standing(&self, shown: &OrgUnit, queue: QueueId) -> OrgUnit {
-        let mut fresh = OrgUnit { standing: self.standing(queue), ..shown.clone() };
+        let mut fresh = OrgUnit { status: self.status(queue), ..shown.clone() };
         for (pool, share) in self.pools.iter().zip(&mut fresh.pools) {
-            share.standing = self.standing_of(self.cluster.queue_in(queue, pool.model));
+            share.status = self.status_of(self.cluster.queue_in(queue, pool.model));
         }
         fresh
     }
@@ -175,10 +178,10 @@ impl State {
     /// Whether what a queue holds and may hold is what is shown.
     fn stands_as(&self, shown: &OrgUnit, queue: QueueId) -> bool {
         let in_pool = |(pool, shown): (&Pool, &PoolShare)| {
-            self.standing_of(self.cluster.queue_in(queue, pool.model)) == shown.standing
+            self.status_of(self.cluster.queue_in(queue, pool.model)) == shown.status
         };
         self.pools.len() == shown.pools.len()
-            && self.standing(queue) == shown.standing
+            && self.status(queue) == shown.status
             && self.pools.iter().zip(&shown.pools).all(in_pool)
     }
 
@@ -207,7 +210,7 @@ impl State {
                 name: pool.name().into(),
                 share: unit.given(pool.id()).made_to(usual),
                 usual,
-                standing: self.standing_of(self.cluster.queue_in(queue, pool.model)),
+                status: self.status_of(self.cluster.queue_in(queue, pool.model)),
             }
         };
         OrgUnit {
@@ -221,20 +224,20 @@ impl State {
             rules: unit.rules,
             default_pools: unit.default_pools.clone(),
             node_types: unit.node_types.clone(),
-            standing: self.standing(queue),
+            status: self.status(queue),
             pools: self.pools.iter().map(in_pool).collect(),
         }
     }
 
     /// How it stands in all pools together.
-    fn standing(&self, queue: QueueId) -> Standing {
+    fn status(&self, queue: QueueId) -> QueueStatus {
         if !self.cluster.is_divided() {
-            return self.standing_of(queue);
+            return self.status_of(queue);
         }
-        let each = self.cluster.queues_of(queue).map(|queue| self.standing_of(queue));
+        let each = self.cluster.queues_of(queue).map(|queue| self.status_of(queue));
         // What may be got in several pools is asked for in each of them, and counts once.
         let requested = self.cluster.queues()[queue].wanted;
-        each.fold(Standing { requested, ..Standing::default() }, |sum, one| Standing {
+        each.fold(QueueStatus { requested, ..QueueStatus::default() }, |sum, one| QueueStatus {
             allocated: sum.allocated + one.allocated,
             allocated_non_preemptible: sum.allocated_non_preemptible
                 + one.allocated_non_preemptible,
@@ -245,9 +248,9 @@ impl State {
         })
     }
 
-    fn standing_of(&self, id: QueueId) -> Standing {
-        let Some(queue) = self.cluster.queues().get(id) else { return Standing::default() };
-        Standing {
+    fn status_of(&self, id: QueueId) -> QueueStatus {
+        let Some(queue) = self.cluster.queues().get(id) else { return QueueStatus::default() };
+        QueueStatus {
             allocated: queue.allocated,
             allocated_non_preemptible: queue.allocated_non_preemptible,
             requested: queue.requested,
@@ -273,7 +276,7 @@ impl State {
     }
 
     fn pool_views(&self, before: &View, outbox: &Outbox) -> Vec<Arc<PoolView>> {
-        let rebuild_all = outbox.machines || outbox.said_of_org().all;
+        let rebuild_all = outbox.touched().nodes || outbox.org_changes().all;
         let members = LazyCell::new(|| {
             let mut members: BTreeMap<&str, Vec<String>> = BTreeMap::new();
             for node in self.nodes.iter() {

@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 
 use http_kit::ApiError;
-use orchestrator::view::WorkloadKind;
 use serde_json::Value;
+use spec::WorkloadKind;
 
 /// Whom a part of a policy is for: a kind of workload, or one of the pods of a distributed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum PolicyTarget {
     Training,
     Workspace,
     Inference,
@@ -18,7 +18,7 @@ pub(super) enum Who {
     Master,
 }
 
-impl Who {
+impl PolicyTarget {
     /// Those of a kind of workload.
     pub(super) const fn of(kind: WorkloadKind) -> &'static [Self] {
         match kind {
@@ -60,11 +60,11 @@ impl Who {
 }
 
 /// A field, by its path in a specification, and what it holds.
-pub(super) type Field = (&'static str, Holds);
+pub(super) type Field = (&'static str, FieldType);
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Holds {
+pub(super) enum FieldType {
     Text,
     /// In thousandths.
     Number,
@@ -136,135 +136,136 @@ impl Items {
 }
 
 const ALL: &[Field] = &[
-    ("annotations", Holds::Items(&PAIRS)),
-    ("args", Holds::Text),
-    ("command", Holds::Text),
-    ("compute.cpuCoreLimit", Holds::Number),
-    ("compute.cpuCoreRequest", Holds::Number),
-    ("compute.cpuMemoryLimit", Holds::Bytes),
-    ("compute.cpuMemoryRequest", Holds::Bytes),
-    ("compute.extendedResources", Holds::Items(&RESOURCES)),
-    ("compute.gpuDevicesRequest", Holds::Number),
-    ("compute.gpuMemoryLimit", Holds::Bytes),
-    ("compute.gpuMemoryRequest", Holds::Bytes),
-    ("compute.gpuPortionLimit", Holds::Number),
-    ("compute.gpuPortionRequest", Holds::Number),
-    ("compute.gpuRequestType", Holds::Text),
-    ("compute.largeShmRequest", Holds::Flag),
-    ("createHomeDir", Holds::Flag),
-    ("environmentVariables", Holds::Items(&VARIABLES)),
-    ("image", Holds::Text),
-    ("imagePullPolicy", Holds::Text),
-    ("imagePullSecrets", Holds::Items(&PULL_SECRETS)),
-    ("labels", Holds::Items(&PAIRS)),
-    ("nodeAffinityRequired", Holds::Whole),
-    ("nodePools", Holds::Texts),
-    ("nodeType", Holds::Text),
-    ("podAffinity.key", Holds::Text),
-    ("podAffinity.type", Holds::Text),
-    ("ports", Holds::Items(&PORTS)),
-    ("preemptibility", Holds::Text),
-    ("priorityClass", Holds::Text),
-    ("relatedUrls", Holds::Items(&RELATED_URLS)),
-    ("security.allowPrivilegeEscalation", Holds::Flag),
-    ("security.capabilities", Holds::Texts),
-    ("security.hostIpc", Holds::Flag),
-    ("security.hostNetwork", Holds::Flag),
-    ("security.privileged", Holds::Flag),
-    ("security.readOnlyRootFilesystem", Holds::Flag),
-    ("security.runAsGid", Holds::Number),
-    ("security.runAsNonRoot", Holds::Flag),
-    ("security.runAsUid", Holds::Number),
-    ("security.seccompProfileType", Holds::Text),
-    ("security.supplementalGroups", Holds::Text),
-    ("security.uidGidSource", Holds::Text),
-    ("storage.configMapVolume", Holds::Items(&CONFIG_MAPS)),
-    ("storage.emptyDirVolume", Holds::Items(&EMPTY_DIRS)),
-    ("storage.git", Holds::Items(&REPOSITORIES)),
-    ("storage.hostPath", Holds::Items(&HOST_PATHS)),
-    ("storage.nfs", Holds::Items(&NFS)),
-    ("storage.pvc", Holds::Items(&CLAIMS)),
-    ("storage.s3", Holds::Items(&BUCKETS)),
-    ("storage.secretVolume", Holds::Items(&SECRET_VOLUMES)),
-    ("terminationGracePeriodSeconds", Holds::Number),
-    ("tolerations", Holds::Items(&TOLERATIONS)),
-    ("workingDir", Holds::Text),
+    ("annotations", FieldType::Items(&PAIRS)),
+    ("args", FieldType::Text),
+    ("command", FieldType::Text),
+    ("compute.cpuCoreLimit", FieldType::Number),
+    ("compute.cpuCoreRequest", FieldType::Number),
+    ("compute.cpuMemoryLimit", FieldType::Bytes),
+    ("compute.cpuMemoryRequest", FieldType::Bytes),
+    ("compute.extendedResources", FieldType::Items(&RESOURCES)),
+    ("compute.gpuDevicesRequest", FieldType::Number),
+    ("compute.gpuMemoryLimit", FieldType::Bytes),
+    ("compute.gpuMemoryRequest", FieldType::Bytes),
+    ("compute.gpuPortionLimit", FieldType::Number),
+    ("compute.gpuPortionRequest", FieldType::Number),
+    ("compute.gpuRequestType", FieldType::Text),
+    ("compute.largeShmRequest", FieldType::Flag),
+    ("createHomeDir", FieldType::Flag),
+    ("environmentVariables", FieldType::Items(&VARIABLES)),
+    ("image", FieldType::Text),
+    ("imagePullPolicy", FieldType::Text),
+    ("imagePullSecrets", FieldType::Items(&PULL_SECRETS)),
+    ("labels", FieldType::Items(&PAIRS)),
+    ("nodeAffinityRequired", FieldType::Whole),
+    ("nodePools", FieldType::Texts),
+    ("nodeType", FieldType::Text),
+    ("podAffinity.key", FieldType::Text),
+    ("podAffinity.type", FieldType::Text),
+    ("ports", FieldType::Items(&PORTS)),
+    ("preemptibility", FieldType::Text),
+    ("priorityClass", FieldType::Text),
+    ("relatedUrls", FieldType::Items(&RELATED_URLS)),
+    ("security.allowPrivilegeEscalation", FieldType::Flag),
+    ("security.capabilities", FieldType::Texts),
+    ("security.hostIpc", FieldType::Flag),
+    ("security.hostNetwork", FieldType::Flag),
+    ("security.privileged", FieldType::Flag),
+    ("security.readOnlyRootFilesystem", FieldType::Flag),
+    ("security.runAsGid", FieldType::Number),
+    ("security.runAsNonRoot", FieldType::Flag),
+    ("security.runAsUid", FieldType::Number),
+    ("security.seccompProfileType", FieldType::Text),
+    ("security.supplementalGroups", FieldType::Text),
+    ("security.uidGidSource", FieldType::Text),
+    ("storage.configMapVolume", FieldType::Items(&CONFIG_MAPS)),
+    ("storage.emptyDirVolume", FieldType::Items(&EMPTY_DIRS)),
+    ("storage.git", FieldType::Items(&REPOSITORIES)),
+    ("storage.hostPath", FieldType::Items(&HOST_PATHS)),
+    ("storage.nfs", FieldType::Items(&NFS)),
+    ("storage.pvc", FieldType::Items(&CLAIMS)),
+    ("storage.s3", FieldType::Items(&BUCKETS)),
+    ("storage.secretVolume", FieldType::Items(&SECRET_VOLUMES)),
+    ("terminationGracePeriodSeconds", FieldType::Number),
+    ("tolerations", FieldType::Items(&TOLERATIONS)),
+    ("workingDir", FieldType::Text),
 ];
 
 /// Of what ends.
 const RUNS: &[Field] = &[
-    ("autoDeletionTimeAfterCompletionSeconds", Holds::Number),
-    ("backoffLimit", Holds::Number),
-    ("elastic", Holds::Flag),
-    ("restartPolicy", Holds::Text),
-    ("stdin", Holds::Flag),
-    ("terminateAfterPreemption", Holds::Flag),
-    ("tty", Holds::Flag),
+    ("autoDeletionTimeAfterCompletionSeconds", FieldType::Number),
+    ("backoffLimit", FieldType::Number),
+    ("elastic", FieldType::Flag),
+    ("restartPolicy", FieldType::Text),
+    ("stdin", FieldType::Flag),
+    ("terminateAfterPreemption", FieldType::Flag),
+    ("tty", FieldType::Flag),
 ];
 
 /// Of what people work in, as a whole.
-const OPENED: &[Field] = &[("exposedUrls", Holds::Items(&EXPOSED_URLS))];
+const OPENED: &[Field] = &[("exposedUrls", FieldType::Items(&EXPOSED_URLS))];
 
-const TRAINING: &[Field] = &[("completions", Holds::Number), ("parallelism", Holds::Number)];
+const TRAINING: &[Field] =
+    &[("completions", FieldType::Number), ("parallelism", FieldType::Number)];
 
 const DISTRIBUTED: &[Field] = &[
-    ("cleanPodPolicy", Holds::Text),
-    ("distributedFramework", Holds::Text),
-    ("maxReplicas", Holds::Number),
-    ("minReplicas", Holds::Number),
-    ("mpiLauncherCreationPolicy", Holds::Text),
-    ("numWorkers", Holds::Number),
-    ("slotsPerWorker", Holds::Number),
+    ("cleanPodPolicy", FieldType::Text),
+    ("distributedFramework", FieldType::Text),
+    ("maxReplicas", FieldType::Number),
+    ("minReplicas", FieldType::Number),
+    ("mpiLauncherCreationPolicy", FieldType::Text),
+    ("numWorkers", FieldType::Number),
+    ("slotsPerWorker", FieldType::Number),
 ];
 
 const INFERENCE: &[Field] = &[
-    ("autoscaling.activationReplicas", Holds::Number),
-    ("autoscaling.concurrencyHardLimit", Holds::Limit),
-    ("autoscaling.initialReplicas", Holds::Number),
-    ("autoscaling.initializationTimeoutSeconds", Holds::Number),
-    ("autoscaling.maxReplicas", Holds::Number),
-    ("autoscaling.metric", Holds::Text),
-    ("autoscaling.metricThreshold", Holds::Number),
-    ("autoscaling.metricThresholdPercentage", Holds::Number),
-    ("autoscaling.minReplicas", Holds::Number),
-    ("autoscaling.scaleDownDelaySeconds", Holds::Number),
-    ("autoscaling.scaleToZeroRetentionSeconds", Holds::Number),
-    ("probes.readiness.failureThreshold", Holds::Number),
-    ("probes.readiness.handler.httpGet.path", Holds::Text),
-    ("probes.readiness.initialDelaySeconds", Holds::Number),
-    ("probes.readiness.periodSeconds", Holds::Number),
-    ("probes.readiness.successThreshold", Holds::Number),
-    ("probes.readiness.timeoutSeconds", Holds::Number),
-    ("servingConfiguration.initializationTimeoutSeconds", Holds::Number),
-    ("servingConfiguration.requestTimeoutSeconds", Holds::Number),
-    ("servingPort.authorizationType", Holds::Text),
-    ("servingPort.authorizedUsers", Holds::Texts),
-    ("servingPort.clusterLocalAccessOnly", Holds::Flag),
-    ("servingPort.container", Holds::Number),
-    ("servingPort.protocol", Holds::Text),
+    ("autoscaling.activationReplicas", FieldType::Number),
+    ("autoscaling.concurrencyHardLimit", FieldType::Limit),
+    ("autoscaling.initialReplicas", FieldType::Number),
+    ("autoscaling.initializationTimeoutSeconds", FieldType::Number),
+    ("autoscaling.maxReplicas", FieldType::Number),
+    ("autoscaling.metric", FieldType::Text),
+    ("autoscaling.metricThreshold", FieldType::Number),
+    ("autoscaling.metricThresholdPercentage", FieldType::Number),
+    ("autoscaling.minReplicas", FieldType::Number),
+    ("autoscaling.scaleDownDelaySeconds", FieldType::Number),
+    ("autoscaling.scaleToZeroRetentionSeconds", FieldType::Number),
+    ("probes.readiness.failureThreshold", FieldType::Number),
+    ("probes.readiness.handler.httpGet.path", FieldType::Text),
+    ("probes.readiness.initialDelaySeconds", FieldType::Number),
+    ("probes.readiness.periodSeconds", FieldType::Number),
+    ("probes.readiness.successThreshold", FieldType::Number),
+    ("probes.readiness.timeoutSeconds", FieldType::Number),
+    ("servingConfiguration.initializationTimeoutSeconds", FieldType::Number),
+    ("servingConfiguration.requestTimeoutSeconds", FieldType::Number),
+    ("servingPort.authorizationType", FieldType::Text),
+    ("servingPort.authorizedUsers", FieldType::Texts),
+    ("servingPort.clusterLocalAccessOnly", FieldType::Flag),
+    ("servingPort.container", FieldType::Number),
+    ("servingPort.protocol", FieldType::Text),
 ];
 
 static VARIABLES: Items = Items { keys: &["name"], aside: &["description"], attributes: &[] };
 static PAIRS: Items = Items { keys: &["name"], aside: &[], attributes: &[] };
 static RESOURCES: Items =
-    Items { keys: &["resource"], aside: &[], attributes: &[("quantity", Holds::Text)] };
+    Items { keys: &["resource"], aside: &[], attributes: &[("quantity", FieldType::Text)] };
 static SECRET_VOLUMES: Items = Items {
     keys: &["name", "mountPath"],
     aside: &["name"],
     attributes: &[
-        ("defaultMode", Holds::Text),
-        ("mountPath", Holds::Text),
-        ("secret", Holds::Text),
+        ("defaultMode", FieldType::Text),
+        ("mountPath", FieldType::Text),
+        ("secret", FieldType::Text),
     ],
 };
 static CONFIG_MAPS: Items = Items {
     keys: &["name", "mountPath"],
     aside: &["name"],
     attributes: &[
-        ("configMap", Holds::Text),
-        ("defaultMode", Holds::Text),
-        ("mountPath", Holds::Text),
-        ("subPath", Holds::Text),
+        ("configMap", FieldType::Text),
+        ("defaultMode", FieldType::Text),
+        ("mountPath", FieldType::Text),
+        ("subPath", FieldType::Text),
     ],
 };
 static PULL_SECRETS: Items = Items { keys: &["name"], aside: &[], attributes: &[] };
@@ -272,90 +273,94 @@ static PORTS: Items = Items {
     keys: &["container"],
     aside: &["name", "toolName", "toolType"],
     attributes: &[
-        ("container", Holds::Number),
-        ("external", Holds::Number),
-        ("serviceType", Holds::Text),
+        ("container", FieldType::Number),
+        ("external", FieldType::Number),
+        ("serviceType", FieldType::Text),
     ],
 };
 static EXPOSED_URLS: Items = Items {
     keys: &["container"],
     aside: &["name", "toolName", "toolType"],
     attributes: &[
-        ("authorizationType", Holds::Text),
-        ("authorizedUsers", Holds::Texts),
-        ("container", Holds::Number),
+        ("authorizationType", FieldType::Text),
+        ("authorizedUsers", FieldType::Texts),
+        ("container", FieldType::Number),
     ],
 };
 static RELATED_URLS: Items = Items {
     keys: &["name", "url"],
     aside: &["name"],
-    attributes: &[("type", Holds::Text), ("url", Holds::Text)],
+    attributes: &[("type", FieldType::Text), ("url", FieldType::Text)],
 };
 static EMPTY_DIRS: Items = Items {
     keys: &["name", "path"],
     aside: &["name"],
-    attributes: &[("medium", Holds::Text), ("path", Holds::Text), ("sizeLimit", Holds::Bytes)],
+    attributes: &[
+        ("medium", FieldType::Text),
+        ("path", FieldType::Text),
+        ("sizeLimit", FieldType::Bytes),
+    ],
 };
 static REPOSITORIES: Items = Items {
     keys: &["name", "path"],
     aside: &["name"],
     attributes: &[
-        ("branch", Holds::Text),
-        ("passwordSecret", Holds::Text),
-        ("path", Holds::Text),
-        ("repository", Holds::Text),
-        ("revision", Holds::Text),
+        ("branch", FieldType::Text),
+        ("passwordSecret", FieldType::Text),
+        ("path", FieldType::Text),
+        ("repository", FieldType::Text),
+        ("revision", FieldType::Text),
     ],
 };
 static BUCKETS: Items = Items {
     keys: &["name", "path"],
     aside: &["name"],
     attributes: &[
-        ("accessKeySecret", Holds::Text),
-        ("bucket", Holds::Text),
-        ("path", Holds::Text),
-        ("url", Holds::Text),
+        ("accessKeySecret", FieldType::Text),
+        ("bucket", FieldType::Text),
+        ("path", FieldType::Text),
+        ("url", FieldType::Text),
     ],
 };
 static HOST_PATHS: Items = Items {
     keys: &["name", "mountPath"],
     aside: &["name"],
     attributes: &[
-        ("mountPath", Holds::Text),
-        ("mountPropagation", Holds::Text),
-        ("path", Holds::Text),
-        ("readOnly", Holds::Flag),
+        ("mountPath", FieldType::Text),
+        ("mountPropagation", FieldType::Text),
+        ("path", FieldType::Text),
+        ("readOnly", FieldType::Flag),
     ],
 };
 static NFS: Items = Items {
     keys: &["name", "mountPath"],
     aside: &["name"],
     attributes: &[
-        ("mountPath", Holds::Text),
-        ("path", Holds::Text),
-        ("readOnly", Holds::Flag),
-        ("server", Holds::Text),
+        ("mountPath", FieldType::Text),
+        ("path", FieldType::Text),
+        ("readOnly", FieldType::Flag),
+        ("server", FieldType::Text),
     ],
 };
 static CLAIMS: Items = Items {
     keys: &["name", "claimName", "path"],
     aside: &["name"],
     attributes: &[
-        ("claimName", Holds::Text),
-        ("ephemeral", Holds::Flag),
-        ("existingPvc", Holds::Flag),
-        ("path", Holds::Text),
-        ("readOnly", Holds::Flag),
+        ("claimName", FieldType::Text),
+        ("ephemeral", FieldType::Flag),
+        ("existingPvc", FieldType::Flag),
+        ("path", FieldType::Text),
+        ("readOnly", FieldType::Flag),
     ],
 };
 static TOLERATIONS: Items = Items {
     keys: &["name", "key"],
     aside: &["name"],
     attributes: &[
-        ("effect", Holds::Text),
-        ("key", Holds::Text),
-        ("operator", Holds::Text),
-        ("value", Holds::Text),
+        ("effect", FieldType::Text),
+        ("key", FieldType::Text),
+        ("operator", FieldType::Text),
+        ("value", FieldType::Text),
     ],
 };
 

@@ -13,15 +13,15 @@ mod rules;
 use api_types::{
     CreationRequest, PolicyBody, PolicyMeta, PolicyV2, WorkloadSpec, asks_for_something,
 };
-use orchestrator::view::WorkloadKind;
-use orchestrator::{Object, Scope};
 use serde::{Deserialize, Serialize};
+use spec::WorkloadKind;
+use view::{Object, Scope};
 
 use access::{Backend, Family, Ids, Item, scopes};
 use convert::{self, wire};
 use http_kit::ApiError;
-use part::Part;
-use rules::Judged;
+use part::PolicySection;
+use rules::CheckedSpec;
 
 use merge::merge;
 pub use routes::routes;
@@ -84,18 +84,18 @@ pub(crate) const fn type_word(kind: WorkloadKind) -> &'static str {
 /// The policies for a kind of workloads that hold in a scope, the nearest first.
 pub struct Policies {
     kind: WorkloadKind,
-    held: Vec<Held>,
+    held: Vec<ScopedPolicy>,
 }
 
 /// One of them.
-struct Held {
+struct ScopedPolicy {
     scope: Scope,
     /// Whose it is, for people.
     by: String,
-    parts: Vec<Part>,
+    parts: Vec<PolicySection>,
 }
 
-impl Held {
+impl ScopedPolicy {
     /// A fault that is this policy's.
     fn named(&self, error: ApiError) -> ApiError {
         ApiError { message: format!("{} {}", error.message, self.by), ..error }
@@ -117,8 +117,8 @@ impl Policies {
             let Item { object, body } = Item::<Policy>::of(object)?;
             let whose = scopes::word(scopes::kind_of(object.scope));
             let by = format!("(policy `{}` of the {whose})", body.name);
-            let mut held = Held { scope: object.scope, by, parts: Vec::new() };
-            let parts = Part::all(state, kind, object.scope, &body.body);
+            let mut held = ScopedPolicy { scope: object.scope, by, parts: Vec::new() };
+            let parts = PolicySection::all(state, kind, object.scope, &body.body);
             held.parts = parts.map_err(|error| held.named(error))?;
             Ok(held)
         };
@@ -155,8 +155,9 @@ impl Policies {
     }
 
     fn complete(&self, part: usize, spec: &mut WorkloadSpec) -> Result<(), ApiError> {
-        let complete =
-            |held: &Held| held.parts[part].complete(spec).map_err(|error| held.named(error));
+        let complete = |held: &ScopedPolicy| {
+            held.parts[part].complete(spec).map_err(|error| held.named(error))
+        };
         self.held.iter().try_for_each(complete)
     }
 
@@ -189,7 +190,7 @@ impl Policies {
             for (n, part) in held.parts.iter().enumerate() {
                 let Some(said) = [request.spec.as_ref(), master][n] else { continue };
                 let taken = |spec: &WorkloadSpec| wire(&convert::as_taken(self.kind, spec.clone()));
-                let judged = Judged {
+                let judged = CheckedSpec {
                     said: wire(said),
                     means: taken(said),
                     left_alone: taken(&alone[n]),
@@ -218,12 +219,16 @@ impl Policies {
     }
 
     /// Of each part the values of the policies from this one outward.
-    fn all(&self, from: usize, values: impl Fn(&Part) -> &WorkloadSpec) -> Vec<WorkloadSpec> {
+    fn all(
+        &self,
+        from: usize,
+        values: impl Fn(&PolicySection) -> &WorkloadSpec,
+    ) -> Vec<WorkloadSpec> {
         let of = |n: usize| {
             let all = self.held[from..].iter().map(|held| values(&held.parts[n]).clone());
             all.fold(WorkloadSpec::default(), WorkloadSpec::over)
         };
-        (0..fields::Who::of(self.kind).len()).map(of).collect()
+        (0..fields::PolicyTarget::of(self.kind).len()).map(of).collect()
     }
 }
 
@@ -242,7 +247,7 @@ pub(crate) fn check(
     if asks_for_something(&body.status) {
         return Err(ApiError::field("policy.status", "is the server's to say; leave it out"));
     }
-    let parts = Part::all(state, kind, scope, body)?;
+    let parts = PolicySection::all(state, kind, scope, body)?;
     let mut broken = Vec::new();
     for part in &parts {
         part.check(kind)?;

@@ -4,17 +4,17 @@
 use api_types::{CreationRequest, PolicyBody, WorkloadSpec};
 use convert::{self, wire};
 use http_kit::{ApiError, read_part};
-use orchestrator::Scope;
-use orchestrator::view::WorkloadKind;
 use serde_json::{Map, Value};
+use spec::WorkloadKind;
+use view::Scope;
 
-use super::fields::{Holds, Items, Who};
-use super::rules::{Judged, Rules, dotted};
+use super::fields::{FieldType, Items, PolicyTarget};
+use super::rules::{CheckedSpec, Rules, dotted};
 use crate::Context;
 
 /// What a policy says of all pods of a workload, or of the workers or the master of one.
-pub(super) struct Part {
-    pub(super) who: Who,
+pub(super) struct PolicySection {
+    pub(super) who: PolicyTarget,
     /// Values of what a submission leaves out.
     pub(super) defaults: WorkloadSpec,
     /// Values of what the items of lists leave out, by the path of the list.
@@ -26,7 +26,7 @@ pub(super) struct Part {
     pub(super) rules: Rules,
 }
 
-impl Part {
+impl PolicySection {
     /// All parts of a policy of a scope.
     pub(super) fn all(
         state: &Context,
@@ -34,13 +34,13 @@ impl Part {
         scope: Scope,
         body: &PolicyBody,
     ) -> Result<Vec<Self>, ApiError> {
-        let read = |who: &Who| Self::read(state, (kind, *who), scope, body);
-        Who::of(kind).iter().map(read).collect()
+        let read = |who: &PolicyTarget| Self::read(state, (kind, *who), scope, body);
+        PolicyTarget::of(kind).iter().map(read).collect()
     }
 
     fn read(
         state: &Context,
-        (kind, who): (WorkloadKind, Who),
+        (kind, who): (WorkloadKind, PolicyTarget),
         scope: Scope,
         body: &PolicyBody,
     ) -> Result<Self, ApiError> {
@@ -52,7 +52,7 @@ impl Part {
         let (at, mut defaults) = of_part(who, "policy.defaults", body.defaults.as_ref())?;
         let mut attributes = Vec::new();
         for (path, holds) in who.fields() {
-            if let Holds::Items(items) = holds {
+            if let FieldType::Items(items) = holds {
                 let of_items = take_instances(&at, path, items, &mut defaults)?;
                 attributes.extend(of_items.map(|of_items| (*path, of_items)));
             }
@@ -107,7 +107,7 @@ impl Part {
         let values = other.values()?;
         let means = wire(&values.clone().over(around.clone()));
         let left_alone = wire(around);
-        let judged = Judged { said: wire(&values), means, left_alone, not_all: true };
+        let judged = CheckedSpec { said: wire(&values), means, left_alone, not_all: true };
         let at = self.at();
         Ok(self.rules.broken_by(&judged).into_iter().map(|why| format!("{at}.{why}")).collect())
     }
@@ -134,7 +134,7 @@ impl Part {
         convert::check_spec(&defaults).map_err(named)?;
         let mut request = CreationRequest::default();
         match self.who {
-            Who::Master => {
+            PolicyTarget::Master => {
                 request.spec = Some(WorkloadSpec::default());
                 request.master_spec = Some(defaults);
             }
@@ -146,7 +146,11 @@ impl Part {
 }
 
 /// A part of a document, and its path.
-fn of_part(who: Who, at: &str, whole: Option<&Value>) -> Result<(String, Value), ApiError> {
+fn of_part(
+    who: PolicyTarget,
+    at: &str,
+    whole: Option<&Value>,
+) -> Result<(String, Value), ApiError> {
     let whole = whole.unwrap_or(&Value::Null);
     let Some(part) = who.part() else { return Ok((at.to_owned(), whole.clone())) };
     let parts: Option<Map<String, Value>> = read_part(at, whole.clone())?;
@@ -184,8 +188,8 @@ fn take_instances(
     for (name, value) in wire.attributes.iter().flatten() {
         let at = format!("{at}.attributes.{name}");
         let (fits, what) = match items.attribute(&at, name)?.1 {
-            Holds::Flag => (value.is_boolean(), "true or false"),
-            Holds::Number => (value.is_number(), "a number"),
+            FieldType::Flag => (value.is_boolean(), "true or false"),
+            FieldType::Number => (value.is_number(), "a number"),
             _ => (value.is_string(), "a text"),
         };
         if !fits {

@@ -14,9 +14,9 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use http_kit::openapi::{Description, Input, delete as del, get, patch, put};
 use http_kit::{ApiError, Body, NoContent, flag, parameters, unknown_word};
-use orchestrator::Scope;
-use orchestrator::view::WorkloadKind;
+use spec::WorkloadKind;
 use utoipa::openapi::schema::Type;
+use view::Scope;
 
 use crate::{Context, Policy, check, merge, meta, shown, type_word};
 

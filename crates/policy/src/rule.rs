@@ -5,7 +5,7 @@ use http_kit::{ApiError, read_part};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::fields::{Field, Holds, at};
+use super::fields::{Field, FieldType, at};
 
 /// What is allowed of a value.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -51,35 +51,35 @@ struct Choice {
 }
 
 /// An amount in thousandths or bytes.
-fn amount(holds: Holds, value: &Value) -> Result<u64, String> {
+fn amount(holds: FieldType, value: &Value) -> Result<u64, String> {
     match (holds, value) {
-        (Holds::Limit, Value::Number(number)) if number.as_u64() == Some(0) => Ok(u64::MAX),
-        (Holds::Number | Holds::Limit, Value::Number(number)) => {
+        (FieldType::Limit, Value::Number(number)) if number.as_u64() == Some(0) => Ok(u64::MAX),
+        (FieldType::Number | FieldType::Limit, Value::Number(number)) => {
             units::parse_cpu_millis(&number.to_string()).map_err(|why| why.to_string())
         }
-        (Holds::Bytes, Value::String(text)) => {
+        (FieldType::Bytes, Value::String(text)) => {
             units::parse_bytes(text).map_err(|why| why.to_string())
         }
-        (Holds::Number | Holds::Limit, _) => Err(format!("`{value}` is not a number")),
-        (Holds::Bytes, _) => Err(format!("`{value}` is not a size such as \"8G\"")),
+        (FieldType::Number | FieldType::Limit, _) => Err(format!("`{value}` is not a number")),
+        (FieldType::Bytes, _) => Err(format!("`{value}` is not a size such as \"8G\"")),
         _ => Err("goes with numbers and sizes only".to_owned()),
     }
 }
 
 /// An amount that is no limit, whatever the field holds: 0 is 0.
-fn plain(holds: Holds, value: &Value) -> Result<u64, String> {
-    let holds = if matches!(holds, Holds::Limit) { Holds::Number } else { holds };
+fn plain(holds: FieldType, value: &Value) -> Result<u64, String> {
+    let holds = if matches!(holds, FieldType::Limit) { FieldType::Number } else { holds };
     amount(holds, value)
 }
 
 impl Rule {
-    pub(super) fn read(holds: Holds, at: &str, value: &Value) -> Result<Self, ApiError> {
+    pub(super) fn read(holds: FieldType, at: &str, value: &Value) -> Result<Self, ApiError> {
         let rule: Self = read_part(at, value.clone())?;
         rule.check(holds).map_err(|why| ApiError::field(at, why))?;
         Ok(rule)
     }
 
-    fn check(&self, holds: Holds) -> Result<(), String> {
+    fn check(&self, holds: FieldType) -> Result<(), String> {
         let Bounds { min, max, step } = self.bounds(holds)?;
         if step == Some(0) {
             return Err("step: must be more than 0".to_owned());
@@ -94,17 +94,19 @@ impl Rule {
             Some(_) if self.can_edit == Some(false) => {
                 Err("canEdit: goes without defaultFrom; leave out one of them".to_owned())
             }
-            Some(DefaultFrom { factor: Some(factor), .. }) => match amount(Holds::Number, factor) {
-                Ok(1..) => Ok(()),
-                Ok(0) => Err("defaultFrom.factor: must be more than 0".to_owned()),
-                Err(why) => Err(format!("defaultFrom.factor: {why}")),
-            },
+            Some(DefaultFrom { factor: Some(factor), .. }) => {
+                match amount(FieldType::Number, factor) {
+                    Ok(1..) => Ok(()),
+                    Ok(0) => Err("defaultFrom.factor: must be more than 0".to_owned()),
+                    Err(why) => Err(format!("defaultFrom.factor: {why}")),
+                }
+            }
             _ => Ok(()),
         }
     }
 
-    fn bounds(&self, holds: Holds) -> Result<Bounds, String> {
-        type Read = fn(Holds, &Value) -> Result<u64, String>;
+    fn bounds(&self, holds: FieldType) -> Result<Bounds, String> {
+        type Read = fn(FieldType, &Value) -> Result<u64, String>;
         let of = |name, value: &Option<Value>, read: Read| {
             let read = value.as_ref().map(|value| read(holds, value)).transpose();
             read.map_err(|why| format!("{name}: {why}"))
@@ -120,13 +122,15 @@ impl Rule {
     /// Refuses a default from a field that holds something else, or is not there.
     pub(super) fn check_source(
         &self,
-        holds: Holds,
+        holds: FieldType,
         mut fields: impl Iterator<Item = &'static Field>,
     ) -> Result<(), String> {
         let Some(DefaultFrom { field, .. }) = &self.default_from else { return Ok(()) };
-        let amounts = |other: Holds| match holds {
-            Holds::Bytes => matches!(other, Holds::Bytes),
-            Holds::Number | Holds::Limit => matches!(other, Holds::Number | Holds::Limit),
+        let amounts = |other: FieldType| match holds {
+            FieldType::Bytes => matches!(other, FieldType::Bytes),
+            FieldType::Number | FieldType::Limit => {
+                matches!(other, FieldType::Number | FieldType::Limit)
+            }
             _ => false,
         };
         if fields.any(|(path, other)| path == field && amounts(*other)) {
@@ -137,14 +141,14 @@ impl Rule {
     }
 
     /// The default, where it is from another field that a specification has.
-    pub(super) fn default_in(&self, holds: Holds, spec: &Value) -> Option<Value> {
+    pub(super) fn default_in(&self, holds: FieldType, spec: &Value) -> Option<Value> {
         let DefaultFrom { field, factor } = self.default_from.as_ref()?;
         let factor =
-            factor.as_ref().map_or(Ok(1000), |factor| amount(Holds::Number, factor)).ok()?;
+            factor.as_ref().map_or(Ok(1000), |factor| amount(FieldType::Number, factor)).ok()?;
         let from = u128::from(plain(holds, at(spec, field)?).ok()?);
         let default = u64::try_from(from * u128::from(factor) / 1000).ok()?;
         Some(match holds {
-            Holds::Bytes => convert::quantity(default).into(),
+            FieldType::Bytes => convert::quantity(default).into(),
             _ => Value::Number(number_from_millis(default)),
         })
     }
@@ -152,7 +156,7 @@ impl Rule {
     /// Why a value is not allowed.
     pub(super) fn broken_by(
         &self,
-        holds: Holds,
+        holds: FieldType,
         value: &Value,
         default: Option<&Value>,
     ) -> Option<String> {
@@ -186,7 +190,7 @@ impl Rule {
         }
     }
 
-    fn out_of_range(&self, holds: Holds, value: &Value) -> Option<String> {
+    fn out_of_range(&self, holds: FieldType, value: &Value) -> Option<String> {
         // Values that are no amounts are refused where they are read.
         let own = amount(holds, value).ok()?;
         let Bounds { min, max, step } = self.bounds(holds).ok()?;
@@ -208,7 +212,7 @@ fn shown(options: &[Choice]) -> String {
     known.join(", ")
 }
 
-fn same(holds: Holds, a: &Value, b: &Value) -> bool {
+fn same(holds: FieldType, a: &Value, b: &Value) -> bool {
     match (amount(holds, a), amount(holds, b)) {
         (Ok(a), Ok(b)) => a == b,
         _ => a == b,

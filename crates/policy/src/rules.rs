@@ -4,13 +4,13 @@
 use http_kit::{ApiError, nearest};
 use serde_json::Value;
 
-use super::fields::{Field, Holds, Items, Who, at};
+use super::fields::{Field, FieldType, Items, PolicyTarget, at};
 use super::items::ItemRules;
 use super::rule::Rule;
 
 /// What is allowed of a field.
 enum Allowed {
-    Value(Holds, Rule),
+    Value(FieldType, Rule),
     Items(&'static Items, ItemRules),
 }
 
@@ -20,14 +20,14 @@ pub(super) struct Rules(Vec<(&'static str, Allowed)>);
 impl Rules {
     /// From their published form; `at` is where they are. What is not acted on is refused by its
     /// name.
-    pub(super) fn read(who: Who, at: &str, wire: &Value) -> Result<Self, ApiError> {
+    pub(super) fn read(who: PolicyTarget, at: &str, wire: &Value) -> Result<Self, ApiError> {
         let mut all = Vec::new();
         leaves(&|| who.fields(), at, "", wire, &mut all)?;
         let rule = |(path, value): (String, &Value)| {
             let at = format!("{at}.{path}");
             let field = who.fields().find(|(known, _)| *known == path);
             let (path, holds) = *field.ok_or_else(|| no_such_rules(who, &at, &path))?;
-            if let Holds::Items(items) = holds {
+            if let FieldType::Items(items) = holds {
                 return Ok((path, Allowed::Items(items, ItemRules::read(items, &at, value)?)));
             }
             let rule = Rule::read(holds, &at, value)?;
@@ -38,7 +38,7 @@ impl Rules {
     }
 
     /// What a specification does that the rules do not allow.
-    pub(super) fn broken_by(&self, judged: &Judged) -> Vec<String> {
+    pub(super) fn broken_by(&self, judged: &CheckedSpec) -> Vec<String> {
         let no_gpu = judged.means.pointer("/compute/gpuRequestType").is_none();
         let broken = |(path, allowed): &(&'static str, Allowed)| {
             let (said, means) = (at(&judged.said, path), at(&judged.means, path));
@@ -80,7 +80,7 @@ impl Rules {
 }
 
 /// A specification that is judged.
-pub(super) struct Judged {
+pub(super) struct CheckedSpec {
     /// With the defaults of policies.
     pub(super) said: Value,
     /// As it will be taken.
@@ -91,7 +91,7 @@ pub(super) struct Judged {
     pub(super) not_all: bool,
 }
 
-fn no_such_rules(who: Who, field: &str, path: &str) -> ApiError {
+fn no_such_rules(who: PolicyTarget, field: &str, path: &str) -> ApiError {
     let known: Vec<&str> = who.fields().map(|(known, _)| *known).collect();
     let hint = match nearest(path, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),

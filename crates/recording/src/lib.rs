@@ -9,17 +9,17 @@
 //! Owns: the format, the ring of segments, what is left out of them, and playing them. Does not
 //! know where inputs come from, nor what asks for a replay.
 
-mod came;
 mod line;
 mod machine;
+mod outcome;
 mod replay;
 mod ring;
 mod secrets;
 mod writer;
 
-pub use came::Came;
 pub use line::{Base, Fault, RELEASE};
 pub use machine::Machine;
+pub use outcome::BatchOutcome;
 pub use replay::{Outcome, Played, Replay};
 pub use ring::{FOLDER, Saved, save};
 pub use writer::{Taken, Writer};

@@ -1,11 +1,12 @@
 //! The format: lines of JSON, each with a check sum of all lines of its segment up to it. Owns:
 //! what is in a line, and that a byte that is not as it was written is noticed.
 
-use orchestrator::{ENDED_KEPT, GpuFaults, HandedOver, Input, Moment, NodeList, Settled};
+use orchestrator::{ENDED_KEPT, HandedOver, Input, Moment, NodeList, Settled};
 use records::Snapshot;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use units::Instant;
+use view::GpuFaults;
 
 /// The version of the format that this release writes, and the only one that it reads.
 pub(crate) const VERSION: u32 = 1;

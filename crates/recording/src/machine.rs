@@ -4,13 +4,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use model::Cluster;
-use orchestrator::view::View;
 use orchestrator::{Decision, Error, Input, Moment, State, Subject};
 use sched::{Memory, Policy};
 use units::Instant;
+use view::View;
 
-use crate::came::Came;
 use crate::line::Base;
+use crate::outcome::BatchOutcome;
 
 /// The control plane and its scheduler.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Machine {
         moment: Option<Moment>,
         inputs: Vec<Option<Input>>,
         asked_at: Option<Instant>,
-    ) -> Result<Came, Failed> {
+    ) -> Result<BatchOutcome, Failed> {
         let batch = || self.batch(moment, inputs, asked_at);
         catch_unwind(AssertUnwindSafe(batch)).unwrap_or(Err(Failed::Panicked))
     }
@@ -67,7 +67,7 @@ impl Machine {
         moment: Option<Moment>,
         inputs: Vec<Option<Input>>,
         asked_at: Option<Instant>,
-    ) -> Result<Came, Failed> {
+    ) -> Result<BatchOutcome, Failed> {
         if let Some(moment) = moment {
             self.state.begin(moment);
             self.now = moment.now;
@@ -75,7 +75,7 @@ impl Machine {
         if inputs.iter().flatten().any(|input| matches!(input, Input::DecisionFailed)) {
             self.replace();
         }
-        let mut came = Came::default();
+        let mut came = BatchOutcome::default();
         for input in inputs {
             let input = match input {
                 Some(input) => input,

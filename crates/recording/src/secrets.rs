@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use orchestrator::{Command, Input, NAMES, SECRETS, VOLUME, VOLUME_ENDING, Wanted};
+use orchestrator::{Command, Input, VOLUME, VOLUME_ENDING, Wanted};
 use records::{Change, Snapshot};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use spec::TOPOLOGY;
-use spec::{PodSet, PodSpec, WorkloadSpec};
+use spec::{PodSet, PodSpec, TOPOLOGY, WorkloadSpec};
 use uuid::Uuid;
+use view::{NAMES, SECRETS};
 
 /// Kinds of objects whose bodies the machine reads: they have no secrets in them.
 const PLAIN: [&str; 7] =

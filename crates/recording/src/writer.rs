@@ -13,8 +13,8 @@ use orchestrator::{Input, Moment};
 use serde::Serialize as _;
 use units::Instant;
 
-use crate::came::Came;
 use crate::line::{Base, Batch, Head, Line, RELEASE, Sum, VERSION, write};
+use crate::outcome::BatchOutcome;
 use crate::ring::Ring;
 use crate::secrets::Secrets;
 
@@ -34,7 +34,7 @@ pub struct Taken {
     /// When a decision was requested after it.
     pub asked_at: Option<Instant>,
     /// What came of it, or why nothing of it counts.
-    pub came: Result<Came, String>,
+    pub came: Result<BatchOutcome, String>,
 }
 
 enum Message {
@@ -221,7 +221,7 @@ impl Thread {
         };
         let inputs = inputs.into_iter().map(input).collect();
         let (came, failed) = match came {
-            Ok(came) => (Some(Came { decision, ..came }.words(Some(&self.secrets))), None),
+            Ok(came) => (Some(BatchOutcome { decision, ..came }.words(Some(&self.secrets))), None),
             Err(why) => (None, Some(why)),
         };
         let (came, sum) = came.map(|words| (words.lines, words.sum)).unwrap_or_default();
@@ -255,9 +255,10 @@ impl Thread {
 
 #[cfg(test)]
 mod tests {
-    use orchestrator::{GpuFaults, HandedOver, Settled};
+    use orchestrator::{HandedOver, Settled};
     use records::{ClockRow, ClusterRow, Snapshot};
     use uuid::Uuid;
+    use view::GpuFaults;
 
     use super::*;
     use crate::{Played, Replay};
@@ -277,7 +278,12 @@ mod tests {
     }
 
     fn batch() -> Taken {
-        Taken { moment: None, inputs: Vec::new(), asked_at: None, came: Ok(Came::default()) }
+        Taken {
+            moment: None,
+            inputs: Vec::new(),
+            asked_at: None,
+            came: Ok(BatchOutcome::default()),
+        }
     }
 
     #[test]

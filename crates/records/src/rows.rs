@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::ledger::{AllocationRow, GpuUseRow};
 
 /// Who this database belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterRow {
     /// Made once, when the database is created.
     pub uuid: Uuid,

@@ -13,7 +13,7 @@ use crate::rows::{
 };
 
 /// Everything that is needed to go on after a restart. Deleted things are not part of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Whose it is.
     pub cluster: ClusterRow,
@@ -55,25 +55,8 @@ pub struct Snapshot {
 impl Snapshot {
     /// The rows of a new database.
     #[must_use]
-    pub const fn empty(cluster: ClusterRow) -> Self {
-        Self {
-            cluster,
-            clock: None,
-            departments: Vec::new(),
-            projects: Vec::new(),
-            workloads: Vec::new(),
-            pods: Vec::new(),
-            archived: Vec::new(),
-            objects: Vec::new(),
-            usage: Vec::new(),
-            allocations: Vec::new(),
-            last_department_id: 0,
-            last_project_id: 0,
-            last_workload_seq: 0,
-            last_object_seq: 0,
-            last_event_seq: 0,
-            pasts: BTreeMap::new(),
-        }
+    pub fn empty(cluster: ClusterRow) -> Self {
+        Self { cluster, ..Self::default() }
     }
 }
 

@@ -11,7 +11,7 @@ use super::context::Context;
 use super::forward::{self, Forwarded};
 use super::wait;
 use cli_kit::exit::Error;
-use cli_kit::plain::tell;
+use cli_kit::message::print_note;
 use dialects::intent::Access;
 
 /// How long it is waited for to run, and then for a notebook to tell its token.
@@ -30,12 +30,12 @@ pub(super) fn own_path(project: &str, name: &str) -> String {
 }
 
 /// A way in that is open at this end.
-pub(super) struct Entrance<'a> {
+pub(super) struct LocalForward<'a> {
     access: &'a Access,
     listening: Vec<Forwarded>,
 }
 
-impl<'a> Entrance<'a> {
+impl<'a> LocalForward<'a> {
     /// Listens here, before anything is submitted.
     pub(super) async fn open(access: &'a Access) -> Result<Self, Error> {
         let mut listening = Vec::new();
@@ -43,7 +43,7 @@ impl<'a> Entrance<'a> {
             let here = match forward::listen(&access.address, *local).await {
                 Err(error) if access.any_port => {
                     let here = forward::listen(&access.address, 0).await.map_err(|_| error)?;
-                    tell(&format!("Port {local} of this machine is taken; using another"));
+                    print_note(&format!("Port {local} of this machine is taken; using another"));
                     here
                 }
                 other => other?,
@@ -69,7 +69,7 @@ impl<'a> Entrance<'a> {
         if self.access.notebook {
             match token_of(id, context).await? {
                 Some(token) => writeln!(out, "Jupyter notebook token: {token}")?,
-                None => tell(&format!(
+                None => print_note(&format!(
                     "It has written no token so far; `runai logs {name} -p {project}` shows it"
                 )),
             }

@@ -12,7 +12,7 @@ use cli_kit::exit::Error;
 use cli_kit::output::data;
 use cli_kit::settings::{Settings, TableStyle};
 use cli_kit::suggest;
-use dialects::intent::{How, Shown};
+use dialects::intent::{OutputFormat, OutputOptions};
 
 pub(super) async fn set_project(
     name: &str,
@@ -60,7 +60,11 @@ pub(super) fn set_server(
     Ok(())
 }
 
-pub(super) async fn whoami(how: &How, context: &Context, out: &mut dyn Write) -> Result<(), Error> {
+pub(super) async fn whoami(
+    how: &OutputOptions,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
     // The server checks the token; what is in it is only worth printing after that.
     context.client.count_own_rules().await?;
     let claims = context.client.token().and_then(claims);
@@ -80,14 +84,14 @@ pub(super) async fn whoami(how: &How, context: &Context, out: &mut dyn Write) ->
 
 /// Prints the token that requests are sent with, once the server has taken it.
 pub(super) async fn token(
-    shown: Shown,
+    shown: OutputFormat,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     context.client.count_own_rules().await?;
     let token = context.client.token().unwrap_or_default();
     match shown {
-        Shown::Text => Ok(writeln!(out, "{token}")?),
+        OutputFormat::Text => Ok(writeln!(out, "{token}")?),
         _ => {
             let ends = expiry(token).map(|end| end.to_string());
             data(&json!({ "accessToken": token, "expiresAt": ends }), &shown, &[], out)

@@ -10,7 +10,7 @@ use super::context::{Context, capitalised};
 use super::rows;
 use super::stabilize::{AT_ONCE_MAX, at_once, wait_for_others, wait_until_gone};
 use cli_kit::exit::Error;
-use cli_kit::plain::{patiently, tell_all};
+use cli_kit::message::{print_always, with_progress};
 use dialects::intent::{Change, Verb};
 
 /// So many lines are counted at a glance; a longer answer ends with their sum.
@@ -51,7 +51,7 @@ pub(super) async fn run(
     out.flush()?;
     if change.verb == Verb::Delete {
         let doing = "Waiting until it has stopped; it will without this command, too";
-        patiently(doing, wait_until_gone(outcome.done, context)).await?;
+        with_progress(doing, wait_until_gone(outcome.done, context)).await?;
     }
     wait_for_others(context).await;
     outcome.worst.map_or(Ok(()), |code| Err(Error::Said(code)))
@@ -66,7 +66,7 @@ async fn all(change: &Change, context: &Context, out: &mut dyn Write) -> Result<
         writeln!(out, "There is nothing to {} in project {project}", word(change.verb))?;
     }
     if change.verb == Verb::Delete && !change.yes && !there.is_empty() && can_ask() {
-        tell_all(&question(change, context.project()?, &there));
+        print_always(&question(change, context.project()?, &there));
         if !is_yes(&answer()?) {
             return Err(Error::Failed("nothing was deleted".to_owned()));
         }

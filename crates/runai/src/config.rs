@@ -8,10 +8,10 @@ use serde_json::json;
 
 use super::context::Context;
 use cli_kit::exit::Error;
+use cli_kit::message::print_note;
 use cli_kit::output::data;
-use cli_kit::plain::tell;
 use cli_kit::settings;
-use dialects::intent::Shown;
+use dialects::intent::OutputFormat;
 
 /// The settings, and where the server's address is from.
 #[derive(Serialize)]
@@ -73,7 +73,11 @@ impl<'c> ConfigReport<'c> {
 }
 
 /// Shows the settings and where each is from.
-pub(super) fn describe(shown: Shown, context: &Context, out: &mut dyn Write) -> Result<(), Error> {
+pub(super) fn describe(
+    shown: OutputFormat,
+    context: &Context,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
     let told = ConfigReport::of(context);
     if !shown.is_text() {
         return data(&told, &shown, &[], out);
@@ -94,7 +98,7 @@ pub(super) async fn generate(
         settings["cluster"] = json!({ "uuid": cluster.uuid });
     }
     match file {
-        None => data(&settings, &Shown::Json, &[], out)?,
+        None => data(&settings, &OutputFormat::Json, &[], out)?,
         Some(file) => {
             write_file(file, &format!("{settings:#}\n"))?;
             let file = file.display();
@@ -102,7 +106,7 @@ pub(super) async fn generate(
         }
     }
     if context.client.is_loopback() {
-        tell(&format!(
+        print_note(&format!(
             "note: {url} is the server for this machine only; give others an address that they reach, \
              as in `elastane up --listen`"
         ));

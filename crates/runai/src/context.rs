@@ -9,7 +9,7 @@ use client::Client;
 
 use super::rows;
 use cli_kit::exit::Error;
-use cli_kit::plain::tell_all;
+use cli_kit::message::print_always;
 use cli_kit::settings::{Env, Session, Settings};
 use cli_kit::suggest;
 use dialects::Global;
@@ -198,7 +198,7 @@ pub(super) fn capitalised(word: &str) -> String {
 
 fn tell_request(sent: &client::Sent<'_>) {
     let status = sent.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
-    tell_all(&format!("{} {} {status} {} ms", sent.method, sent.path, sent.ms));
+    print_always(&format!("{} {} {status} {} ms", sent.method, sent.path, sent.ms));
 }
 
 /// What the settings say, whether or not their server can be found.

@@ -5,7 +5,7 @@ mod storage;
 
 use std::io::Write;
 
-use api_types::{Event2, Gpu, Millis, Pod1, Time, Workload};
+use api_types::{Gpu, KubernetesEvent, Millis, Pod, Time, Workload};
 use client::WorkloadKind;
 use serde_json::{Value, json};
 
@@ -14,10 +14,10 @@ use super::last_output::{self, LastOutput};
 use super::list::{gpus_in_service, named_nodes, node_names};
 use super::rows;
 use cli_kit::exit::Error;
+use cli_kit::local_time::exact;
 use cli_kit::output::columns;
 use cli_kit::table::{Table, age, ago};
-use cli_kit::when::exact;
-use dialects::intent::{Describe, Dialect, How, Section};
+use dialects::intent::{Describe, Dialect, OutputOptions, Section};
 pub(super) use sheet::Sheet;
 
 pub(super) async fn workload(
@@ -71,8 +71,8 @@ fn kind(workload: &Workload) -> WorkloadKind {
 /// What a description is made of.
 pub(super) struct Page<'a> {
     pub(super) workload: &'a Workload,
-    pub(super) pods: &'a [Pod1],
-    pub(super) events: &'a [Event2],
+    pub(super) pods: &'a [Pod],
+    pub(super) events: &'a [KubernetesEvent],
     /// What the run wrote that failed last, if that is where the workload stands.
     pub(super) output: Option<&'a LastOutput>,
     pub(super) now_ms: u64,
@@ -206,7 +206,7 @@ fn readable(quantity: &str) -> String {
     units::parse_bytes(quantity).map_or_else(|_| quantity.to_owned(), units::format_bytes)
 }
 
-pub(super) fn pod_status(pod: &Pod1) -> &str {
+pub(super) fn pod_status(pod: &Pod) -> &str {
     match pod.state.as_str() {
         "" => &pod.k8s_phase,
         "Starting" => "ContainerCreating",
@@ -216,12 +216,12 @@ pub(super) fn pod_status(pod: &Pod1) -> &str {
 }
 
 /// How often its command was started again, after whatever ended it.
-pub(super) fn pod_restarts(pod: &Pod1) -> u32 {
+pub(super) fn pod_restarts(pod: &Pod) -> u32 {
     pod.generation.saturating_sub(1)
 }
 
 /// Node and the GPUs on it: `node1 (GPU 0, 0.5 of GPU 1)`.
-pub(super) fn pod_place(pod: &Pod1) -> String {
+pub(super) fn pod_place(pod: &Pod) -> String {
     let Some(node) = &pod.node_name else { return "N/A".to_owned() };
     if pod.gpus.is_empty() {
         return node.clone();
@@ -236,8 +236,8 @@ pub(super) fn pod_place(pod: &Pod1) -> String {
 }
 
 /// `-o json` of v1 (reference A.4).
-fn object_v1(workload: &Workload, pods: &[Pod1], now_ms: u64) -> Value {
-    let instance = |pod: &Pod1| {
+fn object_v1(workload: &Workload, pods: &[Pod], now_ms: u64) -> Value {
+    let instance = |pod: &Pod| {
         json!({
             "name": pod.name,
             "status": pod_status(pod),
@@ -261,7 +261,7 @@ fn object_v1(workload: &Workload, pods: &[Pod1], now_ms: u64) -> Value {
 
 pub(super) async fn nodes(
     names: &[String],
-    how: &How,
+    how: &OutputOptions,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {

@@ -12,9 +12,9 @@ use super::config::{ConfigReport, write_file};
 use super::context::{Context, now_ms};
 use super::session;
 use cli_kit::exit::Error;
+use cli_kit::message::plain;
 use cli_kit::output::data;
-use cli_kit::plain::plain;
-use dialects::intent::Shown;
+use dialects::intent::OutputFormat;
 
 /// Variables that change what this program does. Only that they are set is told.
 const VARIABLES: [&str; 19] = [
@@ -46,7 +46,7 @@ type Row = (&'static str, String);
 
 /// Prints everything, or writes it to a file; settings that cannot be used are a line of it.
 pub(super) async fn run(
-    shown: Shown,
+    shown: OutputFormat,
     file: Option<&Path>,
     context: Result<&mut Context, Error>,
     out: &mut dyn Write,
@@ -73,7 +73,7 @@ pub(super) async fn run(
 }
 
 /// Lines for people; as data an object with a field for each line.
-fn told(rows: &[Row], shown: Shown, out: &mut dyn Write) -> Result<(), Error> {
+fn told(rows: &[Row], shown: OutputFormat, out: &mut dyn Write) -> Result<(), Error> {
     if shown.is_text() {
         let mut rows = rows.iter();
         return rows.try_for_each(|(title, value)| Ok(writeln!(out, "{title}: {}", plain(value))?));

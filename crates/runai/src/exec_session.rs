@@ -14,9 +14,9 @@ use super::context::Context;
 use super::logs::refuse_resting;
 use super::terminal::{self, Page, Raw};
 use super::wait;
+use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
-use cli_kit::plain::{tell, tell_all};
-use cli_kit::pulse::Pulse;
+use cli_kit::message::{print_always, print_note};
 use cli_kit::suggest;
 use dialects::intent::{ATTACH_WAIT_S, Stdio, Target};
 
@@ -84,7 +84,7 @@ async fn attach_to(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let name = wait_for_pod(id, pod, context).await?;
-    tell(&format!("Connecting to pod {name}"));
+    print_note(&format!("Connecting to pod {name}"));
     let wanted = as_far_as_here(stdio);
     // As far as it has what is wanted; the server says what it has not.
     let less = Stdio { tty: false, ..wanted };
@@ -98,7 +98,7 @@ async fn attach_to(
             Ok(visit) => {
                 if stdio != wanted {
                     let has = if stdio.stdin { "no terminal" } else { "no input" };
-                    tell(&format!("It was started with {has}"));
+                    print_note(&format!("It was started with {has}"));
                 }
                 return stay(visit, stdio, true, out).await;
             }
@@ -113,10 +113,10 @@ async fn attach_to(
 async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<String, Error> {
     let until = Instant::now() + ATTACH_WAIT;
     let mut told = false;
-    let mut pulse = Pulse::of_workload(&context.client, id);
+    let mut pulse = ChangeWait::of_workload(&context.client, id);
     loop {
         let pods = context.client.pods(id).await?;
-        let is_it = |one: &&api_types::Pod1| pod.is_none_or(|name| name == one.name);
+        let is_it = |one: &&api_types::Pod| pod.is_none_or(|name| name == one.name);
         if let (Some(pod), None) = (pod, pods.iter().find(is_it)) {
             let near = suggest::hint(pod, pods.iter().map(|one| one.name.as_str()));
             return Err(Error::NotFound(format!("pod {} was not found{near}", units::shown(pod))));
@@ -129,11 +129,11 @@ async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<
             return Err(Error::Failed("Timeout waiting for job to start running".to_owned()));
         }
         if !told {
-            tell("Waiting for pod to start running...");
+            print_note("Waiting for pod to start running...");
             told = true;
         }
         // That the time has passed is seen above.
-        drop(timeout_at(until, pulse.beat(LOOK_EVERY)).await);
+        drop(timeout_at(until, pulse.changed(LOOK_EVERY)).await);
     }
 }
 
@@ -141,9 +141,9 @@ async fn wait_for_pod(id: &str, pod: Option<&str>, context: &Context) -> Result<
 fn as_far_as_here(stdio: Stdio) -> Stdio {
     let tty = stdio.tty && stdio.stdin && terminal::is_here();
     if stdio.tty && !stdio.stdin {
-        tell("Without -i nothing can be typed at a terminal; there is none");
+        print_note("Without -i nothing can be typed at a terminal; there is none");
     } else if stdio.tty && !tty {
-        tell("Unable to use a TTY - input is not a terminal");
+        print_note("Unable to use a TTY - input is not a terminal");
     }
     Stdio { tty, ..stdio }
 }
@@ -159,23 +159,23 @@ async fn stay(
     let mut signals = Signals::listen()?;
     let raw = if stdio.tty { Some(Raw::enter(Page::Same)?) } else { None };
     let left = tokio::select! {
-        end = print(&mut from, out) => end.map(Left::Ended),
+        end = print(&mut from, out) => end.map(SessionOutcome::Ended),
         left = hand_on(to, stdio, may_leave && stdio.tty) => Ok(left),
-        code = signals.come() => Ok(Left::Told(code)),
+        code = signals.come() => Ok(SessionOutcome::Told(code)),
     };
     drop(raw);
     match left? {
-        Left::Ended(end) => ended(end),
-        Left::Detached => {
-            tell("\nDetached; it goes on");
+        SessionOutcome::Ended(end) => ended(end),
+        SessionOutcome::Detached => {
+            print_note("\nDetached; it goes on");
             Ok(())
         }
-        Left::Told(code) => Err(Error::Said(code)),
+        SessionOutcome::Told(code) => Err(Error::Said(code)),
     }
 }
 
 /// How a stay came to its end.
-enum Left {
+enum SessionOutcome {
     Ended(SessionEnd),
     Detached,
     /// This program is to end with this code.
@@ -186,7 +186,7 @@ enum Left {
 fn ended(end: SessionEnd) -> Result<(), Error> {
     let code = match end {
         SessionEnd { error: Some(why), .. } => {
-            tell_all(&format!("error: {why}"));
+            print_always(&format!("error: {why}"));
             return Err(Error::Said(CANNOT_RUN));
         }
         SessionEnd { signal: Some(signal), .. } => BY_SIGNAL + signal,
@@ -214,7 +214,7 @@ async fn print(from: &mut Receiver, out: &mut dyn Write) -> Result<SessionEnd, E
 
 /// Hands on what is typed, and the size of the terminal. Returns only when the person leaves; when
 /// the connection ends, the printing side knows why.
-async fn hand_on(mut to: Sender, stdio: Stdio, may_leave: bool) -> Left {
+async fn hand_on(mut to: Sender, stdio: Stdio, may_leave: bool) -> SessionOutcome {
     let mut sizes = if stdio.tty { signal(SignalKind::window_change()).ok() } else { None };
     let mut typed = stdio.stdin.then(terminal::typed);
     let mut keys = Keys::default();
@@ -225,7 +225,7 @@ async fn hand_on(mut to: Sender, stdio: Stdio, may_leave: bool) -> Left {
                     Some(bytes) => Input::Bytes(bytes),
                     None => {
                         to.leaves().await;
-                        return Left::Detached;
+                        return SessionOutcome::Detached;
                     }
                 },
                 Some(bytes) => Input::Bytes(bytes),

@@ -7,16 +7,16 @@ use api_types::{Explanation, StartEstimate, Time};
 use super::context::Context;
 use super::last_output;
 use cli_kit::exit::Error;
+use cli_kit::local_time::exact;
 use cli_kit::table::wrapped;
-use cli_kit::when::exact;
-use dialects::intent::{How, Target};
+use dialects::intent::{OutputOptions, Target};
 
 /// Code of the reason of those that failed and wait before the next try.
 const BACKING_OFF: &str = "P302";
 
 pub(super) async fn run(
     of: &Target,
-    how: &How,
+    how: &OutputOptions,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {

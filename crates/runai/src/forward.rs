@@ -17,7 +17,7 @@ use super::context::Context;
 use super::exec_session::refuse_ended;
 use super::logs::refuse_resting;
 use cli_kit::exit::Error;
-use cli_kit::plain::tell;
+use cli_kit::message::print_note;
 use dialects::intent::Target;
 
 /// Bytes that are read at a time.
@@ -50,7 +50,7 @@ pub(super) async fn run(
     out.flush()?;
     if workload.running_pods == 0 {
         let (name, phase) = (&workload.name, &workload.phase);
-        tell(&format!("{name} is {phase}; it can be reached as soon as it runs"));
+        print_note(&format!("{name} is {phase}; it can be reached as soon as it runs"));
     }
     carry_all(listening, workload.id, of.pod.clone(), context).await
 }
@@ -132,7 +132,7 @@ async fn accept(listener: &TcpListener, port: u16, place: &Rc<Place>) -> Infalli
             Ok(accepted) => accepted,
             // That one is lost, or there are too many files for a moment: no end of the others.
             Err(error) => {
-                tell(&format!("A connection to port {port} did not come about: {error}"));
+                print_note(&format!("A connection to port {port} did not come about: {error}"));
                 sleep(ACCEPT_AGAIN).await;
                 continue;
             }
@@ -146,7 +146,7 @@ async fn accept(listener: &TcpListener, port: u16, place: &Rc<Place>) -> Infalli
                 Err(error) => Err(error),
             };
             if let Err(error) = carried {
-                tell(&format!("Connection from {from} to port {port} ended: {error}"));
+                print_note(&format!("Connection from {from} to port {port} ended: {error}"));
             }
         });
     }

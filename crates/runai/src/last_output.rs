@@ -1,7 +1,7 @@
 //! The last lines of what a failed run wrote, for those who ask how a workload is. Owns: which run
 //! that is, and how much of it is shown.
 
-use api_types::{Pod1, Workload};
+use api_types::{Pod, Workload};
 use client::Client;
 
 use super::rows;
@@ -42,7 +42,7 @@ pub(super) fn is_due(workload: &Workload) -> bool {
 /// The last lines of the run that failed; none of a workload that has not failed.
 pub(super) async fn of(
     workload: &Workload,
-    pods: &[Pod1],
+    pods: &[Pod],
     client: &Client,
 ) -> Result<Option<LastOutput>, Error> {
     let Some(pod) = failed_pod(workload, pods) else { return Ok(None) };
@@ -62,7 +62,7 @@ pub(super) async fn of(
 }
 
 /// The pod whose end is that of the workload, where the workload failed or is to be started again.
-fn failed_pod<'a>(workload: &Workload, pods: &'a [Pod1]) -> Option<&'a Pod1> {
+fn failed_pod<'a>(workload: &Workload, pods: &'a [Pod]) -> Option<&'a Pod> {
     let state = state_of_failed(workload)?;
     let why = workload.additional_fields.last_exit.as_ref();
     let failed = || pods.iter().filter(|pod| pod.state == state && pod.generation > 0);

@@ -44,12 +44,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use cli_kit::exit::{self, Error};
+use cli_kit::message::{self, Plain};
 use cli_kit::output::show;
-use cli_kit::plain::{self, Plain};
 use cli_kit::settings::{Env, TableStyle};
 use context::Context;
-use dialects::intent::{Alone, Intent};
-use dialects::{Deprecated, Global, Understood, understood};
+use dialects::intent::{Intent, LocalCommand};
+use dialects::{Deprecated, Global, ParsedCommand, understood};
 pub use list::projects_v2 as projects_table;
 pub use manifest::yaml;
 use watch::pulse;
@@ -63,12 +63,12 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         Ok(false) => {}
         Err(error) => return exit::parser_said(&error),
     }
-    let Understood { global, deprecated, intent } = match understood(argv) {
+    let ParsedCommand { global, deprecated, intent } = match understood(argv) {
         Ok(understood) => understood,
         Err(error) => return exit::parser_said(&error),
     };
     if global.is_quiet() {
-        plain::be_quiet();
+        message::be_quiet();
     }
     global.color.choose();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -95,7 +95,7 @@ const fn needs_no_session(intent: &Intent) -> bool {
             | I::SetServer(_)
             | I::DescribeSettings(_)
             | I::Upgrade
-            | I::Alone(_)
+            | I::LocalCommand(_)
     )
 }
 
@@ -112,7 +112,7 @@ async fn begin(
     if let Some(line) =
         deprecated.and_then(|deprecated| deprecated.line(style == Some(TableStyle::V1)))
     {
-        plain::tell(&line);
+        message::print_note(&line);
     }
     match (context, intent) {
         (Ok(mut context), intent) => {
@@ -122,11 +122,13 @@ async fn begin(
             let done = run(intent, &mut context, raw).await;
             if let Some(notice) = context.client.notice() {
                 drop(raw.flush());
-                plain::tell(&format!("Warning: {notice}"));
+                message::print_note(&format!("Warning: {notice}"));
             }
             done
         }
-        (Err(fault), Intent::Alone(alone)) => run_alone(alone, Err(fault), &mut Plain(raw)).await,
+        (Err(fault), Intent::LocalCommand(alone)) => {
+            run_alone(alone, Err(fault), &mut Plain(raw)).await
+        }
         // It may be the address that cannot be used.
         (Err(_), Intent::SetServer(url)) => {
             account::set_server(&url, &mut context::settings(global, env)?, &mut Plain(raw))
@@ -136,21 +138,21 @@ async fn begin(
 }
 
 async fn run_alone(
-    alone: Alone,
+    alone: LocalCommand,
     context: Result<&mut Context, Error>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     match alone {
-        Alone::Diagnose { shown, file } => {
+        LocalCommand::Diagnose { shown, file } => {
             diagnostics::run(shown, file.as_deref(), context, out).await
         }
-        Alone::Nothing { why, done: false } => Err(Error::Failed(why.to_owned())),
-        Alone::Nothing { why, done: true } => {
-            plain::tell(why);
+        LocalCommand::Nothing { why, done: false } => Err(Error::Failed(why.to_owned())),
+        LocalCommand::Nothing { why, done: true } => {
+            message::print_note(why);
             Ok(())
         }
-        Alone::Complete(shell) => cli_kit::complete::script(shell, "runai", out),
-        Alone::Version { short } => account::version(short, out),
+        LocalCommand::Complete(shell) => cli_kit::complete::script(shell, "runai", out),
+        LocalCommand::Version { short } => account::version(short, out),
     }
 }
 
@@ -260,6 +262,6 @@ async fn run(intent: Intent, context: &mut Context, raw: &mut dyn Write) -> Resu
         Intent::DescribeSettings(shown) => config::describe(shown, context, out),
         Intent::GenerateSettings(file) => config::generate(file.as_deref(), context, out).await,
         Intent::Upgrade => upgrade::run(context, out).await,
-        Intent::Alone(alone) => run_alone(alone, Ok(context), out).await,
+        Intent::LocalCommand(alone) => run_alone(alone, Ok(context), out).await,
     }
 }

@@ -8,11 +8,11 @@ use client::Selection;
 use super::context::{Context, now_ms};
 use super::rows;
 use cli_kit::exit::Error;
+use cli_kit::message::print_note;
 use cli_kit::output::{Style, columns};
-use cli_kit::plain::tell;
 use cli_kit::settings::TableStyle;
 use cli_kit::table::{Grouped, Table, two_decimals};
-use dialects::intent::{Dialect, How, ListWorkloads, Only, Page};
+use dialects::intent::{Dialect, ListWorkloads, Only, OutputOptions, Page};
 
 pub(super) async fn workloads(
     list: &ListWorkloads,
@@ -108,14 +108,14 @@ pub(super) fn selection(
 pub(super) fn tell_rest(page: Page, count: usize, rest: usize) {
     if rest > 0 {
         let end = page.offset.saturating_add(count);
-        tell(&format!("{rest} more: --offset {end}, or --no-pagination"));
+        print_note(&format!("{rest} more: --offset {end}, or --no-pagination"));
     }
 }
 
 pub(super) async fn projects(
     dialect: Dialect,
     page: Page,
-    how: &How,
+    how: &OutputOptions,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
@@ -203,7 +203,7 @@ fn percent(part: u64, whole: u64) -> String {
 pub(super) async fn clusters(
     dialect: Dialect,
     page: Page,
-    how: &How,
+    how: &OutputOptions,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
@@ -247,7 +247,7 @@ pub(super) async fn nodes(
     dialect: Dialect,
     names: &[String],
     page: Page,
-    how: &How,
+    how: &OutputOptions,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {

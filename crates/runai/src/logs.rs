@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::context::Context;
 use super::rows;
+use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
-use cli_kit::plain::tell;
-use cli_kit::pulse::Pulse;
+use cli_kit::message::print_note;
 use dialects::intent::Target;
 
 /// How long a server that went away is waited for.
@@ -56,7 +56,7 @@ pub(super) async fn run(
     }
     match &workload.additional_fields.last_exit {
         Some(why) if nothing && !which.previous && workload.running_pods == 0 => {
-            tell(&format!("{} wrote nothing: {why}", workload.name));
+            print_note(&format!("{} wrote nothing: {why}", workload.name));
         }
         _ => {}
     }
@@ -78,7 +78,7 @@ async fn next_run(
     };
     let since = Instant::now();
     let (mut told, mut lost, mut pause) = (false, None, ASK_EVERY);
-    let mut pulse = Pulse::of_workload(&context.client, id);
+    let mut pulse = ChangeWait::of_workload(&context.client, id);
     loop {
         let asked = match lost {
             None => begun_since(id, run, which.timestamps, context).await,
@@ -98,10 +98,10 @@ async fn next_run(
             Err(error) => return Err(error),
         }
         if since.elapsed() > TOLD_AFTER && !std::mem::replace(&mut told, true) {
-            tell(&format!("this run of {} has ended; waiting for the next one", of.name));
+            print_note(&format!("this run of {} has ended; waiting for the next one", of.name));
         }
         // A run is known a moment before its output can be read, which is no change of it.
-        drop(timeout(pause, pulse.beat(pause)).await);
+        drop(timeout(pause, pulse.changed(pause)).await);
         pause = (pause * 2).min(ASK_MAX);
     }
 }
@@ -161,7 +161,7 @@ async fn again(
     lost: &client::Error,
     context: &Context,
 ) -> Result<LogStream, Error> {
-    tell(&format!("{lost}; waiting for the server"));
+    print_note(&format!("{lost}; waiting for the server"));
     let until = Instant::now() + AWAY_MAX;
     loop {
         sleep(ASK_EVERY).await;

@@ -11,7 +11,7 @@ use super::stabilize::wait_until_stable;
 use super::submit::{create_named, warn_unless_preemptible};
 use cli_kit::exit::Error;
 use cli_kit::input::read_text;
-use cli_kit::plain::is_quiet;
+use cli_kit::message::is_quiet;
 use dialects::intent::{Manifest, Name};
 
 /// What a server takes, and more than a person writes.

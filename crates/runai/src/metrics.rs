@@ -8,9 +8,9 @@ use api_types::{MeasurementResponse, MetricsResponse, Time};
 
 use super::context::{Context, now_ms};
 use cli_kit::exit::Error;
+use cli_kit::local_time::exact;
 use cli_kit::output::Style;
 use cli_kit::table::{Table, ago};
-use cli_kit::when::exact;
 use dialects::intent::Metrics;
 
 /// How a number of a series is printed.

@@ -16,7 +16,7 @@ use cli_kit::output::{Style, names as names_in};
 use cli_kit::suggest;
 use cli_kit::table::Table;
 use cli_kit::yaml;
-use dialects::intent::{Dialect, How, ListObjects, Objects};
+use dialects::intent::{Dialect, ListObjects, Objects, OutputOptions};
 
 /// A kind of objects.
 pub(super) struct Kind {
@@ -198,7 +198,7 @@ pub(super) async fn list(
 pub(super) async fn describe(
     of: Objects,
     name: &str,
-    how: &How,
+    how: &OutputOptions,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {

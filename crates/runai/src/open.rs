@@ -5,7 +5,7 @@ use std::io::Write;
 use super::context::Context;
 use super::login::opens;
 use cli_kit::exit::Error;
-use cli_kit::plain::tell;
+use cli_kit::message::print_note;
 use dialects::intent::Target;
 
 /// Prints the address, and opens it unless it is only to be printed.
@@ -22,7 +22,9 @@ pub(super) async fn run(
     out.flush()?;
     let done = print || (has_display() && opens(&address));
     if !done {
-        tell("No browser opens here; open the address in one. A ticket in it is good for a minute");
+        print_note(
+            "No browser opens here; open the address in one. A ticket in it is good for a minute",
+        );
     }
     Ok(())
 }

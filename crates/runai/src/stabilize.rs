@@ -8,8 +8,8 @@ use api_types::{self as wire, ChangeKind};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::context::Context;
+use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
-use cli_kit::pulse::Pulse;
 
 /// How long the command stays to see its workload settle.
 const OWN_WAIT_MAX: Duration = Duration::from_millis(1500);
@@ -30,11 +30,11 @@ pub(super) const AT_ONCE_MAX: usize = 16;
 /// behind shows the outcome. The submission stands whatever is seen here.
 pub(super) async fn wait_until_stable(id: &str, context: &Context) -> Result<(), Error> {
     let deadline = Instant::now() + OWN_WAIT_MAX;
-    let mut pulse = Pulse::of_workload(&context.client, id);
+    let mut pulse = ChangeWait::of_workload(&context.client, id);
     while Instant::now() < deadline {
         match context.client.workload(id).await {
             Ok(workload) if is_stable(&workload) => break,
-            Ok(_) => drop(timeout_at(deadline, pulse.beat(LOOK_EVERY)).await),
+            Ok(_) => drop(timeout_at(deadline, pulse.changed(LOOK_EVERY)).await),
             // It was deleted meanwhile, or the server went away: nothing to wait for.
             Err(error) => {
                 tracing::debug!("stopped waiting for {id}: {error}");
@@ -62,11 +62,11 @@ fn is_stable(workload: &wire::Workload) -> bool {
 pub(super) async fn wait_for_others(context: &Context) {
     sleep(DECIDED_WITHIN).await;
     let deadline = Instant::now() + OTHERS_WAIT_MAX;
-    let mut pulse = Pulse::new(&context.client, &[ChangeKind::Workload], None);
+    let mut pulse = ChangeWait::new(&context.client, &[ChangeKind::Workload], None);
     while Instant::now() < deadline {
         match context.client.unfinished_if_few(OTHERS_MAX).await {
             Ok(Some(workloads)) if workloads.iter().any(in_transition) => {
-                drop(timeout_at(deadline, pulse.beat(LOOK_EVERY)).await);
+                drop(timeout_at(deadline, pulse.changed(LOOK_EVERY)).await);
             }
             Ok(_) => return,
             Err(error) => {
@@ -83,14 +83,14 @@ pub(super) async fn wait_until_gone(
     context: &Context,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + GONE_WAIT_MAX;
-    let mut pulse = Pulse::new(&context.client, &[ChangeKind::Workload], None);
+    let mut pulse = ChangeWait::new(&context.client, &[ChangeKind::Workload], None);
     // Of many, only the number that is left is asked for.
     if let Some(first) = deleted.first().filter(|_| deleted.len() > AT_ONCE_MAX) {
         while Instant::now() < deadline {
             if context.client.deleting(&first.project_name).await? == 0 {
                 return Ok(());
             }
-            drop(timeout_at(deadline, pulse.beat(LOOK_EVERY)).await);
+            drop(timeout_at(deadline, pulse.changed(LOOK_EVERY)).await);
         }
     }
     loop {
@@ -128,7 +128,7 @@ pub(super) async fn wait_until_gone(
             }
             return Ok(());
         }
-        drop(timeout_at(deadline, pulse.beat(LOOK_EVERY)).await);
+        drop(timeout_at(deadline, pulse.changed(LOOK_EVERY)).await);
     }
 }
 

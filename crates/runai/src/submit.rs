@@ -6,13 +6,13 @@ use std::time::Duration;
 use api_types as wire;
 use client::WorkloadKind;
 
-use super::access::{self, Entrance};
+use super::access::{self, LocalForward};
 use super::context::Context;
 use super::inherit::Inherited;
 use super::stabilize::wait_until_stable;
 use super::{exec_session, inherit, terminal, what_if};
 use cli_kit::exit::Error;
-use cli_kit::plain::{Plain, is_quiet, tell, tell_all};
+use cli_kit::message::{Plain, is_quiet, print_always, print_note};
 use dialects::intent::{Dialect, Kind, Mode, Name, Noun, Submit, Update};
 
 /// What is said where no image is named, and nothing names one in its place.
@@ -43,9 +43,9 @@ pub(super) async fn run(
         && submit.kind == Kind::Workspace
         && submit.spec.preemptible == Some(true)
     {
-        tell("Warning: the resources of this job may be preempted without notice");
+        print_note("Warning: the resources of this job may be preempted without notice");
     }
-    submit.notes.iter().for_each(|note| tell(note));
+    submit.notes.iter().for_each(|note| print_note(note));
     let asked = Asked::of(&submit, &project, context).await?;
     match submit.mode {
         Mode::DryRun => return what_if::dry_run(&asked.foretold(context).await?.0, out),
@@ -56,7 +56,7 @@ pub(super) async fn run(
         Mode::Submit | Mode::Attach { .. } => {}
     }
     let entrance = match &submit.access {
-        Some(access) => Some(Entrance::open(access).await?),
+        Some(access) => Some(LocalForward::open(access).await?),
         None => None,
     };
     let (name, id) = asked.create(context).await?;
@@ -96,7 +96,7 @@ pub(super) async fn run(
 pub(super) async fn warn_unless_preemptible(id: &str, context: &Context) -> Result<(), Error> {
     let workload = context.client.workload(id).await?;
     if let Some(warning) = not_preemptible(&workload) {
-        tell_all(&warning);
+        print_always(&warning);
     }
     Ok(())
 }

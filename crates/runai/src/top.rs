@@ -16,7 +16,7 @@ use super::rows;
 use cli_kit::exit::Error;
 use cli_kit::output::{Style, columns};
 use cli_kit::table::{Grouped, Table, age};
-use dialects::intent::How;
+use dialects::intent::OutputOptions;
 
 /// The time that a value is the mean of.
 const SPAN_MS: u64 = 60_000;
@@ -91,7 +91,7 @@ pub(super) async fn of_node(name: &str, client: &Client) -> Result<Used, Error> 
 pub(super) async fn nodes(
     names: &[String],
     details: bool,
-    how: &How,
+    how: &OutputOptions,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
@@ -116,7 +116,7 @@ pub(super) async fn nodes(
 }
 
 /// A table of groups as text: as wide as the terminal, if one shows it.
-fn grouped(table: Grouped, how: &How, drop_first: &[&str]) -> String {
+fn grouped(table: Grouped, how: &OutputOptions, drop_first: &[&str]) -> String {
     let table = if how.is_wide() { table } else { table.fitted(columns(), drop_first) };
     if how.no_headers { table.headless().plain() } else { table.plain() }
 }
@@ -316,7 +316,7 @@ pub(super) fn gpus_table(node: &NodeStatus, used: &Used) -> Table {
 
 pub(super) async fn jobs(
     all_projects: bool,
-    how: &How,
+    how: &OutputOptions,
     context: &Context,
     out: &mut dyn Write,
 ) -> Result<(), Error> {

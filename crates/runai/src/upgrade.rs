@@ -14,7 +14,7 @@ use tokio::process::Command;
 use super::context::{Context, now_ms};
 use super::exec_session::Signals;
 use cli_kit::exit::Error;
-use cli_kit::plain::patiently;
+use cli_kit::message::with_progress;
 
 pub(super) async fn run(context: &Context, out: &mut dyn Write) -> Result<(), Error> {
     let client = context.client.clone().with_token(None);
@@ -22,7 +22,7 @@ pub(super) async fn run(context: &Context, out: &mut dyn Write) -> Result<(), Er
         Error::Failed(format!("failed to find this program's own file: {error}"))
     })?;
     let mut signals = Signals::listen()?;
-    let work = patiently("Fetching the program...", upgrade(&own, &client));
+    let work = with_progress("Fetching the program...", upgrade(&own, &client));
     let upgraded = tokio::select! {
         upgraded = work => upgraded?,
         // Nothing is left behind.

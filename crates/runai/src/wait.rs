@@ -8,10 +8,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::context::Context;
 use super::logs::{is_away, is_lost};
+use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::{self, Error};
-use cli_kit::plain::{tell, tell_all};
-use cli_kit::pulse::Pulse;
-use dialects::intent::{Target, Until, Wait};
+use cli_kit::message::{print_always, print_note};
+use dialects::intent::{Target, Wait, WaitCondition};
 
 /// Where the server does not say what changes, the first look comes at once, later ones less and
 /// less often.
@@ -27,7 +27,7 @@ pub(super) async fn run(wait: Wait, context: &Context) -> Result<(), Error> {
         let of = Target { noun: wait.noun, name, pod: None };
         let ended = match one(&of, wait.until, deadline, context).await {
             Err(Error::Failed(why)) => {
-                tell_all(&format!("error: {why}"));
+                print_always(&format!("error: {why}"));
                 Err(Error::Said(exit::FAILED))
             }
             other => other,
@@ -43,18 +43,18 @@ pub(super) async fn run(wait: Wait, context: &Context) -> Result<(), Error> {
 /// Waits for one of them.
 async fn one(
     of: &Target,
-    until: Until,
+    until: WaitCondition,
     deadline: Option<Instant>,
     context: &Context,
 ) -> Result<(), Error> {
     let found = match (context.workload(of).await?, until) {
-        (None, Until::Deleted) => return Ok(()),
+        (None, WaitCondition::Deleted) => return Ok(()),
         (None, _) => context.existing(of).await?,
         (Some(found), _) => found,
     };
     let id = found.id.clone();
     let mut pause = LOOK_FIRST;
-    let mut pulse = Pulse::of_workload(&context.client, &id);
+    let mut pulse = ChangeWait::of_workload(&context.client, &id);
     let mut last = (String::new(), found);
     let mut lost = None;
     loop {
@@ -67,7 +67,7 @@ async fn one(
             let (said, workload) = last;
             return Err(Error::Failed(format!("{} is still {said}", workload.name)));
         }
-        let change = pulse.beat(pause);
+        let change = pulse.changed(pause);
         match deadline {
             // That it has passed is seen above.
             Some(deadline) => drop(timeout_at(deadline, change).await),
@@ -86,11 +86,15 @@ async fn one(
                 let end = looked.ok().and_then(|end| reached(&end, until));
                 let name = &last.1.name;
                 let gone = || Err(Error::Failed(format!("{name} was deleted meanwhile")));
-                return if until == Until::Deleted { Ok(()) } else { end.unwrap_or_else(gone) };
+                return if until == WaitCondition::Deleted {
+                    Ok(())
+                } else {
+                    end.unwrap_or_else(gone)
+                };
             }
             Err(error) if is_lost(&error, lost) => {
                 if lost.is_none() && is_away(&error) {
-                    tell(&format!("{error}; waiting for the server"));
+                    print_note(&format!("{error}; waiting for the server"));
                 }
                 lost.get_or_insert_with(Instant::now);
                 pause = LOOK_MAX;
@@ -115,14 +119,14 @@ pub(super) async fn to_run(
 ) -> Result<Option<Workload>, Error> {
     let until = Instant::now() + within;
     let mut told = false;
-    let mut pulse = Pulse::of_workload(&context.client, id);
+    let mut pulse = ChangeWait::of_workload(&context.client, id);
     loop {
         let workload = context.client.workload(id).await?;
         let Workload { name, project_name, phase, additional_fields, .. } = &workload;
-        match reached(&workload, Until::Running) {
+        match reached(&workload, WaitCondition::Running) {
             Some(Ok(())) if phase == "Running" => return Ok(Some(workload)),
             Some(Ok(())) => {
-                tell(&format!(
+                print_note(&format!(
                     "{name} has ended already; `runai logs {name} -p {project_name}` shows what it \
                      wrote"
                 ));
@@ -140,24 +144,25 @@ pub(super) async fn to_run(
             )));
         }
         if !std::mem::replace(&mut told, true) {
-            tell("Waiting for pod to start running...");
+            print_note("Waiting for pod to start running...");
         }
         // That the time has passed is seen above.
-        drop(timeout_at(until, pulse.beat(LOOK_SOON)).await);
+        drop(timeout_at(until, pulse.changed(LOOK_SOON)).await);
     }
 }
 
 /// Whether the wait is over, and how.
-pub(super) fn reached(workload: &Workload, until: Until) -> Option<Result<(), Error>> {
+pub(super) fn reached(workload: &Workload, until: WaitCondition) -> Option<Result<(), Error>> {
     let over = |why: &str| {
         let exit = workload.additional_fields.last_exit.as_ref();
         let exit = exit.map(|exit| format!(": {exit}")).unwrap_or_default();
         Some(Err(Error::Failed(format!("{} {why}{exit}", workload.name))))
     };
     match (until, workload.phase.as_str()) {
-        (Until::Running, "Running") | (Until::Running | Until::Ended, "Completed") => Some(Ok(())),
-        (Until::Running | Until::Ended, "Failed") => over("has failed"),
-        (Until::Running | Until::Ended, "Stopped") => {
+        (WaitCondition::Running, "Running")
+        | (WaitCondition::Running | WaitCondition::Ended, "Completed") => Some(Ok(())),
+        (WaitCondition::Running | WaitCondition::Ended, "Failed") => over("has failed"),
+        (WaitCondition::Running | WaitCondition::Ended, "Stopped") => {
             over("was suspended; `resume` queues it again")
         }
         _ => None,
@@ -170,7 +175,7 @@ fn tell_news((said, workload): &mut (String, Workload)) {
     let why = reasons.first().map(|one| format!(": {} {}", one.code, one.message));
     let now = format!("{}{}", workload.phase, why.unwrap_or_default());
     if *said != now {
-        tell(&format!("{} is {now}", workload.name));
+        print_note(&format!("{} is {now}", workload.name));
         *said = now;
     }
 }

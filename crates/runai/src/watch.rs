@@ -3,14 +3,14 @@
 use api_types::ChangeKind::{
     self, Asset, Department, Gpu, Node, NodePool, Pod, Project, Template, Workload,
 };
-use cli_kit::pulse::Pulse;
+use cli_kit::change_wait::ChangeWait;
 use dialects::intent::{Intent, Objects};
 
 use super::context::Context;
 
 /// The changes after which an answer may be another; none where the stream has nothing of it: then
 /// it is asked for every second.
-pub(super) fn pulse(intent: &Intent, context: &Context) -> Option<Pulse> {
+pub(super) fn pulse(intent: &Intent, context: &Context) -> Option<ChangeWait> {
     let project = |all: bool| context.project().ok().filter(|_| !all);
     // What was measured, and what an explanation says of others, is not in the stream.
     let (kinds, project, has_unseen) = match intent {
@@ -27,7 +27,7 @@ pub(super) fn pulse(intent: &Intent, context: &Context) -> Option<Pulse> {
         Intent::DescribeObject(of, ..) => (kinds_of(*of), None, false),
         _ => (Vec::new(), None, false),
     };
-    let pulse = (!kinds.is_empty()).then(|| Pulse::watch(&context.client, &kinds, project))?;
+    let pulse = (!kinds.is_empty()).then(|| ChangeWait::watch(&context.client, &kinds, project))?;
     Some(if has_unseen { pulse.with_unseen() } else { pulse })
 }
 

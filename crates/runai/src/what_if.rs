@@ -7,14 +7,14 @@ use api_types::{CreationRequest, PodFate, WouldDo, WouldHappen};
 use cli_kit::exit::Error;
 use cli_kit::output::data;
 use cli_kit::table::wrapped;
-use dialects::intent::Shown;
+use dialects::intent::OutputFormat;
 
 /// Most decisions about others that are told.
 const DECISIONS_MAX: usize = 20;
 
 /// Prints what would be submitted, once the server has found nothing wrong with it.
 pub(super) fn dry_run(request: &CreationRequest, out: &mut dyn Write) -> Result<(), Error> {
-    data(request, &Shown::Yaml, &[], out)?;
+    data(request, &OutputFormat::Yaml, &[], out)?;
     writeln!(std::io::stderr(), "Checked and not submitted; --what-if says what would happen")?;
     Ok(())
 }

@@ -15,6 +15,7 @@ mod texts;
 use model::{Cluster, WorkloadId};
 use units::Instant;
 
+use crate::actions::explain::queue_reasons;
 use crate::session::Session;
 use crate::{Pending, Policy, cycle};
 #[cfg(feature = "kai")]
@@ -33,6 +34,8 @@ pub use search::{Means, Outcome, Refusals, Search};
 pub struct Diagnosis {
     /// The reasons of the cycle.
     pub reasons: Vec<Pending>,
+    /// What the reasons that stand for many node pools say of each.
+    pub in_pools: Vec<Pending>,
     /// Where its pods do not fit, by pod set. Empty if it only waits for a time or a place.
     pub parts: Vec<Part>,
     /// Who holds what it needs.
@@ -64,10 +67,14 @@ pub fn diagnose(
     let reasons = plan.pending.get(&id)?.to_vec();
     let mut s = Session::begin(&mut after, now, policy);
     let (mut parts, mut searches) = (Vec::new(), Vec::new());
-    let mut holders = Holders::default();
+    let (mut holders, mut in_pools) = (Holders::default(), Vec::new());
     let held_back = s.cluster.workloads()[id].not_before > now;
     if !held_back && !s.next_pods(id).is_empty() {
         parts = nodes::parts(&mut s, id);
+        if reasons.iter().any(|reason| matches!(reason, Pending::InPools { .. })) {
+            let (against, beyond) = queue_reasons(&mut s, id, usize::MAX);
+            in_pools = [against, beyond].concat();
+        }
         holders = holders::holders(&s, id, &parts);
         #[cfg(feature = "kai")]
         let searches_of = match policy.profile {
@@ -84,5 +91,5 @@ pub fn diagnose(
     let base = advice::Base { cluster: &after, id, asked, now, policy };
     let found = advice::advice(base, &parts, &times);
     let advice::Found { advice, tries, complete } = found;
-    Some(Diagnosis { reasons, parts, holders, searches, advice, tries, complete })
+    Some(Diagnosis { reasons, in_pools, parts, holders, searches, advice, tries, complete })
 }

@@ -155,6 +155,13 @@ pub enum Pending {
         /// What is asked for.
         requested: u64,
     },
+    /// What one of the three above says, of many node pools.
+    InPools {
+        /// In the first of the pools.
+        first: Box<Self>,
+        /// In how many others it says the same, with other numbers.
+        others: usize,
+    },
     /// It has a place, which is being freed.
     WaitingForRelease {
         /// Node.
@@ -339,8 +346,9 @@ impl Pending {
 
     /// Code and name.
     #[must_use]
-    pub const fn code(&self) -> Code {
+    pub fn code(&self) -> Code {
         match self {
+            Self::InPools { first, .. } => first.code(),
             Self::LargerThanAnyNode { .. } => Code { code: "P101", name: "LargerThanAnyNode" },
             Self::NotEnoughGpus { .. } => Code { code: "P102", name: "NotEnoughGpus" },
             Self::NoGpuShareFree { .. } => Code { code: "P103", name: "NoGpuShareFree" },

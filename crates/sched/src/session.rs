@@ -46,11 +46,28 @@ pub(crate) struct Session<'a> {
     pub(crate) trying: Trying,
 }
 
+/// A queue that may not hold what is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    queue: QueueId,
+    /// Of what it would hold too much.
+    kind: Kind,
+    /// It would pass its limit; otherwise what cannot be preempted would pass its quota.
+    by_limit: bool,
+}
+
+impl Refusal {
+    /// The code of the reason that it is.
+    pub(crate) const fn code(self) -> &'static str {
+        if self.by_limit { "P201" } else { "P202" }
+    }
+}
+
 /// Why a workload was not placed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blocked {
     /// Its queue may not hold more; evictions elsewhere cannot help.
-    Queue(Pending),
+    Queue,
     /// No room.
     Room,
 }
@@ -206,8 +223,8 @@ impl Session<'_> {
             let Some(&last) = pods.last() else { return blocked.map_or(Ok(()), Err) };
             let asked = self.asked(&pods, gpus);
             let set = match self.check_queue(id, asked) {
-                Err(reason) => {
-                    blocked.get_or_insert(Blocked::Queue(reason));
+                Err(_) => {
+                    blocked.get_or_insert(Blocked::Queue);
                     self.cluster.pods()[last].set as usize
                 }
                 Ok(()) => match self.place_turn(id, &pods, gpus, asked) {
@@ -259,7 +276,7 @@ impl Session<'_> {
     pub(crate) fn place_again(&mut self, id: WorkloadId, full: &[usize]) -> bool {
         let again = |s: &mut Session<'_>| {
             let pods = s.next_pods_beside(id, full);
-            s.check_queue(id, s.asked(&pods, None)).map_err(Blocked::Queue)?;
+            s.check_queue(id, s.asked(&pods, None)).map_err(|_| Blocked::Queue)?;
             s.place_rest(id, &pods).map_err(|_| Blocked::Room)
         };
         pools::in_order(self, id, again).is_ok()
@@ -389,36 +406,36 @@ impl Session<'_> {
     }
 
     /// Limit and quota at every level of the tree. Source: scheduling reference §9.
-    pub(crate) fn check_queue(&self, id: WorkloadId, asked: Resources) -> Result<(), Pending> {
+    pub(crate) fn check_queue(&self, id: WorkloadId, asked: Resources) -> Result<(), Refusal> {
         let preemptible = self.cluster.workloads()[id].spec.preemptible;
         let mut lineage = self.cluster.lineage(self.queue_of(id));
         lineage.try_for_each(|queue| self.check_level(queue, preemptible, asked))
     }
 
-    fn check_level(&self, id: QueueId, preemptible: bool, asked: Resources) -> Result<(), Pending> {
+    fn check_level(&self, id: QueueId, preemptible: bool, asked: Resources) -> Result<(), Refusal> {
         let queue = &self.cluster.queues()[id];
         let (held, fixed) = (queue.allocated, queue.allocated_non_preemptible);
         for kind in Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0) {
-            let (limit, quota) = (queue.share.limit[kind], queue.share.quota[kind]);
-            let requested = asked[kind];
-            if held[kind].saturating_add(requested) > limit {
-                let allocated = held[kind];
-                let queue = self.cluster.queue_name(id);
-                return Err(Pending::OverLimit { queue, kind, limit, allocated, requested });
-            }
-            if !preemptible && fixed[kind].saturating_add(requested) > quota {
-                let queue = self.cluster.queue_name(id);
-                let allocated = fixed[kind];
-                return Err(Pending::NonPreemptibleOverQuota {
-                    queue,
-                    kind,
-                    quota,
-                    allocated,
-                    requested,
-                });
+            let by_limit = held[kind].saturating_add(asked[kind]) > queue.share.limit[kind];
+            let by_quota = fixed[kind].saturating_add(asked[kind]) > queue.share.quota[kind];
+            if by_limit || (!preemptible && by_quota) {
+                return Err(Refusal { queue: id, kind, by_limit });
             }
         }
         Ok(())
+    }
+
+    /// The reason that a refusal of so much is.
+    pub(crate) fn refused(&self, refusal: Refusal, asked: Resources) -> Pending {
+        let Refusal { queue: id, kind, by_limit } = refusal;
+        let (row, requested) = (&self.cluster.queues()[id], asked[kind]);
+        let queue = self.cluster.queue_name(id);
+        if by_limit {
+            let (limit, allocated) = (row.share.limit[kind], row.allocated[kind]);
+            return Pending::OverLimit { queue, kind, limit, allocated, requested };
+        }
+        let (quota, allocated) = (row.share.quota[kind], row.allocated_non_preemptible[kind]);
+        Pending::NonPreemptibleOverQuota { queue, kind, quota, allocated, requested }
     }
 
     /// The queue that refuses a workload by its limit or quota; its own if none does.
@@ -458,11 +475,6 @@ impl Session<'_> {
         let project = &self.cluster.queues()[self.cluster.project_of(queue)];
         let all = project.placed.iter().copied();
         all.filter(move |&id| !self.cluster.is_divided() || self.queue_of(id) == queue)
-    }
-
-    /// The first reason the queue gives against the workload's next pods.
-    pub(crate) fn queue_reason(&self, id: WorkloadId) -> Option<Pending> {
-        self.check_queue(id, self.ask(id, None)).err()
     }
 
     /// What the next pods of a workload add up to, at the given size.

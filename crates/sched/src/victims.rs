@@ -159,17 +159,17 @@ fn make_room_here(
     let start = s.cluster.checkpoint();
     let mut attempt = PreemptionAttempt::new(s, rule, need);
     let nearest = attempt.clear_own(s) && attempt.conclude(s, cost_cache);
-    let done = attempt.improve(s, start, nearest);
-    if done && !nearest {
+    let (done, searched) = attempt.improve(s, start, nearest);
+    let keep_room_first = done && s.is_reservation_due(id);
+    if !done || searched || keep_room_first {
         cost_cache.forget(s, &need);
     }
-    let keep_room_first = done && s.is_reservation_due(id);
-    if !done || keep_room_first {
+    if !done {
         s.cluster.rollback(start);
-        cost_cache.forget(s, &need);
-        if !keep_room_first {
-            return false;
-        }
+        return false;
+    }
+    if keep_room_first {
+        s.cluster.rollback(start);
         s.keep_room();
         return make_room(s, rule, cost_cache, id, gpus);
     }
@@ -557,7 +557,7 @@ impl PreemptionAttempt<'_> {
     fn tell(self, s: &mut Session<'_>) {
         let beneficiary = s.reference(self.need.id);
         for (victim, cause) in self.causes {
-            inherit(s, victim, &beneficiary);
+            inherit(s, victim, &beneficiary, &cause);
             for pod in s.cluster.workloads()[victim].pods.clone() {
                 let before = s.cluster.original(pod).current.as_ref();
                 let after = s.cluster.pods()[pod].binding.effective();
@@ -580,16 +580,21 @@ impl PreemptionAttempt<'_> {
     }
 }
 
-/// Others may have been stopped in this cycle for one that lost its place again: they were
-/// stopped for the workload that has it now.
-fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef) {
-    let workload = &s.cluster.workloads()[from];
-    let had_none = |pod: &PodId| s.cluster.original(*pod).effective().is_none();
-    if workload.placed > 0 || !workload.pods.iter().any(had_none) {
+/// Others may have been stopped in this cycle for one that lost its place again, for this `cause`: they
+/// were stopped for the workload that has it now.
+fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef, cause: &Cause) {
+    if s.cluster.workloads()[from].placed > 0 {
         return;
     }
-    for cause in s.causes.values_mut() {
-        if let Some(beneficiary) = cause.beneficiary_mut().filter(|other| other.id == from) {
+    let is_theirs = |other: &Cause| other.beneficiary().is_some_and(|other| other.id == from);
+    for other in s.causes.values_mut().filter(|other| is_theirs(other)) {
+        let mut new = cause.clone();
+        if let (Cause::Preempted { lost, .. }, Cause::Reclaimed { lost: new_lost, .. }) =
+            (&*other, &mut new)
+        {
+            *new_lost = *lost;
+            *other = new;
+        } else if let Some(beneficiary) = other.beneficiary_mut() {
             *beneficiary = to.clone();
         }
     }

@@ -14,8 +14,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::Sample;
+use crate::counters::Meter;
 use crate::limits::REQUESTS_MAX;
-use crate::meter::Meter;
 
 /// Most requests that wait for a replica of one inference.
 pub const WAITING_MAX: usize = 1000;
@@ -42,7 +42,7 @@ pub enum NoReplica {
 
 /// A replica as the state has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ReplicaAddress {
     pub(crate) pod: Uuid,
     pub(crate) generation: u32,
     pub(crate) address: SocketAddr,
@@ -100,14 +100,15 @@ impl Endpoint {
     }
 
     /// Brings the replicas up to date. Those that are still there keep what they are busy with.
-    pub(crate) fn set_places(self: &Arc<Self>, places: &[Place], busy_max: Option<u32>) {
+    pub(crate) fn set_places(self: &Arc<Self>, places: &[ReplicaAddress], busy_max: Option<u32>) {
         {
             let mut inner = self.lock();
             inner.closed = None;
             inner.busy_max = busy_max;
             inner.replicas.retain(|pod, replica| {
-                let same =
-                    |place: &&Place| (place.pod, place.generation) == (*pod, replica.generation);
+                let same = |place: &&ReplicaAddress| {
+                    (place.pod, place.generation) == (*pod, replica.generation)
+                };
                 places.iter().any(|place| same(&place))
             });
             for place in places {
@@ -386,9 +387,9 @@ fn millis(span: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    fn place(number: u128) -> Place {
+    fn place(number: u128) -> ReplicaAddress {
         let address = SocketAddr::from(([127, 0, 0, 1], 1000));
-        Place { pod: Uuid::from_u128(number), generation: 1, address, leaving: false }
+        ReplicaAddress { pod: Uuid::from_u128(number), generation: 1, address, leaving: false }
     }
 
     fn endpoint(replicas: u128, busy_max: Option<u32>) -> Arc<Endpoint> {
@@ -510,7 +511,7 @@ mod tests {
         tokio::time::advance(Duration::from_millis(40)).await;
         ticket.answered();
         drop(ticket);
-        endpoint.set_places(&[place(1), Place { generation: 2, ..place(2) }], None);
+        endpoint.set_places(&[place(1), ReplicaAddress { generation: 2, ..place(2) }], None);
         let (all, each) = endpoint.totals();
         let counts = |seen: Sample| (seen.answered, seen.latency_ms, seen.busy_ms);
         assert_eq!(counts(all), (1, 40, 40));
@@ -523,9 +524,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_that_leaves_or_began_anew_gets_nothing() {
         let endpoint = endpoint(2, None);
-        endpoint.set_places(&[Place { leaving: true, ..place(1) }, place(2)], None);
+        endpoint.set_places(&[ReplicaAddress { leaving: true, ..place(1) }, place(2)], None);
         assert_eq!(pod(&endpoint.admit(SOON).await.unwrap()), 2);
-        endpoint.set_places(&[Place { generation: 2, ..place(1) }, place(2)], None);
+        endpoint.set_places(&[ReplicaAddress { generation: 2, ..place(1) }, place(2)], None);
         endpoint.set_ready(place(1).pod, 1, true);
         assert!(!endpoint.is_ready(place(1).pod), "that was another run");
     }

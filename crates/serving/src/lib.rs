@@ -9,19 +9,19 @@
 //! Owns: which replica answers, what waits and for how long, what is measured, when a replica is
 //! ready, how many there should be. Does not know who may ask (`api`), where replicas run.
 
+mod autoscaler;
+mod controller;
+mod counters;
 mod endpoint;
-mod forward;
-mod keeper;
 mod limits;
-mod meter;
-mod pass;
+mod pod_proxy;
 mod probe;
-mod roll;
-mod scale;
+mod proxy;
+mod rollout;
 mod service;
 
+pub use autoscaler::{Decision, ReplicaCounts, Sample, Scaler};
 pub use endpoint::{Endpoint, NoReplica, Ticket, WAITING_MAX};
-pub use forward::{Body, BoxError, Error, Proxy, strip};
 pub use limits::REQUESTS_MAX;
-pub use scale::{Decision, Sample, Scaler, Standing};
+pub use proxy::{Body, BoxError, Error, Proxy, strip};
 pub use service::Service;

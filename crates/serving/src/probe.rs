@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::endpoint::Endpoint;
-use crate::forward::Proxy;
+use crate::proxy::Proxy;
 
 /// How often a replica that is not ready yet is probed: a request may wait for it.
 const FIRST_PERIOD: Duration = Duration::from_millis(200);

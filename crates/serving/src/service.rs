@@ -8,16 +8,16 @@ use std::time::Duration;
 use control::Traffic;
 use http::{Request, Response};
 use orchestrator::Readiness;
-use orchestrator::view::WorkloadView;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use uuid::Uuid;
+use view::WorkloadView;
 
+use crate::controller::{Controller, Order};
 use crate::endpoint::Endpoint;
-use crate::forward::{Body, Error, Proxy};
-use crate::keeper::{Keeper, Order};
+use crate::proxy::{Body, Error, Proxy};
 
 /// How often is measured and decided.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -105,7 +105,7 @@ impl Service {
         }
     }
 
-    async fn look(&self, keepers: &mut BTreeMap<Uuid, Keeper>, measure: bool) {
+    async fn look(&self, keepers: &mut BTreeMap<Uuid, Controller>, measure: bool) {
         let view = {
             let mut endpoints = self.lock();
             // Looked at after the lock was had: every endpoint there is was shown before.
@@ -129,7 +129,7 @@ impl Service {
         for inference in inferences {
             let keeper = keepers
                 .entry(inference.id)
-                .or_insert_with(|| Keeper::new(self.endpoint(inference.id)));
+                .or_insert_with(|| Controller::new(self.endpoint(inference.id)));
             let (orders, of_these) = keeper.look(inference, &view, &self.proxy, &host, measure);
             seen.extend(of_these);
             for order in orders {

@@ -1,7 +1,7 @@
 //! The rule for the number of replicas, second by second in virtual time.
 
 use proptest::prelude::*;
-use serving::{Decision, Sample, Scaler, Standing};
+use serving::{Decision, ReplicaCounts, Sample, Scaler};
 use spec::{Metric, Scaling, Target};
 use units::Instant;
 
@@ -43,7 +43,7 @@ impl Revision {
     fn second(&mut self, sample: Sample) {
         self.now = self.now.plus_ms(1000);
         let sample = Sample { at: self.now, span_ms: 1000, ..sample };
-        let standing = Standing { wanted: self.wanted, ready: self.ready };
+        let standing = ReplicaCounts { wanted: self.wanted, ready: self.ready };
         self.ready = self.wanted;
         self.last = self.scaler.step(sample, standing);
         if self.last.replicas != self.wanted {

@@ -1,12 +1,9 @@
-//! The long answer to why a workload waits, in words and numbers of its own. Owns: the JSON of
-//! it, and which of the workloads that wait at the end of a scenario get one.
+//! The long answer to why a workload waits, in words and numbers of its own. Owns: the JSON of it.
 
-use model::WorkloadId;
-use sched::{Holder, NodeClass};
+use model::{Cluster, WorkloadId};
+use sched::{Holder, NodeClass, Policy};
 use serde::Serialize;
-
-use crate::frame::Reason;
-use crate::play::{Outcome, Simulation};
+use units::Instant;
 
 /// Why a workload waits, at length.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,6 +23,17 @@ pub struct Diagnosis {
     /// All of it in lines for people, the reasons left out.
     #[serde(skip)]
     pub lines: Vec<String>,
+}
+
+/// A coded reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// Stable code.
+    pub code: &'static str,
+    /// Its short name.
+    pub name: &'static str,
+    /// One sentence with the numbers.
+    pub message: String,
 }
 
 /// A class of nodes, as one pod set sees it.
@@ -93,30 +101,14 @@ pub struct Advice {
     pub message: String,
 }
 
-/// Diagnoses the workloads that wait in the last frame, of those that are alike the first, at
-/// most so many.
-pub fn diagnose(outcome: &mut Outcome, max: usize) {
-    let Some(frame) = outcome.frames.last_mut() else { return };
-    let simulation = &outcome.simulation;
-    let mut done: Vec<(WorkloadId, String)> = Vec::new();
-    for waiting in &mut frame.pending {
-        let known = simulation.jobs.iter().find(|job| {
-            (job.name.as_str(), job.project.as_str()) == (&*waiting.workload, &*waiting.project)
-        });
-        let Some(id) = known.and_then(|job| job.model) else { continue };
-        let like = done.iter().find(|(other, _)| sched::alike(simulation.cluster(), id, *other));
-        if let Some((_, name)) = like {
-            waiting.like = Some(name.clone());
-        } else if done.len() < max {
-            waiting.diagnosis = diagnosis(simulation, id);
-            done.push((id, format!("{}/{}", waiting.project, waiting.workload)));
-        }
-    }
-}
-
-fn diagnosis(simulation: &Simulation, id: WorkloadId) -> Option<Diagnosis> {
-    let now = simulation.now();
-    let found = sched::diagnose(simulation.cluster(), id, now, simulation.policy())?;
+/// Why a workload of this cluster waits; none if it does not.
+pub(crate) fn diagnosis(
+    cluster: &Cluster,
+    id: WorkloadId,
+    now: Instant,
+    policy: &Policy,
+) -> Option<Diagnosis> {
+    let found = sched::diagnose(cluster, id, now, policy)?;
     let classes = found.parts.iter().flat_map(|part| part.classes.iter().map(move |c| (part, c)));
     let queues = found.holders.queues.iter().map(|queue| Held {
         name: queue.queue.name.clone(),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Placement, PodBinding};
 use units::{GPU_MILLIS, format_millis};
 
-use crate::frame::{label_of, task_state};
 use crate::play::Simulation;
+use crate::report::{label_of, task_state};
 use crate::scenario::{
     DecisionKind, Expect, ExpectPool, ExpectQueue, ExpectState, ExpectTask, ExpectWorkload,
     OneOrMany, State,

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use orchestrator::{Command, Error, Input, SYSTEM};
+use orchestrator::{Command, Error, Input, SYSTEM, StoredState};
 use units::Instant;
 use uuid::Uuid;
 
-use crate::machine::{Machine, Stored};
+use crate::machine::Machine;
 
 /// Most decisions that are played through, and how many pods they look at in sum at most: on a
 /// large cluster fewer decisions are made, so that the answer comes in a second or so.
@@ -32,7 +32,7 @@ pub enum Forecast {
 /// # Errors
 /// No state can be built of it, or there is no such workload.
 pub fn forecast(
-    stored: Stored,
+    stored: StoredState,
     workload: Uuid,
     run_ms: &BTreeMap<Uuid, u64>,
 ) -> Result<Forecast, Error> {

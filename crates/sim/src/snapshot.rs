@@ -1,5 +1,5 @@
 //! A living cluster as a scenario. Owns: telling every object so that building it again gives the
-//! same state. Refuses to know: where the cluster came from.
+//! same state. Does not know about: where the cluster came from.
 
 mod parts;
 
@@ -274,8 +274,8 @@ mod tests {
     use crate::play::Simulation;
     use crate::states::State;
 
-    /// Everything that decides, without ids and instants. What was used is left out: read again it is
-    /// exact to a thousandth of a GPU.
+    /// Everything that decides, without ids and instants. What was used is left out: read again it
+    /// is exact to a thousandth of a GPU.
     fn told(cluster: &Cluster, now: Instant) -> String {
         let mut scenario = snapshot(cluster, now, &Policy::default());
         for queue in &mut scenario.queues {

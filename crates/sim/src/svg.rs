@@ -1,13 +1,13 @@
 //! A picture of an outcome: one row per GPU, one column per decision, and below it what each
-//! queue held. Owns: the drawing. Refuses to know: how the outcome came about.
+//! queue held. Owns: the drawing. Does not know about: how the outcome came about.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use units::{GPU_MILLIS, format_millis};
 
-use crate::frame::{Frame, Place};
 use crate::play::Simulation;
+use crate::report::{Frame, Place};
 use crate::scenario::State;
 
 /// Most GPUs drawn: beyond that nobody can read it.
@@ -176,8 +176,8 @@ impl Drawing {
         }
     }
 
-    fn queue(&mut self, frames: &[Frame], y: usize, at: usize, queue: &crate::frame::Queue) {
-        type Part = fn(&crate::frame::Queue) -> Option<u64>;
+    fn queue(&mut self, frames: &[Frame], y: usize, at: usize, queue: &crate::report::Queue) {
+        type Part = fn(&crate::report::Queue) -> Option<u64>;
         let parts: [Part; 3] = [
             |queue| queue.allocated.gpu_millis,
             |queue| queue.quota.gpu_millis,

@@ -1,7 +1,7 @@
 //! Replay of a trace of GPU requests: pods arrive one by one, are tried once, and never leave.
 //! Owns: reading nodes and pods, the order of arrival, and the share of GPUs given out at each
 //! share asked for. Set-up: the published evaluation of fragmentation-aware packing ("FGD", USENIX
-//! ATC 2023) on the openb trace. Refuses to know: files.
+//! ATC 2023) on the openb trace. Does not know about: files.
 
 use std::collections::BTreeMap;
 

@@ -8,13 +8,13 @@ use records::LedgerRow;
 
 /// What rows can be told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum By {
+pub(crate) enum UsageGrouping {
     Project,
     User,
     Model,
 }
 
-impl By {
+impl UsageGrouping {
     /// With their words.
     pub(crate) const ALL: [(&'static str, Self); 3] =
         [("project", Self::Project), ("user", Self::User), ("model", Self::Model)];
@@ -83,7 +83,7 @@ type Group<'a> = (Option<u64>, Option<&'a str>, Option<&'a str>);
 /// The rows told apart as asked for, and all together. `name` is what a living project is called.
 pub(crate) fn rows(
     ledger: &[LedgerRow],
-    by: &BTreeSet<By>,
+    by: &BTreeSet<UsageGrouping>,
     prices: &GpuPrices,
     name: impl Fn(u64) -> Option<String>,
 ) -> (Vec<GpuUsageRow>, GpuUsageRow) {
@@ -92,9 +92,9 @@ pub(crate) fn rows(
     for row in ledger {
         let has = |what| by.contains(&what);
         let key = (
-            has(By::Project).then_some(row.project_id),
-            has(By::User).then_some(row.owner.as_str()),
-            has(By::Model).then_some(row.gpu_model.as_str()),
+            has(UsageGrouping::Project).then_some(row.project_id),
+            has(UsageGrouping::User).then_some(row.owner.as_str()),
+            has(UsageGrouping::Model).then_some(row.gpu_model.as_str()),
         );
         let (sum, named) = groups.entry(key).or_default();
         sum.add(row);
@@ -145,7 +145,7 @@ mod tests {
         let price = GpuPrice { gpu_model: "H100".to_owned(), per_gpu_hour: Micros(2_500_000) };
         let prices = GpuPrices { currency: "EUR".to_owned(), prices: vec![price] };
         let name = |id| (id == 1).then(|| "team-a".to_owned());
-        let told = |by: &[By]| {
+        let told = |by: &[UsageGrouping]| {
             let (rows, total) = rows(&ledger, &by.iter().copied().collect(), &prices, name);
             let line = |row: &GpuUsageRow| {
                 let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
@@ -165,9 +165,12 @@ mod tests {
         };
         let total = "- - - 1.5 0.25 0.75 -";
         assert_eq!(told(&[]), ["- - - 1.5 0.25 0.75 -", total]);
-        assert_eq!(told(&[By::Project]), ["team-a - - 1.5 0.25 0.75 -", "old - - 0 - - -", total]);
         assert_eq!(
-            told(&[By::User, By::Model]),
+            told(&[UsageGrouping::Project]),
+            ["team-a - - 1.5 0.25 0.75 -", "old - - 0 - - -", total]
+        );
+        assert_eq!(
+            told(&[UsageGrouping::User, UsageGrouping::Model]),
             ["- ann H100 1 0.25 0.75 2.5", "- ann L4 0 - - -", "- bob L4 0.5 - - -", total]
         );
     }

@@ -9,11 +9,11 @@
 //! assert_eq!(w.gpus(), "n1[a2 a2] n2[a1 b1]");
 //! ```
 
-mod needed;
+mod colocation;
+mod needless_evictions;
 mod script;
 mod table;
 mod texts;
-mod together;
 mod world;
 
 pub use table::Table;

@@ -9,9 +9,9 @@ use model::{
 use sched::{Change, Diagnosis, Plan, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
 
-use crate::needed;
+use crate::colocation;
+use crate::needless_evictions;
 use crate::script;
-use crate::together;
 
 const GIB: u64 = 1 << 30;
 
@@ -196,9 +196,9 @@ impl World {
             panic!("after a cycle: {fault}");
         }
         let stops = |step: &Step| !matches!(step, Step::Bind { .. } | Step::Reserve { .. });
-        together::check(&before, &self.cluster, self.plan.steps.iter().any(stops));
+        colocation::check(&before, &self.cluster, self.plan.steps.iter().any(stops));
         if self.policy.profile == sched::Profile::Default {
-            needed::check(&self.cluster, &self.plan);
+            needless_evictions::check(&self.cluster, &self.plan);
         }
         let mut again = before;
         let same = sched::cycle(&mut again, self.now, &self.policy);

@@ -13,10 +13,11 @@ use super::server::{Server, Used};
 
 /// Numbers of waiting workloads that are compared unless others are asked for.
 pub(super) const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
-const POOLS: [usize; 2] = [1, 50];
+/// Numbers of node pools that are compared unless others are asked for; at most [`NODES`].
+pub(super) const POOLS: [usize; 2] = [1, 50];
 const PROJECTS: usize = 60;
 /// Nodes with 4 GPUs each, all held by workspaces, which are not preempted.
-const NODES: usize = 50;
+pub(super) const NODES: usize = 50;
 const GPUS: usize = 4;
 /// Kinds of waiting workloads: two sizes in each of 50 projects.
 const CLASSES: usize = 100;
@@ -34,8 +35,8 @@ const CHANGE_MS: f64 = 0.6;
 const SETTLE: Duration = Duration::from_millis(250);
 
 /// Measures each number of node pools with each number of waiting workloads.
-pub(super) fn run(elastane: &std::path::Path, sizes: &[usize]) -> Result<()> {
-    for pools in POOLS {
+pub(super) fn run(elastane: &std::path::Path, sizes: &[usize], pools: &[usize]) -> Result<()> {
+    for &pools in pools {
         let mut server = Server::new(elastane, &format!("{NODES}x{GPUS}x16GiB"))?;
         server.start()?;
         let mut costs = Costs::prepare(&mut server, pools)?;

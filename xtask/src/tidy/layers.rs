@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 40] = [
+const MAY_USE: [(&str, &[&str]); 46] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -23,14 +23,20 @@ const MAY_USE: [(&str, &[&str]); 40] = [
     ("records", &["units", "spec"]),
     ("sched", &["units", "model"]),
     ("gpu", &["units"]),
+    ("fraction-abi", &[]),
+    ("fraction-hook", &["fraction-abi"]),
+    ("fraction-sim", &["fraction-abi"]),
+    ("fraction-libs", &[]),
+    ("fraction-broker", &["fraction-abi"]),
     ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
     ("engine-conformance", &["units", "engine"]),
     ("engine-local", &["units", "model", "gpu", "engine"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
-    ("orchestrator", &["units", "spec", "records", "model", "sched"]),
-    ("recording", &["units", "spec", "records", "model", "sched", "orchestrator"]),
+    ("view", &["units", "spec", "records", "model", "sched"]),
+    ("orchestrator", &["units", "spec", "records", "model", "sched", "view"]),
+    ("recording", &["units", "spec", "records", "model", "sched", "view", "orchestrator"]),
     (
         "control",
         &[
@@ -39,6 +45,7 @@ const MAY_USE: [(&str, &[&str]); 40] = [
             "records",
             "model",
             "sched",
+            "view",
             "orchestrator",
             "recording",
             "gpu",
@@ -49,13 +56,27 @@ const MAY_USE: [(&str, &[&str]); 40] = [
     ("auth", &["units", "records", "store"]),
     ("oidc", &["units"]),
     ("http-kit", &["units", "api-types"]),
-    ("serving", &["units", "spec", "orchestrator", "engine", "control"]),
-    ("access", &["units", "records", "orchestrator", "control", "auth", "http-kit", "api-types"]),
+    ("serving", &["units", "spec", "view", "orchestrator", "engine", "control"]),
+    (
+        "access",
+        &[
+            "units",
+            "spec",
+            "records",
+            "view",
+            "orchestrator",
+            "control",
+            "auth",
+            "http-kit",
+            "api-types",
+        ],
+    ),
     (
         "gateway",
         &[
             "units",
             "spec",
+            "view",
             "orchestrator",
             "engine",
             "auth",
@@ -73,6 +94,7 @@ const MAY_USE: [(&str, &[&str]); 40] = [
             "model",
             "spec",
             "sched",
+            "view",
             "orchestrator",
             "engine",
             "control",
@@ -87,7 +109,7 @@ const MAY_USE: [(&str, &[&str]); 40] = [
             "units",
             "spec",
             "records",
-            "orchestrator",
+            "view",
             "control",
             "auth",
             "http-kit",
@@ -98,14 +120,15 @@ const MAY_USE: [(&str, &[&str]); 40] = [
     ),
     (
         "changes",
-        &["units", "orchestrator", "control", "auth", "http-kit", "access", "convert", "api-types"],
+        &["units", "view", "control", "auth", "http-kit", "access", "convert", "api-types"],
     ),
-    ("iam", &["units", "orchestrator", "auth", "oidc", "http-kit", "access", "api-types"]),
+    ("iam", &["units", "view", "orchestrator", "auth", "oidc", "http-kit", "access", "api-types"]),
     (
         "assets",
         &[
             "units",
             "spec",
+            "view",
             "orchestrator",
             "control",
             "auth",
@@ -115,13 +138,27 @@ const MAY_USE: [(&str, &[&str]); 40] = [
             "api-types",
         ],
     ),
-    ("policy", &["units", "orchestrator", "auth", "http-kit", "access", "convert", "api-types"]),
+    (
+        "policy",
+        &[
+            "units",
+            "spec",
+            "view",
+            "orchestrator",
+            "auth",
+            "http-kit",
+            "access",
+            "convert",
+            "api-types",
+        ],
+    ),
     (
         "api",
         &[
             "units",
             "spec",
             "records",
+            "view",
             "orchestrator",
             "sim",
             "engine",
@@ -159,6 +196,7 @@ const MAY_USE: [(&str, &[&str]); 40] = [
             "engine-docker",
             "quickstart",
             "spec",
+            "view",
             "orchestrator",
             "control",
             "auth",
@@ -177,9 +215,9 @@ const MAY_USE: [(&str, &[&str]); 40] = [
     ),
     ("cli", &["runai", "elastane"]),
     ("testkit", &["units", "model", "sched", "gpu", "store", "engine", "control"]),
-    ("sim", &["units", "model", "spec", "records", "sched", "orchestrator"]),
+    ("sim", &["units", "model", "spec", "records", "sched", "view", "orchestrator"]),
     ("benchmarks", &["units", "model", "sched", "sim"]),
-    ("elastic", &["units", "model"]),
+    ("elastic", &["units"]),
 ];
 
 #[derive(Deserialize)]

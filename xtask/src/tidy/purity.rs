@@ -6,16 +6,24 @@ use super::layers::Packages;
 use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates that decide: no I/O, no clock, no chance, no threads, no wire format.
-const CORE: [&str; 7] = ["units", "spec", "records", "model", "sched", "elastic", "orchestrator"];
+const CORE: [&str; 8] =
+    ["units", "spec", "records", "model", "sched", "elastic", "view", "orchestrator"];
 
 /// Those of them that know documents, and share what readers see with them.
-const WITH_DOCUMENTS: [&str; 4] = ["units", "spec", "records", "orchestrator"];
+const WITH_DOCUMENTS: [&str; 6] = ["units", "spec", "records", "elastic", "view", "orchestrator"];
 
 /// All that a core crate may depend on.
 const MAY_DEPEND_ON: [&str; 4] = ["elastane-units", "elastane-model", "thiserror", "smallvec"];
 /// What one with documents may depend on beside that.
-const DOCUMENTS_MAY_DEPEND_ON: [&str; 6] =
-    ["elastane-spec", "elastane-records", "elastane-sched", "serde", "serde_json", "uuid"];
+const DOCUMENTS_MAY_DEPEND_ON: [&str; 7] = [
+    "elastane-spec",
+    "elastane-records",
+    "elastane-sched",
+    "elastane-view",
+    "serde",
+    "serde_json",
+    "uuid",
+];
 
 /// Words that one with documents may use all the same.
 const OF_DOCUMENTS: [&str; 1] = ["serde"];

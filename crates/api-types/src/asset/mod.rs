@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::kept::kept;
 use crate::optional::optional;
+use crate::scoped_meta::with_scope;
 use crate::{ScopeType, Unsupported};
 
 pub use credential::{
@@ -180,7 +180,7 @@ pub struct AssetUpdate<S> {
     pub spec: Option<S>,
 }
 
-kept! {
+with_scope! {
     /// What is known of an asset beside what it is.
     pub struct AssetMeta {
         /// Free text.

@@ -9,7 +9,7 @@ use super::{
     RelatedUrl, RestartPolicy, S3Instance, SecretVolume, Security, Storage,
 };
 use crate::inherit::{Inherit, by, by_name};
-use crate::place::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
+use crate::node_constraints::{ExtendedResource, NodeAffinityRequired, PodAffinity, Toleration};
 
 impl Inherit for ImagePullPolicy {}
 impl Inherit for Preemptibility {}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use access::{Route, Where};
-use api_types::{AuditLog, GetAuditLogs200Response, TENANT_ID, Time};
+use api_types::{AuditLog, AuditLogsPage, TENANT_ID, Time};
 use auth::Action::Read;
 use auth::Resource;
 use axum::Json;
@@ -179,7 +179,7 @@ async fn rows(server: &Shared, filter: &AuditFilter) -> Result<Vec<AuditLog>, Ap
 async fn list(
     FromState(server): FromState<Shared>,
     query: AuditQuery,
-) -> Result<Json<GetAuditLogs200Response>, ApiError> {
+) -> Result<Json<AuditLogsPage>, ApiError> {
     if query.list.is_plain() {
         return page(&server, &query).await;
     }
@@ -188,14 +188,11 @@ async fn list(
     let total = found.len() as u64;
     let (page, next) = query.list.page(found);
     let audit_logs = page.into_iter().cloned().collect();
-    Ok(Json(GetAuditLogs200Response { total, next, audit_logs }))
+    Ok(Json(AuditLogsPage { total, next, audit_logs }))
 }
 
 /// A page of the rows as they are kept, which is all that is read.
-async fn page(
-    server: &Shared,
-    query: &AuditQuery,
-) -> Result<Json<GetAuditLogs200Response>, ApiError> {
+async fn page(server: &Shared, query: &AuditQuery) -> Result<Json<AuditLogsPage>, ApiError> {
     let most = query.rows.limit;
     let (offset, limit, _) = query.list.window();
     let offset = u32::try_from(offset).unwrap_or(most).min(most);
@@ -204,7 +201,7 @@ async fn page(
     let audit_logs = rows(server, &AuditFilter { offset, limit, ..query.rows.clone() }).await?;
     let end = u64::from(offset) + u64::from(limit);
     let next = (end < total).then_some(end);
-    Ok(Json(GetAuditLogs200Response { total, next, audit_logs }))
+    Ok(Json(AuditLogsPage { total, next, audit_logs }))
 }
 
 /// The whole of what matches, not a page.

@@ -16,9 +16,9 @@ use control::Handle;
 use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery};
-use orchestrator::view::{OrgUnit, View};
-use orchestrator::{OrgChange, Scope, SharedMap};
+use orchestrator::OrgChange;
 use spec::ShareChange;
+use view::{OrgUnit, Scope, SharedMap, View};
 
 use super::org_units::{self, Unit};
 use crate::Shared;

@@ -15,11 +15,11 @@ use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, Body as Asked, Html, JsonText, PlainText, parameters, run_blocking};
-use orchestrator::Scope;
-use orchestrator::view::WorkloadKind;
 use records::EventFilter;
+use spec::WorkloadKind;
 use units::Instant;
 use utoipa::openapi::schema::Type;
+use view::Scope;
 
 use super::workload_kinds;
 use crate::Shared;
@@ -113,14 +113,14 @@ pub(super) async fn what_if(
         asked.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one)));
     let mut submitted = Vec::new();
     for (kind, request) in asked {
-        let asker = convert::Asker::of(&caller, "what-if".to_owned());
+        let asker = convert::Submitter::of(&caller, "what-if".to_owned());
         let (project_id, spec) =
             workload_kinds::asked_for(&state, &caller, kind, request, asker).await?;
         submitted.push((project_id, state.control.settled(project_id, spec).await?));
     }
     let asked = what_if::asked(&steps, submitted)?;
     let turn = state.forecasting.clone().acquire_owned().await.map_err(ApiError::internal)?;
-    let stored = forecast::stored(&state).await?;
+    let stored = state.control.stored_state().await?;
     let work = move || what_if::play(stored, &asked);
     let (answer, _turn) = run_blocking(turn, work).await?;
     Ok(Json(answer?))

@@ -17,12 +17,11 @@ use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
 use http_kit::{ApiError, parameters};
-use orchestrator::Scope;
-use orchestrator::view::Event;
 use records::EventFilter;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use utoipa::openapi::schema::Type;
+use view::{Event, Scope};
 
 use crate::Shared;
 use telemetry::Watcher;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use access::{Caller, Route, Where, find_of_kind, resource_of};
 use api_types::{
-    CreationRequest, EventsPage, GetInferenceWorkloadRevisions200Response,
-    GetRevisionPods200Response, HistoryPage, InferenceUpdateRequest, Revision,
+    CreationRequest, EventsPage, HistoryPage, InferenceUpdateRequest, Revision, RevisionPodsPage,
+    RevisionsPage,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
@@ -14,9 +14,9 @@ use axum::{Extension, Json};
 use convert::{self, PodRow};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{ApiError, Body, Deleted, ListQuery, OrderedPage, Page, QueryParameters};
-use orchestrator::view::{Event, WorkloadKind, WorkloadView};
 use records::EventFilter;
-use spec::WorkloadSpec;
+use spec::{WorkloadKind, WorkloadSpec};
+use view::{Event, WorkloadView};
 
 use super::workload_kinds::{Answer, accepted, add, comes_to, create, delete, read, source};
 use crate::Shared;
@@ -125,7 +125,7 @@ async fn changed(
     // No caller gets folders of the machine through the workload of another.
     let keeps = may_enter(state, caller, view).is_ok();
     let has = if keeps { view.spec.pods.pod.container.mounts.clone() } else { Vec::new() };
-    let asker = convert::Asker { has, ..convert::Asker::of(caller, source(headers)) };
+    let asker = convert::Submitter { has, ..convert::Submitter::of(caller, source(headers)) };
     let (_, spec) = comes_to(state, KIND, request, asker).await?;
     // Credentials are named again; values already taken keep their source.
     let named = &view.spec.pods.pod.secrets;
@@ -154,11 +154,11 @@ async fn revisions(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
     query: QueryParameters<Deleted>,
-) -> Result<Json<GetInferenceWorkloadRevisions200Response>, ApiError> {
+) -> Result<Json<RevisionsPage>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let all = of_inference(&state, &id, query.list()?.deleted).await?;
     let revisions = all.iter().map(|one| convert::revision(one, &view, &context)).collect();
-    Ok(Json(GetInferenceWorkloadRevisions200Response { revisions }))
+    Ok(Json(RevisionsPage { revisions }))
 }
 
 async fn count(
@@ -193,7 +193,7 @@ async fn pods(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     query: QueryParameters<Deleted>,
-) -> Result<Json<GetRevisionPods200Response>, ApiError> {
+) -> Result<Json<RevisionPodsPage>, ApiError> {
     let deleted = query.list()?.deleted;
     let found = known(&state, &caller, &id)?;
     let (view, context) = (state.control.view(), state.context());
@@ -201,7 +201,7 @@ async fn pods(
     let shown = |row: &PodRow| row.is_shown() && !deleted;
     let rows = PodRow::of(&found).filter(shown);
     let pods = rows.map(|row| convert::pod(&row, &view, &context)).collect();
-    Ok(Json(GetRevisionPods200Response { pods }))
+    Ok(Json(RevisionPodsPage { pods }))
 }
 
 /// The events of a revision, which are kept with those of its inference.

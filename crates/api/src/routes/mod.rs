@@ -6,6 +6,7 @@ mod download;
 mod elastane_ext;
 mod events;
 mod inferences;
+mod landing_page;
 mod nodes;
 mod org;
 mod org_units;
@@ -16,7 +17,6 @@ mod tenant;
 mod topologies;
 mod unimplemented;
 mod v2;
-mod welcome;
 mod workload_kinds;
 mod workloads;
 
@@ -72,9 +72,9 @@ pub fn router(state: State) -> Router {
     open.layer(from_fn(limit_time))
         .method_not_allowed_fallback(wrong_method)
         .merge(with_token)
-        .layer(from_fn(welcome::as_json))
+        .layer(from_fn(landing_page::as_json))
         .merge(former)
-        .fallback(welcome::wrong_path)
+        .fallback(landing_page::wrong_path)
         .layer(from_fn_with_state(hosts, check_host))
         .layer(from_fn_with_state(gateway, gateway::divert))
         .layer(from_fn(name_one_host))

@@ -8,8 +8,8 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
-use orchestrator::view::{GpuView, NodeView};
-use orchestrator::{NodeChange, Scope};
+use orchestrator::NodeChange;
+use view::{GpuView, NodeView, Scope};
 
 use crate::Shared;
 

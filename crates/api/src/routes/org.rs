@@ -12,7 +12,7 @@ use http_kit::{
     Allowed, ApiError, Body, Created, ListQuery, NoContent, PlainText, QueryParameters, VERBOSITY,
     takes,
 };
-use orchestrator::Scope;
+use view::Scope;
 
 use crate::Shared;
 

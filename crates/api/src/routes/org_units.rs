@@ -11,12 +11,12 @@ use axum::{Extension, Json};
 use control::Handle;
 use convert::{Context, some_shares};
 use http_kit::{ApiError, Body, ListQuery, NoContent, Row};
-use orchestrator::view::{OrgUnit, View};
-use orchestrator::{OrgChange, Scope, SharedMap};
+use orchestrator::OrgChange;
 use spec::ShareChange;
+use view::{OrgUnit, Scope, SharedMap, View};
 
 use crate::Shared;
-use crate::bounds::check_bounds;
+use crate::limit_permissions::check_bounds;
 
 /// Departments or projects.
 pub(super) trait Unit: Sized + Send + Sync + 'static {

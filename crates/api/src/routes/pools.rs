@@ -10,7 +10,7 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
-use orchestrator::view::{PoolView, View};
+use view::{PoolView, View};
 
 use crate::Shared;
 

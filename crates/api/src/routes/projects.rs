@@ -15,9 +15,9 @@ use control::Handle;
 use convert::{self, Context};
 use http_kit::openapi::{delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery};
-use orchestrator::view::{OrgUnit, ProjectView, View};
-use orchestrator::{OrgChange, Scope, SharedMap};
+use orchestrator::OrgChange;
 use spec::ShareChange;
+use view::{OrgUnit, ProjectView, Scope, SharedMap, View};
 
 use super::org_units::{self, Unit};
 use crate::Shared;

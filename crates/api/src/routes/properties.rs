@@ -17,13 +17,12 @@ use http_kit::openapi::{Description, Input, delete as del, get, post, put};
 use http_kit::{
     ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, flag, parameters,
 };
-use orchestrator::Scope;
-use orchestrator::view::WorkloadKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use spec::Priority;
+use spec::{Priority, WorkloadKind};
 use units::Instant;
 use utoipa::openapi::schema::Type as Schema;
+use view::Scope;
 
 use crate::Shared;
 

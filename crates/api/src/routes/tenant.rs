@@ -12,9 +12,9 @@ use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{get, put};
 use http_kit::{ApiError, Body};
-use orchestrator::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use view::Scope;
 
 use crate::Shared;
 

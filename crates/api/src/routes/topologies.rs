@@ -3,18 +3,15 @@
 use std::sync::Arc;
 
 use access::{Caller, Route, Where};
-use api_types::{
-    CountResponse, GetNetworkTopologies200Response, NetworkTopology, NetworkTopologyCreateRequest,
-};
+use api_types::{CountResponse, NetworkTopology, NetworkTopologyCreateRequest, TopologiesPage};
 use auth::Action::{Create, Delete, Read};
 use auth::Resource;
 use axum::extract::{Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, post};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent};
-use orchestrator::Object;
-use orchestrator::view::View;
 use spec::TOPOLOGY;
+use view::{Object, View};
 
 use crate::Shared;
 
@@ -46,11 +43,11 @@ fn all(state: &Shared) -> Vec<NetworkTopology> {
 async fn list(
     FromState(state): FromState<Shared>,
     query: ListQuery,
-) -> Result<Json<GetNetworkTopologies200Response>, ApiError> {
+) -> Result<Json<TopologiesPage>, ApiError> {
     let all = all(&state);
     let (page, _) = query.page(query.matching(all.iter(), state.now())?);
     let network_topologies = page.into_iter().cloned().collect();
-    Ok(Json(GetNetworkTopologies200Response { network_topologies }))
+    Ok(Json(TopologiesPage { network_topologies }))
 }
 
 async fn count(

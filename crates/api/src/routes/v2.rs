@@ -18,8 +18,8 @@ use base64::engine::general_purpose::STANDARD;
 use convert::{self, Context, manifest};
 use http_kit::openapi::{delete as del, get, post, put};
 use http_kit::{Accepted, ApiError, Body, parse_json};
-use orchestrator::view::{Phase, WorkloadView};
 use serde_json::Value;
+use view::{Phase, WorkloadView};
 
 use super::workload_kinds::{asked_for, changed, source};
 use crate::Shared;
@@ -85,7 +85,7 @@ async fn create(
     let given = given(request.manifest, request.manifest_base64_encoded)?;
     let manifest = given.ok_or_else(|| ApiError::field("manifest", "is required"))?;
     let (kind, creation) = manifest::creation(request.metadata, &manifest)?;
-    let asker = convert::Asker::of(&caller, source(&headers));
+    let asker = convert::Submitter::of(&caller, source(&headers));
     let (project_id, mut spec) = asked_for(&state, &caller, kind, creation, asker).await?;
     spec.manifest = Some(manifest.to_string().into());
     let made = state.asked_by(&caller).submit(project_id, spec).await?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access::{Caller, Route, Where, find_of_kind, resource_of};
 use api_types::{
-    CreationRequest, InferenceUpdateRequest, SOURCE_HEADER, Training1, WorkloadSpec as Asked,
+    CreationRequest, InferenceUpdateRequest, SOURCE_HEADER, TypedWorkload, WorkloadSpec as Asked,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use axum::extract::{Path, State as FromState};
@@ -12,15 +12,14 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, patch, post};
 use http_kit::{Accepted, ApiError, Body};
-use orchestrator::Scope;
-use orchestrator::view::{WorkloadKind, WorkloadView};
-use spec::WorkloadSpec;
+use spec::{WorkloadKind, WorkloadSpec};
+use view::{Scope, WorkloadView};
 
 use crate::Shared;
 use assets::{compose, take_secrets};
 use policy::Policies;
 
-pub(super) type Answer = Result<Accepted<Training1>, ApiError>;
+pub(super) type Answer = Result<Accepted<TypedWorkload>, ApiError>;
 
 /// The routes of one kind.
 macro_rules! routes {
@@ -110,7 +109,7 @@ pub(super) async fn create(
     headers: HeaderMap,
     Body(request): Body<CreationRequest>,
 ) -> Answer {
-    let asker = convert::Asker::of(&caller, source(&headers));
+    let asker = convert::Submitter::of(&caller, source(&headers));
     let (project_id, spec) = asked_for(&state, &caller, kind, request, asker).await?;
     let made = state.asked_by(&caller).submit(project_id, spec).await?;
     accepted(&state, &made)
@@ -122,7 +121,7 @@ pub(super) async fn asked_for(
     caller: &Caller,
     kind: WorkloadKind,
     request: CreationRequest,
-    asker: convert::Asker,
+    asker: convert::Submitter,
 ) -> Result<(u64, WorkloadSpec), ApiError> {
     state.check_cluster(request.cluster_id.as_deref())?;
     let project_id = access::project_id("projectId", &request.project_id)?;
@@ -135,7 +134,7 @@ pub(super) async fn comes_to(
     state: &Shared,
     kind: WorkloadKind,
     mut request: CreationRequest,
-    asker: convert::Asker,
+    asker: convert::Submitter,
 ) -> Result<(u64, WorkloadSpec), ApiError> {
     let project_id = access::project_id("projectId", &request.project_id)?;
     let mut uses = compose(state, kind, &mut request)?;
@@ -185,7 +184,7 @@ pub(super) async fn read(
     FromState(state): FromState<Shared>,
     Extension(kind): Extension<WorkloadKind>,
     Path(id): Path<String>,
-) -> Result<Json<Training1>, ApiError> {
+) -> Result<Json<TypedWorkload>, ApiError> {
     Ok(Json(convert::typed(&*find_of_kind(&state.control, kind, &id).await?, &state.context())))
 }
 

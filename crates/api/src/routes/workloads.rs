@@ -18,15 +18,14 @@ use http_kit::openapi::{get, post};
 use http_kit::{
     ApiError, Body, Format, ListQuery, OrderedPage, Page, QueryParameters, Rows, read_body,
 };
-use orchestrator::SharedMap;
-use orchestrator::view::{Event, View, WorkloadView};
 use records::EventFilter;
 use units::Instant;
 use uuid::Uuid;
+use view::{Event, SharedMap, View, WorkloadView};
 
 use crate::Shared;
 use crate::archived::Selected;
-use crate::orders::Ordered;
+use crate::list_order::Ordered;
 
 /// Largest body of a batch: as many ids as there may be, with room around them.
 const BATCH_BYTES_MAX: usize = 64 << 10;

@@ -14,7 +14,7 @@ async fn looked_at() -> (Server, String) {
     let server = Server::with_teams().await;
     let id = server.train("a", 1).await;
     server.phase(&id, "Running").await;
-    while server.control.look().at.0 == 0 {
+    while server.control.sample().at.0 == 0 {
         tokio::task::yield_now().await;
     }
     (server, id)

@@ -257,7 +257,7 @@ async fn series_tell_each_pool_by_itself() {
     let quota = json!([{"nodePool": {"id": id}, "gpu": {"deserved": 1}}]);
     send(&server, "PATCH", &format!("{PROJECT}/resources"), &quota).await;
     server.train("t", 1).await;
-    while server.control.look().at.0 == 0 {
+    while server.control.sample().at.0 == 0 {
         tokio::task::yield_now().await;
     }
     let span = "start=2020-01-01T00:00:00Z&end=2099-01-01T00:00:00Z";

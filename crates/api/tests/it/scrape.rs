@@ -95,7 +95,7 @@ async fn what_was_measured_is_shown_by_project_and_gpu() {
     let server = Server::with_teams().await;
     let id = server.train("a", 1).await;
     server.phase(&id, "Running").await;
-    while server.control.look().at.0 == 0 {
+    while server.control.sample().at.0 == 0 {
         tokio::task::yield_now().await;
     }
     let held = format!("{TEAM_A},kind=\"training\",node_pool=\"default\"");
@@ -256,7 +256,7 @@ async fn every_metric_is_in_the_reference() {
     let id = server.train("a", 3).await;
     server.phase(&id, "Running").await;
     server.train("b", 2).await;
-    while server.control.look().at.0 == 0 {
+    while server.control.sample().at.0 == 0 {
         tokio::task::yield_now().await;
     }
     let (_, text) = scrape(&server, "").await;
@@ -284,7 +284,7 @@ async fn the_linter_of_prometheus_finds_nothing() {
     let id = server.train("a", 3).await;
     server.phase(&id, "Running").await;
     server.train("b", 2).await;
-    while server.control.look().at.0 == 0 {
+    while server.control.sample().at.0 == 0 {
         tokio::task::yield_now().await;
     }
     let (_, text) = scrape(&server, "").await;

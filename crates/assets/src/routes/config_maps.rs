@@ -11,9 +11,10 @@ use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get, put};
 use http_kit::{ApiError, Body, NoContent};
-use orchestrator::{CONFIG_MAP_BYTES_MAX, Object, Scope, bytes_of, texts_of};
+use orchestrator::{CONFIG_MAP_BYTES_MAX, bytes_of, texts_of};
 use serde::{Deserialize, Serialize};
 use spec::CONFIG_MAP;
+use view::{Object, Scope};
 
 use super::Shared;
 

@@ -123,7 +123,7 @@ async fn update<S: Credential>(
             (body.keys, body.secrets) = (new.keys.clone(), new.secrets.clone());
         }
         let spec = if replaces { new.spec.clone() } else { body.spec.clone() };
-        body.change(name, request.meta.clone(), Some((assets::Given::default(), spec)));
+        body.change(name, request.meta.clone(), Some((assets::HostPathGrant::default(), spec)));
         Ok(())
     };
     let made = state.change(&caller, &id, edit).await?;

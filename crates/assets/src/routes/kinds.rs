@@ -270,7 +270,7 @@ async fn update<S: AssetSpec>(
     if let Some(said) = request.spec {
         let after = said.clone().after(&before.body.spec);
         assets::check(&after)?;
-        spec = Some((assets::Given::by(&caller, &state, &after).await?, said));
+        spec = Some((assets::HostPathGrant::by(&caller, &state, &after).await?, said));
     }
     let edit = move |name: &mut String, body: &mut Stored<S>| {
         body.change(name, request.meta.clone(), spec.clone());

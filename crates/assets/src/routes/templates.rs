@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use http_kit::openapi::{Description, Input, delete as del, get, patch, post, put};
 use http_kit::{ApiError, Body, Created, ListQuery, NoContent, parameters, unknown_word};
-use orchestrator::view::WorkloadKind;
+use spec::WorkloadKind;
 use utoipa::openapi::schema::Type;
 
 use super::Shared;

@@ -8,8 +8,8 @@ use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{delete as del, get};
 use http_kit::{ApiError, NoContent};
-use orchestrator::view::View;
-use orchestrator::{Object, Scope, VOLUME, VOLUME_ENDING, volume_name};
+use orchestrator::{VOLUME, VOLUME_ENDING, volume_name};
+use view::{Object, Scope, View};
 
 use super::Shared;
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::key::{Key, Place};
-use orchestrator::view::{
-    NodeView, OrgUnit, PodState, PodView, PoolView, ProjectView, View, WorkloadView,
-};
-use orchestrator::{Object, Scope, SharedMap};
 use spec::TOPOLOGY;
+use view::{
+    NodeView, Object, OrgUnit, PodState, PodView, PoolView, ProjectView, Scope, SharedMap, View,
+    WorkloadView,
+};
 
 /// The stored kind of the name of the cluster.
 const CLUSTER: &str = "cluster";
@@ -72,8 +72,8 @@ struct Between<'a> {
     found: BTreeMap<Key, (Place, bool)>,
 }
 
-/// What differs, in the order of [`Key`]; what was archived counts as if the second view had it. With
-/// `all_nodes` every node differs: what runs the pods went away or is back.
+/// What differs, in the order of [`Key`]; what was archived counts as if the second view had it.
+/// With `all_nodes` every node differs: what runs the pods went away or is back.
 pub(super) fn between(
     before: &View,
     now: &View,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use orchestrator::view::{View, WorkloadView};
+use view::{View, WorkloadView};
 
 use super::difference::{Archived, Difference, Kind, keys};
 use super::key::{Key, Place};
@@ -70,7 +70,8 @@ impl Entry {
 pub struct Read {
     /// In the order of their versions.
     pub entries: Vec<Arc<Entry>>,
-    /// The view that has them. A newer one may lack an object of which the last version is still to come.
+    /// The view that has them. A newer one may lack an object of which the last version is still to
+    /// come.
     pub view: Arc<View>,
     /// Everything up to this version has been read.
     pub reached: u64,
@@ -84,8 +85,8 @@ pub(super) struct Index {
     by_version: BTreeMap<u64, Arc<Entry>>,
     by_key: BTreeMap<Key, u64>,
     view: Arc<View>,
-    /// The versions of what was deleted or archived, what left first in front. Some objects may have come
-    /// back since.
+    /// The versions of what was deleted or archived, what left first in front. Some objects may
+    /// have come back since.
     left: VecDeque<u64>,
     forgotten: u64,
     newest: u64,
@@ -97,7 +98,8 @@ impl Index {
         self.newest
     }
 
-    /// Gives each object that differs in the next view the next version, and keeps what was archived.
+    /// Gives each object that differs in the next view the next version, and keeps what was
+    /// archived.
     pub(super) fn apply(
         &mut self,
         view: Arc<View>,

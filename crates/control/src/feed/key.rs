@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use orchestrator::Scope;
+use view::Scope;
 
 /// The identity of an object. Lists are sent in the order of the variants, so that an object comes
 /// after those it lies in.

@@ -24,18 +24,19 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
-use crate::handle::{Handle, Shared};
 use crate::stored;
 use difference::Archived;
+use engine::Engine;
 use index::{Index, Texts};
-use orchestrator::view::{View, WorkloadView};
 use orchestrator::{Error, archived_views};
+use store::Store;
+use view::{View, WorkloadView};
 
 pub use index::{Entry, Read};
 pub use key::{Key, Place};
 
-/// Objects that are remembered of those that were deleted or archived. A reader that missed older ones
-/// gets a list again.
+/// Objects that are remembered of those that were deleted or archived. A reader that missed older
+/// ones gets a list again.
 const LEFT_MAX: usize = 10_000;
 /// Bytes of texts that are kept for readers that come to the same changes later.
 const TEXT_BYTES_MAX: usize = 16 << 20;
@@ -148,17 +149,21 @@ impl Feed {
     }
 
     /// Keeps the versions up to date while there are readers.
-    pub(crate) async fn run(shared: Arc<Shared>) -> Infallible {
-        let feed = &shared.feed;
-        let (mut published, mut readers) = (feed.published.subscribe(), feed.readers.subscribe());
+    pub(crate) async fn run(
+        self: Arc<Self>,
+        engine: Arc<dyn Engine>,
+        store: Store,
+        view: impl Fn() -> Arc<View>,
+    ) -> Infallible {
+        let (mut published, mut readers) = (self.published.subscribe(), self.readers.subscribe());
         let (mut seen, mut out) = (Arc::<View>::default(), false);
         loop {
             let is_read = readers.wait_for(|readers| readers.now > 0);
             match timeout(KEPT_WITHOUT_READERS, is_read).await {
-                // The sender is part of `shared`, so there is no other end of this wait.
+                // The sender is part of `self`, so there is no other end of this wait.
                 Ok(_) => {}
                 Err(_) => {
-                    if feed.clear() {
+                    if self.clear() {
                         seen = Arc::default();
                     }
                     continue;
@@ -167,16 +172,16 @@ impl Feed {
             let pause = Instant::now() + COMPARE_EVERY;
             let arrived = readers.borrow_and_update().ever;
             published.mark_unchanged();
-            let (view, is_out) = (shared.view.load_full(), shared.engine.outage().is_some());
-            match archived(&shared, &seen, &view).await {
+            let (now, is_out) = (view(), engine.outage().is_some());
+            match archived(&store, &seen, &now).await {
                 Ok(archived) => {
-                    feed.advance(&seen, &view, &archived, is_out != out, arrived).await;
-                    (seen, out) = (view, is_out);
+                    self.advance(&seen, &now, &archived, is_out != out, arrived).await;
+                    (seen, out) = (now, is_out);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "changes are held back until the database answers");
                     sleep(OUTAGE_EVERY).await;
-                    feed.published.send_replace(());
+                    self.published.send_replace(());
                 }
             }
             sleep_until(pause).await;
@@ -186,6 +191,22 @@ impl Feed {
                 () = sleep(OUTAGE_EVERY) => {}
             }
         }
+    }
+
+    /// Begins to read changes, from the view as it is now.
+    pub(crate) async fn changes(self: Arc<Self>) -> Changes {
+        let mut done = self.done.subscribe();
+        let mut arrived = 0;
+        self.readers.send_modify(|readers| {
+            readers.now += 1;
+            readers.ever += 1;
+            arrived = readers.ever;
+        });
+        // Made before it waits: it is counted until it is dropped.
+        let changes = Changes { done: done.clone(), feed: self };
+        // The sender is in what `changes` holds.
+        let _done = done.wait_for(|done| done.arrived >= arrived).await;
+        changes
     }
 
     /// Compares two views, and wakes the readers if they differ.
@@ -241,19 +262,20 @@ impl Feed {
     }
 }
 
-/// Of the workloads that are not in the view any more those that were not deleted, as they were last.
-async fn archived(shared: &Shared, before: &View, now: &View) -> Result<Archived, Error> {
+/// Of the workloads that are not in the view any more those that were not deleted, as they were
+/// last.
+async fn archived(store: &Store, before: &View, now: &View) -> Result<Archived, Error> {
     let gone = difference::gone(before, now);
     if gone.is_empty() {
         return Ok(Archived::new());
     }
-    let found = shared.store.not_deleted(&gone).await.map_err(stored)?;
+    let found = store.not_deleted(&gone).await.map_err(stored)?;
     Ok(archived_views(found, now)?.into_iter().map(|one| (one.id, one)).collect())
 }
 
 /// A reader of changes. Versions are kept up to date as long as there is one.
 pub struct Changes {
-    shared: Arc<Shared>,
+    feed: Arc<Feed>,
     done: watch::Receiver<Done>,
 }
 
@@ -263,55 +285,36 @@ impl fmt::Debug for Changes {
     }
 }
 
-impl Handle {
-    /// Begins to read changes, from the view as it is now.
-    pub async fn changes(&self) -> Changes {
-        let shared = self.shared.clone();
-        let mut done = shared.feed.done.subscribe();
-        let mut arrived = 0;
-        shared.feed.readers.send_modify(|readers| {
-            readers.now += 1;
-            readers.ever += 1;
-            arrived = readers.ever;
-        });
-        // Made before it waits: it is counted until it is dropped.
-        let changes = Changes { done: done.clone(), shared };
-        // The sender is in what `changes` holds.
-        let _done = done.wait_for(|done| done.arrived >= arrived).await;
-        changes
-    }
-}
-
 impl Changes {
     /// Where the feed is now.
     #[must_use]
     pub fn position(&self) -> Position {
-        let numbered = self.shared.feed.numbered.read().unwrap_or_else(PoisonError::into_inner);
+        let numbered = self.feed.numbered.read().unwrap_or_else(PoisonError::into_inner);
         Position { epoch: numbered.epoch, version: numbered.index.newest() }
     }
 
     /// The next changes after a version, at most `most` of them and none after `until`.
     #[must_use]
     pub fn read(&self, after: u64, until: u64, most: usize) -> Read {
-        let numbered = self.shared.feed.numbered.read().unwrap_or_else(PoisonError::into_inner);
+        let numbered = self.feed.numbered.read().unwrap_or_else(PoisonError::into_inner);
         numbered.index.read(after, until, most)
     }
 
     /// The text of a version: the one that another reader had made, or what `make` answers.
     pub fn text(&self, of: &Entry, make: impl FnOnce() -> Option<String>) -> Option<Arc<str>> {
-        of.text(&self.shared.feed.texts, TEXT_BYTES_MAX, make)
+        of.text(&self.feed.texts, TEXT_BYTES_MAX, make)
     }
 
     /// Waits until there is a version after this one.
     pub async fn after(&mut self, version: u64) {
-        // The sender is in `shared`.
+        // The sender is in `feed`.
         let _newer = self.done.wait_for(|done| done.version > version).await;
     }
 }
 
 impl Drop for Changes {
     fn drop(&mut self) {
-        self.shared.feed.readers.send_modify(|readers| readers.now -= 1);
+        self.feed.readers.send_modify(|readers| readers.now -= 1);
     }
 }
 

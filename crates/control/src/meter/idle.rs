@@ -1,9 +1,9 @@
-//! Since when workloads have left their GPUs idle. Owns: what idle means. Does not know about: how long
-//! they may be.
+//! Since when workloads have left their GPUs idle. Owns: what idle means. Does not know about: how
+//! long they may be.
 //!
-//! A workload is idle while every GPU of each of its pods is seen not to compute at every look. What
-//! is not measured is not idle, nor is a workload without GPUs, or one that has not begun to run. One that
-//! was idle stays so while a pod of it starts again in its place.
+//! A workload is idle while every GPU of each of its pods is seen not to compute in every sample.
+//! What is not measured is not idle, nor is a workload without GPUs, or one that has not begun to
+//! run. One that was idle stays so while a pod of it starts again in its place.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use tokio::sync::watch;
 use units::Instant;
 use uuid::Uuid;
 
-use super::look::{Look, Subject, of, placed};
-use orchestrator::view::{PodState, PodView, View};
+use super::sample::{Sample, Subject, of, placed};
 use orchestrator::{IdleSince, Step};
+use view::{PodState, PodView, View};
 
 pub(super) struct Idle {
     since: BTreeMap<Uuid, Instant>,
@@ -27,7 +27,7 @@ impl Idle {
     }
 
     /// Recomputes since when workloads are idle.
-    pub(super) fn redate(&mut self, step: Step) {
+    pub(super) fn shift(&mut self, step: Step) {
         self.since.values_mut().for_each(|at| *at = step.since(*at));
     }
 
@@ -36,16 +36,16 @@ impl Idle {
         self.told.send_modify(|_| {});
     }
 
-    /// Who is idle now. Tells it where there is a limit, and only if it is news: each is a batch for
-    /// the dispatcher.
-    pub(super) fn look(&mut self, view: &View, look: &Look) {
-        // Of each whether all of it is idle, as far as it runs, whether it does, and since when it has
-        // held places.
+    /// Who is idle now. Tells it where there is a limit, and only if it is news: each is a batch
+    /// for the dispatcher.
+    pub(super) fn update(&mut self, view: &View, sample: &Sample) {
+        // Of each whether all of it is idle, as far as it runs, whether it does, and since when it
+        // has held places.
         let mut all: BTreeMap<Uuid, (bool, bool, Option<Instant>)> = BTreeMap::new();
         for (workload, pod) in placed(view).filter(|(_, pod)| !pod.gpus.is_empty()) {
             let (idle, runs, began) = all.entry(workload.id).or_insert((true, true, None));
             match pod.state {
-                PodState::Running => *idle &= is_idle(pod, look),
+                PodState::Running => *idle &= is_idle(pod, sample),
                 _ => *runs = false,
             }
             *began = pod.held_since;
@@ -54,7 +54,7 @@ impl Idle {
         // What was suspended and resumed starts again, also where no sample has seen it.
         let known = |id, began| self.since.get(&id).copied().filter(|at| Some(*at) >= began);
         let since = |(id, (_, runs, began)): (Uuid, (_, bool, _))| {
-            let begins = runs.then_some(look.at);
+            let begins = runs.then_some(sample.at);
             Some((id, known(id, began).or(begins)?))
         };
         self.since = idle.filter_map(since).collect();
@@ -66,14 +66,14 @@ impl Idle {
             .collect();
         self.told.send_if_modified(|told| {
             let news = *told.since != limited;
-            *told = IdleSince { looked_at: look.at, since: Arc::new(limited) };
+            *told = IdleSince { measured_at: sample.at, since: Arc::new(limited) };
             news
         });
     }
 }
 
-fn is_idle(pod: &PodView, look: &Look) -> bool {
-    let busy = |index| look.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
+fn is_idle(pod: &PodView, sample: &Sample) -> bool {
+    let busy = |index| sample.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
     pod.gpus.iter().all(|(index, _)| busy(*index) == Some(0))
 }
 

@@ -1,9 +1,10 @@
-//! Measuring over time. Owns: when the engine is asked what is used, and turning what it counts into
-//! rates. What is made of one look is in `look`, how long it is kept in `tiers`. Does not know about:
-//! decisions; nothing waits for it, and what it fails to write is measured again next time.
+//! Measuring over time. Owns: when the engine is asked what is used, and turning what it counts
+//! into rates. What is made of them at one moment is in `sample`, how long it is kept in `tiers`.
+//! Does not know about: decisions; nothing waits for it, and what it fails to write is measured
+//! again next time.
 
 mod idle;
-mod look;
+mod sample;
 mod tiers;
 mod traffic;
 mod used;
@@ -17,32 +18,32 @@ use records::{Change, SampleRow};
 use tokio::sync::watch;
 use units::Instant;
 
-pub use look::{Look, Subject, Values, of};
+pub use sample::{Sample, Subject, Values, of};
 pub(crate) use tiers::read;
 pub use traffic::{Requests, Traffic};
 
+use crate::deleted;
 use crate::gpu_watch::ANSWER_WAIT_MS;
-use crate::handle::Shared;
 use crate::metrics::{Purpose, Verb};
-use crate::past;
 use crate::retention::{Retention, RetentionPolicy};
-use crate::time::Line;
+use crate::shared::Shared;
+use crate::time::MonotonicClock;
 use idle::Idle;
-use orchestrator::view::View;
-use orchestrator::{IdleSince, LOOK_EVERY_MS, Step};
+use orchestrator::{IdleSince, MEASURE_EVERY_MS, Step};
 use tiers::Tiers;
 use traffic::Flow;
+use view::View;
 
 /// Samples in a transaction, so that decisions do not wait for long.
 const WRITTEN_AT_ONCE: usize = 500;
 /// How long nothing is forgotten after the clock was set: time to set it right.
 const FORGETS_AFTER_STEP_MS: u64 = 86_400_000;
 
-/// Looks at what is used, again and again.
+/// Measures what is used, again and again.
 pub(crate) struct Meter {
     shared: Arc<Shared>,
-    line: Arc<Line>,
-    /// What the line had stepped by the last look.
+    clock: Arc<MonotonicClock>,
+    /// By how much the wall clock had been put forward by the last sample.
     stepped_ms: i64,
     /// What is old enough is forgotten from then on.
     forgets_from: Instant,
@@ -54,7 +55,7 @@ pub(crate) struct Meter {
     forgot_at: Instant,
 }
 
-/// What counters said at the last look.
+/// What counters said at the last sample.
 #[derive(Default)]
 struct Last {
     at: Instant,
@@ -65,21 +66,22 @@ struct Last {
 }
 
 impl Meter {
-    /// Tells `idle` which workloads are, of those that may not be for ever. The state has been built.
+    /// Tells `idle` which workloads are, of those that may not be for ever. The state has been
+    /// built.
     pub(crate) fn new(
         shared: Arc<Shared>,
-        line: Arc<Line>,
+        clock: Arc<MonotonicClock>,
         idle: watch::Sender<IdleSince>,
         kept: RetentionPolicy,
     ) -> Self {
-        let last = Last { at: line.now(), ..Last::default() };
+        let last = Last { at: clock.now(), ..Last::default() };
         let (idle, tiers) = (Idle::new(idle), Tiers::default());
         let retention = Retention::new(kept);
-        let stepped_ms = line.stepped_ms();
-        let kept_until = line.now().plus_ms(FORGETS_AFTER_STEP_MS);
+        let stepped_ms = clock.stepped_ms();
+        let kept_until = clock.now().plus_ms(FORGETS_AFTER_STEP_MS);
         Self {
             shared,
-            line,
+            clock,
             stepped_ms,
             forgets_from: if stepped_ms == 0 { Instant(0) } else { kept_until },
             last,
@@ -94,37 +96,37 @@ impl Meter {
     pub(crate) async fn run(mut self) -> Infallible {
         loop {
             // Taken first: a step after it is followed before anything is dated by it.
-            let now = self.line.now();
+            let now = self.clock.now();
             self.follow(now);
-            if let Err(error) = self.look(now).await {
+            if let Err(error) = self.measure(now).await {
                 tracing::warn!(%error, "what was measured could not be written");
             }
-            self.line.sleep_until(now.plus_ms(LOOK_EVERY_MS)).await;
+            self.clock.sleep_until(now.plus_ms(MEASURE_EVERY_MS)).await;
         }
     }
 
-    /// Dates what is counted from a moment as the dispatcher does, and has it look at the clock where that
-    /// was put forward. Nothing is forgotten for a day then: what a clock that is wrong makes look old
-    /// would be gone for good.
+    /// Dates what is counted from a moment as the dispatcher does, and has it look at the clock
+    /// where that was put forward. Nothing is forgotten for a day then: what a clock that is wrong
+    /// makes look old would be gone for good.
     fn follow(&mut self, now: Instant) {
-        if self.line.is_behind() {
+        if self.clock.is_behind() {
             self.idle.wake();
         }
-        let ms = self.line.stepped_ms() - self.stepped_ms;
+        let ms = self.clock.stepped_ms() - self.stepped_ms;
         if ms != 0 {
             self.stepped_ms += ms;
             self.forgets_from = now.plus_ms(FORGETS_AFTER_STEP_MS);
             let step = Step { before: self.last.at, ms };
             self.last.at = step.since(self.last.at);
             self.last.idle_since.values_mut().for_each(|at| *at = step.since(*at));
-            self.idle.redate(step);
+            self.idle.shift(step);
         }
     }
 
-    async fn look(&mut self, now: Instant) -> Result<(), store::Error> {
+    async fn measure(&mut self, now: Instant) -> Result<(), store::Error> {
         let metrics = &self.shared.metrics;
         let measuring = metrics.engine(Verb::Measure, self.shared.engine.measure());
-        let measured = self.line.within(ANSWER_WAIT_MS, measuring).await;
+        let measured = self.clock.within(ANSWER_WAIT_MS, measuring).await;
         let measured = match measured {
             Some(Ok(measured)) => measured,
             Some(Err(error)) => {
@@ -143,19 +145,19 @@ impl Meter {
         let since = self.last.at;
         let traffic = self.shared.traffic.load_full();
         let rates = self.last.rates(measured.as_ref(), traffic, &view, now);
-        let look = Look::take(&view, measured.as_ref(), &rates, now);
-        self.idle.look(&view, &look);
-        let rows = look.values.iter().map(|(subject, values)| SampleRow {
+        let sample = Sample::take(&view, measured.as_ref(), &rates, now);
+        self.idle.update(&view, &sample);
+        let rows = sample.values.iter().map(|(subject, values)| SampleRow {
             subject: subject.to_string(),
             step_ms: tiers::RAW,
             at: now,
             values: values.clone(),
         });
-        let used = used::used(&view, &look, since, now);
+        let used = used::used(&view, &sample, since, now);
         let rows = rows.map(Change::Sample).chain(used.into_iter().map(Change::GpuUse));
         let kept = self.keep(rows.collect(), now).await;
         // Shown last: who sees it finds it among what is kept.
-        self.shared.look.store(Arc::new(look));
+        self.shared.sample.store(Arc::new(sample));
         kept
     }
 
@@ -168,7 +170,7 @@ impl Meter {
             let before = Instant(now.0.saturating_sub(used::KEPT_MS));
             let gone = [Change::AllocationsGone(before), Change::GpuUseGone(before)];
             self.shared.store.apply(&gone).await?;
-            past::forget(&self.shared.store, now).await?;
+            deleted::forget(&self.shared.store, now).await?;
             self.forgot_at = used::hour(now);
         }
         if forgets {
@@ -178,7 +180,7 @@ impl Meter {
     }
 }
 
-/// What counters say about the time between two looks.
+/// What counters say about the time between two samples.
 pub(crate) struct Rates {
     /// Thousandths of a core that each run used.
     pub(crate) cpu_millis: BTreeMap<RunKey, u64>,
@@ -247,14 +249,14 @@ mod tests {
             gpus: vec![GpuUse { uuid: "g".into(), busy_millis: busy, memory_bytes: None }],
         };
         let mut last = Last { at: Instant(1000), ..Last::default() };
-        let mut look = |measured: &Measured, at| {
+        let mut rates = |measured: &Measured, at| {
             let rates = last.rates(Some(measured), Arc::default(), &View::default(), Instant(at));
             (rates.cpu_millis.get(&key).copied(), rates.idle_ms.get("g").copied())
         };
-        assert_eq!(look(&seen(5000, Some(0)), 2000), (None, Some(0)), "nothing to compare with");
-        assert_eq!(look(&seen(6500, Some(0)), 3000), (Some(1500), Some(1000)));
-        assert_eq!(look(&seen(6500, Some(10)), 4000), (Some(0), Some(0)), "it computed");
-        assert_eq!(look(&seen(10, Some(0)), 5000), (Some(0), Some(0)), "idle from now on");
-        assert_eq!(look(&seen(20, None), 5000), (None, None), "no time has passed");
+        assert_eq!(rates(&seen(5000, Some(0)), 2000), (None, Some(0)), "nothing to compare with");
+        assert_eq!(rates(&seen(6500, Some(0)), 3000), (Some(1500), Some(1000)));
+        assert_eq!(rates(&seen(6500, Some(10)), 4000), (Some(0), Some(0)), "it computed");
+        assert_eq!(rates(&seen(10, Some(0)), 5000), (Some(0), Some(0)), "idle from now on");
+        assert_eq!(rates(&seen(20, None), 5000), (None, None), "no time has passed");
     }
 }

@@ -1,6 +1,6 @@
-//! How long what was measured is kept, and how finely: looks for some hours, their means for longer.
-//! Owns: making means, pruning, and finding the samples that answer a question. All of it can be
-//! repeated: a mean that is made again, after a crash, is the same row.
+//! How long what was measured is kept, and how finely: looks for some hours, their means for
+//! longer. Owns: making means, pruning, and finding the samples that answer a question. All of it
+//! can be repeated: a mean that is made again, after a crash, is the same row.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use units::Instant;
 
 use super::{Subject, Values, write};
 
-/// The step of a single look.
+/// The step of a single sample.
 pub(super) const RAW: u64 = 0;
 
 const MINUTE_MS: u64 = 60_000;
@@ -36,7 +36,8 @@ pub(super) struct Tiers {
 }
 
 impl Tiers {
-    /// Makes the means of steps that are over, and forgets what has been kept long enough, if anything.
+    /// Makes the means of steps that are over, and forgets what has been kept long enough, if
+    /// anything.
     pub(super) async fn roll_up(
         &mut self,
         store: &Store,
@@ -101,8 +102,8 @@ fn means(rows: Vec<SampleRow>, step_ms: u64, at: Instant) -> Vec<SampleRow> {
     sums.into_iter().map(row).collect()
 }
 
-/// What was measured of something from `from` until before `until`, the oldest first; not finer than
-/// is enough for one value for each `spacing_ms`.
+/// What was measured of something from `from` until before `until`, the oldest first; not finer
+/// than is enough for one value for each `spacing_ms`.
 pub(crate) async fn read(
     store: &Store,
     subject: &Subject,

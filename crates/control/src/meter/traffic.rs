@@ -1,12 +1,12 @@
-//! Requests to inferences. Owns: what is counted of them, and what that comes to between two looks.
-//! Does not know about: who counts.
+//! Requests to inferences. Owns: what is counted of them, and what that comes to between two
+//! samples. Does not know about: who counts.
 
 use std::collections::BTreeMap;
 
 use engine::RunKey;
 use uuid::Uuid;
 
-use super::look::{Values, of};
+use super::sample::{Values, of};
 
 /// What was counted of requests since their counters began: each only grows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Traffic {
     pub replicas: BTreeMap<RunKey, Requests>,
 }
 
-/// What a time between two looks had of requests.
+/// What a time between two samples had of requests.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     pub(crate) inferences: BTreeMap<Uuid, Values>,

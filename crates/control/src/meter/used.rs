@@ -1,14 +1,14 @@
-//! How much of the GPUs that are held is used, for the ledger. Owns: that only time that was measured
-//! counts, and that nothing is used that was not held.
+//! How much of the GPUs that are held is used, for the ledger. Owns: that only time that was
+//! measured counts, and that nothing is used that was not held.
 
 use std::collections::BTreeMap;
 
 use records::GpuUseRow;
 use units::Instant;
 
-use super::look::{Look, Subject, by_name, of};
-use orchestrator::LOOK_EVERY_MS;
-use orchestrator::view::View;
+use super::sample::{Sample, Subject, by_name, of};
+use orchestrator::MEASURE_EVERY_MS;
+use view::View;
 
 /// How long the ledger is kept: 400 days, a year and a month.
 pub(super) const KEPT_MS: u64 = 400 * 86_400_000;
@@ -20,10 +20,10 @@ pub(super) const fn hour(at: Instant) -> Instant {
     Instant(at.0 - at.0 % HOUR_MS)
 }
 
-/// What was measured and used between the last look and this one, by hour, project, owner and
+/// What was measured and used between the last sample and this one, by hour, project, owner and
 /// model. A time without samples, because the server was away, is not measured.
-pub(super) fn used(view: &View, look: &Look, since: Instant, now: Instant) -> Vec<GpuUseRow> {
-    if now.since_ms(since) > 2 * LOOK_EVERY_MS {
+pub(super) fn used(view: &View, sample: &Sample, since: Instant, now: Instant) -> Vec<GpuUseRow> {
+    if now.since_ms(since) > 2 * MEASURE_EVERY_MS {
         return Vec::new();
     }
     let mut sums: BTreeMap<(Instant, u64, &str, &str), (u64, u64)> = BTreeMap::new();
@@ -33,7 +33,7 @@ pub(super) fn used(view: &View, look: &Look, since: Instant, now: Instant) -> Ve
             let node = pod.node_name.as_deref().and_then(|name| nodes.get(name));
             let (Some(node), Some(placed_at)) = (node, pod.placed_at) else { continue };
             for &(index, held_millis) in &pod.gpus {
-                let busy = look.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
+                let busy = sample.value(&Subject::Pod(pod.id), &of::gpu(of::BUSY, index));
                 let Some(busy_millis) = busy else { continue };
                 for (hour, ms) in hours(since.max(placed_at), now) {
                     let owner = workload.spec.submitted_by.as_str();

@@ -1,14 +1,15 @@
-//! Ended workloads that left memory: commands about them, a restart, and what is left of them in memory.
+//! Ended workloads that left memory: commands about them, a restart, and what is left of them in
+//! memory.
 
 use std::sync::Arc;
 
 use engine::Exit;
-use orchestrator::view::{Phase, WorkloadView};
 use orchestrator::{Error, WorkloadChange};
 use records::ArchivedFilter;
 use store::Database;
 use store::testing::PgServer;
 use uuid::Uuid;
+use view::{Phase, WorkloadView};
 
 use crate::world::{World, training};
 

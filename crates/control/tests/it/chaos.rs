@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use engine::Exit;
-use orchestrator::view::{Phase, PodState, PodView};
 use spec::{GpuRequest, WorkloadSpec};
+use view::{Phase, PodState, PodView};
 
 use crate::world::{World, distributed, elastic, nodes, training, with, workspace};
 
@@ -103,7 +103,7 @@ fn any_gpu(dice: &mut Dice) -> (String, u32) {
 }
 
 /// Nothing runs on a GPU that has failed.
-fn nobody_is_on_failed_gpus(view: &orchestrator::view::View, seed: u64) {
+fn nobody_is_on_failed_gpus(view: &view::View, seed: u64) {
     for node in &view.nodes {
         let sound = |(at, used): (u32, &u64)| *used == 0 || !node.gpu_faults.contains_key(&at);
         let all = (0..).zip(&node.gpu_used_millis).all(sound);
@@ -122,7 +122,7 @@ async fn history(seed: u64) {
     w.engine.deaf(false);
     w.restart().await;
     w.engine.let_go();
-    let settled = |v: &orchestrator::view::View| {
+    let settled = |v: &view::View| {
         let quiet =
             |phase| !matches!(phase, Phase::Deleting | Phase::Initializing | Phase::Stopping);
         let over = |code: &str| !["P302", "P308"].contains(&code);

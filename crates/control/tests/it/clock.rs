@@ -1,10 +1,10 @@
-//! The wall clock is set, while the server runs and while it does not: what is counted from a moment
-//! goes on as if the clock was untouched, and times shown are those of the clock.
+//! The wall clock is set, while the server runs and while it does not: what is counted from a
+//! moment goes on as if the clock was untouched, and times shown are those of the clock.
 
 use control::Clock;
 use engine::Exit;
-use orchestrator::view::Phase;
 use units::Instant;
+use view::Phase;
 
 use crate::expiry::kept_for;
 use crate::limits::{idle_limits, limit, looks, told};

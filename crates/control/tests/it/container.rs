@@ -1,11 +1,11 @@
 //! What pods need around them, on its way to a run.
 
 use engine::{Exit, RunState};
-use orchestrator::view::Phase;
 use spec::{
     Container, Limits, Mount, MountSource, Port, Propagation, PullPolicy, Repository, Seccomp,
     SecretTo, SecretUse, Security, User, WorkloadSpec,
 };
+use view::Phase;
 
 use crate::secrets::credential;
 use crate::world::{World, nodes, training, with};

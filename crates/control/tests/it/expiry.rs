@@ -1,8 +1,8 @@
 //! Workloads that delete themselves.
 
 use engine::Exit;
-use orchestrator::view::Phase;
 use spec::WorkloadSpec;
+use view::Phase;
 
 use crate::world::{World, distributed, nodes, training, workspace};
 

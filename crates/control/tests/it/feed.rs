@@ -2,7 +2,7 @@
 
 use control::feed::{Changes, Key};
 use engine::Exit;
-use orchestrator::view::Phase;
+use view::Phase;
 
 use crate::world::{World, nodes, training, workspace};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::{Exit, RunKey, RunSpec, RunState};
-use orchestrator::view::{Phase, PodState, View};
 use spec::{CleanPods, PodSet, Restart, WorkloadSpec};
 use units::Instant;
+use view::{Phase, PodState, View};
 
 use crate::world::{World, distributed, nodes, training, workspace};
 
@@ -68,9 +68,7 @@ async fn nobody_begins_while_a_place_is_still_being_freed() {
     w.engine.stubborn(true);
     w.submit(1, distributed("d", 2)).await;
     let reserved = |v: &View| {
-        let pods = |w: &orchestrator::view::WorkloadView| {
-            w.pods.iter().any(|p| p.state == PodState::Reserved)
-        };
+        let pods = |w: &view::WorkloadView| w.pods.iter().any(|p| p.state == PodState::Reserved);
         v.workloads.values().any(|w| w.spec.name == "d" && pods(w))
     };
     w.until("a place is kept for it", reserved).await;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use control::Clock as _;
 use engine::{ForeignProcess, GpuHealth};
-use orchestrator::view::{Event, Phase, View};
-use orchestrator::{Error, GpuFault};
+use orchestrator::Error;
 use records::EventFilter;
 use spec::{GpuRequest, NodeSpec};
+use view::{Event, GpuFault, Phase, View};
 
 use crate::world::{World, distributed, elastic, nodes, training, with};
 
@@ -140,7 +140,7 @@ async fn a_gpu_that_was_lost_before_the_start_is_told_and_never_given_out() {
     assert_eq!(place(&w, "one"), "node-1 1");
     let before = w.engine.gpu_looks();
     w.clock.advance_ms(5_000);
-    w.until("a look", |_| w.engine.gpu_looks() > before).await;
+    w.until("a sample", |_| w.engine.gpu_looks() > before).await;
     assert_eq!((out(&w.handle.view()), w.handle.view().capacity.gpu_millis), (1, 1000));
     let told = &of_nobody(&w).await[0];
     assert_eq!(told.code.as_deref(), Some("E207"));
@@ -172,7 +172,7 @@ async fn beside_a_foreign_process_nothing_is_stopped_and_nothing_new_comes() {
         assert_eq!(out(&w.handle.view()), 0, "it has to be seen twice");
         let before = w.engine.gpu_looks();
         w.clock.advance_ms(5_000);
-        w.until("a look", |_| w.engine.gpu_looks() > before).await;
+        w.until("a sample", |_| w.engine.gpu_looks() > before).await;
     }
     let view = w.until("it is taken", |view| out(view) == 1).await;
     let Some(GpuFault::Taken(who)) = view.nodes[0].gpu_faults.get(&0) else { panic!("not taken") };
@@ -191,7 +191,7 @@ async fn beside_a_foreign_process_nothing_is_stopped_and_nothing_new_comes() {
 #[tokio::test]
 async fn a_driver_that_hangs_is_asked_again_and_nothing_else_waits_for_it() {
     let w = World::new(real(1, 1), &[1]).await;
-    w.until("the first look", |_| w.handle.look().at == w.clock.now()).await;
+    w.until("the first sample", |_| w.handle.sample().at == w.clock.now()).await;
     let asked = || (w.engine.gpu_looks(), w.engine.measurings());
     let before = asked();
     w.engine.hang();
@@ -201,7 +201,7 @@ async fn a_driver_that_hangs_is_asked_again_and_nothing_else_waits_for_it() {
     w.submit(1, training("one", 1)).await;
     w.becomes("one Running 1/1").await;
     w.clock.advance_ms(20_000);
-    w.until("a look without what is used", |_| w.handle.look().at == at).await;
+    w.until("a sample without what is used", |_| w.handle.sample().at == at).await;
     w.until("both are asked again", |_| asked() == (before.0 + 2, before.1 + 2)).await;
 }
 

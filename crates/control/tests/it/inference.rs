@@ -6,9 +6,11 @@ use std::sync::Arc;
 use engine::{Exit, LogRange};
 use futures_util::StreamExt as _;
 use orchestrator::Readiness;
-use orchestrator::view::{Phase, PodState, PodView, View, WorkloadKind, WorkloadView};
-use spec::{Audience, Metric, Probe, Restart, Scaling, Serving, Target, WorkloadSpec};
+use spec::{
+    Audience, Metric, Probe, Restart, Scaling, Serving, Target, WorkloadKind, WorkloadSpec,
+};
 use uuid::Uuid;
+use view::{Phase, PodState, PodView, View, WorkloadView};
 
 use crate::world::{World, given, gpus, nodes, training, with};
 

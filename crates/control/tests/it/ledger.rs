@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use control::Clock as _;
 use engine::{Exit, GpuUse, Measured};
-use orchestrator::view::{PodState, View};
 use spec::{GpuRequest, NodeSpec, WorkloadSpec};
 use units::Instant;
+use view::{PodState, View};
 
 use crate::chaos::Dice;
 use crate::world::{World, elastic, nodes, training, with};
@@ -171,7 +171,7 @@ async fn the_ledger_is_the_integral_of_what_was_held() {
 #[tokio::test]
 async fn what_is_used_is_booked_once_and_only_where_it_is_measured() {
     let mut w = World::new(two_models(), &[2]).await;
-    w.until("a look", |_| w.handle.look().at.0 > 0).await;
+    w.until("a sample", |_| w.handle.sample().at.0 > 0).await;
     w.submit(1, training("a", 1)).await;
     w.submit(1, training("b", 1)).await;
     w.becomes("a Running 1/1\nb Running 1/1").await;
@@ -182,7 +182,7 @@ async fn what_is_used_is_booked_once_and_only_where_it_is_measured() {
     for _ in 0..4 {
         w.clock.advance_ms(15_000);
         let now = w.clock.now();
-        w.until("a look", |_| w.handle.look().at == now).await;
+        w.until("a sample", |_| w.handle.sample().at == now).await;
     }
     let book = async |w: &World| {
         let rows = w.handle.ledger(Instant(0), w.clock.now()).await.unwrap();

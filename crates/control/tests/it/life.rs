@@ -2,9 +2,9 @@
 
 use engine::{Exit, LogRange, PullFailure, RunKey, RunState};
 use futures_util::StreamExt;
-use orchestrator::view::{Phase, PodState};
 use spec::{Restart, WorkloadSpec};
 use units::Instant;
+use view::{Phase, PodState};
 
 use crate::world::{World, nodes, training, with, workspace};
 
@@ -124,7 +124,8 @@ async fn a_failed_start_keeps_its_gpu_until_what_it_left_is_gone() {
     assert_eq!(w.engine.most_in_use(), 1000);
 }
 
-/// The failure is reported in the batch in which the clock is set, after which the state is rebuilt.
+/// The failure is reported in the batch in which the clock is set, after which the state is
+/// rebuilt.
 #[tokio::test]
 async fn a_start_that_failed_before_the_state_was_built_again_is_not_held_against_the_next() {
     let w = one_gpu().await;

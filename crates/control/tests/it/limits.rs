@@ -1,8 +1,8 @@
 //! Limits in time: announced, kept, and for what runs already too.
 
 use orchestrator::OrgChange;
-use orchestrator::view::{Phase, Rules};
-use spec::{Restart, WorkloadSpec};
+use spec::{Restart, Rules, WorkloadSpec};
+use view::Phase;
 
 use engine::{Exit, GpuUse, Measured};
 
@@ -51,7 +51,7 @@ pub(crate) async fn looks(w: &World, count: u64, busy: &[Option<u64>]) {
     for _ in 0..count {
         w.clock.advance_ms(15_000);
         let now = control::Clock::now(&w.clock);
-        w.until("a look", |_| w.handle.look().at == now).await;
+        w.until("a sample", |_| w.handle.sample().at == now).await;
     }
 }
 

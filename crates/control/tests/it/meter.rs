@@ -10,10 +10,10 @@ const LOOK_MS: u64 = 15_000;
 const MINUTE_MS: u64 = 60_000;
 
 /// Moves the clock to the next look and waits for it.
-async fn look(w: &World) {
+async fn sample(w: &World) {
     w.clock.advance_ms(LOOK_MS);
     let now = control::Clock::now(&w.clock);
-    w.until("a look", |_| w.handle.look().at == now).await;
+    w.until("a sample", |_| w.handle.sample().at == now).await;
 }
 
 /// A run that has used so much CPU time, on a GPU that is busy for half of the time.
@@ -43,10 +43,10 @@ async fn what_is_used_adds_up_from_pods_to_the_cluster_and_survives_a_crash() {
     w.submit(1, training("a", 1)).await;
     w.becomes("a Running 1/1").await;
     w.engine.uses(used(&w, "a", 3000));
-    look(&w).await;
+    sample(&w).await;
     w.engine.uses(used(&w, "a", 10_500));
-    look(&w).await;
-    let seen = w.handle.look();
+    sample(&w).await;
+    let seen = w.handle.sample();
     let pod = Subject::Pod(w.get("a").unwrap().pods[0].id);
     let node = |name: &str| Subject::Node(name.to_owned());
     for (subject, name, want) in [
@@ -73,7 +73,7 @@ async fn what_is_used_adds_up_from_pods_to_the_cluster_and_survives_a_crash() {
         (&Subject::Cluster, of::CPU, Some(500)),
         (&Subject::Cluster, of::GPU_TOTAL, Some(4000)),
         (&Subject::Cluster, of::WORKLOADS, Some(1000)),
-        (&Subject::Kind(orchestrator::view::WorkloadKind::Training), of::GPU, Some(1000)),
+        (&Subject::Kind(spec::WorkloadKind::Training), of::GPU, Some(1000)),
     ] {
         assert_eq!(seen.value(subject, name), want, "{subject} {name}");
     }
@@ -92,10 +92,14 @@ async fn a_shared_gpu_is_measured_by_the_processes_on_it() {
     w.submit(1, with(training("a", 1), |pod| pod.gpu = half)).await;
     w.becomes("a Running 0.5/0.5").await;
     w.engine.uses(used(&w, "a", 0));
-    look(&w).await;
+    sample(&w).await;
     let pod = Subject::Pod(w.get("a").unwrap().pods[0].id);
-    assert_eq!(w.handle.look().value(&pod, of::BUSY), Some(200), "its own part");
-    assert_eq!(w.handle.look().value(&pod, of::GPU_MEMORY_TOTAL), Some(8 << 30), "half of 16 GiB");
+    assert_eq!(w.handle.sample().value(&pod, of::BUSY), Some(200), "its own part");
+    assert_eq!(
+        w.handle.sample().value(&pod, of::GPU_MEMORY_TOTAL),
+        Some(8 << 30),
+        "half of 16 GiB"
+    );
 }
 
 #[tokio::test]
@@ -103,8 +107,8 @@ async fn what_cannot_be_measured_is_not_there_and_what_is_held_is() {
     let w = World::new(nodes(1, 2), &[2]).await;
     w.submit(1, training("a", 2)).await;
     w.becomes("a Running 2/2").await;
-    look(&w).await;
-    let seen = w.handle.look();
+    sample(&w).await;
+    let seen = w.handle.sample();
     for subject in [Subject::Cluster, Subject::Node("node-1".to_owned())] {
         assert_eq!(seen.value(&subject, of::GPU), Some(2000), "{subject}");
         for name in [of::CPU, of::MEMORY, of::BUSY, of::GPU_MEMORY] {
@@ -113,18 +117,18 @@ async fn what_cannot_be_measured_is_not_there_and_what_is_held_is() {
     }
     // Once one of the runs on a node is not known, neither is the sum.
     w.engine.uses(Measured::default());
-    look(&w).await;
-    assert_eq!(w.handle.look().value(&Subject::Cluster, of::CPU), None);
+    sample(&w).await;
+    assert_eq!(w.handle.sample().value(&Subject::Cluster, of::CPU), None);
 }
 
 #[tokio::test]
 async fn the_past_is_kept_in_means_and_then_forgotten() {
     let mut w = World::new(nodes(1, 2), &[2]).await;
-    w.until("the first look", |_| w.handle.look().at == Instant(1_000_000)).await;
+    w.until("the first sample", |_| w.handle.sample().at == Instant(1_000_000)).await;
     w.submit(1, training("a", 1)).await;
     w.becomes("a Running 1/1").await;
     for _ in 0..8 {
-        look(&w).await;
+        sample(&w).await;
     }
     w.delete("a").await;
     w.until("gone", |view| view.workloads.is_empty()).await;
@@ -138,8 +142,8 @@ async fn the_past_is_kept_in_means_and_then_forgotten() {
     w.crash().await;
     w.clock.advance_ms(120 * MINUTE_MS);
     w.start().await;
-    w.until("a look", |_| w.handle.look().at.0 > 0).await;
-    look(&w).await;
+    w.until("a sample", |_| w.handle.sample().at.0 > 0).await;
+    sample(&w).await;
     let minutes = series(&w, &Subject::Cluster, of::GPU, 125).await;
     let last = control::Clock::now(&w.clock).0;
     // The first minute saw two looks, and nothing was held at one of them.
@@ -149,13 +153,13 @@ async fn the_past_is_kept_in_means_and_then_forgotten() {
 
     // A day later only quarters of an hour are left; after a month nothing.
     w.clock.advance_ms(24 * 60 * MINUTE_MS);
-    look(&w).await;
+    sample(&w).await;
     let quarters = series(&w, &Subject::Cluster, of::GPU, 27 * 60).await;
     // The mean of three minutes; of the next quarter only the last two looks are there.
     assert_eq!(quarters[0], (900_000, 833), "{quarters:?}");
     assert_eq!(quarters[1], (8_100_000, 0), "{quarters:?}");
     w.clock.advance_ms(40 * 24 * 60 * MINUTE_MS);
-    look(&w).await;
+    sample(&w).await;
     let all = series(&w, &Subject::Cluster, of::GPU, 50 * 24 * 60).await;
     assert!(all.iter().all(|(at, _)| *at > 30 * 24 * 60 * MINUTE_MS), "{all:?}");
 }
@@ -172,11 +176,11 @@ async fn requests_to_inferences_are_kept_as_what_each_second_had() {
         w.handle.count(Traffic { span_ms, inferences, replicas });
     };
     count(&w, 5000, 10, 100);
-    look(&w).await;
+    sample(&w).await;
     count(&w, 20_000, 40, 1600);
-    look(&w).await;
+    sample(&w).await;
     // There are no samples, so nothing is known; older ones are kept.
-    look(&w).await;
+    sample(&w).await;
     w.clock.advance_ms(1);
     w.restart().await;
     for subject in [Subject::Inference(svc), Subject::Pod(key.pod)] {

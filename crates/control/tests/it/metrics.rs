@@ -1,10 +1,10 @@
 //! What the dispatcher counts: once for each time it happened, and only when it is on disk.
 
 use engine::Exit;
-use orchestrator::view::Phase;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use spec::WorkloadSpec;
+use view::Phase;
 
 use crate::world::{World, distributed, nodes, training, with, workspace};
 

@@ -3,9 +3,9 @@
 use control::NewNode;
 use model::{Effect, Taint, Toleration};
 use orchestrator::NodeChange;
-use orchestrator::view::{Phase, View};
 use records::EventFilter;
 use spec::{Scheduling, WorkloadSpec};
+use view::{Phase, View};
 
 use crate::world::{World, distributed, elastic, nodes, training, with, workspace};
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use orchestrator::{Edit, Error, NewId, NewObject, Object, Scope};
+use orchestrator::{Edit, Error, NewId, NewObject};
 use serde_json::{Value, json};
+use view::{Object, Scope};
 
 use crate::world::{World, nodes};
 

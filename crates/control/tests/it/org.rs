@@ -1,9 +1,9 @@
 //! Departments and their projects: shares that count at once, and survive.
 
-use orchestrator::view::{Rank, View};
 use orchestrator::{Error, OrgChange};
 use records::EventFilter;
-use spec::ShareChange;
+use spec::{Rank, ShareChange};
+use view::View;
 
 use crate::world::{World, given, gpus, nodes, project, training, workspace};
 
@@ -47,16 +47,14 @@ async fn the_quota_of_a_department_is_divided_before_that_of_its_projects() {
     for number in 0..4 {
         w.submit(greedy, training(&format!("g{number}"), 1)).await;
     }
-    w.until("all is greedy's", |view| {
-        view.departments[&small].standing.allocated.gpu_millis == 4000
-    })
-    .await;
+    w.until("all is greedy's", |view| view.departments[&small].status.allocated.gpu_millis == 4000)
+        .await;
     for number in 0..3 {
         w.submit(modest, training(&format!("m{number}"), 1)).await;
     }
     w.until("the large department has its quota", |view| {
-        view.departments[&large].standing.allocated.gpu_millis == 3000
-            && view.departments[&small].standing.allocated.gpu_millis == 1000
+        view.departments[&large].status.allocated.gpu_millis == 3000
+            && view.departments[&small].status.allocated.gpu_millis == 1000
     })
     .await;
 }
@@ -102,8 +100,8 @@ async fn departments_and_their_projects_survive_a_crash() {
     w.becomes("v1 Running 1/1").await;
     let before = w.handle.view();
     w.restart().await;
-    let after = w
-        .until("v1 is adopted", |view| view.departments[&id].standing.allocated.gpu_millis == 1000);
+    let after =
+        w.until("v1 is adopted", |view| view.departments[&id].status.allocated.gpu_millis == 1000);
     let after = after.await;
     assert_eq!(after.departments[&id].share(), before.departments[&id].share());
     assert_eq!(after.projects[&vision].department_name, "research");

@@ -2,7 +2,7 @@
 
 use control::Clock as _;
 use engine::Exit;
-use orchestrator::view::{Phase, PodState};
+use view::{Phase, PodState};
 
 use crate::world::{World, nodes, training};
 
@@ -54,7 +54,7 @@ async fn it_is_forgotten_after_thirty_days_and_its_number_is_not_given_out_again
     assert_eq!(known(&w).await.len(), 2);
     w.clock.advance_ms(2 * DAY_MS);
     assert_eq!(known(&w).await, []);
-    w.until("a look", |_| w.handle.look().at == w.clock.now()).await;
+    w.until("a sample", |_| w.handle.sample().at == w.clock.now()).await;
     w.restart().await;
     assert_eq!(w.submit(1, training("next", 0)).await.seq, last + 1);
 }

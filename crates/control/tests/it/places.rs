@@ -1,8 +1,8 @@
 //! Where pods may go, as far as a workload says.
 
 use model::{Effect, MigRequest, Operator, Requirement, Toleration};
-use orchestrator::view::Phase;
 use spec::{Colocation, GpuRequest, Place};
+use view::Phase;
 
 use crate::world::{World, distributed, nodes, training, with};
 

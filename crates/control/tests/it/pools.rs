@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use model::Fill;
 use model::{UsageWindow, WindowKind};
-use orchestrator::view::{NodeTypes, Phase, Share, View};
 use orchestrator::{NodeChange, OrgChange, PoolChange};
-use spec::{NodeSpec, WorkloadSpec};
-use spec::{PoolSettings, PoolSpec};
+use spec::{NodeSpec, NodeTypes, PoolSettings, PoolSpec, Share, WorkloadSpec};
 use store::Database;
 use store::testing::PgServer;
+use view::{Phase, View};
 
 use crate::inference::inference;
 use crate::world::{World, given, gpus, nodes, project, training, workspace};
@@ -43,7 +42,7 @@ fn picture(view: &View) -> String {
         let projects = view.projects.values().map(|project| {
             let share = &project.unit.pools[at];
             assert_eq!((&*share.id, &*share.name), (&*pool.id, &*pool.name));
-            let held = share.standing.allocated.gpu_millis / 1000;
+            let held = share.status.allocated.gpu_millis / 1000;
             format!("{} {held}/{}", project.unit.name, share.share.gpu_quota_millis / 1000)
         });
         let projects: Vec<_> = projects.collect();
@@ -134,21 +133,21 @@ async fn each_pool_gives_back_what_is_owed_there() {
         w.submit(2, to(training(&format!("b{number}"), 1), &["fast"])).await;
     }
     w.until("b has all of fast", |view| {
-        view.projects[&2].unit.pools[1].standing.allocated.gpu_millis == 4000
+        view.projects[&2].unit.pools[1].status.allocated.gpu_millis == 4000
     })
     .await;
     assert!(w.get("b0").unwrap().over_quota, "its quota is in another pool");
     w.submit(1, to(training("a0", 2), &["fast"])).await;
     w.phase("a0", Phase::Running).await;
     let view = w.handle.view();
-    assert_eq!(view.projects[&2].unit.pools[1].standing.allocated.gpu_millis, 2000);
-    assert_eq!(view.departments[&1].standing.allocated.gpu_millis, 4000);
+    assert_eq!(view.projects[&2].unit.pools[1].status.allocated.gpu_millis, 2000);
+    assert_eq!(view.departments[&1].status.allocated.gpu_millis, 4000);
     let waiting = view.workloads.values().find(|w| w.phase == Phase::Pending).unwrap();
     let why = &waiting.last_eviction.as_ref().unwrap().message;
     assert!(why.contains("in pool fast"), "{why}");
     // What it asks for in one pool is no demand on the other.
-    assert_eq!(view.projects[&2].unit.standing.requested.gpu_millis, 4000);
-    assert_eq!(view.projects[&2].unit.pools[0].standing.requested.gpu_millis, 0);
+    assert_eq!(view.projects[&2].unit.status.requested.gpu_millis, 4000);
+    assert_eq!(view.projects[&2].unit.pools[0].status.requested.gpu_millis, 0);
 }
 
 #[tokio::test]
@@ -158,10 +157,10 @@ async fn what_may_go_to_several_pools_is_asked_for_once() {
     w.submit(1, training("big", 3)).await;
     w.phase("big", Phase::Pending).await;
     let view = w.handle.view();
-    let asked = view.projects[&1].unit.pools.iter().map(|p| p.standing.requested.gpu_millis);
+    let asked = view.projects[&1].unit.pools.iter().map(|p| p.status.requested.gpu_millis);
     assert_eq!(asked.collect::<Vec<_>>(), [3000, 3000]);
-    assert_eq!(view.projects[&1].unit.standing.requested.gpu_millis, 3000);
-    assert_eq!(view.departments[&1].standing.requested.gpu_millis, 3000);
+    assert_eq!(view.projects[&1].unit.status.requested.gpu_millis, 3000);
+    assert_eq!(view.departments[&1].status.requested.gpu_millis, 3000);
 }
 
 #[tokio::test]
@@ -417,15 +416,14 @@ async fn past_use_is_told_for_each_pool_and_survives() {
     let used = |project: u64| {
         let view = w.handle.view();
         let pools = view.projects[&project].unit.pools.iter();
-        pools.map(|pool| pool.standing.usage.unwrap().gpu_ppm).collect::<Vec<_>>()
+        pools.map(|pool| pool.status.usage.unwrap().gpu_ppm).collect::<Vec<_>>()
     };
     let (first, second) = (used(1), used(2));
     assert!(first[0] == 0 && (440_000..=500_000).contains(&first[1]), "{first:?}");
     assert_eq!(second, [0, 0]);
     w.restart().await;
     let view = w.handle.view();
-    let pools =
-        view.projects[&1].unit.pools.iter().map(|pool| pool.standing.usage.unwrap().gpu_ppm);
+    let pools = view.projects[&1].unit.pools.iter().map(|pool| pool.status.usage.unwrap().gpu_ppm);
     assert_eq!(pools.collect::<Vec<_>>(), first, "the figures of the last step");
-    assert_eq!(view.projects[&1].unit.standing.usage, None, "parts of different wholes");
+    assert_eq!(view.projects[&1].unit.status.usage, None, "parts of different wholes");
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrator::Error;
-use orchestrator::view::Phase;
 use store::Database;
 use store::testing::PgServer;
+use view::Phase;
 
 use crate::world::{World, nodes, project, training};
 

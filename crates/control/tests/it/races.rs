@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use orchestrator::view::{Phase, WorkloadView};
+use view::{Phase, WorkloadView};
 
 use crate::inference::inference;
 use crate::world::{World, given, gpus, nodes, training, workspace};

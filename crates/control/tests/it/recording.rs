@@ -1,16 +1,16 @@
-//! Recordings of what the dispatcher does, and playing them. Every world of these tests is played again
-//! when it ends; here is what a recording is beside that.
+//! Recordings of what the dispatcher does, and playing them. Every world of these tests is played
+//! again when it ends; here is what a recording is beside that.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use engine::Exit;
-use orchestrator::view::Phase;
-use orchestrator::{NewId, NewObject, OrgChange, Scope};
+use orchestrator::{NewId, NewObject, OrgChange};
 use recording::{Fault, Outcome, Played, Replay, Writer};
 use records::AuditDetail;
 use serde_json::{Value, json};
+use view::{Phase, Scope};
 
 use crate::chaos::Dice;
 use crate::world::{

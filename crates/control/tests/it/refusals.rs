@@ -1,11 +1,11 @@
 //! What is refused, with what text; and that a refusal leaves nothing behind.
 
 use engine::Exit;
-use orchestrator::view::Phase;
 use orchestrator::{Error, OrgChange};
 use records::EventFilter;
 use spec::{GpuRequest, Port, ShareChange, WorkloadSpec};
 use uuid::Uuid;
+use view::Phase;
 
 use crate::world::{World, elastic, given, gpus, nodes, project, training, with, workspace};
 
@@ -149,9 +149,8 @@ async fn requests_of_many_at_once_are_all_answered() {
     let all = names.iter().map(|name| w.handle.submit(1, training(name, 1)));
     let answers = futures_util::future::join_all(all).await;
     assert!(answers.iter().all(Result::is_ok));
-    let running = |v: &orchestrator::view::View| {
-        v.workloads.values().filter(|w| w.phase == Phase::Running).count()
-    };
+    let running =
+        |v: &view::View| v.workloads.values().filter(|w| w.phase == Phase::Running).count();
     w.until("32 run", |v| running(v) == 32).await;
     assert!(
         w.handle

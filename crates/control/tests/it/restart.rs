@@ -2,10 +2,10 @@
 
 use engine::{Exit, RunKey, RunSpec, RunState};
 use orchestrator::Error;
-use orchestrator::view::{NodeView, Phase, PodState};
 use records::EventFilter;
 use spec::WorkloadSpec;
 use units::Instant;
+use view::{NodeView, Phase, PodState};
 
 use crate::world::{World, nodes, project, training, with, workspace};
 
@@ -21,7 +21,7 @@ async fn what_runs_is_adopted() {
     let pending = w.get("big").unwrap();
     assert_eq!((pending.phase, pending.pending.is_empty()), (Phase::Pending, false));
     assert_eq!(w.engine.calls(), [""; 0], "the same process goes on, nothing was asked");
-    assert_eq!(w.handle.view().projects[&1].unit.standing.allocated.gpu_millis, 1000);
+    assert_eq!(w.handle.view().projects[&1].unit.status.allocated.gpu_millis, 1000);
 }
 
 #[tokio::test]

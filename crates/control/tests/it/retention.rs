@@ -9,11 +9,11 @@ use crate::world::{World, given, gpus, nodes};
 
 const DAY_MS: u64 = 86_400_000;
 
-async fn look(w: &World) {
+async fn sample(w: &World) {
     w.clock.advance_ms(15_000);
     let now = control::Clock::now(&w.clock);
     // The line may be a moment behind.
-    w.until("a look", |_| w.handle.look().at.plus_ms(1) >= now).await;
+    w.until("a sample", |_| w.handle.sample().at.plus_ms(1) >= now).await;
 }
 
 #[tokio::test]
@@ -22,12 +22,12 @@ async fn what_is_old_is_forgotten_on_record_and_the_newest_event_stays() {
     for quota in 2..5 {
         w.handle.update_project("admin", 1, given(gpus(quota))).await.unwrap();
     }
-    look(&w).await;
+    sample(&w).await;
     let newest = w.handle.view().event_seq;
     assert_eq!(w.handle.events(EventFilter::default()).await.unwrap().len() as u64, newest);
     w.clock.advance_ms(RetentionPolicy::default().events_ms + DAY_MS);
-    look(&w).await;
-    look(&w).await;
+    sample(&w).await;
+    sample(&w).await;
     let left = w.handle.events(EventFilter::default()).await.unwrap();
     assert_eq!(left.iter().map(|event| event.seq).collect::<Vec<_>>(), [newest]);
 
@@ -35,8 +35,8 @@ async fn what_is_old_is_forgotten_on_record_and_the_newest_event_stays() {
     w.handle.update_project("admin", 1, given(gpus(7))).await.unwrap();
     assert_eq!(w.handle.view().event_seq, newest + 1, "no position is given out twice");
     w.clock.advance_ms(RetentionPolicy::default().audit_ms);
-    look(&w).await;
-    look(&w).await;
+    sample(&w).await;
+    sample(&w).await;
     w.crash().await;
     let rows = Store::open(w.dir.path()).await.unwrap().audit(9).await.unwrap();
     let rows: Vec<_> =
@@ -64,7 +64,7 @@ async fn with_a_past() -> World {
         w.handle.update_project("admin", 1, given(gpus(quota))).await.unwrap();
     }
     for _ in 0..8 {
-        look(&w).await;
+        sample(&w).await;
     }
     w
 }
@@ -72,13 +72,13 @@ async fn with_a_past() -> World {
 /// Nothing is gone now, and something is a day later.
 async fn forgets_tomorrow(w: &World) {
     w.handle.update_project("admin", 1, given(gpus(6))).await.unwrap();
-    look(w).await;
-    look(w).await;
+    sample(w).await;
+    sample(w).await;
     let (events, of, samples) = kept(w).await;
     assert!(events as u64 == of && samples > 0, "{events} of {of} events, {samples} samples");
     w.clock.advance_ms(DAY_MS);
-    look(w).await;
-    look(w).await;
+    sample(w).await;
+    sample(w).await;
     let (events, of, samples) = kept(w).await;
     assert!((events as u64) < of && samples == 0, "{events} of {of} events, {samples} samples");
 }
@@ -107,8 +107,8 @@ async fn a_restart_is_no_step_of_the_clock() {
     w.clock.shake();
     w.start().await;
     w.handle.update_project("admin", 1, given(gpus(6))).await.unwrap();
-    look(&w).await;
-    look(&w).await;
+    sample(&w).await;
+    sample(&w).await;
     let (events, of, samples) = kept(&w).await;
     assert!((events as u64) < of && samples == 0, "{events} of {of} events, {samples} samples");
 }

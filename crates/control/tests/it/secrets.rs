@@ -1,9 +1,9 @@
 //! Values of credentials on their way to a run.
 
-use orchestrator::view::Phase;
-use orchestrator::{Edit, NewId, NewObject, Scope};
+use orchestrator::{Edit, NewId, NewObject};
 use serde_json::{Value, json};
 use spec::{CONFIG_MAP, SecretPlace, SecretTo, SecretUse, WorkloadSpec};
+use view::{Phase, Scope};
 
 use crate::world::{World, nodes, training, with};
 
@@ -57,7 +57,7 @@ async fn a_run_gets_what_its_credential_keeps_when_it_starts_also_after_a_crash(
     assert_eq!(given(&w), want("one"));
     w.crash().await;
     w.start().await;
-    let changed = |_: &orchestrator::Object| -> Result<(String, Value), orchestrator::Error> {
+    let changed = |_: &view::Object| -> Result<(String, Value), orchestrator::Error> {
         Ok(("keys".to_owned(), json!({ "secrets": r#"{"k":"new","other":"two"}"# })))
     };
     let id = object.split_once('/').unwrap().1;

@@ -3,7 +3,7 @@
 
 use engine::Exit;
 use orchestrator::Error;
-use orchestrator::view::{Phase, View};
+use view::{Phase, View};
 
 use crate::world::{LATER_MS, World, nodes, training};
 

@@ -1,10 +1,9 @@
-//! What the scheduler knows of a workload beside its pods: gates, delays, time limits, groups, and the
-//! priority of pods.
+//! What the scheduler knows of a workload beside its pods: gates, delays, time limits, groups, and
+//! the priority of pods.
 
-use orchestrator::view::Phase;
 use orchestrator::{Error, OrgChange, WorkloadChange};
-use spec::{Group, Rules};
-use spec::{PodSet, WorkloadSpec};
+use spec::{Group, PodSet, Rules, WorkloadSpec};
+use view::Phase;
 
 use crate::world::{World, distributed, nodes, training};
 

@@ -1,9 +1,8 @@
 //! Network topologies: made, bound to node pools, kept, and acted on.
 
-use orchestrator::view::Phase;
 use orchestrator::{PoolChange, new_topology};
-use spec::TOPOLOGY;
-use spec::{NodeSpec, WorkloadSpec};
+use spec::{NodeSpec, TOPOLOGY, WorkloadSpec};
+use view::Phase;
 
 use crate::world::{World, distributed, nodes, training};
 
@@ -30,7 +29,8 @@ async fn bind(w: &World, topology: Option<&str>) -> Result<(), String> {
     done.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// A world whose nodes are all in `default`, which has the topology `net`; one GPU of node-1 is held.
+/// A world whose nodes are all in `default`, which has the topology `net`; one GPU of node-1 is
+/// held.
 async fn bound() -> (World, String) {
     let w = World::new(racks(), &[8]).await;
     let id = create(&w, "net", &["rack", "kubernetes.io/hostname"]).await.unwrap();

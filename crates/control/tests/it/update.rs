@@ -1,9 +1,9 @@
 //! Changes to workloads that exist: what can change, when, and that it lasts.
 
 use engine::Exit;
-use orchestrator::view::{Phase, WorkloadView};
 use orchestrator::{Error, WorkloadChange};
 use spec::WorkloadSpec;
+use view::{Phase, WorkloadView};
 
 use crate::world::{World, nodes, training};
 

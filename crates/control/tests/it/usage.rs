@@ -1,7 +1,7 @@
 //! Fairness over time: what the projects used is shown, counts, and survives a restart.
 
 use model::{UsageWindow, WindowKind};
-use orchestrator::view::Phase;
+use view::Phase;
 
 use crate::world::{World, nodes, training};
 
@@ -14,7 +14,7 @@ fn policy() -> sched::Policy {
 }
 
 fn gpu_ppm(w: &World, project: u64) -> Option<u64> {
-    w.handle.view().projects[&project].unit.standing.usage.map(|usage| usage.gpu_ppm)
+    w.handle.view().projects[&project].unit.status.usage.map(|usage| usage.gpu_ppm)
 }
 
 #[tokio::test]

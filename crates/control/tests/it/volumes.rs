@@ -1,9 +1,9 @@
 //! Volumes of projects: from the first workload that asks for one until it is deleted.
 
 use engine::Exit;
-use orchestrator::view::{Phase, View};
 use orchestrator::{Error, VOLUME, VOLUME_ENDING};
 use spec::{Mount, MountSource, WorkloadSpec};
+use view::{Phase, View};
 
 use crate::inference::inference;
 use crate::world::{World, nodes, training, with};

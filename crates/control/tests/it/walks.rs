@@ -1,8 +1,8 @@
 //! The published walk-throughs (reference D.12), as far as the dispatcher shows them: projects 1
 //! and 2 are team-a and team-b.
 
-use orchestrator::view::Phase;
 use spec::GpuRequest;
+use view::Phase;
 
 use crate::world::{World, elastic, nodes, training, with, workspace};
 
@@ -126,8 +126,8 @@ async fn w8_queues_share_fairly() {
     for name in ["b1", "b2", "b3", "b4"] {
         w.submit(2, training(name, 1)).await;
     }
-    let running = |v: &orchestrator::view::View, project| {
-        let of = |w: &&std::sync::Arc<orchestrator::view::WorkloadView>| {
+    let running = |v: &view::View, project| {
+        let of = |w: &&std::sync::Arc<view::WorkloadView>| {
             w.project_id == project && w.phase == Phase::Running
         };
         v.workloads.values().filter(of).count()

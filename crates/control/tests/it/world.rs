@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
 
 use control::{Handle, Options, Service};
-use orchestrator::view::{Event, Phase, View, WorkloadKind, WorkloadView};
 use orchestrator::{Error, NodeList, OrgChange};
 use records::EventFilter;
 use spec::{
     CleanPods, DistributedSpec, Framework, GpuRequest, MASTER, NodeGpu, NodeSpec, Place, PodSet,
-    PodSpec, Priority, Restart, ShareChange, WORKER, WorkloadSpec,
+    PodSpec, Priority, Restart, ShareChange, WORKER, WorkloadKind, WorkloadSpec,
 };
 use sqlx::Connection;
 use store::{Database, Store};
@@ -18,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
+use view::{Event, Phase, View, WorkloadView};
 
 use crate::fake::{FakeEngine, ManualClock};
 
@@ -457,8 +457,8 @@ impl Gate {
 /// How long after the start of a world `poison-later` makes decisions fail.
 pub(crate) const LATER_MS: u64 = 100_000;
 
-/// Fails as a scheduler with a fault: when it looks at a workload called `poison`, later at one called
-/// `poison-later` or at two called `pair-…`, and at `poison-room` when a GPU is free.
+/// Fails as a scheduler with a fault: when it looks at a workload called `poison`, later at one
+/// called `poison-later` or at two called `pair-…`, and at `poison-room` when a GPU is free.
 fn poisoned(cluster: &model::Cluster, now: Instant) {
     let looked_at = cluster.waiting().map(|id| &cluster.workloads()[id]);
     let names: Vec<_> =
@@ -472,7 +472,8 @@ fn poisoned(cluster: &model::Cluster, now: Instant) {
     assert!(!fails, "a fault of the scheduler, for trial");
 }
 
-/// Fails on a state that has a workload called `poison-batch`, later on one called `poison-batch-later`.
+/// Fails on a state that has a workload called `poison-batch`, later on one called
+/// `poison-batch-later`.
 fn poisoned_batch(view: &View, now: Instant) {
     let is_later = now >= Instant(1_000_000 + LATER_MS);
     let fails = |name: &str| name == "poison-batch" || is_later && name == "poison-batch-later";

@@ -4,7 +4,7 @@
 
 mod kinds;
 
-use spec::Priority;
+use spec::{Priority, WorkloadKind};
 use std::collections::BTreeMap;
 
 use api_types::{
@@ -14,7 +14,6 @@ use api_types::{
     number_from_millis,
 };
 use http_kit::{ApiError, read_part};
-use orchestrator::view::WorkloadKind;
 use serde_json::Value;
 
 use self::kinds::{Container, Job, Manifest, Operator, Pod, Replicas, Resources, Template};

@@ -24,8 +24,8 @@ use clap::{
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use crate::complete::{pools, projects, workloads};
-use crate::intent::{Toleration, Until};
-use cli_kit::number::whole;
+use crate::intent::{Toleration, WaitCondition};
+use cli_kit::parse_number::whole;
 use deferred::Deferred;
 use values::{LabelValues, port_pair};
 
@@ -179,7 +179,7 @@ pub(crate) enum Command {
     Objects(objects::OfObjects),
     /// Refused: users have no credentials of their own
     #[command(hide = true)]
-    MyCredential(program::Whatever),
+    MyCredential(program::IgnoredWords),
     /// Choose the default project or cluster, say where the server is
     #[command(subcommand)]
     Config(program::Config),
@@ -247,7 +247,7 @@ pub(crate) struct Wait {
     pub(crate) names: Vec<String>,
     /// Until what
     #[arg(long = "for", value_enum, value_name = "WHAT", default_value = "completed")]
-    pub(crate) until: Until,
+    pub(crate) until: WaitCondition,
     /// Give up after so long, such as 30s or 10m [default: never]
     #[arg(long, value_name = "DURATION", value_parser = values::seconds)]
     pub(crate) timeout: Option<u64>,
@@ -337,7 +337,7 @@ pub(crate) struct PortForward {
 
 /// Whether it is meant.
 #[derive(Debug, Default, Args)]
-pub(crate) struct Asking {
+pub(crate) struct DryRunFlags {
     /// Have it checked and print what would be submitted; submit nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -96,12 +96,12 @@ pub(crate) enum Metrics {
     /// Forget them
     Clear,
     /// Refused: nothing can be set
-    Config(Whatever),
+    Config(IgnoredWords),
 }
 
 /// What stands behind a word that is refused.
 #[derive(Debug, Args)]
-pub(crate) struct Whatever {
+pub(crate) struct IgnoredWords {
     /// Whatever was typed
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     words: Vec<String>,

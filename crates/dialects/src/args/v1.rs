@@ -8,7 +8,7 @@ use super::deferred::Deferred;
 use super::object_values::variable;
 use super::values::{count, cpu, key_value, positive, seconds, size};
 use super::workers::{Bounds, Slots, Workers};
-use super::{Asking, Console, Filter, Format, One, PHASES, Place, pod_flags};
+use super::{Console, DryRunFlags, Filter, Format, One, PHASES, Place, pod_flags};
 use crate::complete::{templates, workloads};
 use crate::intent::Variable;
 
@@ -166,7 +166,7 @@ pub(crate) struct Job {
     pub(crate) console: Console,
     /// Whether it is meant.
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) asking: DryRunFlags,
     /// Where it may run.
     #[command(flatten)]
     pub(crate) place: Place,

@@ -4,14 +4,15 @@
 mod submit;
 
 pub use submit::{
-    Access, Around, DataSource, Distributed, Effect, Gpu, Inherits, Kind, Manifest, Master, Mode,
-    Name, Place, Runs, SecretFiles, Serving, Spec, Submit, Toleration, Update, Variable,
+    Access, ContainerOptions, DataSource, Distributed, Effect, Gpu, Inherits, Kind, Manifest,
+    Master, Mode, Name, Place, Runs, SecretFiles, Serving, Spec, Submit, Toleration, Update,
+    Variable,
 };
 
 use std::path::PathBuf;
 
 use cli_kit::complete::Shell;
-pub use cli_kit::output::{How, Shown};
+pub use cli_kit::output::{OutputFormat, OutputOptions};
 use cli_kit::settings::TableStyle;
 
 /// Which of the two languages was spoken; decides messages, never effects.
@@ -153,23 +154,23 @@ pub enum Intent {
     /// List workloads.
     ListWorkloads(ListWorkloads),
     /// List projects.
-    ListProjects(Dialect, Page, How),
+    ListProjects(Dialect, Page, OutputOptions),
     /// List nodes, all or those named.
-    ListNodes(Dialect, Vec<String>, Page, How),
+    ListNodes(Dialect, Vec<String>, Page, OutputOptions),
     /// List clusters.
-    ListClusters(Dialect, Page, How),
+    ListClusters(Dialect, Page, OutputOptions),
     /// List what is kept beside workloads.
     ListObjects(ListObjects),
     /// Describe one of these.
-    DescribeObject(Objects, String, How),
+    DescribeObject(Objects, String, OutputOptions),
     /// Describe a workload.
     Describe(Describe),
     /// Explain why a workload is where it is.
-    Explain(Target, How),
+    Explain(Target, OutputOptions),
     /// Show what a workload held and used over time.
     Metrics(Metrics),
     /// Describe nodes, all or those named.
-    DescribeNodes(Vec<String>, How),
+    DescribeNodes(Vec<String>, OutputOptions),
     /// Show GPUs, queues and workloads as they change.
     Top,
     /// What nodes use, all or those named, and with details what each of their GPUs does.
@@ -179,14 +180,14 @@ pub enum Intent {
         /// Whether GPUs are told one by one.
         details: bool,
         /// How to print.
-        how: How,
+        how: OutputOptions,
     },
     /// What jobs that run use.
     TopJobs {
         /// Of all projects.
         all_projects: bool,
         /// How to print.
-        how: How,
+        how: OutputOptions,
     },
     /// Print output.
     Logs {
@@ -249,26 +250,26 @@ pub enum Intent {
     /// Log out.
     Logout,
     /// Who am I.
-    Whoami(How),
+    Whoami(OutputOptions),
     /// Print the token.
-    Token(Shown),
+    Token(OutputFormat),
     /// Show the settings.
-    DescribeSettings(Shown),
+    DescribeSettings(OutputFormat),
     /// Print settings for others, or write them to a file.
     GenerateSettings(Option<PathBuf>),
     /// Replace this program by the server's.
     Upgrade,
     /// What needs no server, and no settings that can be used.
-    Alone(Alone),
+    LocalCommand(LocalCommand),
 }
 
 /// What is done whatever the settings are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Alone {
+pub enum LocalCommand {
     /// Print what support needs to know, or write it to a file.
     Diagnose {
         /// How it is told.
-        shown: Shown,
+        shown: OutputFormat,
         /// Where it is written to.
         file: Option<PathBuf>,
     },
@@ -324,14 +325,14 @@ pub struct Wait {
     /// Which.
     pub names: Vec<String>,
     /// Until what.
-    pub until: Until,
+    pub until: WaitCondition,
     /// At most so long, in seconds.
     pub timeout_s: Option<u64>,
 }
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Until {
+pub enum WaitCondition {
     /// It runs, or has ended well.
     Running,
     /// It has ended.
@@ -355,7 +356,7 @@ pub struct ListWorkloads {
     /// The table this list is printed as unless the settings say otherwise.
     pub table: Option<TableStyle>,
     /// How to print.
-    pub how: How,
+    pub how: OutputOptions,
 }
 
 impl ListWorkloads {
@@ -437,7 +438,7 @@ pub struct ListObjects {
     /// Which rows.
     pub page: Page,
     /// How to print.
-    pub how: How,
+    pub how: OutputOptions,
 }
 
 /// A workload whose measurements are shown.
@@ -450,7 +451,7 @@ pub struct Metrics {
     /// How many moments.
     pub samples: u32,
     /// How to print.
-    pub how: How,
+    pub how: OutputOptions,
 }
 
 /// A workload to describe.
@@ -459,7 +460,7 @@ pub struct Describe {
     /// Which.
     pub of: Target,
     /// How to print.
-    pub how: How,
+    pub how: OutputOptions,
     /// Most events.
     pub events_max: usize,
     /// Which parts of it.

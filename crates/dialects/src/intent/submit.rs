@@ -258,12 +258,12 @@ pub struct Spec {
     /// Where it may run.
     pub place: Place,
     /// What it has around it.
-    pub around: Around,
+    pub around: ContainerOptions,
 }
 
 /// What a workload has around it. The parts are as they are sent; there is one form of them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Around {
+pub struct ContainerOptions {
     /// Mounts.
     pub storage: Storage,
     /// Ports that are reached from outside.

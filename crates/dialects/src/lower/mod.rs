@@ -11,9 +11,9 @@ use crate::args::login::Way;
 use crate::args::program::{Auth, Kubeconfig, Report};
 use crate::args::{self, Command, v1, v2};
 use crate::intent::{
-    Alone, Change, Describe, Dialect, Distributed, Framework, How, Intent, ListObjects,
-    ListWorkloads, Login, Metrics, Noun, Objects, Only, Page, Parts, Section, Shown, Stdio, Submit,
-    Target, Verb, Wait,
+    Change, Describe, Dialect, Distributed, Framework, Intent, ListObjects, ListWorkloads,
+    LocalCommand, Login, Metrics, Noun, Objects, Only, OutputFormat, OutputOptions, Page, Parts,
+    Section, Stdio, Submit, Target, Verb, Wait,
 };
 use cli_kit::settings::TableStyle;
 
@@ -76,17 +76,18 @@ pub(crate) fn intent(command: Command, line: &[String]) -> Result<Intent, String
         Command::MyCredential(_) => program::refused(program::NO_OWN_CREDENTIAL),
         Command::Config(verb) => program::config(verb),
         Command::Auth(Auth::Token { output: format }) => Intent::Token(output(format)),
-        Command::Diagnostics(typed) => {
-            Intent::Alone(Alone::Diagnose { shown: output(typed.output), file: typed.file })
-        }
+        Command::Diagnostics(typed) => Intent::LocalCommand(LocalCommand::Diagnose {
+            shown: output(typed.output),
+            file: typed.file,
+        }),
         Command::Upgrade => Intent::Upgrade,
         Command::Kubeconfig(Kubeconfig::Set) => program::refused(program::NO_CLUSTER),
         Command::Report(Report::Metrics(verb)) => program::report(&verb),
         Command::Login(typed) => Intent::Login(login(typed.way)),
         Command::Logout => Intent::Logout,
         Command::Whoami(one) => Intent::Whoami(one.into()),
-        Command::Completion { shell } => Intent::Alone(Alone::Complete(shell)),
-        Command::Version { short } => Intent::Alone(Alone::Version { short }),
+        Command::Completion { shell } => Intent::LocalCommand(LocalCommand::Complete(shell)),
+        Command::Version { short } => Intent::LocalCommand(LocalCommand::Version { short }),
     })
 }
 
@@ -117,7 +118,7 @@ fn login(way: Option<Way>) -> Login {
 }
 
 fn list_v1(list: v1::List) -> Result<Intent, String> {
-    let how: How = list.format.into();
+    let how: OutputOptions = list.format.into();
     let listed = list.listed.unwrap_or(v1::Listed::Jobs);
     // The published page of the newest quickstart shows the short table under `list -A`.
     let short = list.all_projects && list.listed.is_none();
@@ -323,7 +324,7 @@ fn typed_verb<S: clap::Args>(
         }
         v2::Verb::Resume(typed) => change(Verb::Resume, narrowed(noun, &typed.0.only)?, typed.0.of),
         v2::Verb::Update(typed) => {
-            let v2::Both { of, only } = *typed.0;
+            let v2::WithFilter { of, only } = *typed.0;
             Intent::Update(Box::new(submit::change(narrowed(noun, &only)?, of)?))
         }
     })
@@ -448,10 +449,10 @@ fn page(typed: &v2::Paging) -> Page {
     Page { offset: rows(typed.offset), limit }
 }
 
-fn output(output: Option<args::Output>) -> Shown {
+fn output(output: Option<args::Output>) -> OutputFormat {
     match output {
-        Some(args::Output::Json) => Shown::Json,
-        Some(args::Output::Yaml) => Shown::Yaml,
-        None | Some(args::Output::Table) => Shown::Text,
+        Some(args::Output::Json) => OutputFormat::Json,
+        Some(args::Output::Yaml) => OutputFormat::Yaml,
+        None | Some(args::Output::Table) => OutputFormat::Text,
     }
 }

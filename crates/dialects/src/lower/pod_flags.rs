@@ -5,7 +5,7 @@ use api_types::{
 };
 
 use crate::args::pod_flags::{Common, Opened, ServiceType, Timing, V1, V2, opened};
-use crate::intent::{Access, Around};
+use crate::intent::{Access, ContainerOptions};
 
 /// The ports that are forwarded to the submitting machine; they are none of the workload's. Those
 /// of ingress have no number outside.
@@ -36,7 +36,7 @@ pub(super) fn ports(typed: &mut V1, notes: &mut Vec<String>) -> Result<Option<Ac
     Ok(Some(Access { ports, address, ..Access::default() }))
 }
 
-pub(super) fn v1(typed: V1) -> Result<Around, String> {
+pub(super) fn v1(typed: V1) -> Result<ContainerOptions, String> {
     let mut around = common(typed.common);
     for volume in typed.volume {
         let (path, mount_path) = (Some(volume.from), Some(volume.to));
@@ -78,7 +78,7 @@ pub(super) fn v1(typed: V1) -> Result<Around, String> {
     Ok(around)
 }
 
-impl Around {
+impl ContainerOptions {
     fn open(&mut self, what: Opened) {
         match what {
             Opened::Port(port) => self.ports.push(port),
@@ -87,7 +87,7 @@ impl Around {
     }
 }
 
-pub(super) fn v2(typed: V2) -> Around {
+pub(super) fn v2(typed: V2) -> ContainerOptions {
     let mut around = common(typed.common);
     let storage = &mut around.storage;
     storage.pvc = some([typed.new_pvc, typed.existing_pvc].concat());
@@ -123,8 +123,8 @@ pub(super) fn none_of(claims: Option<&[PvcInstance]>) -> Option<Vec<PvcInstance>
     claims.map(|claims| claims.iter().map(gone).collect())
 }
 
-fn common(typed: Common) -> Around {
-    Around {
+fn common(typed: Common) -> ContainerOptions {
+    ContainerOptions {
         storage: Storage { git: some(typed.git_sync), s3: some(typed.s3), ..Storage::default() },
         security: Security {
             host_ipc: typed.host_ipc,
@@ -135,7 +135,7 @@ fn common(typed: Common) -> Around {
         shared_memory_large: typed.large_shm,
         pull: typed.image_pull_policy.map(Into::into),
         home: typed.create_home_dir,
-        ..Around::default()
+        ..ContainerOptions::default()
     }
 }
 
@@ -144,7 +144,7 @@ fn some<T>(all: Vec<T>) -> Option<Vec<T>> {
 }
 
 /// When it may start, and for how long it runs.
-pub(super) fn timing(around: &mut Around, typed: Timing) {
+pub(super) fn timing(around: &mut ContainerOptions, typed: Timing) {
     around.gates = gates(typed.scheduling_gate);
     around.preemption_delay_s = typed.preemption_delay;
     around.time_limit_s = typed.time_limit;

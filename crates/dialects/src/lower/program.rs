@@ -2,7 +2,7 @@
 
 use super::output;
 use crate::args::program::{Config, Metrics};
-use crate::intent::{Alone, Intent};
+use crate::intent::{Intent, LocalCommand};
 
 pub(super) const NO_CLUSTER: &str = "there is no cluster of Kubernetes behind this server, whose workloads are processes or containers \
      of one machine, so kubectl has nothing to talk to; `runai describe`, `logs`, `exec` and \
@@ -45,13 +45,13 @@ pub(super) fn config(verb: Config) -> Intent {
 
 /// What there is nothing of, and what to type instead.
 pub(super) const fn refused(why: &'static str) -> Intent {
-    Intent::Alone(Alone::Nothing { why, done: false })
+    Intent::LocalCommand(LocalCommand::Nothing { why, done: false })
 }
 
 /// To print or forget nothing is done at once; to switch it on would be a lie.
 pub(super) const fn report(verb: &Metrics) -> Intent {
-    Intent::Alone(match verb {
-        Metrics::Output | Metrics::Clear => Alone::Nothing { why: NO_REPORT, done: true },
-        Metrics::Config(_) => Alone::Nothing { why: NO_REPORT_SETTING, done: false },
+    Intent::LocalCommand(match verb {
+        Metrics::Output | Metrics::Clear => LocalCommand::Nothing { why: NO_REPORT, done: true },
+        Metrics::Config(_) => LocalCommand::Nothing { why: NO_REPORT_SETTING, done: false },
     })
 }

@@ -7,8 +7,8 @@ use crate::args::pod_flags::ServiceType;
 use crate::args::values::Pair;
 use crate::args::{self, v1, v2};
 use crate::intent::{
-    ATTACH_WAIT_S, Access, Around, Dialect, Distributed, Framework, Gpu, Inherits, Kind, Master,
-    Mode, Name, Noun, Place, Runs, Serving, Spec, Stdio, Submit, Target, Update, Variable,
+    ATTACH_WAIT_S, Access, ContainerOptions, Dialect, Distributed, Framework, Gpu, Inherits, Kind,
+    Master, Mode, Name, Noun, Place, Runs, Serving, Spec, Stdio, Submit, Target, Update, Variable,
 };
 
 /// What the workers of MPI do: their launcher starts everything.
@@ -192,7 +192,7 @@ fn stdio(typed: &args::Console) -> Result<Stdio, String> {
 }
 
 /// What is done with it; replicas have no terminal.
-fn mode(asking: &args::Asking, console: Option<&args::Console>) -> Result<Mode, String> {
+fn mode(asking: &args::DryRunFlags, console: Option<&args::Console>) -> Result<Mode, String> {
     let attached = console.filter(|console| console.attach);
     let within_s = attached.map(|console| console.pod_running_timeout.unwrap_or(ATTACH_WAIT_S));
     match (asking.dry_run, asking.what_if, within_s) {
@@ -463,7 +463,7 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
         if what.command { (what.words, Vec::new()) } else { (Vec::new(), what.words) };
     let plain = what.environment_variable.into_iter().map(text_variable);
     let ending = ending.unwrap_or_default();
-    let mut around = Around {
+    let mut around = ContainerOptions {
         delete_after_s: ending.auto_deletion_time_after_completion,
         ..pod_flags::v2(what.around)
     };
@@ -519,10 +519,10 @@ fn master(typed: v2::Master) -> Result<Spec, String> {
         cpu_millis: typed.master_cpu_core_request,
         memory: typed.master_cpu_memory_request,
         restart: typed.master_restart_policy.map(Into::into),
-        around: Around {
+        around: ContainerOptions {
             cpu_millis_max: typed.master_cpu_core_limit,
             memory_max: typed.master_cpu_memory_limit,
-            ..Around::default()
+            ..ContainerOptions::default()
         },
         ..Spec::default()
     })

@@ -3,8 +3,8 @@
 use client::{Logs, Since};
 
 use crate::intent::{
-    Alone, Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, Login, Mode, Name, Noun,
-    Page, Runs, Shown, Stdio, Submit, Target, Variable, Verb,
+    Change, Dialect, Framework, Gpu, Intent, Kind, ListWorkloads, LocalCommand, Login, Mode, Name,
+    Noun, OutputFormat, Page, Runs, Stdio, Submit, Target, Variable, Verb,
 };
 use crate::submission::submission;
 use crate::understood;
@@ -394,16 +394,17 @@ fn every_published_way_to_log_in_is_understood() {
 
 #[test]
 fn commands_about_this_program_are_known_or_refused_with_the_reason() {
-    let diagnose = |shown| Intent::Alone(Alone::Diagnose { shown, file: Some("f".into()) });
+    let diagnose =
+        |shown| Intent::LocalCommand(LocalCommand::Diagnose { shown, file: Some("f".into()) });
     for (line, intent) in [
-        ("auth token", Intent::Token(Shown::Text)),
-        ("auth get-token -o json", Intent::Token(Shown::Json)),
-        ("config describe", Intent::DescribeSettings(Shown::Text)),
-        ("config show -o yaml", Intent::DescribeSettings(Shown::Yaml)),
+        ("auth token", Intent::Token(OutputFormat::Text)),
+        ("auth get-token -o json", Intent::Token(OutputFormat::Json)),
+        ("config describe", Intent::DescribeSettings(OutputFormat::Text)),
+        ("config show -o yaml", Intent::DescribeSettings(OutputFormat::Yaml)),
         ("config generate --json", Intent::GenerateSettings(None)),
         ("config generate --file f", Intent::GenerateSettings(Some("f".into()))),
-        ("diagnostics --file f", diagnose(Shown::Text)),
-        ("diagnostics -o json --file f", diagnose(Shown::Json)),
+        ("diagnostics --file f", diagnose(OutputFormat::Text)),
+        ("diagnostics -o json --file f", diagnose(OutputFormat::Json)),
         ("upgrade", Intent::Upgrade),
         ("update", Intent::Upgrade),
     ] {
@@ -422,7 +423,7 @@ fn commands_about_this_program_are_known_or_refused_with_the_reason() {
         ("inference nim submit a -i x", "`runai inference submit NAME", false),
     ] {
         let said = meaning(&format!("runai {line}"));
-        let Ok(Intent::Alone(Alone::Nothing { why, done })) = said else {
+        let Ok(Intent::LocalCommand(LocalCommand::Nothing { why, done })) = said else {
             panic!("{line}: {said:?}")
         };
         assert!(why.contains(part) && done == good, "{line}: {why}");

@@ -4,7 +4,7 @@ use super::lines::{meaning, submit};
 use crate::intent::{Framework, Intent, Noun, Page, Runs, Wait};
 use crate::understood;
 
-fn line_read(line: &str) -> crate::Understood {
+fn line_read(line: &str) -> crate::ParsedCommand {
     understood(shell_words::split(line).unwrap().iter().map(Into::into).collect()).unwrap()
 }
 

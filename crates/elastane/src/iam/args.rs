@@ -4,8 +4,8 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates as Known;
 
 use crate::complete;
-use cli_kit::number::whole;
 use cli_kit::output::Format;
+use cli_kit::parse_number::whole;
 
 /// `user …`.
 #[derive(Debug, Subcommand)]

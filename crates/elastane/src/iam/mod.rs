@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use api_types as wire;
 use api_types::{
-    AccessKey1, AccessRuleCreationFields, ChangeKind, RoleV1, ScopeType, ServiceAccount,
-    ServiceAccountCreationRequest, SubjectType, TENANT_ID, Time, User2, UserCreationRequest1,
+    AccessKey, AccessRuleCreationFields, ChangeKind, Role, ScopeType, ServiceAccount,
+    ServiceAccountCreationRequest, SubjectType, TENANT_ID, Time, User, UserCreationRequest,
 };
 use client::Client;
 
-use self::args::{AccessKey, AccessRule, Application, Scope, Subject, User};
+use self::args::{AccessRule, Application, Scope, Subject};
+use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
-use cli_kit::output::{How, list, show};
-use cli_kit::plain::Plain;
-use cli_kit::pulse::Pulse;
+use cli_kit::message::Plain;
+use cli_kit::output::{OutputOptions, list, show};
 use cli_kit::suggest;
 use cli_kit::table::Table;
 
@@ -25,36 +25,36 @@ fn connect(state_dir: &Path) -> Result<Client, Error> {
     Ok(client::find(None, None, Some(state_dir), None)?.client)
 }
 
-pub(super) async fn user(state_dir: PathBuf, verb: User) -> Result<(), Error> {
+pub(super) async fn user(state_dir: PathBuf, verb: args::User) -> Result<(), Error> {
     let client = connect(&state_dir)?;
     let mut out = Plain(std::io::stdout());
     match verb {
-        User::Create { email, keep_password } => {
+        args::User::Create { email, keep_password } => {
             let reset_password = Some(!keep_password);
-            let request = UserCreationRequest1 { email, reset_password, notify: None };
+            let request = UserCreationRequest { email, reset_password, notify: None };
             let made = client.create_user(&request).await?;
             writeln!(out, "user {} created; the password is shown once:", made.username)?;
             writeln!(out, "{}", made.temp_password)?;
         }
-        User::List(format) => {
-            let how = How::from(format);
-            let name = |user: &User2| format!("user/{}", user.username);
+        args::User::List(format) => {
+            let how = OutputOptions::from(format);
+            let name = |user: &User| format!("user/{}", user.username);
             let look = async |out: &mut dyn Write| {
                 list(&how, client.users().await?, name, users_table, out)
             };
             show(
                 &how,
                 &mut std::io::stdout(),
-                Some(Pulse::watch(&client, &[ChangeKind::User], None)),
+                Some(ChangeWait::watch(&client, &[ChangeKind::User], None)),
                 look,
             )
             .await?;
         }
-        User::Delete { email } => {
+        args::User::Delete { email } => {
             client.delete_user(&existing_user(&client, &email).await?.id).await?;
             writeln!(out, "user {email} deleted")?;
         }
-        User::ResetPassword { email } => {
+        args::User::ResetPassword { email } => {
             let user = existing_user(&client, &email).await?;
             let reset = client.reset_password(&user.id).await?;
             writeln!(out, "the new password of {} is shown once:", user.username)?;
@@ -75,7 +75,7 @@ pub(super) async fn application(state_dir: PathBuf, verb: Application) -> Result
             writeln!(out, "client id  {}\nsecret     {}", made.client_id, made.client_secret)?;
         }
         Application::List(format) => {
-            let how = How::from(format);
+            let how = OutputOptions::from(format);
             let name = |one: &ServiceAccount| format!("application/{}", one.name);
             let look = async |out: &mut dyn Write| {
                 list(&how, client.service_accounts().await?, name, accounts_table, out)
@@ -96,19 +96,19 @@ pub(super) async fn application(state_dir: PathBuf, verb: Application) -> Result
     Ok(())
 }
 
-pub(super) async fn access_key(state_dir: PathBuf, verb: AccessKey) -> Result<(), Error> {
+pub(super) async fn access_key(state_dir: PathBuf, verb: args::AccessKey) -> Result<(), Error> {
     let client = connect(&state_dir)?;
     let mut out = Plain(std::io::stdout());
     match verb {
-        AccessKey::List(format) => {
-            let how = How::from(format);
-            let name = |key: &AccessKey1| format!("access-key/{}", key.client_id);
+        args::AccessKey::List(format) => {
+            let how = OutputOptions::from(format);
+            let name = |key: &AccessKey| format!("access-key/{}", key.client_id);
             let look = async |out: &mut dyn Write| {
                 list(&how, client.all_access_keys().await?, name, keys_table, out)
             };
             show(&how, &mut std::io::stdout(), None, look).await?;
         }
-        AccessKey::Delete { client_id } => {
+        args::AccessKey::Delete { client_id } => {
             client.delete_any_access_key(&client_id).await?;
             writeln!(out, "access key {client_id} deleted")?;
         }
@@ -138,7 +138,7 @@ pub(super) async fn access_rule(state_dir: PathBuf, verb: AccessRule) -> Result<
             writeln!(out, "access rule {} created: {} in {}", made.id, role.name, made.scope_name)?;
         }
         AccessRule::List(format) => {
-            let how = How::from(format);
+            let how = OutputOptions::from(format);
             let name = |rule: &wire::AccessRule| format!("access-rule/{}", rule.id);
             let look = async |out: &mut dyn Write| {
                 let (rules, accounts) =
@@ -148,8 +148,8 @@ pub(super) async fn access_rule(state_dir: PathBuf, verb: AccessRule) -> Result<
             show(&how, &mut std::io::stdout(), None, look).await?;
         }
         AccessRule::Roles(format) => {
-            let how = How::from(format);
-            let name = |role: &RoleV1| format!("role/{}", short_name(&role.name));
+            let how = OutputOptions::from(format);
+            let name = |role: &Role| format!("role/{}", short_name(&role.name));
             let look = async |out: &mut dyn Write| {
                 list(&how, client.roles().await?, name, roles_table, out)
             };
@@ -163,7 +163,7 @@ pub(super) async fn access_rule(state_dir: PathBuf, verb: AccessRule) -> Result<
     Ok(())
 }
 
-fn users_table(users: &[User2]) -> Table {
+fn users_table(users: &[User]) -> Table {
     let mut table = Table::new(&["User", "Kind", "Groups", "Last Login", "Created By"]);
     for user in users {
         let kind = if user.is_local { "password" } else { "login provider" };
@@ -194,7 +194,7 @@ fn accounts_table(accounts: &[ServiceAccount]) -> Table {
     table
 }
 
-fn keys_table(keys: &[AccessKey1]) -> Table {
+fn keys_table(keys: &[AccessKey]) -> Table {
     let mut table = Table::new(&["User", "Name", "Client Id", "Last Login"]);
     for key in keys {
         let (user, name) = (key.created_by.clone(), key.name.clone());
@@ -217,7 +217,7 @@ fn rules_table(rules: &[wire::AccessRule], accounts: &[ServiceAccount]) -> Table
     table
 }
 
-fn roles_table(roles: &[RoleV1]) -> Table {
+fn roles_table(roles: &[Role]) -> Table {
     let mut table = Table::new(&["Role", "Short Name", "Name", "Description"]);
     for role in roles {
         let short = short_name(&role.name);
@@ -230,7 +230,7 @@ fn time(at: Option<Time>) -> String {
     at.map_or_else(|| "never".to_owned(), |at| at.to_string())
 }
 
-async fn existing_user(client: &Client, email: &str) -> Result<User2, Error> {
+async fn existing_user(client: &Client, email: &str) -> Result<User, Error> {
     let mut users = client.users().await?.into_iter();
     users.find(|user| user.username.eq_ignore_ascii_case(email)).ok_or_else(|| {
         let hint = "run `elastane user list` to see those there are";
@@ -246,15 +246,14 @@ async fn existing(client: &Client, name: &str) -> Result<ServiceAccount, Error> 
     })
 }
 
-fn named_role<'a>(roles: &'a [RoleV1], name: &str) -> Result<&'a RoleV1, Error> {
+fn named_role<'a>(roles: &'a [Role], name: &str) -> Result<&'a Role, Error> {
     let asked = short_name(name);
-    let same =
-        |role: &&RoleV1| short_name(&role.name) == asked || role.id.to_string() == name.trim();
+    let same = |role: &&Role| short_name(&role.name) == asked || role.id.to_string() == name.trim();
     if let Some(role) = roles.iter().find(same) {
         return Ok(role);
     }
     // A part of the name is enough where only one has it.
-    let has = |role: &&RoleV1| short_name(&role.name).split('-').any(|word| word == asked);
+    let has = |role: &&Role| short_name(&role.name).split('-').any(|word| word == asked);
     let mut having = roles.iter().filter(has);
     if let (Some(role), None) = (having.next(), having.next()) {
         return Ok(role);
@@ -330,13 +329,13 @@ mod tests {
         let names = ["System administrator", "Template administrator", "L1 researcher", "Viewer"];
         let role = |(id, name): (u64, &str)| {
             let at = "2026-01-01T00:00:00Z";
-            serde_json::from_value::<RoleV1>(json!({
+            serde_json::from_value::<Role>(json!({
                 "id": id, "name": name, "description": "", "createdAt": at, "updatedAt": at,
                 "createdBy": "", "custom": false, "enabled": true, "effectiveEnabled": true,
                 "permissions": []
             }))
         };
-        let roles: Vec<RoleV1> = (1..).zip(names).map(|one| role(one).expect("a role")).collect();
+        let roles: Vec<Role> = (1..).zip(names).map(|one| role(one).expect("a role")).collect();
         for (asked, id) in [
             ("2", 2),
             ("system administrator", 1),

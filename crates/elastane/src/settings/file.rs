@@ -6,7 +6,7 @@ use std::path::Path;
 use cli_kit::suggest;
 use toml::de::{DeTable, DeValue};
 
-use super::{ALL, Error, Given, Layer, Setting};
+use super::{ALL, Error, Layer, Setting, SettingText};
 
 /// Reads the file.
 pub(super) fn read(path: &Path) -> Result<Layer, Error> {
@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path) -> Result<Layer, Error> {
             }
         };
         let origin = format!("{name} in {}:{}", path.display(), line(key.span().start));
-        layer.insert(setting.key, Given { text, origin });
+        layer.insert(setting.key, SettingText { text, origin });
     }
     Ok(layer)
 }

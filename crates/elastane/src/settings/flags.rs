@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::{ALL, Given, Layer, Setting};
+use super::{ALL, Layer, Setting, SettingText};
 
 /// Which settings a command takes.
 pub(crate) trait Scope: Debug {
@@ -74,7 +74,7 @@ impl<S: Scope> FromArgMatches for Flags<S> {
                 true => matches.get_flag(setting.key).to_string(),
                 false => matches.get_one::<String>(setting.key).cloned().unwrap_or_default(),
             };
-            (setting.key, Given { text, origin: format!("--{}", setting.flag) })
+            (setting.key, SettingText { text, origin: format!("--{}", setting.flag) })
         };
         let settings = ALL.iter().filter(|setting| S::takes(setting));
         Ok(Self { typed: settings.filter(typed).map(given).collect(), scope: PhantomData })

@@ -17,9 +17,9 @@ use std::path::PathBuf;
 
 use tracing::level_filters::LevelFilter;
 
-use super::{Error, Given, Origins, Setting, Sources, read};
+use super::{Error, Origins, Setting, SettingText, Sources, read};
 use crate::runtime::Choice;
-use crate::{accounts, reach, runtime};
+use crate::{accounts, addresses, runtime};
 
 const ISOLATION: &str = "Isolation of processes";
 /// The section of the settings that say at which provider people log in.
@@ -83,7 +83,7 @@ settings! {
     }
 
     /// Simulate one machine with these GPUs, such as 4x16GiB
-    gpus: Option<Given> = read::given {
+    gpus: Option<SettingText> = read::given {
         value: Some("COUNTxSIZE"),
         unset: "those of the last server, else those found",
         excludes: Some("nodes"),
@@ -93,7 +93,7 @@ settings! {
     }
 
     /// Simulate several machines, such as 2x2x16GiB or 2x2x16GiB@zone=a+1x8x80GiB@zone=b
-    nodes: Option<Given> = read::given {
+    nodes: Option<SettingText> = read::given {
         value: Some("NODESxCOUNTxSIZE"),
         excludes: Some("gpus"),
         meaning: "several simulated machines, of several kinds and with labels if need be: \
@@ -126,14 +126,14 @@ settings! {
     }
 
     /// Where others reach it, such as https://gpu.example.org: for links and logins behind a proxy
-    public_url: Option<String> = reach::public_url {
+    public_url: Option<String> = addresses::public_url {
         value: Some("URL"),
         meaning: "where others reach the server, such as `https://gpu.example.org`: for links, \
             redirects and the addresses of workloads; see [names and proxies](#names-and-proxies)",
     }
 
     /// Proxies whose X-Forwarded-For is believed, such as 127.0.0.1,10.0.0.0/8
-    trusted_proxies: http_kit::Proxies = reach::proxies {
+    trusted_proxies: http_kit::Proxies = addresses::proxies {
         value: Some("ADDRESSES"),
         meaning: "proxies whose `X-Forwarded-For` is believed, such as `127.0.0.1,10.0.0.0/8`",
     }

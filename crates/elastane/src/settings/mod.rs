@@ -116,23 +116,23 @@ pub(crate) fn help_of(key: &str) -> String {
 
 /// A value as text, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct SettingText {
     pub(crate) text: String,
     pub(crate) origin: String,
 }
 
-impl Given {
+impl SettingText {
     pub(crate) fn fault(&self, fault: impl ToString) -> Error {
         Error::Value { origin: self.origin.clone(), fault: fault.to_string() }
     }
 }
 
 /// What was given for a setting, to name its origin in an error.
-pub(crate) type Find<'a> = &'a dyn Fn(&str) -> Option<&'a Given>;
+pub(crate) type Find<'a> = &'a dyn Fn(&str) -> Option<&'a SettingText>;
 
 /// A fault of what was given for a setting.
 pub(crate) fn fault(find: Find<'_>, key: &str, fault: impl ToString) -> Error {
-    let usual = Given { text: String::new(), origin: key.to_owned() };
+    let usual = SettingText { text: String::new(), origin: key.to_owned() };
     find(key).unwrap_or(&usual).fault(fault)
 }
 
@@ -171,7 +171,7 @@ pub(crate) enum Error {
 }
 
 /// Values of one origin, by key.
-pub(crate) type Layer = BTreeMap<&'static str, Given>;
+pub(crate) type Layer = BTreeMap<&'static str, SettingText>;
 
 /// Everything that was given.
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl Sources {
         env: Env<'_>,
     ) -> Result<Self, Error> {
         let value = |key, text: &Path, origin: &str| {
-            (key, Given { text: text.display().to_string(), origin: origin.to_owned() })
+            (key, SettingText { text: text.display().to_string(), origin: origin.to_owned() })
         };
         flags.extend(state_dir.map(|dir| value("state_dir", dir, "--state-dir")));
         let variables: Layer = ALL
@@ -196,7 +196,7 @@ impl Sources {
             .filter_map(|setting| {
                 let origin = setting.variable()?;
                 let text = env(&origin).filter(|text| !text.is_empty())?;
-                Some((setting.key, Given { text, origin }))
+                Some((setting.key, SettingText { text, origin }))
             })
             .collect();
         let path = flags.get("config").or_else(|| variables.get("config"));
@@ -207,7 +207,7 @@ impl Sources {
     }
 
     /// What was given for a setting, by the highest origin that says anything about it.
-    pub(crate) fn find(&self, key: &str) -> Option<&Given> {
+    pub(crate) fn find(&self, key: &str) -> Option<&SettingText> {
         let other = setting(key).and_then(|setting| setting.excludes);
         for layer in &self.layers {
             if let Some(given) = layer.get(key) {
@@ -221,41 +221,43 @@ impl Sources {
     }
 
     /// Reads what was given for a setting, else its default.
-    fn read<T, S: Slot<T>>(
+    fn read<T, S: SettingField<T>>(
         &self,
         setting: &Setting,
-        read: impl Fn(&Given) -> Result<T, Error>,
+        read: impl Fn(&SettingText) -> Result<T, Error>,
     ) -> Result<S, Error> {
-        let usual =
-            || Given { text: setting.default.to_owned(), origin: format!("--{}", setting.flag) };
+        let usual = || SettingText {
+            text: setting.default.to_owned(),
+            origin: format!("--{}", setting.flag),
+        };
         S::fill(self.find(setting.key), usual, read)
     }
 }
 
 /// A field of [`Settings`]: a value, or one that may be missing.
-trait Slot<T>: Sized {
+trait SettingField<T>: Sized {
     fn fill(
-        given: Option<&Given>,
-        usual: impl Fn() -> Given,
-        read: impl Fn(&Given) -> Result<T, Error>,
+        given: Option<&SettingText>,
+        usual: impl Fn() -> SettingText,
+        read: impl Fn(&SettingText) -> Result<T, Error>,
     ) -> Result<Self, Error>;
 }
 
-impl<T> Slot<T> for T {
+impl<T> SettingField<T> for T {
     fn fill(
-        given: Option<&Given>,
-        usual: impl Fn() -> Given,
-        read: impl Fn(&Given) -> Result<T, Error>,
+        given: Option<&SettingText>,
+        usual: impl Fn() -> SettingText,
+        read: impl Fn(&SettingText) -> Result<T, Error>,
     ) -> Result<Self, Error> {
         given.map_or_else(|| read(&usual()), &read)
     }
 }
 
-impl<T> Slot<T> for Option<T> {
+impl<T> SettingField<T> for Option<T> {
     fn fill(
-        given: Option<&Given>,
-        _: impl Fn() -> Given,
-        read: impl Fn(&Given) -> Result<T, Error>,
+        given: Option<&SettingText>,
+        _: impl Fn() -> SettingText,
+        read: impl Fn(&SettingText) -> Result<T, Error>,
     ) -> Result<Self, Error> {
         given.map(read).transpose()
     }

@@ -8,7 +8,7 @@ use model::WindowKind;
 use sim::scenario::amount::{Millis, Unit};
 use tracing::level_filters::LevelFilter;
 
-use super::{Error, Given};
+use super::{Error, SettingText};
 
 /// Shortest time for which a log is kept: a day.
 const KEPT_MS_MIN: u64 = 86_400_000;
@@ -23,24 +23,24 @@ pub(crate) struct Window {
 }
 
 /// As it is: it is read where it is used.
-pub(crate) fn given(given: &Given) -> Result<Given, Error> {
+pub(crate) fn given(given: &SettingText) -> Result<SettingText, Error> {
     Ok(given.clone())
 }
 
-pub(crate) fn text(given: &Given) -> Result<String, Error> {
+pub(crate) fn text(given: &SettingText) -> Result<String, Error> {
     Ok(given.text.clone())
 }
 
-pub(crate) fn path(given: &Given) -> Result<PathBuf, Error> {
+pub(crate) fn path(given: &SettingText) -> Result<PathBuf, Error> {
     Ok(PathBuf::from(&given.text))
 }
 
 /// A folder that is there by default, unless there is no home.
-pub(crate) fn state_dir(given: &Given) -> Result<PathBuf, Error> {
+pub(crate) fn state_dir(given: &SettingText) -> Result<PathBuf, Error> {
     if given.text.is_empty() { Err(Error::NoHome) } else { path(given) }
 }
 
-pub(crate) fn switch(given: &Given) -> Result<bool, Error> {
+pub(crate) fn switch(given: &SettingText) -> Result<bool, Error> {
     match given.text.as_str() {
         "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),
@@ -48,19 +48,19 @@ pub(crate) fn switch(given: &Given) -> Result<bool, Error> {
     }
 }
 
-pub(crate) fn level(given: &Given) -> Result<LevelFilter, Error> {
+pub(crate) fn level(given: &SettingText) -> Result<LevelFilter, Error> {
     given.text.parse().map_err(|_| {
         let text = units::shown(&given.text);
         given.fault(format!("`{text}` is no level; write off, error, warn, info, debug or trace"))
     })
 }
 
-pub(crate) fn name(given: &Given) -> Result<String, Error> {
+pub(crate) fn name(given: &SettingText) -> Result<String, Error> {
     units::check_name(&given.text).map_err(|error| given.fault(error))?;
     Ok(given.text.clone())
 }
 
-pub(crate) fn address(given: &Given) -> Result<SocketAddr, Error> {
+pub(crate) fn address(given: &SettingText) -> Result<SocketAddr, Error> {
     let text = given.text.replacen("localhost:", "127.0.0.1:", 1);
     text.parse().map_err(|_| {
         let text = units::shown(&given.text);
@@ -69,7 +69,7 @@ pub(crate) fn address(given: &Given) -> Result<SocketAddr, Error> {
 }
 
 /// A size above 0.
-pub(crate) fn bytes(given: &Given) -> Result<u64, Error> {
+pub(crate) fn bytes(given: &SettingText) -> Result<u64, Error> {
     match units::parse_bytes(&given.text) {
         Ok(0) => Err(given.fault("0 allows no copy at all; write a size such as 50GiB")),
         Ok(bytes) => Ok(bytes),
@@ -78,17 +78,17 @@ pub(crate) fn bytes(given: &Given) -> Result<u64, Error> {
 }
 
 /// A size, or none at all.
-pub(crate) fn bytes_or_none(given: &Given) -> Result<u64, Error> {
+pub(crate) fn bytes_or_none(given: &SettingText) -> Result<u64, Error> {
     let bytes = units::parse_bytes(&given.text);
     bytes.map_err(|why| given.fault(format!("{why}; write a size such as 64MiB, or 0 for none")))
 }
 
-pub(crate) fn span_ms(given: &Given) -> Result<u64, Error> {
+pub(crate) fn span_ms(given: &SettingText) -> Result<u64, Error> {
     Millis::read(&given.text).map_err(|fault| given.fault(fault))
 }
 
 /// A day or more.
-pub(crate) fn kept_ms(given: &Given) -> Result<u64, Error> {
+pub(crate) fn kept_ms(given: &SettingText) -> Result<u64, Error> {
     match span_ms(given)? {
         ms if ms < KEPT_MS_MIN => {
             Err(given.fault(format!("`{}` is too short; at least 1d", given.text)))
@@ -98,7 +98,7 @@ pub(crate) fn kept_ms(given: &Given) -> Result<u64, Error> {
 }
 
 /// `7d`: what happened in the last seven days. `7d,tumbling`: in the week, which then restarts.
-pub(crate) fn window(given: &Given) -> Result<Window, Error> {
+pub(crate) fn window(given: &SettingText) -> Result<Window, Error> {
     let (length, kind) = match given.text.split_once(',') {
         None => (given.text.as_str(), WindowKind::Sliding),
         Some((length, "tumbling")) => {
@@ -115,7 +115,7 @@ pub(crate) fn window(given: &Given) -> Result<Window, Error> {
 }
 
 /// No text of this is repeated in an error: it may hold a password.
-pub(crate) fn database(given: &Given) -> Result<store::Database, Error> {
+pub(crate) fn database(given: &SettingText) -> Result<store::Database, Error> {
     given.text.parse().map_err(|error: store::BadUrl| given.fault(error))
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn database_shown(text: &str) -> String {
 }
 
 /// The name of a domain, in small letters. There is room for a label before it.
-pub(crate) fn domain(given: &Given) -> Result<String, Error> {
+pub(crate) fn domain(given: &SettingText) -> Result<String, Error> {
     let domain = given.text.to_ascii_lowercase();
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_label = |label: &str| (1..=63).contains(&label.len()) && label.chars().all(allowed);
@@ -142,7 +142,7 @@ pub(crate) fn domain(given: &Given) -> Result<String, Error> {
 }
 
 /// Folders by their absolute paths, with commas between them.
-pub(crate) fn folders(given: &Given) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn folders(given: &SettingText) -> Result<Vec<PathBuf>, Error> {
     let each = given.text.split(',').map(str::trim).filter(|path| !path.is_empty());
     let absolute = |path: &str| {
         let is = Path::new(path).is_absolute();

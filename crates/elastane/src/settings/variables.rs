@@ -1,7 +1,7 @@
 //! Variables that look like settings and are none. Owns: which names beginning with `ELASTANE_`
 //! mean something, and the warning about another one.
 
-use cli_kit::plain::tell_all;
+use cli_kit::message::print_always;
 use cli_kit::suggest;
 
 use super::{ALL, Origins, Setting, VARIABLE_PREFIX};
@@ -14,7 +14,7 @@ const OTHERS: [&str; 7] =
 /// Warns of the variables of this process that were probably meant as settings.
 pub(crate) fn warn() {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-    warnings(names).iter().for_each(|text| tell_all(&format!("warning: {text}")));
+    warnings(names).iter().for_each(|text| print_always(&format!("warning: {text}")));
 }
 
 /// Warnings about the variables that were probably meant as settings, of all with these names.

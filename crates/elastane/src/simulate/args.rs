@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use clap_complete::engine::ArgValueCandidates as Known;
-use cli_kit::number::whole;
+use cli_kit::parse_number::whole;
 use dialects::key_value;
 
 use crate::complete;

@@ -151,7 +151,7 @@ fn simulate(scenario: &Scenario, file: &Path, flags: &Simulate) -> Result<Outcom
     let whole = flags.json || flags.svg.is_some();
     let record = if whole { Record::Everything } else { Record::Decisions };
     let mut outcome = sim::run(scenario, record).map_err(|error| in_file(file, &error))?;
-    sim::diagnose(&mut outcome, DIAGNOSED_MAX);
+    outcome.diagnose(DIAGNOSED_MAX);
     if let Some(picture) = &flags.svg {
         let title = scenario.description.as_deref().map(str::trim);
         let title = title.map_or_else(|| file.display().to_string(), ToOwned::to_owned);

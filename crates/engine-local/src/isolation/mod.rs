@@ -50,7 +50,7 @@ pub struct Separation {
 /// What isolates a run; entered before its command starts. Part of `spec.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Boundary {
-    pub(crate) means: Means,
+    pub(crate) means: IsolationMeans,
     /// The state directory.
     private: PathBuf,
     /// The part of it that the run may use.
@@ -65,7 +65,7 @@ pub(crate) struct Boundary {
 /// The means of isolation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Means {
+pub(crate) enum IsolationMeans {
     /// Another account, and a view.
     Account { account: Account, hides_processes: bool },
     /// The server's account, and a view in a user namespace.
@@ -76,7 +76,7 @@ pub(crate) enum Means {
 
 /// What this machine supports.
 #[derive(Debug)]
-pub(crate) struct Separator {
+pub(crate) struct Isolator {
     accounts: Option<Accounts>,
     hides_processes: bool,
     private: PathBuf,
@@ -85,7 +85,7 @@ pub(crate) struct Separator {
     found: Isolation,
 }
 
-impl Separator {
+impl Isolator {
     /// Runs are not isolated.
     pub(crate) fn none(missing: &str) -> Self {
         Self {
@@ -159,9 +159,9 @@ impl Separator {
     ) -> Option<Boundary> {
         let hides_processes = self.hides_processes;
         let means = match (account, self.found.kind) {
-            (Some(account), _) => Means::Account { account, hides_processes },
-            (None, IsolationKind::Namespaces) => Means::Namespaces,
-            (None, IsolationKind::Landlock) => Means::Landlock,
+            (Some(account), _) => IsolationMeans::Account { account, hides_processes },
+            (None, IsolationKind::Namespaces) => IsolationMeans::Namespaces,
+            (None, IsolationKind::Landlock) => IsolationMeans::Landlock,
             (None, _) => return None,
         };
         Some(Boundary {
@@ -186,10 +186,14 @@ fn absolute(files: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     files.iter().map(one).collect()
 }
 
-fn find_accounts(first: &Account, works: impl Fn(Means) -> io::Result<()>) -> (Isolation, bool) {
+fn find_accounts(
+    first: &Account,
+    works: impl Fn(IsolationMeans) -> io::Result<()>,
+) -> (Isolation, bool) {
     let accounts = IsolationKind::Accounts;
-    let attempt =
-        |hides_processes| works(Means::Account { account: first.clone(), hides_processes });
+    let attempt = |hides_processes| {
+        works(IsolationMeans::Account { account: first.clone(), hides_processes })
+    };
     if attempt(true).is_ok() {
         return (Isolation { kind: accounts, missing: String::new() }, true);
     }
@@ -206,13 +210,13 @@ fn find_accounts(first: &Account, works: impl Fn(Means) -> io::Result<()>) -> (I
     (Isolation { kind: IsolationKind::None, missing }, false)
 }
 
-fn find_unprivileged(works: impl Fn(Means) -> io::Result<()>) -> Isolation {
+fn find_unprivileged(works: impl Fn(IsolationMeans) -> io::Result<()>) -> Isolation {
     let shared = "runs of all users have one account, and can change its files outside the state \
                   directory; start the server as root to give each user an account of their own";
-    let Err(namespaces) = works(Means::Namespaces) else {
+    let Err(namespaces) = works(IsolationMeans::Namespaces) else {
         return Isolation { kind: IsolationKind::Namespaces, missing: shared.to_owned() };
     };
-    let Err(landlock) = works(Means::Landlock) else {
+    let Err(landlock) = works(IsolationMeans::Landlock) else {
         return Isolation { kind: IsolationKind::Landlock, missing: shared.to_owned() };
     };
     let missing = format!(
@@ -228,8 +232,8 @@ impl Boundary {
     /// The account of the run, if it is not the server's.
     pub(crate) const fn account(&self) -> Option<&Account> {
         match &self.means {
-            Means::Account { account, .. } => Some(account),
-            Means::Namespaces | Means::Landlock => None,
+            IsolationMeans::Account { account, .. } => Some(account),
+            IsolationMeans::Namespaces | IsolationMeans::Landlock => None,
         }
     }
 
@@ -238,7 +242,7 @@ impl Boundary {
     pub(crate) fn leave_keys(&self) -> io::Result<()> {
         match (&self.means, sys::leave_keyring()) {
             // A user has few keyrings. The keyring kept here belongs to the same user as the run.
-            (Means::Namespaces | Means::Landlock, Err(Errno::DQUOT)) => Ok(()),
+            (IsolationMeans::Namespaces | IsolationMeans::Landlock, Err(Errno::DQUOT)) => Ok(()),
             (_, left) => Ok(left?),
         }
     }
@@ -269,13 +273,13 @@ impl Boundary {
         let Self { private, visible, fixed, program, .. } = self;
         let view = || View::new(self.account(), private, visible, fixed, program);
         let step = match &self.means {
-            Means::Account { account, hides_processes } => {
+            IsolationMeans::Account { account, hides_processes } => {
                 let groups = account.groups.iter().copied().map(Gid::from_raw).collect();
                 let (uid, gid) = (Uid::from_raw(account.uid), Gid::from_raw(account.gid));
                 let view = view()?.hiding_processes(*hides_processes);
                 Step::Account { view, uid, gid, groups }
             }
-            Means::Namespaces => {
+            IsolationMeans::Namespaces => {
                 let line = |id: u32| CString::new(format!("{id} {id} 1\n"));
                 Step::Namespaces {
                     view: view()?
@@ -286,7 +290,7 @@ impl Boundary {
                     scope: Ruleset::of_scope().ok(),
                 }
             }
-            Means::Landlock => {
+            IsolationMeans::Landlock => {
                 let closed = [mounts::other_paths(private)?, self.files()?].concat();
                 Step::Landlock(Ruleset::without(private, visible, fixed, &closed)?)
             }

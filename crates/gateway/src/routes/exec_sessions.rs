@@ -12,12 +12,12 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use engine::{ExecSpec, TerminalSize};
 use http_kit::openapi::{Description, Input, get};
-use http_kit::{ApiError, Place, Switched, parameters};
-use orchestrator::view::WorkloadView;
+use http_kit::{ApiError, ConnectionPermit, Switched, parameters};
 use utoipa::openapi::schema::Type;
+use view::WorkloadView;
 
 use super::Shared;
-use crate::exec_sessions::{self, Slot, Why};
+use crate::exec_sessions::{self, SessionPermit, Why};
 
 /// Terminals are not larger than this.
 const ROWS_COLUMNS_MAX: u16 = 10_000;
@@ -59,7 +59,7 @@ where
 /// The wish to go over to a WebSocket.
 pub(super) struct Upgrade {
     socket: WebSocketUpgrade,
-    place: Option<Place>,
+    place: Option<ConnectionPermit>,
 }
 
 impl Input for Upgrade {}
@@ -79,15 +79,15 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
 }
 
 /// An admitted session in a pod.
-struct Visitor {
+struct AdmittedSession {
     gateway: Shared,
     caller: Caller,
     workload: Arc<WorkloadView>,
-    slot: Slot,
+    slot: SessionPermit,
     upgrade: Upgrade,
 }
 
-impl Visitor {
+impl AdmittedSession {
     async fn new(
         gateway: Shared,
         caller: Caller,
@@ -138,7 +138,7 @@ async fn exec(
     Exec { pod, what }: Exec,
     upgrade: Upgrade,
 ) -> Result<Switched, ApiError> {
-    let visitor = Visitor::new(gateway, caller, &id, upgrade).await?;
+    let visitor = AdmittedSession::new(gateway, caller, &id, upgrade).await?;
     // What it is given as arguments may be secret.
     let program = units::shown(what.command.first().map_or("", String::as_str));
     let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
@@ -153,7 +153,7 @@ async fn attach(
     Attach { pod, stdin, terminal }: Attach,
     upgrade: Upgrade,
 ) -> Result<Switched, ApiError> {
-    let visitor = Visitor::new(gateway, caller, &id, upgrade).await?;
+    let visitor = AdmittedSession::new(gateway, caller, &id, upgrade).await?;
     let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
     let asking = async move { control.attach(id, pod.as_deref(), stdin, terminal).await };
     let detail = if stdin { "with input" } else { "without input" };
@@ -167,7 +167,7 @@ async fn port_forward(
     Port { pod, port }: Port,
     upgrade: Upgrade,
 ) -> Result<Switched, ApiError> {
-    let visitor = Visitor::new(gateway, caller, &id, upgrade).await?;
+    let visitor = AdmittedSession::new(gateway, caller, &id, upgrade).await?;
     let (control, id) = (visitor.gateway.control.clone(), visitor.workload.id);
     let asking = async move { control.connect(id, pod.as_deref(), port).await };
     visitor.enter("portforward", &port.to_string(), asking, exec_sessions::forward).await

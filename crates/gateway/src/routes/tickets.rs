@@ -10,7 +10,7 @@ use http_kit::openapi::post;
 use http_kit::{ApiError, Body};
 
 use super::Shared;
-use crate::issue;
+use crate::ticket_issue;
 
 /// The routes.
 pub(super) fn routes<S>() -> [Route<S>; 2]
@@ -42,7 +42,7 @@ async fn create(
     Body(request): Body<TicketRequest>,
 ) -> Result<Json<Ticket>, ApiError> {
     let workload = find_workload(&gateway.control, &id).await?;
-    let (port, url) = issue::ticket(&gateway, &workload, request.url.as_deref(), &caller)?;
+    let (port, url) = ticket_issue::ticket(&gateway, &workload, request.url.as_deref(), &caller)?;
     let target = format!("{}/{}: {port}", workload.project_name, workload.spec.name);
     gateway.asked_by(&caller).record(&caller.subject, "workload.ticket", &target, "ok");
     Ok(Json(Ticket { url }))
@@ -54,7 +54,8 @@ async fn create_for_socket(
     Path(id): Path<String>,
 ) -> Result<Json<WebSocketTicket>, ApiError> {
     let workload = find_workload(&gateway.control, &id).await?;
-    let (ticket, expires_in_seconds) = issue::ticket_for_socket(&gateway, &workload, &caller)?;
+    let (ticket, expires_in_seconds) =
+        ticket_issue::ticket_for_socket(&gateway, &workload, &caller)?;
     let target = format!("{}/{}: WebSocket", workload.project_name, workload.spec.name);
     gateway.asked_by(&caller).record(&caller.subject, "workload.ticket", &target, "ok");
     Ok(Json(WebSocketTicket { ticket, expires_in_seconds }))

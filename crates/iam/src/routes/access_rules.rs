@@ -5,10 +5,9 @@ use std::str::FromStr as _;
 use access::{Caller, Family, Item, Route, Where, scopes};
 use api_types::{
     AccessRule as Wire, AccessRuleCreationFields, AccessRulesBatchAction,
-    AccessRulesBatchCreateFields, AccessRulesBatchCreateResponse,
-    AccessRulesBatchCreateResponseFailedInner, AccessRulesBatchFields, BatchFailure, BatchResponse,
-    CountResponse, GetAccessRules200Response, MeAccessRulesResponse, ScopeType, SubjectType,
-    TENANT_ID,
+    AccessRulesBatchCreateFields, AccessRulesBatchCreateResponse, AccessRulesBatchFields,
+    AccessRulesPage, BatchFailure, BatchResponse, CountResponse, FailedAccessRule,
+    MeAccessRulesResponse, ScopeType, SubjectType, TENANT_ID,
 };
 use auth::Action::{Create, Delete, Read};
 use auth::{Principal, Resource, Role};
@@ -19,11 +18,10 @@ use http_kit::openapi::{Description, Input, delete, get, post};
 use http_kit::{
     ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, date, flag, parameters,
 };
-use orchestrator::Scope;
-use orchestrator::view::View;
 use units::Instant;
 use utoipa::openapi::schema::Type as SchemaType;
 use uuid::Uuid;
+use view::{Scope, View};
 
 use super::{Listed, Shared};
 use crate::rules::{AccessRule, group_key};
@@ -271,23 +269,19 @@ fn of_caller(iam: &Shared, caller: &Caller) -> Result<Vec<Wire>, ApiError> {
     Ok(own.map(|rule| wire(iam, &view, rule)).collect())
 }
 
-fn page(
-    iam: &Shared,
-    all: &[Wire],
-    query: &ListQuery,
-) -> Result<GetAccessRules200Response, ApiError> {
+fn page(iam: &Shared, all: &[Wire], query: &ListQuery) -> Result<AccessRulesPage, ApiError> {
     let rows = query.matching(all.iter(), iam.now())?;
     let display_records = rows.len() as u64;
     let (page, _) = query.page(rows);
     let access_rules = page.into_iter().cloned().collect();
-    Ok(GetAccessRules200Response { total_records: all.len() as u64, display_records, access_rules })
+    Ok(AccessRulesPage { total_records: all.len() as u64, display_records, access_rules })
 }
 
 async fn list(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: RulesQuery,
-) -> Result<Json<GetAccessRules200Response>, ApiError> {
+) -> Result<Json<AccessRulesPage>, ApiError> {
     Ok(Json(page(&iam, &asked_for(&iam, &caller, &query)?, &query.list)?))
 }
 
@@ -409,8 +403,7 @@ async fn batch_create(
                 Ok(made) => response.succeeded.push(made),
                 Err(ApiError { status, message, .. }) => {
                     let code = status.as_u16();
-                    let failed =
-                        AccessRulesBatchCreateResponseFailedInner { payload, code, message };
+                    let failed = FailedAccessRule { payload, code, message };
                     response.failed.push(failed);
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use access::{Caller, Route};
 use api_types::{
-    GetPermittedScopesRequest, Permission, PermittedScopes, PermittedScopesActions, RoleV1,
+    GetPermittedScopesRequest, Permission, PermittedScopes, PermittedScopesActions, Role as Wire,
     TENANT_ID,
 };
 use auth::{Action, ROLES, Resource, Role};
@@ -12,7 +12,7 @@ use axum::extract::{FromRef, Path, State as FromState};
 use axum::{Extension, Json};
 use http_kit::openapi::{get, post};
 use http_kit::{ApiError, Body, NoParameters};
-use orchestrator::Scope;
+use view::Scope;
 
 use super::Shared;
 
@@ -50,12 +50,12 @@ fn permission(resource: Resource, allowed: impl Fn(Action) -> bool) -> Permissio
     }
 }
 
-fn wire(iam: &Shared, role: &Role) -> RoleV1 {
+fn wire(iam: &Shared, role: &Role) -> Wire {
     let at = iam.control.cluster().created_at.into();
     let all = Resource::ALL.iter();
     let permissions =
         all.map(|resource| permission(*resource, |action| role.allows(action, *resource)));
-    RoleV1 {
+    Wire {
         id: role.id,
         name: role.name.to_owned(),
         description: role.description.to_owned(),
@@ -69,14 +69,14 @@ fn wire(iam: &Shared, role: &Role) -> RoleV1 {
     }
 }
 
-async fn roles(FromState(iam): FromState<Shared>, _: NoParameters) -> Json<Vec<RoleV1>> {
+async fn roles(FromState(iam): FromState<Shared>, _: NoParameters) -> Json<Vec<Wire>> {
     Json(ROLES.iter().map(|role| wire(&iam, role)).collect())
 }
 
 async fn role(
     FromState(iam): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<RoleV1>, ApiError> {
+) -> Result<Json<Wire>, ApiError> {
     let found = id.parse().ok().and_then(Role::by_id);
     Ok(Json(wire(&iam, found.ok_or_else(|| ApiError::no_such("role", &id))?)))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use access::{Caller, Item, Route, Where};
 use api_types::{
-    AccessKey1, AccessKeyPostResponse, RegeneratedSecret, ServiceAccount as Wire,
+    AccessKey as WireKey, AccessKeyPostResponse, RegeneratedSecret, ServiceAccount as Wire,
     ServiceAccountCreationRequest, ServiceAccountPatchRequest, ServiceAccountPostResponse,
     TENANT_ID, Time,
 };
@@ -15,8 +15,8 @@ use axum::http::request::Parts;
 use axum::{Extension, Json};
 use http_kit::openapi::{Description, Input, delete, get, patch, post};
 use http_kit::{ApiError, Body, Created, NoContent, NoParameters, parameters, unknown_word};
-use orchestrator::Scope;
 use utoipa::openapi::schema::Type;
+use view::Scope;
 
 use super::Shared;
 use super::users::taken;
@@ -215,9 +215,9 @@ async fn regenerate_account(
     Ok(Json(RegeneratedSecret { client_secret }))
 }
 
-fn key_wire(logins: &BTreeMap<String, Time>, key: &Item<AccessKey>) -> AccessKey1 {
+fn key_wire(logins: &BTreeMap<String, Time>, key: &Item<AccessKey>) -> WireKey {
     let object = &key.object;
-    AccessKey1 {
+    WireKey {
         id: object.id.clone(),
         name: object.name.clone(),
         client_id: object.id.clone(),
@@ -248,7 +248,7 @@ async fn own_keys(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     _: NoParameters,
-) -> Result<Json<Vec<AccessKey1>>, ApiError> {
+) -> Result<Json<Vec<WireKey>>, ApiError> {
     let owner = caller.principal.to_string();
     let (all, logins) = (iam.all::<AccessKey>()?, iam.logins()?);
     let own = all.iter().filter(|key| key.object.owner == owner);
@@ -259,7 +259,7 @@ async fn key(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<AccessKey1>, ApiError> {
+) -> Result<Json<WireKey>, ApiError> {
     Ok(Json(key_wire(&iam.logins()?, &own_key(&iam, &caller, &id)?)))
 }
 
@@ -313,7 +313,7 @@ async fn regenerate_key(
 async fn all_keys(
     FromState(iam): FromState<Shared>,
     wanted: KeyQuery,
-) -> Result<Json<Vec<AccessKey1>>, ApiError> {
+) -> Result<Json<Vec<WireKey>>, ApiError> {
     let logins = iam.logins()?;
     let mut all = iam.all()?;
     all.retain(|key| wanted.fits(key));

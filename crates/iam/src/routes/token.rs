@@ -96,7 +96,7 @@ fn leads_back(iam: &Iam, redirect_uri: &str) -> Result<(), ApiError> {
 }
 
 /// What the login provider sent the browser back with.
-struct Brought(Vec<(String, String)>);
+struct RedirectParameters(Vec<(String, String)>);
 
 const BROUGHT: [(&str, &str); 3] = [
     ("code", "What a token is given for"),
@@ -104,7 +104,7 @@ const BROUGHT: [(&str, &str); 3] = [
     ("error_description", "The same in words"),
 ];
 
-impl Input for Brought {
+impl Input for RedirectParameters {
     fn describe(to: &mut Description) {
         for (name, about) in BROUGHT {
             to.parameter(name, Type::String, about);
@@ -112,7 +112,7 @@ impl Input for Brought {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Brought {
+impl<S: Sync> FromRequestParts<S> for RedirectParameters {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
@@ -122,7 +122,7 @@ impl<S: Sync> FromRequestParts<S> for Brought {
 
 /// For a program that runs where no browser is: a person carries the code. It is good for nothing
 /// without the verifier, which only that program has.
-async fn show_code(Brought(pairs): Brought) -> Html {
+async fn show_code(RedirectParameters(pairs): RedirectParameters) -> Html {
     let get = |name: &str| pairs.iter().find(|(own, _)| own == name).map(|(_, value)| value);
     let shown = |text: &String| escape(&units::shown(text));
     let said = match (get("code"), get("error")) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use access::{Caller, Item, Route, Where};
 use api_types::{
-    CountResponse, ResetUserPassword200Response, Time, User2, UserChangePasswordRequest,
-    UserCreationRequest1, UserPostResponse,
+    CountResponse, TemporaryPassword, Time, User as Wire, UserChangePasswordRequest,
+    UserCreationRequest, UserPostResponse,
 };
 use auth::Action::{Create, Delete, Read, Update};
 use auth::{Principal, Resource, check_password, temporary_password};
@@ -17,12 +17,12 @@ use http_kit::openapi::{Description, Input, delete, get, post};
 use http_kit::{
     Allowed, ApiError, Body, Created, ListQuery, NoContent, Row, Scalar, Type, parameters,
 };
-use orchestrator::Scope;
 use units::Instant;
+use view::Scope;
 
 use super::{Listed, Shared};
 use crate::email::email;
-use crate::limit::Who;
+use crate::limit::Attempt;
 use crate::session::Session;
 use crate::subjects::{AccessKey, User, UserSecrets};
 
@@ -63,13 +63,13 @@ where
         )
         .own(),
     ];
-    users.into_iter().map(|route| route.of("Users").rows::<User2, _>())
+    users.into_iter().map(|route| route.of("Users").rows::<Wire, _>())
 }
 
 /// A user as the wire shows it.
-pub(crate) fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> User2 {
+pub(crate) fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> Wire {
     let object = &user.object;
-    User2 {
+    Wire {
         id: object.id.clone(),
         username: object.name.clone(),
         created_by: object.created_by.clone(),
@@ -81,7 +81,7 @@ pub(crate) fn wire(logins: &BTreeMap<String, Time>, user: &Item<User>) -> User2 
     }
 }
 
-impl Row<Listed> for User2 {
+impl Row<Listed> for Wire {
     const FIELDS: &'static [(&'static str, Type)] = &[
         ("username", Type::Text),
         ("createdBy", Type::Text),
@@ -139,7 +139,7 @@ impl<S: Sync> FromRequestParts<S> for UsersQuery {
     }
 }
 
-fn users(iam: &Shared) -> Result<Vec<User2>, ApiError> {
+fn users(iam: &Shared) -> Result<Vec<Wire>, ApiError> {
     let logins = iam.logins()?;
     Ok(iam.all::<User>()?.iter().map(|user| wire(&logins, user)).collect())
 }
@@ -147,7 +147,7 @@ fn users(iam: &Shared) -> Result<Vec<User2>, ApiError> {
 async fn list(
     FromState(iam): FromState<Shared>,
     UsersQuery(query): UsersQuery,
-) -> Result<Json<Vec<User2>>, ApiError> {
+) -> Result<Json<Vec<Wire>>, ApiError> {
     let all = users(&iam)?;
     let (page, _) = query.page(query.matching(all.iter(), iam.now())?);
     Ok(Json(page.into_iter().cloned().collect()))
@@ -163,14 +163,14 @@ async fn count(
 async fn read(
     FromState(iam): FromState<Shared>,
     Path(id): Path<String>,
-) -> Result<Json<User2>, ApiError> {
+) -> Result<Json<Wire>, ApiError> {
     Ok(Json(wire(&iam.logins()?, &iam.one(&id)?)))
 }
 
 async fn create(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
-    Body(request): Body<UserCreationRequest1>,
+    Body(request): Body<UserCreationRequest>,
 ) -> Result<Created<UserPostResponse>, ApiError> {
     let username = email(&request.email)?;
     if iam.authority.is_built_in_name(&username) {
@@ -206,7 +206,7 @@ async fn reset_password(
     FromState(iam): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<ResetUserPassword200Response>, ApiError> {
+) -> Result<Json<TemporaryPassword>, ApiError> {
     iam.one::<User>(&id)?;
     let temp_password = temporary_password().map_err(ApiError::internal)?;
     let hash = iam.hash(&caller.subject, temp_password.clone()).await?;
@@ -218,7 +218,7 @@ async fn reset_password(
     iam.change(&caller, &id, reset).await?;
     iam.end_all::<Session>(&caller, &id).await?;
     iam.end_all::<AccessKey>(&caller, &id).await?;
-    Ok(Json(ResetUserPassword200Response { temp_password }))
+    Ok(Json(TemporaryPassword { temp_password }))
 }
 
 /// Ends every session of a user.
@@ -265,7 +265,7 @@ async fn change_own_password(
     // By its id, not its name: wrong guesses of unknown clients do not count against users who are
     // logged in.
     let name = caller.principal.to_string();
-    let who = Who { name: &name, address: &caller.origin.address, known: true };
+    let who = Attempt { name: &name, address: &caller.origin.address, known: true };
     let before = iam.one::<User>(id)?.body.secrets.password;
     if !iam.matches(who, before.clone(), current_password).await? {
         return Err(ApiError::forbidden("currentPassword: is not the password"));

@@ -47,8 +47,8 @@ impl State {
         self.decisions.is_deciding && self.decisions.plans_dropped >= PLANS_DROPPED_MAX
     }
 
-    /// Takes over what the scheduler decided. Where something has changed meanwhile that the plan depends
-    /// on, nothing of it is done, and the scheduler is asked again.
+    /// Takes over what the scheduler decided. Where something has changed meanwhile that the plan
+    /// depends on, nothing of it is done, and the scheduler is asked again.
     pub(crate) fn decided(&mut self, decision: Decision) {
         let Decision { now, mut plan, shares } = decision;
         self.decisions.is_deciding = false;
@@ -56,7 +56,7 @@ impl State {
         for (queue, share) in
             shares.filter(|(queue, _)| self.cluster.queues().get(*queue).is_some())
         {
-            self.outbox.queues.insert(self.cluster.project_of(queue));
+            self.outbox.entitle([self.cluster.project_of(queue)]);
             self.org.set_fair_share(queue, share);
         }
         if self.may_decide() && self.cluster.admits(&plan) {
@@ -86,8 +86,8 @@ impl State {
     fn carry_over(&mut self, plan: &Arc<Plan>, decided_at: Instant) {
         if !plan.steps.is_empty() || !plan.stale.is_empty() {
             self.cluster.carry(self.now, plan);
-            // It is the first in which these have their places: what is best for others, or for them, may
-            // be something else now. A plan without steps is the last.
+            // It is the first in which these have their places: what is best for others, or for
+            // them, may be something else now. A plan without steps is the last.
             self.cluster.renew();
         }
         let mut going = BTreeSet::new();
@@ -185,8 +185,8 @@ impl State {
                 continue;
             }
             if !self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
-                // It was suspended meanwhile. If it is resumed before the scheduler sees that, nothing
-                // is different for the scheduler, and it would not say it again.
+                // It was suspended meanwhile. If it is resumed before the scheduler sees that,
+                // nothing is different for the scheduler, and it would not say it again.
                 self.decisions.unexplained.insert(model);
                 continue;
             }

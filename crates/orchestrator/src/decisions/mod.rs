@@ -1,5 +1,5 @@
-//! When the scheduler is asked to decide, and what its decisions leave out. Not stored: after a start it
-//! follows from what happens.
+//! When the scheduler is asked to decide, and what its decisions leave out. Not stored: after a
+//! start it follows from what happens.
 
 mod apply_plan;
 mod set_aside;
@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 /// Until then a workload that is set aside is not looked at: as good as for ever.
 pub const NEVER: Instant = Instant(u64::MAX / 2);
-/// Most plans in a row that are dropped because something happened meanwhile. Then the next decision is
-/// waited for.
+/// Most plans in a row that are dropped because something happened meanwhile. Then the next
+/// decision is waited for.
 const PLANS_DROPPED_MAX: u32 = 3;
 
 /// A plan, and what is different from the one before.

@@ -1,5 +1,5 @@
-//! Decisions that fail. Owns: that the workloads on which they do are set aside with a reason, and that
-//! each minute, and when a workload goes, it is tried again which of them have to be.
+//! Decisions that fail. Owns: that the workloads on which they do are set aside with a reason, and
+//! that each minute, and when a workload goes, it is tried again which of them have to be.
 
 use units::Instant;
 use uuid::Uuid;
@@ -40,7 +40,7 @@ impl State {
         if all {
             self.decisions.wake_at = None;
             let note = "the scheduler fails whatever it looks at: nothing is decided";
-            self.outbox.notes.push(Note::Error(note.to_owned()));
+            self.outbox.note(Note::Error(note.to_owned()));
         }
         self.explain_aside();
     }
@@ -68,7 +68,7 @@ impl State {
         let Some(model) = workload.model else { return };
         let name = &workload.spec.name;
         let note = format!("workload {name} ({id}) is set aside: decisions fail on it");
-        self.outbox.notes.push(Note::Error(note));
+        self.outbox.note(Note::Error(note));
         self.cluster.set_not_before(model, NEVER);
         self.decisions.aside.ids.insert(id);
     }

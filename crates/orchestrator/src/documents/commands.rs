@@ -6,12 +6,12 @@ use serde_json::Value;
 use spec::WorkloadSpec;
 
 use crate::Error;
-use crate::documents::{DocumentsMut, NewObject, Object, Scope, VOLUME_ENDING, volume_of};
+use crate::documents::{DocumentsMut, NewObject, VOLUME_ENDING, volume_of};
 use crate::emit::EventBuilder;
 use crate::org::SYSTEM;
 use crate::state::State;
-use crate::view::Phase;
 use crate::workloads::Workload;
+use view::{Object, Phase, Scope};
 
 impl State {
     fn documents_mut(&mut self) -> DocumentsMut<'_> {
@@ -81,8 +81,8 @@ impl State {
         }
     }
 
-    /// No workload has it: the engine keeps what is left of those that have ended, and their volumes
-    /// with it.
+    /// No workload has it: the engine keeps what is left of those that have ended, and their
+    /// volumes with it.
     fn volume_is_not_used(&self, object: &Object) -> Result<(), Error> {
         let Some(name) = volume_of(object) else { return Ok(()) };
         let uses = |workload: &&Workload| workload.spec.volumes().any(|used| used == name);

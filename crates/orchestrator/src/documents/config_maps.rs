@@ -1,6 +1,6 @@
-//! Config maps of projects: texts under keys, which workloads get as files and variables. Owns: what they
-//! are called, what may be in them, and which one a workload means. As in Kubernetes that is the one
-//! that has the name when a run starts. Refuses to know: how a run gets it.
+//! Config maps of projects: texts under keys, which workloads get as files and variables. Owns:
+//! what they are called, what may be in them, and which one a workload means. As in Kubernetes that
+//! is the one that has the name when a run starts. Does not know about: how a run gets it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use std::sync::Arc;
 use spec::{CONFIG_MAP, SecretUse};
 
 use crate::Error;
-use crate::documents::{Documents, Object, SECRETS, Scope};
+use crate::documents::Documents;
+use view::{Object, SECRETS, Scope};
 
 /// Most that one holds, keys and texts, in bytes; that of Kubernetes.
 pub const CONFIG_MAP_BYTES_MAX: usize = 1 << 20;

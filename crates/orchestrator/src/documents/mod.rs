@@ -5,7 +5,7 @@
 
 mod commands;
 mod config_maps;
-mod object;
+mod edit;
 mod volumes;
 
 use std::ops::Deref;
@@ -14,6 +14,7 @@ use std::sync::Arc;
 use records::ObjectRow;
 use serde_json::Value;
 use units::Instant;
+use view::{Object, Objects, SECRETS, Scope};
 
 use crate::Error;
 use crate::effect::Outbox;
@@ -21,11 +22,9 @@ use crate::moment::Ids;
 use crate::org::Org;
 
 pub use config_maps::{CONFIG_MAP_BYTES_MAX, bytes_of, check_config_map, texts_of};
-pub(crate) use object::Edited;
-use object::check_body;
-pub use object::{
-    Edit, NAMES, NewId, NewObject, Object, Objects, ObjectsById, SECRETS, Scope, check_name,
-};
+pub(crate) use edit::Edited;
+use edit::check_body;
+pub use edit::{Edit, NewId, NewObject, check_name};
 pub(crate) use volumes::volume_of;
 pub use volumes::{VOLUME, VOLUME_ENDING, volume_name};
 
@@ -74,7 +73,11 @@ fn reaches(outer: Scope, inner: Scope, org: &Org) -> bool {
 impl Documents {
     /// From what is stored.
     pub(crate) fn new(rows: Vec<ObjectRow>, last_seq: u64) -> Result<Self, Error> {
-        Ok(Self { objects: Objects::from_rows(rows)?, last_seq })
+        let mut objects = Objects::default();
+        for row in rows {
+            objects.put(Arc::new(Object::from_row(row)?));
+        }
+        Ok(Self { objects, last_seq })
     }
 
     /// Adds one that is always there, and is not stored before it is changed.
@@ -220,7 +223,8 @@ impl DocumentsMut<'_> {
         Ok(made)
     }
 
-    /// Ends the oldest of the kind that belong to the same owner, until there are no more than that.
+    /// Ends the oldest of the kind that belong to the same owner, until there are no more than
+    /// that.
     fn end_oldest(&mut self, made: &Object, most: usize) {
         let mut all = self.documents.objects.all(&made.kind);
         all.retain(|other| other.owner == made.owner);
@@ -249,7 +253,7 @@ impl DocumentsMut<'_> {
 
     fn put(&mut self, object: Object) -> Arc<Object> {
         let object = Arc::new(object);
-        self.outbox.changes.push(object.row(None));
+        self.outbox.write([object.row(None)]);
         self.documents.objects.put(object.clone());
         object
     }
@@ -264,7 +268,7 @@ impl DocumentsMut<'_> {
         }
         by.clone_into(&mut last.updated_by);
         last.updated_at = self.now;
-        self.outbox.changes.push(last.row(Some(self.now)));
+        self.outbox.write([last.row(Some(self.now))]);
         let key = object.key();
         self.end_those(by, |other| other.owner == key);
     }

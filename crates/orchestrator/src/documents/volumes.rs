@@ -1,8 +1,9 @@
-//! Volumes of projects: folders that the engine keeps from one workload to the next. Owns: which there
-//! are, and that what was behind one that was deleted is never seen again: each has a name of its own at the
-//! engine, also where it is asked for by the name of one before, and what is to be deleted is written
-//! down until the engine has done it. A volume is there from the first workload that asks for it until
-//! somebody deletes it, or its project ends. Refuses to know: what is in it.
+//! Volumes of projects: folders that the engine keeps from one workload to the next. Owns: which
+//! there are, and that what was behind one that was deleted is never seen again: each has a name of
+//! its own at the engine, also where it is asked for by the name of one before, and what is to be
+//! deleted is written down until the engine has done it. A volume is there from the first workload
+//! that asks for it until somebody deletes it, or its project ends. Does not know about: what is in
+//! it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,13 +12,14 @@ use serde_json::json;
 use spec::{MountSource, WorkloadSpec};
 
 use crate::Error;
-use crate::documents::{Documents, DocumentsMut, NewId, NewObject, Object, Scope, check_name};
+use crate::documents::{Documents, DocumentsMut, NewId, NewObject, check_name};
 use crate::effect::{Action, Outbox};
+use view::{Object, Scope};
 
 /// What they are called among the objects; the name of one is that of its claim.
 pub const VOLUME: &str = "volume";
-/// What those are called that are being deleted; the name of one is what the engine calls it. Its body
-/// says the `project`, the `claim`, and, where it cannot be deleted, the `error`.
+/// What those are called that are being deleted; the name of one is what the engine calls it. Its
+/// body says the `project`, the `claim`, and, where it cannot be deleted, the `error`.
 pub const VOLUME_ENDING: &str = "volume-ending";
 /// The part of the body of a volume that says what the engine calls it.
 const AT_ENGINE: &str = "engine";
@@ -36,7 +38,8 @@ pub(crate) fn volume_of(object: &Object) -> Option<String> {
     }
 }
 
-/// What the engine calls it. Those that were made before each had its own name have that of workloads.
+/// What the engine calls it. Those that were made before each had its own name have that of
+/// workloads.
 fn at_engine(object: &Object) -> Option<String> {
     let name = volume_of(object)?;
     Some(object.body[AT_ENGINE].as_str().map_or(name, str::to_owned))
@@ -64,7 +67,7 @@ impl Documents {
     pub(crate) fn drop_volumes_again(&self, outbox: &mut Outbox) {
         let ending = self.objects.all(VOLUME_ENDING);
         let again = ending.iter().map(|object| Action::RemoveVolume(object.name.clone()));
-        outbox.actions.extend(again);
+        outbox.act(again);
     }
 }
 
@@ -119,6 +122,6 @@ impl DocumentsMut<'_> {
             ..object.clone()
         };
         self.put(ending);
-        self.outbox.actions.push(Action::RemoveVolume(name));
+        self.outbox.act([Action::RemoveVolume(name)]);
     }
 }

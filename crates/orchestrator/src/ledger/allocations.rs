@@ -1,7 +1,8 @@
 //! The ledger of GPUs: who held how many, from when to when. Owns: that every change of what a pod
 //! holds ends one entry and begins another, in the transaction of that change. So what is held is
-//! an exact sum at any time, a crash loses nothing, and nothing is counted twice. Refuses to know:
-//! prices, and the shares that fairness over time reads (`usage`, which keeps means of a window).
+//! an exact sum at any time, a crash loses nothing, and nothing is counted twice. Does not know
+//! about: prices, and the shares that fairness over time reads (`usage`, which keeps means of a
+//! window).
 
 use std::collections::BTreeSet;
 
@@ -14,16 +15,17 @@ use crate::workloads::{Pod, Workload};
 impl State {
     /// Brings the entries in line with what the pods of this batch hold.
     pub(crate) fn book_allocations(&mut self) {
-        let mut ids: BTreeSet<Uuid> = self.outbox.workloads.clone();
+        let touched = self.outbox.touched();
+        let mut ids: BTreeSet<Uuid> = touched.workloads.clone();
         let mut over: Vec<Uuid> = Vec::new();
-        if self.outbox.everything {
+        if touched.everything {
             ids.extend(self.workloads.ids());
             // Whose pod is gone holds nothing.
             over.extend(
                 self.ledger.allocations.keys().filter(|pod| self.workloads.home(**pod).is_none()),
             );
         }
-        let deleted = self.outbox.deleted.values().flat_map(|workload| workload.pods.iter());
+        let deleted = touched.deleted.values().flat_map(|workload| workload.pods.iter());
         over.extend(deleted.map(|pod| pod.id));
         let mut held = Vec::new();
         for workload in ids.iter().filter_map(|id| self.workloads.get(id)) {

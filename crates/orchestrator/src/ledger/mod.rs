@@ -1,5 +1,5 @@
-//! What was and is held. Owns: the GPUs that each pod holds, which the ledger of GPUs has written down, and
-//! what projects used lately.
+//! What was and is held. Owns: the GPUs that each pod holds, which the ledger of GPUs has written
+//! down, and what projects used lately.
 
 mod allocations;
 mod usage;
@@ -46,10 +46,10 @@ impl Ledger {
         if let Some(known) = self.allocations.remove(&pod) {
             // Time may have been set back while the server was away.
             let ended_at = Some(now.max(known.started_at));
-            outbox.changes.push(Change::Allocation(AllocationRow { ended_at, ..known }));
+            outbox.write([Change::Allocation(AllocationRow { ended_at, ..known })]);
         }
         if let Some(row) = held {
-            outbox.changes.push(Change::Allocation(row.clone()));
+            outbox.write([Change::Allocation(row.clone())]);
             self.allocations.insert(pod, row);
         }
     }

@@ -81,15 +81,15 @@ impl State {
             let capacity = step.capacity.iter();
             let capacity =
                 capacity.filter_map(|(pool, held)| Some(row(None, pools.get(pool)?, *held)));
-            self.outbox.changes.extend(capacity);
+            self.outbox.write(capacity);
             let held = step.held.iter().filter_map(|(queue, held)| {
                 let (project, pool) = by_queue.get(queue)?;
                 Some(row(Some(*project), pool, *held))
             });
-            self.outbox.changes.extend(held);
+            self.outbox.write(held);
         }
         let oldest = self.now.0.saturating_sub(ledger.window().length_ms());
-        self.outbox.changes.push(Change::UsageGone(units::Instant(oldest)));
-        self.outbox.projects.extend(self.org.project_ids());
+        self.outbox.write([Change::UsageGone(units::Instant(oldest))]);
+        self.outbox.recount(self.org.project_ids());
     }
 }

@@ -1,9 +1,10 @@
-//! Limits in time: how long a workload may run, and leave its GPUs idle, before it is suspended. Owns:
-//! that nobody is stopped who was not told some time before, also where a rule is made while it runs.
+//! Limits in time: how long a workload may run, and leave its GPUs idle, before it is suspended.
+//! Owns: that nobody is stopped who was not told some time before, also where a rule is made while
+//! it runs.
 //!
-//! The time to run counts from when a workload was last given places: starting again in them does not
-//! begin it anew, being evicted or suspended does. Idle time counts from the first look at which none
-//! of its GPUs computed, and any use begins it anew (`meter/idle`).
+//! The time to run counts from when a workload was last given places: starting again in them does
+//! not begin it anew, being evicted or suspended does. Idle time counts from the first look at
+//! which none of its GPUs computed, and any use begins it anew (`meter/idle`).
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use units::Instant;
 use uuid::Uuid;
 
 use crate::emit::EventBuilder;
-use crate::limits::{LOOK_EVERY_MS, Limit};
+use crate::limits::{Limit, MEASURE_EVERY_MS};
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::State;
 use crate::workloads::Workload;
@@ -21,7 +22,7 @@ use crate::workloads::Workload;
 const NOTICE_MS_MAX: u64 = 300_000;
 
 /// After so long without a look at the GPUs nobody is told, or stopped, for being idle.
-const STALE_MS: u64 = 3 * LOOK_EVERY_MS;
+const STALE_MS: u64 = 3 * MEASURE_EVERY_MS;
 
 impl Limit {
     const fn code(self) -> &'static str {
@@ -64,7 +65,7 @@ impl Limited {
             (Some(told), Limit::Run) => end.max(told.plus_ms(self.notice_ms())),
             // One more look: it may have computed since the last.
             (Some(told), Limit::Idle) => {
-                end.max(told.plus_ms(self.notice_ms())).plus_ms(LOOK_EVERY_MS)
+                end.max(told.plus_ms(self.notice_ms())).plus_ms(MEASURE_EVERY_MS)
             }
         };
         at.max(self.not_before)
@@ -84,11 +85,11 @@ impl State {
         let run_ms_max = self.run_limit_ms(workload);
         let (kind, preemptible) = (workload.spec.kind, workload.spec.preemptible);
         // What has not been measured for long is not known to be idle still.
-        let is_stale = self.now.since_ms(self.limits.idle.looked_at) > STALE_MS;
-        let next_look = if is_stale { self.now.plus_ms(LOOK_EVERY_MS) } else { Instant(0) };
+        let is_stale = self.now.since_ms(self.limits.idle.measured_at) > STALE_MS;
+        let next_sample = if is_stale { self.now.plus_ms(MEASURE_EVERY_MS) } else { Instant(0) };
         let limited = |by, since, limit_ms: Option<u64>| {
             let told = self.limits.warned.get(&(id, by)).filter(|(counts, _)| *counts == since);
-            let not_before = if by == Limit::Idle { next_look } else { Instant(0) };
+            let not_before = if by == Limit::Idle { next_sample } else { Instant(0) };
             let told_at = told.map(|(_, at)| *at);
             Some(Limited { id, by, since, limit_ms: limit_ms?, told_at, not_before })
         };
@@ -105,17 +106,18 @@ impl State {
 
     /// Says when the next limit has something to do; phases have been settled.
     pub(crate) fn plan_limits(&mut self) {
-        let was_stale = self.now.since_ms(self.limits.planned.idle.looked_at) > STALE_MS;
-        let said = self.outbox.said_of_org();
-        let recomputes = said.all
-            || !said.departments.is_empty()
-            || !said.projects.is_empty()
+        let was_stale = self.now.since_ms(self.limits.planned.idle.measured_at) > STALE_MS;
+        let changed_org = self.outbox.org_changes();
+        let recomputes = changed_org.all
+            || !changed_org.departments.is_empty()
+            || !changed_org.projects.is_empty()
             || was_stale && self.limits.planned.idle != self.limits.idle
             || self.limits.planned.idle.since != self.limits.idle.since;
-        let changed = self.outbox.workloads.iter().chain(self.outbox.deleted.keys()).copied();
+        let touched = self.outbox.touched();
+        let changed = touched.workloads.iter().chain(touched.deleted.keys()).copied();
         let ids: BTreeSet<Uuid> = if recomputes {
             // After a start also those with a limit of their own are to be found.
-            let all = self.org.has_rules() || self.outbox.everything;
+            let all = self.org.has_rules() || touched.everything;
             let running = all.then(|| self.workloads.in_model());
             let planned = self.limits.planned.at.keys().copied();
             running.into_iter().flatten().chain(planned).chain(changed).collect()
@@ -147,7 +149,8 @@ impl State {
         }
     }
 
-    /// Announces the ends that are near, and suspends what has run, or was idle, for as long as it may.
+    /// Announces the ends that are near, and suspends what has run, or was idle, for as long as it
+    /// may.
     pub(crate) fn enforce_limits(&mut self) {
         self.take_back_notices();
         let now = self.now;

@@ -1,5 +1,5 @@
-//! When limits in time have something to do: how long workloads run, leave their GPUs idle, and are kept
-//! after their end. Owns: these times, and which workloads were warned.
+//! When limits in time have something to do: how long workloads run, leave their GPUs idle, and are
+//! kept after their end. Owns: these times, and which workloads were warned.
 
 mod enforce;
 
@@ -13,13 +13,14 @@ use uuid::Uuid;
 use crate::workloads::Workload;
 
 /// How often it is measured what workloads use.
-pub const LOOK_EVERY_MS: u64 = 15_000;
+pub const MEASURE_EVERY_MS: u64 = 15_000;
 
-/// Since when workloads have been idle, as of the last look.
+/// Since when workloads have been idle, as of the last sample.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleSince {
-    /// When that look was.
-    pub looked_at: Instant,
+    /// When that sample was taken.
+    #[serde(rename = "looked_at")]
+    pub measured_at: Instant,
     /// Since when, by workload; those that have no limit are left out.
     pub since: Arc<BTreeMap<Uuid, Instant>>,
 }
@@ -36,8 +37,8 @@ enum Limit {
 /// Limits in time.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// Warnings of workloads that will be stopped, by limit: since when the limit counts, and when the
-    /// warning was given. Not stored: it is repeated after a restart.
+    /// Warnings of workloads that will be stopped, by limit: since when the limit counts, and when
+    /// the warning was given. Not stored: it is repeated after a restart.
     warned: BTreeMap<(Uuid, Limit), (Instant, Instant)>,
     /// Since when workloads that may not be idle for ever have been, as far as it is measured.
     idle: IdleSince,
@@ -86,7 +87,7 @@ fn expiry(workload: &Workload) -> Option<(Instant, Uuid)> {
 struct Planned {
     at: BTreeMap<Uuid, Instant>,
     order: BTreeSet<(Instant, Uuid)>,
-    /// The look at the GPUs that it was made with.
+    /// The sample that it was made with.
     idle: IdleSince,
 }
 

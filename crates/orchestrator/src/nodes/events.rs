@@ -1,5 +1,5 @@
-//! Nodes that come, change and go. Owns: what of the records and the model follows from that. An event
-//! costs what is on the node that it is about.
+//! Nodes that come, change and go. Owns: what of the records and the model follows from that. An
+//! event costs what is on the node that it is about.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,13 +52,13 @@ impl State {
                 self.emit_of_cluster(EventBuilder::new("NodeAdded", format!("{name} has {made}")));
             }
             Err(error) => {
-                self.outbox.notes.push(Note::Error(format!("node {name} is left out: {error}")));
+                self.outbox.note(Note::Error(format!("node {name} is left out: {error}")));
             }
         }
     }
 
-    /// Adds a node with what it was given before, without an event: when the server starts, that is no
-    /// news.
+    /// Adds a node with what it was given before, without an event: when the server starts, that is
+    /// no news.
     pub(crate) fn add_node(&mut self, spec: NodeSpec, created_at: Instant) -> Result<(), Error> {
         let given = self.given_to(&spec.name)?;
         let (memories, mig) = spec.gpus_as_built();
@@ -78,7 +78,7 @@ impl State {
         let node = Node { spec, id, created_at, given, pool, gpu_faults, shown: None };
         self.nodes.rows.insert(id, node);
         self.settle_node(id);
-        self.outbox.machines = true;
+        self.outbox.show_nodes();
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl State {
         }
         self.settle_node(id);
         self.settle_gpus_of(id);
-        self.outbox.machines = true;
+        self.outbox.show_nodes();
     }
 
     /// A node is gone, and all that is there with it.
@@ -128,11 +128,11 @@ impl State {
         self.cluster.remove_node(id);
         self.nodes.rows.remove(&id);
         self.nodes.by_name.remove(name);
-        self.outbox.machines = true;
+        self.outbox.show_nodes();
     }
 
-    /// Brings a node in line with what it came with and what it was given: labels, pool, taints, and
-    /// whether pods may come.
+    /// Brings a node in line with what it came with and what it was given: labels, pool, taints,
+    /// and whether pods may come.
     pub(crate) fn settle_node(&mut self, id: NodeId) {
         let Some(node) = self.nodes.rows.get(&id) else { return };
         let (labels, pool) = self.pools.labels_in_model(&node.labels());
@@ -149,11 +149,11 @@ impl State {
             let here = self.cluster.nodes()[id].pods.iter();
             let here: Vec<_> = here.filter_map(|&pod| self.home_of(pod)).collect();
             for (workload, _) in here {
-                self.outbox.shown.insert(workload);
-                self.outbox.projects.extend(self.workloads.get(&workload).map(|w| w.project_id));
+                self.outbox.show([workload]);
+                self.outbox.recount(self.workloads.get(&workload).map(|w| w.project_id));
             }
         }
-        self.outbox.machines = true;
+        self.outbox.show_nodes();
     }
 
     fn settle_scheduling(&mut self, id: NodeId, scheduling: Scheduling) {

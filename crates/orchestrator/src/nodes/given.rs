@@ -1,13 +1,14 @@
-//! What people give nodes: labels, taints, and whether pods may come. Owns: that it is kept with the name
-//! of the node, and that it holds at once.
+//! What people give nodes: labels, taints, and whether pods may come. Owns: that it is kept with
+//! the name of the node, and that it holds at once.
 
 use std::sync::Arc;
 
 use super::NodeChange;
 use crate::Error;
 use crate::command::Subject;
-use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject};
 use crate::state::State;
+use view::{Object, Scope};
 
 /// What nodes were given: an object for each.
 const GIVEN: &str = "node";

@@ -1,6 +1,6 @@
-//! What is the matter with GPUs. Owns: that nothing new comes to one that is lost or taken by foreign processes, and
-//! that what ran on a lost one goes elsewhere; simulated ones that are made to fail. Refuses to know:
-//! how it is found out (`watch`).
+//! What is the matter with GPUs. Owns: that nothing new comes to one that is lost or taken by
+//! foreign processes, and that what ran on a lost one goes elsewhere; simulated ones that are made
+//! to fail. Does not know about: how it is found out (`watch`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,12 +11,11 @@ use spec::{NodeGpu, NodeSpec};
 
 use crate::Error;
 use crate::command::Subject;
-use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject};
 use crate::emit::EventBuilder;
-use crate::gpu_fault::{GpuFault, GpuFaults};
-use crate::reasons::GPU_LOST;
 use crate::state::State;
 use crate::workloads::Pod;
+use view::{GPU_LOST, GpuFault, GpuFaults, Object, Scope};
 
 /// Simulated GPUs that were made to fail: an object for each, by `<node>/<number>`.
 const FAILURE: &str = "gpu-failure";
@@ -42,7 +41,9 @@ impl State {
         let fresh = self.gpu_faults_of(&node.spec);
         let Some(node) = self.nodes.rows.get_mut(&id) else { return };
         let before = std::mem::replace(&mut node.gpu_faults, fresh.clone());
-        self.outbox.machines |= before != fresh;
+        if before != fresh {
+            self.outbox.show_nodes();
+        }
         let gpus: BTreeSet<u32> = before.keys().chain(fresh.keys()).copied().collect();
         for gpu in gpus {
             self.gpu_changed((id, gpu), before.get(&gpu), fresh.get(&gpu));
@@ -110,8 +111,8 @@ impl State {
         self.move_off(pods.collect(), GPU_LOST, &why);
     }
 
-    /// Has pods leave the places that were restored and are lost or not tolerated: the server may have
-    /// started with other nodes than the last one.
+    /// Has pods leave the places that were restored and are lost or not tolerated: the server may
+    /// have started with other nodes than the last one.
     pub(crate) fn leave_unfit(&mut self) {
         let nodes = self.nodes.iter().map(|node| (node.id, node.gpu_faults.clone()));
         for (id, faults) in nodes.collect::<Vec<_>>() {

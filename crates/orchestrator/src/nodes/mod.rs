@@ -1,5 +1,5 @@
-//! Nodes: which there are, and how each stands. Owns: the table of nodes. Does not know how pools take
-//! nodes (`pools`), and what becomes of pods whose places are lost (`workloads`).
+//! Nodes: which there are, and how each stands. Owns: the table of nodes. Does not know how pools
+//! take nodes (`pools`), and what becomes of pods whose places are lost (`workloads`).
 //!
 //! ```text
 //!  what is seen of nodes   Input::Node -------.
@@ -20,8 +20,8 @@ use model::{NodeId, Taint};
 use spec::{NodeGiven, NodeSpec, Scheduling};
 use units::Instant;
 
-use crate::gpu_fault::GpuFault;
 use crate::node_list::NodeList;
+use view::GpuFault;
 
 pub use change::NodeChange;
 pub(crate) use simulated::at_start;

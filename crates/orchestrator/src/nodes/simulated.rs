@@ -1,5 +1,5 @@
-//! Simulated nodes that come and go by command. Owns: which of them are there when the server starts
-//! again. Their number and the sizes of their GPUs are checked before (`control`).
+//! Simulated nodes that come and go by command. Owns: which of them are there when the server
+//! starts again. Their number and the sizes of their GPUs are checked before (`control`).
 
 use std::sync::Arc;
 
@@ -10,12 +10,13 @@ use units::Instant;
 
 use crate::Error;
 use crate::command::Subject;
-use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject};
 use crate::input::NodeEvent;
 use crate::node_list::NodeList;
 use crate::org::SYSTEM;
 use crate::pools::check_label;
 use crate::state::State;
+use view::{Object, Scope};
 
 /// Simulated nodes that were added or removed: an object for each.
 const SIMULATED: &str = "simulated-node";
@@ -40,8 +41,8 @@ fn body_of(body: &serde_json::Value) -> Result<Body, Error> {
     serde_json::from_value(body.clone()).map_err(unreadable)
 }
 
-/// The nodes that a server starts with, and since when there are those that were added: those of the
-/// list, as commands have changed them.
+/// The nodes that a server starts with, and since when there are those that were added: those of
+/// the list, as commands have changed them.
 ///
 /// # Errors
 /// What is stored cannot be understood.

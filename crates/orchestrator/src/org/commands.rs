@@ -3,13 +3,13 @@
 use records::{DepartmentRow, ProjectRow};
 
 use crate::command::{OrgChange, Subject};
-use crate::documents::Scope;
 use crate::emit::EventBuilder;
 use crate::org::{OrgMut, Unit};
 use crate::pools::POOL_DEFAULT_ID;
 use crate::state::State;
-use crate::view::{self, Share};
 use crate::{Error, admission};
+use spec::Share;
+use view::Scope;
 
 impl State {
     fn org_mut(&mut self) -> OrgMut<'_> {
@@ -67,7 +67,7 @@ impl State {
         for project in projects {
             if is_renamed {
                 // Workloads show the name of their department.
-                self.outbox.shown.extend(self.workloads.ids_in(project));
+                self.outbox.show(self.workloads.ids_in(project));
             }
             if is_ruled {
                 self.tell_limits(project);
@@ -113,7 +113,7 @@ impl State {
         }
         if is_renamed {
             // Workloads show the name of their project.
-            self.outbox.shown.extend(self.workloads.ids_in(id));
+            self.outbox.show(self.workloads.ids_in(id));
         }
         self.say_quota(id, "ProjectUpdated", "updated; the quota is");
         Ok(Subject::Project(id))

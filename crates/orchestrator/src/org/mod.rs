@@ -1,5 +1,5 @@
-//! Departments and projects. Owns: their names, what cannot be deleted, and that each has a queue in the
-//! model, a project below its department, which is entitled to what it was given.
+//! Departments and projects. Owns: their names, what cannot be deleted, and that each has a queue
+//! in the model, a project below its department, which is entitled to what it was given.
 
 mod commands;
 mod unit;
@@ -14,8 +14,8 @@ use crate::command::OrgChange;
 use crate::effect::Outbox;
 use crate::pools::Pools;
 use crate::primary::Primary;
-use crate::view::{NodeTypes, Rules, Share};
 use crate::{Error, admission};
+use spec::{NodeTypes, Rules, Share};
 
 use unit::model_share;
 pub(crate) use unit::{Below, Department, Project, Unit};
@@ -213,12 +213,12 @@ impl Org {
     pub(crate) fn forget_pool(&mut self, id: &str, outbox: &mut Outbox) {
         for project in self.projects.values_mut() {
             if project.unit.shares.remove(id).is_some() {
-                outbox.changes.push(Change::Project(unit::project_row(project, None)));
+                outbox.write([Change::Project(unit::project_row(project, None))]);
             }
         }
         for department in self.departments.values_mut() {
             if department.unit.shares.remove(id).is_some() {
-                outbox.changes.push(Change::Department(unit::department_row(department, None)));
+                outbox.write([Change::Department(unit::department_row(department, None))]);
             }
         }
     }
@@ -226,7 +226,8 @@ impl Org {
 
 /// What the model knows of them.
 impl OrgMut<'_> {
-    /// Takes over what is stored, and makes the department that is always there, if it is not there yet.
+    /// Takes over what is stored, and makes the department that is always there, if it is not there
+    /// yet.
     fn restore(
         &mut self,
         departments: &[DepartmentRow],
@@ -315,7 +316,7 @@ impl OrgMut<'_> {
     }
 
     fn put_department(&mut self, department: Department) {
-        self.outbox.changes.push(Change::Department(unit::department_row(&department, None)));
+        self.outbox.write([Change::Department(unit::department_row(&department, None))]);
         self.org.departments.insert(department.unit.id, department);
     }
 
@@ -338,7 +339,7 @@ impl OrgMut<'_> {
         self.remove_queue(queue)?;
         if let Some(department) = self.org.departments.remove(&id) {
             let row = unit::department_row(&department, Some(self.now));
-            self.outbox.changes.push(Change::Department(row));
+            self.outbox.write([Change::Department(row)]);
         }
         Ok(())
     }
@@ -364,8 +365,8 @@ impl OrgMut<'_> {
 
     fn put_project(&mut self, project: Project) -> Result<(), Error> {
         let (id, department_id) = (project.unit.id, project.department_id);
-        self.outbox.changes.push(Change::Project(unit::project_row(&project, None)));
-        self.outbox.projects.insert(id);
+        self.outbox.write([Change::Project(unit::project_row(&project, None))]);
+        self.outbox.recount([id]);
         project.settle(self.cluster, self.pools)?;
         self.org.projects.insert(id, project);
         self.settle_department(department_id)
@@ -376,7 +377,7 @@ impl OrgMut<'_> {
         self.remove_queue(self.org.project(id)?.queue)?;
         let Some(project) = self.org.projects.remove(&id) else { return Ok(()) };
         let row = unit::project_row(&project, Some(self.now));
-        self.outbox.changes.push(Change::Project(row));
+        self.outbox.write([Change::Project(row)]);
         self.settle_department(project.department_id)
     }
 }

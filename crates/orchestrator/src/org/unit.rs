@@ -11,8 +11,7 @@ use crate::Error;
 use crate::command::OrgChange;
 use crate::pools::{POOL_DEFAULT_ID, Pools};
 use crate::primary::Primary;
-use crate::view::{NodeTypes, Rules, Share};
-use spec::ShareChange;
+use spec::{NodeTypes, Rules, Share, ShareChange};
 
 /// What departments and projects have in common, beside their place in the model.
 #[derive(Debug, Clone)]
@@ -70,7 +69,8 @@ impl<'a> Below<'a> {
         }
     }
 
-    /// What they have in a pool. However many there are that were given nothing there, it is the same.
+    /// What they have in a pool. However many there are that were given nothing there, it is the
+    /// same.
     fn in_pool(&self, pool: &str) -> Share {
         let (projects, sum) = self.given.get(pool).copied().unwrap_or((0, Self::NOTHING));
         if projects < self.projects { plus(sum, Share::USUAL) } else { sum }

@@ -1,6 +1,6 @@
 //! Node pools: which there are, which nodes each takes, and how each is used. Owns: that every node
 //! is in one pool, the oldest whose label it carries or else `default`; and that each pool has
-//! queues of its own as soon as there is a second one. Refuses to know: how quotas are divided
+//! queues of its own as soon as there is a second one. Does not know about: how quotas are divided
 //! inside a pool.
 //!
 //! A pool is kept as an object; what it means for the scheduler is settled here after each change.
@@ -11,11 +11,12 @@ use model::{POOL_DEFAULT, PoolId};
 use sched::Placement;
 
 use crate::command::Subject;
-use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject};
 use crate::pools::{KIND, POOL_DEFAULT_ID, PoolChange, check_settings, unreadable};
 use crate::state::State;
 use crate::{Error, admission};
 use spec::{PoolSettings, PoolSpec};
+use view::{Object, Scope};
 
 /// Most pools.
 const POOLS_MAX: usize = 100;
@@ -53,11 +54,11 @@ impl State {
     fn settle_pools(&mut self) -> Result<(), Error> {
         let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
         ids.into_iter().for_each(|id| self.settle_node(id));
-        self.outbox.machines = true;
+        self.outbox.show_nodes();
         self.settle_shares()?;
         // Workloads show the pool they are in, and whether they are above the quota there.
-        self.outbox.shown.extend(self.workloads.in_model());
-        self.outbox.projects.extend(self.org.project_ids());
+        self.outbox.show(self.workloads.in_model());
+        self.outbox.recount(self.org.project_ids());
         Ok(())
     }
 
@@ -117,8 +118,8 @@ impl State {
         Ok(Subject::Object(object))
     }
 
-    /// Deletes a pool that no project or workload names. Its nodes go to the other pools whose labels they carry, or
-    /// to `default`; what runs on them runs on, and is charged there.
+    /// Deletes a pool that no project or workload names. Its nodes go to the other pools whose
+    /// labels they carry, or to `default`; what runs on them runs on, and is charged there.
     pub(crate) fn delete_pool(&mut self, by: &str, id: &str) -> Result<Subject, Error> {
         let pool = self.pools.get(id)?;
         let name = pool.name().to_owned();

@@ -1,6 +1,7 @@
 //! Node pools, and where workloads may go because of them.
 //!
-//! A pool is kept as an object; what it means for the scheduler is settled after each change (`commands`).
+//! A pool is kept as an object; what it means for the scheduler is settled after each change
+//! (`commands`).
 
 mod commands;
 mod placement_defaults;
@@ -14,11 +15,11 @@ use sched::Placement;
 use serde::{Deserialize, Serialize};
 use spec::{NodeTypes, PoolSettings};
 
-use crate::documents::Object;
 use crate::node_constraints::NODE_TYPE_LABEL;
 use crate::primary::Primary;
 use crate::words::given;
 use crate::{Error, admission};
+use view::Object;
 
 pub(crate) use topologies::ANNOTATIONS;
 pub use topologies::{levels_of, new_topology};

@@ -1,6 +1,7 @@
 //! Network topologies: named lists of labels of nodes, from far to near (block, rack, node). Owns:
 //! which there are, what names them, and how close together the pods of a workload are to be. That
-//! is settled once, when it is submitted. Refuses to know: how they get there (`sched/topology`).
+//! is settled once, when it is submitted. Does not know about: how they get there
+//! (`sched/topology`).
 
 use std::sync::Arc;
 
@@ -8,11 +9,11 @@ use model::TopologyConstraint;
 use serde_json::{Value, json};
 
 use crate::command::Subject;
-use crate::documents::{NewId, NewObject, Object, Scope};
+use crate::documents::{NewId, NewObject};
 use crate::state::State;
-use crate::view::WorkloadKind;
 use crate::{Error, admission};
-use spec::{TOPOLOGY, TopologyUse, WorkloadSpec};
+use spec::{TOPOLOGY, TopologyUse, WorkloadKind, WorkloadSpec};
+use view::{Object, Scope};
 
 /// Most topologies.
 const TOPOLOGIES_MAX: usize = 16;

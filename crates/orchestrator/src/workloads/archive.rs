@@ -1,6 +1,6 @@
-//! Ended workloads leave memory: the newest stay, the others are archived, and only the database has
-//! them. Owns: which leave and when, what of the database an input needs before it is applied, and
-//! that an archived one that is needed comes back whole.
+//! Ended workloads leave memory: the newest stay, the others are archived, and only the database
+//! has them. Owns: which leave and when, what of the database an input needs before it is applied,
+//! and that an archived one that is needed comes back whole.
 //!
 //! What has something to do by itself stays: one that is deleted some time after its end, and one
 //! that keeps volumes.
@@ -17,8 +17,8 @@ use crate::command::Command;
 use crate::effect::Note;
 use crate::input::Input;
 use crate::state::State;
-use crate::view::Phase;
 use crate::workloads::{Workload, Workloads};
+use view::Phase;
 
 /// Most ended workloads that stay in memory, but for those that have something to do by themselves.
 pub const ENDED_KEPT: usize = 1000;
@@ -88,8 +88,8 @@ impl State {
 
     /// Has the oldest ended workloads leave, at the end of a batch.
     pub(crate) fn archive_ended(&mut self) {
-        let touched: BTreeSet<Uuid> =
-            self.outbox.workloads.union(&self.outbox.shown).copied().collect();
+        let touched = self.outbox.touched();
+        let touched: BTreeSet<Uuid> = touched.workloads.union(&touched.shown).copied().collect();
         for id in touched {
             let found = self.workloads.get(&id);
             let is_free = |workload: &&Workload| {
@@ -104,17 +104,16 @@ impl State {
     }
 
     fn archive(&mut self, id: Uuid) {
-        if self.outbox.workloads.remove(&id) {
-            let rows = self.changed_rows(&BTreeSet::from([id]));
-            self.outbox.changes.extend(rows);
-        }
-        self.outbox.shown.remove(&id);
         let Some(workload) = self.workloads.get(&id) else { return };
-        self.outbox.archived.insert(id, Arc::new(self.workload_view(workload)));
+        let last = Arc::new(self.workload_view(workload));
+        if self.outbox.archive(last) {
+            let rows = self.changed_rows(&BTreeSet::from([id]));
+            self.outbox.write(rows);
+        }
         let Some(workload) = self.workloads.remove(id) else { return };
         self.workloads.count_archived(workload.archived_key(), true);
         let (kind, user) = (workload.spec.kind, workload.spec.submitted_by.clone());
-        self.outbox.changes.push(Change::WorkloadArchived(id, kind, user));
+        self.outbox.write([Change::WorkloadArchived(id, kind, user)]);
     }
 
     /// Takes archived workloads in again, because an input of this batch has to do with them.
@@ -124,18 +123,18 @@ impl State {
         let ids: Vec<Uuid> = workloads.iter().map(|row| row.id).collect();
         if let Err(error) = self.restore_workloads(workloads, pods) {
             let note = format!("an archived workload cannot be read: {error}");
-            self.outbox.notes.push(Note::Error(note));
+            self.outbox.note(Note::Error(note));
         }
         for id in ids {
             let Some(key) = self.workloads.get(&id).map(Workload::archived_key) else { continue };
             self.workloads.count_archived(key, false);
-            self.outbox.changes.push(Change::WorkloadRestored(id));
-            self.outbox.shown.insert(id);
+            self.outbox.write([Change::WorkloadRestored(id)]);
+            self.outbox.show([id]);
         }
     }
 
-    /// The archived workloads that an input has to do with, if there are any. They are to be read and
-    /// applied as an input before it.
+    /// The archived workloads that an input has to do with, if there are any. They are to be read
+    /// and applied as an input before it.
     #[must_use]
     pub fn lookups(&self, input: &Input) -> Vec<ArchivedLookup> {
         if self.workloads.archived.is_empty() {

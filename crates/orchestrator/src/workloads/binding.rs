@@ -1,5 +1,5 @@
-//! A workload as the scheduler knows it. Owns: which part of its specification the scheduler gets, and that it
-//! hears of changes.
+//! A workload as the scheduler knows it. Owns: which part of its specification the scheduler gets,
+//! and that it hears of changes.
 
 use model::{GroupSpec, PodSetSpec, QueueId, TopologyConstraint, WorkloadId};
 use spec::{PodSet, TopologyUse};
@@ -11,8 +11,8 @@ use crate::state::State;
 use crate::workloads::{Workload, model_request};
 
 impl State {
-    /// A workload of a queue in the scheduler's terms. One that is over keeps its places and asks for
-    /// nothing; what it named may be gone.
+    /// A workload of a queue in the scheduler's terms. One that is over keeps its places and asks
+    /// for nothing; what it named may be gone.
     pub(crate) fn in_model(&self, workload: &Workload, queue: QueueId) -> model::WorkloadSpec {
         let (spec, over) = (&workload.spec, workload.is_over());
         let near = |of: Option<&TopologyUse>| -> Option<TopologyConstraint> {
@@ -51,7 +51,8 @@ impl State {
         }
     }
 
-    /// How long a workload may run at a time: as its project and its department allow, and it says itself.
+    /// How long a workload may run at a time: as its project and its department allow, and it says
+    /// itself.
     pub(crate) fn run_limit_ms(&self, workload: &Workload) -> Option<u64> {
         let project = self.org.project(workload.project_id).ok()?;
         let allowed = self.org.effective_rules(project).run_ms_max(workload.spec.kind);

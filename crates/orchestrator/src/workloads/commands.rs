@@ -1,4 +1,5 @@
-//! What people ask of workloads, beside changes of them: to submit, suspend, resume and delete them.
+//! What people ask of workloads, beside changes of them: to submit, suspend, resume and delete
+//! them.
 
 use records::Desired;
 use spec::WorkloadSpec;
@@ -10,13 +11,13 @@ use crate::emit::EventBuilder;
 use crate::org::Project;
 use crate::reasons::{IDLE_LIMIT, TIME_LIMIT};
 use crate::state::State;
-use crate::view::ReasonView;
 use crate::workloads::Workload;
 use crate::{Error, admission};
+use view::ReasonView;
 
 impl State {
-    /// A submission as it would be taken in, with the places that its project has for it. Its name may be
-    /// that of an archived workload.
+    /// A submission as it would be taken in, with the places that its project has for it. Its name
+    /// may be that of an archived workload.
     pub fn settled(
         &self,
         project_id: u64,
@@ -59,15 +60,15 @@ impl State {
         let (id, spec) = (workload.id, workload.spec.clone());
         self.take_in(workload)?;
         self.emit(id, EventBuilder::new("Submitted", message));
-        self.outbox.tally.submitted.push(spec.kind);
+        self.outbox.tally().submitted.push(spec.kind);
         if let Some(serving) = &spec.serving {
             self.begin_revision(id, (*spec).clone(), serving.begin_with(0))?;
         }
         Ok(Subject::Workload(id))
     }
 
-    /// The credentials of a workload are still there, and are not deleted from now on. So are its config
-    /// maps.
+    /// The credentials of a workload are still there, and are not deleted from now on. So are its
+    /// config maps.
     fn secrets_exist(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
         match spec.secrets().find(|secret| self.documents.keeper(project_id, secret).is_none()) {
             Some(secret) => Err(Error::NotFound {

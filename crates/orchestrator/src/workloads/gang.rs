@@ -1,6 +1,6 @@
 //! Pods that work together. Owns: that they begin together, each on a port of its own; that they
-//! are restarted together where one alone would not find the others; and whose end is the end of all.
-//! Does not know what a framework needs of this (`spec::Gang`).
+//! are restarted together where one alone would not find the others; and whose end is the end of
+//! all. Does not know what a framework needs of this (`spec::Gang`).
 
 use std::collections::BTreeSet;
 
@@ -51,8 +51,8 @@ impl Workload {
 }
 
 impl State {
-    /// Whether so many of its pods are as described that a workload makes sense: those of each set, and
-    /// those parts of each group, that it needs at least.
+    /// Whether so many of its pods are as described that a workload makes sense: those of each set,
+    /// and those parts of each group, that it needs at least.
     pub(crate) fn is_enough(&self, workload: &Workload, is: impl Fn(&Pod) -> bool) -> bool {
         let Some(model) = workload.model.and_then(|id| self.cluster.workloads().get(id)) else {
             return false;
@@ -133,9 +133,10 @@ impl State {
         }
     }
 
-    /// Gives some pods ports that no pod in a place has and no program listens on. Each time others, so
-    /// that the next runs do not meet what may be left of the last. Which are free the engine is asked
-    /// first; where there are too few, no pod gets one and it is asked again a little later.
+    /// Gives some pods ports that no pod in a place has and no program listens on. Each time
+    /// others, so that the next runs do not meet what may be left of the last. Which are free the
+    /// engine is asked first; where there are too few, no pod gets one and it is asked again a
+    /// little later.
     fn give_ports(&mut self, id: Uuid, numbers: &[usize]) -> bool {
         let taken = self.ports_in_use(id, numbers);
         let Some(workload) = self.workloads.get_mut(&id) else { return false };
@@ -151,7 +152,7 @@ impl State {
                 true
             }
             Err(wanted) => {
-                self.outbox.actions.extend(wanted.map(Action::FindPorts));
+                self.outbox.act(wanted.map(Action::FindPorts));
                 false
             }
         }

@@ -12,9 +12,9 @@ use crate::effect::{Action, Sealed, Start};
 use crate::emit::EventBuilder;
 use crate::reasons::SERVER_STOPPED;
 use crate::state::State;
-use crate::view::ReasonView;
 use crate::workloads::{Pod, Workload, model_request, pod_name, revisions};
 use crate::{Error, admission};
+use view::ReasonView;
 
 /// Runs of a pod whose output is kept, the newest included.
 pub(crate) const RUNS_KEPT: u32 = 3;
@@ -23,10 +23,10 @@ impl State {
     /// Marks a workload as changed.
     pub(crate) fn touch(&mut self, id: Uuid) {
         if let Some(workload) = self.workloads.get(&id) {
-            self.outbox.workloads.insert(id);
-            self.outbox.projects.insert(workload.project_id);
+            self.outbox.touch([id]);
+            self.outbox.recount([workload.project_id]);
             if let Some(revision) = workload.spec.revision {
-                self.outbox.workloads.insert(revision.of);
+                self.outbox.touch([revision.of]);
             }
         }
     }
@@ -68,9 +68,9 @@ impl State {
             if let Some(workload) = self.workloads.get_mut(&id) {
                 workload.requested = requested;
             }
-            self.outbox.shown.insert(id);
-            self.outbox.shown.extend(revision.map(|revision| revision.of));
-            self.outbox.projects.insert(project_id);
+            self.outbox.show([id]);
+            self.outbox.show(revision.map(|revision| revision.of));
+            self.outbox.recount([project_id]);
         }
     }
 
@@ -110,8 +110,9 @@ impl State {
         Ok(())
     }
 
-    /// Whether the ports of the machine that a workload of a project asks for by their numbers are free:
-    /// nobody else has asked for them whose workload is not over, even if it does not run now.
+    /// Whether the ports of the machine that a workload of a project asks for by their numbers are
+    /// free: nobody else has asked for them whose workload is not over, even if it does not run
+    /// now.
     pub(crate) fn ports_are_free(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
         let asked: BTreeSet<u16> = host_ports(spec).collect();
         if asked.is_empty() {
@@ -147,10 +148,10 @@ impl State {
         self.workloads.set_restart((id, number), None);
         self.touch(id);
         if let Some(generation) = run.generation.checked_sub(RUNS_KEPT).filter(|&g| g > 0) {
-            self.outbox.actions.push(Action::Remove(spec::RunKey { generation, ..run }));
+            self.outbox.act([Action::Remove(spec::RunKey { generation, ..run })]);
         }
         if let Some(spec) = self.run_spec(id, number) {
-            self.outbox.actions.push(Action::Start(Box::new(spec)));
+            self.outbox.act([Action::Start(Box::new(spec))]);
         }
     }
 
@@ -197,8 +198,8 @@ impl State {
         Some(Start { spec: run, sealed })
     }
 
-    /// Asks the engine to stop the run of a pod that the model has as releasing. Where no process is in
-    /// its place, that is free at once.
+    /// Asks the engine to stop the run of a pod that the model has as releasing. Where no process
+    /// is in its place, that is free at once.
     pub(crate) fn stop_run(&mut self, id: Uuid, number: usize) {
         let now = self.clock;
         let Some(workload) = self.workloads.get_mut(&id) else { return };
@@ -215,7 +216,7 @@ impl State {
                 self.cluster.vacate(model);
             }
         } else {
-            self.outbox.actions.push(Action::Stop(run, grace_ms));
+            self.outbox.act([Action::Stop(run, grace_ms)]);
         }
         self.touch(id);
     }
@@ -290,7 +291,7 @@ impl State {
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.last_eviction =
                 Some(ReasonView { code: code.into(), message: message.into(), at });
-            self.outbox.tally.evicted.insert((id, workload.spec.kind, code));
+            self.outbox.tally().evicted.insert((id, workload.spec.kind, code));
             self.touch(id);
         }
     }

@@ -1,6 +1,6 @@
-//! What happens to the pods of a node that goes, loses a GPU or gets a taint. Owns: that they give up
-//! their places and wait for others, that a run which was left behind is stopped before its pod begins
-//! elsewhere, and that a gang restarts together.
+//! What happens to the pods of a node that goes, loses a GPU or gets a taint. Owns: that they give
+//! up their places and wait for others, that a run which was left behind is stopped before its pod
+//! begins elsewhere, and that a gang restarts together.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::state::State;
 use crate::workloads::Pod;
 
 impl State {
-    /// Takes the places on a node that are as described from the pods that have them or are to get them.
-    /// Their runs are stopped without delay, if they can be.
+    /// Takes the places on a node that are as described from the pods that have them or are to get
+    /// them. Their runs are stopped without delay, if they can be.
     pub(crate) fn lose_places(
         &mut self,
         node: NodeId,
@@ -110,8 +110,8 @@ impl State {
         }
     }
 
-    /// Stops what is on a node and does not tolerate a taint `NoExecute` of it. What is only reserved there
-    /// is given up.
+    /// Stops what is on a node and does not tolerate a taint `NoExecute` of it. What is only
+    /// reserved there is given up.
     pub(crate) fn evict_intolerant(&mut self, node: NodeId) {
         let row = &self.cluster.nodes()[node];
         let evicts = |taint: &&Taint| taint.effect == Effect::NoExecute;

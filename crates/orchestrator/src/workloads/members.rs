@@ -1,5 +1,6 @@
-//! The pods of a workload: they join its sets and leave them while it runs. Owns: which of them the scheduler
-//! knows. The record of a pod that has left stays, so that it is the same pod if it joins again.
+//! The pods of a workload: they join its sets and leave them while it runs. Owns: which of them the
+//! scheduler knows. The record of a pod that has left stays, so that it is the same pod if it joins
+//! again.
 
 use records::Desired;
 use spec::PodSet;
@@ -21,8 +22,8 @@ impl Workload {
         })
     }
 
-    /// Which of its pods are to run unless somebody wants otherwise: those that have not ended, as far
-    /// as it is their turn.
+    /// Which of its pods are to run unless somebody wants otherwise: those that have not ended, as
+    /// far as it is their turn.
     pub(crate) fn turns(&self) -> Vec<bool> {
         let mut turns = Vec::new();
         for (set, pods) in self.pods_by_set() {
@@ -36,8 +37,8 @@ impl Workload {
         turns
     }
 
-    /// Whether each of its pods is a member: all that have not left, and where pods take turns those
-    /// whose turn it is.
+    /// Whether each of its pods is a member: all that have not left, and where pods take turns
+    /// those whose turn it is.
     fn members(&self) -> Vec<bool> {
         let take_turns = self
             .pods_by_set()
@@ -86,7 +87,7 @@ impl State {
         for (number, member) in leave {
             if let Err(error) = self.cluster.leave(member) {
                 let note = format!("pod {number} of workload {id} is still in the model: {error}");
-                self.outbox.notes.push(Note::Error(note));
+                self.outbox.note(Note::Error(note));
             } else if let Some(pod) = self.workloads.pod_mut(id, number) {
                 pod.model = None;
             }

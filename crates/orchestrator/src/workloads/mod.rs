@@ -248,7 +248,8 @@ impl Workloads {
     }
 }
 
-/// What is known of runs beside the records of their pods. Not stored: it is found again at each start.
+/// What is known of runs beside the records of their pods. Not stored: it is found again at each
+/// start.
 #[derive(Debug)]
 pub(crate) struct Runs {
     /// Runs that exist and should not. They are being stopped, and their pods start nothing

@@ -1,6 +1,6 @@
-//! Runs that the engine has and that should not exist: of workloads that are not known, of places that
-//! are gone, of generations that are past. Owns: that each holds the GPUs that it was given, until it has
-//! ended, and nothing else; and that its pod begins nowhere else before.
+//! Runs that the engine has and that should not exist: of workloads that are not known, of places
+//! that are gone, of generations that are past. Owns: that each holds the GPUs that it was given,
+//! until it has ended, and nothing else; and that its pod begins nowhere else before.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
-use crate::gpu_fault::{GpuFault, Holder};
-use crate::reasons::{CLEARING_UP, GPU_HELD};
+use crate::reasons::CLEARING_UP;
 use crate::state::State;
 use crate::workloads::Runs;
+use view::{GPU_HELD, GpuFault, Holder};
 
 /// An orphan gets this long to end.
 const GRACE_MS: u64 = 10_000;
@@ -68,7 +68,7 @@ impl State {
     pub(crate) fn orphan_found(&mut self, run: &ListedRun) {
         let pid = if let RunState::Running { pid, .. } = run.state { pid } else { None };
         let note = format!("the engine has run {}, which should not be; stopping it", run.key);
-        self.outbox.notes.push(Note::Warning(note));
+        self.outbox.note(Note::Warning(note));
         self.adopt_orphan(run.key, run.place.clone(), pid, GRACE_MS);
     }
 
@@ -80,7 +80,7 @@ impl State {
         grace_ms: u64,
     ) {
         self.runs.orphans.insert(key, Orphan { place, pid });
-        self.outbox.actions.push(Action::Stop(key, grace_ms));
+        self.outbox.act([Action::Stop(key, grace_ms)]);
         if let Some((id, _)) = self.workloads.home(key.pod) {
             self.update_members(id);
         }
@@ -105,7 +105,8 @@ impl State {
         node.gpu_faults.iter().any(|(gpu, fault)| fault.is_held() && place.uses(*gpu))
     }
 
-    /// Takes a pod without a process out of a place with a GPU that an orphan holds: it waits for another.
+    /// Takes a pod without a process out of a place with a GPU that an orphan holds: it waits for
+    /// another.
     pub(crate) fn leave_held_gpu(&mut self, id: Uuid, number: usize) {
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };
         (pod.started_at, pod.condition, pod.waits_for_others) = (None, None, false);
@@ -124,8 +125,8 @@ impl State {
         self.finish_deletion(id);
     }
 
-    /// Says of workloads that have no other reason to wait that a pod of them waits for an earlier run of
-    /// it to end.
+    /// Says of workloads that have no other reason to wait that a pod of them waits for an earlier
+    /// run of it to end.
     pub(crate) fn explain_orphans(&mut self) {
         // One that the scheduler was still to look at may be out of its sight by now.
         let pods = self.runs.orphans.keys().filter_map(|run| self.workloads.home(run.pod));
@@ -157,7 +158,9 @@ impl State {
 
     /// Whether a pod of a workload waits until an earlier run of it has ended.
     pub(crate) fn waits_for_orphan(&self, id: Uuid) -> bool {
-        let pods = self.workloads.get(&id).into_iter().flat_map(|workload| workload.pods.iter());
-        pods.into_iter().any(|pod| self.runs.has_orphan(pod.id))
+        let workload = self.workloads.get(&id).filter(|_| self.runs.has_orphans());
+        let Some(workload) = workload else { return false };
+        let mut pods = workload.pods.iter().zip(workload.turns());
+        pods.any(|(pod, turn)| turn && self.runs.has_orphan(pod.id))
     }
 }

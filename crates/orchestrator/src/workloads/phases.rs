@@ -1,5 +1,5 @@
-//! What a workload has, and what that is called. Owns: the phase that follows from places, processes
-//! and wishes, and the time spent in phases.
+//! What a workload has, and what that is called. Owns: the phase that follows from places,
+//! processes and wishes, and the time spent in phases.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::state::State;
-use crate::view::Phase;
 use crate::workloads::{Ended, Pod, Workload};
+use view::Phase;
 
 impl State {
     pub(crate) fn holds_any(&self, workload: &Workload) -> bool {
@@ -98,7 +98,7 @@ impl State {
         workload.phase = phase;
         workload.phase_since = now;
         workload.note_holding(now);
-        self.outbox.tally.note_phase(workload, before);
+        self.outbox.tally().note_phase(workload, before);
         self.touch(id);
     }
 }
@@ -113,7 +113,8 @@ impl Workload {
         self.failed_pod()?.last_exit.as_deref()
     }
 
-    /// Notes since when it has held places; starting again in them, or in others at once, is no end.
+    /// Notes since when it has held places; starting again in them, or in others at once, is no
+    /// end.
     fn note_holding(&mut self, now: Instant) {
         let since = self.phase.holds().then(|| self.held_since().unwrap_or(now));
         self.pods.iter_mut().for_each(|pod| pod.held_since = since);

@@ -1,5 +1,5 @@
-//! Ports of pods that work together or serve. Owns: how far the search for those of a workload has come,
-//! and when it is made again because too few were free.
+//! Ports of pods that work together or serve. Owns: how far the search for those of a workload has
+//! come, and when it is made again because too few were free.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -21,8 +21,8 @@ impl State {
     /// protected, pass the quota.
     pub(crate) fn flag_over_quota(&mut self) {
         let mut of_project: BTreeMap<u64, BTreeSet<Uuid>> =
-            self.outbox.projects.iter().map(|id| (*id, BTreeSet::new())).collect();
-        for id in &self.outbox.workloads {
+            self.outbox.touched().projects.iter().map(|id| (*id, BTreeSet::new())).collect();
+        for id in &self.outbox.touched().workloads {
             let Some(workload) = self.workloads.get(id) else { continue };
             let (project, holds) = (workload.project_id, self.allocated(workload));
             self.workloads.note_holding(project, *id, holds != Resources::ZERO);
@@ -37,7 +37,7 @@ impl State {
                 let now_over = over.contains(&id);
                 if workload.over_quota != now_over {
                     workload.over_quota = now_over;
-                    self.outbox.shown.insert(id);
+                    self.outbox.show([id]);
                 }
             }
         }

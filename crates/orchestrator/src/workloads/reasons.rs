@@ -7,10 +7,10 @@ use records::Desired;
 use uuid::Uuid;
 
 use crate::emit::EventBuilder;
-use crate::reasons::NOT_CONSIDERED;
+use crate::reasons::{CLEARING_UP, NOT_CONSIDERED};
 use crate::state::State;
-use crate::view::ReasonView;
 use crate::workloads::Workload;
+use view::ReasonView;
 
 /// A code and its text, made once for all that wait for it.
 pub(crate) type Told = (&'static str, Arc<str>);
@@ -24,15 +24,18 @@ impl Workload {
 }
 
 impl State {
-    /// Says of a workload that waits without a reason that it was not looked at yet, as long as that is
-    /// so.
+    /// Says of a workload that waits without a reason that it was not looked at yet, as long as
+    /// that is so. Takes back, too, that it waits for an earlier run where it does not any more.
     pub(crate) fn explain_unconsidered(&mut self, id: Uuid) {
-        let now = self.now;
+        let (now, clears_up) = (self.now, self.waits_for_orphan(id));
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let is_gated = |pod| self.cluster.gated().contains(&pod);
         let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model))
             || workload.pods.iter().filter_map(|pod| pod.model).any(is_gated);
-        let is_told = workload.pending.iter().any(|reason| reason.code == NOT_CONSIDERED.code);
+        let is_past = |why: &ReasonView| {
+            why.code == NOT_CONSIDERED.code || why.code == CLEARING_UP.code && !clears_up
+        };
+        let is_told = workload.pending.iter().any(is_past);
         if waits && workload.pending.is_empty() && !self.halted {
             self.decisions.ask_why(workload.model);
             let (code, message) = (NOT_CONSIDERED.code.into(), NOT_CONSIDERED_YET.into());
@@ -59,8 +62,8 @@ impl State {
             at: since(code),
         });
         let fresh: Arc<[ReasonView]> = fresh.collect();
-        // Numbers, and in how many pools, change with every decision; what is worth an event is another
-        // kind of reason.
+        // Numbers, and in how many pools, change with every decision; what is worth an event is
+        // another kind of reason.
         let codes = |list: &[ReasonView]| {
             let mut codes: Vec<_> = list.iter().map(|why| why.code.clone()).collect();
             codes.dedup();
@@ -68,7 +71,7 @@ impl State {
         };
         let is_new = codes(&fresh) != codes(before);
         workload.pending = fresh;
-        self.outbox.shown.insert(id);
+        self.outbox.show([id]);
         if let Some((first, _)) = reasons.first().filter(|_| is_new) {
             let text: Vec<_> = reasons.iter().map(|(_, message)| &**message).collect();
             self.emit(id, EventBuilder::new("Pending", text.join("; ")).code(first));

@@ -14,8 +14,8 @@ use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
 use crate::reasons::{IMAGE_PULL, LIMIT_NOT_KEPT, NOT_STARTED, OUT_OF_MEMORY};
 use crate::state::State;
-use crate::view::ReasonView;
 use crate::workloads::Ended;
+use view::ReasonView;
 
 /// How a run ended that the machine ended, not its command.
 pub(crate) const LOST: &str =
@@ -32,7 +32,7 @@ impl State {
         let orphan_gone = is_exit && self.orphan_ended(key);
         let Some((id, number)) = self.workloads.home(key.pod) else {
             if is_exit {
-                self.outbox.actions.push(Action::Remove(key));
+                self.outbox.act([Action::Remove(key)]);
             }
             return;
         };
@@ -92,7 +92,7 @@ impl State {
             ReasonView { code: code.code.into(), message: message.into(), at }
         });
         if pod.condition != before {
-            self.outbox.shown.insert(id);
+            self.outbox.show([id]);
         }
     }
 
@@ -107,7 +107,7 @@ impl State {
             && !self.runs.has_orphan(pod.id)
             && let Some(spec) = self.run_spec(id, number)
         {
-            self.outbox.actions.push(Action::Start(Box::new(spec)));
+            self.outbox.act([Action::Start(Box::new(spec))]);
         }
         self.finish_deletion(id);
     }
@@ -213,7 +213,7 @@ impl State {
             self.cluster.vacate(model);
             self.leave_if_over(id);
             self.rewind_if_stopped(id);
-            self.outbox.notes.push(Note::Debug(format!("run {run} stopped as asked: {text}")));
+            self.outbox.note(Note::Debug(format!("run {run} stopped as asked: {text}")));
         }
         self.finish_deletion(id);
     }
@@ -251,7 +251,7 @@ impl State {
         for model in self.cluster.waiting().chain(gated).collect::<BTreeSet<_>>() {
             if let Some(id) = self.workloads.of_model(model) {
                 self.explain_unconsidered(id);
-                self.outbox.shown.insert(id);
+                self.outbox.show([id]);
             }
         }
     }
@@ -301,7 +301,7 @@ impl State {
         };
         match (known.contains(&run), place.releasing) {
             _ if idle => {}
-            (true, true) => self.outbox.actions.push(Action::Stop(run, grace_ms)),
+            (true, true) => self.outbox.act([Action::Stop(run, grace_ms)]),
             (true, false) => {}
             (false, releasing) if releasing || over => {
                 self.cluster.vacate(model);
@@ -319,7 +319,7 @@ impl State {
                 if !self.runs.has_orphan(pod_id)
                     && let Some(spec) = self.run_spec(id, number)
                 {
-                    self.outbox.actions.push(Action::Start(Box::new(spec)));
+                    self.outbox.act([Action::Start(Box::new(spec))]);
                 }
             }
         }

@@ -10,7 +10,7 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::view::{Phase, ReasonView};
+use view::{Phase, ReasonView};
 
 /// A workload.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub(crate) enum Ended {
 }
 
 /// A pod. Where it is, the model knows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Pod {
     pub(crate) id: Uuid,
     pub(crate) index: u32,
@@ -74,8 +74,9 @@ pub(crate) struct Pod {
     pub(crate) last_exit: Option<String>,
     /// What keeps its run from starting, or from serving; not stored, because it is found again.
     pub(crate) condition: Option<ReasonView>,
-    /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of its own accord from
-    /// a requested one, and after a restart of the server the latter is assumed.
+    /// When its run was told to stop, by the machine's clock. Not stored: it only tells an end of
+    /// its own accord from a requested one, and after a restart of the server the latter is
+    /// assumed.
     pub(crate) released_at: Option<Instant>,
     /// Runs lost in a row, and failures in its place in a row: only delays follow from them, so
     /// they are not stored.
@@ -88,27 +89,7 @@ pub(crate) struct Pod {
 impl Pod {
     /// A pod that has not run yet.
     pub(crate) fn new(id: Uuid, index: u32) -> Self {
-        Self {
-            id,
-            index,
-            generation: 0,
-            model: None,
-            placed_at: None,
-            held_since: None,
-            started_at: None,
-            resized_at: None,
-            restart_at: None,
-            waits_for_others: false,
-            left: false,
-            port: None,
-            ended: None,
-            last_exit: None,
-            condition: None,
-            released_at: None,
-            setbacks: 0,
-            failures: 0,
-            written: None,
-        }
+        Self { id, index, ..Self::default() }
     }
 
     /// Whether it holds its place without a process.
@@ -333,10 +314,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
     let at = |ms: Option<u64>| ms.map(Instant);
     let body = &row.body;
     Ok(Pod {
-        id: row.id,
-        index: row.index,
         generation: row.generation,
-        model: None,
         placed_at: at(body.placed_at_ms),
         held_since: at(body.held_since_ms),
         started_at: at(body.started_at_ms),
@@ -347,10 +325,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         port: body.port,
         ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),
-        condition: None,
-        released_at: None,
-        setbacks: 0,
-        failures: 0,
         written: Some(Box::new(row.clone())),
+        ..Pod::new(row.id, row.index)
     })
 }

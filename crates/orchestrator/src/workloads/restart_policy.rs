@@ -1,5 +1,5 @@
-//! How runs and workloads end: well, badly, for now, or for good. Owns: the restart policy, back-off,
-//! and taking out of the books what has ended or is deleted.
+//! How runs and workloads end: well, badly, for now, or for good. Owns: the restart policy,
+//! back-off, and taking out of the books what has ended or is deleted.
 
 use std::sync::Arc;
 
@@ -129,10 +129,13 @@ impl State {
             self.cluster.vacate(model);
         }
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        if ended == Ended::Succeeded && !workload.is_complete_with(number) {
+        let goes_on = ended == Ended::Succeeded && !workload.is_complete_with(number);
+        if goes_on || workload.completed_at.is_some() {
             // Others may have waited for it to begin, and it was never seen to run.
             self.runs.assembling.insert(id);
             self.update_members(id);
+            // It may be the last pod of a workload that has failed.
+            self.leave_if_over(id);
             return;
         }
         workload.completed_at = Some(now);
@@ -173,7 +176,7 @@ impl State {
             let oldest = pod.generation.saturating_sub(RUNS_KEPT - 1).max(1);
             let runs = (oldest..=pod.generation)
                 .map(|generation| spec::RunKey { pod: pod.id, generation });
-            self.outbox.actions.extend(runs.map(Action::Remove));
+            self.outbox.act(runs.map(Action::Remove));
         }
     }
 
@@ -185,7 +188,7 @@ impl State {
         if let Err(error) = self.cluster.remove_workload(model) {
             // Only reached with a pod in a place, which the callers have ruled out.
             let note = format!("workload {id} ended and is still in the model: {error}");
-            self.outbox.notes.push(Note::Error(note));
+            self.outbox.note(Note::Error(note));
         }
     }
 
@@ -206,20 +209,18 @@ impl State {
         let Some(mut workload) = self.workloads.remove(id) else { return };
         workload.pending = Arc::default();
         let state = record::workload_state(&workload, Some(self.now));
-        self.outbox.changes.push(Change::WorkloadState(id, state));
+        self.outbox.write([Change::WorkloadState(id, state)]);
         let (nowhere, nameless) = (model::PodBinding::default(), |_| String::new());
         let pods = workload.pods.iter();
         let pods = pods.map(|pod| record::pod_row(&workload, pod, &nowhere, nameless));
-        self.outbox.changes.extend(pods.map(Change::Pod));
-        self.outbox.workloads.remove(&id);
+        self.outbox.write(pods.map(Change::Pod));
         self.runs.ports.forget(id);
-        self.outbox.projects.insert(workload.project_id);
         for pod in workload.pods.iter() {
             self.remove_runs([pod]);
-            self.outbox.actions.push(Action::Forget(pod.id));
+            self.outbox.act([Action::Forget(pod.id)]);
         }
         let revision = workload.spec.revision;
-        self.outbox.deleted.insert(id, workload);
+        self.outbox.delete(workload);
         if let Some(revision) = revision {
             self.disown(revision, id);
         }

@@ -1,9 +1,9 @@
 //! Inferences: a workload without pods of its own, and its revisions, which are workloads of their
-//! own kind. Owns: beginning, scaling, retiring and giving up a revision. Refuses to know: when any
-//! of that is to be done (`serving`).
+//! own kind. Owns: beginning, scaling, retiring and giving up a revision. Does not know about: when
+//! any of that is to be done (`serving`).
 //!
-//! What a revision runs never changes. Its replicas join and leave it. A retired revision stays, stopped,
-//! until there are too many.
+//! What a revision runs never changes. Its replicas join and leave it. A retired revision stays,
+//! stopped, until there are too many.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::command::{Subject, Wanted};
 use crate::emit::EventBuilder;
 use crate::reasons::NOT_READY;
 use crate::state::State;
-use crate::view::Phase;
 use crate::workloads::{Ended, Pod, Workload, Workloads, record};
+use view::Phase;
 
 /// Most revisions of an inference that are remembered; the oldest of those that are over go first.
 const REVISIONS_KEPT: usize = 10;
@@ -340,7 +340,7 @@ impl State {
         self.add(workload, false)?;
         self.workloads.last_seq += 1;
         let row = record::workload_row(&self.workloads[&id]);
-        self.outbox.changes.push(Change::Workload(Box::new(row)));
+        self.outbox.write([Change::Workload(Box::new(row))]);
         self.touch(id);
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! What is written of workloads, and how they are after a restart: in the places that are still there.
-//! Owns: what becomes of one whose place is gone.
+//! What is written of workloads, and how they are after a restart: in the places that are still
+//! there. Owns: what becomes of one whose place is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,8 +31,8 @@ impl Workloads {
 }
 
 impl State {
-    /// What has changed of workloads, as rows. A pod that stands as it was written is not written again:
-    /// a workload may have many.
+    /// What has changed of workloads, as rows. A pod that stands as it was written is not written
+    /// again: a workload may have many.
     pub(crate) fn changed_rows(&mut self, ids: &BTreeSet<Uuid>) -> Vec<Change> {
         let mut changes = Vec::new();
         for id in ids {
@@ -91,6 +91,10 @@ impl State {
         }
         for (id, number, row) in placed {
             self.restore_next(*id, *number, row);
+        }
+        // What was left to end may have lost its place instead.
+        for (id, ..) in placed {
+            self.leave_if_over(*id);
         }
     }
 

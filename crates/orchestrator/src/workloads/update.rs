@@ -105,7 +105,7 @@ impl State {
         if let Some(workload) = self.workloads.get_mut(&id) {
             workload.spec = Arc::new(spec);
             let body = workload.spec.clone();
-            self.outbox.changes.push(Change::WorkloadSpec(id, body));
+            self.outbox.write([Change::WorkloadSpec(id, body)]);
         }
         self.rebind(id);
         self.limits.note_expiry(&self.workloads[&id]);

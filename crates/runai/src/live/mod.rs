@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::{BufWriter, IsTerminal as _, Stdout};
 use std::time::Duration;
 
-use api_types::{Pod1, Project, Status, Workload, WorkloadBatch};
+use api_types::{Pod, Project, Status, Workload, WorkloadBatch};
 use client::{Client, LogPosition, Logs};
 use crossterm::event::{Event, KeyEvent};
 use ratatui::Terminal;
@@ -61,7 +61,7 @@ enum Update {
     /// How the server stands, and how it is asked.
     Looked(Box<Status>, Client),
     /// What there is.
-    Lists { projects: Vec<Project>, workloads: Vec<Workload>, pods: Vec<Pod1> },
+    Lists { projects: Vec<Project>, workloads: Vec<Workload>, pods: Vec<Pod> },
     /// What nodes use.
     Used(BTreeMap<String, Used>),
     /// The server does not answer.

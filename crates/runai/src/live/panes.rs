@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use api_types::{NodeStatus, Pod1, Project, QuotaResource, Status, Workload};
+use api_types::{NodeStatus, Pod, Project, QuotaResource, Status, Workload};
 
 use crate::list;
 use crate::rows;
@@ -12,7 +12,7 @@ use cli_kit::table::age;
 
 /// What the server said last, each part when it did.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ServerState {
     /// How it stands; none before the first look.
     pub(super) status: Option<Status>,
     /// Queues.
@@ -20,7 +20,7 @@ pub(super) struct Seen {
     /// Workloads that live.
     pub(super) workloads: Vec<Workload>,
     /// Their pods.
-    pub(super) pods: Vec<Pod1>,
+    pub(super) pods: Vec<Pod>,
     /// What nodes use, by name.
     pub(super) used: BTreeMap<String, Used>,
 }
@@ -92,7 +92,7 @@ impl Pane {
     }
 
     /// All that there is, in its own order; with a project only what concerns it.
-    pub(super) fn rows(self, seen: &Seen, project: Option<&str>) -> Vec<Row> {
+    pub(super) fn rows(self, seen: &ServerState, project: Option<&str>) -> Vec<Row> {
         let of = |name: &str| project.is_none_or(|project| project == name);
         let rows: Vec<Row> = match self {
             Self::Gpus => gpus(seen, project),
@@ -156,14 +156,14 @@ fn gpu_millis(millis: u64) -> Cell {
 }
 
 /// Who has how much of a GPU, by the key of its row: a pod, and thousandths.
-pub(super) type Holders<'a> = BTreeMap<String, Vec<(&'a Pod1, u64)>>;
+pub(super) type Holders<'a> = BTreeMap<String, Vec<(&'a Pod, u64)>>;
 
 fn key_of(node: &str, gpu: u32) -> String {
     format!("{node}/{gpu}")
 }
 
 /// Who holds GPUs. What waits for a place has one too, and holds nothing.
-pub(super) fn holders(seen: &Seen) -> Holders<'_> {
+pub(super) fn holders(seen: &ServerState) -> Holders<'_> {
     let mut holders = Holders::new();
     for pod in seen.pods.iter().filter(|pod| pod.allocated_resources.gpu.0 > 0) {
         let Some(node) = &pod.node_name else { continue };
@@ -174,11 +174,11 @@ pub(super) fn holders(seen: &Seen) -> Holders<'_> {
     holders
 }
 
-fn gpus(seen: &Seen, project: Option<&str>) -> Vec<Row> {
+fn gpus(seen: &ServerState, project: Option<&str>) -> Vec<Row> {
     let mut holders = holders(seen);
     let nodes = seen.status.iter().flat_map(|status| &status.nodes);
     let all = nodes.flat_map(|node| (0..).zip(&node.gpu_used).map(move |(gpu, _)| (node, gpu)));
-    let of = |holders: &[(&Pod1, u64)]| {
+    let of = |holders: &[(&Pod, u64)]| {
         project.is_none_or(|name| holders.iter().any(|(pod, _)| pod.project_name == name))
     };
     all.filter_map(|(node, index)| {
@@ -189,7 +189,7 @@ fn gpus(seen: &Seen, project: Option<&str>) -> Vec<Row> {
 }
 
 /// By whom a GPU is held, as far as this login sees them.
-fn held_by(holders: &[(&Pod1, u64)], held_millis: u64) -> String {
+fn held_by(holders: &[(&Pod, u64)], held_millis: u64) -> String {
     let share = |millis| match millis {
         1000 => String::new(),
         part => format!(" {}", units::format_millis(part)),
@@ -205,7 +205,7 @@ fn held_by(holders: &[(&Pod1, u64)], held_millis: u64) -> String {
     by.join(", ")
 }
 
-fn gpu(node: &NodeStatus, gpu: u32, holders: &[(&Pod1, u64)], used: Option<&Used>) -> Row {
+fn gpu(node: &NodeStatus, gpu: u32, holders: &[(&Pod, u64)], used: Option<&Used>) -> Row {
     let index = gpu as usize;
     let held_millis = node.gpu_used[index].0;
     let size_bytes = node.gpu_memory_bytes.get(index).copied().unwrap_or(0);

@@ -1,6 +1,6 @@
 //! The live view: what keys do to it, and how it looks.
 
-use api_types::{Pod1, Project, Status};
+use api_types::{Pod, Project, Status};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use expect_test::{Expect, expect};
 use ratatui::Terminal;
@@ -68,7 +68,7 @@ pub(super) fn status(nodes: &[Value]) -> Status {
     .unwrap()
 }
 
-fn pod(of: &str, project: &str, gpus: &[(u32, u64)]) -> Pod1 {
+fn pod(of: &str, project: &str, gpus: &[(u32, u64)]) -> Pod {
     let at = time(NOW_MS);
     serde_json::from_value(json!({
         "id": of, "name": format!("{of}-0-0"), "workloadId": format!("id-{of}"),

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::panes::{self, Pane, Row, Seen};
+use super::panes::{self, Pane, Row, ServerState};
 use super::text::{Text, Topic};
 use crate::change::participle;
 use dialects::intent::Verb;
@@ -111,7 +111,7 @@ impl Choice {
 /// The whole of it.
 #[derive(Debug)]
 pub(super) struct View {
-    pub(super) seen: Seen,
+    pub(super) seen: ServerState,
     /// Why there is nothing newer; none while the server answers.
     pub(super) away: Option<String>,
     /// Only what concerns this project.
@@ -131,7 +131,7 @@ pub(super) struct View {
 impl View {
     pub(super) fn new(project: Option<String>, colours: bool) -> Self {
         Self {
-            seen: Seen::default(),
+            seen: ServerState::default(),
             away: None,
             project,
             pane: Pane::Workloads,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api_types::{
-    Change, ChangeFrame, ChangeKind, NodeStatus, Pod1, Project, Status, Time, Workload,
+    Change, ChangeFrame, ChangeKind, NodeStatus, Pod, Project, Status, Time, Workload,
 };
 use client::{ChangeStream, Client, Watched};
 use serde::de::DeserializeOwned;
@@ -36,11 +36,11 @@ const KINDS: [ChangeKind; 4] =
 
 /// What there is, as far as the stream of changes said it.
 #[derive(Debug, Default)]
-struct There {
+struct FeedState {
     projects: BTreeMap<u64, Project>,
     /// Ids are in order of creation.
     workloads: BTreeMap<String, Workload>,
-    pods: BTreeMap<String, Pod1>,
+    pods: BTreeMap<String, Pod>,
     /// Whether it is all.
     complete: bool,
     /// Whether something has changed since the lists were sent, and since the status was fetched.
@@ -48,7 +48,7 @@ struct There {
     is_status_old: bool,
 }
 
-impl There {
+impl FeedState {
     fn apply(&mut self, frame: ChangeFrame) -> serde_json::Result<()> {
         match frame {
             ChangeFrame::Reset(_) => *self = Self::default(),
@@ -112,7 +112,7 @@ pub(super) struct Watch {
     context: Context,
     news: Sender<Update>,
     stream: ChangeStream,
-    there: There,
+    there: FeedState,
     status: Option<(Status, Done)>,
     /// When the status was last sent.
     ticked: Option<Instant>,
@@ -128,7 +128,7 @@ impl Watch {
     pub(super) async fn open(context: &Context, news: Sender<Update>) -> Result<Self, Error> {
         let context = context.renewed().await?;
         let stream = changes(&context);
-        let (there, status, ticked, lists, used) = (There::default(), None, None, None, None);
+        let (there, status, ticked, lists, used) = (FeedState::default(), None, None, None, None);
         let mut watch = Self { context, news, stream, there, status, ticked, lists, used };
         while !watch.there.complete {
             watch.read(None).await?;
@@ -158,7 +158,7 @@ impl Watch {
     fn begin(&mut self, context: Context) {
         self.stream = changes(&context);
         self.context = context;
-        self.there = There::default();
+        self.there = FeedState::default();
         (self.status, self.ticked, self.lists, self.used) = (None, None, None, None);
     }
 
@@ -303,13 +303,13 @@ mod tests {
         }))
     }
 
-    fn names(there: &There) -> Vec<&str> {
+    fn names(there: &FeedState) -> Vec<&str> {
         there.projects.values().map(|project| project.name.as_str()).collect()
     }
 
     #[test]
     fn lists_are_what_the_stream_said_in_order_of_creation() {
-        let mut there = There::default();
+        let mut there = FeedState::default();
         let synced = || frame(serde_json::json!({"type": "synced", "position": "a-1"}));
         for next in [project("10", "b"), project("9", "a"), project("10", "c"), synced()] {
             assert!(!there.complete);

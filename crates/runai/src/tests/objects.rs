@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use super::meaning;
 use crate::manifest::{parse, take_namespace};
 use crate::objects::{kind, page, table};
-use dialects::intent::{Dialect, How, Intent, ListObjects, Manifest, Name, Objects, Page, Shown};
+use dialects::intent::{
+    Dialect, Intent, ListObjects, Manifest, Name, Objects, OutputFormat, OutputOptions, Page,
+};
 
 #[test]
 fn every_noun_is_listed_and_described() {
@@ -24,22 +26,24 @@ fn every_noun_is_listed_and_described() {
         ("workload-type", Objects::WorkloadType),
     ] {
         let list = |all_projects, page, shown| {
-            let how = How::only(shown);
+            let how = OutputOptions::only(shown);
             let dialect = Dialect::V2;
             Ok(Intent::ListObjects(ListObjects { of, dialect, all_projects, page, how }))
         };
         let first = Page { offset: 0, limit: Some(50) };
-        assert_eq!(meaning(&format!("runai {word} list")), list(false, first, Shown::Text));
+        assert_eq!(meaning(&format!("runai {word} list")), list(false, first, OutputFormat::Text));
         let every = meaning(&format!("runai {word} list -A --yaml --no-pagination"));
-        assert_eq!(every, list(true, Page::default(), Shown::Yaml));
-        let one = Ok(Intent::DescribeObject(of, "a".to_owned(), How::only(Shown::Json)));
+        assert_eq!(every, list(true, Page::default(), OutputFormat::Yaml));
+        let one =
+            Ok(Intent::DescribeObject(of, "a".to_owned(), OutputOptions::only(OutputFormat::Json)));
         assert_eq!(meaning(&format!("runai {word} describe a -o json")), one);
     }
 }
 
 #[test]
 fn templates_have_the_words_of_the_first_dialect_too() {
-    let one = Ok(Intent::DescribeObject(Objects::Template, "a".to_owned(), How::default()));
+    let one =
+        Ok(Intent::DescribeObject(Objects::Template, "a".to_owned(), OutputOptions::default()));
     for line in ["describe template a", "template get a", "template describe a"] {
         assert_eq!(meaning(&format!("runai {line}")), one, "{line}");
     }

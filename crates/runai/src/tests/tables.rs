@@ -1,6 +1,6 @@
 //! The published tables, from the workloads of the published walk-throughs.
 
-use api_types::{Event2, Pod1, Workload, WorkloadSpec};
+use api_types::{KubernetesEvent, Pod, Workload, WorkloadSpec};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -112,7 +112,7 @@ fn the_wide_table_reads_as_published() {
     );
 }
 
-fn pods() -> Vec<Pod1> {
+fn pods() -> Vec<Pod> {
     let at = "2023-11-14T22:13:20.000Z";
     vec![
         serde_json::from_value(json!({
@@ -128,7 +128,7 @@ fn pods() -> Vec<Pod1> {
     ]
 }
 
-fn events() -> Vec<Event2> {
+fn events() -> Vec<KubernetesEvent> {
     let event = |id: u32, reason: &str, kind: &str, message: &str| {
         serde_json::from_value(json!({
             "id": id.to_string(), "createdAt": "2023-11-14T22:13:20.000Z", "type": "Normal",

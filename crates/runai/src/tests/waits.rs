@@ -6,7 +6,7 @@ use super::samples::workload;
 use crate::logs::is_lost;
 use crate::wait::reached;
 use cli_kit::exit::Error;
-use dialects::intent::Until;
+use dialects::intent::WaitCondition;
 
 #[test]
 fn a_wait_ends_when_it_is_reached_or_cannot_be() {
@@ -21,9 +21,9 @@ fn a_wait_ends_when_it_is_reached_or_cannot_be() {
         ("Failed", Some(false), Some(false)),
         ("Stopped", Some(false), Some(false)),
     ] {
-        assert_eq!(ends(phase, Until::Running), running, "{phase}");
-        assert_eq!(ends(phase, Until::Ended), ended, "{phase}");
-        assert_eq!(ends(phase, Until::Deleted), None, "{phase}");
+        assert_eq!(ends(phase, WaitCondition::Running), running, "{phase}");
+        assert_eq!(ends(phase, WaitCondition::Ended), ended, "{phase}");
+        assert_eq!(ends(phase, WaitCondition::Deleted), None, "{phase}");
     }
 }
 

@@ -18,6 +18,9 @@ use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
 
+/// In so many node pools each has a reason of its own; of more there is one that counts them.
+const POOLS_NAMED_MAX: usize = 3;
+
 /// Why every workload waits that needs a place or waits for one; only what is new of it.
 pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Arc<[Pending]>> {
     let (mut known, mut pending) = (BTreeMap::new(), BTreeMap::new());
@@ -61,7 +64,7 @@ fn reasons(
 
 /// Why a workload found no place: the same for all of its class.
 fn no_place(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
-    let (mut reasons, not_entitled) = queue_reasons(s, id);
+    let (mut reasons, not_entitled) = queue_reasons(s, id, POOLS_NAMED_MAX);
     if reasons.is_empty() {
         reasons.extend(s.reservations.before(&EquivalenceClass::of(s.cluster, id)).cloned());
     }
@@ -91,31 +94,68 @@ fn no_place(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
 }
 
 /// What limits and quotas say against a workload in each node pool in which it may be; and where
-/// they say nothing, what its fair share does.
-fn queue_reasons(s: &mut Session<'_>, id: WorkloadId) -> (Vec<Pending>, Vec<Pending>) {
-    let (mut against, mut beyond) = (Vec::new(), Vec::new());
+/// they say nothing, what its fair share does. In more than so many pools one reason stands for all that
+/// differ only by their pool.
+pub(crate) fn queue_reasons(
+    s: &mut Session<'_>,
+    id: WorkloadId,
+    named_max: usize,
+) -> (Vec<Pending>, Vec<Pending>) {
+    let none = || (ByPool::default(), ByPool::default());
+    let ((mut against, mut beyond), asked) = (none(), s.ask(id, None));
     let choices: Vec<_> = s.cluster.choices(id).iter().map(|&pool| Some(pool)).collect();
     let there = |pool: &Option<PoolId>| {
         pool.is_none_or(|pool| s.cluster.capacity_of(pool) != Resources::ZERO)
     };
     let mut pools: Vec<_> = choices.into_iter().filter(there).collect();
+    // Without queues for each pool it is the same in all of them.
+    pools.truncate(if s.cluster.is_divided() { usize::MAX } else { 1 });
     if pools.is_empty() {
         pools.push(None);
     }
     for pool in pools {
         pools::within(s, id, pool, |s| {
-            let asked = s.ask(id, None);
-            if let Some(reason) = s.queue_reason(id) {
-                against.push(reason);
+            if let Err(refusal) = s.check_queue(id, asked) {
+                against.add(refusal.code(), named_max, || s.refused(refusal, asked));
             } else if let Some(kind) = not_entitled(s, id, asked) {
-                let (queue, requested) = (s.numbers(s.queue_of(id), kind), asked[kind]);
-                beyond.push(Pending::NotEntitledToMore { queue, requested });
+                beyond.add("P203", named_max, || {
+                    let (queue, requested) = (s.numbers(s.queue_of(id), kind), asked[kind]);
+                    Pending::NotEntitledToMore { queue, requested }
+                });
             }
         });
     }
-    against.dedup();
-    beyond.dedup();
-    (against, beyond)
+    (against.reasons(named_max), beyond.reasons(named_max))
+}
+
+/// Reasons of node pools.
+#[derive(Default)]
+struct ByPool {
+    /// The first of each code.
+    named: Vec<Pending>,
+    counts: BTreeMap<&'static str, usize>,
+}
+
+impl ByPool {
+    fn add(&mut self, code: &'static str, named_max: usize, make: impl FnOnce() -> Pending) {
+        let count = self.counts.entry(code).or_default();
+        *count += 1;
+        if *count <= named_max {
+            self.named.push(make());
+        }
+    }
+
+    fn reasons(mut self, named_max: usize) -> Vec<Pending> {
+        let of_code = |reason: Pending| match self.counts.get_mut(reason.code().code) {
+            Some(0) => None,
+            Some(count) if *count > named_max => {
+                let others = std::mem::take(count) - 1;
+                Some(Pending::InPools { first: Box::new(reason), others })
+            }
+            _ => Some(reason),
+        };
+        self.named.into_iter().filter_map(of_code).collect()
+    }
 }
 
 /// Pods of it are held back, and without them nothing can start.

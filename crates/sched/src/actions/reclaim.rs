@@ -96,18 +96,23 @@ impl Rule for Reclaim {
         if !below().all(|queue| beyond_share(s, queue, asked).is_none()) {
             return false;
         }
-        let held = s.cluster.queues()[giver].held();
-        let left = held.saturating_sub(freed(s, eviction_unit));
-        let quota = deserved(s, giver);
+        let (freed, less) = (freed(s, eviction_unit), held_below(s, victim));
+        let held = |queue: QueueId| s.cluster.queues()[queue].held();
         let kinds = || Kind::ALL.into_iter().filter(|&kind| asked[kind] > 0);
-        let above_quota = kinds().any(|kind| held[kind] > quota[kind]);
+        let above_quota = kinds().any(|kind| held(giver)[kind] > deserved(s, giver)[kind]);
         // The surplus of a queue is its least important work: what is within its share without that
         // is not taken for another's share. Or else two queues that lack different resources take
         // from each other for ever, one the GPUs, the other the cores (found by random histories).
-        let without_less = held.saturating_sub(held_below(s, victim));
-        let above_share = kinds().any(|kind| {
-            without_less[kind] > s.fair()[&giver][kind].max(quota[kind])
-                && (left[kind] >= quota[kind] || !s.policy.protects_quota)
+        // So it is at every level: what a project holds within its share is not the surplus of its
+        // department, or else it takes that back from its siblings, and so on for ever.
+        let above_share = lineage_below(s, s.queue_of(victim), giver).all(|queue| {
+            let (left, without_less) =
+                (held(queue).saturating_sub(freed), held(queue).saturating_sub(less));
+            let (fair, quota) = (s.fair()[&queue], deserved(s, queue));
+            kinds().any(|kind| {
+                without_less[kind] > fair[kind].max(quota[kind])
+                    && (left[kind] >= quota[kind] || !s.policy.protects_quota)
+            })
         });
         let within_quota = below().all(|queue| within(s, queue, asked, deserved(s, queue)));
         above_share || (within_quota && above_quota)

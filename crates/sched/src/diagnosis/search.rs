@@ -137,8 +137,8 @@ fn moving(s: &mut Session<'_>, id: WorkloadId) -> Outcome {
         return outcome;
     }
     let asked = s.ask(id, None);
-    if let Err(reason) = s.check_queue(id, asked) {
-        return Outcome::Refused(Box::new(reason));
+    if let Err(refusal) = s.check_queue(id, asked) {
+        return Outcome::Refused(Box::new(s.refused(refusal, asked)));
     }
     let free = s.cluster.free_soon();
     if let Some(kind) = Kind::ALL.into_iter().find(|&kind| asked[kind] > free[kind]) {
@@ -197,8 +197,8 @@ fn take_all(s: &mut Session<'_>, rule: &dyn Rule, means: Means, id: WorkloadId) 
             give(s, rule, id, asked, who, &mut givers);
         }
     }
-    if let Err(reason) = s.check_queue(id, asked) {
-        return Outcome::Refused(Box::new(reason));
+    if let Err(refusal) = s.check_queue(id, asked) {
+        return Outcome::Refused(Box::new(s.refused(refusal, asked)));
     }
     if let Some(kind) = not_entitled(s, id, asked).filter(|_| !rule.may_evict(s, id, asked)) {
         return Outcome::NotEntitled { queue: s.numbers(queue, kind), requested: asked[kind] };

@@ -29,6 +29,8 @@ impl Diagnosis {
                 lines.extend(items.into_iter().map(|item| format!("  {item}")));
             }
         };
+        let in_pools = self.in_pools.iter().map(|one| format!("{} {one}", one.code().code));
+        section("In each node pool", in_pools.collect());
         section("Where it does not fit", self.parts.iter().flat_map(Part::lines).collect());
         section("Who holds what it needs", self.holders.lines(now));
         let searches = self

@@ -105,6 +105,13 @@ fn pending_of_rights() -> Vec<Pending> {
             requested: 1000,
         },
         P::NotEntitledToMore { queue: queue("team-a"), requested: 2000 },
+        P::InPools {
+            first: Box::new(P::NotEntitledToMore {
+                queue: queue("team-a in pool a100"),
+                requested: 2000,
+            }),
+            others: 3,
+        },
         P::WaitingForRelease { node: "node-1".to_owned(), holders: Vec::new() },
         P::WaitingForRelease { node: "node-1".to_owned(), holders: vec!["team-b/b1".to_owned()] },
         P::Gated { gated: 2, pods: 4 },
@@ -291,6 +298,7 @@ fn every_reason_and_every_cause() {
             OverLimit,
             NonPreemptibleOverQuota,
             NotEntitledToMore,
+            InPools,
             WaitingForRelease,
             Gated,
             BackingOff,

@@ -83,7 +83,7 @@ fn outcome(s: &mut Session<'_>, means: Means, rule: &dyn Rule, id: WorkloadId) -
 /// Why a job may not even ask.
 fn refused(s: &Session<'_>, means: Means, id: WorkloadId, asked: Resources) -> Outcome {
     let spec = &s.cluster.workloads()[id].spec;
-    let queue_refuses = s.check_queue(id, asked).err();
+    let queue_refuses = s.check_queue(id, asked).err().map(|refusal| s.refused(refusal, asked));
     match (means, queue_refuses) {
         (Means::Consolidate, _) if !spec.preemptible => Outcome::OnlyPreemptible,
         (Means::Consolidate, _) => {

@@ -90,6 +90,9 @@ impl fmt::Display for Pending {
                 let requested = of(queue.kind, *requested);
                 write!(f, "nothing is taken from others for {requested}: {queue}")
             }
+            Self::InPools { first, others } => {
+                write!(f, "{first}; likewise in {others} more node pools")
+            }
             Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
             Self::Gated { gated, pods } => {
                 write!(f, "{gated} of its {pods} pod(s) are held back by a scheduling gate")

@@ -139,7 +139,7 @@ impl Session<'_> {
         }
         let claims = match due.blocked {
             // Its queue has to become emptier first; which places it gets is a matter of then.
-            Blocked::Queue(_) => Claims::default(),
+            Blocked::Queue => Claims::default(),
             Blocked::Room => self.claims(id)?,
         };
         Some(Reservation { id, queue, asked, claims })

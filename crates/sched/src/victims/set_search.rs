@@ -61,11 +61,17 @@ struct SetSearch<'r> {
 
 impl PreemptionAttempt<'_> {
     /// Looks for a set of victims that costs less than what was `done` since the start, or for any
-    /// if that has come to nothing; says whether there is one, which is carried out then.
-    pub(super) fn improve(&mut self, s: &mut Session<'_>, start: Checkpoint, done: bool) -> bool {
+    /// if that has come to nothing; says whether there is one, which is carried out then, and
+    /// whether it looked.
+    pub(super) fn improve(
+        &mut self,
+        s: &mut Session<'_>,
+        start: Checkpoint,
+        done: bool,
+    ) -> (bool, bool) {
         let changes = changes_since(s, start);
         if s.sets_left == 0 || !self.is_worth_it(s, &changes, done) {
-            return done;
+            return (done, false);
         }
         s.cluster.rollback(start);
         let mut attempt = Self::new(s, self.rule, self.need);
@@ -103,7 +109,7 @@ impl PreemptionAttempt<'_> {
         };
         search.run(s);
         s.sets_left -= sets_left - search.sets_left;
-        let Some(best) = search.best else { return false };
+        let Some(best) = search.best else { return (false, true) };
         *self = best.attempt;
         // First all leave, so that nothing is given out twice meanwhile.
         for (pod, ..) in &best.changes {
@@ -112,7 +118,7 @@ impl PreemptionAttempt<'_> {
         for (pod, _, after) in best.changes {
             s.cluster.set_binding(pod, after);
         }
-        true
+        (true, true)
     }
 
     /// Whether another set may be better. If nothing was refused, a single pod has found the
@@ -323,11 +329,30 @@ fn candidates(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> Vec<Candidate
     });
     let mut candidates: Vec<_> =
         all.into_iter().filter_map(|victim| candidate(s, attempt, victim)).collect();
+    let moves = rule.moves_max(s).is_some();
     candidates.sort_by_cached_key(|one| {
         let refused = !rule.just(s, id, need.asked, one.id, one.units[0]);
-        (refused, one.costs[0], Reverse(s.cluster.workloads()[one.id].spec.seq))
+        let lost = lost(s, one.id, &one.units);
+        let makes_room = moves && makes_room(s, attempt, one.id);
+        let age = Reverse(s.cluster.workloads()[one.id].spec.seq);
+        (refused, !makes_room, one.costs[0], lost, age)
     });
     candidates
+}
+
+/// Whether a node has the GPUs for the first pod without a workload.
+fn makes_room(s: &Session<'_>, attempt: &PreemptionAttempt<'_>, id: WorkloadId) -> bool {
+    let first_millis = attempt.need.ask.request.gpu.devices() as u64 * units::GPU_MILLIS;
+    let places = s.cluster.workloads()[id]
+        .pods
+        .iter()
+        .filter_map(|&pod| s.cluster.pods()[pod].binding.effective().map(|place| (pod, place)));
+    let mut freed: BTreeMap<NodeId, u64> = BTreeMap::new();
+    for (pod, place) in places {
+        *freed.entry(place.node).or_default() += s.cluster.amounts(pod, place).gpu_millis;
+    }
+    let free = |node: NodeId| s.cluster.nodes()[node].free(false).gpu_millis;
+    freed.into_iter().any(|(node, millis)| free(node) + millis >= first_millis)
 }
 
 fn candidate(

@@ -152,3 +152,16 @@ fn so_it_is_with_what_a_workload_grows_by() {
     w.run("submit b/x");
     assert_eq!(placed(&w, "e"), [1, 2], "only q has more than its minimum");
 }
+
+/// `d1` is above its share with `b`, and `c` would need what `a` holds within its own. That used to be
+/// taken, `a` took it back from `b`, then from `c`, and so on for ever.
+#[test]
+fn what_a_project_holds_within_its_share_is_no_surplus_of_its_department() {
+    let mut w = World::new("n1:4 n2:4 n3:2", "");
+    w.run("label n1 n=1; label n2 n=2; queue d1:3; queue d2:2; queue d1/a:3; queue d1/b:1");
+    w.run("queue d2/c:2; weight d1 0; weight a 0; weight b 0");
+    w.run("submit a/a1 --pods 3 --min 1 --on n=1; submit a/a2 -g 0.5 --priority 40");
+    w.run("submit c/c1 --pods 3 --min 1 --on n=2 --interactive; submit c/c2 -g 3");
+    w.run("submit b/b1 -g 2; submit c/c3 --pods 2");
+    assert_eq!(w.waiting(), "c1 c2");
+}

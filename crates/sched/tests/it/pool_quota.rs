@@ -147,3 +147,54 @@ fn room_is_kept_in_the_first_pool_until_there_is_some_in_another() {
     w.run("delete y");
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[x small] n2[job job]", ""));
 }
+
+#[test]
+fn what_is_so_in_many_pools_is_one_reason_and_the_diagnosis_names_each() {
+    let mut w = World::new("n1:1 n2:1 n3:1 n4:1 n5:2", "a:0 b:0");
+    w.run("label n1 node-pool=p1; label n2 node-pool=p2; label n3 node-pool=p3");
+    w.run("label n4 node-pool=p4; quota a@p1 1; quota a@p2 1; quota a@p3 1; quota a@p4 1");
+    w.run("quota a 2; submit a/all --pods 6 --min 1 --pools p1,p2,p3,p4,default");
+    w.run("submit a/x1 --pools p1; submit a/x2 --pools p2; submit a/x3 --pools p3");
+    w.run("submit a/x4 --pools p4; submit b/late --pools p1,p2,p3,p4,default");
+    w.run("submit b/hired --interactive --pools p4,p3,p2,p1,default");
+    expect![[r#"
+        P102 needs 1 GPU; every GPU of the 5 node(s) is in use
+        P203 nothing is taken from others for 1 GPU: b in pool p1 holds 0 GPUs (quota 0, fair share 0); likewise in 4 more node pools
+    "#]].assert_eq(&w.why("late"));
+    expect![[r#"
+        P202 non-preemptible workloads stay within the quota: b in pool p4 has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota; likewise in 4 more node pools
+        P102 needs 1 GPU; every GPU of the 5 node(s) is in use
+    "#]].assert_eq(&w.why("hired"));
+    expect![[r#"
+        Why it waits:
+          P102 needs 1 GPU; every GPU of the 5 node(s) is in use
+          P203 nothing is taken from others for 1 GPU: b in pool p1 holds 0 GPUs (quota 0, fair share 0); likewise in 4 more node pools
+        In each node pool:
+          P203 nothing is taken from others for 1 GPU: b in pool p1 holds 0 GPUs (quota 0, fair share 0)
+          P203 nothing is taken from others for 1 GPU: b in pool p2 holds 0 GPUs (quota 0, fair share 0)
+          P203 nothing is taken from others for 1 GPU: b in pool p3 holds 0 GPUs (quota 0, fair share 0)
+          P203 nothing is taken from others for 1 GPU: b in pool p4 holds 0 GPUs (quota 0, fair share 0)
+          P203 nothing is taken from others for 1 GPU: b in pool default holds 0 GPUs (quota 0, fair share 0)
+        Where it does not fit:
+          4 nodes like n1 (1 GPU of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 1, at most 0 on n1)
+          1 node, n5 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
+        Who holds what it needs:
+          a in pool default holds 2 GPUs (quota 2, fair share 2)
+          a in pool p1 holds 1 GPU (quota 1, fair share 1)
+          a in pool p2 holds 1 GPU (quota 1, fair share 1)
+          a in pool p3 holds 1 GPU (quota 1, fair share 1)
+          a in pool p4 holds 1 GPU (quota 1, fair share 1)
+          a/all holds 2 GPUs: nothing is taken from other projects for this one
+          a/x1 holds 1 GPU: nothing is taken from other projects for this one
+          a/x2 holds 1 GPU: nothing is taken from other projects for this one
+          a/x3 holds 1 GPU: nothing is taken from other projects for this one
+          a/x4 holds 1 GPU: nothing is taken from other projects for this one
+        Why nothing was moved or taken for it:
+          P401 nothing is moved: it needs 1 GPU and none is free on any node
+          P402 nothing is taken from other projects: with 1 more it would hold more than its fair share; b in pool p1 holds 0 GPUs (quota 0, fair share 0)
+          P403 nothing is taken inside its project: nothing else of its project is running
+        What would let it start (each tried out):
+          add a node like n1
+          that a/x4 ends
+    "#]].assert_eq(&w.diagnosed("late"));
+}

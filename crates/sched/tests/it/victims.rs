@@ -114,6 +114,14 @@ fn a_move_takes_who_loses_least() {
 }
 
 #[test]
+fn who_loses_least_and_has_no_other_place_stays_where_it_is() {
+    let mut w = World::new("n1:2 n2:2", "a:4");
+    w.run("label n1 n=1; cordon n1; submit a/old; uncordon n1; wait 600000");
+    w.run("submit a/young --on n=1; submit a/taker -g 2");
+    assert_eq!(w.gpus(), "n1[young old] n2[taker taker]");
+}
+
+#[test]
 fn a_shared_gpu_is_freed_where_it_costs_least() {
     let mut w = World::new("n1:2", "a:0 b:2");
     w.run("submit a/p -g 0.5; submit a/q -g 0.5; submit a/r -g 0.5; submit a/s -g 0.5");
@@ -155,6 +163,23 @@ fn the_beneficiary_is_who_has_the_place_in_the_end() {
     assert_eq!(w.waiting(), "v2 low");
     expect![[r#"
         v2 E101 stopped so that a/high gets its quota: b holds 2 GPUs (quota 2, fair share 1); a holds 0 GPUs (quota 1, fair share 1) and asks for 1
+    "#]].assert_eq(&w.stopped());
+}
+
+/// `a1` loses its GPU to `b1`, gets that of `a2`, and loses this, too, to `b2`, which grows: `a2` was
+/// stopped for `b2`.
+#[test]
+fn so_it_is_where_the_first_had_another_place_before() {
+    let mut w = World::new("n1:1 n2:2", "a:0 b:4");
+    w.run(
+        "label n1 n=1; label n2 n=2; min-runtime a 60000; submit a/a1; submit a/a2 --priority 40",
+    );
+    w.run("submit b/b2 -g 4 --elastic --on n=2; submit b/b1 --on n=1");
+    w.run("slow; wait 60000");
+    expect![[r#"
+        a1 E101 stopped so that b/b2 gets its quota: a holds 1 GPU (quota 0, fair share 0); b holds 2 GPUs (quota 4, fair share 3) and asks for 1; lost 1 min of work since its start
+        a2 E101 stopped so that b/b2 gets its quota: a holds 1 GPU (quota 0, fair share 0); b holds 2 GPUs (quota 4, fair share 3) and asks for 1; lost 1 min of work since its start
+        b2 E104 grown back from 1 to 2 GPU(s), within the quota of its project
     "#]].assert_eq(&w.stopped());
 }
 

@@ -1,17 +1,16 @@
-//! What must hold after each step of a history, and when the storm is over. Owns: saying what does not.
+//! What must hold after each step of a history, and when the storm is over. Owns: saying what does
+//! not.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use model::{Child, Cluster, Pod, PodId, Workload, WorkloadSpec};
-use orchestrator::view::{
-    OrgUnit, Phase, PodState, PodView, PoolView, Standing, View, WorkloadView,
-};
-use sched::{Action, Plan, Policy, Step};
+use sched::{Plan, Policy, Step};
 use spec::RunKey;
 use units::Instant;
 use uuid::Uuid;
+use view::{OrgUnit, Phase, PodState, PodView, PoolView, QueueStatus, View, WorkloadView};
 
 use crate::machine::Machine;
 
@@ -110,8 +109,8 @@ fn beneficiaries(new: &Cluster, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// What must hold after each batch. `known` are the workloads that were acknowledged, with whether they may be
-/// gone.
+/// What must hold after each batch. `known` are the workloads that were acknowledged, with whether
+/// they may be gone.
 pub(super) fn batch(machine: &Machine, known: &BTreeMap<Uuid, bool>) -> Result<(), String> {
     if let Some(misuse) = machine.misuse() {
         return Err(misuse.to_owned());
@@ -236,9 +235,9 @@ fn stored_of(view: &WorkloadView) -> WorkloadView {
 fn stored_of_unit(unit: &OrgUnit) -> OrgUnit {
     let mut unit = unit.clone();
     let stored =
-        |standing: Standing| Standing { fair_share: Default::default(), usage: None, ..standing };
-    unit.standing = stored(unit.standing);
-    unit.pools.iter_mut().for_each(|pool| pool.standing = stored(pool.standing));
+        |status: QueueStatus| QueueStatus { fair_share: Default::default(), usage: None, ..status };
+    unit.status = stored(unit.status);
+    unit.pools.iter_mut().for_each(|pool| pool.status = stored(pool.status));
     unit
 }
 
@@ -287,15 +286,9 @@ pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
             return Err(format!("{held} GPUs of {} are held by {unkillable:?}", node.name));
         }
     }
-    let steps = |now, policy: &Policy| sched::cycle(&mut cluster.clone(), now, policy).steps;
-    let (now, left) = (machine.clock.now(), steps(machine.clock.now(), policy));
-    // Those that lose the least are moved for another. Which these are changes while nothing happens,
-    // and that alone wakes no scheduler: another choice may work out where the last one did not.
-    let mut without_moves = policy.clone();
-    without_moves.actions.retain(|action| *action != Action::Consolidate);
-    let then = machine.decided_at().unwrap_or(now);
-    if left.is_empty() || steps(now, &without_moves).is_empty() && steps(then, policy).is_empty() {
+    let plan = sched::cycle(&mut cluster.clone(), machine.clock.now(), policy);
+    if plan.steps.is_empty() {
         return Ok(());
     }
-    Err(format!("there is still something to do: {left:?}"))
+    Err(format!("there is still something to do: {:?}", plan.steps))
 }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use orchestrator::view::WorkloadView;
 use orchestrator::{
-    Command, Edit, NewId, NewObject, PoolChange, Readiness, Scope, Wanted, WorkloadChange,
-    new_topology,
+    Command, Edit, NewId, NewObject, PoolChange, Readiness, Wanted, WorkloadChange, new_topology,
 };
 use serde_json::json;
+use view::{Scope, WorkloadView};
 
 use super::history::History;
 use super::specs::{self, KIND, LEVELS, Named, priority};
@@ -266,7 +265,7 @@ impl History {
 
 fn readiness(revision: &WorkloadView, rng: &mut Rng) -> Vec<Readiness> {
     let fault = (rng.below(2) == 0).then(|| "does not answer".to_owned());
-    let of = |pod: &orchestrator::view::PodView| Readiness {
+    let of = |pod: &view::PodView| Readiness {
         pod: pod.id,
         generation: pod.generation,
         fault: fault.clone(),

@@ -1,13 +1,15 @@
-//! A history as it goes: the machine, what was asked and seen and not yet taken, and what people were told.
+//! A history as it goes: the machine, what was asked and seen and not yet taken, and what people
+//! were told.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use orchestrator::{Command, GpuFault, IdleSince, Input, Subject, new_topology};
+use orchestrator::{Command, IdleSince, Input, Subject, new_topology};
 use sched::Policy;
 use spec::{Exit, Observation, PullFailure, RunKey, RunState};
 use uuid::Uuid;
+use view::GpuFault;
 
 use super::specs::{self, LEVELS, Named};
 use super::step::{Asked, Kind, Step};
@@ -366,7 +368,8 @@ impl History {
         if starts { self.start() } else { Ok(()) }
     }
 
-    /// A run that no server asked for is on a GPU that no other run has; perhaps it cannot be killed.
+    /// A run that no server asked for is on a GPU that no other run has; perhaps it cannot be
+    /// killed.
     fn stray(&mut self, rng: &mut Rng) {
         let has = |uuid: &str| {
             let mut alive = self.machine.engine.alive();
@@ -402,12 +405,12 @@ impl History {
         let now = self.machine.clock.now();
         let ids: Vec<_> = self.known.keys().copied().filter(|_| rng.below(3) == 0).collect();
         let since = std::sync::Arc::new(ids.into_iter().map(|id| (id, now)).collect());
-        self.machine.idle = IdleSince { looked_at: now, since };
+        self.machine.idle = IdleSince { measured_at: now, since };
         self.queue.push_back((Input::Idle(self.machine.idle.clone()), None));
     }
 
-    /// Ends the storm: faults end, delays pass, and everything that is under way comes to its end, where
-    /// decisions do not go on for ever.
+    /// Ends the storm: faults end, delays pass, and everything that is under way comes to its end,
+    /// where decisions do not go on for ever.
     pub(super) fn settle(&mut self, rests: bool) -> Result<(), String> {
         self.say(|| "the storm is over".to_owned());
         self.machine.engine.faults = Faults::default();

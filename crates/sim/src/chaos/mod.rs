@@ -1,7 +1,8 @@
-//! Random histories of the control plane that follow from a seed: commands of every kind, crashes between any
-//! two effects, observations that come late, twice, out of order or never, an engine that refuses, plans that
-//! are stale, nodes and GPUs that fail, clocks that jump. Owns: running one, with every invariant checked
-//! after each step, and making one that breaks an invariant as short as it can be.
+//! Random histories of the control plane that follow from a seed: commands of every kind, crashes
+//! between any two effects, observations that come late, twice, out of order or never, an engine
+//! that refuses, plans that are stale, nodes and GPUs that fail, clocks that jump. Owns: running
+//! one, with every invariant checked after each step, and making one that breaks an invariant as
+//! short as it can be.
 
 mod check;
 mod commands;
@@ -52,7 +53,8 @@ pub struct Broken {
     pub step: usize,
     /// What was wrong.
     pub fault: String,
-    /// The shortest history that was found in which something is wrong, in words, a line for each step.
+    /// The shortest history that was found in which something is wrong, in words, a line for each
+    /// step.
     pub history: String,
 }
 
@@ -82,7 +84,8 @@ pub(crate) fn after(seed: u64, steps: u32, policy: &Policy) -> crate::machine::M
     history.machine
 }
 
-/// Runs these steps, and waits until the storm is over. Where they are told, a fault has their words.
+/// Runs these steps, and waits until the storm is over. Where they are told, a fault has their
+/// words.
 fn play(start: u64, steps: &[Step], policy: &Policy, is_told: bool) -> Result<Tally, Broken> {
     let mut history = History::new(start, policy.clone(), is_told);
     let mut at = 0;

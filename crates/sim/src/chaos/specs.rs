@@ -1,5 +1,5 @@
-//! What is asked for in a history: workloads of every kind, projects, node pools. Owns: how likely each shape
-//! is.
+//! What is asked for in a history: workloads of every kind, projects, node pools. Owns: how likely
+//! each shape is.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What can happen next, and what may be answered. Owns: how likely each thing is. Each step has chance of its own, so that it means the
-//! same, or nothing, when others are left out.
+//! What can happen next, and what may be answered. Owns: how likely each thing is. Each step has
+//! chance of its own, so that it means the same, or nothing, when others are left out.
 
 use uuid::Uuid;
 

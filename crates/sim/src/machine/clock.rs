@@ -1,5 +1,6 @@
-//! The clocks of a machine that is simulated: that on the wall, which may be set, and the time since the
-//! start, which may not. Owns: the line of time as `control` keeps it, and the seeds of ids.
+//! The clocks of a machine that is simulated: that on the wall, which may be set, and the time
+//! since the start, which may not. Owns: the line of time as `control` keeps it, and the seeds of
+//! ids.
 
 use orchestrator::{Moment, STEP_MS_MIN, Settled, Step, settle};
 use records::ClockRow;

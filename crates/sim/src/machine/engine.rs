@@ -1,5 +1,6 @@
-//! A simulated engine. Owns: runs, from their start to their end, with the devices that they hold; which
-//! of its verbs fail is set from outside. It draws no chance: what happens next, the caller says.
+//! A simulated engine. Owns: runs, from their start to their end, with the devices that they hold;
+//! which of its verbs fail is set from outside. It draws no chance: what happens next, the caller
+//! says.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,5 +1,5 @@
-//! What asks the engine for actions. Owns: their order, for each pod one after the other, trying again, and
-//! their outcomes. Ends with the server, as tasks of a process do.
+//! What asks the engine for actions. Owns: their order, for each pod one after the other, trying
+//! again, and their outcomes. Ends with the server, as tasks of a process do.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,6 +1,6 @@
-//! The control plane on a machine that is simulated: the state machine of the product, rows that outlive it,
-//! the scheduler on a replica, and an engine. Owns: one step at a time, in the order of the dispatcher: apply,
-//! write, show, act, decide. Uses no thread, clock or randomness.
+//! The control plane on a machine that is simulated: the state machine of the product, rows that
+//! outlive it, the scheduler on a replica, and an engine. Owns: one step at a time, in the order of
+//! the dispatcher: apply, write, show, act, decide. Uses no thread, clock or randomness.
 
 mod clock;
 mod engine;
@@ -13,21 +13,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::QueueId;
-use orchestrator::view::View;
-use orchestrator::{
-    Command, Decision, ENDED_KEPT, Error, GpuFaults, IdleSince, Input, NodeList, Subject,
-};
+use orchestrator::{Command, Decision, ENDED_KEPT, Error, IdleSince, Input, NodeList, Subject};
 use records::Change;
 use sched::{Action, Plan, Policy};
 use spec::Observation;
 use units::{Instant, Resources};
 use uuid::Uuid;
+use view::{GpuFaults, View};
 
 pub use clock::Clock;
 pub use engine::{Engine, Faults, Run, StartFault};
 pub use rows::Rows;
 use server::{Server, Taken};
-pub use stored::Stored;
 
 /// Where a batch is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,18 +146,20 @@ impl Machine {
         self.reconcile(server)
     }
 
-    /// Takes inputs as one batch. None if none of it counts; what is written counts, also if the server then
-    /// ended.
+    /// Takes inputs as one batch. None if none of it counts; what is written counts, also if the
+    /// server then ended.
     ///
     /// # Errors
     /// The server could not be built again.
     pub fn take(
         &mut self,
-        inputs: Vec<Input>,
+        mut inputs: Vec<Input>,
         cut: Option<Cut>,
     ) -> Result<Option<Outcomes>, Error> {
         if self.server.is_some() && self.clock.is_behind() {
             self.rebuild()?;
+            // What was seen and decided before is not about the new state.
+            inputs.retain(|input| matches!(input, Input::Command(..)));
         }
         let Some(server) = &mut self.server else { return Ok(None) };
         let at = self.clock.moment();
@@ -220,14 +219,9 @@ impl Machine {
         }
     }
 
-    /// When the scheduler decided last.
-    #[must_use]
-    pub fn decided_at(&self) -> Option<Instant> {
-        self.server.as_ref()?.decided_at
-    }
-
-    /// Has the scheduler decide by itself, with these actions instead of those of its policy. Answers the
-    /// plan and what queues are entitled to; the plan is carried out, and nothing is asked of the engine yet.
+    /// Has the scheduler decide by itself, with these actions instead of those of its policy.
+    /// Answers the plan and what queues are entitled to; the plan is carried out, and nothing is
+    /// asked of the engine yet.
     ///
     /// # Errors
     /// The server could not be built again.
@@ -236,7 +230,8 @@ impl Machine {
         actions: Option<&[Action]>,
     ) -> Result<(Arc<Plan>, BTreeMap<QueueId, Resources>), Error> {
         let now = self.clock.now();
-        // What was decided about an older state is nothing; and what is so because of the time comes first.
+        // What was decided about an older state is nothing; and what is so because of the time
+        // comes first.
         let nothing = Decision { now, ..Decision::default() };
         self.take(vec![Input::Decided(Box::new(nothing))], None)?;
         let Some(server) = &mut self.server else { return Ok(Default::default()) };
@@ -305,8 +300,9 @@ impl Machine {
         told.or_else(|| self.engine.seen.pop_front().map(Input::Run))
     }
 
-    /// Lets everything that is under way go on: the decision is taken, what the engine has to tell is taken,
-    /// actions are carried out, and runs begin, or end as they were told. Answers whether anything is left.
+    /// Lets everything that is under way go on: the decision is taken, what the engine has to tell
+    /// is taken, actions are carried out, and runs begin, or end as they were told. Answers whether
+    /// anything is left.
     ///
     /// # Errors
     /// The server could not be built again.
@@ -360,8 +356,8 @@ impl Machine {
         &self.written
     }
 
-    /// What people would see of a server that is built from the rows now; none if it is down, or a difference
-    /// is right: the wall clock was set, or runs exist that should not.
+    /// What people would see of a server that is built from the rows now; none if it is down, or a
+    /// difference is right: the wall clock was set, or runs exist that should not.
     ///
     /// # Errors
     /// It cannot be built.
@@ -378,7 +374,8 @@ impl Machine {
         Ok(Some(server?.state.finish(&View::default()).view))
     }
 
-    /// A request against the rules of the database or the engine, or what did not hold of a decision.
+    /// A request against the rules of the database or the engine, or what did not hold of a
+    /// decision.
     #[must_use]
     pub fn misuse(&self) -> Option<&str> {
         let broken = self.server.as_ref().and_then(|server| server.broken.as_deref());

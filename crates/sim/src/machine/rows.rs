@@ -1,5 +1,5 @@
-//! The rows of a database, in memory. Owns: what of them is there after changes, and refusing what a
-//! database would refuse. Keeps nothing that is read only by people: events, audit rows, samples.
+//! The rows of a database, in memory. Owns: what of them is there after changes, and refusing what
+//! a database would refuse. Keeps nothing that is read only by people: events, audit rows, samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use units::Instant;
 use uuid::Uuid;
 
 /// What is stored.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Rows {
     cluster: ClusterRow,
     clock: Option<ClockRow>,
@@ -43,28 +43,8 @@ pub struct Rows {
 impl Rows {
     /// Those of a new database.
     #[must_use]
-    pub const fn new(uuid: Uuid, created_at: Instant) -> Self {
-        Self {
-            cluster: ClusterRow { uuid, created_at },
-            clock: None,
-            departments: BTreeMap::new(),
-            projects: BTreeMap::new(),
-            workloads: BTreeMap::new(),
-            archived: BTreeSet::new(),
-            deleted: BTreeSet::new(),
-            pods: BTreeMap::new(),
-            objects: BTreeMap::new(),
-            usage: BTreeMap::new(),
-            allocations: BTreeMap::new(),
-            pasts: BTreeMap::new(),
-            names: BTreeMap::new(),
-            named: BTreeMap::new(),
-            last_department_id: 0,
-            last_project_id: 0,
-            last_workload_seq: 0,
-            last_object_seq: 0,
-            last_event_seq: 0,
-        }
+    pub fn new(uuid: Uuid, created_at: Instant) -> Self {
+        Self { cluster: ClusterRow { uuid, created_at }, ..Self::default() }
     }
 
     /// Those that were read from a database; archived workloads are not among them.
@@ -99,7 +79,8 @@ impl Rows {
     /// Writes changes as one transaction would.
     ///
     /// # Errors
-    /// A database would refuse one. What came before it is written: such rows are of no use any more.
+    /// A database would refuse one. What came before it is written: such rows are of no use any
+    /// more.
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), String> {
         let (pods, others): (Vec<_>, Vec<_>) =
             changes.iter().partition(|change| matches!(change, Change::Pod(_)));

@@ -1,16 +1,16 @@
-//! What a server has in memory, and what ends with it: the state machine, the scheduler's replica, and what
-//! is still to be asked of the engine.
+//! What a server has in memory, and what ends with it: the state machine, the scheduler's replica,
+//! and what is still to be asked of the engine.
 
 use model::Cluster;
-use orchestrator::view::View;
 use orchestrator::{
-    Batch, Culprits, Decision, Error, GpuFaults, IdleSince, Input, Moment, NodeList, Settled,
-    State, Subject, leave_out_archived,
+    Batch, Culprits, Decision, Error, IdleSince, Input, Moment, NodeList, Settled, State, Subject,
+    leave_out_archived,
 };
 use records::Snapshot;
 use sched::{Action, Memory, Policy};
 use spec::{LimitsKept, ListedRun};
 use units::Instant;
+use view::{GpuFaults, View};
 
 use super::executor::Executor;
 use super::{Check, Rows};
@@ -34,8 +34,6 @@ pub(super) struct Server {
     pub(super) nodes: NodeList,
     /// What the scheduler decided, and when that was requested; the state does not know it yet.
     pub(super) verdict: Option<Input>,
-    /// When it decided last.
-    pub(super) decided_at: Option<Instant>,
     /// The replica is to begin again.
     renews: bool,
     pub(super) executor: Executor,
@@ -69,7 +67,6 @@ impl Server {
             by_hand: false,
             nodes: nodes.clone(),
             verdict: None,
-            decided_at: None,
             renews: true,
             executor: Executor::default(),
             check: None,
@@ -117,8 +114,8 @@ impl Server {
         Taken { outcomes, batch: self.state.finish(&self.view) }
     }
 
-    /// Goes on after a batch was written: shows it and has the scheduler decide. Its actions are left to the
-    /// caller.
+    /// Goes on after a batch was written: shows it and has the scheduler decide. Its actions are
+    /// left to the caller.
     pub(super) fn written(&mut self, batch: &mut Batch, now: Instant) {
         self.view = std::mem::take(&mut batch.view);
         self.is_halted = self.state.is_halted();
@@ -149,7 +146,6 @@ impl Server {
             self.broken.get_or_insert(fault);
         }
         self.verdict = Some(Input::Decided(Box::new(decision)));
-        self.decided_at = Some(now);
     }
 
     /// A decision of a scheduler that remembers nothing, with these actions if any are given.

@@ -3,35 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use orchestrator::{Error, GpuFaults, NodeList, without_place};
+use orchestrator::{Error, StoredState, without_place};
 use records::{PodRow, Snapshot};
-use sched::Policy;
 use spec::{RunKey, RunSpec, RunState};
 use units::Instant;
 
 use super::{Clock, Machine, Rows};
-
-/// What a server has stored, and what else its state is built of.
-#[derive(Debug, Clone)]
-pub struct Stored {
-    /// The rows of its database.
-    pub rows: Snapshot,
-    /// The nodes there are.
-    pub nodes: NodeList,
-    /// What is the matter with their GPUs.
-    pub gpus: GpuFaults,
-    /// How it decides.
-    pub policy: Policy,
-    /// What time it is there.
-    pub now: Instant,
-}
 
 impl Machine {
     /// A machine on which such a server was started, whose runs go on.
     ///
     /// # Errors
     /// No state can be built of it.
-    pub fn of(stored: Stored) -> Result<Self, Error> {
+    pub fn of(stored: StoredState) -> Result<Self, Error> {
         Self::started(stored, false)
     }
 
@@ -39,12 +23,12 @@ impl Machine {
     ///
     /// # Errors
     /// No state can be built of it.
-    pub fn by_hand(stored: Stored) -> Result<Self, Error> {
+    pub fn by_hand(stored: StoredState) -> Result<Self, Error> {
         Self::started(stored, true)
     }
 
-    fn started(stored: Stored, by_hand: bool) -> Result<Self, Error> {
-        let Stored { rows, nodes, gpus, policy, now } = stored;
+    fn started(stored: StoredState, by_hand: bool) -> Result<Self, Error> {
+        let StoredState { rows, nodes, gpus, policy, now } = stored;
         let runs = runs(&rows);
         // Its line of time says what the other one says now.
         let rows = Rows::of(Snapshot { clock: None, ..rows });

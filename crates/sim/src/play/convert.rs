@@ -1,5 +1,5 @@
-//! Wire types to the model's. Owns: what a key of a scenario means to the scheduler. Refuses to
-//! know: names and where an object stood.
+//! Wire types to the model's. Owns: what a key of a scenario means to the scheduler. Does not know
+//! about: names and where an object stood.
 
 use model::Fill;
 use model::{Constraints, Effect, SliceValue, Taint, Toleration};

@@ -1,6 +1,6 @@
-//! A scenario played on a machine: the server it begins with, its steps, and virtual time. Owns: who is
-//! called what, and when the scheduler decides. Does not know about: where a scenario comes from and how an
-//! outcome is shown.
+//! A scenario played on a machine: the server it begins with, its steps, and virtual time. Owns:
+//! who is called what, and when the scheduler decides. Does not know about: where a scenario comes
+//! from and how an outcome is shown.
 //!
 //! ```text
 //!  nodes, queues, workloads, tasks --> rows of a server (start, org, nodes, parts, place) --> machine
@@ -22,14 +22,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{Cluster, PoolId, QueueId, WorkloadId};
-use orchestrator::view::Phase;
 use sched::{Plan, Policy};
 use units::{Instant, Resources};
 use uuid::Uuid;
+use view::Phase;
 
 use crate::Error;
-use crate::near::hint;
 use crate::scenario::{At, OneOrMany, Releasing, Scenario, State, Step, World};
+use crate::suggest::hint;
 use start::Start;
 
 pub(crate) use start::IN_POOL;

@@ -1,4 +1,8 @@
-//! What things of a scenario are called, and how many there are. Owns: which names and counts are allowed.
+//! What things of a scenario are called, and how many there are. Owns: which names and counts are
+//! allowed.
+
+use model::POOL_DEFAULT;
+use orchestrator::POOL_DEFAULT_ID;
 
 /// Most nodes of a scenario.
 pub const NODES_MAX: usize = 100_000;
@@ -34,4 +38,9 @@ pub(super) fn check_count(count: Option<u32>, max: u64) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// The id of a node pool of a scenario.
+pub(super) fn pool_id(name: &str) -> String {
+    if name == POOL_DEFAULT { POOL_DEFAULT_ID.to_owned() } else { format!("pool-{name}") }
 }

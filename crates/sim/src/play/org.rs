@@ -1,5 +1,5 @@
-//! The queues of a scenario as departments and projects. Owns: who is in which department, and the rows
-//! of both.
+//! The queues of a scenario as departments and projects. Owns: who is in which department, and the
+//! rows of both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,12 @@ use orchestrator::{POOL_DEFAULT_ID, SYSTEM};
 use records::{DepartmentBody, DepartmentRow, ProjectBody, ProjectRow};
 use spec::{NodeTypes, Rules, ShareChange};
 
-use super::names::{QUEUES_MAX, check_name};
+use super::names::{QUEUES_MAX, check_name, pool_id};
 use super::ranks::Ranks;
-use super::start::pool_id;
 use super::{START, convert};
 use crate::Error;
-use crate::near::hint;
 use crate::scenario::{At, Queue, QueueShare};
+use crate::suggest::hint;
 
 /// Before the names of departments among the queues that the scheduler sees.
 pub(crate) const DEPARTMENT: &str = "department:";
@@ -81,8 +80,8 @@ impl Org {
         Ok(org)
     }
 
-    /// The department that is always there. Where the scenario does not have it, it weighs as much as
-    /// the projects in it.
+    /// The department that is always there. Where the scenario does not have it, it weighs as much
+    /// as the projects in it.
     fn add_default(
         &mut self,
         queues: &[At<Queue>],

@@ -1,6 +1,6 @@
-//! A workload of a scenario as it would be submitted: its pod sets, groups and topologies. Owns: the
-//! checks that make them a tree, each with the place of the part that is wrong. Does not know about:
-//! what only a workload has that is there at the start.
+//! A workload of a scenario as it would be submitted: its pod sets, groups and topologies. Owns:
+//! the checks that make them a tree, each with the place of the part that is wrong. Does not know
+//! about: what only a workload has that is there at the start.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ use super::convert::{self, constraints};
 use super::names::check_name;
 use super::ranks::Ranks;
 use crate::Error;
-use crate::near::nearest;
 use crate::scenario::{self as wire, At, Evicted, PodSet, Workload};
+use crate::suggest::nearest;
 
 /// Most pods of a scenario, over its whole length.
 pub const PODS_MAX: u64 = 1_000_000;

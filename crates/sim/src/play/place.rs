@@ -15,8 +15,8 @@ use records::{PlacementBody, PodRow};
 use super::START;
 use super::start::{Begun, Start, ago};
 use crate::Error;
-use crate::near::hint;
 use crate::scenario::{At, Place, Task, TaskState, Workload};
+use crate::suggest::hint;
 
 /// Where everything is put, to see whether there is room.
 struct Room {

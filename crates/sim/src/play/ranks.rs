@@ -18,8 +18,8 @@ impl Default for Ranks {
 }
 
 impl Ranks {
-    /// Those of the priorities that a scenario gives. Numbers that are none of a rank are the next ranks
-    /// below or above the usual one.
+    /// Those of the priorities that a scenario gives. Numbers that are none of a rank are the next
+    /// ranks below or above the usual one.
     ///
     /// # Errors
     /// There are more of them than ranks.

@@ -1,6 +1,7 @@
-//! A scenario from its first step to its last. Owns: when the scheduler is asked, how time passes, and what
-//! is recorded. Does not know about: how it is shown.
+//! A scenario from its first step to its last. Owns: when the scheduler is asked, how time passes,
+//! and what is recorded. Does not know about: how it is shown.
 
+use model::WorkloadId;
 use sched::Action;
 use spec::{Exit, RunKey, RunState};
 use units::Instant;
@@ -9,8 +10,9 @@ use super::start::with_more;
 use super::steps::one_action;
 use super::{CYCLE_MS, Simulation, convert};
 use crate::Error;
+use crate::diagnosis::diagnosis;
 use crate::expect::{self, Decided};
-use crate::frame::Frame;
+use crate::report::Frame;
 use crate::scenario::{At, Gone, Scenario, Schedule, Step};
 
 /// Most decisions after one step before it is said that the scheduler does not come to rest.
@@ -43,7 +45,8 @@ pub struct Failure {
 /// What came of a scenario.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Each decision that changed something or that a step requests, in order, and the state at the end.
+    /// Each decision that changed something or that a step requests, in order, and the state at the
+    /// end.
     pub frames: Vec<Frame>,
     /// Expectations that did not hold.
     pub failures: Vec<Failure>,
@@ -51,6 +54,30 @@ pub struct Outcome {
     pub expectations: usize,
     /// The world at the end.
     pub simulation: Simulation,
+}
+
+impl Outcome {
+    /// Diagnoses the workloads that wait in the last frame, of those that are alike the first, at
+    /// most so many.
+    pub fn diagnose(&mut self, max: usize) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        let simulation = &self.simulation;
+        let (cluster, policy) = (simulation.cluster(), simulation.policy());
+        let mut done: Vec<(WorkloadId, String)> = Vec::new();
+        for waiting in &mut frame.pending {
+            let known = simulation.jobs.iter().find(|job| {
+                (job.name.as_str(), job.project.as_str()) == (&*waiting.workload, &*waiting.project)
+            });
+            let Some(id) = known.and_then(|job| job.model) else { continue };
+            let like = done.iter().find(|(other, _)| sched::alike(cluster, id, *other));
+            if let Some((_, name)) = like {
+                waiting.like = Some(name.clone());
+            } else if done.len() < max {
+                waiting.diagnosis = diagnosis(cluster, id, simulation.now(), policy);
+                done.push((id, format!("{}/{}", waiting.project, waiting.workload)));
+            }
+        }
+    }
 }
 
 /// Runs a scenario.
@@ -163,8 +190,8 @@ impl Run {
     fn cycle(&mut self, asked_for: bool, actions: Option<&[Action]>) -> Result<(), String> {
         self.simulation.decide(actions)?;
         self.cycles += 1;
-        self.decided.stopped.extend(crate::frame::stopped(&self.simulation));
-        self.decided.kinds.extend(self.simulation.plan.steps.iter().map(crate::frame::kind));
+        self.decided.stopped.extend(crate::report::stopped(&self.simulation));
+        self.decided.kinds.extend(self.simulation.plan.steps.iter().map(crate::report::kind));
         if asked_for || !self.simulation.plan.steps.is_empty() {
             let (simulation, cycles, step) = (&self.simulation, self.cycles, self.step);
             match self.record {
@@ -177,8 +204,8 @@ impl Run {
         self.simulation.settle()
     }
 
-    /// Lets time pass: runs end when they have run long enough, limits are enforced, the scheduler is
-    /// woken when it asked for it.
+    /// Lets time pass: runs end when they have run long enough, limits are enforced, the scheduler
+    /// is woken when it asked for it.
     fn pass(&mut self, end: Instant) -> Result<(), String> {
         for _ in 0..WAKES_MAX {
             let soonest = self.simulation.next_event().unwrap_or(end).min(end);

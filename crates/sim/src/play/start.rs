@@ -1,11 +1,11 @@
-//! The server that a scenario begins with: what it would have stored. Owns: every check of an object
-//! against the others, and which rows it becomes.
+//! The server that a scenario begins with: what it would have stored. Owns: every check of an
+//! object against the others, and which rows it becomes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{POOL_DEFAULT, POOL_LABEL};
-use orchestrator::{GpuFault, GpuFaults, NodeList, POOL_DEFAULT_ID, SYSTEM};
+use orchestrator::{NodeList, SYSTEM, StoredState};
 use records::{
     ClusterRow, Desired, ObjectRow, PodBody, PodRow, Snapshot, UsageRow, WorkloadPast, WorkloadRow,
     WorkloadState,
@@ -15,16 +15,17 @@ use serde_json::json;
 use spec::{NodeGiven, NodeSpec, PoolSettings, Scheduling, TOPOLOGY, WorkloadSpec};
 use units::{Instant, Kind, Resources};
 use uuid::Uuid;
+use view::{GpuFault, GpuFaults};
 
-use super::names::{NODES_MAX, check_count, check_name, names};
+use super::names::{NODES_MAX, check_count, check_name, names, pool_id};
 use super::org::Org;
 use super::parts::{Known, PODS_MAX};
 use super::ranks::Ranks;
 use super::{START, convert, nodes};
 use crate::Error;
-use crate::machine::{Machine, Stored};
-use crate::near::hint;
+use crate::machine::Machine;
 use crate::scenario::{self as wire, At, Queue, Scenario, TaskState, Workload};
+use crate::suggest::hint;
 
 /// The largest sum that is counted with.
 const SUM_MAX: u128 = 1 << 62;
@@ -43,11 +44,6 @@ const WEEK: wire::UsageWindow = wire::UsageWindow {
     half_life: None,
     began: None,
 };
-
-/// The id of a node pool of a scenario.
-pub(super) fn pool_id(name: &str) -> String {
-    if name == POOL_DEFAULT { POOL_DEFAULT_ID.to_owned() } else { format!("pool-{name}") }
-}
 
 /// The labels of a node of a scenario, with the one by which it is in its pool.
 pub(super) fn labels(wire: &BTreeMap<String, String>) -> BTreeMap<String, String> {
@@ -146,7 +142,7 @@ impl<'a> Start<'a> {
     pub(super) fn machine(&self, pods: Option<Vec<PodRow>>) -> Result<Machine, String> {
         let mut rows = self.rows.clone();
         rows.pods = pods.unwrap_or(rows.pods);
-        let stored = Stored {
+        let stored = StoredState {
             rows,
             nodes: self.nodes.clone(),
             gpus: self.gpus.clone(),

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::POOL_LABEL;
-use orchestrator::view::View;
 use orchestrator::{
-    Command, Error, GpuFault, Input, NodeChange, NodeEvent, Object, OrgChange, SYSTEM, Subject,
-    Wanted, WorkloadChange, levels_of,
+    Command, Error, Input, NodeChange, NodeEvent, OrgChange, SYSTEM, Subject, Wanted,
+    WorkloadChange, levels_of,
 };
 use sched::Profile;
 use spec::{Exit, NodeSpec, PoolSpec, RunKey, Scheduling, TOPOLOGY, WorkloadSpec};
 use uuid::Uuid;
+use view::{GpuFault, Object, View};
 
 use super::names::names;
 use super::org::own_name;
@@ -22,8 +22,8 @@ use super::ranks::Ranks;
 use super::start::{out_of_service, pool_settings};
 use super::{convert, nodes};
 use crate::machine::{Machine, Run};
-use crate::near::hint;
 use crate::scenario::{At, Evicted, Node, OneOrMany, Place, QuotaChange, Step, Workload};
+use crate::suggest::hint;
 
 fn by() -> String {
     SYSTEM.to_owned()
@@ -221,8 +221,8 @@ impl Asking {
         Ok(keys)
     }
 
-    /// The id of a department: by its name among the queues of a snapshot, or its own where no project
-    /// is called like that.
+    /// The id of a department: by its name among the queues of a snapshot, or its own where no
+    /// project is called like that.
     fn department(&self, name: &str) -> Option<u64> {
         if name == own_name(name) && self.project(name).is_ok() {
             return None;

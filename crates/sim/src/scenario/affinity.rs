@@ -1,10 +1,10 @@
 //! Which nodes a workload may go to, and which it would rather have, in the words of Kubernetes.
-//! Owns: names of keys, and what values each operator takes. Refuses to know: nodes.
+//! Owns: names of keys, and what values each operator takes. Does not know about: nodes.
 
 use serde::{Deserialize, Serialize};
 
+use super::is_default;
 use super::list::OneOrMany;
-use super::types::is_default;
 
 /// Demands on the labels of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Amounts as people write them in a scenario: `0.5`, `2`, `16GiB`, `500m`, `10s`, `unlimited`.
-//! Owns: one type per unit, read exactly and written so that it reads back the same. Refuses to
-//! know: what the amounts are of.
+//! Owns: one type per unit, read exactly and written so that it reads back the same. Does not know
+//! about: what the amounts are of.
 
 use std::fmt;
 use std::marker::PhantomData;

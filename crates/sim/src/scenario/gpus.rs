@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use model::MigRequest;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
@@ -58,7 +59,7 @@ fn composed(parts: &Parts) -> Result<model::GpuRequest, String> {
         if parts.devices.is_some() || parts.share.is_some() || parts.memory.is_some() {
             return Err("`mig` stands alone; leave `devices`, `share` and `memory` out".into());
         }
-        return mig.request().map(model::GpuRequest::Mig);
+        return mig_request(mig).map(model::GpuRequest::Mig);
     }
     let devices = parts.devices.unwrap_or(1);
     if !(1..=DEVICES_MAX).contains(&devices) {
@@ -76,6 +77,16 @@ fn composed(parts: &Parts) -> Result<model::GpuRequest, String> {
         (Some(_), Some(_)) => Err("`share` and `memory` cannot be used together".into()),
         (None, None) => Ok(model::GpuRequest::Whole(devices)),
     }
+}
+
+fn mig_request(mig: &Mig) -> Result<MigRequest, String> {
+    let all: u64 = mig.0.values().map(|&count| u64::from(count)).sum();
+    if all > u64::from(DEVICES_MAX) {
+        return Err(format!("asks for {all} MIG instances; at most {DEVICES_MAX} are allowed"));
+    }
+    let each = mig.0.iter();
+    let each = each.map(|(profile, &n)| (profile.0, u16::try_from(n).unwrap_or(u16::MAX)));
+    MigRequest::new(each).map_err(|error| format!("`mig` {error}"))
 }
 
 impl<'de> Deserialize<'de> for GpuAsk {

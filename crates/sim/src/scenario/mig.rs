@@ -1,5 +1,5 @@
 //! MIG instances as written: `{1g.10gb: 4, 3g.40gb: 1}`. Owns: reading and writing profiles and
-//! their counts. Refuses to know: what a slice counts for; that depends on the policy.
+//! their counts. Does not know about: what a slice counts for; that depends on the policy.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,8 +7,6 @@ use std::fmt;
 use model::{MIG_SLICES, MigError, MigProfile, MigRequest};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
-
-use super::gpus::DEVICES_MAX;
 
 /// A profile, written as its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,18 +42,6 @@ impl Mig {
         let instances =
             self.0.iter().flat_map(|(profile, &count)| (0..count).map(move |_| profile.0));
         Ok(instances.collect())
-    }
-
-    pub(super) fn request(&self) -> Result<MigRequest, String> {
-        let all: u64 = self.0.values().map(|&count| u64::from(count)).sum();
-        if all > u64::from(DEVICES_MAX) {
-            return Err(format!("asks for {all} MIG instances; at most {DEVICES_MAX} are allowed"));
-        }
-        let each = self
-            .0
-            .iter()
-            .map(|(profile, &count)| (profile.0, u16::try_from(count).unwrap_or(u16::MAX)));
-        MigRequest::new(each).map_err(|error| format!("`mig` {error}"))
     }
 }
 

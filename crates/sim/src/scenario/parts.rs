@@ -1,5 +1,5 @@
 //! Workloads with parts, as written: pod sets, groups of them, and topologies that say where nodes
-//! are. Owns: names of keys and their defaults. Refuses to know: whether the parts make a tree.
+//! are. Owns: names of keys and their defaults. Does not know about: whether the parts make a tree.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::affinity::NodeAffinity;
 use super::amount::{Count, Size};
 use super::gpus::GpuAsk;
+use super::is_default;
 use super::pod_affinity::PodAffinity;
-use super::read::At;
-use super::types::{Effect, Toleration, Workload, is_default};
+use super::taint::{Effect, Toleration};
 
 /// Where nodes are: labels of nodes from coarse to fine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct TopologyConstraint {
 }
 
 /// Pods of a workload that are alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PodSet {
     /// Name, unique in the workload.
@@ -111,23 +111,7 @@ impl PodSet {
     /// One pod without GPUs that may go anywhere.
     #[must_use]
     pub fn named(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            pods: one(),
-            pods_min: None,
-            gpu: GpuAsk::default(),
-            cpu: None,
-            memory: None,
-            selector: BTreeMap::new(),
-            affinity: NodeAffinity::default(),
-            tolerations: Vec::new(),
-            labels: BTreeMap::new(),
-            pod_affinity: PodAffinity::default(),
-            pod_anti_affinity: PodAffinity::default(),
-            task_priority: 0,
-            group: None,
-            topology: None,
-        }
+        Self { name: name.to_owned(), pods: one(), ..Self::default() }
     }
 
     /// Says where its pods may go, but for node pools, which are a matter of the workload.
@@ -145,26 +129,5 @@ impl PodSet {
         self.labels.clone_from(&constraints.labels);
         self.pod_affinity = affinity(&constraints.pod_affinity, false);
         self.pod_anti_affinity = affinity(&constraints.pod_anti_affinity, true);
-    }
-}
-
-impl Workload {
-    /// Gives it its pods: one set without a name in its own keys, others in a list.
-    pub fn set_pods(&mut self, mut sets: Vec<PodSet>) {
-        match sets.pop() {
-            Some(only) if sets.is_empty() && only.name.is_empty() => {
-                self.gpu = Some(only.gpu);
-                (self.cpu, self.memory) = (only.cpu, only.memory);
-                (self.pods, self.pods_min) = (Some(only.pods), only.pods_min);
-                self.selector = only.selector;
-                self.affinity = only.affinity;
-                self.tolerations = only.tolerations;
-                self.labels = only.labels;
-                self.pod_affinity = only.pod_affinity;
-                self.pod_anti_affinity = only.pod_anti_affinity;
-                self.topology = self.topology.take().or(only.topology);
-            }
-            last => self.pod_sets = sets.into_iter().chain(last).map(At::from).collect(),
-        }
     }
 }

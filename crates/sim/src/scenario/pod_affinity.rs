@@ -1,11 +1,11 @@
 //! Which pods a workload's pods belong with, and which they keep away from, in the words of
-//! Kubernetes. Owns: names of keys. Refuses to know: where pods are.
+//! Kubernetes. Owns: names of keys. Does not know about: where pods are.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::types::is_default;
+use super::is_default;
 
 /// Pods with these labels, on nodes with the same value of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,12 +1,13 @@
 //! Queues as a scenario file has them: a department or a project, and what it is entitled to.
-//! Refuses to know: the model; `build` converts.
+//! Does not know about: the model; `build` converts.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::amount::Span;
-use super::types::{Amounts, Weights, is_default};
+use super::is_default;
+use super::types::{Amounts, Weights};
 
 /// A department or a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

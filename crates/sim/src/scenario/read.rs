@@ -1,5 +1,5 @@
 //! Reading: YAML or JSON (which is YAML) to scenario types, with the position of every fault.
-//! Owns: the one use of the YAML library. Refuses to know: what a scenario means.
+//! Owns: the one use of the YAML library. Does not know about: what a scenario means.
 
 use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, Serialize, Serializer};
@@ -125,7 +125,7 @@ fn fault(error: &serde_saphyr::Error) -> Error {
 }
 
 fn unknown(what: &str, found: &str, known: &[&str]) -> String {
-    match crate::near::nearest(found, known.iter().copied()) {
+    match crate::suggest::nearest(found, known.iter().copied()) {
         Some(near) => format!("unknown {what} `{found}`; did you mean `{near}`?"),
         None => format!("unknown {what} `{found}`; known are {}", known.join(", ")),
     }

@@ -219,7 +219,8 @@ pub struct QuotaChange {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// What each GPU of a node holds, in order: `a2 a2 b1:0.5+c1:0.3 .`; `!` marks what is being stopped.
+    /// What each GPU of a node holds, in order: `a2 a2 b1:0.5+c1:0.3 .`; `!` marks what is being
+    /// stopped.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gpus: BTreeMap<String, String>,
     /// Every workload with a pod that waits and has no place, in order of creation.

@@ -1,5 +1,5 @@
-//! The objects of a scenario file, as written. Owns: names of keys and their defaults. Refuses to
-//! know: the model; `build` converts.
+//! The objects of a scenario file, as written. Owns: names of keys and their defaults. Does not
+//! know about: the model; `build` converts.
 
 use std::collections::BTreeMap;
 
@@ -8,53 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::affinity::NodeAffinity;
 use super::amount::{Count, CountLimit, Size, SizeLimit, Span};
 use super::gpus::GpuAsk;
+use super::is_default;
 use super::list::OneOrMany;
 use super::mig::Mig;
-use super::parts::{Group, PodSet, Topology, TopologyConstraint};
+use super::parts::{Group, PodSet, TopologyConstraint};
 use super::pod_affinity::PodAffinity;
-use super::policy::Policy;
-use super::queue::Queue;
 use super::read::At;
-use super::steps::Step;
-
-/// A scenario file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Scenario {
-    /// Version of this format.
-    pub version: At<u32>,
-    /// What it shows, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// The knobs of the scheduler.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub policy: At<Policy>,
-    /// How the world around the scheduler behaves.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub world: World,
-    /// Where machines are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub topologies: Vec<At<Topology>>,
-    /// Node pools in which there is no node at the moment.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub empty_pools: Vec<String>,
-    /// Machines.
-    #[serde(default)]
-    pub nodes: Vec<At<Node>>,
-    /// The queue tree: departments and projects, in order of creation.
-    #[serde(default)]
-    pub queues: Vec<At<Queue>>,
-    /// Workloads that are there at the start, in order of creation.
-    #[serde(default)]
-    pub workloads: Vec<At<Workload>>,
-    /// What happens.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<At<Step>>,
-}
-
-pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
+use super::taint::{Taint, Toleration};
 
 /// How the world around the scheduler behaves.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -158,55 +118,6 @@ const fn node_memory() -> Size {
     Size::new(1 << 40)
 }
 
-/// A mark on a node that keeps pods away.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Taint {
-    /// Name.
-    pub key: String,
-    /// Value.
-    #[serde(default)]
-    pub value: String,
-    /// What it does.
-    pub effect: Effect,
-}
-
-/// What a taint does; the words are those of Kubernetes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Effect {
-    /// Pods are not placed here.
-    NoSchedule,
-    /// Pods are placed elsewhere if they can be.
-    PreferNoSchedule,
-    /// Pods are not placed here.
-    NoExecute,
-}
-
-impl From<model::Effect> for Effect {
-    fn from(effect: model::Effect) -> Self {
-        match effect {
-            model::Effect::NoSchedule => Self::NoSchedule,
-            model::Effect::PreferNoSchedule => Self::PreferNoSchedule,
-            model::Effect::NoExecute => Self::NoExecute,
-        }
-    }
-}
-
-/// What makes a pod ignore a taint; what is not given matches everything.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Toleration {
-    /// Name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// Value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<String>,
-    /// Effect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effect: Option<Effect>,
-}
-
 /// Amounts per resource. As a quota, GPUs not given are 0 and the others unlimited; as a limit,
 /// everything not given is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,7 +150,7 @@ pub struct Weights {
 }
 
 /// A workload, or several that are alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Name, unique in its project; with `count`, numbers from 1 are appended.
@@ -468,46 +379,25 @@ impl Workload {
     /// One preemptible pod without GPUs.
     #[must_use]
     pub fn named(name: &str, project: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            project: project.to_owned(),
-            count: None,
-            gpu: None,
-            cpu: None,
-            memory: None,
-            priority: None,
-            preemptible: None,
-            elastic: false,
-            pods: None,
-            pods_min: None,
-            selector: BTreeMap::new(),
-            pools: Vec::new(),
-            affinity: NodeAffinity::default(),
-            tolerations: Vec::new(),
-            labels: BTreeMap::new(),
-            pod_affinity: PodAffinity::default(),
-            pod_anti_affinity: PodAffinity::default(),
-            pod_sets: Vec::new(),
-            groups: Vec::new(),
-            children_min: None,
-            topology: None,
-            preemption_delay: None,
-            suspended: false,
-            gated: false,
-            completions: None,
-            backoff_limit: None,
-            age: None,
-            started: None,
-            resized: None,
-            checkpointed: None,
-            restarts: 0,
-            stale: None,
-            last_evicted: None,
-            not_before: None,
-            time_limit: None,
-            runs_for: None,
-            evicted: None,
-            tasks: Vec::new(),
+        Self { name: name.to_owned(), project: project.to_owned(), ..Self::default() }
+    }
+
+    /// Gives it its pods: one set without a name in its own keys, others in a list.
+    pub fn set_pods(&mut self, mut sets: Vec<PodSet>) {
+        match sets.pop() {
+            Some(only) if sets.is_empty() && only.name.is_empty() => {
+                self.gpu = Some(only.gpu);
+                (self.cpu, self.memory) = (only.cpu, only.memory);
+                (self.pods, self.pods_min) = (Some(only.pods), only.pods_min);
+                self.selector = only.selector;
+                self.affinity = only.affinity;
+                self.tolerations = only.tolerations;
+                self.labels = only.labels;
+                self.pod_affinity = only.pod_affinity;
+                self.pod_anti_affinity = only.pod_anti_affinity;
+                self.topology = self.topology.take().or(only.topology);
+            }
+            last => self.pod_sets = sets.into_iter().chain(last).map(At::from).collect(),
         }
     }
 

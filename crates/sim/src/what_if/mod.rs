@@ -8,16 +8,16 @@
 use std::sync::Arc;
 
 use model::{Cluster, WorkloadId};
-use orchestrator::Error;
-use orchestrator::view::{ReasonView, WorkloadView};
+use orchestrator::{Error, StoredState};
 use sched::Policy;
 use spec::WorkloadSpec;
 use units::Instant;
 use uuid::Uuid;
+use view::{ReasonView, WorkloadView};
 
-use crate::frame::{self, Decision, Task};
-use crate::machine::{Machine, Stored};
+use crate::machine::Machine;
 use crate::play::Asking;
+use crate::report::{self, Decision, Task};
 use crate::scenario::Step;
 
 /// Most times everything that is under way goes on after a question, before it is said that the
@@ -64,7 +64,7 @@ pub struct WouldWait {
 /// # Errors
 /// No state can be built of it; something of what is asked is not there, or would be refused.
 pub fn what_if(
-    stored: Stored,
+    stored: StoredState,
     asked: &[Asked],
     explained_max: usize,
 ) -> Result<WouldHappen, Error> {
@@ -100,7 +100,7 @@ impl Question {
             if let (Some(plan), Some((cluster, _))) =
                 (self.asking.machine.decided(), self.asking.machine.replica())
             {
-                decisions.extend(plan.steps.iter().map(|step| frame::decision(cluster, step)));
+                decisions.extend(plan.steps.iter().map(|step| report::decision(cluster, step)));
             }
             if !self.asking.machine.go_on()? {
                 return Ok(());
@@ -121,7 +121,7 @@ impl Question {
         let tasks = seen.flat_map(|(workload, model)| {
             let (project, name) = (&workload.project_name, &workload.spec.name);
             let pods = cluster.workloads()[model].pods.iter();
-            pods.map(move |&pod| frame::task(cluster, (project, name), pod))
+            pods.map(move |&pod| report::task(cluster, (project, name), pod))
         });
         tasks.collect()
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use orchestrator::Error;
-use sim::machine::{Machine, Stored};
+use orchestrator::{Error, StoredState};
+use sim::machine::Machine;
 use sim::{Forecast, forecast};
 use spec::{GpuRequest, WorkloadSpec};
 use uuid::Uuid;
@@ -49,7 +49,7 @@ impl Full {
     fn forecast(&self, id: Uuid) -> Result<Forecast, Error> {
         let (_, policy) = self.machine.replica().expect("a server that runs");
         let Machine { rows, nodes, gpus, clock, .. } = &self.machine;
-        let stored = Stored {
+        let stored = StoredState {
             rows: rows.snapshot(),
             nodes: nodes.clone(),
             gpus: gpus.clone(),

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use model::{Effect, Taint};
-use orchestrator::view::{Phase, WorkloadView};
 use orchestrator::{Command, Input, NodeList, OrgChange, POOL_DEFAULT_ID, Subject, Wanted};
 use sched::Policy;
 use sim::machine::Machine;
@@ -14,6 +13,7 @@ use spec::{
     Probe, Restart, RunKey, Scaling, Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
 };
 use units::Instant;
+use view::{Phase, WorkloadView};
 
 fn node(name: &str, gpus: u32, gib: u64) -> NodeSpec {
     let gpu = |number| {
@@ -432,4 +432,85 @@ fn memory_of_gpus_is_valued_by_the_gpus_that_there_are() {
     machine.crash();
     machine.start().unwrap();
     assert_eq!(asked(&machine), 100);
+}
+
+#[test]
+fn a_pod_that_ends_well_as_its_workload_fails_leaves_nothing_behind() {
+    let mut machine = server(2, [2000, 0], Policy::default());
+    let mut pair = training("pair", GpuRequest::Whole(1));
+    (pair.pods.pods, pair.backoff_limit) = (2, 0);
+    submit(&mut machine, 1, pair);
+    rest(&mut machine);
+    machine.clock.advance_ms(1000);
+    end(&mut machine, "pair", 0, Exit::Code(1));
+    end(&mut machine, "pair", 1, Exit::Code(0));
+    machine.clock.advance_ms(1000);
+    rest(&mut machine);
+    assert_eq!(get(&machine, "pair").phase, Phase::Failed);
+    let (cluster, _) = machine.replica().unwrap();
+    assert_eq!(cluster.workloads().iter().count(), 0, "the scheduler still knows it");
+}
+
+#[test]
+fn a_replica_that_is_scaled_away_while_its_run_is_stopped_waits_for_nothing() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, inference("a"));
+    rest(&mut machine);
+    remove_node(&mut machine, "n1");
+    assert_eq!(codes(&machine, "a.1"), ["P304"]);
+    let revision = get(&machine, "a.1").id;
+    let (wanted, why) = ([].into(), "no requests".to_owned());
+    machine.command(Command::Scale { revision, wanted, why }).unwrap();
+    assert_eq!(codes(&machine, "a.1"), [""; 0]);
+}
+
+#[test]
+fn what_was_decided_before_the_clock_was_put_forward_does_not_count() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    let gates = vec!["review".to_owned()];
+    submit(&mut machine, 1, WorkloadSpec { gates, ..training("a", GpuRequest::Whole(1)) });
+    rest(&mut machine);
+    submit(&mut machine, 1, training("b", GpuRequest::Whole(1)));
+    let verdict = machine.verdict().unwrap();
+    machine.clock.set_by_ms(4_000_000);
+    machine.take(vec![verdict], None).unwrap();
+    rest(&mut machine);
+    assert_eq!(codes(&machine, "a"), ["P305"]);
+}
+
+#[test]
+fn a_clock_that_was_wrong_before_the_machine_started_guarantees_no_more_time() {
+    let policy = Policy { reclaim_min_runtime_ms: 4000, ..Policy::default() };
+    let mut machine = server(1, [1000, 0], policy);
+    submit(&mut machine, 2, training("b", GpuRequest::Whole(1)));
+    // It has a place, and was not started.
+    let verdict = machine.verdict().unwrap();
+    machine.take(vec![verdict], None).unwrap();
+    machine.crash();
+    machine.clock.reboot();
+    machine.clock.set_by_ms(-4_000_000);
+    machine.start().unwrap();
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    machine.clock.advance_ms(5000);
+    rest(&mut machine);
+    assert_eq!(get(&machine, "a").phase, Phase::Running, "{:?}", codes(&machine, "a"));
+}
+
+#[test]
+fn a_failed_workload_whose_last_pod_loses_its_place_at_a_start_leaves_nothing_behind() {
+    let mut machine = server(2, [2000, 0], Policy::default());
+    let mut pair = training("pair", GpuRequest::Whole(1));
+    (pair.pods.pods, pair.backoff_limit) = (2, 0);
+    submit(&mut machine, 1, pair);
+    rest(&mut machine);
+    end(&mut machine, "pair", 0, Exit::Code(1));
+    let seen: Vec<_> = std::iter::from_fn(|| machine.news()).collect();
+    machine.take(seen, None).unwrap();
+    machine.crash();
+    machine.nodes = nodes(1);
+    machine.start().unwrap();
+    rest(&mut machine);
+    let (cluster, _) = machine.replica().unwrap();
+    assert_eq!(cluster.workloads().iter().count(), 0, "the scheduler still knows it");
 }

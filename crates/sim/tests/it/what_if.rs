@@ -1,17 +1,17 @@
 //! What would happen on a server if something were asked of it.
 
-use orchestrator::Error;
+use orchestrator::{Error, StoredState};
 use sched::Policy;
-use sim::machine::{Machine, Stored};
+use sim::machine::Machine;
 use sim::scenario::Step;
 use sim::what_if::{Asked, WouldHappen, what_if};
 use spec::GpuRequest;
 
 use super::machine::{rest, server, submit, training};
 
-fn stored(machine: &Machine) -> Stored {
+fn stored(machine: &Machine) -> StoredState {
     let (_, policy) = machine.replica().expect("a server that runs");
-    Stored {
+    StoredState {
         rows: machine.rows.snapshot(),
         nodes: machine.nodes.clone(),
         gpus: machine.gpus.clone(),
@@ -21,7 +21,7 @@ fn stored(machine: &Machine) -> Stored {
 }
 
 /// A server with four GPUs; team-a has a quota of one of them and holds three, team-b has three.
-fn busy() -> Stored {
+fn busy() -> StoredState {
     let mut machine = server(4, [1000, 3000], Policy::default());
     for name in ["a1", "a2", "a3"] {
         submit(&mut machine, 1, training(name, GpuRequest::Whole(1)));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api_types::{GroupedMeasurementResponseValuesInner as Value, MeasurementResponse};
+use api_types::{MeasuredValue as Value, MeasurementResponse};
 use control::{Values, of};
 use units::{Instant, format_millis};
 

@@ -5,21 +5,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use control::{Clock, Handle, Look, Subject, of};
+use control::{Clock, Handle, Sample, Subject, of};
 use convert::phase_name;
-use orchestrator::view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadKind, WorkloadView};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::registry::Unit;
+use spec::WorkloadKind;
 use units::{Instant, Resources};
+use view::{OrgUnit, Phase, PodState, PoolShare, View, WorkloadView};
 
-use super::{Extent, Gauges, nodes, number, whole};
+use super::{Gauges, MetricScope, nodes, number, whole};
 
 /// What the dispatcher has published.
 pub(super) struct Cluster {
     pub(super) control: Handle,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) extent: Extent,
+    pub(super) extent: MetricScope,
 }
 
 impl fmt::Debug for Cluster {
@@ -31,9 +32,9 @@ impl fmt::Debug for Cluster {
 impl Collector for Cluster {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut to = Gauges(encoder);
-        let (view, look) = (self.control.view(), self.control.look());
-        if self.extent == Extent::Nodes {
-            return nodes::nodes(&view, &look, &mut to);
+        let (view, sample) = (self.control.view(), self.control.sample());
+        if self.extent == MetricScope::Nodes {
+            return nodes::nodes(&view, &sample, &mut to);
         }
         let about = "Always 1; its labels say which server this is.";
         let (version, runtime) =
@@ -43,25 +44,25 @@ impl Collector for Cluster {
         let about = "Requests that wait for the dispatcher.";
         let waiting = self.control.requests_waiting() as u64;
         to.one(("dispatcher_requests_waiting", None), about, number(waiting))?;
-        published(&view, &look, self.clock.now(), &mut to)
+        published(&view, &sample, self.clock.now(), &mut to)
     }
 }
 
 /// Everything that a view and the last measurement say.
 pub(super) fn published(
     view: &View,
-    look: &Look,
+    sample: &Sample,
     now: Instant,
     to: &mut Gauges<'_>,
 ) -> fmt::Result {
     // None before the first.
-    if look.at != Instant(0) {
+    if sample.at != Instant(0) {
         let about = "When use was last measured, in seconds since 1970.";
-        to.one(("measurement_timestamp", Some(Unit::Seconds)), about, whole(look.at.0))?;
+        to.one(("measurement_timestamp", Some(Unit::Seconds)), about, whole(sample.at.0))?;
     }
-    nodes::nodes(view, look, to)?;
+    nodes::nodes(view, sample, to)?;
     queues(view, to)?;
-    let sums = Sums::of(view, look);
+    let sums = Sums::of(view, sample);
     sums.phases(to)?;
     sums.held(to)?;
     sums.waiting(now, to)
@@ -70,8 +71,8 @@ pub(super) fn published(
 /// What a department or a project has in a node pool. A pool in which it has nothing is left out.
 fn parts(unit: &OrgUnit) -> impl Iterator<Item = &PoolShare> {
     let has = |part: &&PoolShare| {
-        let (share, standing) = (&part.share, &part.standing);
-        let any = [standing.allocated, standing.requested, standing.fair_share];
+        let (share, status) = (&part.share, &part.status);
+        let any = [status.allocated, status.requested, status.fair_share];
         share.gpu_quota_millis > 0
             || share.gpu_limit_millis.is_some()
             || any.iter().any(|of| *of != Resources::ZERO)
@@ -89,14 +90,14 @@ const SHARES: [(&str, &str, Value); 6] = [
         part.share.gpu_limit_millis
     }),
     ("gpus_fair_share", "GPUs it is entitled to now, over quota included", |part| {
-        Some(part.standing.fair_share.gpu_millis)
+        Some(part.status.fair_share.gpu_millis)
     }),
     ("gpus_requested", "GPUs its workloads ask for, running and waiting", |part| {
-        Some(part.standing.requested.gpu_millis)
+        Some(part.status.requested.gpu_millis)
     }),
-    ("gpus_allocated", "GPUs its workloads hold", |part| Some(part.standing.allocated.gpu_millis)),
+    ("gpus_allocated", "GPUs its workloads hold", |part| Some(part.status.allocated.gpu_millis)),
     ("gpus_allocated_non_preemptible", "GPUs it holds that cannot be reclaimed", |part| {
-        Some(part.standing.allocated_non_preemptible.gpu_millis)
+        Some(part.status.allocated_non_preemptible.gpu_millis)
     }),
 ];
 
@@ -198,10 +199,10 @@ struct Sums<'a> {
 const NO_REASON: &str = "none";
 
 impl<'a> Sums<'a> {
-    fn of(view: &'a View, look: &Look) -> Self {
+    fn of(view: &'a View, sample: &Sample) -> Self {
         let mut sums = Self::default();
         for workload in view.workloads.values() {
-            sums.add(workload, look);
+            sums.add(workload, sample);
         }
         for (key, count) in view.archived.iter() {
             let Some(project) = view.projects.get(&key.project_id) else { continue };
@@ -217,7 +218,7 @@ impl<'a> Sums<'a> {
         sums
     }
 
-    fn add(&mut self, workload: &'a WorkloadView, look: &Look) {
+    fn add(&mut self, workload: &'a WorkloadView, sample: &Sample) {
         let owner = (workload.project_id, workload.spec.kind);
         let names = Names::of(workload);
         let phase = phase_name(workload.phase);
@@ -226,7 +227,7 @@ impl<'a> Sums<'a> {
             let fresh = || Held { names, allocated: Resources::ZERO, used: Used::default() };
             let held = self.by_pool.entry((owner, pool)).or_insert_with(fresh);
             held.allocated += workload.allocated;
-            held.used.add(workload, look);
+            held.used.add(workload, sample);
         }
         // Others are of workloads that hold their places, such as an image that cannot be pulled.
         let why = workload.pending.iter().find(|reason| reason.code.starts_with('P'));
@@ -310,10 +311,10 @@ impl<'a> Sums<'a> {
 
 impl Used {
     /// Adds what was measured of the pods of a workload.
-    fn add(&mut self, workload: &WorkloadView, look: &Look) {
+    fn add(&mut self, workload: &WorkloadView, sample: &Sample) {
         let held = [PodState::Starting, PodState::Running, PodState::Terminating];
         for pod in workload.pods.iter().filter(|pod| held.contains(&pod.state)) {
-            let Some(seen) = look.values.get(&Subject::Pod(pod.id)) else { continue };
+            let Some(seen) = sample.values.get(&Subject::Pod(pod.id)) else { continue };
             // The utilisation of its GPUs is exported as a mean.
             let gpus = pod.gpus.len() as u64;
             let add = |sum: &mut Option<u64>, name: &str, times: u64| {

@@ -60,7 +60,7 @@ impl Format {
 
 /// How much of it is shown to who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum MetricScope {
     /// Everything.
     All,
     /// The nodes and their GPUs: what does not name projects.
@@ -82,19 +82,19 @@ impl Monitor {
         let http = Http::default();
         let own = registry.sub_registry_with_prefix(PREFIX);
         let cluster = |extent| Cluster { control: control.clone(), clock: clock.clone(), extent };
-        own.register_collector(Box::new(cluster(Extent::All)));
+        own.register_collector(Box::new(cluster(MetricScope::All)));
         control.metrics().register(own);
         http.register(own);
         let mut nodes = Registry::with_prefix(PREFIX);
-        nodes.register_collector(Box::new(cluster(Extent::Nodes)));
+        nodes.register_collector(Box::new(cluster(MetricScope::Nodes)));
         Self { all: registry, nodes, http }
     }
 
     /// The metrics as of now.
-    pub(crate) fn text(&self, extent: Extent, format: Format) -> Result<String, fmt::Error> {
+    pub(crate) fn text(&self, extent: MetricScope, format: Format) -> Result<String, fmt::Error> {
         let registry = match extent {
-            Extent::All => &self.all,
-            Extent::Nodes => &self.nodes,
+            MetricScope::All => &self.all,
+            MetricScope::Nodes => &self.nodes,
         };
         let mut text = String::new();
         encode(&mut text, registry)?;

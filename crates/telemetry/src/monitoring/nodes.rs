@@ -2,24 +2,23 @@
 
 use std::fmt;
 
-use control::{Look, Subject, of};
-use orchestrator::GpuFault;
-use orchestrator::view::{NodeView, View};
+use control::{Sample, Subject, of};
 use prometheus_client::registry::Unit;
 use units::{GPU_MILLIS, Resources};
+use view::{GpuFault, NodeView, View};
 
 use super::{Gauges, number, whole};
 
-pub(super) fn nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
-    of_nodes(view, look, to)?;
-    of_gpus(view, look, to)
+pub(super) fn nodes(view: &View, sample: &Sample, to: &mut Gauges<'_>) -> fmt::Result {
+    of_nodes(view, sample, to)?;
+    of_gpus(view, sample, to)
 }
 
 fn labels(node: &NodeView) -> [(&'static str, &str); 2] {
     [("node", &node.name), ("node_pool", &node.pool)]
 }
 
-fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
+fn of_nodes(view: &View, sample: &Sample, to: &mut Gauges<'_>) -> fmt::Result {
     let nodes = || view.nodes.iter().map(|node| &**node);
     let with_model = |node| {
         let [name, pool] = labels(node);
@@ -49,7 +48,7 @@ fn of_nodes(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
     let cpus = |of: Resources| whole(of.cpu_millis);
     let memory = |of: Resources| number(of.memory_bytes);
     let seen = |name, value: fn(u64) -> f64| {
-        let seen = move |node: &NodeView| look.value(&Subject::Node(node.name.clone()), name);
+        let seen = move |node: &NodeView| sample.value(&Subject::Node(node.name.clone()), name);
         nodes().filter_map(move |node| Some((labels(node), value(seen(node)?)))).collect::<Vec<_>>()
     };
     let bytes = || Some(Unit::Bytes);
@@ -88,12 +87,12 @@ impl Gpu<'_> {
     }
 
     /// What was last measured of it.
-    fn seen(&self, look: &Look, name: &str) -> Option<u64> {
-        look.value(&Subject::Node(self.node.name.clone()), &of::gpu(name, self.index))
+    fn seen(&self, sample: &Sample, name: &str) -> Option<u64> {
+        sample.value(&Subject::Node(self.node.name.clone()), &of::gpu(name, self.index))
     }
 }
 
-fn of_gpus(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
+fn of_gpus(view: &View, sample: &Sample, to: &mut Gauges<'_>) -> fmt::Result {
     let gpus: Vec<Gpu<'_>> = view
         .nodes
         .iter()
@@ -108,7 +107,7 @@ fn of_gpus(view: &View, look: &Look, to: &mut Gauges<'_>) -> fmt::Result {
         samples.collect::<Vec<_>>()
     };
     let seen = |name: &'static str, value: fn(u64) -> f64| {
-        let value = move |gpu: &Gpu<'_>| Some(value(gpu.seen(look, name)?));
+        let value = move |gpu: &Gpu<'_>| Some(value(gpu.seen(sample, name)?));
         let samples = gpus.iter().filter_map(move |gpu| Some((gpu.labels(), value(gpu)?)));
         samples.collect::<Vec<_>>()
     };

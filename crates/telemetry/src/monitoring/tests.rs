@@ -5,21 +5,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use control::{Look, Subject, of};
+use control::{Sample, Subject, of};
 use expect_test::expect;
-use orchestrator::GpuFault;
-use orchestrator::view::{NodeView, View};
 use prometheus_client::collector::Collector;
 use prometheus_client::metrics::counter::Counter;
 use spec::{NodeSpec, Scheduling};
 use tracing_subscriber::filter::LevelFilter;
 use units::{Instant, Resources};
+use view::{GpuFault, NodeView, View};
 
 use super::*;
 
 /// A view and what was measured, as a scrape sees them.
 #[derive(Debug)]
-struct Shown(View, Look, Instant);
+struct Shown(View, Sample, Instant);
 
 impl Collector for Shown {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -28,9 +27,9 @@ impl Collector for Shown {
 }
 
 /// What is scraped of it, without the lines that describe metrics.
-fn scraped(view: View, look: Look, now: Instant) -> String {
+fn scraped(view: View, sample: Sample, now: Instant) -> String {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Shown(view, look, now)));
+    registry.register_collector(Box::new(Shown(view, sample, now)));
     let mut text = String::new();
     encode(&mut text, &registry).unwrap();
     let samples = text.lines().filter(|line| !line.starts_with('#'));
@@ -73,8 +72,10 @@ fn node() -> NodeView {
 fn a_node_is_shown_by_what_it_has_what_is_held_and_what_was_measured() {
     let view = View { nodes: vec![Arc::new(node())], ..View::default() };
     let seen = [(of::gpu(of::BUSY, 0), 250), (of::gpu(of::IDLE_MS, 1), 1500)];
-    let look =
-        Look { at: Instant(7000), values: [(Subject::Node("node-1".into()), seen.into())].into() };
+    let sample = Sample {
+        at: Instant(7000),
+        values: [(Subject::Node("node-1".into()), seen.into())].into(),
+    };
     expect![[r#"
         measurement_timestamp_seconds{} 7.0
         node_gpus{node="node-1",node_pool="default",model="the \"fast\" one"} 3.0
@@ -95,12 +96,12 @@ fn a_node_is_shown_by_what_it_has_what_is_held_and_what_was_measured() {
         gpu_memory_bytes{node="node-1",node_pool="default",gpu="2"} 1073741824.0
         gpu_idle_seconds{node="node-1",node_pool="default",gpu="1"} 1.5
     "#]]
-    .assert_eq(&scraped(view, look, Instant(8000)));
+    .assert_eq(&scraped(view, sample, Instant(8000)));
 }
 
 #[test]
 fn nothing_is_shown_of_what_is_not_there() {
-    assert_eq!(scraped(View::default(), Look::default(), Instant(8000)), "");
+    assert_eq!(scraped(View::default(), Sample::default(), Instant(8000)), "");
 }
 
 #[test]
@@ -108,7 +109,7 @@ fn counters_are_described_by_their_whole_name_in_the_format_of_prometheus() {
     let mut registry = Registry::default();
     let counter: Counter = Counter::default();
     registry.register_with_unit("work", "Work done", Unit::Seconds, counter);
-    registry.register_collector(Box::new(Shown(View::default(), Look::default(), Instant(0))));
+    registry.register_collector(Box::new(Shown(View::default(), Sample::default(), Instant(0))));
     let mut text = String::new();
     encode(&mut text, &registry).unwrap();
     expect![[r#"

@@ -14,7 +14,8 @@ use axum::{Extension, Json};
 use control::Subject;
 use http_kit::ApiError;
 use http_kit::openapi::get;
-use orchestrator::view::{PoolView, View, WorkloadKind};
+use spec::WorkloadKind;
+use view::{PoolView, View};
 
 use super::Shared;
 use crate::metrics::{

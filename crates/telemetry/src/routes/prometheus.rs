@@ -11,10 +11,10 @@ use axum::extract::{FromRef, State as FromState};
 use axum::http::{HeaderMap, HeaderValue, header};
 use http_kit::openapi::get;
 use http_kit::{ApiError, PlainText};
-use orchestrator::Scope;
+use view::Scope;
 
 use super::Shared;
-use crate::monitoring::{Extent, Format};
+use crate::monitoring::{Format, MetricScope};
 
 pub(super) fn route<S>() -> Route<S>
 where
@@ -34,8 +34,8 @@ async fn read(
     let accept = asked.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let format = Format::accepted(accept.unwrap_or_default());
     let extent = match caller.may(Read, Resource::Project, Scope::Tenant) {
-        true => Extent::All,
-        false => Extent::Nodes,
+        true => MetricScope::All,
+        false => MetricScope::Nodes,
     };
     // However many scrape, one core at most is busy with it, and none that answers others.
     let turn = state.scraping.clone().acquire_owned().await.map_err(ApiError::internal)?;

@@ -3,21 +3,19 @@
 use std::collections::BTreeMap;
 
 use access::{Backend, Caller, Route, Where};
-use api_types::{
-    TelemetryResponse, TelemetryResponseValuesInner,
-    TelemetryResponseValuesInnerGroupsInner as WireGroup,
-};
+use api_types::{TelemetryGroup as WireGroup, TelemetryResponse, TelemetryValue};
 use auth::Action::Read;
 use auth::Resource;
 use axum::extract::{FromRef, State as FromState};
 use axum::{Extension, Json};
-use control::{Look, Subject, of};
+use control::{Sample, Subject, of};
 use convert::{self, Context};
 use http_kit::openapi::get;
 use http_kit::{ApiError, unknown_word};
-use orchestrator::view::{NodeView, Phase, Share, Standing, View, WorkloadView};
 use records::ArchivedKey;
+use spec::Share;
 use units::{GPU_MILLIS, Instant, format_millis};
+use view::{NodeView, Phase, QueueStatus, View, WorkloadView};
 
 use super::Shared;
 use crate::metrics::{TelemetryFamily, TelemetryQuery};
@@ -82,7 +80,7 @@ fn answer<F: TelemetryFamily>(
             name,
         });
         let groups = Some(groups.collect()).filter(|groups: &Vec<_>| !groups.is_empty());
-        Some(TelemetryResponseValuesInner { value: format_millis(sum?), groups })
+        Some(TelemetryValue { value: format_millis(sum?), groups })
     };
     let values = sums.into_iter().filter_map(value).collect();
     Json(TelemetryResponse { kind: query.kind.0.to_owned(), timestamp: now.into(), values })
@@ -128,7 +126,7 @@ fn department_filter<F: TelemetryFamily>(
 struct OfNodes;
 
 impl TelemetryFamily for OfNodes {
-    type Kind = fn(&NodeView, &Look) -> Option<u64>;
+    type Kind = fn(&NodeView, &Sample) -> Option<u64>;
     const KINDS: &'static [(&'static str, Self::Kind)] = &[
         ("READY_GPU_NODES", |node, _| Some(one(node.capacity.gpu_millis > 0))),
         ("READY_GPUS", |node, _| Some(node.capacity.gpu_millis)),
@@ -138,12 +136,12 @@ impl TelemetryFamily for OfNodes {
         ("FREE_GPUS", |node, _| Some(free_gpus(node))),
         ("ALLOCATED_GPUS", |node, _| Some(node.used.gpu_millis)),
         ("TOTAL_CPU_CORES", |node, _| Some(node.capacity.cpu_millis)),
-        ("USED_CPU_CORES", |node, look| seen(look, node, of::CPU)),
+        ("USED_CPU_CORES", |node, sample| seen(sample, node, of::CPU)),
         ("ALLOCATED_CPU_CORES", |node, _| Some(node.used.cpu_millis)),
         ("TOTAL_GPU_MEMORY_BYTES", |node, _| Some(whole(node.gpu_memory_bytes.iter().sum()))),
         ("USED_GPU_MEMORY_BYTES", used_gpu_memory),
         ("TOTAL_CPU_MEMORY_BYTES", |node, _| Some(whole(node.capacity.memory_bytes))),
-        ("USED_CPU_MEMORY_BYTES", |node, look| seen(look, node, of::MEMORY).map(whole)),
+        ("USED_CPU_MEMORY_BYTES", |node, sample| seen(sample, node, of::MEMORY).map(whole)),
         ("ALLOCATED_CPU_MEMORY_BYTES", |node, _| Some(whole(node.used.memory_bytes))),
         ("FULLY_FREE_GPU_NODES", |node, _| Some(one(gpus(node) > 0 && node.used.gpu_millis == 0))),
     ];
@@ -170,25 +168,25 @@ fn free_gpus(node: &NodeView) -> u64 {
     in_service.map(|(_, used)| GPU_MILLIS.saturating_sub(*used)).sum()
 }
 
-fn seen(look: &Look, node: &NodeView, name: &str) -> Option<u64> {
-    look.value(&Subject::Node(node.name.clone()), name)
+fn seen(sample: &Sample, node: &NodeView, name: &str) -> Option<u64> {
+    sample.value(&Subject::Node(node.name.clone()), name)
 }
 
-fn used_gpu_memory(node: &NodeView, look: &Look) -> Option<u64> {
-    if gpus(node) == 0 { Some(0) } else { seen(look, node, of::GPU_MEMORY).map(whole) }
+fn used_gpu_memory(node: &NodeView, sample: &Sample) -> Option<u64> {
+    if gpus(node) == 0 { Some(0) } else { seen(sample, node, of::GPU_MEMORY).map(whole) }
 }
 
 /// The allocated GPUs that are idle, if utilization is known of each allocated one.
-fn idle_gpus(node: &NodeView, look: &Look) -> Option<u64> {
+fn idle_gpus(node: &NodeView, sample: &Sample) -> Option<u64> {
     let held = (0..).zip(&node.gpu_used_millis).filter(|(_, millis)| **millis > 0);
-    held.map(|(index, _)| Some(one(seen(look, node, &of::gpu(of::BUSY, index))? == 0))).sum()
+    held.map(|(index, _)| Some(one(seen(sample, node, &of::gpu(of::BUSY, index))? == 0))).sum()
 }
 
 async fn nodes(
     FromState(state): FromState<Shared>,
     query: TelemetryQuery<OfNodes>,
 ) -> Result<Json<TelemetryResponse>, ApiError> {
-    let (view, look, context) = (state.control.view(), state.control.look(), state.context());
+    let (view, sample, context) = (state.control.view(), state.control.sample(), state.context());
     check_filters(&state, &query, &view)?;
     let nodes = view.nodes.iter().filter(|node| asked_for(&query, "", &node.pool));
     let items = nodes.map(|node| {
@@ -196,7 +194,7 @@ async fn nodes(
             let own = || (convert::node(node, &context).id, Some(node.name.clone()));
             surroundings(key, &context, ("", &node.pool)).unwrap_or_else(own)
         };
-        let value = (query.kind.1)(node, &look);
+        let value = (query.kind.1)(node, &sample);
         Item { value, groups: query.groups.iter().map(group).collect() }
     });
     Ok(answer(&query, items, &query.groups, context.now))
@@ -302,7 +300,7 @@ struct Grouped<'a> {
     department: (u64, &'a str),
     project: (u64, &'a str),
     phase: Phase,
-    kind: orchestrator::view::WorkloadKind,
+    kind: spec::WorkloadKind,
 }
 
 impl<'a> Grouped<'a> {
@@ -363,7 +361,7 @@ fn phases(text: Option<&str>) -> Result<Option<Vec<&str>>, ApiError> {
 }
 
 /// A value of a project or department.
-type OrgValue = fn(&Standing, &Share) -> Option<u64>;
+type OrgValue = fn(&QueueStatus, &Share) -> Option<u64>;
 
 const ORG_KINDS: &[(&str, OrgValue)] = &[
     ("GPU_QUOTA", |_, share| Some(share.gpu_quota_millis)),
@@ -411,7 +409,7 @@ async fn projects(
                 _ => (project.unit.id.to_string(), Some(project.unit.name.clone())),
             })
         };
-        let value = (query.kind.1)(&pool.standing, &pool.share);
+        let value = (query.kind.1)(&pool.status, &pool.share);
         Item { value, groups: query.groups.iter().map(group).collect() }
     });
     Ok(answer(&query, items, &query.groups, context.now))
@@ -443,7 +441,7 @@ async fn departments(
         let own = || (department.id.to_string(), Some(department.name.clone()));
         let group =
             |key: &&str| surroundings(key, &context, (&pool.id, &pool.name)).unwrap_or_else(own);
-        let value = (query.kind.1)(&pool.standing, &pool.share);
+        let value = (query.kind.1)(&pool.status, &pool.share);
         Item { value, groups: query.groups.iter().map(group).collect() }
     });
     Ok(answer(&query, items, &query.groups, context.now))

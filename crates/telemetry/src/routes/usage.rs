@@ -13,13 +13,13 @@ use http_kit::openapi::{Description, Input, get, put};
 use http_kit::{
     ApiError, Attachment, Body, NoParameters, csv_line, date, parameters, unknown_word,
 };
-use orchestrator::Scope;
 use serde::{Deserialize, Serialize};
 use units::Instant;
 use utoipa::openapi::schema::Type;
+use view::Scope;
 
 use super::Shared;
-use crate::usage::{By, rows};
+use crate::usage::{UsageGrouping, rows};
 
 const HOUR_MS: u64 = 3_600_000;
 /// How far back a question goes that does not say.
@@ -61,7 +61,7 @@ where
 struct UsageQuery {
     from: Option<Instant>,
     to: Option<Instant>,
-    by: BTreeSet<By>,
+    by: BTreeSet<UsageGrouping>,
 }
 
 impl Input for UsageQuery {
@@ -74,7 +74,7 @@ impl Input for UsageQuery {
             Type::String,
             "Before this day or time, up to the hour; now unless told",
         );
-        let words = By::ALL.into_iter().map(|(word, _)| word);
+        let words = UsageGrouping::ALL.into_iter().map(|(word, _)| word);
         to.words("by", words, false, "What rows tell apart; all three unless told");
     }
 }
@@ -95,8 +95,9 @@ impl<S: Sync> FromRequestParts<S> for UsageQuery {
                 "to" => query.to = time()?,
                 "by" => {
                     for word in value.split(',').filter(|word| !word.is_empty()) {
-                        let found = By::ALL.into_iter().find(|(known, _)| *known == word);
-                        let known = By::ALL.map(|(known, _)| known);
+                        let found =
+                            UsageGrouping::ALL.into_iter().find(|(known, _)| *known == word);
+                        let known = UsageGrouping::ALL.map(|(known, _)| known);
                         query.by.insert(
                             found.ok_or_else(|| unknown_word("value of by", word, &known))?.1,
                         );
@@ -106,7 +107,7 @@ impl<S: Sync> FromRequestParts<S> for UsageQuery {
             }
         }
         if query.by.is_empty() {
-            query.by = By::ALL.into_iter().map(|(_, by)| by).collect();
+            query.by = UsageGrouping::ALL.into_iter().map(|(_, by)| by).collect();
         }
         Ok(query)
     }

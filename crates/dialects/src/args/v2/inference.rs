@@ -7,7 +7,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 use super::submit::{Named, What};
 use crate::args::values::{Fields, count, port, positive};
 use crate::complete::workloads;
-use cli_kit::number::whole;
+use cli_kit::parse_number::whole;
 
 /// `inference submit`.
 #[derive(Debug, Args)]

@@ -20,14 +20,14 @@ pub(crate) use submit::{
 pub(crate) use update::Change;
 
 use super::deferred::Deferred;
-use super::program::Whatever;
+use super::program::IgnoredWords;
 use super::values::{count, seconds};
 use super::{
     Attach, Deletion, Exec, Filter, Format, Logs, Named, Names, One, Open, PHASES, PortForward,
     Wait, v1,
 };
 use crate::complete::{priorities, projects, workloads};
-use cli_kit::number::whole;
+use cli_kit::parse_number::whole;
 
 /// `training …`.
 #[derive(Debug, Subcommand)]
@@ -64,11 +64,11 @@ pub(crate) enum Verb<S: Args> {
     #[command(flatten)]
     Any(AnyVerb),
     /// Stop some and free their GPUs; `resume` queues them again
-    Suspend(Narrowed<Names>),
+    Suspend(Filtered<Names>),
     /// Queue suspended ones again
-    Resume(Narrowed<Names>),
+    Resume(Filtered<Names>),
     /// Change the priority, labels and limits of one
-    Update(Narrowed<Change>),
+    Update(Filtered<Change>),
 }
 
 /// Verbs of `inference`.
@@ -83,13 +83,13 @@ pub(crate) enum OfInference {
     Any(AnyVerb),
     /// Refused: without replicas it holds nothing
     #[command(hide = true, alias = "resume")]
-    Suspend(Whatever),
+    Suspend(IgnoredWords),
     /// Refused: a replica is one pod
     #[command(hide = true)]
-    Distributed(Whatever),
+    Distributed(IgnoredWords),
     /// Refused: there is no catalogue of models
     #[command(hide = true)]
-    Nim(Whatever),
+    Nim(IgnoredWords),
 }
 
 /// Verbs of `workload`.
@@ -101,9 +101,9 @@ pub(crate) enum OfWorkload {
     #[command(flatten)]
     Any(AnyVerb),
     /// Stop some and free their GPUs; `resume` queues them again
-    Suspend(Narrowed<Names>),
+    Suspend(Filtered<Names>),
     /// Queue suspended ones again
-    Resume(Narrowed<Names>),
+    Resume(Filtered<Names>),
 }
 
 /// A manifest to submit.
@@ -137,25 +137,25 @@ pub(crate) enum AnyVerb {
     /// Show everything about one, and why it waits
     Describe(Deferred<Describe>),
     /// Say why one waits, who holds what it needs and what would let it start
-    Explain(Narrowed<v1::Explain>),
+    Explain(Filtered<v1::Explain>),
     /// Show what one held and used over time
-    Metrics(Narrowed<Metrics>),
+    Metrics(Filtered<Metrics>),
     /// Stay until they have ended, run or are gone
-    Wait(Narrowed<Wait>),
+    Wait(Filtered<Wait>),
     /// Print what it wrote
-    Logs(Narrowed<Logs>),
+    Logs(Filtered<Logs>),
     /// Delete some
-    Delete(Narrowed<Deletion>),
+    Delete(Filtered<Deletion>),
     /// Open a shell in a pod of one
-    Bash(Narrowed<Named>),
+    Bash(Filtered<Named>),
     /// Run a command in a pod of one
-    Exec(Narrowed<Exec>),
+    Exec(Filtered<Exec>),
     /// See what one prints, and type what it reads
-    Attach(Narrowed<Attach>),
+    Attach(Filtered<Attach>),
     /// Open a port of one in a browser
-    Open(Narrowed<Open>),
+    Open(Filtered<Open>),
     /// Bring ports of one to this machine
-    PortForward(Narrowed<PortForward>),
+    PortForward(Filtered<PortForward>),
 }
 
 /// `metrics`.
@@ -176,11 +176,11 @@ pub(crate) struct Metrics {
 }
 
 /// The flags of a verb, and those that say which workloads it is about: it sees no others.
-pub(crate) type Narrowed<T> = Deferred<Both<T>>;
+pub(crate) type Filtered<T> = Deferred<WithFilter<T>>;
 
 /// The flags of a verb, and those that say which workloads it is about.
 #[derive(Debug, Args)]
-pub(crate) struct Both<T: Args> {
+pub(crate) struct WithFilter<T: Args> {
     /// Those of the verb.
     #[command(flatten)]
     pub(crate) of: T,

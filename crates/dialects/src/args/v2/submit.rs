@@ -6,7 +6,7 @@ use clap_complete::engine::ArgValueCandidates as Known;
 
 use crate::args::object_values::{data_source, secret_files, secret_variable};
 use crate::args::values::{count, cpu, key_value, positive, seconds, size};
-use crate::args::{Asking, Console, Place, pod_flags};
+use crate::args::{Console, DryRunFlags, Place, pod_flags};
 use crate::complete::{computes, environments, priorities, templates};
 use crate::intent::{DataSource, SecretFiles, Variable};
 
@@ -70,7 +70,7 @@ pub(crate) struct Named {
     pub(crate) datasource: Vec<DataSource>,
     /// Whether it is meant.
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) asking: DryRunFlags,
 }
 
 /// What runs, and with what.

@@ -127,6 +127,10 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             numbers(w, said)?;
             so(said.allocated + requested > said.fair_share, "that it has its share")
         }
+        Pending::InPools { first, others } => {
+            so(*others > 0, "that it is so in other pools, too")?;
+            of_reason(w, first)
+        }
         Pending::WaitingForRelease { holders, .. } => {
             let releasing = |name: &String| {
                 w.cluster.pods().iter().any(|(id, pod)| {
@@ -167,6 +171,7 @@ pub(crate) fn of_diagnosis(w: &World, diagnosis: &Diagnosis) -> Truth {
             so(class.failing.iter().all(short), "that the closest node has too little")?;
         }
     }
+    diagnosis.in_pools.iter().try_for_each(|reason| of_reason(w, reason))?;
     for holding in &diagnosis.holders.queues {
         numbers(w, &holding.queue)?;
         so(holding.held <= holding.queue.allocated, "what a queue holds on these nodes")?;
@@ -193,6 +198,7 @@ pub(crate) fn lacks_only_room(reason: &Pending) -> bool {
         | Pending::NotEnoughMemory { .. }
         | Pending::NodesRuledOut { .. } => true,
         Pending::NotEntitledToMore { queue, .. } => queue.kind == Kind::Gpu,
+        Pending::InPools { first, .. } => lacks_only_room(first),
         Pending::GangIncomplete { pods_min, pods } => pods >= pods_min,
         _ => false,
     }

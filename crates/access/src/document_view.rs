@@ -1,0 +1,48 @@
+//! Documents as their lists show them. Owns: what a capability says of its kinds of documents, for
+//! a stream that shows all kinds alike. Does not know which kinds there are.
+
+use std::sync::Arc;
+
+use api_types::ChangeKind;
+use auth::Resource;
+use http_kit::ApiError;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use view::{Object, View};
+
+use crate::Backend;
+
+/// A document as its list shows it.
+#[derive(Debug)]
+pub struct DocumentView {
+    /// Its id in the list.
+    pub id: String,
+    /// All of it, as JSON.
+    pub object: Box<RawValue>,
+}
+
+impl DocumentView {
+    /// With this id.
+    pub fn new(id: &str, object: &impl Serialize) -> Result<Self, ApiError> {
+        let object = to_raw_value(object).map_err(ApiError::internal)?;
+        Ok(Self { id: id.to_owned(), object })
+    }
+}
+
+/// What a document looks like; none if what shows it is gone.
+type Show = fn(&Backend, &View, &Arc<Object>) -> Result<Option<DocumentView>, ApiError>;
+
+/// A kind of documents that are shown.
+#[derive(Debug, Clone, Copy)]
+pub struct DocumentViewKind {
+    /// What it is called in the database.
+    pub stored: &'static str,
+    /// What it is in the stream of changes.
+    pub kind: ChangeKind,
+    /// What roles call it.
+    pub resource: Resource,
+    /// Whether it is only seen in another document: its end is a change of that one.
+    pub is_part: bool,
+    /// How one is shown.
+    pub shown: Show,
+}

@@ -1,0 +1,87 @@
+//! Text for a terminal. Owns: that nothing of what others have named or written moves the cursor,
+//! changes the title or hides a line. Output of workloads is theirs and is not passed through here.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// After so long without a word a person wonders.
+const SILENT_MAX: Duration = Duration::from_secs(1);
+
+/// The text with every control character but line breaks and tabs replaced.
+pub fn plain(text: &str) -> String {
+    let kept = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().map(|c| if kept(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+/// Whether hints and notes are unwanted. One command is one process, and says so at its start.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on only answers and errors are printed.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether only answers and errors are printed.
+#[must_use]
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Prints a line for the user at the terminal. It is no answer: a script that closed this end loses
+/// nothing, and the command goes on.
+pub fn print_note(line: &str) {
+    if !is_quiet() {
+        print_always(line);
+    }
+}
+
+/// Prints a line even if hints and notes are off.
+pub fn print_always(line: &str) {
+    drop(writeln!(io::stderr(), "{}", plain(line)));
+}
+
+/// Awaits slow work; after a second the terminal shows what is being done.
+pub async fn with_progress<T>(doing: &str, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    if io::stderr().is_terminal() {
+        tokio::select! {
+            done = &mut work => return done,
+            () = tokio::time::sleep(SILENT_MAX) => print_note(doing),
+        }
+    }
+    work.await
+}
+
+/// A writer of text that is shown plain.
+pub struct Plain<W>(pub W);
+
+impl<W: Write> Write for Plain<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        // Formatting hands over whole texts.
+        self.0.write_all(plain(&String::from_utf8_lossy(text)).as_bytes())?;
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::Plain;
+
+    #[test]
+    fn what_would_steer_a_terminal_is_shown_instead() {
+        let mut out = Vec::new();
+        writeln!(Plain(&mut out), "a\u{1b}[2J\tb\u{7}\u{9b}ü\r\nc").unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "a\u{fffd}[2J\tb\u{fffd}\u{fffd}ü\u{fffd}\nc\n"
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! Workloads that were deleted. Owns: for how long and how many are kept, and how they are shown:
+//! as they were last, without places. They are read from the database on request; neither the state
+//! nor the view knows them, so decisions and other lists cost nothing for them.
+
+use std::sync::Arc;
+
+use orchestrator::{Error, deleted_views};
+use records::{Change, PastFilter};
+use store::Store;
+use units::Instant;
+use uuid::Uuid;
+use view::{SharedMap, View, WorkloadView};
+
+use crate::{Handle, stored};
+
+/// How long they are kept.
+const KEPT_MS: u64 = 30 * 86_400_000;
+/// Most of them that are kept.
+const KEPT_MAX: u64 = 10_000;
+
+/// What was deleted before this is not shown any more.
+async fn kept_since(store: &Store, now: Instant) -> Result<Instant, store::Error> {
+    let oldest = Instant(now.0.saturating_sub(KEPT_MS));
+    Ok(store.deleted_before(KEPT_MAX - 1).await?.map_or(oldest, |at| at.max(oldest)))
+}
+
+/// Forgets what has been kept long enough.
+pub(crate) async fn forget(store: &Store, now: Instant) -> Result<(), store::Error> {
+    let before = kept_since(store, now).await?;
+    store.apply(&[Change::PodsGone(before), Change::WorkloadsGone(before)]).await
+}
+
+impl Handle {
+    /// The workloads that were deleted and are kept: 30 days, and at most 10,000.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub async fn deleted(&self, now: Instant) -> Result<SharedMap<Uuid, Arc<WorkloadView>>, Error> {
+        read(&self.shared.store, &self.view(), now, None).await
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub async fn deleted_one(
+        &self,
+        id: Uuid,
+        now: Instant,
+    ) -> Result<Option<Arc<WorkloadView>>, Error> {
+        Ok(read(&self.shared.store, &self.view(), now, Some(id)).await?.remove(&id))
+    }
+}
+
+/// The deleted workloads that are kept, or this one of them.
+async fn read(
+    store: &Store,
+    view: &View,
+    now: Instant,
+    id: Option<Uuid>,
+) -> Result<SharedMap<Uuid, Arc<WorkloadView>>, Error> {
+    let since = kept_since(store, now).await.map_err(stored)?;
+    let past = store.past(PastFilter { since, id }).await.map_err(stored)?;
+    deleted_views(past, &view.nodes)
+}

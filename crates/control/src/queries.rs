@@ -1,0 +1,93 @@
+//! Queries, which change nothing. Owns: what the scheduler sees, what a submission would be
+//! accepted as, and the long answer to why something waits. Does not know about: how the dispatcher
+//! finds time for them.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::requests::{Query, SchedulingState};
+use crate::wanted::wanted;
+use crate::{Handle, stored};
+use orchestrator::{Error, NodeList, StoredState};
+use spec::{NodeSpec, WorkloadSpec};
+
+impl Handle {
+    /// What the scheduler sees, as of the last decision. Nothing is changed or written.
+    ///
+    /// # Errors
+    /// The server is stopping, or its state is being built again.
+    pub async fn scheduling_state(&self) -> Result<SchedulingState, Error> {
+        let (to, seen) = oneshot::channel();
+        self.queries.send(Query::State(to)).await.map_err(|_| Error::stopping())?;
+        let state = seen.await.map_err(|_| Error::stopping())?;
+        Ok(*state)
+    }
+
+    /// What is stored, with what else a state is built of, to play it forward. It is read beside
+    /// the dispatcher, which goes on.
+    ///
+    /// # Errors
+    /// The server is stopping, its state is being built again, or the database cannot be read.
+    pub async fn stored_state(&self) -> Result<StoredState, Error> {
+        let (to, terms) = oneshot::channel();
+        self.queries.send(Query::Terms(to)).await.map_err(|_| Error::stopping())?;
+        let (policy, now) = terms.await.map_err(|_| Error::stopping())?;
+        let rows = self.shared.store.load().await.map_err(stored)?;
+        let view = self.view();
+        let nodes = view.nodes.iter().map(|node| NodeSpec::clone(&node.spec)).collect();
+        let faults = view.nodes.iter().flat_map(|node| {
+            let uuid = |gpu: &u32| node.spec.gpus.get(*gpu as usize).map(|gpu| gpu.uuid.clone());
+            node.gpu_faults.iter().filter_map(move |(gpu, fault)| Some((uuid(gpu)?, fault.clone())))
+        });
+        let gpus = Arc::new(faults.collect());
+        // These are all: what commands added or removed is among them.
+        let nodes = NodeList { nodes, origin: "as they are".to_owned() };
+        Ok(StoredState { rows, nodes, gpus, policy, now })
+    }
+
+    /// A submission as it would be taken in, with the places that its project has for it. Nothing
+    /// is changed or written.
+    ///
+    /// # Errors
+    /// It would be refused; the server is stopping, or its state is being built again.
+    pub async fn settled(
+        &self,
+        project_id: u64,
+        spec: WorkloadSpec,
+    ) -> Result<WorkloadSpec, Error> {
+        let (to, settled) = oneshot::channel();
+        let wanted = wanted(&*self.shared.engine, spec);
+        let query = Query::Submission { project_id, wanted, to };
+        self.queries.send(query).await.map_err(|_| Error::stopping())?;
+        settled.await.map_err(|_| Error::stopping())?
+    }
+
+    /// Why a workload waits, at length, and as of when; none if it does not wait. Worked out on a
+    /// copy, while the server goes on.
+    ///
+    /// # Errors
+    /// The server is stopping, or its state is being built again.
+    pub async fn diagnose(
+        &self,
+        id: Uuid,
+    ) -> Result<Option<(sched::Diagnosis, units::Instant)>, Error> {
+        let turn = self.shared.diagnosing.clone().acquire_owned().await;
+        let turn = turn.map_err(|_| Error::stopping())?;
+        let SchedulingState { cluster, policy, now } = self.scheduling_state().await?;
+        let there = |id: &_| cluster.workloads().get(*id).is_some();
+        let known = self.view().workloads.get(&id).and_then(|workload| workload.model);
+        let Some(workload) = known.filter(there) else { return Ok(None) };
+        let work = move || {
+            // Held to the end, also if the caller is gone.
+            let _turn = turn;
+            sched::diagnose(&cluster, workload, now, &policy)
+        };
+        let diagnosis = tokio::task::spawn_blocking(work).await;
+        let diagnosis = diagnosis.map_err(|cause| Error::Internal {
+            message: format!("the diagnosis did not come to its end: {cause}"),
+        })?;
+        Ok(diagnosis.map(|diagnosis| (diagnosis, now)))
+    }
+}

@@ -1,0 +1,31 @@
+//! What handles, the dispatcher and the tasks beside it share. Owns: nothing; each part keeps its
+//! own.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use engine::Engine;
+use tokio::sync::{Semaphore, broadcast};
+use view::{Event, View};
+
+use crate::ClusterInfo;
+use crate::feed::Feed;
+use crate::meter::{Sample, Traffic};
+use crate::metrics::Metrics;
+use crate::node_access::NodeAccess;
+
+/// What is shared between the handles and the service.
+pub(crate) struct Shared {
+    pub(crate) view: ArcSwap<View>,
+    pub(crate) sample: ArcSwap<Sample>,
+    pub(crate) traffic: ArcSwap<Traffic>,
+    pub(crate) events: broadcast::Sender<Arc<Event>>,
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) metrics: Metrics,
+    pub(crate) cluster: ClusterInfo,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) store: store::Store,
+    pub(crate) node_access: Arc<NodeAccess>,
+    /// One diagnosis at a time: each keeps a core busy.
+    pub(crate) diagnosing: Arc<Semaphore>,
+}

@@ -1,0 +1,213 @@
+//! The nodes a server starts with: GPUs that a driver reports, or simulated ones, loudly. Owns: the
+//! name this machine has as a node, which does not change with the name of the host.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use control::node_on_host;
+use gpu::{Gpu, NodeGpus};
+use orchestrator::NodeList;
+use spec::NodeSpec;
+
+use super::config::Machines;
+use super::settings::SettingText;
+use cli_kit::exit::Error;
+
+/// Simulated when the machine has no GPU and nothing else is said.
+const SIMULATED_DEFAULT: &str = "4x16GiB";
+/// The file in the state directory with the name of this machine as a node.
+const NAME_FILE: &str = "node-name";
+
+/// The file in the state directory with the simulated nodes of the last server, as a flag and its
+/// value.
+const LAYOUT_FILE: &str = "nodes";
+
+/// The nodes, and how it came to them.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) nodes: Vec<NodeSpec>,
+    /// The flag and value that say so; none where the machine itself does.
+    layout: Option<String>,
+    /// Why GPUs are simulated without being requested.
+    because: Option<&'static str>,
+}
+
+impl Found {
+    /// The nodes for the server, and where they came from.
+    pub(crate) fn list(&self) -> NodeList {
+        let simulated = || format!("gpus {SIMULATED_DEFAULT}, because there are none");
+        let found = || if self.because.is_some() { simulated() } else { "found".to_owned() };
+        let origin = self.layout.clone().unwrap_or_else(found);
+        NodeList { nodes: self.nodes.clone(), origin }
+    }
+}
+
+/// Finds the nodes. Where nothing is said of them they are those of the last server (`replaced`:
+/// not even then). Blocks while the driver wakes up.
+pub(crate) fn find(machines: &Machines, state_dir: &Path, replaced: bool) -> Result<Found, Error> {
+    let stored = match machines {
+        Machines::Found if !replaced => last(state_dir)?,
+        _ => None,
+    };
+    let machines = stored.as_ref().unwrap_or(machines);
+    let own_name = || node_name(state_dir, &gpu::host_name());
+    let Some(asked_for) = simulated(machines, own_name)? else {
+        return of_driver(gpu::discover().map_err(failed)?, &own_name()?);
+    };
+    let layout = match machines {
+        Machines::Gpus(given) => Some(format!("gpus {}", given.text)),
+        Machines::Nodes(given) => Some(format!("nodes {}", given.text)),
+        Machines::Found => None,
+    };
+    Ok(Found { nodes: asked_for.into_iter().map(node_on_host).collect(), layout, because: None })
+}
+
+/// Checks the nodes that a setting asks for; those that the machine has are not looked at.
+pub(crate) fn check(machines: &Machines) -> Result<(), Error> {
+    simulated(machines, || Ok("node".to_owned())).map(|_| ())
+}
+
+/// The simulated nodes that a text asks for; none where the machine itself says which there are.
+fn simulated(
+    machines: &Machines,
+    own_name: impl FnOnce() -> Result<String, Error>,
+) -> Result<Option<Vec<NodeGpus>>, Error> {
+    let wrong = |given: &SettingText, error: &dyn std::error::Error| {
+        Error::Usage(format!("{}: {error}", given.origin))
+    };
+    let (given, asked_for) = match machines {
+        Machines::Gpus(given) => {
+            let node = gpu::simulate_gpus(&given.text, &own_name()?);
+            (given, vec![node.map_err(|error| wrong(given, &error))?])
+        }
+        Machines::Nodes(given) => {
+            let nodes = gpu::simulate_nodes(&given.text);
+            (given, nodes.map_err(|error| wrong(given, &error))?)
+        }
+        Machines::Found => return Ok(None),
+    };
+    for (key, value) in asked_for.iter().flat_map(|node| &node.labels) {
+        orchestrator::check_label(key, value).map_err(|error| wrong(given, &error))?;
+    }
+    Ok(Some(asked_for))
+}
+
+/// The simulated nodes of the last server; none if it had none, or there was none.
+fn last(state_dir: &Path) -> Result<Option<Machines>, Error> {
+    let path = state_dir.join(LAYOUT_FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(Error::Failed(format!("cannot read {}: {error}", path.display())));
+        }
+    };
+    let given =
+        |text: &str| SettingText { text: text.to_owned(), origin: path.display().to_string() };
+    match text.trim().split_once(' ') {
+        Some(("gpus", text)) => Ok(Some(Machines::Gpus(given(text)))),
+        Some(("nodes", text)) => Ok(Some(Machines::Nodes(given(text)))),
+        _ => Err(Error::Failed(format!(
+            "{} does not say which nodes there were; give --nodes or --gpus",
+            path.display()
+        ))),
+    }
+}
+
+/// Keeps the nodes for the next server.
+pub(crate) fn remember(found: &Found, state_dir: &Path) -> Result<(), Error> {
+    let path = state_dir.join(LAYOUT_FILE);
+    let done = match &found.layout {
+        Some(layout) => write_whole(&path, layout),
+        None => match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        },
+    };
+    done.map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Under another name first: a text cut short would be another text.
+pub(super) fn write_whole(path: &Path, line: &str) -> std::io::Result<()> {
+    let fresh = path.with_extension(std::process::id().to_string());
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    writeln!(file, "{line}")?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)
+}
+
+/// This machine, with the GPUs that the driver has, else with simulated ones.
+pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, Error> {
+    let because = match driver {
+        None => "no NVIDIA driver is installed here",
+        Some(gpus) if gpus.is_empty() => "the NVIDIA driver counts no GPU here",
+        Some(gpus) => {
+            let found = NodeGpus { name: name.to_owned(), gpus, labels: BTreeMap::new() };
+            return Ok(Found { nodes: vec![node_on_host(found)], layout: None, because: None });
+        }
+    };
+    let simulated = gpu::simulate_gpus(SIMULATED_DEFAULT, name).map_err(failed)?;
+    Ok(Found { nodes: vec![node_on_host(simulated)], layout: None, because: Some(because) })
+}
+
+fn failed(error: gpu::Error) -> Error {
+    Error::Failed(error.to_string())
+}
+
+/// The name this machine got when the state directory was made: places are kept by the name of
+/// their node, and what runs in them must outlive a new name of the host.
+pub(super) fn node_name(state_dir: &Path, host: &str) -> Result<String, Error> {
+    let path = state_dir.join(NAME_FILE);
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        Error::Failed(format!("cannot {what} {}: {error}", path.display()))
+    };
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let name = text.trim();
+            units::check_name(name).map_err(|error| failed("use", &error))?;
+            return Ok(name.to_owned());
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(failed("read", &error)),
+    }
+    let write = || {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir)?;
+        write_whole(&path, host)
+    };
+    write().map_err(|error: std::io::Error| failed("write", &error))?;
+    Ok(host.to_owned())
+}
+
+/// One line per node and per GPU that is lost, and one that cannot be overlooked when GPUs are
+/// simulated.
+pub(crate) fn announce(found: &Found) -> String {
+    let mut text = String::new();
+    if found.nodes.iter().any(|node| node.simulated) {
+        let because = found.because.map(|why| format!(", because {why}")).unwrap_or_default();
+        text.push_str(&format!(
+            "  GPUs       *** SIMULATED{because}: they exist only in the books ***\n"
+        ));
+    }
+    for node in &found.nodes {
+        let sizes: Vec<u64> = node.gpus.iter().map(|gpu| gpu.memory_bytes).collect();
+        let gpus = match sizes.as_slice() {
+            [] => "no GPU".to_owned(),
+            [first, ..] => {
+                format!("{}x {} {}", sizes.len(), node.gpu_type, units::format_bytes(*first))
+            }
+        };
+        let labels = node.labels.iter().map(|(key, value)| format!(", {key}={value}"));
+        let labels: String = labels.collect();
+        text.push_str(&format!("  Node       {}: {gpus}{labels}\n", node.name));
+        for (number, gpu) in node.gpus.iter().enumerate() {
+            if let Some(why) = &gpu.fault {
+                text.push_str(&format!("             GPU {number} is lost (E207): {why}\n"));
+            }
+        }
+    }
+    text
+}

@@ -1,0 +1,168 @@
+//! Which updates of the model count. Owns: versions, what is stale, what came twice, when an update
+//! is made of several gradients. Does not know about: the gradients; the server of parameters adds
+//! them up and does what the verdict says.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::task::WorkerId;
+
+/// How updates are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// The mean of so many gradients is an update. A gradient of a version that is more than
+    /// `tolerance` behind is refused.
+    Synchronous {
+        /// Gradients to an update (`--grads_to_wait`), at least 1.
+        gradients: u32,
+        /// `--sync_version_tolerance`.
+        tolerance: u64,
+    },
+    /// Each gradient is an update.
+    Asynchronous,
+}
+
+/// What identifies a push: the same one may arrive twice, and one of a worker's earlier life late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Push {
+    /// Who pushes.
+    pub worker: WorkerId,
+    /// Its life: a worker that connects again begins a new one.
+    pub generation: u32,
+    /// Its number in this life, rising from 1.
+    pub sequence: u64,
+    /// The version of the model that the gradient was computed on.
+    pub version: u64,
+}
+
+/// What is to be done with a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Add it; an update follows when there are enough. `held` gradients wait, this one included.
+    Held {
+        /// So many wait.
+        held: u32,
+    },
+    /// Add it and update: the mean of `of` gradients makes this version. `staleness` is how many
+    /// versions behind the gradient was; its learning rate may be divided by it.
+    Update {
+        /// The new version.
+        version: u64,
+        /// So many gradients are in it.
+        of: u32,
+        /// At least 0.
+        staleness: u64,
+    },
+    /// Compute it again, on this version at least.
+    Stale {
+        /// The version now.
+        version: u64,
+    },
+    /// It arrived before and counts already.
+    Duplicate {
+        /// The version now.
+        version: u64,
+    },
+    /// It is of an earlier life of its worker, whose work was given to another.
+    Superseded {
+        /// The life that counts.
+        generation: u32,
+    },
+    /// It claims a version that does not exist.
+    FromTheFuture {
+        /// The version now.
+        version: u64,
+    },
+}
+
+/// The gate before a model.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Gate {
+    mode: Mode,
+    version: u64,
+    /// Pushes that wait to be an update, in the order of their arrival.
+    held: Vec<Push>,
+    /// The last push of each worker that counts: its life and number.
+    last: BTreeMap<WorkerId, (u32, u64)>,
+}
+
+impl Gate {
+    /// Before a model of this version.
+    #[must_use]
+    pub fn new(mode: Mode, version: u64) -> Self {
+        Self { mode, version, held: Vec::new(), last: BTreeMap::new() }
+    }
+
+    /// The version of the model.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Judges a push.
+    pub fn push(&mut self, push: Push) -> Verdict {
+        let version = self.version;
+        let (generation, sequence) = self.last.get(&push.worker).copied().unwrap_or_default();
+        if push.generation < generation {
+            return Verdict::Superseded { generation };
+        }
+        if push.generation == generation && push.sequence <= sequence {
+            return Verdict::Duplicate { version };
+        }
+        if push.version > version {
+            return Verdict::FromTheFuture { version };
+        }
+        let staleness = version - push.version;
+        if let Mode::Synchronous { tolerance, .. } = self.mode
+            && staleness > tolerance
+        {
+            // Not remembered: the same number comes again, computed on a newer version.
+            return Verdict::Stale { version };
+        }
+        self.last.insert(push.worker, (push.generation, push.sequence));
+        self.held.push(push);
+        match self.mode {
+            Mode::Synchronous { gradients, .. } if self.held_count() < gradients => {
+                Verdict::Held { held: self.held_count() }
+            }
+            _ => {
+                let of = self.held_count();
+                Verdict::Update { version: self.update(), of, staleness }
+            }
+        }
+    }
+
+    /// A worker connects again: what its earlier life still sends does not count any more. Returns
+    /// the number of the new life.
+    pub fn supersede(&mut self, worker: WorkerId) -> u32 {
+        let last = self.last.entry(worker).or_default();
+        *last = (last.0 + 1, 0);
+        last.0
+    }
+
+    /// Makes an update of the gradients that wait although they are too few: nothing else will
+    /// come, because the data are at their end or the last worker leaves. Returns the new version
+    /// and how many gradients are in it; nothing if none waits.
+    pub fn flush(&mut self) -> Option<(u64, u32)> {
+        let of = self.held_count();
+        (of > 0).then(|| (self.update(), of))
+    }
+
+    /// The pushes that wait are lost with the server that held them. Their records are not in the
+    /// model and have to be opened again.
+    pub fn reopen(&mut self) -> Vec<Push> {
+        std::mem::take(&mut self.held)
+    }
+
+    fn held_count(&self) -> u32 {
+        u32::try_from(self.held.len()).unwrap_or(u32::MAX)
+    }
+
+    fn update(&mut self) -> u64 {
+        self.held.clear();
+        self.version += 1;
+        self.version
+    }
+}

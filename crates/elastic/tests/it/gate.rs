@@ -1,0 +1,101 @@
+//! Which updates of the model count.
+
+use elastic::{Gate, Mode, Push, Verdict, WorkerId};
+use proptest::prelude::*;
+
+const SYNC: Mode = Mode::Synchronous { gradients: 2, tolerance: 0 };
+
+fn push(worker: u32, sequence: u64, version: u64) -> Push {
+    Push { worker: WorkerId(worker), generation: 0, sequence, version }
+}
+
+#[test]
+fn so_many_gradients_make_an_update_and_one_worker_may_give_them_all() {
+    let mut gate = Gate::new(SYNC, 0);
+    assert_eq!(gate.push(push(0, 1, 0)), Verdict::Held { held: 1 });
+    assert_eq!(gate.push(push(0, 2, 0)), Verdict::Update { version: 1, of: 2, staleness: 0 });
+}
+
+#[test]
+fn a_stale_gradient_is_computed_again_and_its_number_comes_again() {
+    let mut gate = Gate::new(SYNC, 4);
+    assert_eq!(gate.push(push(0, 1, 3)), Verdict::Stale { version: 4 });
+    assert_eq!(gate.push(push(0, 1, 4)), Verdict::Held { held: 1 });
+}
+
+#[test]
+fn a_tolerance_lets_it_be_so_far_behind() {
+    let mut gate = Gate::new(Mode::Synchronous { gradients: 1, tolerance: 2 }, 5);
+    assert_eq!(gate.push(push(0, 1, 3)), Verdict::Update { version: 6, of: 1, staleness: 2 });
+    assert_eq!(gate.push(push(0, 2, 3)), Verdict::Stale { version: 6 });
+}
+
+#[test]
+fn without_waiting_each_is_an_update_however_stale() {
+    let mut gate = Gate::new(Mode::Asynchronous, 9);
+    assert_eq!(gate.push(push(0, 1, 2)), Verdict::Update { version: 10, of: 1, staleness: 7 });
+}
+
+#[test]
+fn what_arrives_twice_counts_once() {
+    let mut gate = Gate::new(SYNC, 0);
+    gate.push(push(0, 1, 0));
+    assert_eq!(gate.push(push(0, 1, 0)), Verdict::Duplicate { version: 0 });
+}
+
+#[test]
+fn an_earlier_life_of_a_worker_does_not_count() {
+    let mut gate = Gate::new(SYNC, 0);
+    gate.push(push(0, 7, 0));
+    let generation = gate.supersede(WorkerId(0));
+    assert_eq!(gate.push(push(0, 8, 0)), Verdict::Superseded { generation });
+    let next = Push { generation, ..push(0, 1, 0) };
+    assert_eq!(gate.push(next), Verdict::Update { version: 1, of: 2, staleness: 0 });
+}
+
+#[test]
+fn a_version_that_does_not_exist_is_refused() {
+    let mut gate = Gate::new(SYNC, 3);
+    assert_eq!(gate.push(push(0, 1, 4)), Verdict::FromTheFuture { version: 3 });
+}
+
+#[test]
+fn too_few_gradients_are_flushed_at_the_end_or_opened_again_never_lost() {
+    let mut gate = Gate::new(Mode::Synchronous { gradients: 3, tolerance: 0 }, 0);
+    assert_eq!(gate.flush(), None);
+    gate.push(push(0, 1, 0));
+    assert_eq!(gate.flush(), Some((1, 1)));
+    gate.push(push(0, 2, 1));
+    gate.push(push(1, 1, 1));
+    assert_eq!(gate.reopen(), [push(0, 2, 1), push(1, 1, 1)]);
+    assert_eq!(gate.flush(), None);
+}
+
+proptest! {
+    /// Pushes arrive twice, late and in any order; each that was added is in exactly one update, or
+    /// among those that wait.
+    #[test]
+    fn every_gradient_that_was_taken_is_in_one_update(
+        pushes in proptest::collection::vec((0..3_u32, 1..20_u64, 0..6_u64), 0..80),
+        gradients in 1..5_u32,
+    ) {
+        let mut gate = Gate::new(Mode::Synchronous { gradients, tolerance: 1 }, 0);
+        let (mut taken, mut used) = (0, 0);
+        for (worker, sequence, version) in pushes {
+            match gate.push(push(worker, sequence, version)) {
+                Verdict::Held { held } => {
+                    taken += 1;
+                    prop_assert!(held < gradients);
+                }
+                Verdict::Update { of, .. } => {
+                    taken += 1;
+                    used += of;
+                    prop_assert_eq!(of, gradients);
+                }
+                _ => {}
+            }
+        }
+        let left = gate.flush().map_or(0, |(_, of)| of);
+        prop_assert_eq!(taken, used + left);
+    }
+}

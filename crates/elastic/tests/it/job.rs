@@ -1,0 +1,256 @@
+//! Whole trainings: what workers report, and what they are to do then.
+
+use std::collections::BTreeMap;
+
+use elastic::{
+    Effect, Input, Job, Kind, Limits, Outcome, Plan, Refused, ResizeStep, Shard, Task, TaskId,
+    Training, WorkerId, WorldLimits,
+};
+use proptest::prelude::*;
+use units::Instant;
+
+const A: WorkerId = WorkerId(0);
+const B: WorkerId = WorkerId(1);
+const C: WorkerId = WorkerId(2);
+
+fn training(records: u64, records_per_task: u64) -> Training {
+    let shard = Shard { name: "a".into(), start: 0, count: records };
+    let plan = Plan::training(vec![shard], records_per_task);
+    let limits = Limits::default();
+    Training { plan, limits, evaluation: None, world: None, silent_ms: None }
+}
+
+struct Scene {
+    job: Job<u32>,
+    now: u64,
+}
+
+impl Scene {
+    fn new(training: Training) -> Self {
+        Self { job: Job::new(training).expect("a training"), now: 0 }
+    }
+
+    fn with(training: Training, workers: &[WorkerId]) -> Self {
+        let mut scene = Self::new(training);
+        workers.iter().for_each(|worker| drop(scene.on(Input::Joined(*worker))));
+        scene
+    }
+
+    fn on(&mut self, input: Input<u32>) -> Vec<Effect<u32>> {
+        self.job.apply(input, Instant(self.now)).expect("accepted")
+    }
+
+    /// The task that a worker gets that asks.
+    fn ask(&mut self, worker: WorkerId) -> Task {
+        given(&self.on(Input::Asked(worker))).expect("a task").1
+    }
+}
+
+fn given(effects: &[Effect<u32>]) -> Option<(WorkerId, Task)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Give(worker, task) => Some((*worker, task.clone())),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_worker_that_waits_gets_what_comes_back_without_asking_again() {
+    let mut s = Scene::with(training(2, 2), &[A, B]);
+    let task = s.ask(A);
+    assert_eq!(s.on(Input::Asked(B)), []);
+    let effects = s.on(Input::HandedBack(A, task.id, 1));
+    let (worker, rest) = given(&effects).expect("a task");
+    assert_eq!((worker, rest.records.range), (B, 1..2));
+}
+
+#[test]
+fn who_waits_at_the_end_may_leave() {
+    let mut s = Scene::with(training(1, 1), &[A, B]);
+    let task = s.ask(A);
+    s.on(Input::Asked(B));
+    let effects = s.on(Input::Finished(A, task.id));
+    assert_eq!(effects, [Effect::Leave(B), Effect::Ended(Outcome::Finished)]);
+    assert_eq!(s.on(Input::Asked(A)), [Effect::Leave(A)]);
+}
+
+#[test]
+fn the_last_worker_is_preempted_and_the_next_one_goes_on() {
+    let mut s = Scene::with(training(4, 4), &[A]);
+    let task = s.ask(A);
+    s.on(Input::Advanced(A, task.id, 3));
+    assert_eq!(s.on(Input::Left(A)), []);
+    s.on(Input::Joined(B));
+    assert_eq!(s.ask(B).records.range, 3..4);
+}
+
+#[test]
+fn a_number_is_used_once() {
+    let mut s = Scene::with(training(1, 1), &[A, B]);
+    s.on(Input::Left(A));
+    let refused = s.job.apply(Input::Joined(A), Instant(0)).expect_err("it has left");
+    assert_eq!(refused, Refused::Unknown(A));
+    assert!(refused.to_string().contains("joins under a new number"));
+    assert!(s.job.apply(Input::Asked(C), Instant(0)).is_err(), "it has not joined");
+}
+
+#[test]
+fn a_restored_model_is_trained_on_what_its_checkpoint_lacks() {
+    let mut s = Scene::with(training(6, 2), &[A]);
+    let task = s.ask(A);
+    s.on(Input::Finished(A, task.id));
+    let (version, oldest) = (5, 5);
+    s.on(Input::Checkpointed { version, positions: BTreeMap::new(), oldest });
+    let task = s.ask(A);
+    s.on(Input::Finished(A, task.id));
+    let task = s.ask(A);
+    assert_eq!(s.on(Input::Restored(5)), [Effect::Drop(A, task.id)]);
+    assert_eq!((s.job.progress().records, s.ask(A).records.range), (2, 2..4));
+    let refused = s.job.apply(Input::Restored(0), Instant(0)).expect_err("not kept");
+    assert_eq!(refused.to_string(), "no checkpoint of version 0 is known; known are [5]");
+}
+
+#[test]
+fn without_a_checkpoint_a_lost_model_begins_again() {
+    let mut s = Scene::with(training(2, 2), &[A]);
+    let task = s.ask(A);
+    s.on(Input::Finished(A, task.id));
+    assert_eq!(s.on(Input::Restored(0)), []);
+    assert_eq!(s.job.outcome(), None);
+    assert_eq!(s.ask(A).records.range, 0..2);
+}
+
+#[test]
+fn a_version_is_measured_by_those_who_are_there_and_each_piece_counts_once() {
+    let validation = Plan { kind: Kind::Evaluate, ..training(4, 2).plan };
+    let evaluation = Some((validation, 10));
+    let mut s = Scene::with(Training { evaluation, ..training(9, 1) }, &[A, B]);
+    s.on(Input::Version(10));
+    let (one, two) = (s.ask(A), s.ask(B));
+    assert_eq!((one.kind, two.kind), (Kind::Evaluate, Kind::Evaluate));
+    s.on(Input::Left(A));
+    assert_eq!(s.on(Input::Measured(B, two.id, 7)), []);
+    let again = s.ask(B);
+    let effects = s.on(Input::Measured(B, again.id, 5));
+    let [Effect::Evaluated(whole)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((whole.version, &whole.reports[..]), (10, &[5, 7][..]));
+}
+
+#[test]
+fn the_youngest_leave_when_the_scheduler_takes_workers_and_nothing_is_lost() {
+    let mut s = Scene::with(training(8, 4), &[A, B, C]);
+    let (one, two) = (s.ask(A), s.ask(B));
+    let effects = s.on(Input::Offered(1, Instant(30)));
+    let prepare = ResizeStep::Prepare { leaving: vec![B, C], deadline: Instant(30) };
+    let idle = ResizeStep::Release(vec![C]);
+    assert_eq!(effects, [Effect::Resize(prepare), Effect::Resize(idle)]);
+    assert_eq!(s.on(Input::Asked(B)), [Effect::Leave(B)]);
+    let effects = s.on(Input::HandedBack(B, two.id, 3));
+    assert_eq!(effects, [Effect::Resize(ResizeStep::Release(vec![B]))]);
+    s.on(Input::Finished(A, one.id));
+    assert_eq!(s.ask(A).records.range, 7..8);
+}
+
+#[test]
+fn who_does_not_answer_an_offer_is_stopped_at_its_deadline() {
+    let mut s = Scene::with(training(8, 4), &[A, B]);
+    s.ask(B);
+    s.on(Input::Offered(1, Instant(30)));
+    assert_eq!(s.job.wake_at(), Some(Instant(30)));
+    s.now = 30;
+    assert_eq!(s.on(Input::Tick), [Effect::Resize(ResizeStep::Stop(vec![B]))]);
+}
+
+#[test]
+fn a_world_changes_when_a_member_is_gone() {
+    let sizes = WorldLimits { min: 1, max: 2, unit: 1, first_ms: 0, gather_ms: 0 };
+    let mut s = Scene::new(Training { world: Some(sizes), ..training(8, 4) });
+    let members = |effects: Vec<Effect<u32>>| match effects.into_iter().next() {
+        Some(Effect::World(world)) => world.members,
+        other => panic!("no world: {other:?}"),
+    };
+    assert_eq!(members(s.on(Input::Joined(A))), [A]);
+    assert_eq!(members(s.on(Input::Joined(B))), [A, B]);
+    assert_eq!(members(s.on(Input::Left(A))), [B]);
+}
+
+#[test]
+fn a_silent_worker_is_replaced_and_its_late_report_refused() {
+    let mut s = Scene::with(Training { silent_ms: Some(100), ..training(2, 1) }, &[A, B]);
+    let task = s.ask(A);
+    s.now = 100;
+    assert_eq!(s.on(Input::Tick), []);
+    s.now = 101;
+    assert_eq!(s.on(Input::Tick), [Effect::Replace(A)]);
+    assert!(s.job.apply(Input::Finished(A, task.id), Instant(101)).is_err());
+    assert_eq!(s.ask(B).records, task.records);
+}
+
+fn inputs() -> impl Strategy<Value = Input<u32>> {
+    let (worker, task) = (|| (0..5_u32).prop_map(WorkerId), || (1..20_u64).prop_map(TaskId));
+    prop_oneof![
+        3 => worker().prop_map(Input::Joined),
+        1 => worker().prop_map(Input::Left),
+        6 => worker().prop_map(Input::Asked),
+        3 => (worker(), task(), 0..4_u64).prop_map(|(w, t, n)| Input::Advanced(w, t, n)),
+        6 => (worker(), task()).prop_map(|(w, t)| Input::Finished(w, t)),
+        3 => (worker(), task(), 0..4_u64).prop_map(|(w, t, n)| Input::HandedBack(w, t, n)),
+        1 => (worker(), task()).prop_map(|(w, t)| Input::Failed(w, t, "code".into())),
+        3 => (worker(), task(), 0..9_u32).prop_map(|(w, t, n)| Input::Measured(w, t, n)),
+        2 => (0..30_u64).prop_map(Input::Version),
+        1 => (0..30_u64).prop_map(|version| {
+            Input::Checkpointed { version, positions: BTreeMap::new(), oldest: 0 }
+        }),
+        1 => (0..30_u64).prop_map(Input::Restored),
+        1 => (0..4_u32, 0..99_u64).prop_map(|(size, until)| Input::Offered(size, Instant(until))),
+        2 => Just(Input::Tick),
+    ]
+}
+
+fn kept(job: &Job<u32>) -> String {
+    serde_json::to_string(job).expect("a document")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Any inputs, wrong ones too: a refused one changes nothing, the journal of the others leads
+    /// to the same state, also from a document in the middle, and with one more worker it ends.
+    #[test]
+    fn a_journal_leads_to_the_same_state_and_every_training_ends(
+        inputs in proptest::collection::vec((inputs(), 0..40_u64), 0..150),
+        compacted_at in 0..150_usize,
+    ) {
+        let limits = Limits { failures_max: u32::MAX, ..Limits::default() };
+        let world = WorldLimits { min: 2, max: 3, unit: 1, first_ms: 50, gather_ms: 20 };
+        let evaluation = Some((Plan { kind: Kind::Evaluate, ..training(5, 2).plan }, 10));
+        let training = Training { limits, evaluation, world: Some(world), ..training(12, 3) };
+        let mut s = Scene::new(Training { silent_ms: Some(200), ..training });
+        let (mut document, mut journal) = (kept(&s.job), Vec::new());
+        for (at, (input, later)) in inputs.into_iter().enumerate() {
+            s.now += later;
+            let before = kept(&s.job);
+            match s.job.apply(input.clone(), Instant(s.now)) {
+                Ok(_) => journal.push((input, s.now)),
+                Err(_) => prop_assert_eq!(kept(&s.job), before),
+            }
+            if at == compacted_at {
+                (document, journal) = (kept(&s.job), Vec::new());
+            }
+        }
+        let mut again: Job<u32> = serde_json::from_str(&document).expect("the same");
+        for (input, now) in journal {
+            again.apply(input, Instant(now)).expect("it was accepted before");
+        }
+        prop_assert_eq!(kept(&again), kept(&s.job));
+        // Those who are there go; one that works alone ends it.
+        s.now += 1_000;
+        let there: Vec<_> = s.job.workers().iter().copied().collect();
+        there.into_iter().for_each(|worker| drop(s.on(Input::Left(worker))));
+        s.on(Input::Joined(WorkerId(9)));
+        while s.job.outcome().is_none() {
+            let task = s.ask(WorkerId(9));
+            s.on(Input::Measured(WorkerId(9), task.id, 0));
+        }
+        prop_assert_eq!(s.job.progress().records, 12);
+    }
+}

@@ -1,0 +1,9 @@
+//! Situations of elastic training, and random histories of them.
+
+mod evaluation;
+mod gate;
+mod histories;
+mod job;
+mod ledger;
+mod rendezvous;
+mod resize;

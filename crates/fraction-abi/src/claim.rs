@@ -1,0 +1,161 @@
+//! The claim page: what the processes of a run hold. Owns: its layout, how it is made, mapped by a
+//! process of the run, and read by the agent, which believes nothing in it. Does not know about:
+//! limits. The operations are in `ledger`.
+
+use core::ffi::CStr;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::control::Unusable;
+use crate::owner::Owner;
+use crate::sys::{self, Access};
+use crate::{DEVICES_MAX, SLOTS_MAX, VERSION};
+
+/// `elaclaim` as bytes.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"elaclaim");
+
+/// Bytes of the file.
+pub const BYTES: usize = size_of::<Claim>();
+
+/// The page.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Claim {
+    magic: AtomicU64,
+    version: AtomicU32,
+    _reserved: [AtomicU32; 13],
+    pub(crate) device: [Device; DEVICES_MAX],
+    pub(crate) slot: [Slot; SLOTS_MAX],
+}
+
+/// The sum over all slots for one device, kept beside them so that nothing has to add them up.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Device {
+    /// Bytes in the lower 48 bits, and above them how often it was corrected.
+    pub(crate) total: AtomicU64,
+    /// Grows at the beginning and at the end of each change of `total`.
+    pub(crate) changes: AtomicU64,
+}
+
+/// What one process holds.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Slot {
+    /// State, generation and process id; the only word that others may change.
+    pub(crate) owner: AtomicU64,
+    pub(crate) start: AtomicU64,
+    pub(crate) namespace: AtomicU64,
+    pub(crate) held: [Held; DEVICES_MAX],
+}
+
+/// Bytes of one device. What the slot has added to the total is at least `floor` and at most
+/// `ceiling`; both are equal while no operation is under way.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) floor: AtomicU64,
+    pub(crate) ceiling: AtomicU64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Free,
+    /// A process has taken it and still has to write who it is.
+    Taken,
+    Live,
+}
+
+/// State in bits 62 and 63, generation in 32 to 61, process id below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OwnerWord(pub(crate) u64);
+
+impl OwnerWord {
+    pub(crate) fn state(self) -> State {
+        match self.0 >> 62 {
+            1 => State::Taken,
+            2 => State::Live,
+            _ => State::Free,
+        }
+    }
+
+    pub(crate) fn pid(self) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+        let pid = self.0 as u32;
+        pid
+    }
+
+    pub(crate) fn with(self, state: State, pid: u32) -> Self {
+        let generation = (self.0 >> 32) & ((1 << 30) - 1);
+        let (bits, generation) = match state {
+            State::Free => (0, generation),
+            State::Taken => (1, (generation + 1) & ((1 << 30) - 1)),
+            State::Live => (2, generation),
+        };
+        Self(bits << 62 | generation << 32 | u64::from(pid))
+    }
+}
+
+/// The first bytes of an empty page; the others are zero.
+pub fn header() -> [u8; 16] {
+    let number = u128::from(MAGIC) | u128::from(VERSION) << 64;
+    number.to_le_bytes()
+}
+
+impl Claim {
+    /// Maps the claim page of a run.
+    ///
+    /// # Errors
+    /// Why there is none that can be used.
+    pub fn map(path: &CStr) -> Result<&'static Self, Unusable> {
+        let file = sys::open(path, Access::ReadWrite).map_err(Unusable::Open)?;
+        if sys::size(&file).map_err(Unusable::Open)? < BYTES as u64 {
+            return Err(Unusable::Short);
+        }
+        let at = sys::map_file(&file, BYTES, Access::ReadWrite).map_err(Unusable::Open)?;
+        // SAFETY: the file is long enough, is mapped for good, and every field is an atomic
+        // number, so any content and any change by other processes is a valid value. Who cuts
+        // the file short, which only the run's own account can, ends its own processes.
+        let claim = unsafe { at.cast::<Self>().as_ref() };
+        if claim.magic.load(Relaxed) != MAGIC || claim.version.load(Relaxed) != VERSION {
+            return Err(Unusable::Version);
+        }
+        Ok(claim)
+    }
+}
+
+/// What one slot claims, as the agent reads it out of a copy of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claimed {
+    /// Which process says so; the id is as its own namespace counts.
+    pub owner: Owner,
+    /// Bytes of each device.
+    pub bytes: [u64; DEVICES_MAX],
+}
+
+/// The claims in a copy of the page, which may be of any length and say anything. What is cut off
+/// or of another version claims nothing.
+pub fn claims(page: &[u8]) -> impl Iterator<Item = Claimed> + '_ {
+    let known = page.get(..16) == Some(header().as_slice());
+    let slots = if known { page.get(offset_of!(Claim, slot)..).unwrap_or(&[]) } else { &[] };
+    slots.chunks_exact(size_of::<Slot>()).take(SLOTS_MAX).filter_map(claimed)
+}
+
+fn claimed(slot: &[u8]) -> Option<Claimed> {
+    let word = |at: usize| {
+        let bytes = slot.get(at..at + 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    };
+    let owner = OwnerWord(word(offset_of!(Slot, owner))?);
+    if owner.state() != State::Live {
+        return None;
+    }
+    let mut bytes = [0; DEVICES_MAX];
+    for (device, bytes) in bytes.iter_mut().enumerate() {
+        let held = offset_of!(Slot, held) + device * size_of::<Held>();
+        *bytes = word(held + offset_of!(Held, floor))?;
+    }
+    let start = word(offset_of!(Slot, start))?;
+    let namespace = word(offset_of!(Slot, namespace))?;
+    Some(Claimed { owner: Owner { pid: owner.pid(), start, namespace }, bytes })
+}

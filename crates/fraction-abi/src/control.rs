@@ -1,0 +1,192 @@
+//! The control page: what a run may have. Owns: its layout, and how the agent writes it. The agent
+//! alone can write it; a workload maps it read-only and sees each change at once. Does not know
+//! about: what the run uses.
+
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::sys::{self, Access};
+use crate::{DEVICES_MAX, VERSION};
+
+/// `elafract` as bytes.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"elafract");
+
+/// Bytes of the file.
+pub const BYTES: usize = 4096;
+
+/// Devices that are not listed may be used without a limit. Without it they have a limit of 0.
+pub const OTHERS_ALLOWED: u32 = 1;
+
+/// The page.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Control {
+    magic: AtomicU64,
+    version: AtomicU32,
+    devices: AtomicU32,
+    policy: AtomicU32,
+    _reserved: [AtomicU32; 11],
+    device: [Device; DEVICES_MAX],
+}
+
+/// What the run may have of one GPU.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+struct Device {
+    uuid: [AtomicU64; 2],
+    limit: AtomicU64,
+    uncounted: AtomicU64,
+    context: AtomicU64,
+    gate: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Control>() <= BYTES);
+
+/// What the agent says about one GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limit {
+    /// The UUID of the GPU, or of the MIG device.
+    pub uuid: [u8; 16],
+    /// Bytes that the run may hold.
+    pub bytes: u64,
+    /// Bytes of the run that the agent sees and its claims do not contain. They count as held.
+    pub uncounted: u64,
+    /// Bytes that a context takes on this GPU with this driver.
+    pub context: u64,
+}
+
+impl Control {
+    /// A page that says this. Devices beyond `DEVICES_MAX` are left out.
+    pub fn new(limits: &[Limit], policy: u32) -> Self {
+        let control = Self::default();
+        control.magic.store(MAGIC, Relaxed);
+        control.version.store(VERSION, Relaxed);
+        control.policy.store(policy, Relaxed);
+        let mut count = 0;
+        for (device, limit) in control.device.iter().zip(limits) {
+            let (low, high) = words(limit.uuid);
+            device.uuid[0].store(low, Relaxed);
+            device.uuid[1].store(high, Relaxed);
+            device.limit.store(limit.bytes, Relaxed);
+            device.uncounted.store(limit.uncounted, Relaxed);
+            device.context.store(limit.context, Relaxed);
+            count += 1;
+        }
+        control.devices.store(count, Relaxed);
+        control
+    }
+
+    /// The page as bytes of the file, without the zeros that fill it up to [`BYTES`].
+    pub fn as_bytes(&self) -> &[u8] {
+        let at = core::ptr::from_ref(self).cast::<u8>();
+        // SAFETY: the structure is `repr(C)`, has no implicit padding that was not zeroed by
+        // `default`, and lives as long as the slice. Changes through atomics in other threads at
+        // the same time are excluded, because only the agent that made the value has it.
+        unsafe { core::slice::from_raw_parts(at, size_of::<Self>()) }
+    }
+
+    /// Maps the control page of a run.
+    ///
+    /// # Errors
+    /// Why there is none that can be trusted.
+    pub fn map(path: &CStr) -> Result<&'static Self, Unusable> {
+        let control = Self::map_with(path, Access::Read)?;
+        // SAFETY: the file is at least `BYTES` long, is mapped for good, and every field is an
+        // atomic number, so any content and any change by the agent is a valid value.
+        Ok(unsafe { control.as_ref() })
+    }
+
+    fn map_with(path: &CStr, access: Access) -> Result<core::ptr::NonNull<Self>, Unusable> {
+        let file = sys::open(path, access).map_err(Unusable::Open)?;
+        let bytes = sys::size(&file).map_err(Unusable::Open)?;
+        if bytes < BYTES as u64 {
+            return Err(Unusable::Short);
+        }
+        let at = sys::map_file(&file, BYTES, access).map_err(Unusable::Open)?.cast::<Self>();
+        // SAFETY: as in `map`.
+        let control = unsafe { at.as_ref() };
+        if control.magic.load(Relaxed) != MAGIC || control.version.load(Relaxed) != VERSION {
+            return Err(Unusable::Version);
+        }
+        Ok(at)
+    }
+
+    /// How many devices the run has.
+    pub fn devices(&self) -> usize {
+        (self.devices.load(Relaxed) as usize).min(DEVICES_MAX)
+    }
+
+    /// What the policy says, as bits.
+    pub fn policy(&self) -> u32 {
+        self.policy.load(Relaxed)
+    }
+
+    /// The place of a device in the page.
+    pub fn find(&self, uuid: [u8; 16]) -> Option<usize> {
+        let (low, high) = words(uuid);
+        let is = |device: &Device| {
+            device.uuid[0].load(Relaxed) == low && device.uuid[1].load(Relaxed) == high
+        };
+        self.device.iter().take(self.devices()).position(is)
+    }
+
+    /// What the page says about a device now; none if it is not listed.
+    pub fn limit(&self, device: usize) -> Option<Limit> {
+        let entry = self.device.get(device).filter(|_| device < self.devices())?;
+        let [low, high] = [entry.uuid[0].load(Relaxed), entry.uuid[1].load(Relaxed)];
+        Some(Limit {
+            uuid: ((u128::from(high) << 64) | u128::from(low)).to_le_bytes(),
+            bytes: entry.limit.load(Relaxed),
+            uncounted: entry.uncounted.load(Relaxed),
+            context: entry.context.load(Relaxed),
+        })
+    }
+}
+
+/// The agent's own mapping of a control page, through which it changes what runs may have.
+#[derive(Debug)]
+pub struct Writer(&'static Control);
+
+impl Writer {
+    /// Maps the page for writing. Only a file that no workload can write or cut short is safe.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub fn map(path: &CStr) -> Result<Self, Unusable> {
+        let control = Control::map_with(path, Access::ReadWrite)?;
+        // SAFETY: as in `Control::map`; writes are atomic.
+        Ok(Self(unsafe { control.as_ref() }))
+    }
+
+    /// Changes the limit of a device. A limit below what is held stops growth and takes nothing.
+    pub fn set_limit(&self, device: usize, bytes: u64) {
+        if let Some(device) = self.0.device.get(device) {
+            device.limit.store(bytes, Relaxed);
+        }
+    }
+
+    /// Changes what counts as held beyond the claims.
+    pub fn set_uncounted(&self, device: usize, bytes: u64) {
+        if let Some(device) = self.0.device.get(device) {
+            device.uncounted.store(bytes, Relaxed);
+        }
+    }
+}
+
+/// Why a page cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unusable {
+    /// It cannot be opened or mapped.
+    Open(sys::Errno),
+    /// The file is shorter than a page of this version.
+    Short,
+    /// It is no such page, or of another version.
+    Version,
+}
+
+fn words(uuid: [u8; 16]) -> (u64, u64) {
+    let number = u128::from_le_bytes(uuid);
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
+    let halves = (number as u64, (number >> 64) as u64);
+    halves
+}

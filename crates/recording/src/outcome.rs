@@ -1,0 +1,162 @@
+//! What comes of a batch, in words: two batches that come to the same have the same words. Owns:
+//! the words. They name what is secret as it was replaced.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use model::WorkloadId;
+use orchestrator::{Action, Decision, Error, Subject};
+use records::Change;
+use sched::Pending;
+
+use crate::line::Sum;
+use crate::secrets::Secrets;
+
+/// Most lines of a batch that are kept as they are.
+const LINES_MAX: usize = 200;
+
+/// What came of a batch.
+#[derive(Debug, Default)]
+pub struct BatchOutcome {
+    /// The decision that was taken over in it.
+    pub decision: Option<Box<Decision>>,
+    /// The outcomes of its commands, in order.
+    pub answers: Vec<Result<Subject, Error>>,
+    /// What was written.
+    pub changes: Vec<Change>,
+    /// What was asked of the engine.
+    pub actions: Vec<Action>,
+    /// Whether a decision was requested.
+    pub asks: bool,
+}
+
+/// What came of a batch, in words, and a check sum of all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Words {
+    pub(crate) lines: Vec<String>,
+    pub(crate) sum: String,
+}
+
+impl BatchOutcome {
+    /// In words; what is left out of recordings is replaced, unless that was done before.
+    pub(crate) fn words(self, secrets: Option<&Secrets>) -> Words {
+        let mut lines = Vec::new();
+        if let Some(decision) = &self.decision {
+            decided(decision, &mut lines);
+        }
+        lines.extend(self.answers.iter().map(answered));
+        for mut change in self.changes {
+            if let Some(secrets) = secrets {
+                secrets.change(&mut change);
+            }
+            lines.push(written(&change, secrets));
+        }
+        lines.extend(self.actions.iter().map(asked));
+        lines.extend(self.asks.then(|| "the scheduler is to decide".to_owned()));
+        if let Some(secrets) = secrets {
+            lines = lines.into_iter().map(|line| secrets.without_logins(line)).collect();
+        }
+        let sum = lines.iter().fold(Sum::NONE, |sum, line| sum.of(line.as_bytes()).of(b"\n"));
+        if lines.len() > LINES_MAX {
+            let more = lines.len() - LINES_MAX;
+            lines.truncate(LINES_MAX);
+            lines.push(format!("and {more} more"));
+        }
+        Words { lines, sum: sum.to_string() }
+    }
+}
+
+fn decided(decision: &Decision, lines: &mut Vec<String>) {
+    let Decision { now, plan, shares } = decision;
+    let wake = plan.wake_at.map_or(String::new(), |at| format!(", again at {}", at.0));
+    let trials = plan.stats.trials;
+    lines.push(format!("plan of {}: {} step(s), {trials} trials{wake}", now.0, plan.steps.len()));
+    lines.extend(plan.steps.iter().map(|step| format!("plan: {step:?}")));
+    lines
+        .extend(plan.stale.iter().map(|(id, since)| format!("plan: {id:?} stale since {since:?}")));
+    lines.extend(reasons(&plan.pending));
+    lines.extend(shares.iter().map(|(queue, share)| format!("share: {queue:?} {share:?}")));
+}
+
+/// Each reason once, with those that wait for it: a class has its reasons in common.
+fn reasons(pending: &BTreeMap<WorkloadId, Arc<[Pending]>>) -> impl Iterator<Item = String> {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    let mut by_text: BTreeMap<String, usize> = BTreeMap::new();
+    let mut by_place: BTreeMap<*const Pending, usize> = BTreeMap::new();
+    for (id, reasons) in pending {
+        let at = *by_place.entry(reasons.as_ptr()).or_insert_with(|| {
+            let one = |why: &Pending| format!(" {} {why};", why.code().code);
+            let text: String = reasons.iter().map(one).collect();
+            *by_text.entry(text.clone()).or_insert_with(|| {
+                lines.push(("reason:".to_owned(), text));
+                lines.len() - 1
+            })
+        });
+        // Writing to a text does not fail.
+        let _ = write!(lines[at].0, " {id:?}");
+    }
+    lines.into_iter().map(|(ids, text)| format!("{ids}:{text}"))
+}
+
+fn answered(answer: &Result<Subject, Error>) -> String {
+    match answer {
+        Ok(Subject::Department(id)) => format!("answer: department {id}"),
+        Ok(Subject::Project(id)) => format!("answer: project {id}"),
+        Ok(Subject::Workload(id)) => format!("answer: workload {id}"),
+        Ok(Subject::Object(object)) => format!("answer: {} {}", object.kind, object.id),
+        Ok(Subject::Nothing | Subject::Drain) => "answer: done".to_owned(),
+        Ok(Subject::Outdated) => "answer: it has changed meanwhile".to_owned(),
+        Err(error) => format!("answer: refused: {error}"),
+    }
+}
+
+/// An event as it reads; of other rows what they are of and a check sum.
+fn written(change: &Change, secrets: Option<&Secrets>) -> String {
+    let key = match change {
+        Change::Event(row) => {
+            let code = row.code.as_deref().map_or(String::new(), |code| format!(" {code}"));
+            let of = row.pod_name.as_deref().unwrap_or(&row.workload_name);
+            let (seq, kind, message) = (row.seq, &row.kind, &row.message);
+            return format!("event: {seq} at {} {kind}{code} {of}: {message}", row.at.0);
+        }
+        Change::Department(row) => format!("department {}", row.id),
+        Change::Project(row) => format!("project {}", row.id),
+        Change::Workload(row) => format!("workload {}", row.id),
+        Change::WorkloadSpec(id, _) => format!("specification of workload {id}"),
+        Change::WorkloadState(id, state) => format!("workload {id} {}", state.phase),
+        Change::WorkloadArchived(id, ..) => format!("workload {id} archived"),
+        Change::WorkloadRestored(id) => format!("workload {id} restored"),
+        Change::Pod(row) => format!("pod {}.{}", row.id, row.generation),
+        Change::Object(row) => format!("{} {}", row.kind, row.id),
+        Change::Audit(row) => format!("audit {} {}", row.what, row.target),
+        Change::Allocation(row) => format!("allocation {}", row.pod_id),
+        Change::Clock(_) => "clock".to_owned(),
+        _ => "other".to_owned(),
+    };
+    // What is written can be a document.
+    let json = serde_json::to_string(change).unwrap_or_else(|error| error.to_string());
+    let json = match secrets {
+        Some(secrets) => secrets.without_logins(json),
+        None => json,
+    };
+    format!("row: {key} {}", Sum::NONE.of(json.as_bytes()))
+}
+
+/// What is asked of the engine, without what only the engine reads.
+fn asked(action: &Action) -> String {
+    match action {
+        Action::Start(start) => {
+            let spec = &start.spec;
+            let gpus: Vec<_> = spec.devices.iter().map(|d| (d.index, d.millis)).collect();
+            format!("engine: start {} on {} {gpus:?}", spec.key, spec.node_name)
+        }
+        Action::Stop(key, grace_ms) => format!("engine: stop {key} in {grace_ms} ms"),
+        Action::Remove(key) => format!("engine: remove {key}"),
+        Action::Forget(pod) => format!("engine: forget {pod}"),
+        Action::RemoveVolume(name) => format!("engine: remove volume {name}"),
+        Action::FindPorts(wanted) => {
+            format!("engine: find {} ports for {}", wanted.count, wanted.workload)
+        }
+    }
+}

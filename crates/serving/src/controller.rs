@@ -1,0 +1,419 @@
+//! One inference: what its replicas are, and what is to be done about them. Owns: carrying what the
+//! state shows over to the endpoint, asking the rule for the number, letting replicas finish before
+//! they go, and giving up a revision that never gets ready. Does not know how orders are carried
+//! out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use orchestrator::{NOT_READY, Readiness};
+use spec::Serving;
+use tokio::time::Instant;
+use uuid::Uuid;
+use view::{Phase, PodState, PodView, View, WorkloadView};
+
+use crate::endpoint::{Endpoint, ReplicaAddress};
+use crate::probe::{Watch, Watched};
+use crate::proxy::{ANSWERS_WITH, Proxy};
+use crate::rollout::{Replica, RevisionPlan, roll};
+use crate::{ReplicaCounts, Sample, Scaler};
+
+/// A process that has run for so long and does not answer is shown as not ready.
+const UNREADY_AFTER: Duration = Duration::from_secs(3);
+
+/// What is to be asked of the dispatcher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// These replicas of a revision should run, and no others.
+    Scale { revision: Uuid, wanted: BTreeSet<u32>, why: String },
+    /// A revision has served.
+    Retire { revision: Uuid },
+    /// A revision never got ready.
+    GiveUp { revision: Uuid, why: String },
+}
+
+/// The revision that is scaled: the newest that lives.
+struct Active {
+    revision: Uuid,
+    scaler: Scaler,
+    /// How many replicas there should be, and why.
+    replicas: u32,
+    why: String,
+    /// Since when it has had a place.
+    starting_since: Option<Instant>,
+    was_ready: bool,
+}
+
+/// What is remembered of one inference from one look to the next.
+pub(crate) struct Controller {
+    endpoint: Arc<Endpoint>,
+    began: Instant,
+    watches: BTreeMap<(Uuid, u32), Watch>,
+    /// Since when the processes of runs have run.
+    running: BTreeMap<(Uuid, u32), Instant>,
+    /// Replicas that get no more requests, and since when.
+    leaving: BTreeMap<Uuid, Instant>,
+    active: Option<Active>,
+    seen: Sample,
+}
+
+impl Controller {
+    pub(crate) fn new(endpoint: Arc<Endpoint>) -> Self {
+        Self {
+            endpoint,
+            began: Instant::now(),
+            watches: BTreeMap::new(),
+            running: BTreeMap::new(),
+            leaving: BTreeMap::new(),
+            active: None,
+            seen: Sample::default(),
+        }
+    }
+
+    /// Looks at the inference as it is shown, and says what is to be done, and of which replicas it
+    /// is not shown whether they are ready. `measure`: time has passed, so the number of replicas
+    /// is decided again. `host`: where a run of a pod is reached.
+    pub(crate) fn look(
+        &mut self,
+        head: &WorkloadView,
+        view: &View,
+        proxy: &Proxy,
+        host: &dyn Fn(Uuid, u32) -> Option<IpAddr>,
+        measure: bool,
+    ) -> (Vec<Order>, Vec<Readiness>) {
+        let revisions = head.revisions.iter().rev().filter_map(|id| view.revisions.get(id));
+        let live: Vec<_> = revisions.filter(|revision| lives(revision.phase)).collect();
+        let Some((newest, serving)) =
+            live.first().and_then(|first| Some((*first, first.spec.serving.as_ref()?)))
+        else {
+            self.stand_down(head);
+            return (Vec::new(), Vec::new());
+        };
+        // Everything that can answer is known before anything is decided about it.
+        self.show(&live, serving, proxy, host);
+        let mut orders: Vec<_> = self.check_start(newest, serving).into_iter().collect();
+        let seen = self.check_ready(live.iter().flat_map(|one| &one.pods), serving.container_port);
+        let replicas: Vec<_> = live.iter().map(|revision| self.replicas(revision)).collect();
+        self.decide(newest.id, serving, &replicas[0], measure);
+        let Some(active) = &self.active else { return (orders, seen) };
+        let fates = roll(&replicas, active.replicas);
+        let now = Instant::now();
+        self.leaving.retain(|pod, _| fates.iter().any(|f| f.leave.iter().any(|r| r.pod == *pod)));
+        for replica in fates.iter().flat_map(|fate| &fate.leave) {
+            self.leaving.entry(replica.pod).or_insert(now);
+        }
+        // From here on those that leave get nothing new, so what they are busy with only shrinks.
+        self.show(&live, serving, proxy, host);
+        for (age, (revision, fate)) in live.iter().zip(fates).enumerate() {
+            orders.extend(self.order(revision, fate, age > 0, serving));
+        }
+        (orders, seen)
+    }
+
+    /// What one revision is to be told, if anything.
+    fn order(
+        &self,
+        revision: &WorkloadView,
+        fate: RevisionPlan,
+        is_old: bool,
+        serving: &Serving,
+    ) -> Option<Order> {
+        let most = Duration::from_millis(serving.request_ms_max);
+        let done = |replica: &&Replica| {
+            let since = self.leaving.get(&replica.pod);
+            let waited = since.is_none_or(|since| since.elapsed() >= most);
+            waited || self.endpoint.busy(replica.pod) == 0
+        };
+        let stay_to_finish = fate.leave.iter().filter(|replica| !done(replica));
+        let mut wanted = fate.stay;
+        wanted.extend(stay_to_finish.map(|replica| replica.number));
+        if is_old && wanted.is_empty() {
+            return Some(Order::Retire { revision: revision.id });
+        }
+        let now: BTreeSet<u32> =
+            revision.pods.iter().filter(|pod| pod.wanted).map(|pod| pod.index).collect();
+        let why = match &self.active {
+            _ if is_old => "a newer revision takes over".to_owned(),
+            Some(active) => active.why.clone(),
+            None => String::new(),
+        };
+        (now != wanted).then_some(Order::Scale { revision: revision.id, wanted, why })
+    }
+
+    /// Nothing serves: requests get an error that says so.
+    fn stand_down(&mut self, head: &WorkloadView) {
+        self.watches.clear();
+        self.leaving.clear();
+        self.active = None;
+        let name = &head.spec.name;
+        self.endpoint.close(&match head.phase {
+            Phase::Deleting => format!("inference `{name}` is being deleted"),
+            Phase::Failed => {
+                format!(
+                    "inference `{name}` has failed; its events say why, a change starts it anew"
+                )
+            }
+            _ => format!("inference `{name}` is stopped"),
+        });
+    }
+
+    /// Brings the endpoint and the looks at replicas up to date.
+    fn show(
+        &mut self,
+        live: &[&Arc<WorkloadView>],
+        serving: &Serving,
+        proxy: &Proxy,
+        host: &dyn Fn(Uuid, u32) -> Option<IpAddr>,
+    ) {
+        let (mut places, mut probes) = (Vec::new(), Vec::new());
+        for revision in live {
+            // Each revision is ready as it says itself.
+            let probe = revision.spec.serving.as_ref().map(|own| &own.probe);
+            for pod in &revision.pods {
+                let Some(port) = port_of(pod) else { continue };
+                let Some(host) = host(pod.id, pod.generation) else { continue };
+                let address = SocketAddr::from((host, port));
+                let leaving = self.leaving.contains_key(&pod.id) || !pod.wanted;
+                let (pod, generation) = (pod.id, pod.generation);
+                places.push(ReplicaAddress { pod, generation, address, leaving });
+                probes.push(probe.unwrap_or(&serving.probe));
+            }
+        }
+        self.endpoint.set_places(&places, serving.concurrency_max);
+        let there: BTreeSet<_> = places.iter().map(|place| (place.pod, place.generation)).collect();
+        self.watches.retain(|run, _| there.contains(run));
+        for (place, probe) in places.into_iter().zip(probes) {
+            let watched = || Watched {
+                endpoint: self.endpoint.clone(),
+                pod: place.pod,
+                generation: place.generation,
+                address: place.address,
+                probe: probe.clone(),
+            };
+            self.watches
+                .entry((place.pod, place.generation))
+                .or_insert_with(|| Watch::begin(watched(), proxy.clone()));
+        }
+    }
+
+    /// Of which replicas the state does not show whether they are ready, once they have run for a
+    /// moment. What was refused is found again, because the state is compared, not a memory of it.
+    /// `asked`: the port of the submission.
+    fn check_ready<'a>(
+        &mut self,
+        pods: impl Iterator<Item = &'a PodView>,
+        asked: u16,
+    ) -> Vec<Readiness> {
+        let pods: Vec<_> = pods.filter(|pod| pod.state == PodState::Running).collect();
+        let is_there = |run: &(Uuid, u32)| pods.iter().any(|pod| (pod.id, pod.generation) == *run);
+        self.running.retain(|run, _| is_there(run));
+        let mut seen = Vec::new();
+        for pod in pods {
+            let run = (pod.id, pod.generation);
+            let since = self.running.entry(run).or_insert_with(Instant::now);
+            let ready = self.endpoint.is_ready(pod.id);
+            let fault = self.watches.get(&run).and_then(Watch::fault).filter(|_| !ready);
+            let is_shown = pod.condition.as_ref().is_some_and(|why| why.code == NOT_READY.code);
+            let is_news = fault.is_some() != is_shown;
+            if is_news && (fault.is_none() || since.elapsed() >= UNREADY_AFTER) {
+                let fault = fault.map(|fault| unready(&fault, asked));
+                seen.push(Readiness { pod: pod.id, generation: pod.generation, fault });
+            }
+        }
+        seen
+    }
+
+    fn replicas(&self, revision: &WorkloadView) -> Vec<Replica> {
+        let mut pods = revision.pods.iter().peekable();
+        let one = |number| match pods.next_if(|pod| pod.index == number) {
+            Some(pod) => Replica {
+                pod: pod.id,
+                number,
+                wanted: pod.wanted,
+                placed: port_of(pod).is_some(),
+                ready: self.endpoint.is_ready(pod.id),
+            },
+            None => {
+                Replica { pod: Uuid::nil(), number, wanted: false, placed: false, ready: false }
+            }
+        };
+        (0..revision.spec.pods.pods).map(one).collect()
+    }
+
+    /// Brings the number of replicas up to date.
+    fn decide(&mut self, newest: Uuid, serving: &Serving, replicas: &[Replica], measure: bool) {
+        let wanted = count(replicas, |replica| replica.wanted);
+        let now = units::Instant(self.now_ms());
+        if self.active.as_ref().is_none_or(|active| active.revision != newest) {
+            self.active = Some(Active {
+                revision: newest,
+                scaler: Scaler::new(serving.scaling.clone(), now, wanted),
+                replicas: wanted,
+                why: String::new(),
+                starting_since: None,
+                was_ready: false,
+            });
+        }
+        let Some(active) = &mut self.active else { return };
+        let ready = count(replicas, |replica| replica.wanted && replica.ready);
+        active.was_ready |= ready > 0;
+        let awaited = active.replicas == 0 && self.endpoint.waiting() > 0;
+        if !measure && !awaited {
+            return;
+        }
+        let (total, _) = self.endpoint.totals();
+        let sample = Sample { at: now, ..total.since(self.seen) };
+        self.seen = total;
+        let decision = active.scaler.step(sample, ReplicaCounts { wanted: active.replicas, ready });
+        if decision.replicas != active.replicas {
+            active.replicas = decision.replicas;
+            active.why = decision.why;
+        }
+    }
+
+    /// A revision that has its place and is not ready for too long has failed.
+    fn check_start(&mut self, newest: &WorkloadView, serving: &Serving) -> Option<Order> {
+        let active = self.active.as_mut().filter(|active| active.revision == newest.id)?;
+        active.starting_since = starting_since(active.starting_since, &newest.pods);
+        let since = active.starting_since.filter(|_| !active.was_ready)?;
+        if since.elapsed() < Duration::from_millis(serving.start_ms_max) {
+            return None;
+        }
+        let seconds = serving.start_ms_max / 1000;
+        let last = newest.pods.iter().find_map(|pod| pod.last_exit.as_ref());
+        let last = last.map(|exit| format!("; a replica ended with {exit}")).unwrap_or_default();
+        let why = format!(
+            "no replica was ready within {seconds} s of its start (initializationTimeoutSeconds){last}"
+        );
+        Some(Order::GiveUp { revision: newest.id, why })
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Since when any of these has had a place, given since when one had before. One that restarts in
+/// its place keeps it; what was evicted begins from the start.
+fn starting_since(before: Option<Instant>, pods: &[PodView]) -> Option<Instant> {
+    let is_placed =
+        |pod: &PodView| pod.wanted && matches!(pod.state, PodState::Starting | PodState::Running);
+    pods.iter().any(is_placed).then(|| before.unwrap_or_else(Instant::now))
+}
+
+/// Whether a revision in this phase serves or may.
+const fn lives(phase: Phase) -> bool {
+    !matches!(
+        phase,
+        Phase::Stopping | Phase::Stopped | Phase::Deleting | Phase::Completed | Phase::Failed
+    )
+}
+
+/// Why a replica gets no requests, and what to do. `asked`: the port of the submission.
+fn unready(fault: &str, asked: u16) -> String {
+    if fault.contains(ANSWERS_WITH) {
+        return format!(
+            "its process runs and is not ready: {fault}. It is ready once the path of its readiness \
+             probe answers with a status from 200 to 399"
+        );
+    }
+    format!(
+        "its process runs and does not answer at {fault}. It has to listen at the port in the \
+         environment variable PORT ($(PORT) in its command and arguments); port {asked} is where \
+         clients reach it"
+    )
+}
+
+/// The port a replica listens at, if its process runs.
+fn port_of(pod: &PodView) -> Option<u16> {
+    pod.port.filter(|_| matches!(pod.state, PodState::Starting | PodState::Running))
+}
+
+fn count(replicas: &[Replica], are: impl Fn(&Replica) -> bool) -> u32 {
+    u32::try_from(replicas.iter().filter(|replica| are(replica)).count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(wanted: bool, state: PodState) -> PodView {
+        PodView {
+            id: Uuid::nil(),
+            index: 0,
+            generation: 1,
+            name: "svc.1-0".to_owned(),
+            revision: None,
+            port: None,
+            wanted,
+            state,
+            node_name: None,
+            gpus: Vec::new(),
+            created_at: units::Instant(0),
+            placed_at: None,
+            held_since: None,
+            started_at: None,
+            last_exit: None,
+            restart_at: None,
+            condition: None,
+        }
+    }
+
+    /// A keeper that looks at one replica whose port is closed, and has found that.
+    async fn of_a_silent_replica(replica: &PodView) -> Controller {
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut keeper = Controller::new(Endpoint::new(Arc::default()));
+        let watched = Watched {
+            endpoint: keeper.endpoint.clone(),
+            pod: replica.id,
+            generation: replica.generation,
+            address: closed,
+            probe: spec::Probe::default(),
+        };
+        let watch = Watch::begin(watched, Proxy::default());
+        while watch.fault().is_none() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        keeper.watches.insert((replica.id, replica.generation), watch);
+        keeper
+    }
+
+    #[tokio::test]
+    async fn a_replica_is_reported_until_the_state_shows_it() {
+        let mut replica = pod(true, PodState::Running);
+        let mut keeper = of_a_silent_replica(&replica).await;
+        tokio::time::pause();
+        let mut look = |replica: &PodView| keeper.check_ready([replica].into_iter(), 80);
+        assert_eq!(look(&replica), [], "it has only begun");
+        tokio::time::advance(UNREADY_AFTER).await;
+        let reported = look(&replica);
+        assert!(reported[0].fault.as_ref().unwrap().contains("does not answer at"), "{reported:?}");
+        assert_eq!(look(&replica).len(), 1, "the first write was refused");
+        let (code, at) = (NOT_READY.code.to_owned(), units::Instant(0));
+        replica.condition = Some(view::ReasonView { code: code.into(), message: "".into(), at });
+        assert_eq!(look(&replica), []);
+        replica.generation = 2;
+        assert_eq!(look(&replica)[0].fault, None, "another run, which has no fault yet");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_a_place_does_not_count_as_starting() {
+        let before = Some(Instant::now());
+        tokio::time::advance(Duration::from_secs(600)).await;
+        let now = Some(Instant::now());
+        for (before, wanted, state, since) in [
+            (None, true, PodState::Pending, None),
+            (None, true, PodState::Starting, now),
+            (before, true, PodState::Running, before),
+            (before, true, PodState::Starting, before),
+            (before, true, PodState::Pending, None),
+            (before, true, PodState::Reserved, None),
+            (before, true, PodState::Terminating, None),
+            (before, false, PodState::Running, None),
+        ] {
+            assert_eq!(starting_since(before, &[pod(wanted, state)]), since, "{state:?}");
+        }
+    }
+}

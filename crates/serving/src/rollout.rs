@@ -1,0 +1,125 @@
+//! Which replicas stay and which go. Owns: the order in which replicas are given up, and how one
+//! revision takes the place of another, as a function of how they stand. Does not know about time,
+//! and how many there should be.
+//!
+//! The newest revision gets as many replicas as there should be. Those of older ones go one by one,
+//! as those of the newest get ready; so there are never fewer that answer, and a newest revision
+//! that never gets ready takes nothing away.
+
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
+/// A replica as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Replica {
+    /// Nil for one that has never been wanted.
+    pub(crate) pod: Uuid,
+    pub(crate) number: u32,
+    /// It is to run.
+    pub(crate) wanted: bool,
+    /// It has a place.
+    pub(crate) placed: bool,
+    /// It answers.
+    pub(crate) ready: bool,
+}
+
+/// What is to become of the replicas of a revision.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RevisionPlan {
+    /// Numbers of those that are to run.
+    pub(crate) stay: BTreeSet<u32>,
+    /// Those that run and are to go when they are done.
+    pub(crate) leave: Vec<Replica>,
+}
+
+/// The fates of the replicas of some revisions, the newest first.
+pub(crate) fn roll(revisions: &[Vec<Replica>], replicas: u32) -> Vec<RevisionPlan> {
+    let mut fates = Vec::with_capacity(revisions.len());
+    let mut missing = replicas as usize;
+    for (age, all) in revisions.iter().enumerate() {
+        let mut order = all.clone();
+        // Replicas that answer are kept before those that only run, the first before the last.
+        order.sort_by_key(|r| (!r.ready, !r.placed, !r.wanted, r.number));
+        // No request waits for a replica of an old revision.
+        let may_stay = |r: &&Replica| age == 0 || (r.ready && r.wanted);
+        let stay: Vec<_> = order.iter().filter(may_stay).take(missing).copied().collect();
+        missing -= stay.iter().filter(|replica| replica.ready).count().min(missing);
+        let stay: BTreeSet<u32> = stay.iter().map(|replica| replica.number).collect();
+        let leaves = |r: &Replica| r.wanted && !stay.contains(&r.number);
+        let leave = all.iter().copied().filter(leaves).collect();
+        fates.push(RevisionPlan { stay, leave });
+    }
+    fates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `-` has left, `w` wanted, `p` placed, `r` ready.
+    fn revision(states: &str) -> Vec<Replica> {
+        let one = |(number, state): (u32, char)| Replica {
+            pod: Uuid::from_u128(number.into()),
+            number,
+            wanted: state != '-',
+            placed: matches!(state, 'p' | 'r'),
+            ready: state == 'r',
+        };
+        (0..).zip(states.chars()).map(one).collect()
+    }
+
+    /// `+` stays or comes, `x` leaves, `-` stays away.
+    fn fates(revisions: &[&str], replicas: u32) -> Vec<String> {
+        let all: Vec<_> = revisions.iter().map(|states| revision(states)).collect();
+        let fates = roll(&all, replicas);
+        let shown = fates.iter().zip(&all).map(|(fate, all)| {
+            let leaves = |r: &Replica| fate.leave.iter().any(|gone| gone.number == r.number);
+            let one = |r: &Replica| match (fate.stay.contains(&r.number), leaves(r)) {
+                (true, false) => '+',
+                (false, true) => 'x',
+                (false, false) => '-',
+                (true, true) => '!',
+            };
+            all.iter().map(one).collect()
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn one_revision_grows_and_shrinks() {
+        for (states, replicas, want) in [
+            ("----", 2, "++--"),
+            ("rr--", 3, "+++-"),
+            ("rrrr", 2, "++xx"),
+            ("wprr", 2, "xx++"),
+            ("wwww", 1, "+xxx"),
+            ("r--r", 0, "x--x"),
+            ("-r--", 1, "-+--"),
+            ("rr", 5, "++"),
+        ] {
+            assert_eq!(fates(&[states], replicas), [want], "{states} to {replicas}");
+        }
+    }
+
+    #[test]
+    fn the_old_goes_as_the_new_gets_ready() {
+        for (newest, old, want) in [
+            ("www", "rrr", ["+++", "+++"]),
+            ("prw", "rrr", ["+++", "++x"]),
+            ("rrp", "rrr", ["+++", "+xx"]),
+            ("rrr", "rrr", ["+++", "xxx"]),
+            ("www", "rpw", ["+++", "+xx"]),
+            ("rrr", "---", ["+++", "---"]),
+        ] {
+            assert_eq!(fates(&[newest, old], 3), want, "{newest} after {old}");
+        }
+    }
+
+    #[test]
+    fn of_two_old_ones_the_older_goes_first() {
+        assert_eq!(fates(&["ww", "r-", "rr"], 2), ["++", "+-", "+x"]);
+        assert_eq!(fates(&["rw", "r-", "rr"], 2), ["++", "+-", "xx"]);
+        assert_eq!(fates(&["--", "r-", "rr"], 0), ["--", "x-", "xx"]);
+    }
+}
