@@ -42,6 +42,7 @@ mod protection;
 mod rank;
 mod reasons;
 mod session;
+mod spare;
 mod try_place;
 mod victims;
 

@@ -54,7 +54,10 @@ impl Placer for TopologyPlacer<'_, '_> {
             let Some(held) = s.cluster.pods()[pod].binding.effective() else { continue };
             let victim = s.cluster.pods()[pod].workload;
             let own = victim == self.attempt.need.id;
-            if held.node != node || own || !self.attempt.is_victim(s, victim) {
+            if held.node != node
+                || own
+                || !self.attempt.rule.is_victim(s, self.attempt.need.id, victim)
+            {
                 continue;
             }
             host += Resources { gpu_millis: 0, ..s.cluster.amounts(pod, held) };

@@ -77,7 +77,8 @@ fn replicas_keep_apart() {
 
 #[test]
 fn who_keeps_away_is_kept_away_from() {
-    let mut w = zones("submit a/quiet --apart role=noisy@zone; submit a/n --label role=noisy");
+    let mut w =
+        zones("submit a/quiet --apart role=noisy@zone; submit a/n --label role=noisy --on zone=b");
     assert_eq!(w.gpus(), "n1[quiet .] n2[. .] n3[n .]");
     w.run("submit a/m --label role=noisy --on zone=a");
     assert_eq!(w.waiting(), "m");

@@ -192,6 +192,73 @@ fn says_to_type(w: &World, name: &str, command: &str) {
     assert!(lines.lines().any(|line| line.trim() == command), "{command}\n{lines}");
 }
 
+/// The single is the cheapest, and without it the gang could not be stopped.
+#[test]
+fn a_set_of_victims_that_keeps_a_quota_is_found() {
+    let mut w = World::new("n1:6", "a:3 b:0");
+    w.run("weight a 0; submit a/inter -g 2 --interactive; submit a/one; submit a/gang --pods 3");
+    w.run("submit b/taker --pods 3");
+    assert_eq!(disturbed(&w), "gang gang gang", "{}", w.why("taker"));
+}
+
+/// The smaller gang is the cheapest for the first pods, and the larger one is needed for the last.
+#[test]
+fn what_one_larger_victim_makes_needless_goes_on_where_it_is() {
+    let mut w = World::new("n1:5", "a:0 b:0");
+    w.run("weight a 0; submit a/two --pods 2; submit a/three --pods 3; submit b/taker --pods 3");
+    assert_eq!(disturbed(&w), "three three three");
+}
+
+#[test]
+fn a_part_that_a_group_can_do_without_is_spare() {
+    let mut w = World::new("n1:7", "a:0 b:2");
+    w.run("submit a/e --min 1 --group r --set p --in r --pods 2 --group s --set q --in s --pods 2");
+    w.run("submit a/gang --pods 3; submit b/x --pods 2");
+    assert_eq!(disturbed(&w), "e e");
+}
+
+#[test]
+fn one_pod_over_quota_costs_one_spare_pod_where_quotas_promise_too_much() {
+    let mut w = World::new("n1:2 n2:2", "a:3 b:3");
+    w.run("submit a/e --pods 4 --min 2; submit b/x");
+    assert_eq!(disturbed(&w), "e");
+    w.run("submit b/y -g 1 --on n=1; label n1 n=1");
+    assert!(!w.gpus().contains('.'), "{}", w.gpus());
+}
+
+/// Of the first that was tried, two pods found no place beside each other.
+#[test]
+fn a_move_is_found_wherever_there_is_one() {
+    let mut w = World::new("n1:4 n2:4 n3:4", "a:12");
+    w.run("submit a/j0 -g 2; submit a/j1; submit a/j2 --pods 3 --min 1; submit a/j3 -g 2");
+    w.run("submit a/j4; submit a/j5 -g 2; submit a/j6 --pods 2 --min 1; delete j1 j2 j4");
+    w.run("submit a/taker -g 4");
+    assert_eq!(disturbed(&w), "j3", "{}", w.why("taker"));
+}
+
+/// Pods placed of each set of a workload.
+fn placed(w: &World, name: &str) -> Vec<u32> {
+    w.cluster.workloads()[w.id(name)].pod_sets.iter().map(|set| set.placed).collect()
+}
+
+#[test]
+fn pods_of_higher_priority_start_first_and_go_last() {
+    let mut w = World::new("n1:2", "a:0 b:1");
+    w.run("submit a/e --min 1 --set p --set q --task-priority 5 --set r --task-priority 9");
+    assert_eq!(placed(&w, "e"), [0, 1, 1]);
+    w.run("submit b/x");
+    assert_eq!(placed(&w, "e"), [0, 0, 1]);
+}
+
+#[test]
+fn so_it_is_with_what_a_workload_grows_by() {
+    let mut w = World::new("n1:4", "a:0 b:1");
+    w.run("submit a/e --set p --pods 3 --min 1 --set q --pods 3 --min 1 --task-priority 5");
+    assert_eq!(placed(&w, "e"), [1, 3]);
+    w.run("submit b/x");
+    assert_eq!(placed(&w, "e"), [1, 2], "only q has more than its minimum");
+}
+
 /// `d1` is above its share with `b`, and `c` would need what `a` holds within its own. That used to be
 /// taken, `a` took it back from `b`, then from `c`, and so on for ever.
 #[test]

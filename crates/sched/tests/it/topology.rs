@@ -267,7 +267,7 @@ fn a_gang_preempts_inside_one_domain() {
     }
     w.run("submit a/g --pods 2 --required rack --priority 60");
     assert_eq!(w.waiting(), "g", "one of each rack may not be taken");
-    w.run("delete j7; submit a/h --pods 2 --required rack --priority 70");
+    w.run("delete j7; restarts g 3; submit a/h --pods 2 --required rack --priority 70");
     assert_eq!(on(&w, "g"), "n7:1 n8:1", "{}", w.gpus());
 }
 
