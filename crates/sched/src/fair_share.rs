@@ -23,7 +23,6 @@ pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Reso
 pub(crate) fn counted(cluster: &Cluster, policy: &Policy) -> Demand {
     match policy.profile {
         crate::Profile::Default => Demand::all(cluster),
-        #[cfg(feature = "kai")]
         crate::Profile::Kai(_) => Demand::default(),
     }
 }
