@@ -13,11 +13,15 @@
 // says why it is sound.
 #![expect(unsafe_code, reason = "shared memory and system calls, see above")]
 
+#[cfg(elastane_library)]
+mod bytes;
 pub mod claim;
 pub mod control;
 pub mod ledger;
+pub mod lock;
 pub mod owner;
 pub mod sys;
+pub mod wire;
 
 /// GPUs that one run may have.
 pub const DEVICES_MAX: usize = 16;

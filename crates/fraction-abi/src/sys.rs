@@ -24,6 +24,7 @@ const CLOSE: usize = 3;
 const FSTAT: usize = 5;
 const STAT: usize = 4;
 const MMAP: usize = 9;
+const MPROTECT: usize = 10;
 const MUNMAP: usize = 11;
 const SCHED_YIELD: usize = 24;
 const MADVISE: usize = 28;
@@ -176,6 +177,17 @@ pub fn map_memory(bytes: usize, usable: bool) -> Result<NonNull<u8>, Errno> {
 pub unsafe fn unmap(at: NonNull<u8>, bytes: usize) {
     // SAFETY: promised by the caller.
     let _unmapped = unsafe { call(MUNMAP, [at.as_ptr().expose_provenance(), bytes, 0, 0, 0, 0]) };
+}
+
+/// Makes memory that was mapped unusable usable.
+///
+/// # Errors
+/// What the kernel answers.
+pub fn make_usable(at: usize, bytes: usize) -> Result<(), Errno> {
+    const PAGE: usize = 4096;
+    let begin = at & !(PAGE - 1);
+    // SAFETY: more rights to memory break no promise about it.
+    unsafe { call(MPROTECT, [begin, bytes + (at - begin), 3, 0, 0, 0]) }.map(|_| ())
 }
 
 /// Has the kernel zero this memory in the child of a fork. Whether it can.

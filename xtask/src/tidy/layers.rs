@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 42] = [
+const MAY_USE: [(&str, &[&str]); 46] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -24,6 +24,10 @@ const MAY_USE: [(&str, &[&str]); 42] = [
     ("sched", &["units", "model"]),
     ("gpu", &["units"]),
     ("fraction-abi", &[]),
+    ("fraction-hook", &["fraction-abi"]),
+    ("fraction-sim", &["fraction-abi"]),
+    ("fraction-libs", &[]),
+    ("fraction-broker", &["fraction-abi"]),
     ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
     ("engine-conformance", &["units", "engine"]),

@@ -166,7 +166,11 @@ fn check(ledger: &Ledger<'_, AbandonAt<'_>>, model: &Model, limits: [u64; 3]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 150,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn the_ledger_says_what_a_map_says(operations in operations()) {

@@ -1,0 +1,61 @@
+//! Keeps the programs of a workload within their part of a GPU, from inside.
+//!
+//! Owns: the functions of the CUDA driver and of NVML that take, give back or show memory. Each
+//! asks the claim page of the run first and the driver then. Does not know about: who decides the
+//! limits, and how it got into the program.
+//!
+//! The driver itself answers every search for a function; only an address of a function that is
+//! kept here is replaced, so versions, kinds of streams and missing functions are always right.
+//!
+//! `fraction-libs` builds libraries from this crate with `--cfg elastane_library`: one that is
+//! preloaded and stands before `dlsym`, and two that stand in the place of `libcuda.so.1` and
+//! `libnvidia-ml.so.1` and need the real ones, from which a program gets all other functions. They
+//! import nothing, allocate nothing, print nothing, install no handlers and leave `errno` alone.
+//! Without pages of a run they pass everything on.
+#![no_std]
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+// Every function takes pointers from C, and the driver is called through addresses.
+#![expect(unsafe_code, reason = "the interfaces are those of C libraries")]
+#![expect(non_snake_case, clippy::missing_safety_doc, missing_docs, reason = "names of others")]
+
+pub mod arrays;
+pub mod contexts;
+mod elf;
+pub mod entry;
+pub mod graphs;
+pub mod hooked;
+pub mod linear;
+pub mod nvml;
+pub mod pools;
+mod process;
+mod table;
+pub mod virtual_memory;
+
+/// All functions of the driver that are kept or called here.
+fn tables() -> [&'static [hooked::Entry]; 12] {
+    [
+        &entry::ENTRIES,
+        &linear::ENTRIES,
+        &pools::ENTRIES,
+        &virtual_memory::ENTRIES,
+        &arrays::ENTRIES,
+        &contexts::ENTRIES,
+        &graphs::ENTRIES,
+        &nvml::ENTRIES,
+        &process::CALLED,
+        &pools::CALLED,
+        &graphs::CALLED,
+        &nvml::CALLED,
+    ]
+}
+
+#[cfg(elastane_library)]
+#[panic_handler]
+fn end(_: &core::panic::PanicInfo<'_>) -> ! {
+    // By this text a test knows whether anything can come here.
+    core::hint::black_box("the library panics here");
+    loop {
+        // SAFETY: an instruction that no program may execute, which ends this one with SIGILL.
+        unsafe { core::arch::asm!("ud2") };
+    }
+}

@@ -1,0 +1,418 @@
+//! This process in the run. Owns: finding the pages, the seat in the claim page, which device is
+//! which, and charging. Does not know about: single functions of the driver.
+//!
+//! All of it is in memory that the kernel zeroes in the child of a fork, which so begins as a
+//! process of its own: it takes a seat when it first needs one, and what the parent holds stays the
+//! parent's.
+
+use core::arch::x86_64::_rdtsc;
+use core::cell::UnsafeCell;
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+use core::sync::atomic::Ordering::Release;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+
+use fraction_abi::claim::Claim;
+use fraction_abi::control::{Control, OTHERS_ALLOWED};
+use fraction_abi::ledger::{Ledger, Seat};
+use fraction_abi::lock::Lock;
+use fraction_abi::owner::Owner;
+use fraction_abi::sys::{self, Access};
+use fraction_abi::{CLAIM_FILE, CONTROL_FILE, DIRECTORY, DIRECTORY_VARIABLE};
+
+use crate::elf::auxiliary;
+use crate::hooked::calls;
+use crate::table::Table;
+
+/// What every refusal is, so that frameworks free their caches and try again.
+pub(crate) const OUT_OF_MEMORY: i32 = 2;
+
+calls! {
+    context_device = cuCtxGetDevice(device: *mut i32);
+    current_context = cuCtxGetCurrent(context: *mut u64);
+    device_uuid = cuDeviceGetUuid(uuid: *mut [u8; 16], device: i32);
+    device_uuid_v2 = cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: i32);
+}
+
+/// A process that is limited.
+pub(crate) struct Process {
+    pub(crate) control: &'static Control,
+    pub(crate) ledger: Ledger<'static>,
+    owner: Owner,
+}
+
+/// How this process is limited.
+pub(crate) enum Mode {
+    /// Not: there are no pages of a run.
+    Off,
+    /// There are pages that cannot be used: nothing may be taken.
+    Closed,
+    /// By its pages.
+    Limited(&'static Limited),
+}
+
+/// What a process needs besides its pages. Zeroed memory is a process that has not begun.
+#[repr(C)]
+pub(crate) struct Limited {
+    /// 0 not begun, 1 off, 2 closed, 3 limited.
+    state: AtomicU32,
+    begin: Lock<()>,
+    process: UnsafeCell<MaybeUninit<Process>>,
+    pub(crate) table: Lock<Table>,
+    /// By ordinal of the driver: the device of the pages + 2, 1 if it is not listed.
+    devices: [AtomicU32; ORDINALS],
+    /// The number of the seat + 1; 0: nothing has been taken yet.
+    seat: AtomicU32,
+    reaped: AtomicU64,
+    /// Pools that the program has used.
+    pub(crate) pools: [AtomicU64; POOLS],
+}
+
+const POOLS: usize = 32;
+
+/// Devices of the driver that can be told apart.
+pub(crate) const ORDINALS: usize = 64;
+
+// SAFETY: `process` is written once, under `begin`, before `state` says so.
+unsafe impl Sync for Limited {}
+
+static MEMORY: AtomicPtr<Limited> = AtomicPtr::new(core::ptr::null_mut());
+
+fn memory() -> Option<&'static Limited> {
+    let known = MEMORY.load(Acquire);
+    // SAFETY: published below, for good.
+    if let Some(known) = unsafe { known.as_ref() } {
+        return Some(known);
+    }
+    let bytes = size_of::<Limited>();
+    let at = sys::map_memory(bytes, true).ok()?;
+    sys::wipe_on_fork(at, bytes);
+    let at = at.cast::<Limited>();
+    match MEMORY.compare_exchange(core::ptr::null_mut(), at.as_ptr(), Release, Acquire) {
+        // SAFETY: zeroed memory of the right size, published for good.
+        Ok(_) => Some(unsafe { at.as_ref() }),
+        Err(other) => {
+            // SAFETY: not published; another thread's is in use.
+            unsafe {
+                sys::unmap(at.cast(), bytes);
+                other.as_ref()
+            }
+        }
+    }
+}
+
+/// How this process is limited.
+#[inline(never)]
+pub(crate) fn mode() -> Mode {
+    if crate::hooked::is_proxied() {
+        return Mode::Off;
+    }
+    let Some(memory) = memory() else { return Mode::Closed };
+    let state = match memory.state.load(Acquire) {
+        0 => memory.begin(),
+        state => state,
+    };
+    match state {
+        1 => Mode::Off,
+        3 => Mode::Limited(memory),
+        _ => Mode::Closed,
+    }
+}
+
+/// What the pages say, if this process is limited.
+fn begin() -> (u32, Option<Process>) {
+    const SECURE: usize = 23;
+    let mut path = [0; PATH_MAX];
+    if auxiliary(SECURE).unwrap_or(0) != 0 || !find_directory(&mut path) {
+        return (1, None);
+    }
+    let mut started = || {
+        let control = Control::map(file(&mut path, CONTROL_FILE)?).ok()?;
+        let claim = Claim::map(file(&mut path, CLAIM_FILE)?).ok()?;
+        Some(Process { control, ledger: Ledger::new(claim), owner: Owner::current() })
+    };
+    match started() {
+        Some(process) => (3, Some(process)),
+        None => (2, None),
+    }
+}
+
+const PATH_MAX: usize = 4096;
+
+/// Whether this process has pages, and where: at the fixed place, which a workload cannot change,
+/// or else where the environment said at the start of the program.
+fn find_directory(path: &mut [u8; PATH_MAX]) -> bool {
+    write(path, &[DIRECTORY.as_bytes()]);
+    if file(path, CONTROL_FILE).is_some_and(|file| sys::inode(file) != Err(sys::ENOENT)) {
+        write(path, &[DIRECTORY.as_bytes()]);
+        return true;
+    }
+    environment(path)
+}
+
+/// Puts the value of the variable into `path`.
+fn environment(path: &mut [u8; PATH_MAX]) -> bool {
+    let Ok(file) = sys::open(c"/proc/self/environ", Access::Read) else { return false };
+    let name = DIRECTORY_VARIABLE.as_bytes();
+    let mut block = [0_u8; 1024];
+    // How many bytes of `NAME=` matched, and where the value goes.
+    let (mut matched, mut skipping, mut length) = (0, false, 0);
+    while let Ok(read @ 1..) = sys::read(&file, &mut block) {
+        for byte in block.get(..read).unwrap_or(&[]) {
+            let whole = matched > name.len();
+            match (*byte, whole) {
+                (0, true) => return length > 0,
+                (0, false) => (matched, skipping) = (0, false),
+                (byte, true) => {
+                    let Some(slot) = path.get_mut(length..PATH_MAX - 16) else { return true };
+                    let Some(slot) = slot.first_mut() else { return true };
+                    *slot = byte;
+                    length += 1;
+                    if let Some(end) = path.get_mut(length) {
+                        *end = 0;
+                    }
+                }
+                (byte, false) => {
+                    let expected = name.get(matched).copied().unwrap_or(b'=');
+                    skipping |= byte != expected;
+                    matched += usize::from(!skipping);
+                }
+            }
+        }
+    }
+    matched > name.len() && length > 0
+}
+
+/// Writes texts one after the other, and a zero byte.
+#[inline(never)]
+fn write(into: &mut [u8], parts: &[&[u8]]) {
+    let bytes = parts.iter().copied().flatten().chain(&[0]);
+    for (slot, byte) in into.iter_mut().zip(bytes) {
+        *slot = *byte;
+    }
+}
+
+/// The path of a file in a directory, in place of that of another file there.
+#[inline(never)]
+fn file<'a>(path: &'a mut [u8; PATH_MAX], name: &str) -> Option<&'a CStr> {
+    let end = path.iter().position(|byte| *byte == 0)?;
+    let directory = path.get(..end)?;
+    let known = [CONTROL_FILE, CLAIM_FILE].into_iter().find_map(|file| {
+        directory.strip_suffix(file.as_bytes())?.strip_suffix(b"/").map(<[u8]>::len)
+    });
+    write(path.get_mut(known.unwrap_or(end)..)?, &[b"/", name.as_bytes()]);
+    CStr::from_bytes_until_nul(path).ok()
+}
+
+/// What a device may hold, and where it is counted.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    /// It has no limit.
+    Free,
+    /// It is this device of the pages.
+    Device(u8),
+    /// The run does not have it.
+    Refused,
+    /// The driver itself has to say what is wrong: there is no such device, or no context.
+    Driver,
+}
+
+/// The UUID of a device of the driver, in the newer form that MIG devices have their own in. The
+/// driver's result; none if it has no such function.
+#[cold]
+fn identify(uuid: &mut [u8; 16], ordinal: i32) -> Option<i32> {
+    // SAFETY: room for a UUID.
+    unsafe { device_uuid_v2(uuid, ordinal).or_else(|| device_uuid(uuid, ordinal)) }
+}
+
+impl Limited {
+    #[cold]
+    fn begin(&self) -> u32 {
+        self.begin.with(|()| {
+            let state = self.state.load(Acquire);
+            if state != 0 {
+                return state;
+            }
+            let (state, process) = begin();
+            if let Some(process) = process {
+                // SAFETY: only here, under the lock, while no reader has seen a state.
+                unsafe { (*self.process.get()).write(process) };
+            }
+            self.state.store(state, Release);
+            state
+        })
+    }
+
+    #[inline(never)]
+    pub(crate) fn process(&self) -> Option<&Process> {
+        // SAFETY: written before the state was.
+        let written = || unsafe { (*self.process.get()).assume_init_ref() };
+        (self.state.load(Acquire) == 3).then(written)
+    }
+
+    /// The seat in the claim page, taken when it is first needed; none: all are taken.
+    fn seat(&self, process: &Process) -> Option<Seat> {
+        match self.seat.load(Acquire).checked_sub(1) {
+            Some(number) => Some(Seat::of(number)),
+            None => self.begin.with(|()| match self.seat.load(Acquire).checked_sub(1) {
+                Some(number) => Some(Seat::of(number)),
+                None => {
+                    let seat = process.ledger.attach(process.owner)?;
+                    self.seat.store(seat.number() + 1, Release);
+                    Some(seat)
+                }
+            }),
+        }
+    }
+
+    /// Where the memory of a device of the driver is counted; none: nothing may be taken there.
+    #[inline(never)]
+    pub(crate) fn place(&self, ordinal: i32) -> Place {
+        let slot = usize::try_from(ordinal).ok().and_then(|at| self.devices.get(at));
+        let (Some(slot), Some(process)) = (slot, self.process()) else { return Place::Driver };
+        let mut known = slot.load(Relaxed);
+        if known == 0 {
+            let mut uuid = [0; 16];
+            match identify(&mut uuid, ordinal) {
+                None => return Place::Refused,
+                Some(0) => {}
+                Some(_) => return Place::Driver,
+            }
+            let listed = process.control.find(uuid);
+            known = listed.map_or(1, |device| u32::try_from(device).unwrap_or(0) + 2);
+            slot.store(known, Relaxed);
+        }
+        match known.checked_sub(2).map(u8::try_from) {
+            Some(device) => device.map_or(Place::Refused, Place::Device),
+            None if process.control.policy() & OTHERS_ALLOWED != 0 => Place::Free,
+            None => Place::Refused,
+        }
+    }
+
+    /// Where memory of the current context is counted.
+    pub(crate) fn current(&self) -> Place {
+        let mut ordinal = -1;
+        // SAFETY: room for a number.
+        match unsafe { context_device(&raw mut ordinal) } {
+            Some(0) => self.place(ordinal),
+            _ => Place::Driver,
+        }
+    }
+
+    /// Reserves; `false`: it does not fit.
+    #[inline(never)]
+    pub(crate) fn reserve(&self, place: Place, bytes: u64) -> bool {
+        let device = match place {
+            Place::Free | Place::Driver => return true,
+            Place::Refused => return false,
+            Place::Device(device) => usize::from(device),
+        };
+        let Some(process) = self.process() else { return false };
+        let Some(limit) = process.limit(device) else { return false };
+        let Some(seat) = self.seat(process) else { return false };
+        process.ledger.reserve(seat, device, bytes, limit).is_ok()
+    }
+
+    /// [`Self::reserve`] after pools have given back what they keep, if it does not fit before.
+    pub(crate) fn reserve_or_trim(&self, place: Place, bytes: u64) -> bool {
+        if self.reserve(place, bytes) {
+            return true;
+        }
+        self.trim_all();
+        self.reserve(place, bytes)
+    }
+
+    /// Counts what the driver has already given.
+    #[inline(never)]
+    pub(crate) fn charge(&self, device: Option<u8>, bytes: u64) {
+        if let (Some(device), Some(process)) = (device, self.process())
+            && let Some(seat) = self.seat(process)
+        {
+            process.ledger.charge(seat, usize::from(device), bytes);
+        }
+    }
+
+    /// Gives back.
+    #[inline(never)]
+    pub(crate) fn release(&self, device: Option<u8>, bytes: u64) {
+        if let (Some(device), Some(process)) = (device, self.process())
+            && let Some(seat) = self.seat(process)
+        {
+            process.ledger.release(seat, usize::from(device), bytes);
+        }
+    }
+
+    /// Changes what is counted from one number of bytes to another.
+    #[inline(never)]
+    pub(crate) fn recount(&self, device: Option<u8>, from: u64, to: u64) {
+        if to > from {
+            self.charge(device, to - from);
+        } else if from > to {
+            self.release(device, from - to);
+        }
+    }
+
+    /// Total and free bytes of a device as this run sees it, of the device's own.
+    #[inline(never)]
+    pub(crate) fn view(&self, device: u8, total: u64, free: u64) -> (u64, u64) {
+        let Some(process) = self.process() else { return (0, 0) };
+        let device = usize::from(device);
+        let Some(limit) = process.control.limit(device) else { return (total, free) };
+        self.reap_at_times(process);
+        let used = process.ledger.used(device).saturating_add(limit.uncounted);
+        let narrowed = limit.bytes.min(total);
+        (narrowed, narrowed.saturating_sub(used).min(free))
+    }
+
+    /// Whether more is held of a device than may be.
+    pub(crate) fn is_over(&self, place: Place) -> bool {
+        let (Place::Device(device), Some(process)) = (place, self.process()) else { return false };
+        let device = usize::from(device);
+        process.ledger.used(device) > process.limit(device).unwrap_or(0)
+    }
+
+    /// Whether so much could be held of a device if nothing was.
+    pub(crate) fn could_fit(&self, place: Place, bytes: u64) -> bool {
+        match (place, self.process()) {
+            (Place::Device(device), Some(process)) => {
+                process.limit(usize::from(device)).is_some_and(|limit| bytes <= limit)
+            }
+            (place, _) => !matches!(place, Place::Refused),
+        }
+    }
+
+    /// Takes out ended processes before an answer, at most every 50 to 250 milliseconds.
+    fn reap_at_times(&self, process: &Process) {
+        // SAFETY: every processor of this architecture has this counter.
+        let now = unsafe { _rdtsc() } >> 28;
+        if self.reaped.swap(now, Relaxed) != now {
+            process.ledger.reap(process.owner.namespace);
+        }
+    }
+
+    /// The context that is current in this thread, or 0.
+    #[inline(never)]
+    pub(crate) fn context(&self) -> u64 {
+        let mut context = 0;
+        // SAFETY: room for a number.
+        let _asked = unsafe { current_context(&raw mut context) };
+        context
+    }
+}
+
+impl Process {
+    fn limit(&self, device: usize) -> Option<u64> {
+        let limit = self.control.limit(device)?;
+        Some(limit.bytes.saturating_sub(limit.uncounted))
+    }
+}
+
+impl Place {
+    /// The device that is charged.
+    pub(crate) fn device(self) -> Option<u8> {
+        match self {
+            Place::Device(device) => Some(device),
+            Place::Free | Place::Refused | Place::Driver => None,
+        }
+    }
+}

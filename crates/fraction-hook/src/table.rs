@@ -1,0 +1,170 @@
+//! What this process has been charged for, by address or handle. Owns: an open table that grows.
+//! Does not know about: locks, and what is charged where.
+
+use core::ptr::NonNull;
+
+use fraction_abi::sys::{map_memory, unmap};
+
+/// What a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Class {
+    /// No row.
+    Empty = 0,
+    /// An address of linear or managed memory.
+    Linear,
+    /// A pool; its bytes are what it has reserved.
+    Pool,
+    /// A handle of physical memory.
+    Handle,
+    /// An address where a handle is mapped; the owner is the handle.
+    Mapping,
+    /// An array.
+    Array,
+    /// A context that the program created.
+    Context,
+    /// The primary context of a device; the key is the device.
+    Primary,
+    /// The memory that graphs keep on a device; the key is the device.
+    Graphs,
+}
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Row {
+    pub(crate) key: u64,
+    /// The context, or the handle of a mapping.
+    pub(crate) owner: u64,
+    /// Bytes that are charged, or that a mapping covers.
+    pub(crate) bytes: u64,
+    /// References to a handle or a primary context.
+    pub(crate) references: u32,
+    /// The device, as the pages count; none if nothing is charged.
+    pub(crate) device: Option<u8>,
+    pub(crate) class: Class,
+    /// How often a handle is mapped.
+    pub(crate) mapped: u32,
+}
+
+/// Zeroed memory is an empty table.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Table {
+    rows: *mut Row,
+    /// A power of two, or 0.
+    capacity: usize,
+    count: usize,
+}
+
+// SAFETY: the rows belong to the table alone.
+unsafe impl Send for Table {}
+
+const FIRST_CAPACITY: usize = 1024;
+
+impl Table {
+    fn rows(&mut self) -> &mut [Row] {
+        if self.rows.is_null() {
+            return &mut [];
+        }
+        // SAFETY: mapped for `capacity` rows; zeroed rows are empty.
+        unsafe { core::slice::from_raw_parts_mut(self.rows, self.capacity) }
+    }
+
+    fn home(&self, class: Class, key: u64) -> usize {
+        let mixed = (key ^ class as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 20) as usize & self.capacity.wrapping_sub(1)
+    }
+
+    #[inline(never)]
+    fn position(&mut self, class: Class, key: u64) -> Option<usize> {
+        let (mut at, mask) = (self.home(class, key), self.capacity.wrapping_sub(1));
+        let rows = self.rows();
+        loop {
+            let row = rows.get(at)?;
+            if row.class == Class::Empty {
+                return None;
+            }
+            if row.class == class && row.key == key {
+                return Some(at);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// The row of a key.
+    pub(crate) fn find(&mut self, class: Class, key: u64) -> Option<&mut Row> {
+        let at = self.position(class, key)?;
+        self.rows().get_mut(at)
+    }
+
+    /// Adds a row, in place of one of the same key. Whether there was memory for it.
+    #[inline(never)]
+    pub(crate) fn insert(&mut self, row: Row) -> bool {
+        if let Some(known) = self.find(row.class, row.key) {
+            *known = row;
+            return true;
+        }
+        if (self.count + 1) * 4 > self.capacity * 3 && !self.grow() {
+            return false;
+        }
+        self.place(row);
+        self.count += 1;
+        true
+    }
+
+    fn place(&mut self, row: Row) {
+        let (mut at, mask) = (self.home(row.class, row.key), self.capacity.wrapping_sub(1));
+        while let Some(free) = self.rows().get_mut(at) {
+            if free.class == Class::Empty {
+                *free = row;
+                return;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn grow(&mut self) -> bool {
+        let capacity = (self.capacity * 2).max(FIRST_CAPACITY);
+        let Ok(at) = map_memory(capacity * size_of::<Row>(), true) else { return false };
+        let mut larger = Self { rows: at.as_ptr().cast(), capacity, count: self.count };
+        for row in self.rows().iter().filter(|row| row.class != Class::Empty) {
+            larger.place(*row);
+        }
+        let old = core::mem::replace(self, larger);
+        if let Some(rows) = NonNull::new(old.rows) {
+            // SAFETY: mapped as a whole by an earlier call, and no longer used.
+            unsafe { unmap(rows.cast(), old.capacity * size_of::<Row>()) };
+        }
+        true
+    }
+
+    /// Removes the row of a key. Those behind move up, so that the table needs no marks.
+    #[inline(never)]
+    pub(crate) fn remove(&mut self, class: Class, key: u64) -> Option<Row> {
+        let mut hole = self.position(class, key)?;
+        let mask = self.capacity.wrapping_sub(1);
+        let removed = *self.rows().get(hole)?;
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            let row = *self.rows().get(at)?;
+            if row.class == Class::Empty {
+                break;
+            }
+            let home = self.home(row.class, row.key);
+            // Whether its home is not behind the hole, on the way around to where it is.
+            if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
+                *self.rows().get_mut(hole)? = row;
+                hole = at;
+            }
+        }
+        self.rows().get_mut(hole)?.class = Class::Empty;
+        self.count = self.count.saturating_sub(1);
+        Some(removed)
+    }
+
+    /// One row that is so.
+    pub(crate) fn any(&mut self, is: impl Fn(&Row) -> bool) -> Option<Row> {
+        self.rows().iter().find(|row| row.class != Class::Empty && is(row)).copied()
+    }
+}

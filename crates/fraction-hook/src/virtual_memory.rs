@@ -1,0 +1,112 @@
+//! Virtual memory management. Owns: handles of physical memory, which stay charged until nothing
+//! refers to them and they are mapped nowhere. The device is that of the request, never that of the
+//! current context; memory of the host costs nothing, and what is imported is the exporter's. Does
+//! not know about: address ranges, which take no memory.
+
+use crate::hooked::hooks;
+use crate::linear::written;
+use crate::process::{Limited, Mode, OUT_OF_MEMORY, mode};
+use crate::table::{Class, Row, Table};
+
+/// `CUmemAllocationProp` up to the location.
+#[repr(C)]
+pub struct Properties {
+    kind: u32,
+    handles: u32,
+    location_type: u32,
+    location: i32,
+}
+
+const ON_DEVICE: u32 = 1;
+
+impl Limited {
+    /// Changes the counts of a handle, and gives its memory back with the last of them.
+    fn count(&self, handle: u64, change: fn(&mut Row)) {
+        let ended = self.table.with(|table: &mut Table| {
+            let row = table.find(Class::Handle, handle)?;
+            change(row);
+            let ended = row.references == 0 && row.mapped == 0;
+            if ended { table.remove(Class::Handle, handle) } else { None }
+        });
+        if let Some(row) = ended {
+            self.release(row.device, row.bytes);
+        }
+    }
+
+    /// Takes out the mappings of a range, which lie one behind the other.
+    fn unmapped(&self, address: u64, bytes: u64) {
+        let mut at = address;
+        while at.wrapping_sub(address) < bytes {
+            let Some(row) = self.table.with(|table| table.remove(Class::Mapping, at)) else {
+                break;
+            };
+            self.count(row.owner, |handle| handle.mapped = handle.mapped.saturating_sub(1));
+            at = at.saturating_add(row.bytes.max(1));
+        }
+    }
+}
+
+// SAFETY, for all blocks below: as the program's own call of the driver.
+hooks! {
+    missing 500 in "cuda";
+    fn cuMemCreate(into: *mut u64, bytes: u64, properties: *const Properties, flags: u64) |real| {
+        // SAFETY: see above; null is the driver's to refuse.
+        let device = unsafe { properties.as_ref() }
+            .filter(|properties| properties.location_type == ON_DEVICE)
+            .map(|properties| properties.location);
+        // SAFETY: see above.
+        let mut ask = || unsafe { (real(into, bytes, properties, flags), written(into), bytes) };
+        match (mode(), device) {
+            (Mode::Limited(limited), Some(device)) => {
+                limited.take(Class::Handle, limited.place(device), bytes, &mut ask)
+            }
+            (Mode::Closed, Some(_)) => OUT_OF_MEMORY,
+            _ => ask().0,
+        }
+    }
+    fn cuMemRelease(handle: u64) |real| {
+        // SAFETY: see above.
+        let result = unsafe { real(handle) };
+        if let (0, Mode::Limited(limited)) = (result, mode()) {
+            limited.count(handle, |row| row.references = row.references.saturating_sub(1));
+        }
+        result
+    }
+    fn cuMemRetainAllocationHandle(into: *mut u64, address: u64) |real| {
+        // SAFETY: see above.
+        let result = unsafe { real(into, address) };
+        if let (0, Mode::Limited(limited)) = (result, mode()) {
+            // SAFETY: the driver has just written there.
+            let handle = unsafe { written(into) };
+            limited.count(handle, |row| row.references = row.references.saturating_add(1));
+        }
+        result
+    }
+    fn cuMemMap(address: u64, bytes: u64, offset: u64, handle: u64, flags: u64) |real| {
+        // SAFETY: see above.
+        let result = unsafe { real(address, bytes, offset, handle, flags) };
+        if let (0, Mode::Limited(limited)) = (result, mode()) {
+            let row = Row {
+                key: address,
+                owner: handle,
+                bytes,
+                references: 0,
+                device: None,
+                class: Class::Mapping,
+                mapped: 0,
+            };
+            if limited.table.with(|table| table.insert(row)) {
+                limited.count(handle, |row| row.mapped = row.mapped.saturating_add(1));
+            }
+        }
+        result
+    }
+    fn cuMemUnmap(address: u64, bytes: u64) |real| {
+        // SAFETY: see above.
+        let result = unsafe { real(address, bytes) };
+        if let (0, Mode::Limited(limited)) = (result, mode()) {
+            limited.unmapped(address, bytes);
+        }
+        result
+    }
+}

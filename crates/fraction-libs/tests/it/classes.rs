@@ -1,0 +1,216 @@
+//! Each class of memory in a run that may have half of a device: 4096 MiB, of which its context
+//! takes 300.
+
+use fraction_abi::control::Limit;
+
+use crate::support::{CONTEXT, MIB, Machine};
+
+const HALF: u64 = 4096 * MIB;
+
+/// What a program prints after it has initialised the driver in a fresh run.
+fn after_init(steps: &str) -> String {
+    let machine = Machine::new();
+    let printed = machine.run("run", HALF).prints("dlsym", &format!("init context:0 {steps}"));
+    printed.strip_prefix("init 0, context 0, ").unwrap_or(&printed).to_owned()
+}
+
+#[test]
+fn half_of_the_device_is_all_there_is() {
+    assert_eq!(after_init("total info"), "total 0 4096, info 0 3796 of 4096");
+}
+
+#[test]
+fn failure_18_beyond_the_limit_is_out_of_memory_and_the_program_lives_on() {
+    assert_eq!(
+        after_init("alloc:3796M info alloc:1 free alloc:3797M alloc:1000M info"),
+        "alloc 0, info 0 0 of 4096, alloc 2, free 0, alloc 2, alloc 0, info 0 2796 of 4096",
+    );
+}
+
+#[test]
+fn linear_memory_counts_to_the_byte() {
+    assert_eq!(
+        after_init("alloc:3980394495 alloc:1 alloc:1 free alloc:1"),
+        "alloc 0, alloc 0, alloc 2, free 0, alloc 0"
+    );
+}
+
+#[test]
+fn a_pitched_allocation_counts_with_the_pitch_that_the_driver_chose() {
+    // 100 bytes become rows of 512; 3796 MiB have room for 7,774,208 of them.
+    assert_eq!(
+        after_init("pitch:100:7774208 info free pitch:100:7774209 pitch:513:3887105"),
+        "pitch 0, info 0 0 of 4096, free 0, pitch 2, pitch 2",
+    );
+}
+
+#[test]
+fn managed_memory_counts_and_host_memory_does_not() {
+    assert_eq!(
+        after_init("host:8G managed:3796M managed:1 free host:1G info"),
+        "host 0, managed 0, managed 2, free 0, host 0, info 0 3796 of 4096",
+    );
+}
+
+#[test]
+fn failure_2_memory_of_pools_counts_as_what_they_keep() {
+    assert_eq!(
+        after_init("pool frompool:3G frompool:1G info freeasync info sync info"),
+        "pool 0, frompool 0, frompool 2, info 0 724 of 4096, freeasync 0, info 0 724 of 4096, \
+         sync 0, info 0 3796 of 4096",
+    );
+    assert_eq!(
+        after_init("async:3G async:1G freeasync sync info async:3796M info"),
+        "async 0, async 2, freeasync 0, sync 0, info 0 3796 of 4096, async 0, info 0 0 of 4096",
+    );
+}
+
+#[test]
+fn a_pool_gives_back_what_it_keeps_before_it_is_refused_more() {
+    assert_eq!(
+        after_init("pool frompool:3G freeasync alloc:3G info endpool info"),
+        "pool 0, frompool 0, freeasync 0, alloc 0, info 0 724 of 4096, endpool 0, \
+         info 0 724 of 4096",
+    );
+}
+
+#[test]
+fn physical_memory_counts_until_it_is_neither_referred_to_nor_mapped() {
+    assert_eq!(
+        after_init("create:2G map:2G release info unmap:2G info"),
+        "create 0, map 0, release 0, info 0 1748 of 4096, unmap 0, info 0 3796 of 4096",
+    );
+    assert_eq!(
+        after_init("create:2G map:2G unmap:2G info release info"),
+        "create 0, map 0, unmap 0, info 0 1748 of 4096, release 0, info 0 3796 of 4096",
+    );
+    assert_eq!(
+        after_init("create:2G map:2G again release unmap:2G info release info"),
+        "create 0, map 0, again 0, release 0, unmap 0, info 0 1748 of 4096, release 0, \
+         info 0 3796 of 4096",
+    );
+    assert_eq!(after_init("create:3798M create:3796M"), "create 2, create 0");
+}
+
+#[test]
+fn failure_6_memory_of_the_host_is_not_taken_for_that_of_a_device() {
+    // Host, host by NUMA node, and the current one, each with a device id that makes no sense.
+    assert_eq!(
+        after_init("createon:2:77:6G createon:3:-1:6G createon:4:99:6G info createon:1:77:2M"),
+        "createon 0, createon 0, createon 0, info 0 3796 of 4096, createon 101",
+    );
+}
+
+#[test]
+fn arrays_count_and_sparse_ones_do_not() {
+    assert_eq!(
+        after_init(
+            "array:32768:16384:0 info array:32768:16384:0 endarray array:32768:32768:64 info"
+        ),
+        "array 0, info 0 1748 of 4096, array 2, endarray 0, array 0, info 0 3796 of 4096",
+    );
+    // Two levels: 1024 and 256 MiB.
+    assert_eq!(
+        after_init("mipmap:16384:16384 info endmipmap info"),
+        "mipmap 0, info 0 2516 of 4096, endmipmap 0, info 0 3796 of 4096",
+    );
+}
+
+#[test]
+fn memory_of_graphs_counts_from_their_launch_until_it_is_trimmed() {
+    assert_eq!(
+        after_init("graph:1G info trimgraphs info graph:5G"),
+        "graph 0, info 0 2772 of 4096, trimgraphs 0, info 0 3796 of 4096, graph 2",
+    );
+}
+
+#[test]
+fn failure_7_unknown_addresses_are_the_drivers_to_refuse() {
+    assert_eq!(after_init("wrongfree info"), "wrongfree 1, info 0 3796 of 4096");
+}
+
+#[test]
+fn the_end_of_a_context_gives_back_what_was_in_it() {
+    let machine = Machine::new();
+    let run = machine.run("run", HALF);
+    assert_eq!(
+        run.prints("dlsym", "init context:0 alloc:3G destroy retain info alloc:3796M"),
+        "init 0, context 0, alloc 0, destroy 0, retain 0, info 0 3796 of 4096, alloc 0",
+    );
+}
+
+#[test]
+fn a_primary_context_counts_once_until_it_is_released_as_often_as_retained() {
+    assert_eq!(
+        after_init("retain info retain info letgo info letgo context:0 info"),
+        "retain 0, info 0 3496 of 4096, retain 0, info 0 3496 of 4096, letgo 0, \
+         info 0 3496 of 4096, letgo 0, context 0, info 0 3496 of 4096",
+    );
+}
+
+#[test]
+fn a_context_that_does_not_fit_is_refused() {
+    let machine = Machine::new();
+    let run = machine.run("run", CONTEXT - 1);
+    assert_eq!(run.prints("dlsym", "init context:0 retain"), "init 0, context 2, retain 2");
+}
+
+#[test]
+fn a_million_small_allocations_come_back_exactly() {
+    assert_eq!(
+        after_init("many:4000:7 freeall info many:4000:512 freeall info"),
+        "many 0, freeall 0, info 0 3796 of 4096, many 0, freeall 0, info 0 3796 of 4096",
+    );
+}
+
+#[test]
+fn failure_16_devices_are_told_by_their_uuid() {
+    let machine = Machine::new();
+    let limit = |uuid, bytes| Limit { uuid, bytes, uncounted: 0, context: CONTEXT };
+    // Listed in another order than the driver's, and only one of them.
+    let both = [limit([2; 16], 1024 * MIB), limit([1; 16], 2048 * MIB)];
+    let run = machine.run_with("both", &both, 0);
+    assert_eq!(
+        run.prints("dlsym", "init context:0 info"),
+        "init 0, context 0, info 0 1748 of 2048"
+    );
+    assert_eq!(run.prints("dlsym", "init context:1 info"), "init 0, context 0, info 0 724 of 1024");
+    let run = machine.run_with("one", &both[..1], 0);
+    assert_eq!(run.prints("dlsym", "init context:0 total"), "init 0, context 2, total 0 0");
+    let run = machine.run_with("others", &both[..1], fraction_abi::control::OTHERS_ALLOWED);
+    assert_eq!(
+        run.prints("dlsym", "init context:0 info alloc:7G"),
+        "init 0, context 0, info 0 7892 of 8192, alloc 0",
+    );
+}
+
+#[test]
+fn a_pool_of_a_device_that_the_run_does_not_have_gives_nothing() {
+    assert_eq!(
+        after_init("poolon:1 frompool:1M defaultpool:1 frompool:1M defaultpool:0 frompool:4G"),
+        "poolon 0, frompool 2, defaultpool 0, frompool 2, defaultpool 0, frompool 2",
+    );
+}
+
+#[test]
+fn the_driver_itself_says_what_is_wrong_with_a_call() {
+    let machine = Machine::new();
+    let run = machine.run("run", HALF);
+    assert_eq!(
+        run.prints("dlsym", "context:0 init alloc:1 context:7 context:-1"),
+        "context 3, init 0, alloc 201, context 101, context 101",
+    );
+}
+
+#[test]
+fn nvml_shows_the_part_and_only_processes_of_the_run() {
+    let machine = Machine::new();
+    let (run, other) = (machine.run("run", HALF), machine.run("other", 2048 * MIB));
+    let mut neighbour = other.start("init context:0 alloc:1G say:ready pause");
+    neighbour.prints();
+    assert_eq!(
+        run.prints("dlsym", "init context:0 alloc:1G nvml processes"),
+        "init 0, context 0, alloc 0, nvml 0 4096 2772 1324, nvml2 0 4096 0 2772 1324, \
+         nvml2 wrong 25, processes 0 1 self:1324 room 7",
+    );
+}

@@ -1,0 +1,96 @@
+//! Each way in which a program can find a function of the driver.
+
+use fraction_libs::{PRELOAD, PROXY_CUDA, with_real};
+
+use crate::support::{MIB, Machine, prints};
+
+#[test]
+fn the_limit_holds_however_functions_are_found() {
+    let machine = Machine::new();
+    for how in ["plt", "dlsym", "dlvsym", "address", "threads"] {
+        let run = machine.run(how, 4096 * MIB);
+        assert_eq!(
+            run.prints(how, "init context:0 alloc:3796M alloc:1 free async:3797M kernel sync"),
+            "init 0, context 0, alloc 0, alloc 2, free 0, async 2, kernel 0, sync 0",
+            "{how}",
+        );
+    }
+}
+
+#[test]
+fn failure_3_rtld_next_answers_the_same_each_time() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    assert_eq!(run.prints("dlsym", "next next"), "next 0, next 0");
+}
+
+#[test]
+fn a_name_is_found_exactly_where_the_driver_has_it() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    assert_eq!(run.prints("dlsym", "default"), "default found none");
+    assert_eq!(run.prints("dlsym", "empty"), "empty 500 1 1");
+    // As in a program without a driver.
+    let mut command = run.command("dlsym", "default");
+    assert_eq!(prints(command.env("LD_LIBRARY_PATH", "/nowhere")), "no driver");
+}
+
+#[test]
+fn other_programs_run_as_without_the_library() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    for (program, arguments) in
+        [("/bin/sh", ["-c", "echo ready; exec 2>&1; /bin/echo ready"]), ("/bin/echo", ["a", "b"])]
+    {
+        let mut with = run.command("dlsym", "");
+        let mut command = std::process::Command::new(program);
+        command.args(arguments);
+        let without = prints(&mut command);
+        command.env_clear().envs(with.get_envs().filter_map(|(k, v)| Some((k, v?))));
+        assert_eq!(prints(&mut command), without);
+        with.env_clear();
+    }
+}
+
+#[test]
+fn a_proxy_limits_where_a_preload_does_not_reach() {
+    let machine = Machine::new();
+    for how in ["plt", "dlsym", "dlvsym", "address", "threads", "deepbind", "namespace"] {
+        let run = machine.run(how, 4096 * MIB);
+        let steps = "init context:0 info alloc:3796M alloc:1 free async:3797M kernel sync";
+        assert_eq!(
+            prints(&mut run.with_proxies(how, steps)),
+            "init 0, context 0, info 0 3796 of 4096, alloc 0, alloc 2, free 0, async 2, kernel 0, \
+             sync 0",
+            "{how}",
+        );
+    }
+    let run = machine.run("nvml", 4096 * MIB);
+    assert_eq!(
+        prints(&mut run.with_proxies("dlsym", "init context:0 alloc:1G nvml processes empty")),
+        "init 0, context 0, alloc 0, nvml 0 4096 2772 1324, nvml2 0 4096 0 2772 1324, \
+         nvml2 wrong 25, processes 0 1 self:1324 room 7, empty 500 1 1",
+    );
+}
+
+#[test]
+fn a_preload_and_a_proxy_together_count_once() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let mut command = run.with_proxies("dlsym", "init context:0 alloc:2G info alloc:1748M alloc:1");
+    command.env("LD_PRELOAD", machine.folder.path().join("preload.so"));
+    assert_eq!(
+        prints(&mut command),
+        "init 0, context 0, alloc 0, info 0 1748 of 4096, alloc 0, alloc 2",
+    );
+}
+
+#[test]
+fn a_proxy_needs_the_absolute_path_of_the_real_library() {
+    let with = |path: &str| with_real(PROXY_CUDA, std::path::Path::new(path));
+    assert!(with("/usr/lib/libcuda.so.1").is_some());
+    for wrong in ["libcuda.so.1", "", "/a\0b", &format!("/{}", "x".repeat(1000))] {
+        assert!(with(wrong).is_none(), "{wrong}");
+    }
+    assert!(with_real(PRELOAD, std::path::Path::new("/usr/lib/libcuda.so.1")).is_none());
+}

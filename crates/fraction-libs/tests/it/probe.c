@@ -1,0 +1,214 @@
+/* A program that uses the CUDA driver and NVML as its arguments say, and prints what it gets. The
+   first argument is how it finds functions: "plt" (it is linked with libcuda), "dlsym", "dlvsym",
+   "address" (cuGetProcAddress) or "threads" (that, with the default stream of each thread),
+   or dlsym on a library that was loaded with RTLD_DEEPBIND or into a namespace of its own. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef uint64_t u64;
+struct location { uint32_t type; int32_t id; };
+struct properties { uint32_t type, handles; struct location at; void *none; uint8_t rest[64]; };
+struct array3d { u64 width, height, depth; uint32_t format, channels, flags; };
+struct node { struct properties pool; void *access; u64 count, bytes, address; };
+
+#define FUNCTIONS(F) \
+  F(cuInit, cuInit, 2000, (unsigned)) \
+  F(cuCtxCreate, cuCtxCreate_v2, 3020, (void **, unsigned, int)) \
+  F(cuCtxDestroy, cuCtxDestroy_v2, 4000, (void *)) \
+  F(cuCtxSetCurrent, cuCtxSetCurrent, 4000, (void *)) \
+  F(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, (void **, int)) \
+  F(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, 11000, (int)) \
+  F(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2, 11000, (int)) \
+  F(cuDeviceTotalMem, cuDeviceTotalMem_v2, 3020, (u64 *, int)) \
+  F(cuMemGetInfo, cuMemGetInfo_v2, 3020, (u64 *, u64 *)) \
+  F(cuMemAlloc, cuMemAlloc_v2, 3020, (u64 *, u64)) \
+  F(cuMemFree, cuMemFree_v2, 3020, (u64)) \
+  F(cuMemAllocPitch, cuMemAllocPitch_v2, 3020, (u64 *, u64 *, u64, u64, unsigned)) \
+  F(cuMemAllocManaged, cuMemAllocManaged, 6000, (u64 *, u64, unsigned)) \
+  F(cuMemHostAlloc, cuMemHostAlloc, 2020, (void **, u64, unsigned)) \
+  F(cuMemAllocAsync, cuMemAllocAsync, 11020, (u64 *, u64, void *)) \
+  F(cuMemFreeAsync, cuMemFreeAsync, 11020, (u64, void *)) \
+  F(cuMemPoolCreate, cuMemPoolCreate, 11020, (void **, struct properties *)) \
+  F(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, 11020, (void **, int)) \
+  F(cuMemPoolDestroy, cuMemPoolDestroy, 11020, (void *)) \
+  F(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync, 11020, (u64 *, u64, void *, void *)) \
+  F(cuCtxSynchronize, cuCtxSynchronize, 2000, (void)) \
+  F(cuMemAddressReserve, cuMemAddressReserve, 10020, (u64 *, u64, u64, u64, u64)) \
+  F(cuMemCreate, cuMemCreate, 10020, (u64 *, u64, struct properties *, u64)) \
+  F(cuMemMap, cuMemMap, 10020, (u64, u64, u64, u64, u64)) \
+  F(cuMemUnmap, cuMemUnmap, 10020, (u64, u64)) \
+  F(cuMemRelease, cuMemRelease, 10020, (u64)) \
+  F(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000, (u64 *, u64)) \
+  F(cuArray3DCreate, cuArray3DCreate_v2, 3020, (void **, struct array3d *)) \
+  F(cuArrayDestroy, cuArrayDestroy, 2000, (void *)) \
+  F(cuMipmappedArrayCreate, cuMipmappedArrayCreate, 5000, (void **, struct array3d *, unsigned)) \
+  F(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy, 5000, (void *)) \
+  F(cuGraphCreate, cuGraphCreate, 10000, (void **, unsigned)) \
+  F(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, (void **, void *, void *, u64, struct node *)) \
+  F(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, (void **, void *, u64)) \
+  F(cuGraphLaunch, cuGraphLaunch, 10000, (void *, void *)) \
+  F(cuDeviceGraphMemTrim, cuDeviceGraphMemTrim, 11040, (int)) \
+  F(cuModuleLoadData, cuModuleLoadData, 2000, (void **, const void *)) \
+  F(cuModuleGetFunction, cuModuleGetFunction, 2000, (void **, void *, const char *)) \
+  F(cuLaunchKernel, cuLaunchKernel, 4000, (void *, unsigned, unsigned, unsigned, unsigned, \
+    unsigned, unsigned, unsigned, void *, void *, void *))
+
+#define DECLARE(name, symbol, version, arguments) static int (*p_##name) arguments;
+FUNCTIONS(DECLARE)
+#ifdef LINKED
+#define PROTOTYPE(name, symbol, version, arguments) extern int symbol arguments;
+FUNCTIONS(PROTOTYPE)
+#endif
+
+typedef int (*search_fn)(const char *, void **, int, u64, int *);
+
+static void find(const char *how) {
+#ifdef LINKED
+#define LINK(name, symbol, version, arguments) p_##name = symbol;
+  FUNCTIONS(LINK)
+#else
+  void *cuda = !strcmp(how, "namespace") ? dlmopen(LM_ID_NEWLM, "libcuda.so.1", RTLD_NOW)
+    : dlopen("libcuda.so.1", RTLD_NOW | (strcmp(how, "deepbind") ? 0 : RTLD_DEEPBIND));
+  if (!cuda) { printf("no driver\n"); exit(3); }
+  search_fn search = (search_fn)dlsym(cuda, "cuGetProcAddress_v2");
+  u64 flags = strcmp(how, "threads") ? 0 : 2;
+  int by_name = !strcmp(how, "dlsym") || !strcmp(how, "deepbind") || !strcmp(how, "namespace"), by_version = !strcmp(how, "dlvsym");
+#define SEARCH(name, symbol, version, arguments) \
+  if (by_name) p_##name = (int (*) arguments)dlsym(cuda, #symbol); \
+  else if (by_version) p_##name = (int (*) arguments)dlvsym(cuda, #symbol, "ANY"); \
+  else { void *found = 0; int status; search(#name, &found, version, flags, &status); p_##name = (int (*) arguments)found; }
+  FUNCTIONS(SEARCH)
+#endif
+}
+
+static u64 stack[4096];
+static int top;
+
+static u64 number(const char **text) {
+  char *end;
+  u64 value = strtoull(*text, &end, 10);
+  if (*end == 'K') { value <<= 10; end++; }
+  if (*end == 'M') { value <<= 20; end++; }
+  if (*end == 'G') { value <<= 30; end++; }
+  *text = *end == ':' ? end + 1 : end;
+  return value;
+}
+
+static struct properties on(uint32_t type, int id) {
+  struct properties p;
+  memset(&p, 0, sizeof p);
+  p.type = 1; p.at.type = type; p.at.id = id;
+  return p;
+}
+
+static void nvml(const char *what) {
+  void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+  int (*init)(void) = (int (*)(void))dlsym(library, "nvmlInit_v2");
+  int (*get)(unsigned, void **) = (int (*)(unsigned, void **))dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
+  int (*memory)(void *, u64 *) = (int (*)(void *, u64 *))dlsym(library, "nvmlDeviceGetMemoryInfo");
+  int (*memory2)(void *, void *) = (int (*)(void *, void *))dlsym(library, "nvmlDeviceGetMemoryInfo_v2");
+  int (*list)(void *, unsigned *, void *) = (int (*)(void *, unsigned *, void *))dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3");
+  struct { uint32_t version; u64 total, reserved, free, used; } two;
+  struct { uint32_t pid; u64 bytes; uint32_t a, b; } entries[64];
+  void *device; u64 m[3]; unsigned count = 64;
+  init(); get(0, &device);
+  if (!strcmp(what, "nvml")) {
+    int result = memory(device, m);
+    printf("nvml %d %lu %lu %lu\n", result, m[0] >> 20, m[1] >> 20, m[2] >> 20);
+    memset(&two, 0, sizeof two); two.version = sizeof two | 2 << 24;
+    result = memory2(device, &two);
+    printf("nvml2 %d %lu %lu %lu %lu\n", result, two.total >> 20, two.reserved >> 20, two.free >> 20, two.used >> 20);
+    two.version = 7;
+    printf("nvml2 wrong %d\n", memory2(device, &two));
+  } else {
+    int result = list(device, &count, entries);
+    printf("processes %d %u", result, count);
+    for (unsigned i = 0; i < count; i++) printf(" %s:%lu", (int)entries[i].pid == getpid() ? "self" : "other", entries[i].bytes >> 20);
+    unsigned none = 0;
+    printf(" room %d\n", count ? list(device, &none, 0) : 7);
+  }
+}
+
+static int step(const char *word) {
+  const char *a = strchr(word, ':');
+  a = a ? a + 1 : "";
+  char name[32];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(word, ":"), word);
+  void *made = 0; u64 x = 0, y = 0; int r = -1;
+#define IS(text) (!strcmp(name, text))
+  if (IS("init")) r = p_cuInit(0);
+  else if (IS("context")) { r = p_cuCtxCreate(&made, 0, (int)number(&a)); stack[top++] = (u64)made; }
+  else if (IS("destroy")) r = p_cuCtxDestroy((void *)stack[0]);
+  else if (IS("retain")) { r = p_cuDevicePrimaryCtxRetain(&made, 0); if (!r) p_cuCtxSetCurrent(made); }
+  else if (IS("letgo")) r = p_cuDevicePrimaryCtxRelease(0);
+  else if (IS("reset")) r = p_cuDevicePrimaryCtxReset(0);
+  else if (IS("alloc")) { r = p_cuMemAlloc(&x, number(&a)); if (!r) stack[top++] = x; }
+  else if (IS("managed")) { r = p_cuMemAllocManaged(&x, number(&a), 1); if (!r) stack[top++] = x; }
+  else if (IS("pitch")) { u64 w = number(&a); r = p_cuMemAllocPitch(&x, &y, w, number(&a), 4); if (!r) stack[top++] = x; }
+  else if (IS("host")) r = p_cuMemHostAlloc(&made, number(&a), 0);
+  else if (IS("free")) { r = p_cuMemFree(stack[top - 1]); if (!r) top--; }
+  else if (IS("wrongfree")) r = p_cuMemFree(4096);
+  else if (IS("many")) { u64 n = number(&a), size = number(&a); r = 0; while (n-- && !r) { r = p_cuMemAlloc(&x, size); if (!r) stack[top++] = x; } }
+  else if (IS("freeall")) { r = 0; while (top > 1 && !r) r = p_cuMemFree(stack[--top]); }
+  else if (IS("async")) { r = p_cuMemAllocAsync(&x, number(&a), 0); if (!r) stack[top++] = x; }
+  else if (IS("freeasync")) { r = p_cuMemFreeAsync(stack[top - 1], 0); if (!r) top--; }
+  else if (IS("pool")) { struct properties p = on(1, 0); r = p_cuMemPoolCreate(&made, &p); stack[1] = (u64)made; top = 2; }
+  else if (IS("poolon")) { struct properties p = on(1, (int)number(&a)); r = p_cuMemPoolCreate(&made, &p); stack[1] = (u64)made; top = 2; }
+  else if (IS("defaultpool")) { r = p_cuDeviceGetDefaultMemPool(&made, (int)number(&a)); stack[1] = (u64)made; top = 2; }
+  else if (IS("frompool")) { r = p_cuMemAllocFromPoolAsync(&x, number(&a), (void *)stack[1], 0); if (!r) stack[top++] = x; }
+  else if (IS("endpool")) r = p_cuMemPoolDestroy((void *)stack[1]);
+  else if (IS("sync")) r = p_cuCtxSynchronize();
+  else if (IS("create")) { struct properties p = on(1, 0); r = p_cuMemCreate(&x, number(&a), &p, 0); if (!r) stack[1] = x; }
+  else if (IS("createon")) { uint32_t type = (uint32_t)number(&a); struct properties p = on(type, (int)number(&a)); r = p_cuMemCreate(&x, number(&a), &p, 0); }
+  else if (IS("map")) { u64 size = number(&a); p_cuMemAddressReserve(&stack[2], size, 0, 0, 0); r = p_cuMemMap(stack[2], size, 0, stack[1], 0); }
+  else if (IS("unmap")) r = p_cuMemUnmap(stack[2], number(&a));
+  else if (IS("again")) r = p_cuMemRetainAllocationHandle(&x, stack[2]);
+  else if (IS("release")) r = p_cuMemRelease(stack[1]);
+  else if (IS("array")) { u64 w = number(&a), h = number(&a); struct array3d d = { w, h, 0, 0x20, 1, (uint32_t)number(&a) }; r = p_cuArray3DCreate(&made, &d); if (!r) stack[top++] = (u64)made; }
+  else if (IS("endarray")) r = p_cuArrayDestroy((void *)stack[--top]);
+  else if (IS("mipmap")) { u64 w = number(&a), h = number(&a); struct array3d d = { w, h, 0, 0x20, 1, 0 }; r = p_cuMipmappedArrayCreate(&made, &d, 2); if (!r) stack[top++] = (u64)made; }
+  else if (IS("endmipmap")) r = p_cuMipmappedArrayDestroy((void *)stack[--top]);
+  else if (IS("graph")) {
+    struct node n; void *graph, *ignored; memset(&n, 0, sizeof n); n.pool = on(1, 0); n.bytes = number(&a);
+    p_cuGraphCreate(&graph, 0);
+    r = p_cuGraphAddMemAllocNode(&ignored, graph, 0, 0, &n);
+    if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
+  }
+  else if (IS("trimgraphs")) r = p_cuDeviceGraphMemTrim(0);
+  else if (IS("kernel")) { void *f; r = p_cuModuleLoadData(&made, "elastane simulated kernels\nwork 1000\n"); if (!r) r = p_cuModuleGetFunction(&f, made, "work"); if (!r) r = p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0); }
+  else if (IS("realkernel")) r = p_cuModuleLoadData(&made, "\177ELF and so on, as a real image begins");
+  else if (IS("info")) { r = p_cuMemGetInfo(&x, &y); printf("info %d %lu of %lu\n", r, x >> 20, y >> 20); fflush(stdout); return 0; }
+  else if (IS("total")) { r = p_cuDeviceTotalMem(&x, 0); printf("total %d %lu\n", r, x >> 20); fflush(stdout); return 0; }
+  else if (IS("nvml") || IS("processes")) { nvml(name); fflush(stdout); return 0; }
+  else if (IS("next")) { void *one = dlsym(RTLD_NEXT, "malloc"), *two = dlsym(RTLD_NEXT, "malloc"); r = one && one == two ? 0 : 1; }
+  else if (IS("default")) { printf("default %s %s\n", dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") ? "found" : "none", dlsym(RTLD_DEFAULT, "cuNothing") ? "found" : "none"); return 0; }
+  else if (IS("empty")) { void *found = &found; int status = 9; search_fn search = (search_fn)dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2"); r = search("", &found, 0, 0, &status); printf("empty %d %d %d\n", r, found == 0, status); return 0; }
+  else if (IS("kill")) { fflush(stdout); raise(SIGKILL); }
+  else if (IS("say")) { printf("%s\n", a); fflush(stdout); return 0; }
+  else if (IS("pause")) { char line[8]; printf("pause\n"); fflush(stdout); if (!fgets(line, sizeof line, stdin)) exit(0); return 0; }
+  else { printf("unknown %s\n", name); exit(4); }
+  printf("%s %d\n", name, r);
+  fflush(stdout);
+  return 0;
+}
+
+int main(int count, char **words) {
+  find(words[1]);
+  for (int i = 2; i < count; i++) {
+    if (!strcmp(words[i], "fork")) {
+      fflush(stdout);
+      int status; pid_t child = fork();
+      if (child) { waitpid(child, &status, 0); printf("child %s\n", WIFSIGNALED(status) ? "killed" : "ended"); fflush(stdout); while (i + 1 < count && strcmp(words[i + 1], "parent")) i++; i++; }
+      else { top = 0; }
+    } else if (!strcmp(words[i], "parent")) exit(0);
+    else step(words[i]);
+  }
+  return 0;
+}

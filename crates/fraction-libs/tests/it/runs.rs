@@ -1,0 +1,148 @@
+//! Processes of a run together, and pages that are missing or wrong.
+
+use fraction_abi::control::Limit;
+
+use crate::support::{CONTEXT, MIB, Machine, prints};
+
+#[test]
+fn two_runs_share_a_device_and_neither_touches_the_other() {
+    let machine = Machine::new();
+    let (half, third) = (machine.run("frac05", 4096 * MIB), machine.run("frac03", 2457 * MIB));
+    let mut first = half.start("init context:0 alloc:3796M alloc:1 pause info pause");
+    assert_eq!(first.prints(), "init 0, context 0, alloc 0, alloc 2");
+    assert_eq!(
+        third.prints("dlsym", "init context:0 info alloc:2157M alloc:1"),
+        "init 0, context 0, info 0 2157 of 2457, alloc 0, alloc 2",
+    );
+    assert_eq!(first.goes_on(), "info 0 0 of 4096");
+}
+
+#[test]
+fn failure_8_processes_of_a_run_see_what_all_of_them_hold() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let mut first = run.start("init context:0 alloc:1G pause alloc:2G pause");
+    first.prints();
+    let mut second = run.start("init context:0 info alloc:2472M pause alloc:1G info pause");
+    assert_eq!(second.prints(), "init 0, context 0, info 0 2472 of 4096, alloc 0");
+    assert_eq!(first.goes_on(), "alloc 2");
+    first.is_killed();
+    assert_eq!(second.goes_on(), "alloc 0, info 0 300 of 4096");
+}
+
+#[test]
+fn memory_of_a_killed_process_is_free_for_the_next() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    run.prints("dlsym", "init context:0 alloc:3796M kill");
+    assert_eq!(
+        run.prints("dlsym", "init context:0 info alloc:3796M"),
+        "init 0, context 0, info 0 3796 of 4096, alloc 0",
+    );
+}
+
+#[test]
+fn a_forked_child_is_a_process_of_its_own_and_limited() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    // The child initialises the driver itself, before its parent or after it.
+    let child = "fork init context:0 alloc:3G info parent";
+    assert_eq!(
+        run.prints(
+            "dlsym",
+            &format!("{child} init context:0 info alloc:3G {child} alloc:724M alloc:1")
+        ),
+        "init 0, context 0, alloc 0, info 0 724 of 4096, child ended, \
+         init 0, context 0, info 0 3796 of 4096, alloc 0, \
+         init 0, context 0, alloc 2, info 0 424 of 4096, child ended, alloc 0, alloc 2",
+    );
+}
+
+#[test]
+fn limits_change_while_a_program_runs() {
+    let machine = Machine::new();
+    let run = machine.run("run", 2048 * MIB);
+    let writer = run.writer();
+    let mut program = run.start("init context:0 alloc:1G info pause info alloc:1M pause alloc:3G");
+    assert_eq!(program.prints(), "init 0, context 0, alloc 0, info 0 724 of 2048");
+    // Below what is held: nothing is taken, and nothing more is given.
+    writer.set_limit(0, 512 * MIB);
+    assert_eq!(program.goes_on(), "info 0 0 of 512, alloc 2");
+    writer.set_limit(0, 8192 * MIB);
+    assert_eq!(program.goes_on(), "alloc 0");
+}
+
+#[test]
+fn failure_10_what_the_agent_sees_beyond_the_claims_counts() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    run.writer().set_uncounted(0, 500 * MIB);
+    assert_eq!(
+        run.prints("dlsym", "init context:0 info alloc:3296M alloc:1"),
+        "init 0, context 0, info 0 3296 of 4096, alloc 0, alloc 2",
+    );
+}
+
+#[test]
+fn free_memory_is_never_more_than_the_device_has() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    prints(&mut machine.command("dlsym", "init"));
+    let big = Limit { uuid: [1; 16], bytes: 8192 * MIB, uncounted: 0, context: CONTEXT };
+    let neighbour = machine.run_with("neighbour", &[big], 0);
+    let mut holds = neighbour.start("init context:0 alloc:7000M pause");
+    holds.prints();
+    assert_eq!(
+        run.prints("dlsym", "init context:0 info alloc:600M"),
+        "init 0, context 0, info 0 592 of 4096, alloc 2",
+    );
+}
+
+#[test]
+fn failure_15_pages_that_cannot_be_used_refuse_and_never_crash() {
+    let machine = Machine::new();
+    let steps = "init context:0 alloc:1";
+    let refused = "init 0, context 2, alloc 2";
+    for (name, break_it) in [
+        ("short", (|file| std::fs::write(file, "short").unwrap()) as fn(&std::path::Path)),
+        ("empty", |file| std::fs::write(file, "").unwrap()),
+        ("zeros", |file| std::fs::write(file, vec![0; 300_000]).unwrap()),
+        ("gone", |file| std::fs::remove_file(file).unwrap()),
+    ] {
+        for page in ["control", "claim"] {
+            let run = machine.run(&format!("{name}-{page}"), 4096 * MIB);
+            break_it(&run.pages.join(page));
+            assert_eq!(run.prints("dlsym", steps), refused, "{name} {page}");
+        }
+    }
+    let run = machine.run("nowhere", 4096 * MIB);
+    std::fs::remove_dir_all(&run.pages).unwrap();
+    assert_eq!(run.prints("dlsym", steps), refused);
+}
+
+#[test]
+fn without_pages_the_library_passes_everything_on() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let mut command = run.command("dlsym", "init context:0 info alloc:7892M nvml");
+    assert_eq!(
+        prints(command.env_remove("ELASTANE_FRACTION")),
+        "init 0, context 0, info 0 7892 of 8192, alloc 0, nvml 0 8192 0 8192, \
+         nvml2 0 8192 0 0 8192, nvml2 wrong 25",
+    );
+}
+
+#[test]
+fn bounds_of_limits() {
+    let machine = Machine::new();
+    for (bytes, expected) in [
+        (0, "init 0, context 2, total 0 0"),
+        (CONTEXT, "init 0, context 0, total 0 300, alloc 2"),
+        (u64::MAX, "init 0, context 0, total 0 8192, alloc 0"),
+    ] {
+        let run = machine.run(&bytes.to_string(), bytes);
+        let steps = if bytes == 0 { "total" } else { "total alloc:1" };
+        let printed = run.prints("dlsym", &format!("init context:0 {steps}"));
+        assert_eq!(printed, expected, "{bytes}");
+    }
+}

@@ -1,0 +1,206 @@
+//! Streams, events and kernels. Owns: when what was launched ends. A kernel is a name with a length
+//! of time; it computes nothing. Real kernel images are refused. Does not know about: memory.
+
+use core::ffi::{CStr, c_char};
+
+use fraction_abi::sys::{monotonic_ns, sleep_ns};
+use fraction_abi::wire::Operation;
+
+use super::{
+    Answer, INVALID_HANDLE, INVALID_VALUE, NO_BINARY, NOT_FOUND, NOT_READY, State, driver, give,
+    with,
+};
+
+#[derive(Default)]
+pub(crate) struct Stream {
+    end_ns: u64,
+}
+
+/// A module of virtual kernels begins with this line. Each further line is a name and nanoseconds.
+const MODULE: &[u8] = b"elastane simulated kernels\n";
+
+/// Functions are their nanoseconds, shifted; no table has to be asked about them at a launch.
+const FUNCTION_SHIFT: u32 = 4;
+const FUNCTION_MARK: u64 = 1;
+
+impl State {
+    pub(super) fn run(&mut self, stream: usize, length_ns: u64) -> Answer<()> {
+        let device = self.current_device()?;
+        let [end, ..] = self.ask(Operation::Run, device, length_ns)?;
+        let stream = self.streams.entry(stream).or_default();
+        stream.end_ns = stream.end_ns.max(end);
+        Ok(())
+    }
+
+    fn end_of(&self, stream: usize) -> u64 {
+        self.streams.get(&stream).map_or(0, |stream| stream.end_ns)
+    }
+
+    fn known_stream(&self, stream: usize) -> Answer<usize> {
+        let known = stream <= 2 || self.streams.contains_key(&stream);
+        if known { Ok(stream) } else { Err(INVALID_HANDLE) }
+    }
+}
+
+/// Waits outside of the lock, so that other threads go on.
+fn wait(end: impl FnOnce(&mut State) -> Answer<u64>) -> i32 {
+    let mut end_ns = 0;
+    let found = with(|state| {
+        end_ns = end(state)?;
+        Ok(())
+    });
+    if found != 0 {
+        return found;
+    }
+    loop {
+        match end_ns.saturating_sub(monotonic_ns()) {
+            0 => break,
+            left => sleep_ns(left),
+        }
+    }
+    with(State::trim_pools)
+}
+
+fn launch(function: u64, stream: usize) -> i32 {
+    if function & FUNCTION_MARK == 0 {
+        return INVALID_HANDLE;
+    }
+    match function >> FUNCTION_SHIFT {
+        0 => 0,
+        length_ns => with(|state| {
+            let stream = state.known_stream(stream)?;
+            state.run(stream, length_ns)
+        }),
+    }
+}
+
+fn ready(end_ns: u64) -> Answer<()> {
+    if end_ns > monotonic_ns() { Err(NOT_READY) } else { Ok(()) }
+}
+
+/// # Safety
+/// Null, or an image as the interface demands.
+unsafe fn load(into: *mut usize, image: *const c_char) -> i32 {
+    with(|_| {
+        if image.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        // SAFETY: real images are longer than this line; texts end with zero.
+        let begins =
+            (0..MODULE.len()).all(|at| unsafe { image.add(at).read() } as u8 == MODULE[at]);
+        if !begins {
+            return Err(NO_BINARY);
+        }
+        // SAFETY: a module of virtual kernels is a text, which the caller keeps while it is loaded.
+        unsafe { give(into, image.addr()) }
+    })
+}
+
+fn length_of(module: &[u8], name: &[u8]) -> Option<u64> {
+    let mut lines = module.get(MODULE.len()..)?.split(|byte| *byte == b'\n');
+    let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(b" "))?;
+    core::str::from_utf8(line).ok()?.trim().parse().ok()
+}
+
+driver! {
+    2000 fn cuStreamCreate(into: *mut usize, _flags: u32) {
+        with(|state| {
+            state.current_device()?;
+            let id = state.id();
+            state.streams.insert(id, Stream::default());
+            // SAFETY: as the interface demands.
+            unsafe { give(into, id) }
+        })
+    }
+    4000 fn cuStreamDestroy_v2(stream: usize) {
+        with(|state| state.streams.remove(&stream).map(|_| ()).ok_or(INVALID_HANDLE))
+    }
+    2000 fn cuStreamSynchronize(stream: usize) {
+        wait(|state| state.known_stream(stream).map(|stream| state.end_of(stream)))
+    }
+    2000 fn cuStreamQuery(stream: usize) {
+        with(|state| ready(state.end_of(state.known_stream(stream)?)))
+    }
+    2000 fn cuCtxSynchronize() {
+        wait(|state| {
+            state.current_device()?;
+            Ok(state.streams.values().map(|stream| stream.end_ns).max().unwrap_or(0))
+        })
+    }
+    2000 fn cuEventCreate(into: *mut usize, _flags: u32) {
+        with(|state| {
+            let id = state.id();
+            state.events.insert(id, 0);
+            // SAFETY: as the interface demands.
+            unsafe { give(into, id) }
+        })
+    }
+    4000 fn cuEventDestroy_v2(event: usize) {
+        with(|state| state.events.remove(&event).map(|_| ()).ok_or(INVALID_HANDLE))
+    }
+    2000 fn cuEventRecord(event: usize, stream: usize) {
+        with(|state| {
+            let end = state.end_of(state.known_stream(stream)?).max(monotonic_ns());
+            *state.events.get_mut(&event).ok_or(INVALID_HANDLE)? = end;
+            Ok(())
+        })
+    }
+    2000 fn cuEventQuery(event: usize) {
+        with(|state| ready(*state.events.get(&event).ok_or(INVALID_HANDLE)?))
+    }
+    2000 fn cuEventSynchronize(event: usize) {
+        wait(|state| state.events.get(&event).copied().ok_or(INVALID_HANDLE))
+    }
+    2000 fn cuModuleLoadData(into: *mut usize, image: *const c_char) {
+        // SAFETY: as the interface demands.
+        unsafe { load(into, image) }
+    }
+    2010 fn cuModuleLoadDataEx(
+        into: *mut usize,
+        image: *const c_char,
+        _count: u32,
+        _options: *mut i32,
+        _values: *mut usize,
+    ) {
+        // SAFETY: as the interface demands.
+        unsafe { load(into, image) }
+    }
+    2000 fn cuModuleUnload(_module: usize) { with(|_| Ok(())) }
+    2000 fn cuModuleGetFunction(into: *mut u64, module: *const c_char, name: *const c_char) {
+        with(|_| {
+            if module.is_null() || name.is_null() {
+                return Err(INVALID_VALUE);
+            }
+            // SAFETY: a module is the text that it was loaded from; names end with zero.
+            let (module, name) = unsafe { (CStr::from_ptr(module), CStr::from_ptr(name)) };
+            let length = length_of(module.to_bytes(), name.to_bytes()).ok_or(NOT_FOUND)?;
+            let function = (length << FUNCTION_SHIFT) | FUNCTION_MARK;
+            // SAFETY: as the interface demands.
+            unsafe { give(into, function) }
+        })
+    }
+    4000 fn cuLaunchKernel(
+        function: u64,
+        _x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32,
+        _shared: u32, stream: usize, _parameters: usize, _extra: usize,
+    ) {
+        launch(function, stream)
+    }
+    7000 fn cuLaunchKernel_ptsz(
+        function: u64,
+        _x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32,
+        _shared: u32, stream: usize, _parameters: usize, _extra: usize,
+    ) {
+        launch(function, stream)
+    }
+    9000 fn cuLaunchCooperativeKernel(
+        function: u64,
+        _x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32,
+        _shared: u32, stream: usize, _parameters: usize,
+    ) {
+        launch(function, stream)
+    }
+    11060 fn cuLaunchKernelEx(_config: usize, function: u64, _parameters: usize, _extra: usize) {
+        launch(function, 0)
+    }
+}
