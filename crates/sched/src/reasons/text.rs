@@ -88,9 +88,7 @@ impl fmt::Display for Pending {
             }
             Self::NotCounted { .. } => not_counted(f, self),
             Self::Protected { kind, requested, by } => protected(f, *kind, *requested, by),
-            Self::InPools { first, others } => {
-                write!(f, "{first}; likewise in {others} more node pools")
-            }
+            Self::InPools { first, others } => in_pools(f, first, *others),
             Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
             Self::Gated { gated, pods } => {
                 write!(f, "{gated} of its {pods} pod(s) are held back by a scheduling gate")
@@ -107,6 +105,10 @@ impl fmt::Display for Pending {
             ),
         }
     }
+}
+
+fn in_pools(f: &mut fmt::Formatter<'_>, first: &Pending, others: usize) -> fmt::Result {
+    write!(f, "{first}; likewise in {others} more node pools")
 }
 
 fn beside_gpus(f: &mut fmt::Formatter<'_>, need: &str, free: &str) -> fmt::Result {
