@@ -12,11 +12,16 @@ use std::process::Command;
 
 /// What is built: the file, the crate, the value of `elastane_library`, and the name that programs
 /// ask the loader for.
-const LIBRARIES: [[&str; 4]; 3] = [
+const LIBRARIES: [[&str; 4]; 5] = [
     ["preload.so", "fraction-hook", "preload", "libelastane-fraction.so"],
+    ["proxy-cuda.so", "fraction-hook", "cuda", "libcuda.so.1"],
+    ["proxy-nvml.so", "fraction-hook", "nvml", "libnvidia-ml.so.1"],
     ["simulated-cuda.so", "fraction-sim", "cuda", "libcuda.so.1"],
     ["simulated-nvml.so", "fraction-sim", "nvml", "libnvidia-ml.so.1"],
 ];
+
+/// Bytes of the name that a proxy needs the real library by, which is written over later.
+const NAME_BYTES: usize = 1000;
 
 fn main() -> Result<(), String> {
     if variable("CARGO_CFG_TARGET_ARCH")? != "x86_64" || variable("CARGO_CFG_TARGET_OS")? != "linux"
@@ -32,8 +37,10 @@ fn main() -> Result<(), String> {
 
     let abi = out.join("libfraction_abi.rlib");
     let mut command = compiler(&crates, "fraction-abi", "rlib", &abi)?;
-    command.args(["--crate-name", "fraction_abi"]);
+    command.args(["--crate-name", "fraction_abi", "--cfg", "elastane_library"]);
     run(&mut command)?;
+    let stub = out.join("stub.so");
+    build_stub(&out, &stub)?;
     for [file, part, kind, soname] in LIBRARIES {
         let mut command = compiler(&crates, part, "cdylib", &out.join(file))?;
         command.args(["--crate-name", "library", "--cfg", "elastane_library"]);
@@ -42,6 +49,9 @@ fn main() -> Result<(), String> {
         command.args(["-C", "lto=fat", "-C", "strip=symbols", "-C", "default-linker-libraries=no"]);
         command.args(["-C", "link-arg=-nostdlib", "-C", "link-arg=-Wl,--build-id=none"]);
         command.arg("-C").arg(format!("link-arg=-Wl,-soname,{soname}"));
+        if file.starts_with("proxy") {
+            command.arg("-C").arg(format!("link-arg=-Wl,--no-as-needed,{}", stub.display()));
+        }
         // `alloc` mentions unwinding, which never happens here.
         for unused in ["_Unwind_Resume", "rust_eh_personality"] {
             command.arg("-C").arg(format!("link-arg=-Wl,--defsym={unused}=0"));
@@ -49,6 +59,21 @@ fn main() -> Result<(), String> {
         run(&mut command)?;
     }
     Ok(())
+}
+
+/// A library without anything in it but a long name, for proxies to need.
+fn build_stub(out: &Path, stub: &Path) -> Result<(), String> {
+    let source = out.join("stub.rs");
+    let text =
+        "#![no_std]\n#[panic_handler]\nfn end(_: &core::panic::PanicInfo) -> ! { loop {} }\n";
+    std::fs::write(&source, text).map_err(|error| error.to_string())?;
+    let mut command = Command::new(variable("RUSTC")?);
+    command.arg(&source).arg("-o").arg(stub);
+    command.args(["--edition", "2024", "--crate-type", "cdylib", "--target", &variable("TARGET")?]);
+    command.args(["-C", "panic=abort", "-C", "default-linker-libraries=no"]);
+    command.args(["-C", "link-arg=-nostdlib"]);
+    command.arg("-C").arg(format!("link-arg=-Wl,-soname,{}", "@".repeat(NAME_BYTES)));
+    run(&mut command)
 }
 
 fn compiler(crates: &Path, part: &str, kind: &str, output: &Path) -> Result<Command, String> {

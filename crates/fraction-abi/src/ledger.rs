@@ -61,6 +61,18 @@ pub struct Seat {
     index: usize,
 }
 
+impl Seat {
+    /// Its number in the page.
+    pub fn number(self) -> u32 {
+        u32::try_from(self.index).unwrap_or(u32::MAX)
+    }
+
+    /// The seat of a number that this process got from [`Self::number`].
+    pub fn of(number: u32) -> Self {
+        Self { index: usize::try_from(number).unwrap_or(usize::MAX) }
+    }
+}
+
 /// What is asked for does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Over {

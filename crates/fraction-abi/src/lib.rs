@@ -13,6 +13,8 @@
 // says why it is sound.
 #![expect(unsafe_code, reason = "shared memory and system calls, see above")]
 
+#[cfg(elastane_library)]
+mod bytes;
 pub mod claim;
 pub mod control;
 pub mod ledger;

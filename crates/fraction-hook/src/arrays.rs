@@ -77,7 +77,7 @@ fn create(bytes: u64, ask: &mut dyn FnMut() -> (i32, u64)) -> i32 {
 
 // SAFETY, for all blocks below: as the program's own call of the driver.
 hooks! {
-    missing 500;
+    missing 500 in "cuda";
     fn cuArrayCreate(into: *mut u64, descriptor: *const Flat<u32>) |real| {
         // SAFETY: see above.
         let bytes = unsafe { flat(descriptor) };

@@ -129,7 +129,7 @@ fn release(ordinal: i32, all: bool, ask: Call<'_>) -> i32 {
 
 // SAFETY, for all blocks below: as the program's own call of the driver.
 hooks! {
-    missing 500;
+    missing 500 in "cuda";
     fn cuCtxCreate(into: *mut u64, flags: u32, device: i32) |real| {
         // SAFETY: see above.
         create(device, &mut || unsafe { (real(into, flags, device), written(into)) })

@@ -30,6 +30,11 @@ struct Dynamic {
 struct Debug {
     version: i32,
     map: *const LinkMap,
+    stop: usize,
+    state: u32,
+    loader: usize,
+    /// Of the next link namespace, since glibc 2.35, which says so by the version 2.
+    next: *const Debug,
 }
 
 #[repr(C)]
@@ -58,10 +63,22 @@ extern "C" fn own_dynamic() -> *const Dynamic {
 #[derive(Clone, Copy)]
 pub(crate) struct Object(&'static LinkMap);
 
-/// All of them in the order in which symbols are searched.
+/// All that are loaded in this library's own namespace, in the order in which symbols are searched.
 pub(crate) fn objects() -> impl Iterator<Item = Object> {
-    // SAFETY: entries of the list are valid while the library is loaded; see above.
-    let first = unsafe { debug().as_ref() }.and_then(|debug| unsafe { debug.map.as_ref() });
+    // SAFETY: what the loader publishes is valid while the libraries are loaded; see above.
+    let all = || {
+        core::iter::successors(unsafe { debug().as_ref() }, |debug| {
+            // SAFETY: as above; the field exists since version 2.
+            if debug.version < 2 { None } else { unsafe { debug.next.as_ref() } }
+        })
+    };
+    let own = all().find(|debug| listed(debug).any(|object| object.is_self()));
+    own.or_else(|| all().next()).into_iter().flat_map(listed)
+}
+
+fn listed(debug: &Debug) -> impl Iterator<Item = Object> + use<> {
+    // SAFETY: as above.
+    let first = unsafe { debug.map.as_ref() };
     core::iter::successors(first, |map| unsafe { map.next.as_ref() }).map(Object)
 }
 

@@ -29,7 +29,7 @@ extern "C" fn next_dlsym() -> usize {
 
 /// Replaces the loader's. All but names of the driver jump to the loader's own with the return
 /// address of the caller, on which the meaning of `RTLD_NEXT` and `RTLD_DEFAULT` depends.
-#[cfg_attr(elastane_library, unsafe(no_mangle))]
+#[cfg_attr(elastane_library = "preload", unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     naked_asm!(
@@ -113,7 +113,7 @@ extern "C" fn default(name: *const c_char) -> usize {
 
 /// Replaces the loader's. A version is never asked of the driver's functions with the two special
 /// handles, so the caller's return address does not matter.
-#[cfg_attr(elastane_library, unsafe(no_mangle))]
+#[cfg_attr(elastane_library = "preload", unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlvsym(
     handle: *mut c_void,
@@ -185,7 +185,7 @@ unsafe fn replace(into: *mut usize) {
 }
 
 hooks! {
-    missing 500;
+    missing 500 in "cuda";
     fn cuGetProcAddress(name: *const c_char, into: *mut usize, version: i32, flags: u64) |real| {
         // SAFETY: as the caller's own call.
         unsafe {

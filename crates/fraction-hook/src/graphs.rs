@@ -84,7 +84,7 @@ pub struct MemoryNode {
 
 // SAFETY, for all blocks below: as the program's own call of the driver.
 hooks! {
-    missing 500;
+    missing 500 in "cuda";
     fn cuGraphAddMemAllocNode(
         into: usize,
         graph: usize,

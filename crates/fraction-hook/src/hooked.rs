@@ -2,7 +2,7 @@
 //! ones, and replacing addresses. Does not know about: what the functions do.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use crate::elf::{self, Object};
 
@@ -31,7 +31,7 @@ impl Entry {
 /// Defines functions that are used in place of the driver's. The name after the arguments is that
 /// of the driver's own; where there is none, the number is the answer.
 macro_rules! hooks {
-    (missing $missing:literal;
+    (missing $missing:literal in $library:literal;
      $(fn $name:ident($($a:ident: $t:ty),* $(,)?) |$real:ident| $body:block)*) => {
         #[expect(non_camel_case_types, reason = "names of others")]
         enum At { $($name,)* Count }
@@ -41,7 +41,10 @@ macro_rules! hooks {
         )*];
 
         $(
-            #[cfg_attr(elastane_library, unsafe(no_mangle))]
+            #[cfg_attr(
+                any(elastane_library = "preload", elastane_library = $library),
+                unsafe(no_mangle)
+            )]
             pub unsafe extern "C" fn $name($($a: $t),*) -> i32 {
                 let Some(real) = $crate::hooked::real(&ENTRIES[At::$name as usize]) else {
                     return $missing;
@@ -116,6 +119,17 @@ pub(crate) fn learn() {
     learn_from(NVML, b"nvml", &NVML_BASE);
 }
 
+/// Whether the driver is a proxy, which limits by itself; then a preload passes everything on.
+static PROXIED: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) fn is_proxied() -> bool {
+    PROXIED.load(Relaxed) != 0
+}
+
+/// Tells a preload that this is a proxy.
+#[cfg_attr(any(elastane_library = "cuda", elastane_library = "nvml"), unsafe(no_mangle))]
+pub extern "C" fn elastane_fraction_proxy() {}
+
 fn learn_from(library: &[u8], prefix: &[u8], base: &AtomicUsize) {
     let known = base.load(Relaxed);
     let is = |object: &Object| !object.is_self() && object.is_called(library);
@@ -133,6 +147,8 @@ fn learn_from(library: &[u8], prefix: &[u8], base: &AtomicUsize) {
         }
         false
     });
+    let proxied = first.function(c"elastane_fraction_proxy").is_some();
+    PROXIED.store(u32::from(proxied), Relaxed);
     base.store(first.base(), Relaxed);
 }
 

@@ -7,9 +7,11 @@
 //! The driver itself answers every search for a function; only an address of a function that is
 //! kept here is replaced, so versions, kinds of streams and missing functions are always right.
 //!
-//! `fraction-libs` builds the library from this crate with `--cfg elastane_library`. It imports
-//! nothing but six functions like `memcpy`, allocates nothing, prints nothing, installs no handlers
-//! and leaves `errno` alone. Without pages of a run it passes everything on.
+//! `fraction-libs` builds libraries from this crate with `--cfg elastane_library`: one that is
+//! preloaded and stands before `dlsym`, and two that stand in the place of `libcuda.so.1` and
+//! `libnvidia-ml.so.1` and need the real ones, from which a program gets all other functions. They
+//! import nothing, allocate nothing, print nothing, install no handlers and leave `errno` alone.
+//! Without pages of a run they pass everything on.
 #![no_std]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 // Every function takes pointers from C, and the driver is called through addresses.
@@ -21,7 +23,7 @@ pub mod contexts;
 mod elf;
 pub mod entry;
 pub mod graphs;
-mod hooked;
+pub mod hooked;
 pub mod linear;
 pub mod nvml;
 pub mod pools;

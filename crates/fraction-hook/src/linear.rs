@@ -120,7 +120,7 @@ unsafe fn total<T: Copy + Into<u64> + TryFrom<u64>>(bytes: *mut T, device: i32) 
 
 // SAFETY, for all blocks below: as the program's own call of the driver.
 hooks! {
-    missing 500;
+    missing 500 in "cuda";
     fn cuMemAlloc(into: *mut u32, bytes: u32) |real| {
         let bytes64 = u64::from(bytes);
         // SAFETY: see above.

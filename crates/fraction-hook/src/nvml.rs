@@ -108,7 +108,7 @@ fn second_version(pid: u32, bytes: u64) -> ProcessV2 {
 
 // SAFETY, for all blocks below: as the program's own call of NVML.
 hooks! {
-    missing 13;
+    missing 13 in "nvml";
     fn nvmlDeviceGetMemoryInfo(handle: usize, into: *mut Memory) |real| {
         // SAFETY: see above.
         let (result, memory) = unsafe { (real(handle, into), into.as_mut()) };

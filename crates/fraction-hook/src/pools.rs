@@ -172,7 +172,7 @@ fn recount_pool(pool: u64) {
 
 // SAFETY, for all blocks below: as the program's own call of the driver.
 hooks! {
-    missing 500;
+    missing 500 in "cuda";
     fn cuMemAllocAsync(into: *mut u64, bytes: u64, stream: usize) |real| {
         // SAFETY: see above.
         allocate(bytes, stream, None, &mut || unsafe { (real(into, bytes, stream), written(into)) })

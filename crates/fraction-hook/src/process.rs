@@ -38,8 +38,7 @@ calls! {
 pub(crate) struct Process {
     pub(crate) control: &'static Control,
     pub(crate) ledger: Ledger<'static>,
-    seat: Seat,
-    namespace: u64,
+    owner: Owner,
 }
 
 /// How this process is limited.
@@ -62,6 +61,8 @@ pub(crate) struct Limited {
     pub(crate) table: Lock<Table>,
     /// By ordinal of the driver: the device of the pages + 2, 1 if it is not listed.
     devices: [AtomicU32; ORDINALS],
+    /// The number of the seat + 1; 0: nothing has been taken yet.
+    seat: AtomicU32,
     reaped: AtomicU64,
     /// Pools that the program has used.
     pub(crate) pools: [AtomicU64; POOLS],
@@ -103,6 +104,9 @@ fn memory() -> Option<&'static Limited> {
 /// How this process is limited.
 #[inline(never)]
 pub(crate) fn mode() -> Mode {
+    if crate::hooked::is_proxied() {
+        return Mode::Off;
+    }
     let Some(memory) = memory() else { return Mode::Closed };
     let state = match memory.state.load(Acquire) {
         0 => memory.begin(),
@@ -125,9 +129,7 @@ fn begin() -> (u32, Option<Process>) {
     let mut started = || {
         let control = Control::map(file(&mut path, CONTROL_FILE)?).ok()?;
         let claim = Claim::map(file(&mut path, CLAIM_FILE)?).ok()?;
-        let (ledger, owner) = (Ledger::new(claim), Owner::current());
-        let seat = ledger.attach(owner)?;
-        Some(Process { control, ledger, seat, namespace: owner.namespace })
+        Some(Process { control, ledger: Ledger::new(claim), owner: Owner::current() })
     };
     match started() {
         Some(process) => (3, Some(process)),
@@ -248,6 +250,21 @@ impl Limited {
         (self.state.load(Acquire) == 3).then(written)
     }
 
+    /// The seat in the claim page, taken when it is first needed; none: all are taken.
+    fn seat(&self, process: &Process) -> Option<Seat> {
+        match self.seat.load(Acquire).checked_sub(1) {
+            Some(number) => Some(Seat::of(number)),
+            None => self.begin.with(|()| match self.seat.load(Acquire).checked_sub(1) {
+                Some(number) => Some(Seat::of(number)),
+                None => {
+                    let seat = process.ledger.attach(process.owner)?;
+                    self.seat.store(seat.number() + 1, Release);
+                    Some(seat)
+                }
+            }),
+        }
+    }
+
     /// Where the memory of a device of the driver is counted; none: nothing may be taken there.
     #[inline(never)]
     pub(crate) fn place(&self, ordinal: i32) -> Place {
@@ -292,7 +309,8 @@ impl Limited {
         };
         let Some(process) = self.process() else { return false };
         let Some(limit) = process.limit(device) else { return false };
-        process.ledger.reserve(process.seat, device, bytes, limit).is_ok()
+        let Some(seat) = self.seat(process) else { return false };
+        process.ledger.reserve(seat, device, bytes, limit).is_ok()
     }
 
     /// [`Self::reserve`] after pools have given back what they keep, if it does not fit before.
@@ -307,16 +325,20 @@ impl Limited {
     /// Counts what the driver has already given.
     #[inline(never)]
     pub(crate) fn charge(&self, device: Option<u8>, bytes: u64) {
-        if let (Some(device), Some(process)) = (device, self.process()) {
-            process.ledger.charge(process.seat, usize::from(device), bytes);
+        if let (Some(device), Some(process)) = (device, self.process())
+            && let Some(seat) = self.seat(process)
+        {
+            process.ledger.charge(seat, usize::from(device), bytes);
         }
     }
 
     /// Gives back.
     #[inline(never)]
     pub(crate) fn release(&self, device: Option<u8>, bytes: u64) {
-        if let (Some(device), Some(process)) = (device, self.process()) {
-            process.ledger.release(process.seat, usize::from(device), bytes);
+        if let (Some(device), Some(process)) = (device, self.process())
+            && let Some(seat) = self.seat(process)
+        {
+            process.ledger.release(seat, usize::from(device), bytes);
         }
     }
 
@@ -364,7 +386,7 @@ impl Limited {
         // SAFETY: every processor of this architecture has this counter.
         let now = unsafe { _rdtsc() } >> 28;
         if self.reaped.swap(now, Relaxed) != now {
-            process.ledger.reap(process.namespace);
+            process.ledger.reap(process.owner.namespace);
         }
     }
 

@@ -48,7 +48,7 @@ impl Limited {
 
 // SAFETY, for all blocks below: as the program's own call of the driver.
 hooks! {
-    missing 500;
+    missing 500 in "cuda";
     fn cuMemCreate(into: *mut u64, bytes: u64, properties: *const Properties, flags: u64) |real| {
         // SAFETY: see above; null is the driver's to refuse.
         let device = unsafe { properties.as_ref() }

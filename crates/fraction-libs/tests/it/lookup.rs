@@ -1,5 +1,7 @@
 //! Each way in which a program can find a function of the driver.
 
+use fraction_libs::{PRELOAD, PROXY_CUDA, with_real};
+
 use crate::support::{MIB, Machine, prints};
 
 #[test]
@@ -48,4 +50,47 @@ fn other_programs_run_as_without_the_library() {
         assert_eq!(prints(&mut command), without);
         with.env_clear();
     }
+}
+
+#[test]
+fn a_proxy_limits_where_a_preload_does_not_reach() {
+    let machine = Machine::new();
+    for how in ["plt", "dlsym", "dlvsym", "address", "threads", "deepbind", "namespace"] {
+        let run = machine.run(how, 4096 * MIB);
+        let steps = "init context:0 info alloc:3796M alloc:1 free async:3797M kernel sync";
+        assert_eq!(
+            prints(&mut run.with_proxies(how, steps)),
+            "init 0, context 0, info 0 3796 of 4096, alloc 0, alloc 2, free 0, async 2, kernel 0, \
+             sync 0",
+            "{how}",
+        );
+    }
+    let run = machine.run("nvml", 4096 * MIB);
+    assert_eq!(
+        prints(&mut run.with_proxies("dlsym", "init context:0 alloc:1G nvml processes empty")),
+        "init 0, context 0, alloc 0, nvml 0 4096 2772 1324, nvml2 0 4096 0 2772 1324, \
+         nvml2 wrong 25, processes 0 1 self:1324 room 7, empty 500 1 1",
+    );
+}
+
+#[test]
+fn a_preload_and_a_proxy_together_count_once() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let mut command = run.with_proxies("dlsym", "init context:0 alloc:2G info alloc:1748M alloc:1");
+    command.env("LD_PRELOAD", machine.folder.path().join("preload.so"));
+    assert_eq!(
+        prints(&mut command),
+        "init 0, context 0, alloc 0, info 0 1748 of 4096, alloc 0, alloc 2",
+    );
+}
+
+#[test]
+fn a_proxy_needs_the_absolute_path_of_the_real_library() {
+    let with = |path: &str| with_real(PROXY_CUDA, std::path::Path::new(path));
+    assert!(with("/usr/lib/libcuda.so.1").is_some());
+    for wrong in ["libcuda.so.1", "", "/a\0b", &format!("/{}", "x".repeat(1000))] {
+        assert!(with(wrong).is_none(), "{wrong}");
+    }
+    assert!(with_real(PRELOAD, std::path::Path::new("/usr/lib/libcuda.so.1")).is_none());
 }

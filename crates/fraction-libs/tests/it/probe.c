@@ -1,6 +1,7 @@
 /* A program that uses the CUDA driver and NVML as its arguments say, and prints what it gets. The
    first argument is how it finds functions: "plt" (it is linked with libcuda), "dlsym", "dlvsym",
-   "address" (cuGetProcAddress) or "threads" (that, with the default stream of each thread). */
+   "address" (cuGetProcAddress) or "threads" (that, with the default stream of each thread),
+   or dlsym on a library that was loaded with RTLD_DEEPBIND or into a namespace of its own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -73,11 +74,12 @@ static void find(const char *how) {
 #define LINK(name, symbol, version, arguments) p_##name = symbol;
   FUNCTIONS(LINK)
 #else
-  void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+  void *cuda = !strcmp(how, "namespace") ? dlmopen(LM_ID_NEWLM, "libcuda.so.1", RTLD_NOW)
+    : dlopen("libcuda.so.1", RTLD_NOW | (strcmp(how, "deepbind") ? 0 : RTLD_DEEPBIND));
   if (!cuda) { printf("no driver\n"); exit(3); }
   search_fn search = (search_fn)dlsym(cuda, "cuGetProcAddress_v2");
   u64 flags = strcmp(how, "threads") ? 0 : 2;
-  int by_name = !strcmp(how, "dlsym"), by_version = !strcmp(how, "dlvsym");
+  int by_name = !strcmp(how, "dlsym") || !strcmp(how, "deepbind") || !strcmp(how, "namespace"), by_version = !strcmp(how, "dlvsym");
 #define SEARCH(name, symbol, version, arguments) \
   if (by_name) p_##name = (int (*) arguments)dlsym(cuda, #symbol); \
   else if (by_version) p_##name = (int (*) arguments)dlvsym(cuda, #symbol, "ANY"); \

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use fraction_abi::control::{Control, Limit, Writer};
 use fraction_broker::{Broker, Device, Driver};
-use fraction_libs::{PRELOAD, SIMULATED_CUDA, SIMULATED_NVML};
+use fraction_libs::{PRELOAD, PROXY_CUDA, PROXY_NVML, SIMULATED_CUDA, SIMULATED_NVML, with_real};
 use tempfile::TempDir;
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -77,6 +77,19 @@ impl Run<'_> {
         let mut command = self.machine.command(how, steps);
         command.env("LD_PRELOAD", self.machine.folder.path().join("preload.so"));
         command.env("ELASTANE_FRACTION", &self.pages);
+        command
+    }
+
+    /// The program with the proxies in place of the driver's libraries, without a preload.
+    pub(crate) fn with_proxies(&self, how: &str, steps: &str) -> Command {
+        let (real, folder) = (self.machine.folder.path(), self.pages.join("libraries"));
+        std::fs::create_dir(&folder).unwrap();
+        for (name, proxy) in [("libcuda.so.1", PROXY_CUDA), ("libnvidia-ml.so.1", PROXY_NVML)] {
+            let library = with_real(proxy, &real.join(name)).unwrap();
+            std::fs::write(folder.join(name), library).unwrap();
+        }
+        let mut command = self.machine.command(how, steps);
+        command.env("LD_LIBRARY_PATH", folder).env("ELASTANE_FRACTION", &self.pages);
         command
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
 use records::{Desired, PlacementBody, PodBody, PodRow, ReasonBody, WorkloadRow, WorkloadState};
-use spec::{PodSpec, RunKey, WorkloadSpec};
+use spec::{PodSpec, RunKey, WorkloadPast, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -32,6 +32,8 @@ pub(crate) struct Workload {
     pub(crate) ran_ms: u64,
     pub(crate) pending: Arc<[ReasonView]>,
     pub(crate) last_eviction: Option<ReasonView>,
+    /// What decisions follow from beside this, as it was written last; the model has it.
+    pub(crate) past: Option<Box<WorkloadPast>>,
     pub(crate) over_quota: bool,
     /// What all its pods ask for together.
     pub(crate) requested: Resources,
@@ -267,6 +269,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
             message: reason.message.into(),
             at: Instant(reason.at_ms),
         }),
+        past: None,
         over_quota: false,
         requested: units::Resources::ZERO,
         pods: Pods::default(),

@@ -47,7 +47,7 @@ impl Placer for TopologyPlacer<'_, '_> {
         let devices = row.gpus.iter().map(|gpu| (gpu, gpu.free_millis(false)));
         let mut devices: Vec<_> = devices.collect();
         let free = match lets_in {
-            Ok(()) => place::fitting(ask.request, host, pods.min(most), devices.iter().copied()),
+            Ok(()) => model::fitting(ask.request, host, pods.min(most), devices.iter().copied()),
             Err(_) => 0,
         };
         for &pod in &row.pods {
@@ -67,7 +67,7 @@ impl Placer for TopologyPlacer<'_, '_> {
                 *free = (*free + share.millis).min(gpu.capacity_millis());
             }
         }
-        (free, place::fitting(ask.request, host, pods.min(most), devices.into_iter()))
+        (free, model::fitting(ask.request, host, pods.min(most), devices.into_iter()))
     }
 
     fn effort_first(&self) -> bool {

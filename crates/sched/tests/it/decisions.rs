@@ -86,6 +86,112 @@ fn so_it_is_between_departments_below_a_limit_above_them() {
     assert_eq!(w.waiting(), "t2 t3 z");
 }
 
+/// The GPUs that projects are entitled to, in thousandths.
+fn fair(w: &World, names: &[&str]) -> Vec<u64> {
+    let share = |name: &&str| {
+        let mut queues = w.cluster.queues().iter().filter(|(_, queue)| queue.name == **name);
+        queues.next().map_or(0, |(id, _)| w.plan.shares[&id].gpu_millis)
+    };
+    names.iter().map(share).collect()
+}
+
+#[test]
+fn a_pod_larger_than_any_node_lowers_no_share() {
+    let mut w = World::new("n1:4 n2:4", "a:0 b:0");
+    many(&mut w, 8, "submit a/t#");
+    w.run("submit b/big -g 8");
+    assert_eq!(fair(&w, &["a", "b"]), [8000, 0]);
+    let why = "P204 8 of 8 GPUs not counted as demand of b: 0 of 1 pod(s) would fit";
+    assert!(w.why("big").contains(why), "{}", w.why("big"));
+    w.run("add-node n3:8");
+    assert_eq!(w.waiting(), "", "it counts as soon as it can be placed");
+}
+
+#[test]
+fn nor_does_a_gang_of_which_too_few_pods_fit() {
+    let mut w = World::new("n1:4 n2:4", "a:0 b:0");
+    many(&mut w, 8, "submit a/t#");
+    w.run("submit b/gang --pods 9");
+    assert_eq!(fair(&w, &["a", "b"]), [8000, 0]);
+    let why = "P204 9 of 9 GPUs not counted as demand of b: 8 of 9 pod(s) would fit";
+    assert!(w.why("gang").contains(why), "{}", w.why("gang"));
+}
+
+#[test]
+fn of_an_elastic_workload_only_what_fits_counts() {
+    let mut w = World::new("n1:4 n2:4", "a:0 b:0");
+    w.run("label n2 zone=b; weight b 3");
+    many(&mut w, 8, "submit a/t#");
+    w.run("submit b/many --pods 9 --min 1 --on zone=b");
+    assert_eq!(fair(&w, &["a", "b"]), [4000, 4000]);
+    w.run("delete many; submit b/half -g 8 --elastic");
+    assert_eq!(fair(&w, &["a", "b"]), [4000, 4000], "no node holds more than four");
+}
+
+/// Whether the reason of a workload says this.
+fn says(w: &World, name: &str, text: &str) {
+    assert!(w.why(name).contains(text), "{text}\n{}", w.why(name));
+}
+
+#[test]
+fn who_waits_for_guaranteed_run_time_says_so() {
+    let mut w = World::new("n1:3", "a:1 b:2");
+    w.run("min-runtime a 100000; submit a/x -g 3; submit b/y");
+    says(
+        &w,
+        "y",
+        "P205 nothing is stopped for 1 GPU: other projects hold 2 GPUs beyond their share",
+    );
+    w.run("wait 100000");
+    assert_eq!(w.waiting(), "x");
+}
+
+#[test]
+fn who_waits_for_what_others_are_entitled_to_says_so() {
+    let mut w = World::new("n1:2 n2:2", "a:2 b:2");
+    w.run("label n1 n=1; submit a/x -g 2 --on n=1; submit b/y --on n=1");
+    says(&w, "y", "no other project holds more than it is entitled to; a holds 2 GPUs (quota 2,");
+    w.run("delete x; submit a/x -g 2 --on n=1 --interactive; submit b/z --on n=1");
+    says(&w, "x", "P205 nothing is stopped for 2 GPUs: no other project holds more");
+    w.run("delete y z; submit b/y --on n=1");
+    says(&w, "y", "P205 nothing is stopped for 1 GPU: other projects hold 2 GPUs, which cannot be");
+}
+
+#[test]
+fn who_waits_for_own_work_or_its_own_delay_says_so() {
+    let mut w = World::new("n1:2 n2:2", "a:2 b:2");
+    w.run("label n1 n=1; submit a/x --on n=1 -g 2; submit a/y --on n=1");
+    says(&w, "y", "only its own project holds any, and nothing of a priority below 50; a holds 2");
+    w.run("submit b/late -g 2 --on n=1 --delay 90000");
+    says(
+        &w,
+        "late",
+        "P205 nothing is stopped for 2 GPUs before its preemption delay of 90 s is over",
+    );
+}
+
+#[test]
+fn advice_names_priorities_that_have_a_name_and_no_other() {
+    let mut w = World::new("n1:2", "a:2");
+    w.run("submit a/x -g 2 --priority 149; submit a/y");
+    assert!(w.advice("y").contains("give it the priority very-high, and"), "{}", w.advice("y"));
+    w.run("delete x y; submit a/x -g 2 --priority 150; submit a/y");
+    assert!(!w.advice("y").contains("priority"), "{}", w.advice("y"));
+}
+
+#[test]
+fn advice_says_what_to_type() {
+    let mut w = World::new("n1:3 n2:1", "a:2 b:0");
+    w.run("cordon n2; submit a/x -g 3; submit b/y");
+    says_to_type(&w, "y", "elastane project update b --gpu-quota 1");
+    says_to_type(&w, "y", "elastane node uncordon n2");
+}
+
+fn says_to_type(w: &World, name: &str, command: &str) {
+    let lines = w.diagnosed(name);
+    assert!(lines.lines().any(|line| line.trim() == command), "{command}\n{lines}");
+}
+
 /// The single is the cheapest, and without it the gang could not be stopped.
 #[test]
 fn a_set_of_victims_that_keeps_a_quota_is_found() {

@@ -3,9 +3,11 @@
 //! stopped that could have gone on, among others. What holds at rest is checked here.
 
 use proptest::prelude::*;
+use sched::Pending;
 use testkit::World;
 
 use crate::histories::histories;
+use crate::truth;
 
 const NODES: &str = "n1:4:16 n2:4:16 n3:2:8";
 const LABELS: &str = "label n1 n=1; label n2 n=2; label n3 n=3";
@@ -156,6 +158,58 @@ proptest! {
             let whole = share / 1000 * 1000;
             prop_assert!(!leaf || held >= whole, "{} holds {held} of {share}: {}", queue.name, w.gpus());
         }
+    }
+
+    #[test]
+    fn what_could_not_start_alone_is_no_demand_and_what_could_is(
+        quotas in prop::collection::vec(0..6_u64, 6),
+        weights in prop::collection::vec(0..3_u64, 6),
+        events in prop::collection::vec(event(), 1..25),
+    ) {
+        let w = after(&quotas, &weights, &events);
+        let all: Vec<_> = w.cluster.workloads().iter().map(|(_, row)| row.spec.name.clone()).collect();
+        for name in w.waiting().split_whitespace() {
+            let mut alone = w.clone();
+            all.iter().filter(|other| *other != name).for_each(|other| alone.run(&format!("delete {other}")));
+            alone.run("wait 100000");
+            let reasons = w.plan.pending.get(&w.id(name)).into_iter().flat_map(|all| all.iter());
+            let none_counts = reasons.clone().any(|reason| {
+                matches!(reason, Pending::NotCounted { left_out, requested, .. } if left_out == requested)
+            });
+            prop_assert_eq!(none_counts, !alone.has_place(name), "{}: {}", name, w.why(name));
+        }
+    }
+
+    /// What would start with everything else gone waits by a rule, and names it.
+    #[test]
+    fn every_reason_is_so_and_names_a_rule_that_binds(
+        quotas in prop::collection::vec(0..6_u64, 6),
+        weights in prop::collection::vec(0..3_u64, 6),
+        events in prop::collection::vec(event(), 1..25),
+    ) {
+        let w = after(&quotas, &weights, &events);
+        for name in w.waiting().split_whitespace() {
+            let reasons = w.plan.pending.get(&w.id(name)).into_iter().flat_map(|all| all.iter());
+            for reason in reasons.clone() {
+                prop_assert_eq!(truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
+            }
+            let is_rule = |reason: &Pending| !reason.code().code.starts_with("P1");
+            prop_assert!(reasons.clone().any(is_rule), "{}: {}", name, w.why(name));
+        }
+    }
+
+    #[test]
+    fn a_demand_that_nothing_can_meet_changes_nothing(
+        quotas in prop::collection::vec(0..6_u64, 6),
+        weights in prop::collection::vec(0..3_u64, 6),
+        events in prop::collection::vec(event(), 1..25),
+        project in 0..PROJECTS.len(),
+        flags in prop::sample::select(&["-g 5", "--pods 11", "-g 3 --on n=3", "--cpu 17", "-g 2 --pods 6"][..]),
+    ) {
+        let mut w = after(&quotas, &weights, &events);
+        let (shares, gpus) = (w.plan.shares.clone(), w.gpus());
+        w.run(&format!("submit {}/big {flags}", PROJECTS[project]));
+        prop_assert_eq!((&w.plan.shares, w.gpus()), (&shares, gpus), "{}", w.why("big"));
     }
 }
 

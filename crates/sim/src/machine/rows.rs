@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     AllocationRow, Archived, ArchivedKey, ArchivedLookup, Change, ClockRow, ClusterRow,
-    DepartmentRow, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadPast, WorkloadRow,
-    WorkloadState,
+    DepartmentRow, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
+use spec::WorkloadPast;
 use units::Instant;
 use uuid::Uuid;
 
@@ -27,7 +27,6 @@ pub struct Rows {
     objects: BTreeMap<u64, ObjectRow>,
     usage: BTreeMap<(Instant, Option<u64>, String), UsageRow>,
     allocations: BTreeMap<(Uuid, Instant), AllocationRow>,
-    /// Of what was there at the start; nothing is written to it.
     pasts: BTreeMap<Uuid, WorkloadPast>,
     /// Names of what lives, each in what it is unique in.
     names: BTreeMap<(String, String), String>,
@@ -107,6 +106,10 @@ impl Rows {
                 self.workload(*id, "WorkloadSpec")?.spec = spec.clone();
             }
             Change::WorkloadState(id, state) => self.state(*id, state)?,
+            Change::WorkloadPast(id, past) => {
+                self.workload(*id, "WorkloadPast")?;
+                self.pasts.insert(*id, *past);
+            }
             Change::WorkloadArchived(id, ..) => self.archive(*id, true)?,
             Change::WorkloadRestored(id) => self.archive(*id, false)?,
             Change::Pod(row) => {
@@ -170,6 +173,7 @@ impl Rows {
             self.name(&room, &id.to_string(), &name, false)?;
             self.workloads.remove(&id);
             self.deleted.insert(id);
+            self.pasts.remove(&id);
             self.pods.retain(|(workload, _), _| *workload != id);
         }
         Ok(())

@@ -97,7 +97,7 @@ pub struct Node {
     /// Taints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
-    /// Indices of GPUs that are out of service: who is there stays, and nobody new comes.
+    /// Indices of GPUs that are out of service: pods that are there stay, and no others come.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub out_of_service: Vec<u32>,
     /// Whether new pods may not come.
