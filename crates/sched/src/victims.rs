@@ -28,12 +28,12 @@ use crate::place::{self, PodRequirements};
 use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
-use crate::{Cause, WorkloadRef};
 pub(crate) use cost_cache::NodeCostCache;
 use cost_cache::NodeCosts;
 pub(crate) use eviction_units::{
     EvictionUnit, EvictionUnits, above_minimum_while_safe, freed, halvings, take, whole_workload,
 };
+use reasons::{Cause, WorkloadRef};
 pub(crate) use rejections::Rejections;
 pub(crate) use set_search::SETS_MAX;
 use upper_bound::Feasibility;
