@@ -25,7 +25,6 @@ use model::{ConflictingPods, NodeId, PodId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{Kind, Resources};
 
-use crate::Cause;
 use crate::place::{self, PodRequirements};
 use crate::session::Session;
 use crate::session::pools;
@@ -35,7 +34,7 @@ use cost_cache::NodeCosts;
 pub(crate) use eviction_units::{
     EvictionUnit, EvictionUnits, above_minimum_while_safe, freed, halvings, take, whole_workload,
 };
-use reasons::{Cause, WorkloadRef};
+use reasons::Cause;
 pub(crate) use rejections::Rejections;
 pub(crate) use set_search::SETS_MAX;
 use upper_bound::Feasibility;

@@ -3,7 +3,7 @@
 use model::WorkloadId;
 
 use crate::session::Session;
-use crate::{Cause, WorkloadRef};
+use reasons::{Cause, WorkloadRef};
 
 /// Others may have been stopped in this cycle for one that lost its place again, for this `cause`: they
 /// were stopped for the workload that has it now.
