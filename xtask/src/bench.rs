@@ -5,6 +5,7 @@
 mod build;
 mod cli;
 mod costs;
+mod ended;
 mod feed;
 mod http;
 mod lists;
@@ -85,7 +86,7 @@ fn numbers(list: &str) -> Result<Vec<usize>> {
 }
 
 /// Parts that can be measured alone.
-const PARTS: [&str; 4] = ["costs", "load", "lists", "feed"];
+const PARTS: [&str; 5] = ["costs", "load", "lists", "feed", "ended"];
 
 /// Measures the binaries in a folder and prints a line for each number.
 ///
@@ -104,6 +105,9 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
         Some("costs") => return costs::run(&elastane, sizes, pools),
         Some("load") => return load::run(&elastane),
         Some("feed") => return feed::run(&elastane),
+        Some("ended") => {
+            return ended::run(&elastane, options.sizes.as_deref().unwrap_or(&ended::SIZES));
+        }
         Some(_) => return lists::run(&elastane, sizes),
         None => {}
     }
@@ -118,6 +122,7 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     feed::run(&elastane)?;
     lists::run(&elastane, &[lists::WORKLOADS])?;
     costs::run(&elastane, sizes, pools)?;
+    ended::run(&elastane, &ended::SIZES)?;
     bytes_of(binaries)?;
     build::run()
 }

@@ -10,7 +10,7 @@ use auth::Resource;
 use control::Handle;
 use convert::Listed;
 use http_kit::{ApiError, ListQuery, Row};
-use records::{ArchivedFilter, ArchivedOrder, ArchivedPlace};
+use records::{ArchivedFilter, ArchivedKey, ArchivedOrder, ArchivedPlace};
 use spec::WorkloadKind;
 use units::Instant;
 use uuid::Uuid;
@@ -119,6 +119,15 @@ impl Selected {
         view: &View,
         (query, now): (&ListQuery, Instant),
     ) -> Result<u64, ApiError> {
+        let ArchivedFilter { projects, kinds, failed, names, users, ids, .. } = &self.filter;
+        if self.is_exact && names.is_none() && users.is_none() && ids.is_none() {
+            let counted = |key: &ArchivedKey| {
+                projects.as_ref().is_none_or(|all| all.contains(&key.project_id))
+                    && kinds.as_ref().is_none_or(|all| all.contains(&key.kind))
+                    && failed.is_none_or(|failed| failed == key.failed)
+            };
+            return Ok(view.archived.iter().filter(|(key, _)| counted(key)).map(|(_, n)| n).sum());
+        }
         if self.is_exact {
             return Ok(control.archived_count(&self.filter).await?);
         }
@@ -157,8 +166,7 @@ impl Selected {
             Some("qualifiedName") => ArchivedOrder::ProjectAndName,
             Some("createdAt") => ArchivedOrder::Created,
             Some("activity") => ArchivedOrder::CreatedAndName,
-            Some("completedAt") => ArchivedOrder::Completed,
-            Some("phaseUpdatedAt") => ArchivedOrder::PhaseSince,
+            Some("completedAt" | "phaseUpdatedAt") => ArchivedOrder::Completed,
             Some(_) => return None,
         })
     }

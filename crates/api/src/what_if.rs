@@ -1,9 +1,12 @@
 //! *What if*: from a question to what a machine is asked, and from what came of it to the answer.
 //! Owns: what may be asked, and how much. Touches nothing.
 
+use std::collections::BTreeSet;
+
 use api_types::{CreationRequest, PodFate, Search, WorkloadType, WouldDo, WouldHappen, WouldWait};
 use http_kit::ApiError;
 use orchestrator::StoredState;
+use records::{Archived, ArchivedLookup};
 use sim::Decision;
 use sim::scenario::amount::{Count, Size, Span};
 use sim::scenario::{self, GpuAsk, Step, Workload};
@@ -139,6 +142,29 @@ fn pods_of(workload: &Workload) -> u64 {
     let pods =
         if workload.pod_sets.is_empty() { u64::from(workload.pods.unwrap_or(1)) } else { sets };
     pods.saturating_mul(u64::from(workload.count.unwrap_or(1)))
+}
+
+/// The archived workloads that may have the names of what steps submit.
+pub(crate) fn lookups(asked: &[Asked], stored: &StoredState) -> Vec<ArchivedLookup> {
+    let mut all = Vec::new();
+    for one in asked {
+        let Asked::Step(step) = one else { continue };
+        for (project, name) in step.submit.iter().flat_map(|submit| submit.names()) {
+            let project = stored.rows.projects.iter().find(|own| own.name == project);
+            all.extend(project.map(|own| ArchivedLookup::Name(own.id, name)));
+        }
+    }
+    all
+}
+
+/// Has archived workloads in memory again.
+pub(crate) fn restore(stored: &mut StoredState, found: Archived) {
+    let Archived { mut workloads, pods } = found;
+    let known: BTreeSet<Uuid> = stored.rows.workloads.iter().map(|row| row.id).collect();
+    workloads.retain(|row| !known.contains(&row.id));
+    stored.rows.pods.extend(pods.into_iter().filter(|row| !known.contains(&row.workload_id)));
+    stored.rows.workloads.extend(workloads);
+    stored.rows.workloads.sort_by_key(|row| row.seq);
 }
 
 /// Asks a server that goes on from what is stored.

@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark is for reading")]
 
-use benchmarks::exact::{Compared, packing, victims};
+use benchmarks::exact::{Compared, moves, packing, victims};
 
 const SEED: u64 = 1;
 const INSTANCES: u32 = 2000;
@@ -17,9 +17,14 @@ fn main() {
             "{name:<20} {ratio:.4} of the most GPUs that can be given out; in {best} instances all of them"
         );
     }
-    let Compared { best, gpus, gpus_best, gpus_worse, not_found, .. } = victims(SEED, INSTANCES);
+    let Compared { best, gpus, gpus_best, gpus_worse, worst, not_found, .. } =
+        victims(SEED, INSTANCES);
     let mean = f64::from(gpus_worse) / f64::from(INSTANCES);
     println!(
-        "victims of a gang    {mean:.4} GPUs lost beyond the least without moving anybody, in {best} instances none; {gpus} lost in all, at least {gpus_best}; {not_found} not found"
+        "victims of a gang    {mean:.4} GPUs lost beyond the least without moving anybody, in {best} instances none; {gpus} lost in all, at least {gpus_best}; {worst} too many at the worst; {not_found} not found"
+    );
+    let Compared { best, gpus, gpus_best, not_found, .. } = moves(SEED, INSTANCES);
+    println!(
+        "moves for one pod    {gpus} workloads moved, at least {gpus_best}; in {best} instances the fewest; {not_found} not found"
     );
 }

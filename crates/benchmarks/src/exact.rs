@@ -26,12 +26,14 @@ pub struct Compared {
     pub instances: u32,
     /// In how many of them the decision was no worse than the best.
     pub best: u32,
-    /// GPUs given out, or lost by those that were stopped, in all.
+    /// GPUs given out, or lost by those that were stopped, or workloads moved, in all.
     pub gpus: u32,
     /// The same if each decision were the best.
     pub gpus_best: u32,
-    /// GPUs by which those that were worse were worse, in all.
+    /// GPUs, or workloads, by which those that were worse were worse, in all.
     pub gpus_worse: u32,
+    /// The same of the one that was the worst.
+    pub worst: u32,
     /// In how many of them nothing was found.
     pub not_found: u32,
 }
@@ -43,6 +45,9 @@ impl Compared {
         self.gpus += gpus;
         self.gpus_best += gpus_best;
         self.gpus_worse += gpus_worse;
+        if gpus_worse > self.worst {
+            self.worst = gpus_worse;
+        }
     }
 }
 
@@ -105,6 +110,82 @@ pub fn victims(seed: u64, instances: u32) -> Compared {
         compared.add(lost, least, lost.saturating_sub(least));
     }
     compared
+}
+
+/// Workloads moved, of one pod or two and 1 to 3 GPUs each, so that one pod finds room, beside the
+/// fewest that have to be. Instances in which none has to be moved, or moving all is not enough, do
+/// not count.
+#[must_use]
+pub fn moves(seed: u64, instances: u32) -> Compared {
+    let mut rng = Rng::new(seed);
+    let mut compared = Compared::default();
+    while compared.instances < instances {
+        let mut tiny = Tiny::new(0);
+        for _ in 0..3 + rng.below(7) {
+            let (gpus, pods) = (draw(&mut rng, 1..4), draw(&mut rng, 1..3));
+            tiny.submit(tiny.a, (gpus, 0), pods);
+            tiny.decide(&[Action::Allocate]);
+        }
+        for (id, _) in tiny.held(tiny.a) {
+            if rng.below(5) < 2 {
+                tiny.end(id);
+            }
+        }
+        tiny.decide(&[Action::Allocate]);
+        if tiny.cluster.waiting().len() > 0 {
+            continue;
+        }
+        let before = tiny.places();
+        let gpus = draw(&mut rng, 2..5);
+        let Some(fewest) = fewest(&before, gpus).filter(|&fewest| fewest > 0) else { continue };
+        let count = tiny.held(tiny.a).len();
+        tiny.submit(tiny.a, (gpus, 0), 1);
+        tiny.decide(&[Action::Consolidate]);
+        if tiny.held(tiny.a).len() <= count {
+            compared.instances += 1;
+            compared.not_found += 1;
+            continue;
+        }
+        let after = tiny.places();
+        let stays = |(id, pods): &&(WorkloadId, Vec<Placed>)| {
+            after.iter().any(|(other, theirs)| other == id && theirs == pods)
+        };
+        let moved = before.iter().filter(|one| !stays(one)).count();
+        let moved = u32::try_from(moved).unwrap_or(u32::MAX);
+        compared.add(moved, fewest, moved.saturating_sub(fewest));
+    }
+    compared
+}
+
+/// The node and the GPUs of a pod.
+type Placed = (usize, u32);
+
+/// The fewest workloads that have to be moved so that a pod has room, over all sets of them.
+fn fewest(held: &[(WorkloadId, Vec<Placed>)], gpus: u32) -> Option<u32> {
+    let sets = (0..1_u32 << held.len()).filter(|set| {
+        let mut free = [GPUS; NODES];
+        let mut pods = vec![gpus];
+        for (at, (_, places)) in held.iter().enumerate() {
+            let moves = set >> at & 1 == 1;
+            places.iter().filter(|_| !moves).for_each(|&(node, gpus)| free[node] -= gpus);
+            pods.extend(places.iter().filter(|_| moves).map(|place| place.1));
+        }
+        pods.sort_unstable_by(|left, right| right.cmp(left));
+        fit(&pods, &mut free)
+    });
+    sets.map(u32::count_ones).min()
+}
+
+/// Whether pods of so many GPUs fit on nodes with so many.
+fn fit(pods: &[u32], free: &mut [u32; NODES]) -> bool {
+    let Some((&first, rest)) = pods.split_first() else { return true };
+    (0..NODES).any(|at| {
+        let Some(left) = free[at].checked_sub(first) else { return false };
+        let before = std::mem::replace(&mut free[at], left);
+        let fits = fit(rest, free);
+        free[at] = before;
+        fits
+    })
 }
 
 /// A number of a range.
@@ -197,6 +278,29 @@ impl Tiny {
         }
     }
 
+    /// It is over, and its places are free.
+    fn end(&mut self, id: WorkloadId) {
+        for pod in self.cluster.workloads()[id].pods.clone() {
+            self.cluster.set_wants(pod, false);
+            self.cluster.set_binding(pod, model::PodBinding::default());
+        }
+    }
+
+    /// Where the pods of each workload are.
+    fn places(&self) -> Vec<(WorkloadId, Vec<Placed>)> {
+        let placed = self.cluster.workloads().iter().filter(|(_, row)| row.placed > 0);
+        let of = |row: &model::Workload| {
+            let pods = row.pods.iter();
+            let places = pods.filter_map(|&pod| self.cluster.pods()[pod].binding.effective());
+            let on = |place: &model::Placement| {
+                let gpus = u32::try_from(place.devices.len()).unwrap_or(GPUS);
+                (place.node.raw() as usize, gpus)
+            };
+            places.map(on).collect()
+        };
+        placed.map(|(id, row)| (id, of(row))).collect()
+    }
+
     /// GPUs of each workload of a project that has a place, by node.
     fn held(&self, queue: QueueId) -> Vec<(WorkloadId, [u32; NODES])> {
         let own = self.cluster.workloads().iter();
@@ -217,9 +321,7 @@ impl Tiny {
 
 #[cfg(test)]
 mod tests {
-    use expect_test::expect;
-
-    use super::{NODES, Tiny, least, most, packing, victims};
+    use super::{NODES, Tiny, least, most, moves, packing, victims};
 
     #[test]
     fn the_searches_find_the_best() {
@@ -243,19 +345,16 @@ mod tests {
         }
     }
 
-    /// Each pod of a gang goes where it is cheapest by itself, so some lose more than the least.
     #[test]
-    fn how_close_gangs_come_to_the_least_loss() {
-        expect![[r#"
-            Compared {
-                instances: 50,
-                best: 46,
-                gpus: 261,
-                gpus_best: 260,
-                gpus_worse: 4,
-                not_found: 0,
-            }
-        "#]]
-        .assert_debug_eq(&victims(1, 50));
+    fn at_most_one_gang_in_a_hundred_costs_more_than_the_least_and_none_by_two_gpus() {
+        let all = victims(1, 200);
+        assert!(all.best * 100 >= 99 * all.instances && all.worst <= 1, "{all:?}");
+        assert_eq!(all.not_found, 0, "{all:?}");
+    }
+
+    #[test]
+    fn no_more_workloads_are_moved_than_have_to_be() {
+        let all = moves(1, 200);
+        assert_eq!((all.best, all.not_found), (200, 0), "{all:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use orchestrator::{Error, Input, State, archived_views, leave_out_archived};
-use records::{ArchivedFilter, ArchivedLookup, ArchivedPlace};
+use records::{Archived, ArchivedFilter, ArchivedLookup, ArchivedPlace};
 use spec::ListedRun;
 use store::Store;
 use uuid::Uuid;
@@ -73,8 +73,15 @@ impl Handle {
     /// The state cannot be read.
     pub async fn archived_with(&self, ids: &[Uuid]) -> Result<Vec<Arc<WorkloadView>>, Error> {
         let lookups: Vec<_> = ids.iter().map(|id| ArchivedLookup::Id(*id)).collect();
-        let found = self.shared.store.archived(&lookups).await.map_err(stored)?;
-        archived_views(found, &self.view())
+        archived_views(self.archived_rows(&lookups).await?, &self.view())
+    }
+
+    /// The rows of the archived workloads that are looked for.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub async fn archived_rows(&self, lookups: &[ArchivedLookup]) -> Result<Archived, Error> {
+        self.shared.store.archived(lookups).await.map_err(stored)
     }
 
     /// The first archived workloads that a filter selects, by age.

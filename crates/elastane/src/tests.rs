@@ -208,6 +208,19 @@ fn logs_are_kept_for_a_day_or_more() {
 }
 
 #[test]
+fn any_bounded_number_of_ended_workloads_stays_in_memory() {
+    let kept = |text: &str| up(&["--ended-workloads-kept", text], &[]);
+    assert_eq!(up(&[], &[]).unwrap().settings.ended_workloads_kept, orchestrator::ENDED_KEPT);
+    for (text, count) in [("0", 0), ("100000", 100_000)] {
+        assert_eq!(kept(text).unwrap().settings.ended_workloads_kept, count);
+    }
+    for text in ["-1", "100001", "many", ""] {
+        let error = kept(text).unwrap_err().to_string();
+        assert!(error.contains("is no number of workloads; write one from 0 to 100000"), "{error}");
+    }
+}
+
+#[test]
 fn the_public_address_and_the_proxies_are_checked() {
     let public = ["--public-url", "https://gpu.example.org/"];
     let proxies = ["--trusted-proxies", "127.0.0.1, 10.0.0.0/8"];

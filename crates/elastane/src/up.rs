@@ -239,7 +239,7 @@ async fn open(
         clock: clock.clone(),
         unseal: api::unseal(vault.clone()),
         node_access: Arc::new(node_access(config, dir, opened.socket)?),
-        ended_kept: orchestrator::ENDED_KEPT,
+        ended_kept: config.settings.ended_workloads_kept,
         kept: config.kept(),
         recording: recording(dir, config.settings.recording_max),
         decision_fault: None,

@@ -185,10 +185,14 @@ pub fn documents() -> [DocumentViewKind; 2] {
 /// A user as it is shown, with when it got its last token.
 fn shown(view: &View, id: &str) -> Result<Option<DocumentView>, ApiError> {
     let Some(user) = view.objects.get(User::KIND, id) else { return Ok(None) };
+    let logins = logins_of(view, &user.key())?;
+    DocumentView::new(id, &crate::routes::user(&logins, &Item::of(user)?)).map(Some)
+}
+
+/// When one principal, `user/<id>`, got its last token.
+fn logins_of(view: &View, owner: &str) -> Result<BTreeMap<String, Time>, ApiError> {
     let all = view.objects.shelf(Login::KIND).into_iter().flat_map(|all| all.values());
-    let own = all.filter(|object| object.owner == user.key());
-    let logins: Result<_, ApiError> = own.map(|object| Ok(login(&Item::of(object)?))).collect();
-    DocumentView::new(id, &crate::routes::user(&logins?, &Item::of(user)?)).map(Some)
+    all.filter(|object| object.owner == owner).map(|object| Ok(login(&Item::of(object)?))).collect()
 }
 
 impl Iam {
@@ -202,6 +206,11 @@ impl Iam {
     /// When each principal, `user/<id>`, got its last token.
     pub(crate) fn logins(&self) -> Result<BTreeMap<String, Time>, ApiError> {
         Ok(self.all::<Login>()?.iter().map(login).collect())
+    }
+
+    /// When the principal of a document got its last token, for one that is shown alone.
+    pub(crate) fn logins_of<D>(&self, of: &Item<D>) -> Result<BTreeMap<String, Time>, ApiError> {
+        logins_of(&self.control.view(), &of.object.key())
     }
 
     /// Ends what a user has of a family: sessions, keys.

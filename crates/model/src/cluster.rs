@@ -485,9 +485,15 @@ impl Cluster {
         Checkpoint(self.log.len())
     }
 
+    /// Every binding that was set since a checkpoint of the open transaction, in order.
+    #[must_use]
+    pub fn changes_since(&self, checkpoint: Checkpoint) -> &[Change] {
+        &self.log[checkpoint.0..]
+    }
+
     /// Pods whose binding was set since a checkpoint of the open transaction.
     pub fn changed_since(&self, checkpoint: Checkpoint) -> impl Iterator<Item = PodId> + use<'_> {
-        self.log[checkpoint.0..].iter().map(|change| change.pod)
+        self.changes_since(checkpoint).iter().map(|change| change.pod)
     }
 
     /// The pod's binding when the open transaction began.

@@ -7,6 +7,8 @@
 
 mod cluster;
 mod constraint;
+mod demand;
+mod empty_nodes;
 mod fill;
 mod free_gpu_index;
 mod mig;
@@ -18,6 +20,7 @@ mod priority;
 mod queue;
 mod request;
 mod request_histogram;
+mod room;
 mod topology;
 mod usage;
 mod workload;
@@ -27,6 +30,7 @@ pub use constraint::{
     Constraints, ConstraintsId, Effect, Mismatch, Operator, POOL_DEFAULT, POOL_LABEL, PoolId,
     Preference, Requirement, Taint, Term, Toleration, pool_of,
 };
+pub use demand::{Claim, Demand, Room};
 pub use fill::Fill;
 pub use mig::{
     MIG_PROFILES_MAX, MIG_SLICES, MigError, MigInstance, MigProfile, MigRequest, SliceValue,
@@ -35,10 +39,11 @@ pub use node::{Gpu, Node, NodeSpec};
 pub use placement::{DeviceShare, Placement};
 pub use pod_set::{PodSet, PodSetSpec};
 pub use pod_term::{HOST_LABEL, PodMismatch, PodPreference, PodTerm, is_host};
-pub use priority::{PRIORITY_CLASSES, class_at_least};
+pub use priority::{PRIORITY_CLASSES, priority_steps};
 pub use queue::{Queue, QueueSpec, Share, Tier, Usage, Weights};
 pub use request::{GpuRequest, PodRequest};
 pub use request_histogram::RequestHistogram;
+pub use room::fitting;
 pub use topology::{Domain, DomainId, Topology, TopologyConstraint, TopologyId};
 pub use usage::{EndedStep, UsageLedger, UsageWindow, UsageWindowError, WindowKind};
 pub use workload::{

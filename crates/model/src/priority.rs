@@ -22,9 +22,7 @@ pub const PRIORITY_CLASSES: [(&str, u32); 13] = [
 const STEPS: [&str; 7] =
     ["very-low", "low", "medium-low", "medium", "medium-high", "high", "very-high"];
 
-/// The lowest step that is worth at least so much.
-#[must_use]
-pub fn class_at_least(priority: u32) -> Option<&'static str> {
-    let enough = |(name, value): &&(&str, u32)| *value >= priority && STEPS.contains(name);
-    PRIORITY_CLASSES.iter().find(enough).map(|(name, _)| *name)
+/// The steps of the ladder, lowest first, with what they are worth.
+pub fn priority_steps() -> impl Iterator<Item = (&'static str, u32)> {
+    PRIORITY_CLASSES.into_iter().filter(|(name, _)| STEPS.contains(name))
 }

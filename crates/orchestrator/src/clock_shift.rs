@@ -1,15 +1,16 @@
 //! What is counted from a moment, after the wall clock was set. Owns: which moments of the stored
-//! state are dated anew, so that as much has passed since them, and is left until them, as before.
+//! state are shifted, so that as much has passed since them, and is left until them, as before.
 //! What is only told (when something was made, what happened) keeps the date that the clock showed.
 
 use model::UsageWindow;
 use records::{AllocationRow, Change, PodBody, Snapshot, WorkloadState};
+use spec::WorkloadPast;
 use units::Instant;
 
 use crate::moment::Step;
 
 impl Step {
-    /// Dates the state anew; the changes are those that no row of it will make by itself.
+    /// Shifts the dates of the state; the changes are those that no row of it will make by itself.
     pub(crate) fn shift(self, snapshot: &mut Snapshot, usage: Option<UsageWindow>) -> Vec<Change> {
         each_since(snapshot, |at| self.since(at));
         for workload in &mut snapshot.workloads {
@@ -38,8 +39,8 @@ impl Step {
         changes
     }
 
-    /// The step of a clock that was set back while the machine was off, if something has happened that
-    /// would still be to come: at least so far that the newest of it happens now.
+    /// The step of a clock that was set back while the machine was off, if something has happened
+    /// that would still be to come: at least so far that the newest of it happens now.
     pub(crate) fn unseen(snapshot: &mut Snapshot, now: Instant) -> Option<Self> {
         let mut newest = now;
         each_since(snapshot, |at| {
@@ -65,5 +66,8 @@ fn each_since(snapshot: &mut Snapshot, mut dated: impl FnMut(Instant) -> Instant
         {
             *at = dated(Instant(*at)).0;
         }
+    }
+    for at in snapshot.pasts.values_mut().flat_map(WorkloadPast::moments_mut) {
+        *at = at.map(&mut dated);
     }
 }

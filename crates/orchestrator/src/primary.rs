@@ -10,8 +10,8 @@ use model::{
     Cluster, Error, NodeId, NodeSpec, PodBinding, PodId, PoolId, QueueId, QueueSpec, Share, Taint,
     TopologyId, Usage, WorkloadId, WorkloadSpec,
 };
-use records::WorkloadPast;
 use sched::Plan;
+use spec::WorkloadPast;
 use units::Instant;
 
 /// A change, to be made to a replica.
@@ -272,29 +272,8 @@ impl Primary {
         }
     }
 
-    pub(crate) fn set_starts(
-        &mut self,
-        id: WorkloadId,
-        last_start: Option<Instant>,
-        last_resize: Option<Instant>,
-    ) {
-        self.change(About::Workload(id), move |cluster| {
-            cluster.set_starts(id, last_start, last_resize);
-        });
-    }
-
     pub(crate) fn set_past(&mut self, id: WorkloadId, past: WorkloadPast) {
-        self.change(About::Workload(id), move |cluster| {
-            cluster.set_starts(id, past.last_start, past.last_resize);
-            past.last_eviction.into_iter().for_each(|at| cluster.set_evicted(id, at));
-            cluster.set_checkpointed(id, past.checkpointed_at);
-            cluster.set_stale(id, past.stale_since);
-            cluster.set_restarts(id, past.restarts);
-        });
-    }
-
-    pub(crate) fn set_restarts(&mut self, id: WorkloadId, restarts: u32) {
-        self.change(About::Workload(id), move |cluster| cluster.set_restarts(id, restarts));
+        self.change(About::Workload(id), move |cluster| past.restore(cluster, id));
     }
 
     pub(crate) fn set_wants(&mut self, pod: PodId, wants: bool) {

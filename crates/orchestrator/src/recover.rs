@@ -103,7 +103,7 @@ impl State {
         state.outbox.write(changes);
         if step.is_some() {
             state.outbox.touch(state.workloads.ids());
-            state.workloads.write_all_pods();
+            state.workloads.write_all();
         }
         state.documents.drop_volumes_again(&mut state.outbox);
         Ok(state)
@@ -151,10 +151,7 @@ impl State {
         state.restore_org(&snapshot.departments, &snapshot.projects)?;
         let placed = state.restore_workloads(snapshot.workloads, snapshot.pods)?;
         state.restore_places(&placed);
-        for (id, past) in snapshot.pasts {
-            let model = state.workloads.get(&id).and_then(|workload| workload.model);
-            model.into_iter().for_each(|model| state.cluster.set_past(model, past));
-        }
+        state.restore_pasts(snapshot.pasts);
         state.leave_unfit();
         state.restore_usage(usage, &snapshot.usage);
         state.forget_other_simulated()?;

@@ -125,6 +125,7 @@ fn written(change: &Change, secrets: Option<&Secrets>) -> String {
         Change::Workload(row) => format!("workload {}", row.id),
         Change::WorkloadSpec(id, _) => format!("specification of workload {id}"),
         Change::WorkloadState(id, state) => format!("workload {id} {}", state.phase),
+        Change::WorkloadPast(id, _) => format!("past of workload {id}"),
         Change::WorkloadArchived(id, ..) => format!("workload {id} archived"),
         Change::WorkloadRestored(id) => format!("workload {id} restored"),
         Change::Pod(row) => format!("pod {}.{}", row.id, row.generation),

@@ -253,6 +253,7 @@ impl Secrets {
             | Change::Department(_)
             | Change::Project(_)
             | Change::WorkloadState(..)
+            | Change::WorkloadPast(..)
             | Change::WorkloadArchived(..)
             | Change::WorkloadRestored(_)
             | Change::Pod(_)

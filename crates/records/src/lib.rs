@@ -16,4 +16,4 @@ pub use rows::{
     PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow, UsageRow,
     WorkloadRow, WorkloadState,
 };
-pub use snapshot::{Snapshot, WorkloadPast};
+pub use snapshot::Snapshot;

@@ -65,10 +65,8 @@ pub enum ArchivedOrder {
     Created,
     /// When they were created, then their names.
     CreatedAndName,
-    /// When they ended.
+    /// When they ended, which is when they came into their phase.
     Completed,
-    /// When they came into their phase.
-    PhaseSince,
 }
 
 /// Which archived workloads, and in which order. A list that is none leaves nothing out.

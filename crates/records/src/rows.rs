@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use spec::document::Document;
-use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadSpec};
+use spec::{NodeTypes, Rules, ShareChange, WorkloadKind, WorkloadPast, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::ledger::{AllocationRow, GpuUseRow};
 
 /// Who this database belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterRow {
     /// Made once, when the database is created.
     pub uuid: Uuid,
@@ -478,6 +478,8 @@ pub enum Change {
     WorkloadSpec(Uuid, Arc<WorkloadSpec>),
     /// A workload stands otherwise.
     WorkloadState(Uuid, WorkloadState),
+    /// Decisions follow from something else about a workload.
+    WorkloadPast(Uuid, WorkloadPast),
     /// An ended workload of this kind, submitted by this user, left memory.
     WorkloadArchived(Uuid, WorkloadKind, String),
     /// An archived workload is in memory again.

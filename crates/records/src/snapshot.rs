@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use units::Instant;
+use spec::WorkloadPast;
 use uuid::Uuid;
 
 use crate::ledger::AllocationRow;
@@ -13,7 +13,7 @@ use crate::rows::{
 };
 
 /// Everything that is needed to go on after a restart. Deleted things are not part of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Whose it is.
     pub cluster: ClusterRow,
@@ -46,8 +46,7 @@ pub struct Snapshot {
     pub last_object_seq: u64,
     /// Last position of the event log.
     pub last_event_seq: u64,
-    /// What decisions follow from beside the state of workloads, by their ids. A database does not keep
-    /// it: there it is empty.
+    /// What decisions follow from beside the state of workloads, by their ids.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pasts: BTreeMap<Uuid, WorkloadPast>,
 }
@@ -55,41 +54,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// The rows of a new database.
     #[must_use]
-    pub const fn empty(cluster: ClusterRow) -> Self {
-        Self {
-            cluster,
-            clock: None,
-            departments: Vec::new(),
-            projects: Vec::new(),
-            workloads: Vec::new(),
-            pods: Vec::new(),
-            archived: Vec::new(),
-            objects: Vec::new(),
-            usage: Vec::new(),
-            allocations: Vec::new(),
-            last_department_id: 0,
-            last_project_id: 0,
-            last_workload_seq: 0,
-            last_object_seq: 0,
-            last_event_seq: 0,
-            pasts: BTreeMap::new(),
-        }
+    pub fn empty(cluster: ClusterRow) -> Self {
+        Self { cluster, ..Self::default() }
     }
-}
-
-/// What happened to a workload, as far as decisions follow from it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkloadPast {
-    /// When a pod of it was last given a place.
-    pub last_start: Option<Instant>,
-    /// When it last changed size.
-    pub last_resize: Option<Instant>,
-    /// When it was last evicted.
-    pub last_eviction: Option<Instant>,
-    /// When it last saved its progress.
-    pub checkpointed_at: Option<Instant>,
-    /// Since when it has fewer pods than its minimum, some of them running.
-    pub stale_since: Option<Instant>,
-    /// How often it was stopped for others, moved or resized.
-    pub restarts: u32,
 }

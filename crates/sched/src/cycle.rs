@@ -13,6 +13,7 @@ use crate::memory::{Memory, QuietCycle, RowId};
 use crate::plan::step;
 use crate::session::Session;
 use crate::session::reserve;
+use crate::victims::SETS_MAX;
 use crate::{Plan, Policy, Profile, Step};
 
 /// When a search that was cut short goes on, in milliseconds.
@@ -126,6 +127,7 @@ fn act(s: &mut Session<'_>) {
     drain::run(s);
     for &action in &s.policy.actions {
         s.trials_left = s.policy.trials_max;
+        s.sets_left = SETS_MAX;
         run(s, action);
     }
     if s.policy.profile == Profile::Default {

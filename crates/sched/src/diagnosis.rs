@@ -23,7 +23,7 @@ use crate::{Profile, kai};
 
 pub use advice::Advice;
 pub use change::Change;
-pub use holders::{Holder, Holders, HoldingQueue, Standing};
+pub use holders::{Holder, Holders, HoldingQueue, OwnDemand, Standing};
 pub use nodes::{Failing, NodeClass, Obstacle, Part};
 #[cfg(feature = "kai")]
 pub(crate) use search::refusals;
@@ -72,8 +72,7 @@ pub fn diagnose(
     if !held_back && !s.next_pods(id).is_empty() {
         parts = nodes::parts(&mut s, id);
         if reasons.iter().any(|reason| matches!(reason, Pending::InPools { .. })) {
-            let (against, beyond) = queue_reasons(&mut s, id, usize::MAX);
-            in_pools = [against, beyond].concat();
+            in_pools = queue_reasons(&mut s, id);
         }
         holders = holders::holders(&s, id, &parts);
         #[cfg(feature = "kai")]

@@ -53,10 +53,11 @@ pub(crate) fn lineage_below<'a>(
 /// share takes its place.
 pub(crate) fn deserved(s: &Session<'_>, queue: QueueId) -> Resources {
     let row = &s.cluster.queues()[queue];
+    let requested = s.memory.entitlements.requested.get(&queue).copied().unwrap_or_default();
     let mut deserved = row.share.quota;
     for kind in Kind::ALL {
         let fair = s.fair()[&queue][kind];
-        if fair < deserved[kind].min(row.requested[kind]).min(row.share.limit[kind]) {
+        if fair < deserved[kind].min(requested[kind]).min(row.share.limit[kind]) {
             deserved[kind] = fair;
         }
     }

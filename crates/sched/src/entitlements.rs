@@ -7,11 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Cluster, PoolId, QueueId};
+use model::{Claim, Cluster, Demand, PoolId, QueueId};
 use units::{Kind, Resources};
 
 use crate::Policy;
-use crate::fair_share::{divide_one, fair_shares, promised, wanted};
+use crate::fair_share::{divide_one, shares_of};
 
 /// What each queue is entitled to.
 #[derive(Debug, Clone, Default)]
@@ -19,8 +19,9 @@ pub(crate) struct Entitlements {
     pub(crate) fair: BTreeMap<QueueId, Resources>,
     /// Queues that are entitled to more or less than when that was last asked for.
     pub(crate) moved: BTreeSet<QueueId>,
-    /// What each asked for when it was last looked at.
-    requested: BTreeMap<QueueId, Resources>,
+    pub(crate) demand: Demand,
+    /// What counted of what each asked for when it was last looked at.
+    pub(crate) requested: BTreeMap<QueueId, Resources>,
     groups: BTreeMap<Siblings, Group>,
 }
 
@@ -55,12 +56,11 @@ struct Work {
 }
 
 impl Entitlements {
-    /// Looks at all queues.
-    pub(crate) fn all(cluster: &Cluster, policy: &Policy) -> Self {
-        let fair = fair_shares(cluster, policy);
-        let requested = cluster.queues().iter().map(|(id, queue)| (id, queue.requested));
-        let requested = requested.collect();
-        let mut all = Self { fair, requested, ..Self::default() };
+    /// Looks at all queues, of which so much counts as demand.
+    pub(crate) fn all(cluster: &Cluster, policy: &Policy, demand: Demand) -> Self {
+        let fair = shares_of(cluster, policy, &demand);
+        let requested = cluster.queues().ids().map(|id| (id, demand.of(cluster, id))).collect();
+        let mut all = Self { fair, requested, demand, ..Self::default() };
         for pool in cluster.divisions() {
             all.learn(cluster, (None, pool));
         }
@@ -69,7 +69,8 @@ impl Entitlements {
 
     /// Looks at all queues again.
     pub(crate) fn renew(&mut self, cluster: &Cluster, policy: &Policy) {
-        let mut before = std::mem::replace(self, Self::all(cluster, policy));
+        let demand = std::mem::take(&mut self.demand);
+        let mut before = std::mem::replace(self, Self::all(cluster, policy, demand));
         self.moved = std::mem::take(&mut before.moved);
         let other = |(id, fair): &(&QueueId, &Resources)| before.fair.get(*id) != Some(*fair);
         self.moved.extend(self.fair.iter().filter(other).map(|(id, _)| *id));
@@ -80,7 +81,7 @@ impl Entitlements {
         let siblings = siblings(cluster, at);
         let mut group = Group { total: self.total(cluster, at), ..Group::default() };
         for kind in Kind::ALL {
-            group.count(cluster, &siblings, kind);
+            group.count(&self.claims(cluster, &siblings), kind);
         }
         self.groups.insert(at, group);
         for queue in siblings {
@@ -88,6 +89,10 @@ impl Entitlements {
                 self.learn(cluster, (Some(queue), at.1));
             }
         }
+    }
+
+    fn claims<'a>(&self, cluster: &'a Cluster, queues: &[QueueId]) -> Vec<Claim<'a>> {
+        queues.iter().map(|&id| Claim::of(cluster, &self.demand, id)).collect()
     }
 
     fn total(&self, cluster: &Cluster, (above, pool): Siblings) -> Resources {
@@ -108,7 +113,7 @@ impl Entitlements {
         let mut work = Work::default();
         for &id in asks {
             let Some(queue) = cluster.queues().get(id) else { continue };
-            if self.requested.get(&id) != Some(&queue.requested) {
+            if self.requested.get(&id) != Some(&self.demand.of(cluster, id)) {
                 let depth = cluster.lineage(id).count();
                 let group = work.groups.entry((depth, (queue.parent, queue.pool))).or_default();
                 group.insert(id);
@@ -139,7 +144,7 @@ impl Entitlements {
             let other_total = before.total[kind] != total[kind];
             group.total[kind] = total[kind];
             for &id in changed {
-                group.recount(cluster, id, self.requested[&id], kind);
+                group.recount(Claim::of(cluster, &self.demand, id), self.requested[&id], kind);
             }
             let easy = before.is_easy(kind) && group.is_easy(kind);
             let bound = before.is_short(kind) == group.is_short(kind);
@@ -147,13 +152,12 @@ impl Entitlements {
                 |id: &QueueId| bound && !other_total && self.gets_the_same(cluster, *id, kind);
             if easy {
                 for &id in changed {
-                    let gets = wanted(&cluster.queues()[id], kind);
+                    let gets = Claim::of(cluster, &self.demand, id).wanted(kind);
                     touched.entry(id).or_insert_with(|| self.fair[&id])[kind] = gets;
                 }
             } else if other_total || !changed.iter().all(same) {
                 let all = siblings(cluster, at);
-                let rows: Vec<_> = all.iter().map(|&id| &cluster.queues()[id]).collect();
-                let shares = divide_one(&rows, policy, kind, total[kind]);
+                let shares = divide_one(&self.claims(cluster, &all), policy, kind, total[kind]);
                 for (&id, gets) in all.iter().zip(shares) {
                     if self.fair[&id][kind] != gets {
                         touched.entry(id).or_insert_with(|| self.fair[&id])[kind] = gets;
@@ -167,9 +171,10 @@ impl Entitlements {
         }
         for (id, fair) in touched {
             let queue = &cluster.queues()[id];
-            let requested = self.requested.insert(id, queue.requested).unwrap_or_default();
+            let demand = self.demand.of(cluster, id);
+            let requested = self.requested.insert(id, demand).unwrap_or_default();
             let before = self.fair.insert(id, fair).unwrap_or_default();
-            work.matters |= matters(cluster, id, (before, requested), (fair, queue.requested));
+            work.matters |= matters(cluster, id, (before, requested), (fair, demand));
             if before != fair {
                 self.moved.insert(id);
                 if !queue.children.is_empty() {
@@ -182,7 +187,7 @@ impl Entitlements {
     /// Whether a queue wanted more than it got, and still does: how much more does not matter.
     fn gets_the_same(&self, cluster: &Cluster, id: QueueId, kind: Kind) -> bool {
         let queue = &cluster.queues()[id];
-        let now = wanted(queue, kind);
+        let now = Claim::of(cluster, &self.demand, id).wanted(kind);
         let before = self.requested[&id][kind].min(queue.share.limit[kind]);
         let least = before.min(now);
         let enough = self.fair[&id][kind].saturating_add(kind.share_unit());
@@ -191,22 +196,21 @@ impl Entitlements {
 }
 
 impl Group {
-    fn count(&mut self, cluster: &Cluster, siblings: &[QueueId], kind: Kind) {
-        let rows = || siblings.iter().map(|&id| &cluster.queues()[id]);
-        let hungry = rows().filter(|queue| wanted(queue, kind) > promised(queue, kind)).count();
+    fn count(&mut self, siblings: &[Claim<'_>], kind: Kind) {
+        let hungry = siblings.iter().filter(|one| one.wanted(kind) > one.promised(kind)).count();
         self.hungry[place(kind)] = hungry;
-        self.promised[place(kind)] = rows().map(|queue| u128::from(promised(queue, kind))).sum();
+        let promised = siblings.iter().map(|one| u128::from(one.promised(kind)));
+        self.promised[place(kind)] = promised.sum();
     }
 
     /// A sibling asks for something else than before.
-    fn recount(&mut self, cluster: &Cluster, id: QueueId, before: Resources, kind: Kind) {
-        let queue = &cluster.queues()[id];
-        let wanted_before = before[kind].min(queue.share.limit[kind]);
-        let promised_before = wanted_before.min(queue.share.quota[kind]);
+    fn recount(&mut self, now: Claim<'_>, before: Resources, kind: Kind) {
+        let before = Claim { demand: before, ..now };
+        let (wanted_before, promised_before) = (before.wanted(kind), before.promised(kind));
         let sum = &mut self.promised[place(kind)];
-        *sum = *sum + u128::from(promised(queue, kind)) - u128::from(promised_before);
+        *sum = *sum + u128::from(now.promised(kind)) - u128::from(promised_before);
         let hungry = &mut self.hungry[place(kind)];
-        *hungry += usize::from(wanted(queue, kind) > promised(queue, kind));
+        *hungry += usize::from(now.wanted(kind) > now.promised(kind));
         *hungry -= usize::from(wanted_before > promised_before);
     }
 

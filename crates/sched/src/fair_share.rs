@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cluster, Queue, QueueId};
+use model::{Claim, Cluster, Demand, QueueId};
 use units::{Kind, Resources};
 
 use crate::Policy;
@@ -16,6 +16,23 @@ use crate::{Profile, kai::kai_fair_shares};
 /// node pools have queues of their own, each pool is divided among its own.
 #[must_use]
 pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Resources> {
+    shares_of(cluster, policy, &counted(cluster, policy))
+}
+
+/// What counts as demand: in profile `kai` everything.
+pub(crate) fn counted(cluster: &Cluster, policy: &Policy) -> Demand {
+    match policy.profile {
+        crate::Profile::Default => Demand::all(cluster),
+        crate::Profile::Kai(_) => Demand::default(),
+    }
+}
+
+/// The same, with what is left out of the demand.
+pub(crate) fn shares_of(
+    cluster: &Cluster,
+    policy: &Policy,
+    demand: &Demand,
+) -> BTreeMap<QueueId, Resources> {
     #[cfg(feature = "kai")]
     if matches!(policy.profile, Profile::Kai(_)) {
         return kai_fair_shares(cluster, policy);
@@ -23,19 +40,19 @@ pub fn fair_shares(cluster: &Cluster, policy: &Policy) -> BTreeMap<QueueId, Reso
     let mut shares = BTreeMap::new();
     for pool in cluster.divisions() {
         let roots: Vec<_> = cluster.roots(pool).collect();
-        divide(cluster, policy, &roots, cluster.capacity_of(pool), &mut shares);
+        divide((cluster, demand), policy, &roots, cluster.capacity_of(pool), &mut shares);
     }
     shares
 }
 
 fn divide(
-    cluster: &Cluster,
+    (cluster, demand): (&Cluster, &Demand),
     policy: &Policy,
     siblings: &[QueueId],
     total: Resources,
     shares: &mut BTreeMap<QueueId, Resources>,
 ) {
-    let queues: Vec<_> = siblings.iter().map(|&id| &cluster.queues()[id]).collect();
+    let queues: Vec<_> = siblings.iter().map(|&id| Claim::of(cluster, demand, id)).collect();
     let mut result = vec![Resources::ZERO; queues.len()];
     for kind in Kind::ALL {
         for (at, share) in divide_one(&queues, policy, kind, total[kind]).into_iter().enumerate() {
@@ -44,8 +61,8 @@ fn divide(
     }
     for (at, &id) in siblings.iter().enumerate() {
         shares.insert(id, result[at]);
-        let children: Vec<_> = queues[at].children.iter().copied().collect();
-        divide(cluster, policy, &children, result[at], shares);
+        let children: Vec<_> = queues[at].queue.children.iter().copied().collect();
+        divide((cluster, demand), policy, &children, result[at], shares);
     }
 }
 
@@ -60,42 +77,37 @@ struct Line {
     remainder: Option<(u128, u128)>,
 }
 
-/// What a queue wants of a resource.
-pub(crate) fn wanted(queue: &Queue, kind: Kind) -> u64 {
-    queue.requested[kind].min(queue.share.limit[kind])
-}
-
-/// The part of it within its quota.
-pub(crate) fn promised(queue: &Queue, kind: Kind) -> u64 {
-    wanted(queue, kind).min(queue.share.quota[kind])
-}
-
-pub(crate) fn divide_one(queues: &[&Queue], policy: &Policy, kind: Kind, total: u64) -> Vec<u64> {
-    let wanted = |q: &Queue| wanted(q, kind);
-    let within = |q: &Queue| promised(q, kind);
+pub(crate) fn divide_one(
+    queues: &[Claim<'_>],
+    policy: &Policy,
+    kind: Kind,
+    total: u64,
+) -> Vec<u64> {
+    let wanted = |q: &Claim<'_>| q.wanted(kind);
+    let within = |q: &Claim<'_>| q.promised(kind);
     let promised: u128 = queues.iter().map(|q| u128::from(within(q))).sum();
     if promised > u128::from(total) && !policy.shrinks_promises {
-        return queues.iter().map(|q| within(q)).collect();
+        return queues.iter().map(within).collect();
     }
     if promised > u128::from(total) {
-        let quota = |q: &Queue| u128::from(q.share.quota[kind].min(total));
+        let quota = |q: &Claim<'_>| u128::from(q.queue.share.quota[kind].min(total));
         let lines = queues.iter().map(|q| Line::new(q, within(q), quota(q)));
         let mut lines: Vec<_> = lines.collect();
         pour(&mut lines, kind.share_unit(), total);
         return lines.into_iter().map(|line| line.given).collect();
     }
-    let mut shares: Vec<u64> = queues.iter().map(|q| within(q)).collect();
+    let mut shares: Vec<u64> = queues.iter().map(within).collect();
     let mut left = total - shares.iter().sum::<u64>();
-    let mut priorities: Vec<_> = queues.iter().map(|q| q.share.priority).collect();
+    let mut priorities: Vec<_> = queues.iter().map(|q| q.queue.share.priority).collect();
     priorities.sort_unstable();
     priorities.dedup();
     for &priority in priorities.iter().rev() {
         let group: Vec<_> =
-            (0..queues.len()).filter(|&at| queues[at].share.priority == priority).collect();
+            (0..queues.len()).filter(|&at| queues[at].queue.share.priority == priority).collect();
         let weights = weights(queues, &group, policy, kind, &shares);
         let lines = group.iter().zip(weights);
         let mut lines: Vec<_> = lines
-            .map(|(&at, weight)| Line::new(queues[at], wanted(queues[at]) - shares[at], weight))
+            .map(|(&at, weight)| Line::new(&queues[at], wanted(&queues[at]) - shares[at], weight))
             .collect();
         left = pour(&mut lines, kind.share_unit(), left);
         for (&at, line) in group.iter().zip(&lines) {
@@ -109,35 +121,34 @@ pub(crate) fn divide_one(queues: &[&Queue], policy: &Policy, kind: Kind, total: 
 /// than its part recently weighs less now: `n + k (n - u)` with `n` its part of the weights, `u`
 /// its part of the capacity over the window, both scaled to integers.
 fn weights(
-    queues: &[&Queue],
+    queues: &[Claim<'_>],
     group: &[usize],
     policy: &Policy,
     kind: Kind,
     shares: &[u64],
 ) -> Vec<u128> {
     let plain = |at: usize| match policy.over_quota {
-        OverQuota::ByWeight => u128::from(queues[at].share.over_quota_weight.of(kind)),
-        OverQuota::ByQuota => u128::from(queues[at].share.quota[kind].min(1 << 50)),
+        OverQuota::ByWeight => u128::from(queues[at].queue.share.over_quota_weight.of(kind)),
+        OverQuota::ByQuota => u128::from(queues[at].queue.share.quota[kind].min(1 << 50)),
     };
-    let hungry =
-        |at: usize| queues[at].requested[kind].min(queues[at].share.limit[kind]) > shares[at];
+    let hungry = |at: usize| queues[at].wanted(kind) > shares[at];
     let total: u128 = group.iter().filter(|&&at| hungry(at)).map(|&at| plain(at)).sum();
     let k = u128::from(policy.usage_weight_millis);
-    let used = group.iter().any(|&at| queues[at].usage.of(kind) != 0);
+    let used = group.iter().any(|&at| queues[at].queue.usage.of(kind) != 0);
     if k == 0 || !used {
         return group.iter().map(|&at| plain(at)).collect();
     }
     let scaled = |at: usize| {
         let part = plain(at) * 1_000_000;
-        let usage = u128::from(queues[at].usage.of(kind)) * total;
+        let usage = u128::from(queues[at].queue.usage.of(kind)) * total;
         (part * 1000 + k * part).saturating_sub(k * usage)
     };
     group.iter().map(|&at| scaled(at)).collect()
 }
 
 impl Line {
-    const fn new(queue: &Queue, want: u64, weight: u128) -> Self {
-        Self { want, weight, seq: queue.seq, given: 0, remainder: None }
+    const fn new(claim: &Claim<'_>, want: u64, weight: u128) -> Self {
+        Self { want, weight, seq: claim.queue.seq, given: 0, remainder: None }
     }
 
     const fn hungry(&self) -> bool {

@@ -38,16 +38,18 @@ mod place;
 mod plan;
 mod policy;
 mod precedence;
+mod protection;
 mod rank;
 mod reasons;
 mod session;
+mod spare;
 mod try_place;
 mod victims;
 
 pub use cycle::{carry, cycle};
 pub use diagnosis::{
     Advice, Change, Diagnosis, Failing, Holder, Holders, HoldingQueue, Means, NodeClass, Obstacle,
-    Outcome, Part, Refusals, Search, Standing, diagnose,
+    Outcome, OwnDemand, Part, Refusals, Search, Standing, diagnose,
 };
 pub use equivalence_class::alike;
 pub use fair_share::fair_shares;
@@ -55,5 +57,7 @@ pub use memory::Memory;
 pub use node_scoring::NodeScoring;
 pub use plan::{Plan, Stats, Step};
 pub use policy::{Action, Built, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
-pub use reasons::{Cause, Code, Lost, NoDomain, Pending, QueueNumbers, Strategy, WorkloadRef};
+pub use reasons::{
+    Cause, Code, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef,
+};
 pub use try_place::try_place;

@@ -12,6 +12,7 @@ use units::{Instant, Resources};
 
 use crate::entitlements::Entitlements;
 use crate::equivalence_class::EquivalenceClass;
+use crate::fair_share::counted;
 use crate::next_pods::next_pods;
 use crate::rank::{Rank, by_rank};
 use crate::{Pending, Policy, Profile};
@@ -25,6 +26,8 @@ pub struct Memory {
     pub(crate) entitlements: Entitlements,
     /// Queues that have come to ask for more or less in the last decision.
     asks: BTreeSet<QueueId>,
+    /// Workloads that changed in the last decision: what counts of them stayed as it was in it.
+    later: BTreeSet<WorkloadId>,
     /// Those that may be considered now, by what they have in common.
     rows: BTreeMap<RowId, Row>,
     ids: BTreeMap<EquivalenceClass, RowId>,
@@ -82,7 +85,8 @@ pub(crate) struct CacheUpdate {
 impl Memory {
     /// Holds only what queues are entitled to.
     pub(crate) fn of_shares(cluster: &Cluster, policy: &Policy) -> Self {
-        Self { entitlements: Entitlements::all(cluster, policy), ..Self::default() }
+        let demand = counted(cluster, policy);
+        Self { entitlements: Entitlements::all(cluster, policy, demand), ..Self::default() }
     }
 
     /// What each queue is entitled to, as of the last decision.
@@ -159,7 +163,10 @@ impl Memory {
             changed.extend(cluster.waiting());
             let pods = cluster.reserved().iter().chain(cluster.gated());
             changed.extend(pods.map(|&pod| cluster.pods()[pod].workload));
+            self.entitlements.demand = counted(cluster, policy);
             self.entitlements.renew(cluster, policy);
+        } else {
+            self.learn_demand(cluster, &changes);
         }
         self.taken = Some(cluster.changes_taken());
         let matters = self.learn_shares(cluster, policy, &changes);
@@ -176,7 +183,26 @@ impl Memory {
         self.taken = Some(cluster.changes_taken());
         // What they are entitled to stays as it is until the next decision.
         self.asks.extend(changes.asks);
+        self.later.extend(&changes.workloads);
         self.index(cluster, now, &changes.workloads);
+    }
+
+    /// Finds out what counts as demand now. Workloads that are alike are looked at once.
+    fn learn_demand(&mut self, cluster: &Cluster, changes: &Changes) {
+        let mut changed = std::mem::take(&mut self.later);
+        changed.extend(&changes.workloads);
+        let demand = &mut self.entitlements.demand;
+        if changes.division || !changes.shares.is_empty() {
+            let same = |id: &WorkloadId| !changed.contains(id);
+            let alike = self.rows.values().map(|row| {
+                let members = row.members.iter().map(|member| member.1);
+                members.filter(same)
+            });
+            demand.renew(cluster, alike);
+            changed.extend(self.resting.iter().map(|&(_, id)| id));
+            changed.extend(cluster.elastic());
+        }
+        self.asks.extend(demand.update(cluster, &changed));
     }
 
     fn forget(&mut self, policy: &Policy) {

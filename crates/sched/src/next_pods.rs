@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use model::{Child, Cluster, Completeness, PodId, Workload, WorkloadId};
+use model::{Child, Cluster, Completeness, PodId, Workload, WorkloadId, WorkloadSpec};
 
 use crate::rank;
 
@@ -38,6 +38,25 @@ pub(crate) fn next_pods_among(
     let workload = &cluster.workloads()[id];
     let has = |set: usize| workload.pod_sets[set].placed;
     Selection { workload, excluded, waits, has }.next()
+}
+
+/// The parts of a group (none: of the workload), those of a higher task priority first: they are
+/// placed first, and go last.
+pub(crate) fn by_task_priority(spec: &WorkloadSpec, group: Option<usize>) -> Vec<Child> {
+    let mut children: Vec<_> = spec.children(group).collect();
+    children.sort_by_key(|&child| Reverse(task_priority(spec, child)));
+    children
+}
+
+/// The highest of any set in it.
+fn task_priority(spec: &WorkloadSpec, child: Child) -> u32 {
+    match child {
+        Child::Set(set) => spec.pod_sets[set].task_priority,
+        Child::Group(group) => {
+            let below = spec.children(Some(group));
+            below.map(|child| task_priority(spec, child)).max().unwrap_or(0)
+        }
+    }
 }
 
 struct Selection<'a, F, G> {
@@ -81,7 +100,7 @@ impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
         let spec = &self.workload.spec;
         let mut missing = spec.children_min_of(group);
         let (mut begun, mut empty) = (Vec::new(), Vec::new());
-        for child in spec.children(group) {
+        for child in by_task_priority(spec, group) {
             match spec.completeness(child, &self.has) {
                 Completeness::Whole => missing = missing.saturating_sub(1),
                 Completeness::Partial => begun.push(child),
@@ -112,31 +131,35 @@ impl<F: Fn(PodId) -> bool, G: Fn(usize) -> u32> Selection<'_, F, G> {
         can.then(|| if lacks > 0 { vec![(set, lacks)] } else { Vec::new() })
     }
 
-    /// What a workload that has its minimum grows by: a part of it that has not, or else one pod,
-    /// of the set with the fewest pods for its minimum.
+    /// What a workload that has its minimum grows by: a part of it that has not, or else one pod, of
+    /// the set with the highest task priority, of equals with the fewest pods for its minimum.
     fn growth(&self) -> Vec<Part> {
         let spec = &self.workload.spec;
         let (mut whole, mut others) = (Vec::new(), Vec::new());
         let mut open = vec![None];
         while let Some(group) = open.pop() {
-            for child in spec.children(group) {
+            for child in by_task_priority(spec, group) {
                 match (self.lacking_of(child), child) {
                     (None, _) => {}
                     (Some(parts), _) if !parts.is_empty() => {
                         let begun = spec.completeness(child, &self.has) == Completeness::Partial;
-                        others.push((!begun, parts));
+                        others.push((!begun, Reverse(task_priority(spec, child)), parts));
                     }
                     (_, Child::Group(group)) => open.push(Some(group)),
                     (_, Child::Set(set)) => whole.push(set),
                 }
             }
         }
-        if let Some((_, parts)) = others.into_iter().min_by_key(|&(begun, _)| begun) {
+        let first = others.into_iter().min_by_key(|&(begun, priority, _)| (begun, priority));
+        if let Some((.., parts)) = first {
             return parts;
         }
         let wants =
             |set: &usize| !self.excluded.contains(set) && self.waiting(*set).next().is_some();
-        let rank = |&set: &usize| rank::set_rank(&spec.pod_sets[set], (self.has)(set));
+        let rank = |&set: &usize| {
+            let of = &spec.pod_sets[set];
+            (Reverse(of.task_priority), rank::set_rank(of, (self.has)(set)))
+        };
         whole.into_iter().filter(wants).min_by_key(rank).map(|set| (set, 1)).into_iter().collect()
     }
 

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use model::{
-    Cluster, ConstraintsId, DeviceShare, Gpu, GpuRequest, Node, NodeId, PodId, PodRequest,
+    Cluster, ConstraintsId, DeviceShare, Gpu, GpuRequest, Node, NodeId, PodId, PodRequest, fitting,
 };
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Resources};
@@ -114,45 +114,6 @@ pub(crate) fn room(cluster: &Cluster, id: NodeId, ask: PodRequirements, now: boo
     let pods = most_pods(cluster, ask, node.pods_max.saturating_sub(used));
     let free = node.gpus.iter().map(|gpu| (gpu, gpu.free_millis(now)));
     fitting(ask.request, node.free(now), pods, free)
-}
-
-/// How many pods fit into so much of a machine and so much of each of its GPUs.
-pub(crate) fn fitting<'a>(
-    request: PodRequest,
-    host: Resources,
-    pods: u64,
-    gpus: impl Iterator<Item = (&'a Gpu, u64)> + Clone,
-) -> u32 {
-    let per = |free: u64, each: u64| free.checked_div(each).unwrap_or(u64::MAX);
-    let most = pods
-        .min(per(host.cpu_millis, request.cpu_millis))
-        .min(per(host.memory_bytes, request.memory_bytes));
-    let parts = request.gpu.parts();
-    let fitting = parts.fold(most, |most, part| fitting_devices(part, most, gpus.clone()));
-    u32::try_from(fitting).unwrap_or(u32::MAX)
-}
-
-/// The same, as far as the devices for one part of a request go: at most so many.
-fn fitting_devices<'a>(
-    part: GpuRequest,
-    most: u64,
-    gpus: impl Iterator<Item = (&'a Gpu, u64)>,
-) -> u64 {
-    let devices = u64::from(part.devices());
-    if devices == 0 || most == 0 {
-        return most;
-    }
-    let slots = |(gpu, free): (&Gpu, u64)| part.needs_of(gpu).map_or(0, |need| free / need.max(1));
-    let slots: SmallVec<[u64; 8]> = gpus.map(slots).collect();
-    // A pod takes different devices: of each device at most as many slots count as there are pods.
-    let enough = |pods: u64| {
-        slots.iter().map(|&slots| slots.min(pods)).sum::<u64>() >= pods.saturating_mul(devices)
-    };
-    let mut fitting = most.min(slots.iter().sum::<u64>() / devices);
-    while !enough(fitting) {
-        fitting -= 1;
-    }
-    fitting
 }
 
 /// The devices of its place that a pod keeps when it has at most so many: those in service first.

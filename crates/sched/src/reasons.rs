@@ -155,7 +155,32 @@ pub enum Pending {
         /// What is asked for.
         requested: u64,
     },
-    /// What one of the three above says, of many node pools.
+    /// What it asks for, or a part of it, could not be placed if everything were free, and does not
+    /// lower the fair shares of others.
+    NotCounted {
+        /// Which queue asks for it.
+        queue: String,
+        /// Of what.
+        kind: Kind,
+        /// What does not count.
+        left_out: u64,
+        /// What is asked for.
+        requested: u64,
+        /// Pods that would fit if everything were free.
+        fitting: u32,
+        /// Pods it has.
+        pods: u32,
+    },
+    /// Its project is entitled to it, and a rule protects what others hold.
+    Protected {
+        /// Of what.
+        kind: Kind,
+        /// What is asked for.
+        requested: u64,
+        /// Which rule.
+        by: Protection,
+    },
+    /// What one of the reasons above says, of many node pools.
     InPools {
         /// In the first of the pools.
         first: Box<Self>,
@@ -196,6 +221,48 @@ pub enum Pending {
     SearchCutShort {
         /// The bound, in trial placements.
         trials: u64,
+    },
+}
+
+/// A rule that protects what others hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Protection {
+    /// It may not preempt others yet.
+    Delay {
+        /// How long it has to wait first, in milliseconds.
+        delay_ms: u64,
+    },
+    /// Only its own project holds any, for work that is not less important.
+    OwnWork {
+        /// How the project stands.
+        queue: QueueNumbers,
+        /// The priority of the one that waits.
+        priority: u32,
+    },
+    /// All that other projects hold cannot be preempted.
+    NotPreemptible {
+        /// What they hold.
+        held: u64,
+    },
+    /// No other project holds more than it is entitled to.
+    WithinShare {
+        /// The one that holds most.
+        holder: QueueNumbers,
+    },
+    /// A queue above would hold more than its fair share.
+    Above {
+        /// How it stands.
+        queue: QueueNumbers,
+    },
+    /// What others hold beyond their share is in its guaranteed run time.
+    RunTime {
+        /// What they hold beyond it.
+        held: u64,
+    },
+    /// Some of it could be taken, and no way was found by which that makes room.
+    NoWay {
+        /// What others hold beyond their share.
+        held: u64,
     },
 }
 
@@ -336,7 +403,7 @@ impl Pending {
     #[must_use]
     pub const fn outlasts_others(&self) -> bool {
         match *self {
-            Self::LargerThanAnyNode { .. } => true,
+            Self::LargerThanAnyNode { .. } | Self::NotCounted { .. } => true,
             Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
                 cordoned + selector + affinity + taint + pool == nodes
             }
@@ -365,6 +432,8 @@ impl Pending {
                 Code { code: "P202", name: "NonPreemptibleOverQuota" }
             }
             Self::NotEntitledToMore { .. } => Code { code: "P203", name: "NotEntitledToMore" },
+            Self::NotCounted { .. } => Code { code: "P204", name: "NotCounted" },
+            Self::Protected { .. } => Code { code: "P205", name: "Protected" },
             Self::WaitingForRelease { .. } => Code { code: "P301", name: "WaitingForRelease" },
             Self::Gated { .. } => Code { code: "P305", name: "Gated" },
             Self::BackingOff { .. } => Code { code: "P302", name: "BackingOff" },

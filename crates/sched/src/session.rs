@@ -38,6 +38,8 @@ pub(crate) struct Session<'a> {
     pub(crate) stats: Stats,
     /// Trials left to the present action: each has its own, so that none starves another.
     pub(crate) trials_left: u64,
+    /// Sets of victims that may still be looked at in it.
+    pub(crate) sets_left: u64,
     pub(crate) wake_at: Option<Instant>,
     pub(crate) node_scoring: NodeScoring,
     pub(crate) reservations: Reservations,
@@ -93,6 +95,7 @@ impl<'a> Session<'a> {
             stale: BTreeMap::new(),
             stats: Stats::default(),
             trials_left: 0,
+            sets_left: 0,
             wake_at: None,
             node_scoring: NodeScoring::default(),
             reservations: Reservations::default(),
@@ -274,9 +277,32 @@ impl Session<'_> {
         let again = |s: &mut Session<'_>| {
             let pods = s.next_pods_beside(id, full);
             s.check_queue(id, s.asked(&pods, None)).map_err(|_| Blocked::Queue)?;
-            s.place_all(id, &pods, None, Some(ReservationScope::All)).map_err(|_| Blocked::Room)
+            s.place_rest(id, &pods).map_err(|_| Blocked::Room)
         };
         pools::in_order(self, id, again).is_ok()
+    }
+
+    /// Finds places for all these pods; those that can go on where they are do, if the others have
+    /// places then.
+    fn place_rest(&mut self, id: WorkloadId, pods: &[PodId]) -> Result<(), usize> {
+        let start = self.cluster.checkpoint();
+        let mut rest = Vec::new();
+        let pool = self.pool_of(id);
+        for &pod in pods {
+            let here = self.place_it_left(pod).filter(|here| {
+                pool.is_none_or(|pool| pool == self.cluster.nodes()[here.node].pool)
+            });
+            match here {
+                Some(here) => self.set_target(pod, Some(here), false),
+                None => rest.push(pod),
+            }
+        }
+        let placed = self.place_all(id, &rest, None, Some(ReservationScope::All));
+        if placed.is_ok() || rest.len() == pods.len() {
+            return placed;
+        }
+        self.cluster.rollback(start);
+        self.place_all(id, pods, None, Some(ReservationScope::All))
     }
 
     /// Finds places for all these pods, or for none and says which set found none.
@@ -317,7 +343,7 @@ impl Session<'_> {
     }
 
     /// Where a pod still runs that is stopped in this cycle, if it could go on there.
-    fn place_it_left(&self, pod: PodId) -> Option<Placement> {
+    pub(crate) fn place_it_left(&self, pod: PodId) -> Option<Placement> {
         let original = self.cluster.original(pod);
         let here = original.current.as_ref().filter(|_| !original.releasing)?;
         let node = &self.cluster.nodes()[here.node];

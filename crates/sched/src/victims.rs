@@ -12,6 +12,8 @@ mod eviction_cost;
 mod eviction_units;
 mod node_cost;
 mod rejections;
+mod set_search;
+mod together;
 mod topology_placer;
 mod upper_bound;
 
@@ -33,6 +35,7 @@ pub(crate) use eviction_units::{
     EvictionUnit, EvictionUnits, above_minimum_while_safe, freed, halvings, take, whole_workload,
 };
 pub(crate) use rejections::Rejections;
+pub(crate) use set_search::SETS_MAX;
 use upper_bound::Feasibility;
 pub(crate) use upper_bound::LargestWorkloads;
 
@@ -117,6 +120,8 @@ pub(crate) struct Need {
     pub(crate) ask: PodRequirements,
     /// What the pods without a place ask for together.
     pub(crate) asked: Resources,
+    /// How many they are.
+    pods: usize,
 }
 
 /// Makes room for `id` (at `gpus`, if elastic) within the rule, and places it. Nothing changes
@@ -150,25 +155,23 @@ fn make_room_here(
         return false;
     }
     let ask = s.requirements(first, gpus);
-    let need = Need { id, gpus, ask, asked: s.asked(&pods, gpus) };
+    let need = Need { id, gpus, ask, asked: s.asked(&pods, gpus), pods: pods.len() };
     let start = s.cluster.checkpoint();
     let mut attempt = PreemptionAttempt::new(s, rule, need);
-    while !(attempt.clear_own(s) && attempt.conclude(s, cost_cache)) {
-        s.cluster.rollback(start);
+    let nearest = attempt.clear_own(s) && attempt.conclude(s, cost_cache);
+    let (done, searched) = attempt.improve(s, start, nearest);
+    let keep_room_first = done && s.is_reservation_due(id);
+    if !done || searched || keep_room_first {
         cost_cache.forget(s, &need);
-        match attempt.without_stuck(s) {
-            Some(next) => attempt = next,
-            None => return false,
-        }
     }
-    if s.is_reservation_due(id) {
+    if !done {
         s.cluster.rollback(start);
-        cost_cache.forget(s, &need);
+        return false;
+    }
+    if keep_room_first {
+        s.cluster.rollback(start);
         s.keep_room();
         return make_room(s, rule, cost_cache, id, gpus);
-    }
-    if !attempt.spared.is_empty() {
-        cost_cache.forget(s, &need);
     }
     attempt.tell(s);
     true
@@ -188,7 +191,8 @@ pub(crate) fn make_room_in_place(
     s.set_target(pod, None, false);
     let done = pools::within(s, id, pool, |s| {
         let ask = s.requirements(pod, Some(gpus));
-        let need = Need { id, gpus: Some(gpus), ask, asked: s.asked(&[pod], Some(gpus)) };
+        let asked = s.asked(&[pod], Some(gpus));
+        let need = Need { id, gpus: Some(gpus), ask, asked, pods: 1 };
         let mut attempt = PreemptionAttempt::new(s, rule, need);
         let done = s.next_pods(id) == [pod] && attempt.conclude_on(s, pod, node);
         done.then_some(attempt)
@@ -206,14 +210,16 @@ pub(crate) fn make_room_in_place(
     true
 }
 
-/// Most attempts for one workload, each without those that had no other place in those before.
-const ATTEMPTS_MAX: usize = 4;
-
 /// One attempt to make room.
 #[derive(Clone)]
 struct PreemptionAttempt<'r> {
     rule: &'r dyn Rule,
     need: Need,
+    first_need: Need,
+    /// GPU thousandths that were missing at first.
+    missing_millis: u64,
+    /// Whether anything was refused for another reason than room on a node.
+    was_refused: bool,
     /// Who was asked, in order, and how many pods of each of its sets had a place.
     givers: Vec<(WorkloadId, SmallVec<[u32; 1]>)>,
     /// The cause given to each: the numbers are of before anything was taken from it.
@@ -222,37 +228,26 @@ struct PreemptionAttempt<'r> {
     held_before: Resources,
     largest_workloads: LargestWorkloads,
     conflicting: ConflictingPods,
-    /// One that has to go on and has no other place.
-    stuck: Option<WorkloadId>,
-    /// Those that had none in earlier attempts: they are no victims in this one.
-    spared: Vec<WorkloadId>,
     /// Whether to search even where the outcome is known.
     exhaustive: bool,
 }
 
 impl<'r> PreemptionAttempt<'r> {
     fn new(s: &Session<'_>, rule: &'r dyn Rule, need: Need) -> Self {
+        let free = s.cluster.free_soon_of(s.division_of(need.id));
         Self {
             rule,
             need,
+            first_need: need,
+            missing_millis: need.asked.gpu_millis.saturating_sub(free.gpu_millis),
+            was_refused: false,
             givers: Vec::new(),
             causes: BTreeMap::new(),
             held_before: s.cluster.queues()[s.queue_of(need.id)].held(),
             largest_workloads: LargestWorkloads::default(),
             conflicting: ConflictingPods::default(),
-            stuck: None,
-            spared: Vec::new(),
             exhaustive: false,
         }
-    }
-
-    /// The next attempt, where another choice of victims may do: which are the cheapest says nothing of
-    /// whether they can go on elsewhere.
-    fn without_stuck(self, s: &Session<'_>) -> Option<Self> {
-        let Self { rule, need, stuck, mut spared, .. } = self;
-        spared.push(stuck.filter(|_| spared.len() + 1 < ATTEMPTS_MAX)?);
-        let asked = s.asked(&s.next_pods(need.id), need.gpus);
-        Some(Self { spared, ..Self::new(s, rule, Need { asked, ..need }) })
     }
 }
 
@@ -314,9 +309,16 @@ impl PreemptionAttempt<'_> {
 
     /// Finds places, for the workload and for whom it was taken from.
     fn conclude(&mut self, s: &mut Session<'_>, cost_cache: &mut NodeCostCache) -> bool {
-        self.place(s, cost_cache)
-            && self.rule.fair_outcome(s, self.need.id, self.held_before)
-            && self.go_on(s)
+        let id = self.need.id;
+        if !self.place(s, cost_cache) {
+            // Pods that differ may find no place one by one.
+            let sets = &s.cluster.workloads()[id].spec.pod_sets;
+            self.was_refused |= sets.len() > 1 || s.cluster.workloads()[id].spec.has_topology();
+            return false;
+        }
+        let concludes = self.rule.fair_outcome(s, id, self.held_before) && self.go_on(s);
+        self.was_refused |= !concludes;
+        concludes
     }
 
     /// Finds a place for every pod. No node is costed when the outcome is known without it.
@@ -400,11 +402,6 @@ impl PreemptionAttempt<'_> {
                 return true;
             }
         }
-    }
-
-    /// Whether this one may be evicted.
-    fn is_victim(&self, s: &Session<'_>, victim: WorkloadId) -> bool {
-        self.rule.is_victim(s, self.need.id, victim) && !self.spared.contains(&victim)
     }
 
     /// Takes what a node's cost is made of; false when a piece of it turned out to be unjust,
@@ -501,11 +498,13 @@ impl PreemptionAttempt<'_> {
         eviction_unit: EvictionUnit,
     ) -> bool {
         if !self.rule.just(s, self.need.id, self.need.asked, victim, eviction_unit) {
+            self.was_refused = true;
             return false;
         }
         if !self.causes.contains_key(&victim) {
             let most = self.rule.moves_max(s);
             if most.is_some_and(|most| self.givers.len() >= most) {
+                self.was_refused = true;
                 return false;
             }
             let cause = self.rule.cause(s, self.need.id, self.need.asked, victim);
@@ -521,7 +520,7 @@ impl PreemptionAttempt<'_> {
     /// demands that all of them find one and one did not; or unless one could go on where it is, and
     /// the taker's queue would then hold more than the rule lets it have. Nothing is stopped for an
     /// account: GPUs that no other uses stay with whom they are.
-    fn go_on(&mut self, s: &mut Session<'_>) -> bool {
+    fn go_on(&self, s: &mut Session<'_>) -> bool {
         let mut order: Vec<_> = self.givers.iter().collect();
         order.sort_by_key(|&&(victim, _)| crate::rank::by_rank(s.cluster, victim));
         for (victim, had) in order {
@@ -547,7 +546,6 @@ impl PreemptionAttempt<'_> {
                 sets = full(s);
             }
             if sets.len() < had.len() && self.rule.moves_max(s).is_some() {
-                self.stuck = Some(*victim);
                 return false;
             }
         }

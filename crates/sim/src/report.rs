@@ -143,7 +143,7 @@ pub struct Queue {
     pub requested: Amounts,
     /// What it is entitled to at this moment.
     pub fair_share: Amounts,
-    /// What it used of late, in millionths of the cluster, if that matters.
+    /// What it used recently, in millionths of the cluster, if that matters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage_ppm: Option<Usage>,
 }

@@ -10,7 +10,7 @@ use crate::play::Simulation;
 use crate::report::{Frame, Place};
 use crate::scenario::State;
 
-/// Most GPUs drawn: beyond that nobody can read it.
+/// Most GPUs drawn: beyond that a picture cannot be read.
 const ROWS_MAX: usize = 512;
 /// Most decisions drawn, the newest.
 const COLUMNS_MAX: usize = 400;

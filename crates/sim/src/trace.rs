@@ -226,7 +226,7 @@ fn run(
 ) -> Result<Replay, Error> {
     let mut cluster = Cluster::new();
     for node in nodes {
-        // How much memory a GPU has does not matter: nobody asks for it.
+        // How much memory a GPU has does not matter: no request is for memory.
         let memory = vec![16 << 30; node.gpus];
         let mut spec = NodeSpec::new(&node.name, memory, node.cpu_millis, node.memory_bytes);
         spec.labels.insert(MODEL.to_owned(), node.model.clone());

@@ -15,6 +15,7 @@ mod invalid;
 mod kind;
 mod node;
 mod org;
+mod past;
 mod pods;
 mod pool;
 mod priority;
@@ -37,6 +38,7 @@ pub use invalid::Invalid;
 pub use kind::WorkloadKind;
 pub use node::{NodeGiven, NodeGpu, NodeSpec, Scheduling, taint_keys, taints};
 pub use org::{NodeTypes, Rank, Rules, Share, ShareChange};
+pub use past::WorkloadPast;
 pub use pods::{
     CONFIG_MAP, CleanPods, Colocation, DistributedSpec, Framework, MASTER, Place, PodSet, PodSpec,
     Restart, SecretPlace, SecretTo, SecretUse, TopologyUse, WORKER,

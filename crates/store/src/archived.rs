@@ -17,7 +17,10 @@ use crate::statement::Statement;
 const VALUES_MAX: usize = 256;
 /// The phase of those that failed, as the state writes it.
 const FAILED: &str = "failed";
-const ARE: &str = "workloads.archived = 1 AND workloads.deleted_at IS NULL";
+/// None of them was deleted: what is to be deleted comes back before.
+const ARE: &str = "workloads.archived = 1";
+/// Most projects that are read one by one, each in order of an index, and merged.
+const MERGED_MAX: usize = 64;
 
 /// Those that are looked for.
 pub(crate) async fn named(db: &mut Connection<'_>, lookups: &[ArchivedLookup]) -> Result<Archived> {
@@ -107,8 +110,10 @@ pub(crate) async fn not_deleted(db: &mut Connection<'_>, ids: &[Uuid]) -> Result
 
 /// How many there are.
 pub(crate) async fn count(db: &mut Connection<'_>, filter: &ArchivedFilter) -> Result<u64> {
-    let select = "SELECT COUNT(*) AS n FROM workloads";
-    let statement = filtered("count archived workloads", select, filter, "");
+    let mut sql = String::from("SELECT COUNT(*) AS n FROM workloads");
+    let statement = Statement::new("count archived workloads", "");
+    let mut statement = selected(statement, &mut sql, filter, filter.projects.as_deref());
+    statement.sql = sql.into();
     let rows = read_with(db, "workloads", statement, |r| r.number("n")).await?;
     Ok(rows.into_iter().next().unwrap_or(0))
 }
@@ -120,31 +125,19 @@ pub(crate) async fn places(
     skip: u64,
     limit: u64,
 ) -> Result<Vec<ArchivedPlace>> {
-    let select = "SELECT workloads.id AS id, workloads.seq AS seq, project_id,
-            workloads.name AS name, created_at, phase_since, completed_at
-        FROM workloads JOIN projects ON projects.id = workloads.project_id";
-    let columns: &[&str] = match filter.order {
-        ArchivedOrder::Seq => &[],
-        ArchivedOrder::Name => &["workloads.name"],
-        ArchivedOrder::ProjectAndName => &["projects.name", "workloads.name"],
-        ArchivedOrder::Created => &["created_at"],
-        ArchivedOrder::CreatedAndName => &["created_at", "workloads.name"],
-        ArchivedOrder::Completed => &["completed_at"],
-        ArchivedOrder::PhaseSince => &["phase_since"],
+    let of_project = match filter.order {
+        ArchivedOrder::ProjectAndName => (
+            ", projects.name AS project_name",
+            "JOIN projects ON projects.id = workloads.project_id",
+        ),
+        _ => ("", ""),
     };
-    let direction = if filter.descending { " DESC" } else { "" };
-    let mut order = String::from(" ORDER BY ");
-    for column in columns {
-        // By bytes, as the rest of the server does.
-        let collation = match (&db, column.ends_with(".name")) {
-            (Connection::Postgres(_), true) => " COLLATE \"C\"",
-            _ => "",
-        };
-        // Writing to a string cannot fail.
-        let _ = write!(order, "{column}{collation}{direction}, ");
-    }
-    let page = format!("{order}workloads.seq LIMIT {limit} OFFSET {skip}");
-    let statement = filtered("list archived workloads", select, filter, &page);
+    let select = format!(
+        "SELECT workloads.id AS id, workloads.seq AS seq, project_id, workloads.name AS name,
+            created_at, phase_since, completed_at{} FROM workloads {}",
+        of_project.0, of_project.1
+    );
+    let statement = page(db, "list archived workloads", &select, filter, (skip, limit));
     read_with(db, "workloads", statement, |r| {
         Ok(ArchivedPlace {
             id: r.uuid("id")?,
@@ -165,26 +158,96 @@ pub(crate) async fn first(
     filter: &ArchivedFilter,
     limit: u64,
 ) -> Result<Archived> {
-    let page = format!(" ORDER BY workloads.seq LIMIT {limit}");
-    let select = "SELECT * FROM workloads";
-    let statement = filtered("read archived workloads", select, filter, &page);
+    let by_age = ArchivedFilter { order: ArchivedOrder::Seq, ..filter.clone() };
+    let select = "SELECT workloads.* FROM workloads";
+    let statement = page(db, "read archived workloads", select, &by_age, (0, limit));
     let workloads = read_with(db, "workloads", statement, read_workload).await?;
     let pods = pods_of(db, workloads.iter().map(|row| row.id)).await?;
     Ok(Archived { workloads, pods })
 }
 
-fn filtered<'a>(
+/// A page in the order of a filter. An index has the order for all and for one project; of some projects
+/// the first of each are merged.
+fn page<'a>(
+    db: &Connection<'_>,
     what: &'static str,
     select: &str,
     filter: &'a ArchivedFilter,
-    tail: &str,
+    (skip, limit): (u64, u64),
 ) -> Statement<'a> {
-    let ArchivedFilter { projects, kinds, failed, names, users, ids, after_seq, .. } = filter;
-    let mut sql = format!("{select} WHERE {ARE}");
-    let mut statement = Statement::new(what, "");
+    let tail = |columns: &[&str], skip: u64, limit: u64| {
+        let order = order(db, columns, filter.descending);
+        format!(" ORDER BY {order} LIMIT {limit} OFFSET {skip}")
+    };
+    let columns = columns(filter.order);
+    let (mut statement, mut sql) = (Statement::new(what, ""), String::new());
+    match filter.projects.as_deref() {
+        Some(projects) if (2..=MERGED_MAX).contains(&projects.len()) => {
+            let tail_of_one = tail(columns, 0, skip.saturating_add(limit));
+            for (number, project) in projects.iter().enumerate() {
+                sql.push_str(if number == 0 { "SELECT * FROM (" } else { " UNION ALL " });
+                // Writing to a string cannot fail.
+                let _ = write!(sql, "SELECT * FROM ({select}");
+                let one = std::slice::from_ref(project);
+                statement = selected(statement, &mut sql, filter, Some(one));
+                let _ = write!(sql, "{tail_of_one}) AS of_{number}");
+            }
+            let merged: Vec<_> = columns
+                .iter()
+                .map(|name| if *name == PROJECT_NAME { "workloads.project_name" } else { name })
+                .collect();
+            let _ = write!(sql, ") AS workloads{}", tail(&merged, skip, limit));
+        }
+        projects => {
+            sql.push_str(select);
+            statement = selected(statement, &mut sql, filter, projects);
+            sql.push_str(&tail(columns, skip, limit));
+        }
+    }
+    statement.sql = sql.into();
+    statement
+}
+
+const PROJECT_NAME: &str = "projects.name";
+
+const fn columns(order: ArchivedOrder) -> &'static [&'static str] {
+    match order {
+        ArchivedOrder::Seq => &[],
+        ArchivedOrder::Name => &["workloads.name"],
+        ArchivedOrder::ProjectAndName => &[PROJECT_NAME, "workloads.name"],
+        ArchivedOrder::Created => &["created_at"],
+        ArchivedOrder::CreatedAndName => &["created_at", "workloads.name"],
+        ArchivedOrder::Completed => &["completed_at"],
+    }
+}
+
+fn order(db: &Connection<'_>, columns: &[&str], descending: bool) -> String {
+    let direction = if descending { " DESC" } else { "" };
+    let mut order = String::new();
+    for column in columns {
+        // By bytes, as the rest of the server does.
+        let collation = match (db, column.ends_with("name")) {
+            (Connection::Postgres(_), true) => " COLLATE \"C\"",
+            _ => "",
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(order, "{column}{collation}{direction}, ");
+    }
+    order + "workloads.seq"
+}
+
+/// Adds the conditions of a filter to what selects from `workloads`.
+fn selected<'a>(
+    mut statement: Statement<'a>,
+    sql: &mut String,
+    filter: &'a ArchivedFilter,
+    projects: Option<&'a [u64]>,
+) -> Statement<'a> {
+    let ArchivedFilter { kinds, failed, names, users, ids, after_seq, .. } = filter;
+    let _ = write!(sql, " WHERE {ARE}");
     // A condition on it has SQLite choose the index of it, and sort for any other order.
     if *after_seq > 0 {
-        sql.push_str(" AND workloads.seq > $1");
+        let _ = write!(sql, " AND workloads.seq > ${}", statement.values.len() + 1);
         statement = statement.int(*after_seq);
     }
     let mut is_one_of = |column: &str, statement: &Statement<'_>, count: usize| {
@@ -217,8 +280,6 @@ fn filtered<'a>(
         let _ = write!(sql, " AND workloads.phase {sign} ${}", statement.values.len() + 1);
         statement = statement.text(FAILED);
     }
-    sql.push_str(tail);
-    statement.sql = sql.into();
     statement
 }
 

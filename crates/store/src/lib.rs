@@ -11,6 +11,7 @@ mod connection;
 mod error;
 mod fault;
 mod lock;
+mod pasts;
 mod postgres;
 mod read;
 mod release;

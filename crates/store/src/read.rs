@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use crate::connection::{Connection, Row};
 use crate::fault::{Fault, Result};
-use crate::release;
 use crate::statement::Statement;
 use crate::write::CLOCK;
+use crate::{pasts, release};
 use records::{
     AllocationRow, ArchivedKey, AuditFilter, AuditRow, ClockRow, ClusterRow, CredentialRow,
     DepartmentRow, Desired, EventFilter, EventRow, LedgerRow, Log, ObjectRow, Past, PastFilter,
@@ -126,6 +126,17 @@ pub(crate) async fn load(db: &mut Connection<'_>) -> Result<Snapshot> {
 
 async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
     let (cluster, clock) = cluster(db).await?;
+    let pods = read(
+        db,
+        "pods",
+        "SELECT pods.* FROM pods JOIN workloads ON workloads.id = pods.workload_id
+         WHERE workloads.archived = 0 AND workloads.deleted_at IS NULL
+         ORDER BY workloads.seq, pods.pod_index",
+        read_pod,
+    )
+    .await?;
+    let kept = |r: &Reading<'_>| Ok((r.uuid("id")?, r.document("past")?));
+    let kept = read(db, "workloads", pasts::KEPT, kept).await?;
     Ok(Snapshot {
         cluster,
         clock,
@@ -150,15 +161,8 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
             read_workload,
         )
         .await?,
-        pods: read(
-            db,
-            "pods",
-            "SELECT pods.* FROM pods JOIN workloads ON workloads.id = pods.workload_id
-             WHERE workloads.archived = 0 AND workloads.deleted_at IS NULL
-             ORDER BY workloads.seq, pods.pod_index",
-            read_pod,
-        )
-        .await?,
+        pasts: pasts::of_all(kept, &pods),
+        pods,
         archived: archived_counts(db).await?,
         objects: read(
             db,
@@ -174,7 +178,6 @@ async fn living(db: &mut Connection<'_>) -> Result<Snapshot> {
         last_workload_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM workloads").await?,
         last_object_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM objects").await?,
         last_event_seq: last(db, "SELECT COALESCE(MAX(seq), 0) AS n FROM events").await?,
-        pasts: BTreeMap::new(),
     })
 }
 
@@ -222,7 +225,8 @@ pub(crate) async fn past(db: &mut Connection<'_>, filter: PastFilter) -> Result<
         let statement = Statement::new("read what was deleted", sql).at(filter.since);
         filter.id.into_iter().fold(statement, |statement, id| statement.text(id.to_string()))
     };
-    let workloads = statement(format!("SELECT * FROM workloads WHERE {those} ORDER BY seq"));
+    // By an expression: for the column SQLite would read all workloads in its order.
+    let workloads = statement(format!("SELECT * FROM workloads WHERE {those} ORDER BY seq + 0"));
     let pods = statement(format!(
         "SELECT pods.* FROM pods JOIN workloads ON workloads.id = pods.workload_id
          WHERE {those} ORDER BY pods.pod_index"
@@ -263,8 +267,7 @@ fn read_department(r: &Reading<'_>) -> Result<DepartmentRow> {
 
 /// How many archived workloads there are of each project, kind and phase.
 async fn archived_counts(db: &mut Connection<'_>) -> Result<Vec<(ArchivedKey, u64)>> {
-    let sql = "SELECT project_id, kind, phase, COUNT(*) AS n FROM workloads WHERE archived = 1
-        GROUP BY project_id, kind, phase ORDER BY project_id, kind, phase";
+    let sql = "SELECT * FROM archived_counts WHERE n > 0 ORDER BY project_id, kind, phase";
     let statement = Statement::new("count archived workloads", sql);
     read_with(db, "workloads", statement, |r| {
         let kind = r.text("kind")?;

@@ -26,7 +26,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 11] = [
     step!(1, "first", "0001_first.sql"),
     step!(2, "usage", "0002_usage.sql"),
     step!(3, "objects", "0003_objects.sql"),
@@ -36,6 +36,8 @@ const STEPS: [Step; 9] = [
     step!(7, "ledger", "0007_ledger.sql"),
     step!(8, "forget", "0008_forget.sql"),
     step!(9, "archived", "0009_archived.sql"),
+    step!(10, "archived_orders", "0010_archived_orders.sql"),
+    step!(11, "pasts", "0011_pasts.sql"),
 ];
 
 /// A table, to read all of its rows.
@@ -53,7 +55,7 @@ const fn table(since: i64, name: &'static str, order: &'static str) -> Table {
 }
 
 /// Every table; what a row refers to comes before it.
-pub(crate) const TABLES: [Table; 13] = [
+pub(crate) const TABLES: [Table; 14] = [
     // The mark of the last batch means nothing elsewhere.
     Table { only: "WHERE key <> 'last_batch'", ..table(1, "meta", "key") },
     table(1, "projects", "id"),
@@ -68,6 +70,7 @@ pub(crate) const TABLES: [Table; 13] = [
     table(5, "samples", "subject, step_ms, at"),
     table(7, "allocations", "pod_id, started_at"),
     table(7, "gpu_use", "hour, project_id, owner, gpu_model"),
+    table(10, "archived_counts", "project_id, kind, phase"),
 ];
 
 /// The newest version this program knows.

@@ -59,6 +59,15 @@ fn statement(change: &Change) -> Result<Statement<'_>> {
         .spec(spec)?
         .must_hit()),
         Change::WorkloadState(id, state) => workload_state(*id, state),
+        Change::WorkloadPast(id, past) => Ok(Statement::rows(
+            "write the past of a workload",
+            "UPDATE workloads SET past = now.column2 FROM (VALUES ",
+            ") AS now WHERE workloads.id = now.column1",
+            1,
+        )
+        .text(id.to_string())
+        .document(past)?
+        .must_hit()),
         Change::WorkloadArchived(id, kind, user) => Ok(archived(*id, Some((*kind, user)))),
         Change::WorkloadRestored(id) => Ok(archived(*id, None)),
         Change::Pod(row) => pod(row),

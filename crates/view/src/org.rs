@@ -68,7 +68,7 @@ pub struct QueueStatus {
     pub requested: Resources,
     /// What it is entitled to now, quota and over-quota part together.
     pub fair_share: Resources,
-    /// What it used of late, if that matters.
+    /// What it used recently, if that matters.
     pub usage: Option<model::Usage>,
 }
 

@@ -21,6 +21,7 @@ pub(crate) struct Server {
     folder: PathBuf,
     nodes: String,
     runtime: &'static str,
+    arguments: &'static [&'static str],
     address: SocketAddr,
     process: Option<Child>,
     connection: Option<Connection>,
@@ -41,6 +42,7 @@ impl Server {
             folder,
             nodes: nodes.to_owned(),
             runtime: "process",
+            arguments: &[],
             address,
             process: None,
             connection: None,
@@ -52,6 +54,24 @@ impl Server {
     pub(crate) fn with_containers(mut self) -> Self {
         self.runtime = "docker";
         self
+    }
+
+    /// With more arguments for `elastane up`.
+    pub(crate) const fn with_arguments(mut self, arguments: &'static [&'static str]) -> Self {
+        self.arguments = arguments;
+        self
+    }
+
+    /// A file of its folder.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What an operator does with its state.
+    pub(crate) fn operate(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command();
+        command.args(arguments).args(database());
+        command
     }
 
     /// A program that finds this server.
@@ -81,12 +101,8 @@ impl Server {
         let child = self
             .command()
             .args(["up", flag, &self.nodes, "--listen", &self.address.to_string()])
-            .args(
-                std::env::var("ELASTANE_BENCH_DATABASE")
-                    .map(|url| ["--database".to_owned(), url])
-                    .into_iter()
-                    .flatten(),
-            )
+            .args(self.arguments)
+            .args(database())
             .spawn()
             .context("failed to start the server")?;
         self.process = Some(child);
@@ -205,6 +221,12 @@ impl Server {
         }
         Ok(found)
     }
+}
+
+/// The flag of the database, if one is given.
+fn database() -> impl Iterator<Item = String> {
+    let url = std::env::var("ELASTANE_BENCH_DATABASE").ok();
+    url.into_iter().flat_map(|url| ["--database".to_owned(), url])
 }
 
 /// CPU time of the threads of a server, by their folders in `/proc`.

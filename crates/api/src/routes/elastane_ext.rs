@@ -120,7 +120,9 @@ pub(super) async fn what_if(
     }
     let asked = what_if::asked(&steps, submitted)?;
     let turn = state.forecasting.clone().acquire_owned().await.map_err(ApiError::internal)?;
-    let stored = state.control.stored_state().await?;
+    let mut stored = state.control.stored_state().await?;
+    let lookups = what_if::lookups(&asked, &stored);
+    what_if::restore(&mut stored, state.control.archived_rows(&lookups).await?);
     let work = move || what_if::play(stored, &asked);
     let (answer, _turn) = run_blocking(turn, work).await?;
     Ok(Json(answer?))

@@ -208,4 +208,16 @@ async fn what_would_happen_knows_those_that_left_memory() {
     assert_eq!((status, &answer["pods"][0]["fate"]), (StatusCode::OK, &json!("start")), "{answer}");
     let (status, why) = ask("c1").await;
     assert_eq!(status, StatusCode::CONFLICT, "{why}");
+    let submits = async |submit: Value| {
+        server.post("/elastane/v1/what-if", json!({"steps": [{"submit": submit}]})).await
+    };
+    for taken in [json!({"name": "c1"}), json!({"name": "c", "count": 2})] {
+        let mut submit = taken.clone();
+        submit["project"] = json!("team-a");
+        let (status, why) = submits(submit).await;
+        let said = why.to_string();
+        assert!(status.is_client_error() && said.contains("already exists"), "{status} {said}");
+    }
+    let (status, answer) = submits(json!({"name": "c", "project": "team-b", "count": 2})).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
 }

@@ -3,6 +3,7 @@
 //! Owns: which scenarios there are. Does not know about: anything inside the product; these tests
 //! use what a person at a terminal can use.
 
+mod archived;
 mod browser;
 mod commands;
 mod costs;

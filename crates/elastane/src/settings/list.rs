@@ -234,6 +234,14 @@ settings! {
         meaning: "how long the audit log is kept, and at most ten million rows of it",
     }
 
+    /// How many ended workloads stay in the memory of the server; older ones are read when needed
+    ended_workloads_kept: usize = read::ended_kept {
+        value: Some("COUNT"),
+        default: "1000",
+        meaning: "how many ended workloads stay in the memory of the server, up to 100000; older \
+            ones are in the database alone, see [storage](storage.md#archived-workloads)",
+    }
+
     /// Most disk space for the recording of what the server does; 0 for none
     recording_max: u64 = read::bytes_or_none {
         value: Some("SIZE"),

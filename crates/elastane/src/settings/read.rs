@@ -12,6 +12,8 @@ use super::{Error, SettingText};
 
 /// Shortest time for which a log is kept: a day.
 const KEPT_MS_MIN: u64 = 86_400_000;
+/// Most ended workloads that stay in memory: each takes a few KiB.
+const ENDED_KEPT_MAX: usize = 100_000;
 /// Longest domain of workloads, of the 253 characters of a name.
 const DOMAIN_CHARS_MAX: usize = 189;
 
@@ -95,6 +97,15 @@ pub(crate) fn kept_ms(given: &SettingText) -> Result<u64, Error> {
         }
         ms => Ok(ms),
     }
+}
+
+/// How many ended workloads stay in memory.
+pub(crate) fn ended_kept(given: &Given) -> Result<usize, Error> {
+    let count = given.text.parse().ok().filter(|count| *count <= ENDED_KEPT_MAX);
+    count.ok_or_else(|| {
+        let text = units::shown(&given.text);
+        given.fault(format!("`{text}` is no number of workloads; write one from 0 to 100000"))
+    })
 }
 
 /// `7d`: what happened in the last seven days. `7d,tumbling`: in the week, which then restarts.

@@ -152,7 +152,8 @@ async fn account(
     FromState(iam): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, ApiError> {
-    Ok(Json(wire(&iam.logins()?, &iam.one(&id)?)))
+    let account = iam.one(&id)?;
+    Ok(Json(wire(&iam.logins_of(&account)?, &account)))
 }
 
 async fn create_account(
@@ -188,7 +189,7 @@ async fn patch_account(
         Ok(())
     };
     let changed = iam.change(&caller, &id, switch).await?;
-    Ok(Json(wire(&iam.logins()?, &changed)))
+    Ok(Json(wire(&iam.logins_of(&changed)?, &changed)))
 }
 
 async fn delete_account(
@@ -260,7 +261,8 @@ async fn key(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<WireKey>, ApiError> {
-    Ok(Json(key_wire(&iam.logins()?, &own_key(&iam, &caller, &id)?)))
+    let key = own_key(&iam, &caller, &id)?;
+    Ok(Json(key_wire(&iam.logins_of(&key)?, &key)))
 }
 
 async fn create_key(

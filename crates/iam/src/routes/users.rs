@@ -164,7 +164,8 @@ async fn read(
     FromState(iam): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Wire>, ApiError> {
-    Ok(Json(wire(&iam.logins()?, &iam.one(&id)?)))
+    let user = iam.one(&id)?;
+    Ok(Json(wire(&iam.logins_of(&user)?, &user)))
 }
 
 async fn create(

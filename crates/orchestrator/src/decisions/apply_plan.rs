@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::decisions::{Decision, PLANS_DROPPED_MAX};
 use crate::emit::EventBuilder;
 use crate::state::State;
-use crate::workloads::{Told, Workload};
+use crate::workloads::{ReasonText, Workload};
 
 /// When to decide again if the scheduler has more to do at once: its bound on work was reached.
 const LOOK_AGAIN_MS: u64 = 10;
@@ -86,6 +86,8 @@ impl State {
     fn carry_over(&mut self, plan: &Arc<Plan>, decided_at: Instant) {
         if !plan.steps.is_empty() || !plan.stale.is_empty() {
             self.cluster.carry(self.now, plan);
+            let stale = plan.stale.keys().filter_map(|model| self.workloads.of_model(*model));
+            stale.collect::<Vec<_>>().into_iter().for_each(|id| self.touch(id));
             // It is the first in which these have their places: what is best for others, or for
             // them, may be something else now. A plan without steps is the last.
             self.cluster.renew();
@@ -169,7 +171,7 @@ impl State {
     fn explain(&mut self, pending: &BTreeMap<WorkloadId, Arc<[Pending]>>) {
         let mut waiting = BTreeMap::new();
         // A class has its reasons in common, and many are of it.
-        let mut told: BTreeMap<*const Pending, Vec<Told>> = BTreeMap::new();
+        let mut told: BTreeMap<*const Pending, Vec<ReasonText>> = BTreeMap::new();
         for (model, reasons) in pending {
             let Some(id) = self.workloads.of_model(*model) else { continue };
             if !reasons.is_empty() {

@@ -2,7 +2,7 @@
 //! there are, and that what was behind one that was deleted is never seen again: each has a name of
 //! its own at the engine, also where it is asked for by the name of one before, and what is to be
 //! deleted is written down until the engine has done it. A volume is there from the first workload
-//! that asks for it until somebody deletes it, or its project ends. Does not know about: what is in
+//! that asks for it until it is deleted, or its project ends. Does not know about: what is in
 //! it.
 
 use std::collections::BTreeSet;

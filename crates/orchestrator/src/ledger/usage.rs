@@ -1,4 +1,4 @@
-//! What the projects used of late. Owns: feeding the ledger, and keeping it over a restart.
+//! What the projects used recently. Owns: feeding the ledger, and keeping it over a restart.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! Limits in time: how long a workload may run, and leave its GPUs idle, before it is suspended.
-//! Owns: that nobody is stopped who was not told some time before, also where a rule is made while
-//! it runs.
+//! Owns: that a workload gets a warning some time before it is stopped, also where a rule is made
+//! while it runs.
 //!
 //! The time to run counts from when a workload was last given places: starting again in them does
-//! not begin it anew, being evicted or suspended does. Idle time counts from the first look at
-//! which none of its GPUs computed, and any use begins it anew (`meter/idle`).
+//! not restart the count, being evicted or suspended does. Idle time counts from the first sample
+//! in which none of its GPUs computed, and any use restarts it (`control/meter/idle`).
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::workloads::Workload;
 /// Longest time between the announcement and the end; a tenth of a shorter limit.
 const NOTICE_MS_MAX: u64 = 300_000;
 
-/// After so long without a look at the GPUs nobody is told, or stopped, for being idle.
+/// After so long without a sample no workload is warned, or stopped, for being idle.
 const STALE_MS: u64 = 3 * MEASURE_EVERY_MS;
 
 impl Limit {

@@ -105,6 +105,8 @@ impl State {
 
     fn archive(&mut self, id: Uuid) {
         let Some(workload) = self.workloads.get(&id) else { return };
+        // Lists in either order come of one index.
+        debug_assert_eq!(workload.completed_at, Some(workload.phase_since));
         let last = Arc::new(self.workload_view(workload));
         if self.outbox.archive(last) {
             let rows = self.changed_rows(&BTreeSet::from([id]));

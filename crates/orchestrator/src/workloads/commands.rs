@@ -137,7 +137,7 @@ impl State {
         Ok(Subject::Workload(id))
     }
 
-    /// That a limit stopped it is true until somebody says what else it is to do.
+    /// That a limit stopped it is true until a person asks for something else.
     fn forget_limit(&mut self, id: Uuid) {
         if let Some(workload) = self.workloads.get_mut(&id) {
             let by_limit =

@@ -23,7 +23,7 @@ impl Workload {
         (led && number == 0) || self.pods.iter().all(|pod| pod.ended == Some(Ended::Succeeded))
     }
 
-    /// Whether its pods are started anew together when this one has to be: those that work
+    /// Whether its pods restart together when this one has to be: those that work
     /// together are, unless it keeps its place or they can do with fewer.
     fn is_lost_without(&self, number: usize) -> bool {
         let (set, _) = self.spec.set_of(number);
@@ -81,7 +81,7 @@ impl State {
     /// A pod that kept its place is to begin there again.
     pub(crate) fn again_in_place(&mut self, id: Uuid, number: usize) {
         if self.workloads.get(&id).is_some_and(|workload| workload.spec.serving.is_some()) {
-            // At another port: somebody else may have taken its own.
+            // At another port: another process may have taken its own.
             self.placed(id, number);
         } else {
             self.start(id, number);
@@ -222,7 +222,7 @@ impl State {
         }
     }
 
-    /// A pod is moved: all that would be lost without begin anew with it, where they are.
+    /// A pod is moved: all that would be lost without it restart with it, where they are.
     pub(crate) fn move_with(&mut self, id: Uuid, number: usize) {
         let Some(workload) = self.workloads.get(&id) else { return };
         if !workload.is_lost_without(number) {
@@ -249,7 +249,7 @@ impl State {
         self.rewind(id);
     }
 
-    /// Once nothing of a gang runs, those of it that had done their part begin anew with the
+    /// Once nothing of a gang runs, those of it that had done their part restart with the
     /// others.
     pub(crate) fn rewind_if_stopped(&mut self, id: Uuid) {
         let stopped = |w: &Workload| w.completed_at.is_none() && !self.holds_any(w);

@@ -111,7 +111,7 @@ impl State {
     }
 
     /// Whether the ports of the machine that a workload of a project asks for by their numbers are
-    /// free: nobody else has asked for them whose workload is not over, even if it does not run
+    /// free: no other workload that is not over has asked for them, even if it does not run
     /// now.
     pub(crate) fn ports_are_free(&self, project_id: u64, spec: &WorkloadSpec) -> Result<(), Error> {
         let asked: BTreeSet<u16> = host_ports(spec).collect();

@@ -22,7 +22,7 @@ impl Workload {
         })
     }
 
-    /// Which of its pods are to run unless somebody wants otherwise: those that have not ended, as
+    /// Which of its pods are to run unless a command says otherwise: those that have not ended, as
     /// far as it is their turn.
     pub(crate) fn turns(&self) -> Vec<bool> {
         let mut turns = Vec::new();

@@ -35,7 +35,7 @@ pub use archive::{ENDED_KEPT, leave_out_archived};
 use orphans::Orphans;
 use ports::Ports;
 pub use ports::PortsWanted;
-pub(crate) use reasons::Told;
+pub(crate) use reasons::ReasonText;
 #[cfg(test)]
 pub(crate) use reconcile::in_words;
 pub(crate) use reconcile::{LOST, NOT_NOW};

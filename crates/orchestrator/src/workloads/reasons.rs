@@ -13,7 +13,7 @@ use crate::workloads::Workload;
 use view::ReasonView;
 
 /// A code and its text, made once for all that wait for it.
-pub(crate) type Told = (&'static str, Arc<str>);
+pub(crate) type ReasonText = (&'static str, Arc<str>);
 
 const NOT_CONSIDERED_YET: &str = "the scheduler has not looked at it yet";
 
@@ -46,12 +46,13 @@ impl State {
     }
 
     /// Gives one these reasons to wait, or none.
-    pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[Told]) {
+    pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[ReasonText]) {
         let now = self.now;
         let Some(workload) = self.workloads.get_mut(&id) else { return };
         let before = &workload.pending;
-        let same =
-            |(told, shown): (&Told, &ReasonView)| told.0 == shown.code && told.1 == shown.message;
+        let same = |(told, shown): (&ReasonText, &ReasonView)| {
+            told.0 == shown.code && told.1 == shown.message
+        };
         if reasons.len() == before.len() && reasons.iter().zip(&**before).all(same) {
             return;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
 use records::{Desired, PlacementBody, PodBody, PodRow, ReasonBody, WorkloadRow, WorkloadState};
-use spec::{PodSpec, RunKey, WorkloadSpec};
+use spec::{PodSpec, RunKey, WorkloadPast, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
 
@@ -32,6 +32,8 @@ pub(crate) struct Workload {
     pub(crate) ran_ms: u64,
     pub(crate) pending: Arc<[ReasonView]>,
     pub(crate) last_eviction: Option<ReasonView>,
+    /// What decisions follow from beside this, as it was written last; the model has it.
+    pub(crate) past: Option<Box<WorkloadPast>>,
     pub(crate) over_quota: bool,
     /// What all its pods ask for together.
     pub(crate) requested: Resources,
@@ -48,7 +50,7 @@ pub(crate) enum Ended {
 }
 
 /// A pod. Where it is, the model knows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Pod {
     pub(crate) id: Uuid,
     pub(crate) index: u32,
@@ -89,27 +91,7 @@ pub(crate) struct Pod {
 impl Pod {
     /// A pod that has not run yet.
     pub(crate) fn new(id: Uuid, index: u32) -> Self {
-        Self {
-            id,
-            index,
-            generation: 0,
-            model: None,
-            placed_at: None,
-            held_since: None,
-            started_at: None,
-            resized_at: None,
-            restart_at: None,
-            waits_for_others: false,
-            left: false,
-            port: None,
-            ended: None,
-            last_exit: None,
-            condition: None,
-            released_at: None,
-            setbacks: 0,
-            failures: 0,
-            written: None,
-        }
+        Self { id, index, ..Self::default() }
     }
 
     /// Whether it holds its place without a process.
@@ -287,6 +269,7 @@ pub(crate) fn workload_from_row(row: WorkloadRow) -> Result<Workload, Error> {
             message: reason.message.into(),
             at: Instant(reason.at_ms),
         }),
+        past: None,
         over_quota: false,
         requested: units::Resources::ZERO,
         pods: Pods::default(),
@@ -334,10 +317,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
     let at = |ms: Option<u64>| ms.map(Instant);
     let body = &row.body;
     Ok(Pod {
-        id: row.id,
-        index: row.index,
         generation: row.generation,
-        model: None,
         placed_at: at(body.placed_at_ms),
         held_since: at(body.held_since_ms),
         started_at: at(body.started_at_ms),
@@ -348,10 +328,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         port: body.port,
         ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),
-        condition: None,
-        released_at: None,
-        setbacks: 0,
-        failures: 0,
         written: Some(Box::new(row.clone())),
+        ..Pod::new(row.id, row.index)
     })
 }

@@ -151,7 +151,7 @@ impl State {
         let project = self.org.project(head.project_id)?;
         let project_id = head.project_id;
         let mut spec = self.check(project, wanted)?;
-        // It is the work of who submitted it, whoever changes it; the audit log tells who that was.
+        // It stays the work of its submitter; the audit log says who changed it.
         spec.submitted_by.clone_from(&head.spec.submitted_by);
         spec.submitter_id.clone_from(&head.spec.submitter_id);
         if spec == *head.spec {
@@ -328,6 +328,7 @@ impl State {
             ran_ms: 0,
             pending: Arc::default(),
             last_eviction: None,
+            past: None,
             over_quota: false,
             requested: Resources::ZERO,
             revisions: Vec::new(),

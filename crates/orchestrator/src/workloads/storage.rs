@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{DeviceShare, Placement, PodBinding, PodId};
 use records::{Change, Desired, PlacementBody, PodRow};
+use spec::WorkloadPast;
 use uuid::Uuid;
 
 use crate::Error;
@@ -23,16 +24,18 @@ pub(crate) fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
 }
 
 impl Workloads {
-    /// Has every pod of a workload that is written next written with it: its row has other dates.
-    pub(crate) fn write_all_pods(&mut self) {
-        let pods = self.all.values_mut().flat_map(|workload| workload.pods.iter_mut());
-        pods.for_each(|pod| pod.written = None);
+    /// Has all of a workload that is written next written with it: its rows have other dates.
+    pub(crate) fn write_all(&mut self) {
+        for workload in self.all.values_mut() {
+            workload.past = None;
+            workload.pods.iter_mut().for_each(|pod| pod.written = None);
+        }
     }
 }
 
 impl State {
     /// What has changed of workloads, as rows. A pod that stands as it was written is not written
-    /// again: a workload may have many.
+    /// again: a workload may have many. Nor is the past.
     pub(crate) fn changed_rows(&mut self, ids: &BTreeSet<Uuid>) -> Vec<Change> {
         let mut changes = Vec::new();
         for id in ids {
@@ -43,8 +46,14 @@ impl State {
                 record::pod_row(workload, pod, &place, |node| self.node_name(node))
             };
             let rows: Vec<_> = workload.pods.iter().map(row).collect();
-            let pods = self.workloads.get_mut(id).into_iter().flat_map(|w| w.pods.iter_mut());
-            for (pod, row) in pods.zip(rows) {
+            let past = workload.model.map(|id| WorkloadPast::of(&self.cluster.workloads()[id]));
+            let Some(workload) = self.workloads.get_mut(id) else { continue };
+            let written = workload.past.as_deref().copied().unwrap_or_default();
+            if let Some(past) = past.filter(|past| *past != written) {
+                workload.past = Some(Box::new(past));
+                changes.push(Change::WorkloadPast(*id, past));
+            }
+            for (pod, row) in workload.pods.iter_mut().zip(rows) {
                 if pod.written.as_deref() != Some(&row) {
                     pod.written = Some(Box::new(row.clone()));
                     changes.push(Change::Pod(row));
@@ -98,17 +107,20 @@ impl State {
         }
     }
 
+    pub(crate) fn restore_pasts(&mut self, pasts: BTreeMap<Uuid, WorkloadPast>) {
+        for (id, past) in pasts {
+            let Some(workload) = self.workloads.get_mut(&id) else { continue };
+            workload.past = Some(Box::new(past));
+            workload.model.into_iter().for_each(|model| self.cluster.set_past(model, past));
+        }
+    }
+
     fn restore_current(&mut self, id: Uuid, number: usize, row: &PodRow) {
         let Some(body) = &row.body.current else { return };
         let Some(workload) = self.workloads.get(&id) else { return };
         let pod = &workload.pods[number];
         let restart_at = pod.restart_at;
-        let (placed_at, resized_at) = (pod.placed_at, pod.resized_at);
-        let generation = pod.generation;
-        let (Some(model), Some(model_pod)) = (workload.model, pod.model) else { return };
-        self.cluster.set_starts(model, placed_at, resized_at);
-        let restarts = self.cluster.workloads()[model].restarts.max(generation.saturating_sub(1));
-        self.cluster.set_restarts(model, restarts);
+        let Some(model_pod) = pod.model else { return };
         match self.place(body, model_pod, true) {
             Some(place) => {
                 let releasing = row.body.releasing;

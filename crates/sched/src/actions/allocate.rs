@@ -108,12 +108,14 @@ fn all_fail(
     infeasible: &InfeasiblePools,
     mut succeeds: impl FnMut(&mut Session<'_>, WorkloadId) -> bool,
 ) -> bool {
-    let (stats, trials_left, wake_at) = (s.stats, s.trials_left, s.wake_at);
+    let (stats, wake_at) = (s.stats, s.wake_at);
+    let (trials_left, sets_left) = (s.trials_left, s.sets_left);
     let start = s.cluster.checkpoint();
     let mut pools = in_pools(s, infeasible).into_iter();
     let found = pools.any(|(id, pool)| pools::within(s, id, pool, |s| succeeds(s, id)));
     s.cluster.rollback(start);
-    (s.stats, s.trials_left, s.wake_at) = (stats, trials_left, wake_at);
+    (s.stats, s.wake_at) = (stats, wake_at);
+    (s.trials_left, s.sets_left) = (trials_left, sets_left);
     !found
 }
 

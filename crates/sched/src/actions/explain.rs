@@ -6,14 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodMismatch, PodSet, PoolId, WorkloadId,
+    Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodMismatch, PodSet, PoolId, Room, WorkloadId,
 };
-use units::{GPU_MILLIS, Resources};
+use units::{GPU_MILLIS, Kind, Resources};
 
 use crate::Pending;
 use crate::entitlement::not_entitled;
 use crate::equivalence_class::EquivalenceClass;
 use crate::place;
+use crate::protection::Protections;
 use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
@@ -23,7 +24,7 @@ const POOLS_NAMED_MAX: usize = 3;
 
 /// Why every workload waits that needs a place or waits for one; only what is new of it.
 pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Arc<[Pending]>> {
-    let (mut known, mut pending) = (BTreeMap::new(), BTreeMap::new());
+    let (mut known, mut pending) = (Known::default(), BTreeMap::new());
     for id in s.memory.odd.keys().copied().collect::<Vec<_>>() {
         let reasons = reasons(s, id, &mut known);
         if s.memory.odd.get(&id).map(|known| &**known) != Some(&reasons) {
@@ -41,13 +42,15 @@ pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Arc<[Pending]>> {
     pending
 }
 
+/// What was found out about other workloads.
+#[derive(Default)]
+struct Known {
+    classes: BTreeMap<EquivalenceClass, Vec<Pending>>,
+    protections: Protections,
+}
+
 /// The reasons of one workload that needs a place or waits for one; empty if it needs none.
-/// `known` keeps the reasons of each class.
-fn reasons(
-    s: &mut Session<'_>,
-    id: WorkloadId,
-    known: &mut BTreeMap<EquivalenceClass, Vec<Pending>>,
-) -> Vec<Pending> {
+fn reasons(s: &mut Session<'_>, id: WorkloadId, known: &mut Known) -> Vec<Pending> {
     let mut reasons = Vec::from_iter(waiting_for_release(s.cluster, id));
     if s.next_pods(id).is_empty() {
         reasons.extend(gated(s.cluster, id).or_else(|| too_few_left(s.cluster, id)));
@@ -58,17 +61,15 @@ fn reasons(
         return vec![Pending::BackingOff { until }];
     }
     let class = EquivalenceClass::of(s.cluster, id);
-    reasons.extend_from_slice(known.entry(class).or_insert_with(|| no_place(s, id)));
+    let Known { classes, protections } = known;
+    let of_class = classes.entry(class).or_insert_with(|| no_place(s, id, protections));
+    reasons.extend_from_slice(of_class);
     reasons
 }
 
 /// Why a workload found no place: the same for all of its class.
-fn no_place(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
-    let (mut reasons, not_entitled) = queue_reasons(s, id, POOLS_NAMED_MAX);
-    if reasons.is_empty() {
-        reasons.extend(s.reservations.before(&EquivalenceClass::of(s.cluster, id)).cloned());
-    }
-    let spec = &s.cluster.workloads()[id].spec;
+fn no_place(s: &mut Session<'_>, id: WorkloadId, protections: &mut Protections) -> Vec<Pending> {
+    let mut room = Vec::new();
     for set in next_sets(s, id) {
         let no_room = no_room(s.cluster, id, set);
         let out = no_room.as_ref().filter(|reason| lacks_gpus(reason));
@@ -76,33 +77,66 @@ fn no_place(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
         let of_set = no_room.into_iter().chain(out);
         let of_set = of_set.chain(ruled_out(s.cluster, id, set));
         let of_set = of_set.chain(kept_away(s.cluster, id, set));
-        let new: Vec<_> = of_set.filter(|reason| !reasons.contains(reason)).collect();
-        reasons.extend(new);
+        let new: Vec<_> = of_set.filter(|reason| !room.contains(reason)).collect();
+        room.extend(new);
     }
-    reasons.extend(topology::no_domain(s, id));
+    room.extend(topology::no_domain(s, id));
+    let rights = rights(s, id, lacking(&room), protections, POOLS_NAMED_MAX);
+    let mut reasons = rights.against;
+    let mut is_open = !s.stats.exhausted;
+    if reasons.is_empty() {
+        reasons.extend(s.reservations.before(&EquivalenceClass::of(s.cluster, id)).cloned());
+        is_open &= reasons.is_empty();
+    }
+    reasons.extend(room);
     // That some nodes are out of the question does not say what speaks against the others.
     if reasons.iter().all(leaves_nodes) && !s.stats.exhausted {
+        let spec = &s.cluster.workloads()[id].spec;
         reasons.push(Pending::GangIncomplete { pods_min: spec.pods_min(), pods: spec.pods() });
     }
-    if !reasons.iter().any(|reason| matches!(reason, Pending::LargerThanAnyNode { .. })) {
-        reasons.extend(not_entitled);
+    let not_counted = not_counted(s, id);
+    if not_counted.as_ref().is_none_or(|(_, starts)| *starts) {
+        reasons.extend(rights.beyond);
+        reasons.extend(rights.protected.into_iter().filter(|_| is_open));
     }
+    reasons.extend(not_counted.map(|(reason, _)| reason));
     if s.stats.exhausted {
         reasons.push(Pending::SearchCutShort { trials: s.policy.trials_max });
     }
     reasons
 }
 
-/// What limits and quotas say against a workload in each node pool in which it may be; and where
-/// they say nothing, what its fair share does. In more than so many pools one reason stands for all that
-/// differ only by their pool.
-pub(crate) fn queue_reasons(
+/// What there is too little of.
+fn lacking(room: &[Pending]) -> Option<Kind> {
+    room.iter().find_map(|reason| match reason {
+        Pending::NotEnoughCpu { .. } => Some(Kind::Cpu),
+        Pending::NotEnoughMemory { .. } => Some(Kind::Memory),
+        _ => None,
+    })
+}
+
+/// What speaks against a workload, room aside, in each node pool in which it may be.
+#[derive(Default)]
+struct Rights {
+    /// Limits and quotas.
+    against: Vec<Pending>,
+    /// Where they do not, its fair share.
+    beyond: Vec<Pending>,
+    /// Where that does not either, what others are entitled to.
+    protected: Vec<Pending>,
+}
+
+/// In more than so many pools one reason stands for all that differ only by their pool.
+fn rights(
     s: &mut Session<'_>,
     id: WorkloadId,
+    lacking: Option<Kind>,
+    protections: &mut Protections,
     named_max: usize,
-) -> (Vec<Pending>, Vec<Pending>) {
-    let none = || (ByPool::default(), ByPool::default());
-    let ((mut against, mut beyond), asked) = (none(), s.ask(id, None));
+) -> Rights {
+    let [mut against, mut beyond, mut protected]: [ByPool; 3] = Default::default();
+    let asked = s.ask(id, None);
+    let kind = lacking.or_else(|| Kind::ALL.into_iter().find(|&kind| asked[kind] > 0));
     let choices: Vec<_> = s.cluster.choices(id).iter().map(|&pool| Some(pool)).collect();
     let there = |pool: &Option<PoolId>| {
         pool.is_none_or(|pool| s.cluster.capacity_of(pool) != Resources::ZERO)
@@ -122,10 +156,34 @@ pub(crate) fn queue_reasons(
                     let (queue, requested) = (s.numbers(s.queue_of(id), kind), asked[kind]);
                     Pending::NotEntitledToMore { queue, requested }
                 });
+            } else if let Some(reason) = kind.and_then(|kind| protections.reason(s, id, kind)) {
+                protected.add("P205", named_max, || reason);
             }
         });
     }
-    (against.reasons(named_max), beyond.reasons(named_max))
+    let [against, beyond, mut protected] =
+        [against, beyond, protected].map(|of| of.reasons(named_max));
+    protected.dedup();
+    Rights { against, beyond, protected }
+}
+
+/// What speaks against a workload, room aside, in each node pool.
+pub(crate) fn queue_reasons(s: &mut Session<'_>, id: WorkloadId) -> Vec<Pending> {
+    let rights = rights(s, id, None, &mut Protections::default(), usize::MAX);
+    [rights.against, rights.beyond, rights.protected].concat()
+}
+
+/// What of it is not counted as demand, and whether it could start with the rest.
+pub(crate) fn not_counted(s: &mut Session<'_>, id: WorkloadId) -> Option<(Pending, bool)> {
+    let demand = &mut s.memory.entitlements.demand;
+    let (queue, room) = demand.short(s.cluster, id)?;
+    let Room { pods, fitting, starts, left_out } = room;
+    let kind = Kind::ALL.into_iter().find(|&kind| left_out[kind] > 0)?;
+    let workload = &s.cluster.workloads()[id];
+    let asks = workload.pods.iter().filter(|&&pod| s.cluster.pods()[pod].asks());
+    let requested = asks.map(|&pod| s.cluster.set_of(pod).demand[kind]).sum();
+    let (queue, left_out) = (s.cluster.queue_name(queue), left_out[kind]);
+    Some((Pending::NotCounted { queue, kind, left_out, requested, fitting, pods }, starts))
 }
 
 /// Reasons of node pools.

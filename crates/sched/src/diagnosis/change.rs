@@ -45,9 +45,11 @@ pub enum Change {
     Elastic,
     /// Let it be preempted.
     Preemptible,
-    /// A higher priority.
+    /// A higher priority, of those that have a name.
     Priority {
-        /// At least this.
+        /// Its name.
+        class: &'static str,
+        /// What it is worth.
         priority: u32,
     },
     /// Do without a label.
@@ -100,6 +102,10 @@ pub enum Change {
 pub struct Raise {
     /// Which queue.
     pub queue: String,
+    /// Its own name, if that is its share in the node pool `default` or in all.
+    pub name: Option<String>,
+    /// Whether it is a project, and not one above projects.
+    pub is_project: bool,
     pub(super) id: QueueId,
     /// Of what.
     pub kind: Kind,
@@ -132,7 +138,7 @@ impl Change {
             Self::Memory { bytes } => set(&|spec| spec.pod_sets[0].request.memory_bytes = *bytes)?,
             Self::Elastic => set(&|spec| spec.elastic = true)?,
             Self::Preemptible => set(&|spec| spec.preemptible = true)?,
-            Self::Priority { priority } => set(&|spec| spec.priority = *priority)?,
+            Self::Priority { priority, .. } => set(&|spec| spec.priority = *priority)?,
             Self::WithoutSelector { key } => constrain(cluster, id, |constraints| {
                 constraints.selector.remove(key);
             })?,

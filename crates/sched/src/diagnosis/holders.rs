@@ -33,6 +33,21 @@ pub struct Holders {
     pub workloads: Vec<Holder>,
     /// Workloads that are not named.
     pub workloads_more: u32,
+    /// What its own queue asks for, if not all of that counts.
+    pub own_demand: Option<OwnDemand>,
+}
+
+/// What a queue asks for, and what of it is not counted as demand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnDemand {
+    /// Which queue.
+    pub queue: String,
+    /// Of what.
+    pub kind: Kind,
+    /// What it asks for.
+    pub requested: u64,
+    /// What of that could not be placed if everything were free.
+    pub left_out: u64,
 }
 
 /// A queue and what it holds.
@@ -112,7 +127,15 @@ pub(super) fn holders(s: &Session<'_>, id: WorkloadId, parts: &[Part]) -> Holder
             })
             .collect(),
         workloads_more,
+        own_demand: own_demand(s, s.queue_of(id), kind),
     }
+}
+
+fn own_demand(s: &Session<'_>, queue: QueueId, kind: Kind) -> Option<OwnDemand> {
+    let left_out = s.memory.entitlements.demand.left_out_of(queue)[kind];
+    let requested = s.cluster.queues()[queue].requested[kind];
+    let queue = s.cluster.queue_name(queue);
+    (left_out > 0).then_some(OwnDemand { queue, kind, requested, left_out })
 }
 
 /// What most nodes have too little of.
@@ -128,6 +151,12 @@ fn scarcest(parts: &[Part], asked: Resources) -> Kind {
         _ if memory > cpu => Kind::Memory,
         _ => Kind::Cpu,
     }
+}
+
+/// Whether anything holds a part of a node to which one of the next pods may go.
+pub(super) fn holds_any_where_it_may_go(s: &Session<'_>, id: WorkloadId) -> bool {
+    let holds = |kind| held_where_it_may_go(s, id, kind).next().is_some();
+    Kind::ALL.into_iter().any(holds)
 }
 
 /// Everybody else's pods on nodes that allow one of the next pods, with what each holds.

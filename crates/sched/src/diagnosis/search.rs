@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Share, WorkloadId};
 use units::{Instant, Kind, Resources};
 
-use super::holders::{Standing, standings};
+use super::holders::{Standing, holds_any_where_it_may_go, standings};
 use crate::actions::consolidate::Consolidation;
+use crate::actions::explain::not_counted;
 use crate::actions::preempt::Preempt;
 use crate::actions::reclaim::Reclaim;
 use crate::entitlement::not_entitled;
@@ -43,6 +44,8 @@ pub enum Outcome {
         /// Until when.
         until: Instant,
     },
+    /// It could not start if everything were free.
+    NotCounted,
     /// Its queue refuses it, whatever others do.
     Refused(Box<Pending>),
     /// Its project has what it is entitled to.
@@ -63,6 +66,8 @@ pub enum Outcome {
         /// What is free on all nodes together.
         free: u64,
     },
+    /// No pod is on a node that it may go to.
+    NothingInTheWay,
     /// The pods in the way have no other place to go.
     NowhereToMove,
     /// Moving would help, but more workloads than the policy allows.
@@ -127,7 +132,11 @@ pub(super) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {
     searches.collect()
 }
 
-fn common(s: &Session<'_>, id: WorkloadId) -> Option<Outcome> {
+fn common(s: &mut Session<'_>, id: WorkloadId) -> Option<Outcome> {
+    let refused = s.check_queue(id, s.ask(id, None)).is_err();
+    if !refused && not_counted(s, id).is_some_and(|(_, starts)| !starts) {
+        return Some(Outcome::NotCounted);
+    }
     let until = s.patient_until(id);
     (until > s.now).then_some(Outcome::Patient { until })
 }
@@ -143,6 +152,9 @@ fn moving(s: &mut Session<'_>, id: WorkloadId) -> Outcome {
     let free = s.cluster.free_soon();
     if let Some(kind) = Kind::ALL.into_iter().find(|&kind| asked[kind] > free[kind]) {
         return Outcome::FreeTooLittle { kind, requested: asked[kind], free: free[kind] };
+    }
+    if !holds_any_where_it_may_go(s, id) {
+        return Outcome::NothingInTheWay;
     }
     let unbounded = Policy { consolidation_moves_max: usize::MAX, ..s.policy.clone() };
     let mut side = s.cluster.clone();

@@ -38,7 +38,7 @@ impl Diagnosis {
             .iter()
             .map(|search| format!("{} {}", search.code().code, search.text(now)));
         section("Why nothing was moved or taken for it", searches.collect());
-        let mut advice: Vec<_> = self.advice.iter().map(|advice| advice.text(now)).collect();
+        let mut advice: Vec<_> = self.advice.iter().flat_map(|one| one.lines(now)).collect();
         if advice.is_empty() && self.complete && !self.parts.is_empty() {
             let then = match self.reasons.iter().any(Pending::outlasts_others) {
                 true => "that others end would not help",

@@ -8,7 +8,9 @@ use units::{Idx, Instant, Kind, Resources};
 
 use super::change::{Change, Raise};
 use super::{Advice, Failing, Means, NodeClass, Obstacle, Outcome, Refusals, Search, Standing};
-use crate::reasons::{Cause, Lost, NoDomain, Pending, QueueNumbers, Strategy, WorkloadRef};
+use crate::reasons::{
+    Cause, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef,
+};
 
 const NOW: Instant = Instant(0);
 const GIB: u64 = 1 << 30;
@@ -79,6 +81,15 @@ fn pending_of_room() -> Vec<Pending> {
     ]
 }
 
+fn not_counted(fitting: u32) -> Pending {
+    let (queue, kind, requested) = ("team-a".to_owned(), Kind::Gpu, 8000);
+    Pending::NotCounted { queue, kind, left_out: 8000, requested, fitting, pods: 1 }
+}
+
+const fn protected(by: Protection) -> Pending {
+    Pending::Protected { kind: Kind::Gpu, requested: 1000, by }
+}
+
 /// What the rights of a project forbid, and what only takes its time.
 fn pending_of_rights() -> Vec<Pending> {
     use Pending as P;
@@ -105,6 +116,15 @@ fn pending_of_rights() -> Vec<Pending> {
             requested: 1000,
         },
         P::NotEntitledToMore { queue: queue("team-a"), requested: 2000 },
+        not_counted(0),
+        not_counted(1),
+        protected(Protection::Delay { delay_ms: 90_000 }),
+        protected(Protection::OwnWork { queue: queue("team-a"), priority: 50 }),
+        protected(Protection::NotPreemptible { held: 2000 }),
+        protected(Protection::WithinShare { holder: queue("team-b") }),
+        protected(Protection::Above { queue: queue("dept-a") }),
+        protected(Protection::RunTime { held: 2000 }),
+        protected(Protection::NoWay { held: 2000 }),
         P::InPools {
             first: Box::new(P::NotEntitledToMore {
                 queue: queue("team-a in pool a100"),
@@ -155,8 +175,15 @@ fn causes() -> Vec<Cause> {
 
 fn changes() -> Vec<Change> {
     use Change as C;
-    let raise =
-        |kind, to| Raise { queue: "team-a".to_owned(), id: Idx::new(0), kind, from: 2000, to };
+    let raise = |kind, to| Raise {
+        queue: "team-a".to_owned(),
+        name: Some("team-a".to_owned()),
+        is_project: true,
+        id: Idx::new(0),
+        kind,
+        from: 2000,
+        to,
+    };
     let taint = |value: &str| Taint {
         key: "dedicated".to_owned(),
         value: value.to_owned(),
@@ -171,8 +198,7 @@ fn changes() -> Vec<Change> {
         C::Memory { bytes: 16 * GIB },
         C::Elastic,
         C::Preemptible,
-        C::Priority { priority: 51 },
-        C::Priority { priority: 10_000 },
+        C::Priority { class: "medium-low", priority: 65 },
         C::WithoutSelector { key: "zone".to_owned() },
         C::WithoutAffinity { demands: "zone in (a, b)".to_owned() },
         C::WithoutPodAffinity,
@@ -218,11 +244,13 @@ fn outcomes() -> Vec<Outcome> {
     };
     vec![
         O::Patient { until: NOW.plus_ms(30_000) },
+        O::NotCounted,
         O::Refused(Box::new(Pending::SearchCutShort { trials: 1 })),
         O::NotEntitled { queue: queue("team-a"), requested: 2000 },
         O::OnlyPreemptible,
         free(0),
         free(1000),
+        O::NothingInTheWay,
         O::NowhereToMove,
         O::MovesMax { moves: 40, moves_max: 32 },
         O::Nobody(refusals),
@@ -298,6 +326,8 @@ fn every_reason_and_every_cause() {
             OverLimit,
             NonPreemptibleOverQuota,
             NotEntitledToMore,
+            NotCounted,
+            Protected,
             InPools,
             WaitingForRelease,
             Gated,
@@ -335,10 +365,12 @@ fn every_outcome_of_a_search() {
     let outcomes = texts!(
         Outcome {
             Patient,
+            NotCounted,
             Refused,
             NotEntitled,
             OnlyPreemptible,
             FreeTooLittle,
+            NothingInTheWay,
             NowhereToMove,
             MovesMax,
             Nobody,

@@ -18,7 +18,7 @@ pub(super) fn run(s: &mut Session<'_>) {
     let none = Evicted::new();
     let mut line = Line::pending(s, queue_depth(s));
     while let Some(id) =
-        line.pop(s, &|id| Change::Plus(jobs::asked(s, &jobs::next_tasks(s, id, &none))))
+        line.pop(s, &|id| Change::Plus(jobs::expected(s, &jobs::next_tasks(s, id, &none))))
     {
         let tasks = jobs::next_tasks(s, id, &none);
         if !s.may_try() {

@@ -4,15 +4,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use model::{
-    Child, GpuRequest, PodBinding, PodId, PodRequest, PodSetSpec, WorkloadId, WorkloadSpec,
-};
+use model::{GpuRequest, PodBinding, PodId, PodRequest, PodSetSpec, WorkloadId};
 use units::Resources;
 
-use super::amounts::amounts;
+use super::amounts::{amounts, expected_millis};
 use crate::next_pods::next_pods_among;
-use crate::rank::set_rank;
 use crate::session::Session;
+use crate::spare::{Spare, holds, next_spare, spare_part};
 
 /// Tasks that a scenario has stopped, and that may be placed again in it; and where they were.
 pub(super) type Evicted = BTreeMap<PodId, PodBinding>;
@@ -66,43 +64,13 @@ pub(super) fn next_to_evict(s: &Session<'_>, id: WorkloadId, left: &[PodId]) -> 
     let set_of = |pod: PodId| s.cluster.pods()[pod].set as usize;
     let of = |set: usize| left.iter().copied().filter(move |&pod| set_of(pod) == set);
     let active = |set: usize| u32::try_from(of(set).count()).unwrap_or(u32::MAX);
-    let sets = 0..spec.pod_sets.len();
-    let worst = sets
-        .filter(|&set| active(set) > spec.pod_sets[set].pods_min)
-        .max_by_key(|&set| set_rank(&spec.pod_sets[set], active(set)));
-    if let Some(last) = worst.and_then(|set| of(set).next_back()) {
-        return vec![last];
-    }
-    let is_in = |part: Child, pod: PodId| match part {
-        Child::Group(group) => spec.is_in(set_of(pod), Some(group)),
-        Child::Set(set) => set == set_of(pod),
-    };
-    match spare_part(spec, None, &active) {
-        Some(part) => left.iter().copied().filter(|&pod| is_in(part, pod)).collect(),
+    match next_spare(spec, &active) {
+        Some(Spare::PodOf(set)) => of(set).next_back().into_iter().collect(),
+        Some(Spare::Part(part)) => {
+            left.iter().copied().filter(|&pod| holds(spec, part, set_of(pod))).collect()
+        }
         None => left.to_vec(),
     }
-}
-
-/// The last part of a group (none: of the job), however deep, that it can do without.
-fn spare_part(
-    spec: &WorkloadSpec,
-    group: Option<usize>,
-    active: &impl Fn(usize) -> u32,
-) -> Option<Child> {
-    let is_active = |child: &Child| match *child {
-        Child::Set(set) => active(set) > 0,
-        Child::Group(at) => {
-            (0..spec.pod_sets.len()).any(|set| active(set) > 0 && spec.is_in(set, Some(at)))
-        }
-    };
-    let there: Vec<_> = spec.children(group).filter(is_active).collect();
-    if there.len() > spec.children_min_of(group) {
-        return there.last().copied();
-    }
-    there.into_iter().find_map(|child| match child {
-        Child::Group(at) => spare_part(spec, Some(at), active),
-        Child::Set(_) => None,
-    })
 }
 
 /// Whether it can run with fewer tasks than it has.
@@ -138,6 +106,12 @@ pub(super) fn request(s: &Session<'_>, pod: PodId) -> PodRequest {
 /// What tasks ask for together.
 pub(super) fn asked(s: &Session<'_>, pods: &[PodId]) -> Resources {
     pods.iter().map(|&pod| amounts(request(s, pod))).sum()
+}
+
+/// The same with what GPU memory is expected to come to, by which queues take their turns.
+pub(super) fn expected(s: &Session<'_>, pods: &[PodId]) -> Resources {
+    let gpu_millis = pods.iter().map(|&pod| expected_millis(s.cluster, request(s, pod))).sum();
+    asked(s, pods) + Resources { gpu_millis, ..Resources::ZERO }
 }
 
 /// Amounts of a task without its MIG instances: these do not count where reclaim keeps the balance

@@ -151,6 +151,7 @@ fn compare(s: &Session<'_>, l: (QueueId, Change), r: (QueueId, Change)) -> Order
 struct Standing {
     allocated: Resources,
     changed: Resources,
+    with_job: Resources,
     quota: Resources,
     fair: Resources,
     allocatable: Resources,
@@ -162,13 +163,15 @@ struct Standing {
 impl Standing {
     fn of(s: &Session<'_>, (id, change): (QueueId, Change)) -> Self {
         let queue = &s.cluster.queues()[id];
-        let changed = match change {
-            Change::Plus(job) => queue.allocated + job,
-            Change::Minus(victims) => queue.allocated.saturating_sub(victims),
+        // Victims count in the dominant share only.
+        let (changed, with_job) = match change {
+            Change::Plus(job) => (queue.allocated + job, queue.allocated + job),
+            Change::Minus(victims) => (queue.allocated.saturating_sub(victims), queue.allocated),
         };
         Self {
             allocated: queue.allocated,
             changed,
+            with_job,
             quota: queue.share.quota,
             fair: s.fair()[&id],
             allocatable: allocatable(s, id),
@@ -184,11 +187,11 @@ impl Standing {
     }
 
     fn is_starved(&self) -> bool {
-        self.changed.fits_in(self.quota)
+        self.with_job.fits_in(self.quota)
     }
 
     fn goes_beyond(&self) -> bool {
-        Kind::ALL.into_iter().any(|kind| self.changed[kind] > 0 && self.allocatable[kind] == 0)
+        Kind::ALL.into_iter().any(|kind| self.with_job[kind] > 0 && self.allocatable[kind] == 0)
     }
 
     fn dominant(&self, held: Resources) -> Ratio {

@@ -102,23 +102,15 @@ pub(super) trait Rule {
     -> Cause;
 }
 
-/// Preemptible jobs that run, except the one that asks. What got a place in this very cycle is
-/// left alone until the next: others may have been stopped for it.
+/// Preemptible jobs that have a place, since before this cycle or not, except the one that asks. One
+/// that would only start now and gives way does not start.
 fn preemptible<'a>(s: &'a Session<'_>, id: WorkloadId) -> impl Iterator<Item = WorkloadId> + 'a {
     let own = s.pool_of(id);
-    let row = |pod: &PodId| &s.cluster.pods()[*pod];
-    let runs = move |pod: &PodId| row(pod).runs();
-    let is_new = move |pod: &PodId| {
-        let (before, now) = (s.cluster.original(*pod), &row(pod).binding);
-        before.current.is_none() && now.effective().is_some()
-    };
     let jobs = s.cluster.workloads().iter();
     jobs.filter(move |(victim, row)| {
-        let pods = || row.pods.iter();
         *victim != id
             && row.spec.preemptible
-            && pods().any(runs)
-            && !pods().any(is_new)
+            && row.placed > 0
             && (!s.cluster.is_divided() || s.pool_of(*victim) == own)
     })
     .map(|(victim, _)| victim)

@@ -24,7 +24,7 @@ pub(super) fn run(s: &mut Session<'_>, rule: &dyn Rule) {
     let pending = Line::pending(s, queue_depth(s));
     let mut line = pending.clone();
     while let Some(id) =
-        line.pop(s, &|id| Change::Plus(jobs::asked(s, &jobs::next_tasks(s, id, &none))))
+        line.pop(s, &|id| Change::Plus(jobs::expected(s, &jobs::next_tasks(s, id, &none))))
     {
         if !s.may_try() {
             return;
@@ -223,7 +223,7 @@ impl<'r> Search<'r> {
         let next = |s: &Session<'_>, id: WorkloadId| {
             if id == self.id { tasks.to_vec() } else { jobs::next_tasks(s, id, evicted) }
         };
-        let change = |s: &Session<'_>, id| Change::Plus(jobs::asked(s, &next(s, id)));
+        let change = |s: &Session<'_>, id| Change::Plus(jobs::expected(s, &next(s, id)));
         let mut placed = false;
         while let Some(id) = line.pop(s, &|id| change(s, id)) {
             if !waiting.contains(&id) {

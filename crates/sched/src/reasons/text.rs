@@ -6,7 +6,7 @@ use std::fmt;
 use model::GpuRequest;
 use units::{Kind, Resources, format_bytes, format_millis};
 
-use super::{Cause, Lost, NoDomain, Pending, QueueNumbers, Strategy, WorkloadRef};
+use super::{Cause, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef};
 
 /// `1 GPU`, `2 GPUs`, `0.5 GPU`.
 fn gpus(millis: u64) -> String {
@@ -53,18 +53,14 @@ impl fmt::Display for Pending {
                 f,
                 "asks for {request} on one node; {with} of {nodes} node(s) have that, none has it free"
             ),
-            Self::NotEnoughCpu { cpu_millis, free_millis_max } => write!(
-                f,
-                "needs {} CPU core(s) beside its GPUs; at most {} are free on a node that has them",
-                format_millis(*cpu_millis),
-                format_millis(*free_millis_max)
-            ),
-            Self::NotEnoughMemory { memory_bytes, free_bytes_max } => write!(
-                f,
-                "needs {} of memory beside its GPUs; at most {} are free on a node that has them",
-                format_bytes(*memory_bytes),
-                format_bytes(*free_bytes_max)
-            ),
+            Self::NotEnoughCpu { cpu_millis, free_millis_max } => {
+                let (need, free) = (format_millis(*cpu_millis), format_millis(*free_millis_max));
+                beside_gpus(f, &format!("{need} CPU core(s)"), &free)
+            }
+            Self::NotEnoughMemory { memory_bytes, free_bytes_max } => {
+                let (need, free) = (format_bytes(*memory_bytes), format_bytes(*free_bytes_max));
+                beside_gpus(f, &format!("{need} of memory"), &free)
+            }
             Self::GangIncomplete { pods_min, pods } => gang_incomplete(f, *pods_min, *pods),
             Self::NodesRuledOut { nodes, cordoned, selector, affinity, taint, pool } => {
                 nodes_ruled_out(f, *nodes, [*cordoned, *selector, *affinity, *taint, *pool])
@@ -90,9 +86,9 @@ impl fmt::Display for Pending {
                 let requested = of(queue.kind, *requested);
                 write!(f, "nothing is taken from others for {requested}: {queue}")
             }
-            Self::InPools { first, others } => {
-                write!(f, "{first}; likewise in {others} more node pools")
-            }
+            Self::NotCounted { .. } => not_counted(f, self),
+            Self::Protected { kind, requested, by } => protected(f, *kind, *requested, by),
+            Self::InPools { first, others } => in_pools(f, first, *others),
             Self::WaitingForRelease { node, holders } => waiting_for_release(f, node, holders),
             Self::Gated { gated, pods } => {
                 write!(f, "{gated} of its {pods} pod(s) are held back by a scheduling gate")
@@ -109,6 +105,14 @@ impl fmt::Display for Pending {
             ),
         }
     }
+}
+
+fn in_pools(f: &mut fmt::Formatter<'_>, first: &Pending, others: usize) -> fmt::Result {
+    write!(f, "{first}; likewise in {others} more node pools")
+}
+
+fn beside_gpus(f: &mut fmt::Formatter<'_>, need: &str, free: &str) -> fmt::Result {
+    write!(f, "needs {need} beside its GPUs; at most {free} are free on a node that has them")
 }
 
 fn not_enough_gpus(
@@ -141,6 +145,65 @@ fn no_gpu_share_free(
         _ => write!(
             f,
             "needs {millis} of {devices} GPUs of one node each; at most {most} is free on so many"
+        ),
+    }
+}
+
+fn not_counted(f: &mut fmt::Formatter<'_>, reason: &Pending) -> fmt::Result {
+    let Pending::NotCounted { queue, kind, left_out, requested, fitting, pods } = reason else {
+        return Ok(());
+    };
+    let (left_out, all) = (number(*kind, *left_out), of(*kind, *requested));
+    write!(f, "{left_out} of {all} not counted as demand of {queue}: ")?;
+    match fitting {
+        _ if fitting < pods => {
+            write!(f, "{fitting} of {pods} pod(s) would fit if everything were free")
+        }
+        _ => write!(f, "it could not have them if everything were free"),
+    }
+}
+
+fn protected(
+    f: &mut fmt::Formatter<'_>,
+    kind: Kind,
+    requested: u64,
+    by: &Protection,
+) -> fmt::Result {
+    let (what, of) = (of(kind, requested), |amount: &u64| of(kind, *amount));
+    match by {
+        Protection::Delay { delay_ms } => {
+            let s = delay_ms / 1000;
+            write!(f, "nothing is stopped for {what} before its preemption delay of {s} s is over")
+        }
+        Protection::OwnWork { queue, priority } => write!(
+            f,
+            "nothing is stopped for {what}: only its own project holds any, and nothing of a \
+             priority below {priority}; {queue}"
+        ),
+        Protection::NotPreemptible { held } => write!(
+            f,
+            "nothing is stopped for {what}: other projects hold {}, which cannot be preempted",
+            of(held)
+        ),
+        Protection::WithinShare { holder } => write!(
+            f,
+            "nothing is stopped for {what}: no other project holds more than it is entitled to; \
+             {holder}"
+        ),
+        Protection::Above { queue } => {
+            write!(f, "nothing is stopped for {what}: more than the fair share above it; {queue}")
+        }
+        Protection::RunTime { held } => write!(
+            f,
+            "nothing is stopped for {what}: other projects hold {} beyond their share, in \
+             guaranteed run time",
+            of(held)
+        ),
+        Protection::NoWay { held } => write!(
+            f,
+            "nothing is stopped for {what}: other projects hold {} beyond their share, and no way \
+             was found to make room with that",
+            of(held)
         ),
     }
 }

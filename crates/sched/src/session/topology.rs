@@ -20,7 +20,7 @@ use units::Resources;
 
 use crate::place::PodRequirements;
 use crate::session::Session;
-use crate::{NoDomain, Pending};
+use crate::{NoDomain, Pending, spare};
 pub(crate) use free::Free;
 
 /// Nodes that lie in all of these domains; all nodes if there are none.
@@ -568,11 +568,7 @@ fn constraint_of(spec: &WorkloadSpec, part: Option<Child>) -> Option<TopologyCon
 
 /// Whether a set is in a part of a workload (none: in all of it).
 fn holds(spec: &WorkloadSpec, part: Option<Child>, set: usize) -> bool {
-    match part {
-        None => true,
-        Some(Child::Group(group)) => spec.is_in(set, Some(group)),
-        Some(Child::Set(own)) => set == own,
-    }
+    part.is_none_or(|part| spare::holds(spec, part, set))
 }
 
 fn pods_in(workload: &Workload, part: Option<Child>) -> impl Iterator<Item = PodId> {

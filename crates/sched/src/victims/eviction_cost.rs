@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 use model::{PodId, WorkloadId};
 use units::GPU_MILLIS;
 
-use super::{EvictionUnit, freed};
+use super::eviction_units::part_of;
+use super::{EvictionUnit, Rule, freed};
 use crate::session::Session;
 
 /// What a set of pieces costs; the least is taken, by the first difference.
@@ -17,6 +18,8 @@ pub(crate) struct EvictionCost {
     /// How far the most important workload that loses its place is above the least important
     /// one of its own queue: priority counts inside a queue only.
     pub(super) priority: u32,
+    /// Workloads that are moved, where none may lose its place.
+    pub(super) interrupted: u32,
     /// GPU time that is lost, in thousandths of GPU minutes; see [`lost`].
     pub(super) lost: u64,
     /// Pods that restart.
@@ -35,6 +38,7 @@ impl EvictionCost {
     pub(super) const NOTHING: Self = Self {
         entitled: 0,
         priority: 0,
+        interrupted: 0,
         lost: 0,
         restarts: 0,
         foreign: 0,
@@ -47,6 +51,7 @@ impl EvictionCost {
         Self {
             entitled: self.entitled + other.entitled,
             priority: self.priority.max(other.priority),
+            interrupted: self.interrupted + other.interrupted,
             lost: self.lost.saturating_add(other.lost),
             restarts: self.restarts.saturating_add(other.restarts),
             foreign: self.foreign + other.foreign,
@@ -78,9 +83,82 @@ impl EvictionCost {
 /// its work costs least.
 pub(super) fn lost(s: &Session<'_>, id: WorkloadId, eviction_units: &[EvictionUnit]) -> u64 {
     let (gone_millis, restarting_millis) = touched(s, eviction_units);
-    let times = u64::from(s.cluster.workloads()[id].restarts.max(1));
-    let unsaved = restarting_millis.saturating_mul(s.unsaved_ms(id) / MINUTE_MS);
+    work_lost(gone_millis, restarts(s, id), restarting_millis, s.unsaved_ms(id))
+}
+
+fn work_lost(gone_millis: u64, times: u64, restarting_millis: u64, unsaved_ms: u64) -> u64 {
+    let unsaved = restarting_millis.saturating_mul(unsaved_ms / MINUTE_MS);
     gone_millis.saturating_mul(times).saturating_add(unsaved)
+}
+
+/// How often a workload was stopped before, at least once.
+fn restarts(s: &Session<'_>, id: WorkloadId) -> u64 {
+    u64::from(s.cluster.workloads()[id].restarts.max(1))
+}
+
+/// How far a workload is above the least important one of its queue that may be stopped, and one.
+pub(super) fn importance(s: &Session<'_>, id: WorkloadId) -> u32 {
+    let queue = &s.cluster.queues()[s.queue_of(id)];
+    let least = queue.preemptible.keys().next().copied().unwrap_or(0);
+    s.cluster.workloads()[id].spec.priority.saturating_sub(least) + 1
+}
+
+/// What became of the pods of one workload.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// What it does not have any more.
+    pub(super) gone_millis: u64,
+    /// What the pods that are stopped or moved had.
+    pub(super) restarting_millis: u64,
+    /// Pods that are stopped or moved, and those that have no place any more.
+    pub(super) pods: u32,
+    pub(super) stopped: u32,
+}
+
+/// How a workload stands before anything is taken.
+#[derive(Debug)]
+pub(super) struct Standing {
+    pub(super) entitled: bool,
+    pub(super) foreign: bool,
+    pub(super) importance: u32,
+    placed: u32,
+    restarts: u64,
+    unsaved_ms: u64,
+    seq: u64,
+}
+
+impl Standing {
+    pub(super) fn of(s: &Session<'_>, rule: &dyn Rule, taker: WorkloadId, id: WorkloadId) -> Self {
+        let queue = s.queue_of(id);
+        let foreign = queue != s.queue_of(taker);
+        Self {
+            entitled: foreign && rule.spares_the_entitled() && !s.shares().over_share(queue),
+            foreign,
+            importance: importance(s, id),
+            placed: s.cluster.workloads()[id].placed,
+            restarts: restarts(s, id),
+            unsaved_ms: s.unsaved_ms(id),
+            seq: s.cluster.workloads()[id].spec.seq,
+        }
+    }
+
+    /// What this has cost. What is moved loses nothing but the work that it had not saved; where none
+    /// may lose its place, that and its restart.
+    pub(super) fn cost(&self, tally: &Tally, moves: bool) -> EvictionCost {
+        let gone_millis = if moves { tally.restarting_millis } else { tally.gone_millis };
+        let is_gone = tally.stopped > 0 && !moves;
+        let ends = is_gone && tally.stopped >= self.placed;
+        EvictionCost {
+            entitled: u32::from(self.entitled && is_gone),
+            priority: if ends { self.importance } else { 0 },
+            interrupted: u32::from(moves),
+            lost: work_lost(gone_millis, self.restarts, tally.restarting_millis, self.unsaved_ms),
+            restarts: tally.pods,
+            foreign: u32::from(self.foreign),
+            seq: Reverse(self.seq),
+            ..EvictionCost::NOTHING
+        }
+    }
 }
 
 const MINUTE_MS: u64 = 60_000;
@@ -98,6 +176,12 @@ fn touched(s: &Session<'_>, eviction_units: &[EvictionUnit]) -> (u64, u64) {
         let (pod, left) = match eviction_unit {
             EvictionUnit::Shrink(pod, gpus) => (pod, gpus as u64 * GPU_MILLIS),
             EvictionUnit::One(pod) => (pod, 0),
+            EvictionUnit::Part(id, part) => {
+                let pods = part_of(s, id, part);
+                sizes.retain(|(pod, _)| !pods.contains(pod));
+                sizes.extend(pods.into_iter().map(|pod| (pod, 0)));
+                continue;
+            }
             EvictionUnit::All(_) => continue,
         };
         sizes.retain(|(other, _)| *other != pod);

@@ -1,13 +1,14 @@
 //! Pieces in which workloads give way. Owns: what a piece frees and how it is taken. Changes the
 //! state only in [`take`].
 
-use model::{Placement, PodId, Share, Workload, WorkloadId};
+use model::{Child, Placement, PodId, Share, Workload, WorkloadId};
 use smallvec::SmallVec;
 use units::Resources;
 
 use crate::equivalence_class::is_elastic;
+use crate::place;
 use crate::session::Session;
-use crate::{place, rank};
+use crate::spare::{Spare, holds, next_spare};
 
 /// One piece taken from a victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +17,8 @@ pub(crate) enum EvictionUnit {
     Shrink(PodId, usize),
     /// Stop a pod above the workload's minimum.
     One(PodId),
+    /// Stop all pods of a part that the workload can do without.
+    Part(WorkloadId, Child),
     /// Stop all its pods.
     All(WorkloadId),
 }
@@ -24,37 +27,38 @@ pub(crate) enum EvictionUnit {
 pub(crate) type EvictionUnits = SmallVec<[EvictionUnit; 1]>;
 
 /// All of a workload, in the pieces in which it can go: elastic GPUs by halves, pods above the
-/// minimum one by one, then everything.
+/// minimum one by one, parts that it can do without, then everything.
 pub(crate) fn whole_workload(s: &Session<'_>, victim: WorkloadId) -> EvictionUnits {
     let workload = &s.cluster.workloads()[victim];
     let mut eviction_units = halvings(s, victim, 1);
-    eviction_units.extend(spare(s, workload).into_iter().map(EvictionUnit::One));
+    eviction_units.extend(spare(s, workload, victim));
     eviction_units.push(EvictionUnit::All(victim));
     eviction_units
 }
 
-/// The pods above the minimum, in the order in which they go: the last one of the set with the
-/// most pods for its minimum, again and again. Source: scheduling reference §14.
-fn spare(s: &Session<'_>, workload: &Workload) -> Vec<PodId> {
-    let mut pods: Vec<Vec<PodId>> = Vec::new();
-    if workload.sets().all(|(spec, set)| set.placed <= spec.pods_min) {
-        return Vec::new();
+/// The pieces above the minimum, in the order in which they go.
+fn spare(s: &Session<'_>, workload: &Workload, id: WorkloadId) -> EvictionUnits {
+    let spec = &workload.spec;
+    let mut spare = EvictionUnits::new();
+    if next_spare(spec, &|at| workload.pod_sets[at].placed).is_none() {
+        return spare;
     }
-    for at in 0..workload.pod_sets.len() {
-        let placed = |pod: &PodId| s.cluster.pods()[*pod].binding.effective().is_some();
-        let above = workload.pod_sets[at].placed > workload.spec.pod_sets[at].pods_min;
-        let own = if above { workload.pods_of(at) } else { &[] };
-        pods.push(own.iter().copied().filter(placed).collect());
+    let placed = |pod: &PodId| s.cluster.pods()[*pod].binding.effective().is_some();
+    let sets = 0..workload.pod_sets.len();
+    let mut pods: Vec<Vec<PodId>> =
+        sets.map(|at| workload.pods_of(at).iter().copied().filter(placed).collect()).collect();
+    let count = |pods: &[Vec<PodId>], at: usize| u32::try_from(pods[at].len()).unwrap_or(u32::MAX);
+    while let Some(next) = next_spare(spec, &|at| count(&pods, at)) {
+        match next {
+            Spare::PodOf(set) => spare.extend(pods[set].pop().map(EvictionUnit::One)),
+            Spare::Part(part) => {
+                spare.push(EvictionUnit::Part(id, part));
+                let own = (0..pods.len()).filter(|&at| holds(spec, part, at));
+                own.collect::<Vec<_>>().into_iter().for_each(|at| pods[at].clear());
+            }
+        }
     }
-    let spec = |at: usize| &workload.spec.pod_sets[at];
-    let count = |left: &[PodId]| u32::try_from(left.len()).unwrap_or(u32::MAX);
-    let mut spare = Vec::new();
-    loop {
-        let above = (0..pods.len()).filter(|&at| count(&pods[at]) > spec(at).pods_min);
-        let worst = above.max_by_key(|&at| rank::set_rank(spec(at), count(&pods[at])));
-        let Some(pod) = worst.and_then(|at| pods[at].pop()) else { return spare };
-        spare.push(pod);
-    }
+    spare
 }
 
 /// The pieces of [`whole_workload`], but only what it has beyond its minimum as long as its
@@ -101,8 +105,17 @@ pub(crate) fn freed(s: &Session<'_>, eviction_unit: EvictionUnit) -> Resources {
             Resources { gpu_millis, ..Resources::ZERO }
         }
         EvictionUnit::One(pod) => held(pod),
+        EvictionUnit::Part(id, part) => part_of(s, id, part).into_iter().map(held).sum(),
         EvictionUnit::All(id) => s.cluster.workloads()[id].pods.iter().map(|&pod| held(pod)).sum(),
     }
+}
+
+/// The pods with a place of a part of a workload.
+pub(super) fn part_of(s: &Session<'_>, id: WorkloadId, part: Child) -> Vec<PodId> {
+    let workload = &s.cluster.workloads()[id];
+    let sets = (0..workload.pod_sets.len()).filter(|&set| holds(&workload.spec, part, set));
+    let placed = |pod: &PodId| s.cluster.pods()[*pod].binding.effective().is_some();
+    sets.flat_map(|set| workload.pods_of(set)).copied().filter(placed).collect()
 }
 
 /// Takes a piece.
@@ -117,6 +130,11 @@ pub(crate) fn take(s: &mut Session<'_>, eviction_unit: EvictionUnit) {
             }
         }
         EvictionUnit::One(pod) => s.set_target(pod, None, false),
+        EvictionUnit::Part(id, part) => {
+            for pod in part_of(s, id, part) {
+                s.set_target(pod, None, false);
+            }
+        }
         EvictionUnit::All(workload) => {
             for pod in s.cluster.workloads()[workload].pods.clone() {
                 s.set_target(pod, None, false);

@@ -7,7 +7,8 @@ use model::{Gpu, GpuRequest, NodeId, PodId, PodMismatch, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Ratio, Resources};
 
-use super::eviction_cost::{EvictionCost, lost};
+use super::eviction_cost::{EvictionCost, importance, lost};
+use super::eviction_units::part_of;
 use super::{EvictionUnit, Need, PreemptionAttempt, Rejections, Rule};
 use crate::place;
 use crate::session::Session;
@@ -118,8 +119,8 @@ pub(super) fn node(
     id: NodeId,
     rejections: &Rejections,
 ) -> Option<Offer> {
-    let PreemptionAttempt { need, conflicting, .. } = attempt;
-    let need = *need;
+    let PreemptionAttempt { rule, need, conflicting, .. } = attempt;
+    let (rule, need) = (*rule, &*need);
     if !s.cluster.allows(need.ask.constraints, id) || !s.may_clear(need.id, id) {
         return None;
     }
@@ -135,11 +136,11 @@ pub(super) fn node(
     let room = Room { free_millis, host: row.free(false), pods, conflicting: in_the_way };
     let divided = row.gpus.iter().any(|gpu| gpu.mig.is_some() || !gpu.in_service);
     let mut search =
-        Search { s, need: &need, node: id, divided, room, candidates: Vec::new(), best: None };
+        Search { s, need, node: id, divided, room, candidates: Vec::new(), best: None };
     if search.fits() {
         return Some(Offer { cost: EvictionCost::NOTHING, victims: Chosen::new() });
     }
-    search.candidates = candidates(s, attempt, id, rejections, &conflicting);
+    search.candidates = candidates(s, rule, need, id, rejections, &conflicting);
     search.in_order(0..search.candidates.len());
     // If all of them are not enough, no part of them is.
     search.best.as_ref()?;
@@ -272,7 +273,9 @@ impl Search<'_> {
             short.iter().take(part.devices() as usize).sum::<u64>()
         };
         let missing_millis = self.need.ask.request.gpu.parts().map(missing).sum();
-        self.best.as_ref().is_some_and(|(cost, _)| cost.exceeds(missing_millis))
+        self.best
+            .as_ref()
+            .is_some_and(|(cost, _)| cost.interrupted > 1 || cost.exceeds(missing_millis))
     }
 
     /// Every set of pieces that is cheaper than the best so far, as far as `visits` go.
@@ -309,12 +312,12 @@ impl Search<'_> {
 /// youngest.
 fn candidates(
     s: &Session<'_>,
-    attempt: &PreemptionAttempt<'_>,
+    rule: &dyn Rule,
+    need: &Need,
     node: NodeId,
     rejections: &Rejections,
     conflicting: &[PodId],
 ) -> Vec<Candidate> {
-    let (rule, need) = (attempt.rule, &attempt.need);
     let here = s.cluster.nodes()[node].pods.iter().chain(conflicting);
     let here = here.map(|&pod| s.cluster.pods()[pod].workload);
     let mut ids: SmallVec<[WorkloadId; 8]> = here.filter(|id| *id != need.id).collect();
@@ -322,7 +325,7 @@ fn candidates(
     ids.dedup();
     let mut candidates: Vec<Candidate> = Vec::with_capacity(ids.len());
     for id in ids {
-        if !attempt.is_victim(s, id) {
+        if !rule.is_victim(s, need.id, id) {
             continue;
         }
         let workload = &s.cluster.workloads()[id];
@@ -382,11 +385,6 @@ fn pieces(
 ) -> SmallVec<[Piece; 1]> {
     let workload = &s.cluster.workloads()[candidate.id];
     let own = s.queue_of(need.id);
-    let above = || {
-        let queue = &s.cluster.queues()[candidate.queue];
-        let least = queue.preemptible.keys().next().copied().unwrap_or(0);
-        candidate.priority.saturating_sub(least) + 1
-    };
     let stays = rule.moves_max(s).is_some();
     fn count<T>(pods: &[T]) -> u32 {
         u32::try_from(pods.len()).unwrap_or(u32::MAX)
@@ -403,6 +401,11 @@ fn pieces(
                 }
             }
             EvictionUnit::One(pod) => stopped.push(pod),
+            EvictionUnit::Part(id, part) => {
+                let pods = part_of(s, id, part);
+                stopped.retain(|pod| !pods.contains(pod));
+                stopped.extend(pods);
+            }
             EvictionUnit::All(_) => {
                 shrunk.clear();
                 stopped = SmallVec::from_slice(&workload.pods);
@@ -416,7 +419,8 @@ fn pieces(
             conflicting: 0,
             cost: EvictionCost {
                 entitled: u32::from(candidate.entitled),
-                priority: if ends && !stays { above() } else { 0 },
+                priority: if ends && !stays { importance(s, candidate.id) } else { 0 },
+                interrupted: u32::from(stays),
                 lost: lost(s, candidate.id, &eviction_units[..=at]),
                 restarts: if ends { workload.placed } else { count(&stopped) + count(&shrunk) },
                 foreign: u32::from(candidate.queue != own),

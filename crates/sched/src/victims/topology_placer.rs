@@ -47,14 +47,17 @@ impl Placer for TopologyPlacer<'_, '_> {
         let devices = row.gpus.iter().map(|gpu| (gpu, gpu.free_millis(false)));
         let mut devices: Vec<_> = devices.collect();
         let free = match lets_in {
-            Ok(()) => place::fitting(ask.request, host, pods.min(most), devices.iter().copied()),
+            Ok(()) => model::fitting(ask.request, host, pods.min(most), devices.iter().copied()),
             Err(_) => 0,
         };
         for &pod in &row.pods {
             let Some(held) = s.cluster.pods()[pod].binding.effective() else { continue };
             let victim = s.cluster.pods()[pod].workload;
             let own = victim == self.attempt.need.id;
-            if held.node != node || own || !self.attempt.is_victim(s, victim) {
+            if held.node != node
+                || own
+                || !self.attempt.rule.is_victim(s, self.attempt.need.id, victim)
+            {
                 continue;
             }
             host += Resources { gpu_millis: 0, ..s.cluster.amounts(pod, held) };
@@ -64,7 +67,7 @@ impl Placer for TopologyPlacer<'_, '_> {
                 *free = (*free + share.millis).min(gpu.capacity_millis());
             }
         }
-        (free, place::fitting(ask.request, host, pods.min(most), devices.into_iter()))
+        (free, model::fitting(ask.request, host, pods.min(most), devices.into_iter()))
     }
 
     fn effort_first(&self) -> bool {

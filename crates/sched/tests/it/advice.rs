@@ -163,7 +163,7 @@ fn the_lowest_priority_that_is_enough() {
         script,
         "z",
         &expect![[r#"
-            give it the priority medium (71 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            give it the priority medium, and leave it as preemptible as it is (1 other is stopped or moved for it then)
             add a node like n1
             that a/y ends
         "#]],
@@ -179,7 +179,7 @@ fn priority_also_counts_in_the_line() {
         script,
         "y",
         &expect![[r#"
-            give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
             that a/x ends
         "#]],
     );
@@ -306,7 +306,7 @@ fn a_limit_of_a_department() {
         &w,
         "y",
         &expect![[r#"
-            give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
             raise the limit of a from 2 to 4 GPUs and of lab from 3 to 4 GPUs
             that a/x ends
         "#]],
@@ -340,7 +340,7 @@ fn a_closed_node() {
         "cordon n2; submit a/x -g 2; submit a/y -g 2",
         "y",
         &expect![[r#"
-            give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
             open the cordoned node n2
             add a node like n1
             that a/x ends

@@ -70,25 +70,29 @@ fn replicas_keep_apart() {
     assert_eq!(w.gpus(), "n1[x .] n2[. .] n3[x .]");
     expect![[r#"
         P110 of 3 node(s) that it may go to 3 with pods that it must not be with
+        P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
     "#]]
     .assert_eq(&w.why("x"));
 }
 
 #[test]
 fn who_keeps_away_is_kept_away_from() {
-    let mut w = zones("submit a/quiet --apart role=noisy@zone; submit a/n --label role=noisy");
+    let mut w =
+        zones("submit a/quiet --apart role=noisy@zone; submit a/n --label role=noisy --on zone=b");
     assert_eq!(w.gpus(), "n1[quiet .] n2[. .] n3[n .]");
     w.run("submit a/m --label role=noisy --on zone=a");
     assert_eq!(w.waiting(), "m");
     expect![[r#"
         P107 of 3 node(s) 1 without a label it selects
         P110 of 2 node(s) that it may go to 2 with pods that must not be with it
+        P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
     "#]]
     .assert_eq(&w.why("m"));
     expect![[r#"
         Why it waits:
           P107 of 3 node(s) 1 without a label it selects
           P110 of 2 node(s) that it may go to 2 with pods that must not be with it
+          P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 9, fair share 3)
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=a): all have pods that must not be with it
           1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB, zone=b): lacks a label that it selects
@@ -100,7 +104,7 @@ fn who_keeps_away_is_kept_away_from() {
           P402 nothing is taken from other projects: no other project has anything running
           P403 nothing is taken inside its project: no workload is eligible: 2 not less important
         What would let it start (each tried out):
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (2 others are stopped or moved for it then)
           do not select the label zone
           that a/n ends (1 other is stopped or moved for it then)
     "#]].assert_eq(&w.diagnosed("m"));

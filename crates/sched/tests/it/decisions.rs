@@ -86,6 +86,179 @@ fn so_it_is_between_departments_below_a_limit_above_them() {
     assert_eq!(w.waiting(), "t2 t3 z");
 }
 
+/// The GPUs that projects are entitled to, in thousandths.
+fn fair(w: &World, names: &[&str]) -> Vec<u64> {
+    let share = |name: &&str| {
+        let mut queues = w.cluster.queues().iter().filter(|(_, queue)| queue.name == **name);
+        queues.next().map_or(0, |(id, _)| w.plan.shares[&id].gpu_millis)
+    };
+    names.iter().map(share).collect()
+}
+
+#[test]
+fn a_pod_larger_than_any_node_lowers_no_share() {
+    let mut w = World::new("n1:4 n2:4", "a:0 b:0");
+    many(&mut w, 8, "submit a/t#");
+    w.run("submit b/big -g 8");
+    assert_eq!(fair(&w, &["a", "b"]), [8000, 0]);
+    let why = "P204 8 of 8 GPUs not counted as demand of b: 0 of 1 pod(s) would fit";
+    assert!(w.why("big").contains(why), "{}", w.why("big"));
+    w.run("add-node n3:8");
+    assert_eq!(w.waiting(), "", "it counts as soon as it can be placed");
+}
+
+#[test]
+fn nor_does_a_gang_of_which_too_few_pods_fit() {
+    let mut w = World::new("n1:4 n2:4", "a:0 b:0");
+    many(&mut w, 8, "submit a/t#");
+    w.run("submit b/gang --pods 9");
+    assert_eq!(fair(&w, &["a", "b"]), [8000, 0]);
+    let why = "P204 9 of 9 GPUs not counted as demand of b: 8 of 9 pod(s) would fit";
+    assert!(w.why("gang").contains(why), "{}", w.why("gang"));
+}
+
+#[test]
+fn of_an_elastic_workload_only_what_fits_counts() {
+    let mut w = World::new("n1:4 n2:4", "a:0 b:0");
+    w.run("label n2 zone=b; weight b 3");
+    many(&mut w, 8, "submit a/t#");
+    w.run("submit b/many --pods 9 --min 1 --on zone=b");
+    assert_eq!(fair(&w, &["a", "b"]), [4000, 4000]);
+    w.run("delete many; submit b/half -g 8 --elastic");
+    assert_eq!(fair(&w, &["a", "b"]), [4000, 4000], "no node holds more than four");
+}
+
+/// Whether the reason of a workload says this.
+fn says(w: &World, name: &str, text: &str) {
+    assert!(w.why(name).contains(text), "{text}\n{}", w.why(name));
+}
+
+#[test]
+fn who_waits_for_guaranteed_run_time_says_so() {
+    let mut w = World::new("n1:3", "a:1 b:2");
+    w.run("min-runtime a 100000; submit a/x -g 3; submit b/y");
+    says(
+        &w,
+        "y",
+        "P205 nothing is stopped for 1 GPU: other projects hold 2 GPUs beyond their share",
+    );
+    w.run("wait 100000");
+    assert_eq!(w.waiting(), "x");
+}
+
+#[test]
+fn who_waits_for_what_others_are_entitled_to_says_so() {
+    let mut w = World::new("n1:2 n2:2", "a:2 b:2");
+    w.run("label n1 n=1; submit a/x -g 2 --on n=1; submit b/y --on n=1");
+    says(&w, "y", "no other project holds more than it is entitled to; a holds 2 GPUs (quota 2,");
+    w.run("delete x; submit a/x -g 2 --on n=1 --interactive; submit b/z --on n=1");
+    says(&w, "x", "P205 nothing is stopped for 2 GPUs: no other project holds more");
+    w.run("delete y z; submit b/y --on n=1");
+    says(&w, "y", "P205 nothing is stopped for 1 GPU: other projects hold 2 GPUs, which cannot be");
+}
+
+#[test]
+fn who_waits_for_own_work_or_its_own_delay_says_so() {
+    let mut w = World::new("n1:2 n2:2", "a:2 b:2");
+    w.run("label n1 n=1; submit a/x --on n=1 -g 2; submit a/y --on n=1");
+    says(&w, "y", "only its own project holds any, and nothing of a priority below 50; a holds 2");
+    w.run("submit b/late -g 2 --on n=1 --delay 90000");
+    says(
+        &w,
+        "late",
+        "P205 nothing is stopped for 2 GPUs before its preemption delay of 90 s is over",
+    );
+}
+
+#[test]
+fn advice_names_priorities_that_have_a_name_and_no_other() {
+    let mut w = World::new("n1:2", "a:2");
+    w.run("submit a/x -g 2 --priority 149; submit a/y");
+    assert!(w.advice("y").contains("give it the priority very-high, and"), "{}", w.advice("y"));
+    w.run("delete x y; submit a/x -g 2 --priority 150; submit a/y");
+    assert!(!w.advice("y").contains("priority"), "{}", w.advice("y"));
+}
+
+#[test]
+fn advice_says_what_to_type() {
+    let mut w = World::new("n1:3 n2:1", "a:2 b:0");
+    w.run("cordon n2; submit a/x -g 3; submit b/y");
+    says_to_type(&w, "y", "elastane project update b --gpu-quota 1");
+    says_to_type(&w, "y", "elastane node uncordon n2");
+}
+
+fn says_to_type(w: &World, name: &str, command: &str) {
+    let lines = w.diagnosed(name);
+    assert!(lines.lines().any(|line| line.trim() == command), "{command}\n{lines}");
+}
+
+/// The single is the cheapest, and without it the gang could not be stopped.
+#[test]
+fn a_set_of_victims_that_keeps_a_quota_is_found() {
+    let mut w = World::new("n1:6", "a:3 b:0");
+    w.run("weight a 0; submit a/inter -g 2 --interactive; submit a/one; submit a/gang --pods 3");
+    w.run("submit b/taker --pods 3");
+    assert_eq!(disturbed(&w), "gang gang gang", "{}", w.why("taker"));
+}
+
+/// The smaller gang is the cheapest for the first pods, and the larger one is needed for the last.
+#[test]
+fn what_one_larger_victim_makes_needless_goes_on_where_it_is() {
+    let mut w = World::new("n1:5", "a:0 b:0");
+    w.run("weight a 0; submit a/two --pods 2; submit a/three --pods 3; submit b/taker --pods 3");
+    assert_eq!(disturbed(&w), "three three three");
+}
+
+#[test]
+fn a_part_that_a_group_can_do_without_is_spare() {
+    let mut w = World::new("n1:7", "a:0 b:2");
+    w.run("submit a/e --min 1 --group r --set p --in r --pods 2 --group s --set q --in s --pods 2");
+    w.run("submit a/gang --pods 3; submit b/x --pods 2");
+    assert_eq!(disturbed(&w), "e e");
+}
+
+#[test]
+fn one_pod_over_quota_costs_one_spare_pod_where_quotas_promise_too_much() {
+    let mut w = World::new("n1:2 n2:2", "a:3 b:3");
+    w.run("submit a/e --pods 4 --min 2; submit b/x");
+    assert_eq!(disturbed(&w), "e");
+    w.run("submit b/y -g 1 --on n=1; label n1 n=1");
+    assert!(!w.gpus().contains('.'), "{}", w.gpus());
+}
+
+/// Of the first that was tried, two pods found no place beside each other.
+#[test]
+fn a_move_is_found_wherever_there_is_one() {
+    let mut w = World::new("n1:4 n2:4 n3:4", "a:12");
+    w.run("submit a/j0 -g 2; submit a/j1; submit a/j2 --pods 3 --min 1; submit a/j3 -g 2");
+    w.run("submit a/j4; submit a/j5 -g 2; submit a/j6 --pods 2 --min 1; delete j1 j2 j4");
+    w.run("submit a/taker -g 4");
+    assert_eq!(disturbed(&w), "j3", "{}", w.why("taker"));
+}
+
+/// Pods placed of each set of a workload.
+fn placed(w: &World, name: &str) -> Vec<u32> {
+    w.cluster.workloads()[w.id(name)].pod_sets.iter().map(|set| set.placed).collect()
+}
+
+#[test]
+fn pods_of_higher_priority_start_first_and_go_last() {
+    let mut w = World::new("n1:2", "a:0 b:1");
+    w.run("submit a/e --min 1 --set p --set q --task-priority 5 --set r --task-priority 9");
+    assert_eq!(placed(&w, "e"), [0, 1, 1]);
+    w.run("submit b/x");
+    assert_eq!(placed(&w, "e"), [0, 0, 1]);
+}
+
+#[test]
+fn so_it_is_with_what_a_workload_grows_by() {
+    let mut w = World::new("n1:4", "a:0 b:1");
+    w.run("submit a/e --set p --pods 3 --min 1 --set q --pods 3 --min 1 --task-priority 5");
+    assert_eq!(placed(&w, "e"), [1, 3]);
+    w.run("submit b/x");
+    assert_eq!(placed(&w, "e"), [1, 2], "only q has more than its minimum");
+}
+
 /// `d1` is above its share with `b`, and `c` would need what `a` holds within its own. That used to be
 /// taken, `a` took it back from `b`, then from `c`, and so on for ever.
 #[test]

@@ -18,15 +18,17 @@ fn a_full_cluster_is_told_by_class_and_holder() {
         Why it waits:
           P202 non-preemptible workloads stay within the quota: b has a quota of 2 GPUs, its non-preemptible workloads hold 0, this one asks for 3; submit it as preemptible to go over quota
           P102 needs 3 GPUs on one node; 2 are free on 3 node(s), at most 2 on one
+          P204 3 of 3 GPUs not counted as demand of b: it could not have them if everything were free
         Where it does not fit:
           2 nodes like n1 (4 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 3, at most 2 on n2)
           1 node, n3 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 3, has 2)
         Who holds what it needs:
           a holds 6 GPUs (quota 6, fair share 6)
-          b holds 2 GPUs (quota 2, fair share 4)
+          b holds 2 GPUs (quota 2, fair share 2)
           a/x holds 4 GPUs: nothing is taken from other projects for this one
           a/y holds 2 GPUs: nothing is taken from other projects for this one
           b/v holds 2 GPUs: may be taken from
+          b asks for 5 GPUs; 3 of it not counted as demand, as that could not be placed if everything were free
         Why nothing was moved or taken for it:
           P401 nothing is moved: its queue refuses it, whatever others do (P202)
           P402 nothing is taken from other projects: its queue refuses it, whatever others do (P202)
@@ -36,6 +38,7 @@ fn a_full_cluster_is_told_by_class_and_holder() {
           let it be elastic: it starts smaller and grows later
           let it be preemptible (1 other is stopped or moved for it then)
           raise the quota of b from 2 to 3 GPUs (1 other is stopped or moved for it then)
+            elastane project update b --gpu-quota 3
     "#]].assert_eq(&w.diagnosed("z"));
 }
 
@@ -61,6 +64,7 @@ fn over_fair_share() {
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
           raise the quota of b from 0 to 3 GPUs (1 other is stopped or moved for it then)
+            elastane project update b --gpu-quota 3
           add a node like n1
           that a/x ends
     "#]].assert_eq(&w.diagnosed("z"));
@@ -123,6 +127,7 @@ fn everything_that_can_rule_a_node_out() {
           do not select the label zone
           tolerate the taint own
           open the cordoned node n6
+            elastane node uncordon n6
           add a node like n1
           that a/o ends
     "#]].assert_eq(&w.diagnosed("t"));
@@ -135,6 +140,7 @@ fn guaranteed_run_time_is_named() {
     expect![[r#"
         Why it waits:
           P102 needs 1 GPU; every GPU of the 1 node(s) is in use
+          P205 nothing is stopped for 1 GPU: other projects hold 2 GPUs beyond their share, in guaranteed run time
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
         Who holds what it needs:
@@ -158,6 +164,7 @@ fn patience_is_named() {
     expect![[r#"
         Why it waits:
           P102 needs 1 GPU; every GPU of the 1 node(s) is in use
+          P205 nothing is stopped for 1 GPU before its preemption delay of 90 s is over
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few free GPUs (needs 1, has 0)
         Who holds what it needs:
@@ -184,6 +191,7 @@ fn moves_have_a_bound() {
     expect![[r#"
         Why it waits:
           P102 needs 2 GPUs on one node; 2 are free on 2 node(s), at most 1 on one
+          P205 nothing is stopped for 2 GPUs: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 4, fair share 4)
         Where it does not fit:
           2 nodes like n1 (2 GPUs of 16GiB, 100 cores, 1TiB): all have too few free GPUs (needs 2, at most 1 on n1)
         Who holds what it needs:
@@ -197,7 +205,7 @@ fn moves_have_a_bound() {
         What would let it start (each tried out):
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           add a node like n1
           that a/x ends
     "#]].assert_eq(&w.diagnosed("big"));
@@ -248,6 +256,7 @@ fn non_preemptible_over_quota() {
         What would let it start (each tried out):
           let it be preemptible
           raise the quota of a from 1 to 2 GPUs
+            elastane project update a --gpu-quota 2
           that a/i1 ends
     "#]].assert_eq(&w.diagnosed("i2"));
 }
@@ -270,8 +279,9 @@ fn a_limit() {
           P402 nothing is taken from other projects: its queue refuses it, whatever others do (P201)
           P403 nothing is taken inside its project: its queue refuses it, whatever others do (P201)
         What would let it start (each tried out):
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           raise the limit of a from 2 to 3 GPUs
+            elastane project update a --gpu-limit 3
           that a/t2 ends
     "#]]
     .assert_eq(&w.diagnosed("t3"));
@@ -284,13 +294,16 @@ fn too_large() {
     expect![[r#"
         Why it waits:
           P101 asks for 8 GPUs on one node; the largest node has 4
+          P204 8 of 8 GPUs not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
         Where it does not fit:
           1 node, n1 (2 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 2)
           1 node, n2 (4 GPUs of 16GiB, 100 cores, 1TiB): has too few GPUs, even when empty (needs 8, has 4)
+        Who holds what it needs:
+          a asks for 8 GPUs; 8 of it not counted as demand, as that could not be placed if everything were free
         Why nothing was moved or taken for it:
-          P401 nothing is moved: it needs 8 GPUs and only 6 are free on all nodes together
-          P402 nothing is taken from other projects: with 8 more it would hold more than its fair share; a holds 0 GPUs (quota 8, fair share 6)
-          P403 nothing is taken inside its project: nothing else of its project is running
+          P401 nothing is moved: it could not start if everything were free (P204)
+          P402 nothing is taken from other projects: it could not start if everything were free (P204)
+          P403 nothing is taken inside its project: it could not start if everything were free (P204)
         What would let it start (each tried out):
           ask for at most 4 GPUs
           let it be elastic: it starts smaller and grows later
@@ -316,7 +329,7 @@ fn a_share() {
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           ask for at most 0.4 of a GPU
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           add a node like n1
           that a/f1 ends
     "#]].assert_eq(&w.diagnosed("f2"));
@@ -341,7 +354,7 @@ fn cpu() {
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           ask for at most 1 core
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           add a node like n1
           that a/t1 ends
     "#]].assert_eq(&w.diagnosed("t2"));

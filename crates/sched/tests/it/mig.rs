@@ -23,10 +23,12 @@ fn a_divided_gpu_is_no_gpu() {
     assert_eq!((w.gpus().as_str(), w.waiting().as_str()), ("n1[y:0.25+z:0.25 . . . . . .]", "x v"));
     expect![[r#"
         P101 asks for 3 GPUs on one node; the largest node has 2
+        P204 3 of 3 GPUs not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
     "#]]
     .assert_eq(&w.why("x"));
     expect![[r#"
         P102 needs 2 GPUs on one node; 1 are free on 1 node(s), at most 1 on one
+        P205 nothing is stopped for 2 GPUs: only its own project holds any, and nothing of a priority below 50; a holds 0.5 GPU (quota 9, fair share 2.5)
     "#]]
     .assert_eq(&w.why("v"));
 }
@@ -58,14 +60,17 @@ fn what_no_node_has_is_said() {
     );
     expect![[r#"
         P101 asks for 1 × 2g.10gb on one node; none of the 1 node(s) has that
+        P204 0.285 of 0.285 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
     "#]]
     .assert_eq(&w.why("x"));
     expect![[r#"
         P101 asks for 5 × 1g.5gb on one node; none of the 1 node(s) has that
+        P204 0.71 of 0.71 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
     "#]]
     .assert_eq(&w.why("y"));
     expect![[r#"
         P101 asks for 1 × 1g.5gb and 2 × 3g.20gb on one node; none of the 1 node(s) has that
+        P204 0.998 of 0.998 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
     "#]]
     .assert_eq(&w.why("z"));
 }
@@ -76,11 +81,13 @@ fn what_is_taken_is_counted() {
     w.run("submit a/x --mig 3g.20gb --pods 3; submit a/y --mig 3g.20gb");
     expect![[r#"
         P109 asks for 1 × 3g.20gb on one node; 2 of 3 node(s) have that, none has it free
+        P205 nothing is stopped for 0.428 GPU: only its own project holds any, and nothing of a priority below 50; a holds 1.284 GPUs (quota 9, fair share 1.712)
     "#]]
     .assert_eq(&w.why("y"));
     expect![[r#"
         Why it waits:
           P109 asks for 1 × 3g.20gb on one node; 2 of 3 node(s) have that, none has it free
+          P205 nothing is stopped for 0.428 GPU: only its own project holds any, and nothing of a priority below 50; a holds 1.284 GPUs (quota 9, fair share 1.712)
         Where it does not fit:
           1 node, n1 (no whole GPU, 2 × 3g.20gb, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)
           1 node, n2 (no whole GPU, 1 × 1g.5gb, 1 × 3g.20gb, 100 cores, 1TiB): has too few free MIG instances (needs 1, has 0)
@@ -93,7 +100,7 @@ fn what_is_taken_is_counted() {
           P402 nothing is taken from other projects: no other project has anything running
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
-          give it the priority medium-low (51 or more), and leave it as preemptible as it is (1 other is stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           that a/x ends
     "#]]
     .assert_eq(&w.diagnosed("y"));

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use sched::Action;
 use testkit::World;
 
+use crate::histories::histories;
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
@@ -142,17 +144,22 @@ fn reclaims() -> impl Strategy<Value = Reclaims> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(histories(500))]
 
-    /// Each pod of the gang goes where it is cheapest, so no pod costs more than all need.
     #[test]
-    fn a_gang_that_can_reclaim_does_and_no_pod_of_it_costs_more_than_all_must(case in reclaims()) {
+    fn a_gang_that_can_reclaim_does_and_costs_at_most_one_gpu_more_than_it_must(
+        case in reclaims(),
+    ) {
         let outcome = reclaim(&case);
         prop_assert!(outcome.is_ok(), "{:?}", outcome);
         if let Ok(Some((lost, least))) = outcome {
-            prop_assert!(lost <= case.pods * least, "lost {lost}, {least} would do");
+            prop_assert!(lost <= least + 1, "lost {lost}, {least} would do");
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn preemption_stops_the_least_important_and_of_them_the_cheapest(

@@ -20,6 +20,7 @@ fn a_quota_holds_in_its_pool_only() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: a in pool default has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
         P107 of 2 node(s) 1 in another node pool
+        P204 2 of 2 GPUs not counted as demand of a in pool default: it could not have them if everything were free
     "#]].assert_eq(&w.why("one"));
 }
 
@@ -31,6 +32,7 @@ fn a_limit_holds_in_its_pool_only() {
     expect![[r#"
         P201 a in pool a100 may hold 1 GPU and holds 1; 1 more would pass its limit
         P107 of 2 node(s) 1 in another node pool
+        P204 2 of 4 GPUs not counted as demand of a in pool a100: 2 of 4 pod(s) would fit if everything were free
     "#]]
     .assert_eq(&w.why("one"));
 }
@@ -88,6 +90,7 @@ fn a_department_has_a_quota_per_pool_too() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: department in pool a100 has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
         P107 of 2 node(s) 1 in another node pool
+        P204 2 of 2 GPUs not counted as demand of a in pool a100: it could not have them if everything were free
     "#]].assert_eq(&w.why("one"));
 }
 
@@ -107,6 +110,7 @@ fn a_pool_that_comes_later_has_queues_without_quota() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: a in pool late has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota
         P107 of 3 node(s) 2 in another node pool
+        P204 1 of 1 GPU not counted as demand of a in pool late: it could not have them if everything were free
     "#]].assert_eq(&w.why("x"));
     w.run("quota a@late 1");
     assert_eq!(w.gpus(), "n1[. .] n2[. .] n3[x]");
@@ -164,6 +168,7 @@ fn what_is_so_in_many_pools_is_one_reason_and_the_diagnosis_names_each() {
     expect![[r#"
         P202 non-preemptible workloads stay within the quota: b in pool p4 has a quota of 0 GPUs, its non-preemptible workloads hold 0, this one asks for 1; submit it as preemptible to go over quota; likewise in 4 more node pools
         P102 needs 1 GPU; every GPU of the 5 node(s) is in use
+        P204 1 of 1 GPU not counted as demand of b in pool p4: it could not have them if everything were free
     "#]].assert_eq(&w.why("hired"));
     expect![[r#"
         Why it waits:
@@ -189,6 +194,7 @@ fn what_is_so_in_many_pools_is_one_reason_and_the_diagnosis_names_each() {
           a/x2 holds 1 GPU: nothing is taken from other projects for this one
           a/x3 holds 1 GPU: nothing is taken from other projects for this one
           a/x4 holds 1 GPU: nothing is taken from other projects for this one
+          b in pool p1 asks for 2 GPUs; 1 of it not counted as demand, as that could not be placed if everything were free
         Why nothing was moved or taken for it:
           P401 nothing is moved: it needs 1 GPU and none is free on any node
           P402 nothing is taken from other projects: with 1 more it would hold more than its fair share; b in pool p1 holds 0 GPUs (quota 0, fair share 0)

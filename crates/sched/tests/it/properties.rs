@@ -23,9 +23,39 @@ fn follow_all(w: &World) -> Result<(), TestCaseError> {
             then.follow(name, &advice.change);
             let text = advice.text(w.now);
             prop_assert!(placed(&then) > placed(w), "{name}: {text}\n{}", w.diagnosed(name));
+            let commands = advice.change.commands();
+            let mut typed = w.clone();
+            typed.slow = false;
+            commands.iter().for_each(|command| type_in(&mut typed, command));
+            typed.run("wait 0");
+            let happens = commands.is_empty() || placed(&typed) > placed(w);
+            prop_assert!(happens, "{name}: {commands:?}\n{}", w.diagnosed(name));
         }
     }
     Ok(())
+}
+
+/// Does what a command of the administrator does, and decides nothing yet.
+fn type_in(w: &mut World, command: &str) {
+    let words: Vec<_> = command.split(' ').collect();
+    let [_, unit, _, name, flag, to] = words[..] else {
+        let node = w.cluster.nodes().iter().find(|(_, node)| node.name == words[3]);
+        let (node, _) = node.expect("a known node");
+        return w.cluster.set_schedulable(node, true);
+    };
+    let queue = w.cluster.queues().iter().find(|(_, queue)| {
+        (queue.name.as_str(), queue.children.is_empty()) == (name, unit == "project")
+            && queue.pool == model::PoolId::DEFAULT
+    });
+    let (id, mut share) = queue.map(|(id, queue)| (id, queue.share)).expect("a known project");
+    match flag {
+        "--gpu-quota" => share.quota.gpu_millis = units::parse_gpu_millis(to).expect("GPUs"),
+        "--gpu-limit" => share.limit.gpu_millis = units::parse_gpu_millis(to).expect("GPUs"),
+        "--cpu-quota" => share.quota.cpu_millis = to.parse::<u64>().expect("cores") * 1000,
+        "--memory-quota" => share.quota.memory_bytes = units::parse_bytes(to).expect("a size"),
+        other => panic!("an unknown flag {other}"),
+    }
+    w.cluster.set_share(id, share).expect("a living queue");
 }
 
 /// The queues, by name.

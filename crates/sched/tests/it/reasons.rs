@@ -24,8 +24,9 @@ fn no_nodes() {
         "submit a/t",
         "t",
         &expect![[r#"
-        P101 there are no nodes
-    "#]],
+            P101 there are no nodes
+            P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        "#]],
     );
 }
 
@@ -37,8 +38,9 @@ fn too_little_gpu_memory_on_any_gpu() {
         "submit a/t --mem 40GiB",
         "t",
         &expect![[r#"
-        P101 asks for 40GiB of GPU memory; no GPU of any node has that much
-    "#]],
+            P101 asks for 40GiB of GPU memory; no GPU of any node has that much
+            P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        "#]],
     );
 }
 
@@ -50,8 +52,9 @@ fn more_cores_than_any_node() {
         "submit a/t --cpu 9",
         "t",
         &expect![[r#"
-        P101 asks for 9 core(s) and 0B of memory; no node with the GPUs has that much (largest: 8 core(s), 1TiB)
-    "#]],
+            P101 asks for 9 core(s) and 0B of memory; no node with the GPUs has that much (largest: 8 core(s), 1TiB)
+            P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        "#]],
     );
 }
 
@@ -64,9 +67,10 @@ fn more_gpus_than_any_open_node() {
         script,
         "t",
         &expect![[r#"
-        P101 asks for 4 GPUs on one node; the largest node has 2
-        P107 of 2 node(s) 1 with a taint it does not tolerate
-    "#]],
+            P101 asks for 4 GPUs on one node; the largest node has 2
+            P107 of 2 node(s) 1 with a taint it does not tolerate
+            P204 4 of 4 GPUs not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        "#]],
     );
 }
 
@@ -79,8 +83,9 @@ fn several_devices_of_a_share() {
         script,
         "t",
         &expect![[r#"
-        P103 needs 0.5 of 2 GPUs of one node each; at most 0.3 is free on so many
-    "#]],
+            P103 needs 0.5 of 2 GPUs of one node each; at most 0.3 is free on so many
+            P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 0.7 GPU (quota 2, fair share 1.7)
+        "#]],
     );
 }
 
@@ -138,8 +143,9 @@ fn every_node_ruled_out() {
         script,
         "t",
         &expect![[r#"
-        P107 of 3 node(s) 1 cordoned, 1 without a label it selects, 1 with a taint it does not tolerate
-    "#]],
+            P107 of 3 node(s) 1 cordoned, 1 without a label it selects, 1 with a taint it does not tolerate
+            P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+        "#]],
     );
 }
 
@@ -167,9 +173,10 @@ fn a_quota_that_cannot_be_kept_and_no_room() {
         script,
         "t",
         &expect![[r#"
-        P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
-        P102 needs 2 GPUs; every GPU of the 1 node(s) is in use
-    "#]],
+            P202 non-preemptible workloads stay within the quota: a has a quota of 1 GPU, its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
+            P102 needs 2 GPUs; every GPU of the 1 node(s) is in use
+            P204 2 of 2 GPUs not counted as demand of a: it could not have them if everything were free
+        "#]],
     );
 }
 
@@ -374,6 +381,7 @@ fn that_nodes_are_ruled_out_does_not_hide_what_the_others_lack() {
     expect![[r#"
         P107 of 2 node(s) 1 cordoned
         P106 3 pods must start together; fewer fit at the moment
+        P205 nothing is stopped for 2 GPUs: only its own project holds any, and nothing of a priority below 50; a holds 3 GPUs (quota 8, fair share 6)
     "#]]
     .assert_eq(&w.why("y"));
 }
@@ -385,6 +393,8 @@ fn nodes_outside_the_pool_of_its_other_pods_are_ruled_out() {
     expect![[r#"
         P102 needs 1 GPU; every GPU of the 1 node(s) is in use
         P107 of 2 node(s) 1 in another node pool
+        P203 nothing is taken from others for 1 GPU: a holds 2 GPUs (quota 8, fair share 2)
+        P204 1 of 3 GPUs not counted as demand of a: 2 of 3 pod(s) would fit if everything were free
     "#]]
     .assert_eq(&w.why("g"));
 }

@@ -3,9 +3,11 @@
 //! stopped that could have gone on, among others. What holds at rest is checked here.
 
 use proptest::prelude::*;
+use sched::Pending;
 use testkit::World;
 
 use crate::histories::histories;
+use crate::truth;
 
 const NODES: &str = "n1:4:16 n2:4:16 n3:2:8";
 const LABELS: &str = "label n1 n=1; label n2 n=2; label n3 n=3";
@@ -155,6 +157,200 @@ proptest! {
             let leaf = queue.children.is_empty();
             let whole = share / 1000 * 1000;
             prop_assert!(!leaf || held >= whole, "{} holds {held} of {share}: {}", queue.name, w.gpus());
+        }
+    }
+
+    #[test]
+    fn what_could_not_start_alone_is_no_demand_and_what_could_is(
+        quotas in prop::collection::vec(0..6_u64, 6),
+        weights in prop::collection::vec(0..3_u64, 6),
+        events in prop::collection::vec(event(), 1..25),
+    ) {
+        let w = after(&quotas, &weights, &events);
+        let all: Vec<_> = w.cluster.workloads().iter().map(|(_, row)| row.spec.name.clone()).collect();
+        for name in w.waiting().split_whitespace() {
+            let mut alone = w.clone();
+            all.iter().filter(|other| *other != name).for_each(|other| alone.run(&format!("delete {other}")));
+            alone.run("wait 100000");
+            let reasons = w.plan.pending.get(&w.id(name)).into_iter().flat_map(|all| all.iter());
+            let none_counts = reasons.clone().any(|reason| {
+                matches!(reason, Pending::NotCounted { left_out, requested, .. } if left_out == requested)
+            });
+            prop_assert_eq!(none_counts, !alone.has_place(name), "{}: {}", name, w.why(name));
+        }
+    }
+
+    /// What would start with everything else gone waits by a rule, and names it.
+    #[test]
+    fn every_reason_is_so_and_names_a_rule_that_binds(
+        quotas in prop::collection::vec(0..6_u64, 6),
+        weights in prop::collection::vec(0..3_u64, 6),
+        events in prop::collection::vec(event(), 1..25),
+    ) {
+        let w = after(&quotas, &weights, &events);
+        for name in w.waiting().split_whitespace() {
+            let reasons = w.plan.pending.get(&w.id(name)).into_iter().flat_map(|all| all.iter());
+            for reason in reasons.clone() {
+                prop_assert_eq!(truth::of_reason(&w, reason), Ok(()), "{}: {}", name, reason);
+            }
+            let is_rule = |reason: &Pending| !reason.code().code.starts_with("P1");
+            prop_assert!(reasons.clone().any(is_rule), "{}: {}", name, w.why(name));
+        }
+    }
+
+    #[test]
+    fn a_demand_that_nothing_can_meet_changes_nothing(
+        quotas in prop::collection::vec(0..6_u64, 6),
+        weights in prop::collection::vec(0..3_u64, 6),
+        events in prop::collection::vec(event(), 1..25),
+        project in 0..PROJECTS.len(),
+        flags in prop::sample::select(&["-g 5", "--pods 11", "-g 3 --on n=3", "--cpu 17", "-g 2 --pods 6"][..]),
+    ) {
+        let mut w = after(&quotas, &weights, &events);
+        let (shares, gpus) = (w.plan.shares.clone(), w.gpus());
+        w.run(&format!("submit {}/big {flags}", PROJECTS[project]));
+        prop_assert_eq!((&w.plan.shares, w.gpus()), (&shares, gpus), "{}", w.why("big"));
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).expect("few")
+}
+
+/// Every choice of some of these.
+fn choices<T: Copy>(of: &[T]) -> impl Iterator<Item = Vec<T>> {
+    (0..1_u32 << of.len()).map(move |set| {
+        let chosen = (0..).zip(of).filter(|(at, _)| set >> at & 1 == 1);
+        chosen.map(|(_, &one)| one).collect()
+    })
+}
+
+/// Whether pods of so many GPUs fit on nodes with so many.
+fn fit(pods: &[u32], nodes: &mut [u32]) -> bool {
+    let Some((&first, rest)) = pods.split_first() else { return true };
+    (0..nodes.len()).any(|at| {
+        let Some(left) = nodes[at].checked_sub(first) else { return false };
+        let before = std::mem::replace(&mut nodes[at], left);
+        let fits = fit(rest, nodes);
+        nodes[at] = before;
+        fits
+    })
+}
+
+/// The workloads of which pods were stopped or moved in the last step.
+fn disturbed(w: &World) -> Vec<String> {
+    let stopped = w.stopped();
+    let mut names: Vec<_> =
+        stopped.lines().filter_map(|line| line.split(' ').next()).map(String::from).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+proptest! {
+    #![proptest_config(histories(500))]
+
+    /// Gangs on one node, so that nothing but quotas and shares decides.
+    #[test]
+    fn victims_are_found_wherever_there_are_some_and_cost_at_most_one_gpu_too_much(
+        quota in 0..5_u64,
+        jobs in prop::collection::vec((1..4_u32, prop::bool::weighted(0.2)), 1..8),
+        taker in 1..6_u32,
+    ) {
+        let all: u32 = jobs.iter().map(|job| job.0).sum();
+        let mut w = World::new(&format!("n1:{all}"), &format!("a:{quota} b:0"));
+        w.run("weight a 0");
+        let (mut fixed, mut victims) = (0, Vec::new());
+        for (number, &(size, interactive)) in jobs.iter().enumerate() {
+            let is_fixed = interactive && u64::from(fixed + size) <= quota;
+            w.run(&format!(
+                "submit a/j{number} --pods {size}{}", if is_fixed { " --interactive" } else { "" }
+            ));
+            fixed += if is_fixed { size } else { 0 };
+            victims.extend((!is_fixed).then_some(size));
+        }
+        w.run(&format!("submit b/taker --pods {taker}"));
+        let share = |name: &str| {
+            let queue = w.cluster.queues().iter().find(|(_, queue)| queue.name == name);
+            u32::try_from(w.plan.shares[&queue.expect("a queue").0].gpu_millis / 1000).expect("few")
+        };
+        let (quota, share, theirs) = (u32::try_from(quota).expect("few"), share("a"), share("b"));
+        // The largest goes last: until then the project holds more than its share.
+        let is_just = |set: &Vec<u32>| {
+            let (lost, last) = (set.iter().sum::<u32>(), set.iter().max().copied().unwrap_or(0));
+            lost >= taker && all - lost >= quota && all - (lost - last) > share.max(quota)
+        };
+        let least = choices(&victims).filter(is_just).map(|set| set.iter().sum::<u32>()).min();
+        let least = least.filter(|_| taker <= theirs);
+        prop_assert_eq!(w.has_place("taker"), least.is_some(), "{}", w.why("taker"));
+        let lost = w.stopped().lines().count();
+        prop_assert!(lost <= least.map_or(0, |least| least as usize + 1), "{lost} {least:?}");
+    }
+
+    /// What is free comes together wherever that is possible, and the fewest workloads are moved.
+    #[test]
+    fn the_fewest_that_can_be_are_moved(
+        jobs in prop::collection::vec((1..4_u32, prop::bool::ANY, prop::bool::weighted(0.4)), 3..10),
+        taker in 2..5_u32,
+    ) {
+        let mut w = World::new("n1:4 n2:4 n3:4", "a:99");
+        for (number, (size, elastic, _)) in jobs.iter().enumerate() {
+            let gpus = if *elastic { format!("--pods {size} --min 1") } else { format!("-g {size}") };
+            w.run(&format!("submit a/j{number} {gpus}"));
+        }
+        for (number, _) in jobs.iter().enumerate().filter(|(_, job)| job.2) {
+            w.run(&format!("delete j{number}"));
+        }
+        if !w.waiting().is_empty() {
+            return Ok(());
+        }
+        let mut held: Vec<Vec<(usize, u32)>> = Vec::new();
+        for (_, workload) in w.cluster.workloads().iter() {
+            let pods = workload.pods.iter().filter_map(|&pod| {
+                let place = w.cluster.pods()[pod].binding.effective()?;
+                Some((place.node.raw() as usize, number(place.devices.len())))
+            });
+            held.push(pods.collect());
+        }
+        let at: Vec<usize> = (0..held.len()).collect();
+        let fewest = choices(&at).filter(|moved| {
+            let mut free = [4; 3];
+            let stay = (0..held.len()).filter(|at| !moved.contains(at)).flat_map(|at| &held[at]);
+            stay.for_each(|&(node, gpus)| free[node] -= gpus);
+            let pods = moved.iter().flat_map(|&at| &held[at]).map(|pod| pod.1).chain([taker]);
+            let mut pods: Vec<u32> = pods.collect();
+            pods.sort_unstable_by(|left, right| right.cmp(left));
+            fit(&pods, &mut free)
+        });
+        let fewest = fewest.map(|moved| moved.len()).min();
+        w.run(&format!("submit a/taker -g {taker}"));
+        prop_assert_eq!(w.has_place("taker"), fewest.is_some(), "{}", w.why("taker"));
+        prop_assert_eq!(disturbed(&w).len(), fewest.unwrap_or(0), "{}", w.stopped());
+    }
+
+    /// One GPU costs one spare pod where there is one, and nothing stays idle that a pod waits for.
+    #[test]
+    fn spare_pods_go_first_and_alone(
+        quotas in (0..9_u64, 0..9_u64),
+        jobs in prop::collection::vec((1..4_u32, 0..3_u32), 2..6),
+    ) {
+        let all: u32 = jobs.iter().map(|job| job.0 + job.1).sum();
+        let nodes = format!("n1:{} n2:{}", all / 2, all - all / 2);
+        let mut w = World::new(&nodes, &format!("a:{} b:{}", quotas.0, quotas.1));
+        for (number, (min, more)) in jobs.iter().enumerate() {
+            w.run(&format!("submit a/j{number} --min {min} --pods {}", min + more));
+        }
+        let has_spare = jobs.iter().any(|job| job.1 > 0);
+        w.run("submit b/x");
+        if w.has_place("x") && has_spare {
+            prop_assert_eq!(w.stopped().lines().count(), 1, "{}", w.stopped());
+        }
+        let idle = number(w.gpus().matches('.').count());
+        for (at, (min, more)) in jobs.iter().enumerate() {
+            let name = format!("j{at}");
+            let held = number(w.gpus().split([' ', '[', ']']).filter(|at| *at == name).count());
+            let next = if held >= *min { 1 } else { *min };
+            prop_assert!(held == min + more || next > idle, "{name} waits: {}", w.gpus());
         }
     }
 }

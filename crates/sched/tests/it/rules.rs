@@ -34,7 +34,11 @@ fn a_limit_holds_for_growth_too() {
 fn what_no_node_can_hold_says_so() {
     let mut w = World::new("n1:2 n2:4", "a:8");
     w.run("submit a/big -g 8");
-    expect!["P101 asks for 8 GPUs on one node; the largest node has 4\n"].assert_eq(&w.why("big"));
+    expect![[r#"
+        P101 asks for 8 GPUs on one node; the largest node has 4
+        P204 8 of 8 GPUs not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+    "#]]
+    .assert_eq(&w.why("big"));
 }
 
 #[test]
@@ -174,8 +178,11 @@ fn memory_requests_share_a_gpu_by_its_size() {
     let mut w = World::new("n1:1", "a:1");
     w.run("submit a/m1 --mem 8GiB; submit a/m2 --mem 8GiB; submit a/m3 --mem 1GiB; submit a/m4 --mem 17GiB");
     assert_eq!(w.gpus(), "n1[m1:0.5+m2:0.5]");
-    expect!["P101 asks for 17GiB of GPU memory; no GPU of any node has that much\n"]
-        .assert_eq(&w.why("m4"));
+    expect![[r#"
+        P101 asks for 17GiB of GPU memory; no GPU of any node has that much
+        P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+    "#]]
+    .assert_eq(&w.why("m4"));
 }
 
 #[test]
@@ -228,10 +235,15 @@ fn a_selector_is_kept_and_what_it_rules_out_is_said() {
     expect![[r#"
         P102 needs 1 GPU; every GPU of the 1 node(s) is in use
         P107 of 2 node(s) 1 without a label it selects
+        P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 2 GPUs (quota 4, fair share 3)
     "#]]
     .assert_eq(&w.why("t2"));
     w.run("submit a/t3 --on gpu=h100");
-    expect!["P107 of 2 node(s) 2 without a label it selects\n"].assert_eq(&w.why("t3"));
+    expect![[r#"
+        P107 of 2 node(s) 2 without a label it selects
+        P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+    "#]]
+    .assert_eq(&w.why("t3"));
 }
 
 #[test]
@@ -257,7 +269,11 @@ fn a_cordoned_node_keeps_its_pods_and_gets_no_more() {
     let mut w = World::new("n1:2", "a:2");
     w.run("submit a/t1; cordon n1; submit a/t2");
     assert_eq!(w.gpus(), "n1[t1 .]");
-    expect!["P107 of 1 node(s) 1 cordoned\n"].assert_eq(&w.why("t2"));
+    expect![[r#"
+        P107 of 1 node(s) 1 cordoned
+        P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+    "#]]
+    .assert_eq(&w.why("t2"));
     w.run("uncordon n1");
     assert_eq!(w.gpus(), "n1[t1 t2]");
 }
@@ -422,8 +438,15 @@ fn elastic_means_whole_gpus() {
 fn what_is_too_large_names_what_is_too_large() {
     let mut w = World::new("n1:1 n2:1", "a:4");
     w.run("submit a/x --devices 2 -g 0.5; submit a/z --mem 8GiB --cpu 1000");
-    expect!["P101 asks for 2 GPUs on one node; the largest node has 1\n"].assert_eq(&w.why("x"));
-    expect!["P101 asks for 1000 core(s) and 0B of memory; no node with the GPUs has that much (largest: 100 core(s), 1TiB)\n"].assert_eq(&w.why("z"));
+    expect![[r#"
+        P101 asks for 2 GPUs on one node; the largest node has 1
+        P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+    "#]]
+    .assert_eq(&w.why("x"));
+    expect![[r#"
+        P101 asks for 1000 core(s) and 0B of memory; no node with the GPUs has that much (largest: 100 core(s), 1TiB)
+        P204 0.5 of 0.5 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
+    "#]].assert_eq(&w.why("z"));
 }
 
 #[test]
@@ -443,7 +466,10 @@ fn a_cpu_quota_is_told_in_cores() {
     let cores = |cpu_millis| units::Resources { cpu_millis, ..units::Resources::UNLIMITED };
     w.queue("a", None, model::Share::new(cores(1000), units::Resources::UNLIMITED));
     w.run("submit a/i --interactive --cpu 2");
-    expect!["P202 non-preemptible workloads stay within the quota: a has a quota of 1 core(s), its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota\n"].assert_eq(&w.why("i"));
+    expect![[r#"
+        P202 non-preemptible workloads stay within the quota: a has a quota of 1 core(s), its non-preemptible workloads hold 0, this one asks for 2; submit it as preemptible to go over quota
+        P204 1 of 1 GPU not counted as demand of a: it could not have them if everything were free
+    "#]].assert_eq(&w.why("i"));
 }
 
 /// Two departments of two projects each, with quotas of their own.

@@ -196,6 +196,7 @@ fn the_reason_names_the_domain_with_the_most_room() {
     w.run("submit a/x --on zone=a; submit a/g --pods 5 --required rack");
     expect_test::expect![[r#"
         P108 5 pods must start in one rack of topology net; a.2, the best of 4, has room for 4
+        P204 5 of 5 GPUs not counted as demand of a: 4 of 5 pod(s) would fit if everything were free
     "#]]
     .assert_eq(&w.why("g"));
 }
@@ -218,6 +219,7 @@ fn the_reason_says_where_the_other_pods_are() {
     );
     expect_test::expect![[r#"
         P108 the other pods are in rack a.1 of topology net, which has room for 0 of 1 more
+        P205 nothing is stopped for 1 GPU: only its own project holds any, and nothing of a priority below 50; a holds 4 GPUs (quota 16, fair share 6)
     "#]]
     .assert_eq(&w.why("g"));
 }
@@ -228,6 +230,7 @@ fn the_reason_says_that_labels_are_missing() {
     w.run("topology net zone rack; label n1 zone=a; submit a/g --required rack");
     expect_test::expect![[r#"
         P108 no node has every label of topology net, or none in one rack
+        P204 1 of 1 GPU not counted as demand of a: 0 of 1 pod(s) would fit if everything were free
     "#]]
     .assert_eq(&w.why("g"));
     w.run("label n1 zone=a rack=1");
@@ -264,7 +267,7 @@ fn a_gang_preempts_inside_one_domain() {
     }
     w.run("submit a/g --pods 2 --required rack --priority 60");
     assert_eq!(w.waiting(), "g", "one of each rack may not be taken");
-    w.run("delete j7; submit a/h --pods 2 --required rack --priority 70");
+    w.run("delete j7; restarts g 3; submit a/h --pods 2 --required rack --priority 70");
     assert_eq!(on(&w, "g"), "n7:1 n8:1", "{}", w.gpus());
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{Child, Cluster, Pod, PodId, Workload, WorkloadSpec};
 use sched::{Plan, Policy, Step};
-use spec::RunKey;
+use spec::{RunKey, WorkloadPast};
 use units::Instant;
 use uuid::Uuid;
 use view::{OrgUnit, Phase, PodState, PodView, PoolView, QueueStatus, View, WorkloadView};
@@ -144,9 +144,15 @@ pub(super) fn batch(machine: &Machine, known: &BTreeMap<Uuid, bool>) -> Result<(
 
 /// A server that is built from the rows shows what the one that wrote them does.
 fn same_after_a_start(machine: &Machine, living: &View) -> Result<(), String> {
-    let recovered = machine.recovered_view();
+    let recovered = machine.recovered();
     let recovered = recovered.map_err(|error| format!("the rows are of no use: {error}"))?;
-    let Some(recovered) = recovered else { return Ok(()) };
+    let Some((recovered, model)) = recovered else { return Ok(()) };
+    if let Some((living, _)) = machine.replica() {
+        // What has ended is not in the model after a start, and before no longer than something of it runs.
+        let (mut living, recovered) = (pasts(living), pasts(&model));
+        living.retain(|seq, _| recovered.contains_key(seq));
+        same("pasts", living, recovered)?;
+    }
     let workload = |view: &Arc<WorkloadView>| stored_of(view);
     let unit = |unit: &OrgUnit| stored_of_unit(unit);
     same("archived", living.archived.iter(), recovered.archived.iter())?;
@@ -181,6 +187,11 @@ fn same_after_a_start(machine: &Machine, living: &View) -> Result<(), String> {
     };
     same("objects", objects(living), objects(&recovered))?;
     same("events", [living.event_seq], [recovered.event_seq])
+}
+
+/// What happened to each workload of the model.
+fn pasts(model: &Cluster) -> BTreeMap<u64, WorkloadPast> {
+    model.workloads().iter().map(|(_, row)| (row.spec.seq, WorkloadPast::of(row))).collect()
 }
 
 fn same<T: PartialEq + Debug>(

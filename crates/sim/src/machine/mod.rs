@@ -356,12 +356,13 @@ impl Machine {
         &self.written
     }
 
-    /// What people would see of a server that is built from the rows now; none if it is down, or a
-    /// difference is right: the wall clock was set, or runs exist that should not.
+    /// What people, and the scheduler, would see of a server that is built from the rows now; none
+    /// if it is down, or a difference is right: the wall clock was set, or runs exist that should
+    /// not.
     ///
     /// # Errors
     /// It cannot be built.
-    pub fn recovered_view(&self) -> Result<Option<View>, Error> {
+    pub fn recovered(&self) -> Result<Option<(View, model::Cluster)>, Error> {
         let Some(living) = &self.server else { return Ok(None) };
         let snapshot = self.rows.snapshot();
         let at = self.clock.clone().settle(snapshot.clock);
@@ -371,7 +372,9 @@ impl Machine {
         }
         let (nodes, told) = (&living.nodes, &living.gpus_told);
         let server = Server::recover(snapshot, nodes, told, &self.policy, at, self.ended_kept);
-        Ok(Some(server?.state.finish(&View::default()).view))
+        let mut state = server?.state;
+        let view = state.finish(&View::default()).view;
+        Ok(Some((view, state.replica())))
     }
 
     /// A request against the rules of the database or the engine, or what did not hold of a

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     AllocationRow, Archived, ArchivedKey, ArchivedLookup, Change, ClockRow, ClusterRow,
-    DepartmentRow, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadPast, WorkloadRow,
-    WorkloadState,
+    DepartmentRow, ObjectRow, PodRow, ProjectRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
+use spec::WorkloadPast;
 use units::Instant;
 use uuid::Uuid;
 
 /// What is stored.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Rows {
     cluster: ClusterRow,
     clock: Option<ClockRow>,
@@ -27,7 +27,6 @@ pub struct Rows {
     objects: BTreeMap<u64, ObjectRow>,
     usage: BTreeMap<(Instant, Option<u64>, String), UsageRow>,
     allocations: BTreeMap<(Uuid, Instant), AllocationRow>,
-    /// Of what was there at the start; nothing is written to it.
     pasts: BTreeMap<Uuid, WorkloadPast>,
     /// Names of what lives, each in what it is unique in.
     names: BTreeMap<(String, String), String>,
@@ -43,28 +42,8 @@ pub struct Rows {
 impl Rows {
     /// Those of a new database.
     #[must_use]
-    pub const fn new(uuid: Uuid, created_at: Instant) -> Self {
-        Self {
-            cluster: ClusterRow { uuid, created_at },
-            clock: None,
-            departments: BTreeMap::new(),
-            projects: BTreeMap::new(),
-            workloads: BTreeMap::new(),
-            archived: BTreeSet::new(),
-            deleted: BTreeSet::new(),
-            pods: BTreeMap::new(),
-            objects: BTreeMap::new(),
-            usage: BTreeMap::new(),
-            allocations: BTreeMap::new(),
-            pasts: BTreeMap::new(),
-            names: BTreeMap::new(),
-            named: BTreeMap::new(),
-            last_department_id: 0,
-            last_project_id: 0,
-            last_workload_seq: 0,
-            last_object_seq: 0,
-            last_event_seq: 0,
-        }
+    pub fn new(uuid: Uuid, created_at: Instant) -> Self {
+        Self { cluster: ClusterRow { uuid, created_at }, ..Self::default() }
     }
 
     /// Those that were read from a database; archived workloads are not among them.
@@ -127,6 +106,10 @@ impl Rows {
                 self.workload(*id, "WorkloadSpec")?.spec = spec.clone();
             }
             Change::WorkloadState(id, state) => self.state(*id, state)?,
+            Change::WorkloadPast(id, past) => {
+                self.workload(*id, "WorkloadPast")?;
+                self.pasts.insert(*id, *past);
+            }
             Change::WorkloadArchived(id, ..) => self.archive(*id, true)?,
             Change::WorkloadRestored(id) => self.archive(*id, false)?,
             Change::Pod(row) => {
@@ -190,6 +173,7 @@ impl Rows {
             self.name(&room, &id.to_string(), &name, false)?;
             self.workloads.remove(&id);
             self.deleted.insert(id);
+            self.pasts.remove(&id);
             self.pods.retain(|(workload, _), _| *workload != id);
         }
         Ok(())

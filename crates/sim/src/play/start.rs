@@ -7,12 +7,11 @@ use std::sync::Arc;
 use model::{POOL_DEFAULT, POOL_LABEL};
 use orchestrator::{NodeList, SYSTEM, StoredState};
 use records::{
-    ClusterRow, Desired, ObjectRow, PodBody, PodRow, Snapshot, UsageRow, WorkloadPast, WorkloadRow,
-    WorkloadState,
+    ClusterRow, Desired, ObjectRow, PodBody, PodRow, Snapshot, UsageRow, WorkloadRow, WorkloadState,
 };
 use sched::Policy;
 use serde_json::json;
-use spec::{NodeGiven, NodeSpec, PoolSettings, Scheduling, TOPOLOGY, WorkloadSpec};
+use spec::{NodeGiven, NodeSpec, PoolSettings, Scheduling, TOPOLOGY, WorkloadPast, WorkloadSpec};
 use units::{Instant, Kind, Resources};
 use uuid::Uuid;
 use view::{GpuFault, GpuFaults};

@@ -17,6 +17,7 @@ mod taint;
 mod types;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use model::GpuRequest;
 
@@ -45,7 +46,7 @@ use crate::Error;
 pub const VERSION: u32 = 1;
 
 /// A scenario file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Version of this format.
@@ -190,62 +191,30 @@ impl Scenario {
     /// # Errors
     /// An unknown key or a wrong value.
     pub fn set_policy(&mut self, pairs: &[String]) -> Result<(), Error> {
+        let internal = |error: serde_json::Error| Error::Write { message: error.to_string() };
         for pair in pairs {
             let wrong = |message: String| Error::Scenario { line: 0, column: 0, message };
             let (key, value) = pair
                 .split_once('=')
                 .ok_or_else(|| wrong(format!("policy `{pair}` is not of the form KEY=VALUE")))?;
             // A string is read like what was typed without quotes; a map is one as it stands.
-            let quoted = serde_json::Value::from(value);
+            let quoted = Value::from(value);
             let plain = if value.bytes().all(|b| b.is_ascii_digit()) || value.starts_with('{') {
                 value.into()
             } else {
                 quoted.to_string()
             };
-            let read: Policy = read::read(&format!("{}: {plain}", serde_json::Value::from(key)))
+            let mut read: Policy = read::read(&format!("{}: {plain}", Value::from(key)))
                 .map_err(|error| wrong(format!("policy `{pair}`: {}", error.message())))?;
-            let policy = &mut self.policy.value;
-            let Policy {
-                profile,
-                actions,
-                saturation_multiplier,
-                consolidating_reclaim,
-                queue_depth,
-                reclaim_runtime,
-                placement,
-                pool_placement,
-                over_quota,
-                usage_weight,
-                usage,
-                consolidation_moves_max,
-                grow_interval,
-                reclaim_min_runtime,
-                preempt_min_runtime,
-                stale_grace,
-                reserve_after,
-                reservations_max,
-                trials_max,
-            } = read;
-            policy.profile = profile.or(policy.profile);
-            policy.actions = actions.or(policy.actions.take());
-            policy.saturation_multiplier = saturation_multiplier.or(policy.saturation_multiplier);
-            policy.consolidating_reclaim = consolidating_reclaim.or(policy.consolidating_reclaim);
-            policy.queue_depth = queue_depth.or(policy.queue_depth);
-            policy.reclaim_runtime = reclaim_runtime.or(policy.reclaim_runtime);
-            policy.placement = placement.or(policy.placement);
-            policy.pool_placement.extend(pool_placement);
-            policy.over_quota = over_quota.or(policy.over_quota);
-            policy.usage_weight = usage_weight.or(policy.usage_weight);
-            policy.usage = usage.or(policy.usage);
-            policy.consolidation_moves_max =
-                consolidation_moves_max.or(policy.consolidation_moves_max);
-            policy.grow_interval = grow_interval.or(policy.grow_interval);
-            policy.reclaim_min_runtime = reclaim_min_runtime.or(policy.reclaim_min_runtime);
-            policy.preempt_min_runtime = preempt_min_runtime.or(policy.preempt_min_runtime);
-            policy.stale_grace = stale_grace.or(policy.stale_grace);
-            policy.reserve_after = reserve_after.or(policy.reserve_after);
-            policy.reservations_max = reservations_max.or(policy.reservations_max);
-            policy.trials_max = trials_max.or(policy.trials_max);
+            let mut pools = std::mem::take(&mut self.policy.value.pool_placement);
+            pools.append(&mut read.pool_placement);
+            // What is not given is not written, so it keeps the value that it has.
+            let given = [&self.policy.value, &read].map(serde_json::to_value);
+            let given = given.into_iter().collect::<Result<Vec<_>, _>>().map_err(internal)?;
+            let given = given.iter().filter_map(Value::as_object).flatten();
+            let merged = given.map(|(key, value)| (key.clone(), value.clone())).collect();
+            self.policy.value = serde_json::from_value(Value::Object(merged)).map_err(internal)?;
+            self.policy.value.pool_placement = pools;
         }
         Ok(())
     }
@@ -253,17 +222,6 @@ impl Scenario {
     /// One without objects.
     #[must_use]
     pub fn empty() -> Self {
-        Self {
-            version: VERSION.into(),
-            description: None,
-            policy: At::default(),
-            world: World::default(),
-            topologies: Vec::new(),
-            empty_pools: Vec::new(),
-            nodes: Vec::new(),
-            queues: Vec::new(),
-            workloads: Vec::new(),
-            steps: Vec::new(),
-        }
+        Self { version: VERSION.into(), ..Self::default() }
     }
 }

@@ -37,7 +37,7 @@ pub struct TopologyConstraint {
 }
 
 /// Pods of a workload that are alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PodSet {
     /// Name, unique in the workload.
@@ -111,23 +111,7 @@ impl PodSet {
     /// One pod without GPUs that may go anywhere.
     #[must_use]
     pub fn named(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            pods: one(),
-            pods_min: None,
-            gpu: GpuAsk::default(),
-            cpu: None,
-            memory: None,
-            selector: BTreeMap::new(),
-            affinity: NodeAffinity::default(),
-            tolerations: Vec::new(),
-            labels: BTreeMap::new(),
-            pod_affinity: PodAffinity::default(),
-            pod_anti_affinity: PodAffinity::default(),
-            task_priority: 0,
-            group: None,
-            topology: None,
-        }
+        Self { name: name.to_owned(), pods: one(), ..Self::default() }
     }
 
     /// Says where its pods may go, but for node pools, which are a matter of the workload.

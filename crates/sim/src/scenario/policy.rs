@@ -103,7 +103,7 @@ pub enum Action {
     Stale,
     /// Start elastic pods smaller than they asked for.
     Fit,
-    /// Double elastic pods into what nobody wants.
+    /// Double elastic pods into what no other workload wants.
     Grow,
 }
 

@@ -97,7 +97,7 @@ pub struct Node {
     /// Taints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
-    /// Indices of GPUs that are out of service: who is there stays, and nobody new comes.
+    /// Indices of GPUs that are out of service: pods that are there stay, and no others come.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub out_of_service: Vec<u32>,
     /// Whether new pods may not come.
@@ -150,7 +150,7 @@ pub struct Weights {
 }
 
 /// A workload, or several that are alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Name, unique in its project; with `count`, numbers from 1 are appended.
@@ -379,47 +379,7 @@ impl Workload {
     /// One preemptible pod without GPUs.
     #[must_use]
     pub fn named(name: &str, project: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            project: project.to_owned(),
-            count: None,
-            gpu: None,
-            cpu: None,
-            memory: None,
-            priority: None,
-            preemptible: None,
-            elastic: false,
-            pods: None,
-            pods_min: None,
-            selector: BTreeMap::new(),
-            pools: Vec::new(),
-            affinity: NodeAffinity::default(),
-            tolerations: Vec::new(),
-            labels: BTreeMap::new(),
-            pod_affinity: PodAffinity::default(),
-            pod_anti_affinity: PodAffinity::default(),
-            pod_sets: Vec::new(),
-            groups: Vec::new(),
-            children_min: None,
-            topology: None,
-            preemption_delay: None,
-            suspended: false,
-            gated: false,
-            completions: None,
-            backoff_limit: None,
-            age: None,
-            started: None,
-            resized: None,
-            checkpointed: None,
-            restarts: 0,
-            stale: None,
-            last_evicted: None,
-            not_before: None,
-            time_limit: None,
-            runs_for: None,
-            evicted: None,
-            tasks: Vec::new(),
-        }
+        Self { name: name.to_owned(), project: project.to_owned(), ..Self::default() }
     }
 
     /// Gives it its pods: one set without a name in its own keys, others in a list.

@@ -91,7 +91,7 @@ impl Builder {
     }
 
     /// Every GPU held by a one-GPU job of a queue with one quota; gangs pending in one with
-    /// another; left-over is for nobody.
+    /// another; what is left over has no taker.
     pub(super) fn full_with_pending(&mut self, held: u64, deserved: u64, gangs: &[(u32, u32)]) {
         let running = self.queue("queue-0", None, held, 0);
         let pending = self.queue("queue-1", None, deserved, 0);

@@ -94,3 +94,22 @@ workloads: [{name: w, project: q, gpu: 1, pods: 100000, pods_min: 1}]
     let placed = cluster.workloads().iter().map(|(_, row)| row.placed).sum::<u32>();
     assert_eq!((cluster.pods().len(), placed), (100_000, 4));
 }
+
+#[test]
+fn knobs_are_set_one_by_one_and_keep_what_is_not_given() {
+    let mut scenario = Scenario::empty();
+    let knobs = ["queue_depth=3", "stale_grace=2m", "queue_depth=5", "pool_placement={a: spread}"];
+    scenario.set_policy(&knobs.map(str::to_owned)).expect("known keys");
+    scenario.set_policy(&["pool_placement={b: bin-pack}".to_owned()]).expect("a known key");
+    expect![[
+        r#"{"queue_depth":5,"pool_placement":{"a":"spread","b":"bin-pack"},"stale_grace":"2m"}"#
+    ]]
+    .assert_eq(&serde_json::to_string(&scenario.policy).expect("a document"));
+    for (knob, told) in [
+        ("depth", "policy `depth` is not of the form KEY=VALUE"),
+        ("queue_dept=3", "unknown key `queue_dept`; did you mean `queue_depth`?"),
+    ] {
+        let error = scenario.set_policy(&[knob.to_owned()]).expect_err(knob).to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}

@@ -10,7 +10,8 @@ use sched::Policy;
 use sim::machine::Machine;
 use spec::{
     Audience, Container, Exit, GpuRequest, Metric, NodeGpu, NodeSpec, Place, PodSet, PodSpec,
-    Probe, Restart, RunKey, Scaling, Serving, ShareChange, Target, WorkloadKind, WorkloadSpec,
+    Probe, Restart, RunKey, Scaling, Serving, ShareChange, Target, WorkloadKind, WorkloadPast,
+    WorkloadSpec,
 };
 use units::Instant;
 use view::{Phase, WorkloadView};
@@ -316,6 +317,86 @@ fn what_was_to_leave_a_node_that_is_then_removed_waits_for_its_run() {
     assert_eq!(codes(&machine, "a"), ["P308"]);
     remove_node(&mut machine, "n1");
     assert_eq!(codes(&machine, "a"), ["P304"]);
+}
+
+/// What happened to a workload, as the scheduler knows it.
+fn past(machine: &Machine, name: &str) -> WorkloadPast {
+    let (cluster, _) = machine.replica().unwrap();
+    WorkloadPast::of(&cluster.workloads()[get(machine, name).model.unwrap()])
+}
+
+/// Kills the server, and starts it a minute later.
+fn restart(machine: &mut Machine) {
+    machine.crash();
+    machine.clock.advance_ms(60_000);
+    machine.start().unwrap();
+}
+
+#[test]
+fn what_happened_to_a_workload_is_known_after_a_start() {
+    let mut machine = server(2, [0, 2000], Policy::default());
+    let elastic = true;
+    submit(&mut machine, 1, WorkloadSpec { elastic, ..training("a", GpuRequest::Whole(2)) });
+    rest(&mut machine);
+    let started = past(&machine, "a").last_start;
+    for (other, gpus) in [("b", 1), ("c", 0)] {
+        machine.clock.advance_ms(60_000);
+        submit(&mut machine, 2, training(other, GpuRequest::Whole(1)));
+        rest(&mut machine);
+        assert_eq!(get(&machine, "a").pods[0].gpus.len(), gpus, "{other} takes one");
+        let known = past(&machine, "a");
+        restart(&mut machine);
+        assert_eq!(past(&machine, "a"), known, "{other} took one");
+        rest(&mut machine);
+    }
+    let known = past(&machine, "a");
+    assert!(known.last_resize > started && known.last_eviction > known.last_resize, "{known:?}");
+    assert_eq!(known.restarts, 2, "a resize and an eviction");
+    let why = get(&machine, "a").pending;
+    restart(&mut machine);
+    rest(&mut machine);
+    assert_eq!((past(&machine, "a"), get(&machine, "a").pending), (known, why));
+}
+
+#[test]
+fn what_lost_its_place_is_known_to_have_started_and_be_stale_after_a_start() {
+    let mut machine = server(1, [2000, 0], Policy::default());
+    add_node(&mut machine, node("n2", 1, 16));
+    let mut gang = training("gang", GpuRequest::Whole(1));
+    (gang.pods.pods, gang.pods.pods_min) = (2, 2);
+    submit(&mut machine, 1, gang);
+    rest(&mut machine);
+    machine.engine.faults.stubborn = true;
+    remove_node(&mut machine, "n2");
+    for _ in 0..10 {
+        machine.go_on().unwrap();
+    }
+    let known = past(&machine, "gang");
+    assert!(known.last_start.is_some() && known.stale_since.is_some(), "{known:?}");
+    restart(&mut machine);
+    assert_eq!(past(&machine, "gang"), known);
+}
+
+#[test]
+fn what_is_protected_for_a_while_is_so_for_no_longer_after_a_start() {
+    let mut machine = server(1, [0, 1000], Policy::default());
+    let share = ShareChange { reclaim_min_runtime_ms: Some(300_000), ..ShareChange::default() };
+    let shares = [(POOL_DEFAULT_ID.to_owned(), share)].into();
+    let spec = OrgChange { shares, ..OrgChange::default() };
+    machine
+        .command(Command::UpdateProject { by: "admin".to_owned(), id: 1, change: spec })
+        .unwrap();
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    submit(&mut machine, 2, training("b", GpuRequest::Whole(1)));
+    for passed in [60_000, 120_000, 180_000, 240_000] {
+        restart(&mut machine);
+        rest(&mut machine);
+        assert_eq!(get(&machine, "a").phase, Phase::Running, "{passed} ms have passed");
+    }
+    restart(&mut machine);
+    rest(&mut machine);
+    assert_eq!(get(&machine, "b").phase, Phase::Running);
 }
 
 #[test]

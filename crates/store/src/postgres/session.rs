@@ -159,7 +159,8 @@ pub(crate) async fn build<E: From<Error>>(
         let tables: Vec<_> = tables.chain(["_sqlx_migrations"]).collect();
         let drop = format!("DROP TABLE IF EXISTS {} CASCADE", tables.join(", "));
         sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *fresh).await.map_err(failed)?;
-        let drop = "DROP FUNCTION IF EXISTS elastane_append_only(), elastane_kept()";
+        let drop = "DROP FUNCTION IF EXISTS elastane_append_only(), elastane_kept(),
+            elastane_count_archived()";
         sqlx::raw_sql(drop).execute(&mut *fresh).await.map_err(failed)?;
     }
     migrate(&mut fresh, &name, version).await?;

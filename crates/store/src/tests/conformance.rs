@@ -139,6 +139,7 @@ pub(super) async fn archived_workloads_are_listed_in_every_order_and_in_pages(la
         changes.push(Change::WorkloadArchived(row.id, WorkloadKind::Training, user.to_owned()));
     }
     store.apply(&changes).await.unwrap();
+    let all = ArchivedFilter::default;
     let names = async |filter: &ArchivedFilter, skip, limit| {
         let places = store.archived_places(filter, skip, limit).await.unwrap();
         places.iter().map(|place| place.name.clone()).collect::<Vec<_>>().join(" ")
@@ -154,17 +155,19 @@ pub(super) async fn archived_workloads_are_listed_in_every_order_and_in_pages(la
         (Completed, false, "xa-1 xa xB xb"),
         (Completed, true, "xb xB xa-1 xa"),
     ] {
-        let filter = ArchivedFilter { order, descending, ..ArchivedFilter::default() };
-        assert_eq!(names(&filter, 0, 9).await, want, "{order:?} {descending}");
-        let page = want.split(' ').skip(1).take(2).collect::<Vec<_>>().join(" ");
-        assert_eq!(names(&filter, 1, 2).await, page, "{order:?} {descending}");
+        for projects in [None, Some(vec![1]), Some(vec![9, 1])] {
+            let filter = ArchivedFilter { order, descending, projects, ..all() };
+            assert_eq!(names(&filter, 0, 9).await, want, "{filter:?}");
+            let page = want.split(' ').skip(1).take(2).collect::<Vec<_>>().join(" ");
+            assert_eq!(names(&filter, 1, 2).await, page, "{filter:?}");
+        }
     }
-    let all = ArchivedFilter::default;
     for (filter, want) in [
         (ArchivedFilter { users: Some(vec!["bob".into()]), ..all() }, "xa-1 xa"),
         (ArchivedFilter { names: Some(vec!["xa".into(), "xb".into()]), ..all() }, "xb xa"),
         (ArchivedFilter { failed: Some(true), ..all() }, "xa"),
         (ArchivedFilter { failed: Some(false), after_seq: 3, ..all() }, "xB xa-1"),
+        (ArchivedFilter { projects: Some(vec![1, 9]), after_seq: 4, ..all() }, "xa-1 xa"),
         (ArchivedFilter { projects: Some(vec![1]), kinds: Some(vec![]), ..all() }, ""),
         (ArchivedFilter { projects: Some(vec![9]), ..all() }, ""),
         (ArchivedFilter { ids: Some(vec![Uuid::nil()]), ..all() }, ""),
@@ -174,6 +177,21 @@ pub(super) async fn archived_workloads_are_listed_in_every_order_and_in_pages(la
         assert_eq!(store.archived_count(&filter).await.unwrap(), count as u64, "{filter:?}");
         assert_eq!(store.archived_first(&filter, 9).await.unwrap().workloads.len(), count);
     }
+}
+
+pub(super) async fn the_past_of_a_workload_is_as_it_was_written_last(lab: &Lab) {
+    let (store, workloads) = lab.filled().await;
+    let id = workloads[0].id;
+    let pod = pod(&workloads[0]);
+    let known = store.load().await.unwrap().pasts[&id];
+    let placed = pod.body.placed_at_ms.map(Instant);
+    assert_eq!((known.last_start, known.restarts), (placed, 0), "what the pod says");
+    let first = spec::WorkloadPast { last_start: Some(Instant(8)), restarts: 2, ..known };
+    let last = spec::WorkloadPast { stale_since: Some(Instant(9)), last_start: None, ..first };
+    store.apply(&[first, last].map(|past| Change::WorkloadPast(id, past))).await.unwrap();
+    assert_eq!(store.load().await.unwrap().pasts[&id], last);
+    let gone = Change::WorkloadPast(Uuid::nil(), last);
+    store.apply(&[gone]).await.unwrap_err();
 }
 
 pub(super) async fn a_batch_is_written_whole_or_not_at_all(lab: &Lab) {

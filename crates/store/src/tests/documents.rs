@@ -14,6 +14,7 @@ const BEGIN: &str = "SELECT 'project ' || substr(body, 1, 20) FROM projects
     UNION ALL SELECT 'workload ' || substr(spec, 1, 20) FROM workloads
     UNION ALL SELECT 'eviction ' || substr(eviction, 1, 20) FROM workloads
         WHERE eviction IS NOT NULL
+    UNION ALL SELECT 'past ' || substr(past, 1, 20) FROM workloads WHERE past IS NOT NULL
     UNION ALL SELECT 'pod ' || substr(body, 1, 20) FROM pods
     UNION ALL SELECT 'object ' || substr(body, 1, 20) FROM objects
     UNION ALL SELECT 'audit ' || substr(detail, 1, 20) FROM audit";
@@ -40,6 +41,7 @@ async fn one_of_each(lab: &Lab) -> Store {
     let changes = [
         Change::Department(row),
         Change::WorkloadState(workloads[0].id, state),
+        Change::WorkloadPast(workloads[0].id, spec::WorkloadPast::default()),
         Change::Object(Box::new(object(1, "ann"))),
         Change::Audit(AuditRow::default()),
     ];
@@ -52,7 +54,7 @@ pub(super) async fn every_document_has_a_version(lab: &Lab) {
     let mut begun = lab.texts(BEGIN).await;
     begun.sort();
     begun.dedup();
-    let kinds = ["audit", "department", "eviction", "object", "pod", "project", "workload"];
+    let kinds = ["audit", "department", "eviction", "object", "past", "pod", "project", "workload"];
     assert_eq!(begun, kinds.map(|kind| format!("{kind} {{\"document_version\":")));
     store.load().await.unwrap();
 }
@@ -84,8 +86,9 @@ macro_rules! newer {
 }
 
 /// Makes documents newer and old again; and what is said of them.
-const NEWER: [(&str, &str, &str); 5] = [
+const NEWER: [(&str, &str, &str); 6] = [
     newer!("workloads", "spec", "the specification of a workload `a` has"),
+    newer!("workloads", "past", "the past of a workload `a` has"),
     newer!("pods", "body", "the state of a pod `00000000-0000-0000-0000-0000000003e9` has"),
     newer!("projects", "body", "the project `team-a` has"),
     newer!("departments", "body", "the department `research` has"),

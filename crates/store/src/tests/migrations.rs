@@ -10,7 +10,7 @@ use records::*;
 use crate::*;
 
 /// Rows that each version added.
-const RELEASED: [&str; 9] = [
+const RELEASED: [&str; 11] = [
     include_str!("released/0001.sql"),
     include_str!("released/0002.sql"),
     include_str!("released/0003.sql"),
@@ -20,6 +20,8 @@ const RELEASED: [&str; 9] = [
     include_str!("released/0007.sql"),
     include_str!("released/0008.sql"),
     include_str!("released/0009.sql"),
+    include_str!("released/0010.sql"),
+    include_str!("released/0011.sql"),
 ];
 
 /// A database as the program of that version left it.
@@ -53,7 +55,11 @@ async fn comes_up_whole(lab: &Lab, version: usize) {
     assert_eq!((state.projects.len(), state.last_project_id), (1, 2), "{version}");
     assert_eq!(state.workloads[0].state.eviction.as_ref().unwrap().code, "E1", "{version}");
     assert_eq!((state.pods[0].generation, state.pods[0].body.started_at_ms), (2, Some(7)));
-    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3, 3, 3, 3][version - 1], "{version}");
+    let past = state.pasts[&state.workloads[0].id];
+    let past = (past.last_start, past.last_eviction, past.stale_since, past.restarts);
+    let (at, before) = (|at| Some(Instant(at)), (Some(Instant(6)), None, None, 1));
+    assert_eq!(past, if version < 11 { before } else { (at(5), at(4), at(6), 3) }, "{version}");
+    assert_eq!(state.usage.len(), [0, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3][version - 1], "{version}");
     let elsewhere = state.usage.iter().filter(|row| !row.pool.is_empty()).count();
     assert_eq!(elsewhere, usize::from(version > 5), "{version}");
     let departments = (state.departments.len(), state.last_department_id);

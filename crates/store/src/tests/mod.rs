@@ -43,6 +43,7 @@ for_both!(
     what_was_deleted_is_read_and_forgotten_but_for_the_highest_number,
     archived_workloads_are_no_part_of_a_start_and_are_found_by_what_is_asked,
     archived_workloads_are_listed_in_every_order_and_in_pages,
+    the_past_of_a_workload_is_as_it_was_written_last,
     a_batch_is_written_whole_or_not_at_all,
     a_change_of_an_unknown_workload_is_an_error,
     of_many_rows_in_a_batch_the_last_word_counts,

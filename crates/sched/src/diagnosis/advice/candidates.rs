@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use model::{Effect, GpuRequest, Mismatch, QueueId, Share, WorkloadId};
+use model::{Effect, GpuRequest, Mismatch, PoolId, QueueId, Share, WorkloadId, priority_steps};
 use units::{GPU_MILLIS, Instant, Kind, Resources};
 
-use super::WhatIf;
+use super::{Advice, WhatIf};
 use crate::WorkloadRef;
 use crate::diagnosis::change::{Change, Raise};
 use crate::diagnosis::nodes::{Obstacle, Part};
@@ -18,6 +18,15 @@ const SHARE_STEP_MILLIS: u64 = 50;
 const GPU_MEMORY_STEP_BYTES: u64 = GIB;
 const CORE_MILLIS: u64 = 1000;
 const GIB: u64 = 1 << 30;
+
+/// An amount that can be typed: whole cores and GiB.
+const fn step_up(kind: Kind, amount: u64) -> u64 {
+    match kind {
+        Kind::Gpu => amount,
+        Kind::Cpu => amount.next_multiple_of(CORE_MILLIS),
+        Kind::Memory => amount.next_multiple_of(GIB),
+    }
+}
 
 impl WhatIf<'_> {
     /// Asking for less.
@@ -73,11 +82,12 @@ impl WhatIf<'_> {
             let row = &self.cluster.workloads()[other];
             row.spec.priority
         });
-        let above: BTreeSet<_> = priorities.filter(|&priority| priority >= own).collect();
-        let above: Vec<_> = above.into_iter().collect();
-        if !above.is_empty() {
-            self.least(0, above.len() as u64 - 1, |at| Change::Priority {
-                priority: above[usize::try_from(at).unwrap_or(0)].saturating_add(1),
+        let as_important = priorities.filter(|&priority| priority >= own).count();
+        let higher: Vec<_> = priority_steps().filter(|&(_, value)| value > own).collect();
+        if as_important > 0 && !higher.is_empty() {
+            self.least(0, higher.len() as u64 - 1, |at| {
+                let (class, priority) = higher[usize::try_from(at).unwrap_or(0)];
+                Change::Priority { class, priority }
             });
         }
     }
@@ -152,27 +162,57 @@ impl WhatIf<'_> {
     fn more_of(&mut self, leaf: QueueId) -> bool {
         let asked = self.asked;
         let lineage: Vec<_> = self.cluster.lineage(leaf).collect();
+        let raise = |&id: &QueueId, kind: Kind, from: u64, to: u64| {
+            let row = &self.cluster.queues()[id];
+            let name = (row.pool == PoolId::DEFAULT).then(|| row.name.clone());
+            let (queue, to) = (self.cluster.queue_name(id), step_up(kind, to));
+            Raise { queue, name, is_project: row.children.is_empty(), id, kind, from, to }
+        };
         let raises = |of: fn(&Share) -> Resources| -> Vec<Raise> {
-            let levels = lineage.iter().flat_map(|&id| Kind::ALL.map(|kind| (id, kind)));
+            let levels = lineage.iter().flat_map(|id| Kind::ALL.map(|kind| (id, kind)));
             let short = levels.filter_map(|(id, kind)| {
-                let queue = &self.cluster.queues()[id];
+                let queue = &self.cluster.queues()[*id];
                 let (from, to) = (of(&queue.share)[kind], queue.allocated[kind] + asked[kind]);
-                (asked[kind] > 0 && from < to).then(|| Raise {
-                    queue: self.cluster.queue_name(id),
-                    id,
-                    kind,
-                    from,
-                    to,
-                })
+                (asked[kind] > 0 && from < to).then(|| raise(id, kind, from, to))
             });
             short.collect()
         };
         let (limits, quotas) = (raises(|share| share.limit), raises(|share| share.quota));
         if !limits.is_empty() {
-            return self.consider(&Change::Limit(limits));
+            return self.consider(&Change::Limit(limits)) && self.fewer(Change::Limit);
         }
-        let own: Vec<_> = quotas.iter().filter(|raise| raise.id == leaf).cloned().collect();
-        self.quota(&own) || (own.len() < quotas.len() && self.quota(&quotas))
+        let mut own: Vec<_> = quotas.iter().filter(|raise| raise.id == leaf).cloned().collect();
+        let quota = self.cluster.queues()[leaf].share.quota.gpu_millis;
+        if asked.gpu_millis > 0 && quota < u64::MAX && own.iter().all(|one| one.kind != Kind::Gpu) {
+            // More than it holds and asks for is a larger part where quotas promise too much.
+            own.push(raise(&leaf, Kind::Gpu, quota, quota));
+        }
+        self.quota(&own)
+            || (own.len() < quotas.len() && self.quota(&quotas) && self.fewer(Change::Quota))
+    }
+
+    /// Leaves out of the raises that were found to help those that it starts without, the ones furthest
+    /// above it first.
+    fn fewer(&mut self, change: fn(Vec<Raise>) -> Change) -> bool {
+        let Some(Advice { change: Change::Limit(all) | Change::Quota(all), .. }) =
+            self.found.last()
+        else {
+            return true;
+        };
+        let mut left = all.clone();
+        for at in (0..left.len()).rev().filter(|_| all.len() > 1).collect::<Vec<_>>() {
+            let mut without = left.clone();
+            without.remove(at);
+            if without.is_empty() {
+                break;
+            }
+            if let Some(advice) = self.starts(&change(without.clone())) {
+                left = without;
+                self.found.pop();
+                self.found.push(advice);
+            }
+        }
+        true
     }
 
     /// The smallest of these raises that helps, in whole GPUs; other resources are raised in full.
@@ -181,7 +221,9 @@ impl WhatIf<'_> {
             return !raises.is_empty() && self.consider(&Change::Quota(raises.to_vec()));
         };
         let pool = self.cluster.queues()[first.id].pool;
-        let capacity = self.cluster.capacity_of(pool).gpu_millis;
+        // A quota above the limit is refused.
+        let limit = self.cluster.queues()[first.id].share.limit.gpu_millis;
+        let capacity = self.cluster.capacity_of(pool).gpu_millis.min(limit);
         let least = first.from / GPU_MILLIS + 1;
         let change = |gpus: u64| {
             let mut raises = raises.to_vec();

@@ -1,6 +1,5 @@
 //! What would let a workload start, in words. Owns: a sentence for each change.
 
-use model::class_at_least;
 use units::{Instant, Kind, format_bytes, format_millis};
 
 use super::{cores, span};
@@ -9,6 +8,12 @@ use crate::diagnosis::{Advice, Change};
 use crate::reasons::{number, of};
 
 impl Advice {
+    /// One sentence, and what to type for it on lines of its own.
+    pub(super) fn lines(&self, now: Instant) -> Vec<String> {
+        let commands = self.change.commands().into_iter().map(|command| format!("  {command}"));
+        std::iter::once(self.text(now)).chain(commands).collect()
+    }
+
     /// One sentence.
     #[must_use]
     pub fn text(&self, now: Instant) -> String {
@@ -48,6 +53,18 @@ impl Change {
         }
     }
 
+    /// What to type for it, in this order; none if it is not done by a command of its own.
+    #[must_use]
+    pub fn commands(&self) -> Vec<String> {
+        match self {
+            Self::Quota(raises) => raises.iter().map(|raise| raise.command("quota")).collect(),
+            Self::Limit(raises) => raises.iter().map(|raise| raise.command("limit")).collect(),
+            Self::Uncordon { node } => Some(vec![format!("elastane node uncordon {node}")]),
+            _ => None,
+        }
+        .unwrap_or_default()
+    }
+
     /// One sentence.
     #[must_use]
     pub fn text(&self, now: Instant) -> String {
@@ -66,13 +83,9 @@ impl Change {
             Self::Memory { bytes } => format!("ask for at most {} of memory", format_bytes(*bytes)),
             Self::Elastic => "let it be elastic: it starts smaller and grows later".to_owned(),
             Self::Preemptible => "let it be preemptible".to_owned(),
-            Self::Priority { priority } => match class_at_least(*priority) {
-                Some(class) => format!(
-                    "give it the priority {class} ({priority} or more), and leave it as preemptible \
-                     as it is"
-                ),
-                None => format!("give it priority {priority} or more"),
-            },
+            Self::Priority { class, .. } => {
+                format!("give it the priority {class}, and leave it as preemptible as it is")
+            }
             Self::WithoutSelector { key } => format!("do not select the label {key}"),
             Self::WithoutPodAffinity => {
                 "do without its required pod affinity and anti-affinity".to_owned()
@@ -98,6 +111,20 @@ impl Change {
             Self::Nodes { like, count: 1 } => format!("add a node like {like}"),
             Self::Nodes { like, count } => format!("add {count} nodes like {like}"),
         }
+    }
+}
+
+impl Raise {
+    /// None if no flag sets it.
+    fn command(&self, what: &str) -> Option<String> {
+        let unit = if self.is_project { "project" } else { "department" };
+        let (flag, to) = match self.kind {
+            Kind::Gpu => ("gpu", format_millis(self.to)),
+            Kind::Cpu => ("cpu", format_millis(self.to)),
+            Kind::Memory => ("memory", format_bytes(self.to)),
+        };
+        let name = self.name.as_ref().filter(|_| self.kind == Kind::Gpu || what == "quota")?;
+        Some(format!("elastane {unit} update {name} --{flag}-{what} {to}"))
     }
 }
 

@@ -4,7 +4,9 @@ use units::{Instant, Kind};
 
 use super::{are, span};
 use crate::Code;
-use crate::diagnosis::{Holder, Holders, HoldingQueue, Means, Outcome, Refusals, Search, Standing};
+use crate::diagnosis::{
+    Holder, Holders, HoldingQueue, Means, Outcome, OwnDemand, Refusals, Search, Standing,
+};
 use crate::reasons::{number, of};
 
 impl Holders {
@@ -18,7 +20,22 @@ impl Holders {
         let queues = self.queues.iter().map(HoldingQueue::text);
         let workloads = self.workloads.iter().map(|holder| holder.text(now));
         let queues = queues.chain(more(self.queues_more, "project"));
-        queues.chain(workloads).chain(more(self.workloads_more, "workload")).collect()
+        let workloads = workloads.chain(more(self.workloads_more, "workload"));
+        queues.chain(workloads).chain(self.own_demand.as_ref().map(OwnDemand::text)).collect()
+    }
+}
+
+impl OwnDemand {
+    /// One sentence.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Self { queue, kind, requested, left_out } = self;
+        format!(
+            "{queue} asks for {}; {} of it not counted as demand, as that could not be placed if \
+             everything were free",
+            of(*kind, *requested),
+            number(*kind, *left_out)
+        )
     }
 }
 
@@ -104,6 +121,7 @@ impl Outcome {
             Self::Patient { until } => {
                 format!("its preemption delay ends in {}", span(now, *until))
             }
+            Self::NotCounted => "it could not start if everything were free (P204)".to_owned(),
             Self::Refused(reason) => {
                 format!("its queue refuses it, whatever others do ({})", reason.code().code)
             }
@@ -120,6 +138,7 @@ impl Outcome {
                 of(*kind, *requested),
                 are(*kind, *free)
             ),
+            Self::NothingInTheWay => "no other workload is on a node that it may go to".to_owned(),
             Self::NowhereToMove => {
                 "what is in the way has no other place, or may not be moved".to_owned()
             }

@@ -84,3 +84,20 @@ fn over_its_fair_share_in_every_resource_goes_last() {
     t.cluster.set_share(ids[0], share).unwrap();
     assert_eq!(t.run("allocate"), "r n1 | t n1 | p . | s n1");
 }
+
+#[test]
+fn gpu_memory_counts_by_the_smallest_gpu() {
+    // Half a GPU stays within its quota, the whole of the other does not.
+    let jobs = "a/p\nb/s --mem 8GiB";
+    assert_eq!(after("n1:1", "a:0.5 b:0.5", jobs, "allocate"), "p . | s n1#0");
+    let jobs = "a/p -g 0.5\nb/s --mem 12GiB";
+    assert_eq!(after("n1:1", "a:0.5 b:0.5", jobs, "allocate"), "p n1#0 | s .");
+}
+
+#[test]
+fn victims_count_in_the_dominant_share_only() {
+    // Both are above their quota, b also without its victim: its lower priority decides.
+    let jobs = "a/1 @n1\na/2 @n1\na/3 @n1\na/4 @n1\nb/1 @n1\nb/2 @n1\nc/p";
+    let told = after("n1:6", "a:2 b:1,p50 c:1", jobs, "reclaim");
+    assert_eq!(told, "1 n1 | 2 n1 | 3 n1 | 4 n1 | 1 n1 | 2 n1! | p >n1");
+}

@@ -117,3 +117,11 @@ fn a_victim_that_lost_a_task_for_good_is_not_placed_again() {
     let jobs = "q/g --pods 2 --priority 40 @n1 x\nq/p -g 2";
     assert_eq!(after("n1:2 n2:1", "q:9", jobs, "preempt"), "g n1! x | p >n1");
 }
+
+#[test]
+fn parts_of_higher_task_priority_start_first_and_go_last() {
+    let sets = "--priority 40 --min 1 --set a --set b --task-priority 5 --set c --task-priority 9";
+    assert_eq!(after("n1:2", "q:9", &format!("q/g {sets}"), "allocate"), "g . n1 n1");
+    let jobs = format!("q/g {sets} . @n1 @n1\nq/p");
+    assert_eq!(after("n1:2", "q:9", &jobs, "preempt"), "g . n1! n1 | p >n1");
+}

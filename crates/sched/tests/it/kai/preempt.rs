@@ -165,10 +165,10 @@ fn cpu_only_work_preempts_cpu_only_work() {
 }
 
 #[test]
-fn what_starts_in_this_cycle_is_left_alone_until_the_next() {
+fn what_would_start_in_this_cycle_gives_way_in_it() {
     let mut t = Table::new("n1:2", "q:9", "q/r @n1\nq/s\nq/h -g 2 --priority 60");
-    assert_eq!(t.run("allocate preempt"), "r n1 | s n1 | h .");
-    assert_eq!(t.run("allocate preempt"), "r n1! | s n1! | h >n1");
+    assert_eq!(t.run("allocate preempt"), "r n1! | s . | h >n1");
+    assert_eq!(t.run("allocate preempt"), "r n1! | s . | h >n1");
 }
 
 #[test]

@@ -267,3 +267,8 @@ fn the_multiplier_widens_that_distance() {
     let told = "w n1 | w n1 | w n1 | w n1 | w n1 | w n1! | x n1 | p >n1";
     assert_eq!(two_departments(6, "1", 2000), told);
 }
+
+#[test]
+fn a_quota_is_taken_back_for_gpu_memory() {
+    assert_eq!(after("n1:1", "a:0 b:1", "a/v @n1\nb/p --mem 8GiB", "reclaim"), "v n1! | p >n1#0");
+}

@@ -2,7 +2,7 @@
 //! state, by other means than the scheduler's.
 
 use model::{Cluster, Node, Queue};
-use sched::{Diagnosis, Pending, QueueNumbers, Standing};
+use sched::{Diagnosis, Pending, Protection, QueueNumbers, Standing};
 use testkit::World;
 use units::Kind;
 
@@ -73,6 +73,13 @@ fn out_of_service(w: &World, gpus: usize, out: usize, (node, gpu): &(String, u32
     so(out <= gpus && out <= all.count(), "the number of those out of service")
 }
 
+fn over_limit(w: &World, name: &str, kind: Kind, [limit, allocated, asked]: [u64; 3]) -> Truth {
+    let row = queue(w, name);
+    so(row.allocated[kind] == allocated, "what the queue holds")?;
+    so(row.share.limit[kind] == limit, "its limit")?;
+    so(allocated + asked > limit, "that it would pass the limit")
+}
+
 /// A reason's claim.
 pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
     match reason {
@@ -90,11 +97,9 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             so(*free_millis_max <= most, "the largest share")?;
             so(millis > free_millis_max || *devices > 1, "that no share is large enough")
         }
-        Pending::NotEnoughCpu { cpu_millis, free_millis_max } => {
-            so(cpu_millis > free_millis_max, "that the cores are too few")
-        }
-        Pending::NotEnoughMemory { memory_bytes, free_bytes_max } => {
-            so(memory_bytes > free_bytes_max, "that the memory is too little")
+        Pending::NotEnoughCpu { cpu_millis: need, free_millis_max: free }
+        | Pending::NotEnoughMemory { memory_bytes: need, free_bytes_max: free } => {
+            so(need > free, "that cores or memory are too little")
         }
         Pending::NoMigInstanceFree { request, nodes, with } => {
             no_instance_free(w, request, *nodes, *with)
@@ -111,11 +116,8 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
         }
         Pending::GpusOutOfService { gpus, out, first } => out_of_service(w, *gpus, *out, first),
         Pending::NoTopologyDomain(best) => so(best.room < best.pods, "that no domain has room"),
-        Pending::OverLimit { queue: name, kind, limit, allocated, requested } => {
-            let row = queue(w, name);
-            so(row.allocated[*kind] == *allocated, "what the queue holds")?;
-            so(row.share.limit[*kind] == *limit, "its limit")?;
-            so(allocated + requested > *limit, "that it would pass the limit")
+        Pending::OverLimit { queue, kind, limit, allocated, requested } => {
+            over_limit(w, queue, *kind, [*limit, *allocated, *requested])
         }
         Pending::NonPreemptibleOverQuota { queue: name, kind, quota, allocated, requested } => {
             let row = queue(w, name);
@@ -127,10 +129,11 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             numbers(w, said)?;
             so(said.allocated + requested > said.fair_share, "that it has its share")
         }
-        Pending::InPools { first, others } => {
-            so(*others > 0, "that it is so in other pools, too")?;
-            of_reason(w, first)
+        Pending::NotCounted { left_out, requested, .. } => {
+            so((1..=*requested).contains(left_out), "what does not count")
         }
+        Pending::Protected { kind, by, .. } => protects(w, *kind, by),
+        Pending::InPools { first, others } => so(*others > 0, "others").and(of_reason(w, first)),
         Pending::WaitingForRelease { holders, .. } => {
             let releasing = |name: &String| {
                 w.cluster.pods().iter().any(|(id, pod)| {
@@ -145,6 +148,22 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
             behind(w, holder.id, *waited_ms, *gpu_millis)
         }
         Pending::GangIncomplete { .. } | Pending::SearchCutShort { .. } => Ok(()),
+    }
+}
+
+/// That a rule protects what others hold.
+fn protects(w: &World, kind: Kind, by: &Protection) -> Truth {
+    let all: u64 = w.cluster.nodes().iter().map(|(_, node)| node.committed[kind]).sum();
+    match by {
+        Protection::OwnWork { queue, .. } | Protection::Above { queue } => numbers(w, queue),
+        Protection::WithinShare { holder } => {
+            numbers(w, holder)?;
+            so(holder.allocated <= holder.fair_share.max(holder.quota), "what the holder keeps")
+        }
+        Protection::NotPreemptible { held }
+        | Protection::RunTime { held }
+        | Protection::NoWay { held } => so(*held <= all, "what others hold"),
+        Protection::Delay { delay_ms } => so(*delay_ms > 0, "that it has to wait"),
     }
 }
 

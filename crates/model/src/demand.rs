@@ -1,0 +1,323 @@
+//! What counts as demand: only what could be placed if everything were free. Owns: which waiting
+//! pods could not, and what is left out for them of what each queue asks for.
+//!
+//! Each workload is looked at alone, and nothing is left out that could have a place: a part whose
+//! pods fit one by one counts, even if they are in the way of each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use smallvec::SmallVec;
+use units::{GPU_MILLIS, Kind, Resources};
+
+use crate::empty_nodes::{EmptyNodes, Shape};
+use crate::{
+    Cluster, GpuRequest, PodId, PodRequest, PoolId, Queue, QueueId, TopologyId, Workload,
+    WorkloadId, WorkloadSpec,
+};
+
+/// What is left out of a workload's demand, by the queue that is charged for it.
+type Amounts = SmallVec<[(QueueId, Resources); 1]>;
+
+/// What is left out of the demand of queues.
+#[derive(Debug, Clone, Default)]
+pub struct Demand {
+    empty: EmptyNodes,
+    /// Of workloads of which not everything counts.
+    left_out: BTreeMap<WorkloadId, Amounts>,
+    /// By queue, with all below it.
+    sums: BTreeMap<QueueId, Resources>,
+}
+
+/// Of the pods of a workload those that would fit if everything were free.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Room {
+    /// Its pods at present.
+    pub pods: u32,
+    /// Those of them that fit, each set for itself.
+    pub fitting: u32,
+    /// Whether enough of them fit, and may run, to start.
+    pub starts: bool,
+    /// What does not count of what it asks for.
+    pub left_out: Resources,
+}
+
+/// A queue, and what counts of what it asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// The queue.
+    pub queue: &'a Queue,
+    /// What counts.
+    pub demand: Resources,
+}
+
+impl<'a> Claim<'a> {
+    /// What counts of what a queue asks for.
+    #[must_use]
+    pub fn of(cluster: &'a Cluster, demand: &Demand, id: QueueId) -> Self {
+        Self { queue: &cluster.queues()[id], demand: demand.of(cluster, id) }
+    }
+
+    /// What it wants of a resource.
+    #[must_use]
+    pub fn wanted(self, kind: Kind) -> u64 {
+        self.demand[kind].min(self.queue.share.limit[kind])
+    }
+
+    /// The part of it within its quota.
+    #[must_use]
+    pub fn promised(self, kind: Kind) -> u64 {
+        self.wanted(kind).min(self.queue.share.quota[kind])
+    }
+}
+
+impl Room {
+    const fn rank(&self) -> (u64, u64, u64) {
+        let Resources { gpu_millis, cpu_millis, memory_bytes } = self.left_out;
+        (gpu_millis, cpu_millis, memory_bytes)
+    }
+}
+
+impl Demand {
+    /// Looks at every workload.
+    #[must_use]
+    pub fn all(cluster: &Cluster) -> Self {
+        let mut demand = Self::default();
+        let all = cluster.waiting().chain(cluster.elastic().iter().copied());
+        demand.update(cluster, &all.collect());
+        demand
+    }
+
+    /// What counts of what a queue asks for.
+    #[must_use]
+    pub fn of(&self, cluster: &Cluster, queue: QueueId) -> Resources {
+        cluster.queues()[queue].requested.saturating_sub(self.left_out_of(queue))
+    }
+
+    /// What does not count of it.
+    #[must_use]
+    pub fn left_out_of(&self, queue: QueueId) -> Resources {
+        self.sums.get(&queue).copied().unwrap_or_default()
+    }
+
+    /// Nodes, queues or their limits are different now. Of workloads that are alike the first is
+    /// looked at.
+    pub fn renew(
+        &mut self,
+        cluster: &Cluster,
+        alike: impl Iterator<Item: Iterator<Item = WorkloadId>>,
+    ) {
+        self.empty = EmptyNodes::default();
+        self.left_out.retain(|&id, _| cluster.workloads().get(id).is_some());
+        for all in alike {
+            let mut all = all.peekable();
+            let Some(&first) = all.peek() else { continue };
+            let amounts = self.amounts(cluster, first);
+            if amounts.is_empty() && !self.left_out.contains_key(&first) {
+                continue;
+            }
+            for id in all {
+                self.set(id, amounts.clone());
+            }
+        }
+        self.sums.clear();
+        let amounts = self.left_out.values().flatten().copied().collect::<Vec<_>>();
+        for (queue, amount) in amounts {
+            add(&mut self.sums, cluster, queue, |sum| *sum += amount);
+        }
+    }
+
+    /// Looks at these workloads again; returns the queues of which more or less counts.
+    pub fn update(
+        &mut self,
+        cluster: &Cluster,
+        changed: &BTreeSet<WorkloadId>,
+    ) -> BTreeSet<QueueId> {
+        let mut queues = BTreeSet::new();
+        for &id in changed {
+            let there = cluster.workloads().get(id).is_some();
+            let now = if there { self.amounts(cluster, id) } else { Amounts::new() };
+            let before = self.left_out.get(&id).cloned().unwrap_or_default();
+            if now == before {
+                continue;
+            }
+            for &(queue, amount) in &before {
+                let sums = &mut self.sums;
+                queues.extend(add(sums, cluster, queue, |sum| *sum = sum.saturating_sub(amount)));
+            }
+            for &(queue, amount) in &now {
+                queues.extend(add(&mut self.sums, cluster, queue, |sum| *sum += amount));
+            }
+            self.set(id, now);
+        }
+        queues
+    }
+
+    fn set(&mut self, id: WorkloadId, amounts: Amounts) {
+        match amounts.is_empty() {
+            true => drop(self.left_out.remove(&id)),
+            false => drop(self.left_out.insert(id, amounts)),
+        }
+    }
+
+    /// In each of its node pools, if each has queues of its own; or else in the best of them.
+    fn amounts(&mut self, cluster: &Cluster, id: WorkloadId) -> Amounts {
+        let workload = &cluster.workloads()[id];
+        if !cluster.is_waiting(id) && !workload.spec.elastic {
+            return Amounts::new();
+        }
+        let project = workload.spec.queue;
+        let of = |(pool, room): (Option<PoolId>, Room)| {
+            let queue = pool.map_or(project, |pool| cluster.queue_in(project, pool));
+            (queue, room.left_out)
+        };
+        let rooms = self.rooms(cluster, id);
+        rooms.into_iter().map(of).filter(|(_, out)| *out != Resources::ZERO).collect()
+    }
+
+    /// How much of a workload fits, where its queues are charged.
+    fn rooms(&mut self, cluster: &Cluster, id: WorkloadId) -> Vec<(Option<PoolId>, Room)> {
+        let pools: Vec<_> = match cluster.pool_of(id) {
+            Some(pool) => vec![Some(pool)],
+            None if cluster.choices(id).is_empty() => vec![None],
+            None => cluster.choices(id).iter().copied().map(Some).collect(),
+        };
+        let rooms = pools.into_iter().map(|pool| (pool, self.room(cluster, id, pool)));
+        if cluster.is_divided() {
+            return rooms.collect();
+        }
+        Vec::from_iter(rooms.min_by_key(|(_, room)| room.rank()))
+    }
+
+    /// How much of a workload fits where most of it does, if not everything counts anywhere.
+    pub fn short(&mut self, cluster: &Cluster, id: WorkloadId) -> Option<(QueueId, Room)> {
+        self.left_out.get(&id)?;
+        let rooms = self.rooms(cluster, id).into_iter();
+        let (pool, room) = rooms.min_by_key(|(_, room)| room.rank())?;
+        let project = cluster.workloads()[id].spec.queue;
+        let queue = pool.map_or(project, |pool| cluster.queue_in(project, pool));
+        (room.left_out != Resources::ZERO).then_some((queue, room))
+    }
+
+    fn room(&mut self, cluster: &Cluster, id: WorkloadId, pool: Option<PoolId>) -> Room {
+        let workload = &cluster.workloads()[id];
+        let waits = |pod: &&PodId| cluster.pods()[**pod].waits();
+        let (mut room, mut sets) = (Room::default(), SmallVec::<[(u32, u32, u64); 1]>::new());
+        for (at, (spec, set)) in workload.sets().enumerate() {
+            let waiting = workload.pods_of(at).iter().filter(waits).count();
+            let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+            let wanted = set.placed.saturating_add(waiting);
+            let level = level_of(&workload.spec, at);
+            let shape = |request| Shape { request, constraints: set.constraints, pool, level };
+            let request = self.size_that_fits(cluster, workload, spec.request, shape);
+            let fitting = self.empty.fitting(cluster, shape(request), wanted).max(set.placed);
+            room.pods += wanted;
+            room.fitting += fitting;
+            room.left_out.gpu_millis += grows_beyond(cluster, workload, spec.request, request);
+            let beyond = spec.request.gpu.devices().saturating_sub(request.gpu.devices());
+            sets.push((waiting, fitting - set.placed, u64::from(beyond) * GPU_MILLIS));
+        }
+        let counted = |at: usize| workload.pod_sets[at].counted();
+        let with_more = |at: usize| counted(at).saturating_add(sets[at].1);
+        room.starts = workload.spec.is_whole(&counted)
+            || (workload.spec.is_whole(&with_more) && may_start(cluster, workload, pool));
+        for (set, &(waiting, fitting, beyond)) in workload.pod_sets.iter().zip(&sets) {
+            let starting = if room.starts { fitting } else { 0 };
+            room.left_out += times(set.demand, waiting - starting);
+            room.left_out.gpu_millis += beyond * u64::from(starting);
+        }
+        room
+    }
+
+    /// An elastic pod starts with half of what it asks for, a quarter, and so on.
+    fn size_that_fits(
+        &mut self,
+        cluster: &Cluster,
+        workload: &Workload,
+        request: PodRequest,
+        shape: impl Fn(PodRequest) -> Shape,
+    ) -> PodRequest {
+        let GpuRequest::Whole(gpus @ 2..) = request.gpu else { return request };
+        if !workload.spec.elastic {
+            return request;
+        }
+        let sizes = (0..gpus.ilog2() + 1).map(|half| GpuRequest::Whole(gpus >> half));
+        let mut sizes = sizes.map(|gpu| PodRequest { gpu, ..request });
+        sizes.find(|&size| self.empty.fitting(cluster, shape(size), 1) > 0).unwrap_or(request)
+    }
+}
+
+/// What elastic pods that have a place ask for beyond the largest size that fits anywhere.
+fn grows_beyond(
+    cluster: &Cluster,
+    workload: &Workload,
+    asked: PodRequest,
+    fits: PodRequest,
+) -> u64 {
+    if asked == fits {
+        return 0;
+    }
+    let pods = workload.pods.iter().map(|&pod| &cluster.pods()[pod]).filter(|pod| pod.asks());
+    let places = pods.filter_map(|pod| pod.binding.effective());
+    let beyond = |size: usize| {
+        let most = u32::try_from(size).unwrap_or(u32::MAX).max(fits.gpu.devices());
+        u64::from(asked.gpu.devices().saturating_sub(most))
+    };
+    places.map(|place| beyond(place.devices.len())).sum::<u64>() * GPU_MILLIS
+}
+
+fn times(each: Resources, count: u32) -> Resources {
+    let mut all = each;
+    Kind::ALL.into_iter().for_each(|kind| all[kind] = each[kind].saturating_mul(count.into()));
+    all
+}
+
+/// Adds to, or takes from, the sum of a queue and of all above it.
+fn add(
+    sums: &mut BTreeMap<QueueId, Resources>,
+    cluster: &Cluster,
+    queue: QueueId,
+    change: impl Fn(&mut Resources),
+) -> Vec<QueueId> {
+    let above = |&queue: &QueueId| cluster.queues().get(queue)?.parent;
+    let lineage: Vec<_> = std::iter::successors(Some(queue), above).collect();
+    lineage.iter().for_each(|&queue| change(sums.entry(queue).or_default()));
+    lineage
+}
+
+/// The level of which one domain must hold all pods of a set.
+fn level_of(spec: &WorkloadSpec, set: usize) -> Option<(TopologyId, usize)> {
+    let set = &spec.pod_sets[set];
+    let groups = std::iter::successors(set.group, |&at| spec.groups[at].parent);
+    let groups = groups.map(|at| spec.groups[at].topology);
+    let mut constraints = std::iter::once(set.topology).chain(groups).chain([spec.topology]);
+    constraints.find_map(|constraint| Some((constraint?.topology, constraint?.required?)))
+}
+
+/// Whether what a workload needs at least is no more than there is, than any limit above it and,
+/// if it cannot be preempted, than any quota.
+fn may_start(cluster: &Cluster, workload: &Workload, pool: Option<PoolId>) -> bool {
+    let spec = &workload.spec;
+    if !spec.groups.is_empty() || spec.children_min.is_some() {
+        return true;
+    }
+    let least = workload.sets().map(|(set, state)| {
+        let mut each = state.demand;
+        match set.request.gpu {
+            // On a larger device it is a smaller part.
+            GpuRequest::Memory { .. } => each.gpu_millis = 0,
+            GpuRequest::Whole(1..) if spec.elastic => each.gpu_millis = GPU_MILLIS,
+            _ => {}
+        }
+        times(each, set.pods_min)
+    });
+    let least: Resources = least.sum();
+    let leaf = pool.map_or(spec.queue, |pool| cluster.queue_in(spec.queue, pool));
+    let allows = |queue: QueueId| {
+        let share = &cluster.queues()[queue].share;
+        let most = |kind| if spec.preemptible { u64::MAX } else { share.quota[kind] };
+        let within = |kind| least[kind] <= share.limit[kind].min(most(kind));
+        Kind::ALL.into_iter().all(|kind| least[kind] == 0 || within(kind))
+    };
+    let there = cluster.capacity_of(pool.unwrap_or_default());
+    (spec.pod_sets.len() < 2 || least.fits_in(there)) && cluster.lineage(leaf).all(allows)
+}

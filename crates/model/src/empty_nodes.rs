@@ -1,0 +1,102 @@
+//! How many pods of a kind would fit if everything were free. Owns: that count, kept for each kind of
+//! pod until nodes change. Nodes that are made alike are looked at once.
+
+use std::collections::BTreeMap;
+
+use units::Resources;
+
+use crate::{
+    Cluster, ConstraintsId, MigProfile, Node, NodeId, PodRequest, PoolId, TopologyId, fitting,
+};
+
+/// Most kinds of pods that are kept.
+const SHAPES_MAX: usize = 1 << 14;
+
+/// A kind of pod, and where pods of it may be together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Shape {
+    pub(crate) request: PodRequest,
+    pub(crate) constraints: ConstraintsId,
+    /// Only nodes of this pool.
+    pub(crate) pool: Option<PoolId>,
+    /// All in one domain of this level.
+    pub(crate) level: Option<(TopologyId, usize)>,
+}
+
+/// What a node is made of, as far as it decides how many pods fit.
+type Make = (u64, u64, u32, Vec<(u64, Option<MigProfile>, bool)>);
+
+/// The nodes as they are when nothing is on them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EmptyNodes {
+    /// Nodes that are made alike; empty before the first question.
+    alike: Vec<Vec<NodeId>>,
+    /// How many fit, of so many that were wanted.
+    fitting: BTreeMap<Shape, (u32, u32)>,
+}
+
+impl EmptyNodes {
+    /// How many pods of this kind would fit, at most so many.
+    pub(crate) fn fitting(&mut self, cluster: &Cluster, shape: Shape, wanted: u32) -> u32 {
+        match self.fitting.get(&shape) {
+            Some(&(fitting, of)) if fitting < of || wanted <= of => fitting.min(wanted),
+            _ => {
+                let fitting = self.count(cluster, shape, wanted);
+                if self.fitting.len() == SHAPES_MAX {
+                    self.fitting.clear();
+                }
+                self.fitting.insert(shape, (fitting, wanted));
+                fitting
+            }
+        }
+    }
+
+    fn count(&mut self, cluster: &Cluster, shape: Shape, wanted: u32) -> u32 {
+        if self.alike.is_empty() {
+            let mut alike: BTreeMap<Make, Vec<NodeId>> = BTreeMap::new();
+            for (id, node) in cluster.nodes().iter() {
+                alike.entry(make(node)).or_default().push(id);
+            }
+            self.alike = alike.into_values().collect();
+        }
+        let mut domains = BTreeMap::new();
+        let mut most = 0;
+        for nodes in &self.alike {
+            let each = nodes.first().map_or(0, |&node| room(cluster, node, shape));
+            let open = |node: &&NodeId| {
+                let pool = cluster.nodes()[**node].pool;
+                cluster.allows(shape.constraints, **node)
+                    && shape.pool.is_none_or(|own| own == pool)
+            };
+            for &node in nodes.iter().filter(|_| each > 0).filter(open) {
+                let domain = shape.level.map(|(topology, level)| {
+                    cluster.topology(topology).domains_of(node).get(level).copied()
+                });
+                if domain == Some(None) {
+                    continue;
+                }
+                let fitting: &mut u32 = domains.entry(domain.flatten()).or_default();
+                *fitting = fitting.saturating_add(each);
+                most = most.max(*fitting);
+                if most >= wanted {
+                    return wanted;
+                }
+            }
+        }
+        most
+    }
+}
+
+/// How many pods of this kind a node would take with nothing on it.
+fn room(cluster: &Cluster, id: NodeId, shape: Shape) -> u32 {
+    let node = &cluster.nodes()[id];
+    let pods = if cluster.keep_apart(shape.constraints) { 1 } else { node.pods_max };
+    let gpus = node.gpus.iter().map(|gpu| (gpu, gpu.capacity_millis()));
+    fitting(shape.request, node.capacity, pods.into(), gpus)
+}
+
+fn make(node: &Node) -> Make {
+    let gpus = node.gpus.iter().map(|gpu| (gpu.memory_bytes, gpu.profile(), gpu.in_service));
+    let Resources { cpu_millis, memory_bytes, .. } = node.capacity;
+    (cpu_millis, memory_bytes, node.pods_max, gpus.collect())
+}

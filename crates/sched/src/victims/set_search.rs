@@ -1,0 +1,397 @@
+//! Sets of victims, the smallest first, within a budget. Owns: the search that is made where
+//! choosing node by node found nothing because something was refused, or may have cost more than it
+//! had to. Each set is judged by carrying it out: the taker gets its places, and those that gave way
+//! get others if they can. What is kept is what was tried.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Checkpoint, NodeId, PodBinding, PodId, WorkloadId};
+
+use super::eviction_cost::{EvictionCost, Standing, Tally, lost};
+use super::together::Together;
+use super::{EvictionUnit, EvictionUnits, PreemptionAttempt, freed};
+use crate::session::Session;
+use crate::session::reserve::ReservationScope;
+use crate::session::topology::{self, Free};
+
+/// Most sets looked at in one action.
+pub(crate) const SETS_MAX: u64 = 4096;
+/// Most sets looked at for one workload.
+const SETS_OF_ONE: u64 = 1024;
+/// Most workloads of which sets are made: those that cost least.
+const CANDIDATES_MAX: usize = 48;
+
+/// What became of one pod: its binding before and after.
+pub(super) type Changed = (PodId, PodBinding, PodBinding);
+
+/// What an attempt came to.
+struct Outcome<'r> {
+    cost: EvictionCost,
+    attempt: PreemptionAttempt<'r>,
+    changes: Vec<Changed>,
+}
+
+/// One that may be asked.
+struct Candidate {
+    id: WorkloadId,
+    units: EvictionUnits,
+    /// What its first n pieces cost at the least, for every n from 1.
+    costs: Vec<EvictionCost>,
+    frees_millis: u64,
+}
+
+/// The search for one workload.
+struct SetSearch<'r> {
+    attempt: PreemptionAttempt<'r>,
+    pods: Vec<PodId>,
+    start: Checkpoint,
+    /// Nodes on which room is kept for others, as all stood at the start.
+    closed: BTreeSet<NodeId>,
+    candidates: Vec<Candidate>,
+    /// How all stood at the start.
+    standings: BTreeMap<WorkloadId, Standing>,
+    /// The most that one of the candidates from here on frees.
+    most_millis: Vec<u64>,
+    best: Option<Outcome<'r>>,
+    sets_left: u64,
+    /// Whether a larger set could be better than the best.
+    is_open: bool,
+}
+
+impl PreemptionAttempt<'_> {
+    /// Looks for a set of victims that costs less than what was `done` since the start, or for any
+    /// if that has come to nothing; says whether there is one, which is carried out then, and
+    /// whether it looked.
+    pub(super) fn improve(
+        &mut self,
+        s: &mut Session<'_>,
+        start: Checkpoint,
+        done: bool,
+    ) -> (bool, bool) {
+        let changes = changes_since(s, start);
+        if s.sets_left == 0 || !self.is_worth_it(s, &changes, done) {
+            return (done, false);
+        }
+        s.cluster.rollback(start);
+        let mut attempt = Self::new(s, self.rule, self.need);
+        attempt.need = self.first_need;
+        let mut candidates = candidates(s, &attempt);
+        let too_many = candidates.len() > CANDIDATES_MAX;
+        candidates.truncate(CANDIDATES_MAX);
+        candidates.sort_by_cached_key(|one| order(s, &attempt, one));
+        let victims = changes.iter().map(|(pod, ..)| s.cluster.pods()[*pod].workload);
+        let known = candidates.iter().map(|one| one.id).chain(victims);
+        let standings: BTreeMap<_, _> =
+            known.map(|id| (id, Standing::of(s, attempt.rule, attempt.need.id, id))).collect();
+        let cost = cost_of(s, &attempt, &standings, &changes);
+        let best = done.then(|| Outcome { cost, attempt: self.clone(), changes });
+        let mut most_millis: Vec<u64> = candidates.iter().map(|one| one.frees_millis).collect();
+        for at in (1..most_millis.len()).rev() {
+            most_millis[at - 1] = most_millis[at - 1].max(most_millis[at]);
+        }
+        let pods = s.next_pods(attempt.need.id);
+        let sets_left = if too_many && done { 0 } else { s.sets_left.min(SETS_OF_ONE) };
+        let closed = |node: &NodeId| !s.may_clear(attempt.need.id, *node);
+        let closed = s.cluster.nodes().ids().filter(|node| s.is_room_kept() && closed(node));
+        let closed = closed.collect();
+        let mut search = SetSearch {
+            attempt,
+            pods,
+            start,
+            closed,
+            candidates,
+            standings,
+            most_millis,
+            best,
+            sets_left,
+            is_open: true,
+        };
+        search.run(s);
+        s.sets_left -= sets_left - search.sets_left;
+        let Some(best) = search.best else { return (false, true) };
+        *self = best.attempt;
+        // First all leave, so that nothing is given out twice meanwhile.
+        for (pod, ..) in &best.changes {
+            s.set_target(*pod, None, false);
+        }
+        for (pod, _, after) in best.changes {
+            s.cluster.set_binding(pod, after);
+        }
+        (true, true)
+    }
+
+    /// Whether another set may be better. If nothing was refused, a single pod has found the
+    /// cheapest node; and where no more is lost than is missing, and none is moved, nothing costs less.
+    fn is_worth_it(&self, s: &Session<'_>, changes: &[Changed], done: bool) -> bool {
+        let moves = self.rule.moves_max(s).is_some();
+        if !done || moves {
+            return self.was_refused || (moves && done && !self.givers.is_empty());
+        }
+        let gone: u64 = changes.iter().map(|change| gone_millis(s, change)).sum();
+        let is_moved = |(pod, before, after): &Changed| {
+            s.cluster.pods()[*pod].workload != self.need.id
+                && before.effective().is_some()
+                && after.effective().is_some()
+                && before.effective() != after.effective()
+        };
+        (self.was_refused || self.first_need.pods > 1)
+            && (gone > self.missing_millis || changes.iter().any(is_moved))
+    }
+}
+
+impl SetSearch<'_> {
+    fn run(&mut self, s: &mut Session<'_>) {
+        let most = self.attempt.rule.moves_max(s).unwrap_or(usize::MAX);
+        for size in 1..=most.min(self.candidates.len()) {
+            if !std::mem::take(&mut self.is_open) || self.sets_left == 0 {
+                break;
+            }
+            self.extend(s, 0, size, EvictionCost::NOTHING);
+        }
+        s.cluster.rollback(self.start);
+    }
+
+    /// Every set with so many more of the candidates from here on.
+    fn extend(&mut self, s: &mut Session<'_>, from: usize, more: usize, cost: EvictionCost) {
+        for at in from..=self.candidates.len() - more {
+            if !self.could_do(s, at, more) {
+                // A larger set may.
+                self.is_open = true;
+                return;
+            }
+            let start = s.cluster.checkpoint();
+            let givers = self.attempt.givers.len();
+            for piece in 0..self.candidates[at].units.len() {
+                let Some(left) = self.sets_left.checked_sub(1) else { break };
+                self.sets_left = left;
+                let Candidate { id, units, costs, .. } = &self.candidates[at];
+                let with = cost.and(costs[piece]);
+                if self.best.as_ref().is_some_and(|best| with >= best.cost)
+                    || !self.attempt.take(s, *id, units[piece])
+                {
+                    break;
+                }
+                self.is_open = true;
+                if more > 1 {
+                    self.extend(s, at + 1, more - 1, with);
+                } else if self.judge(s) {
+                    break;
+                }
+            }
+            s.cluster.rollback(start);
+            for (victim, _) in self.attempt.givers.drain(givers..) {
+                self.attempt.causes.remove(&victim);
+            }
+        }
+    }
+
+    /// Whether so many of the candidates from here on could free what is missing.
+    fn could_do(&self, s: &Session<'_>, from: usize, more: usize) -> bool {
+        let need = &self.attempt.need;
+        let free = s.cluster.free_soon_of(s.division_of(need.id)).gpu_millis;
+        let most = self.most_millis[from].saturating_mul(more as u64);
+        s.least(need.id, need.asked).gpu_millis <= free.saturating_add(most)
+    }
+
+    /// Whether what was taken serves the taker. If that costs less than the best, it is the best.
+    fn judge(&mut self, s: &mut Session<'_>) -> bool {
+        let need = self.attempt.need;
+        let free = s.cluster.free_soon_of(s.division_of(need.id));
+        let moves = self.attempt.rule.moves_max(s).is_some();
+        if !s.least(need.id, need.asked).fits_in(free) || !self.attempt.is_clear(s) {
+            return false;
+        }
+        if !s.may_try() {
+            self.sets_left = 0;
+            return false;
+        }
+        let start = s.cluster.checkpoint();
+        let mut serves = self.place(s) && self.concludes(s);
+        if serves {
+            self.keep(s);
+        }
+        s.cluster.rollback(start);
+        if moves || !serves {
+            let left: Vec<PodId> = if moves { self.displaced(s) } else { Vec::new() };
+            let mut together = Together::new(s, &self.attempt.need, &self.pods, &left);
+            together.each(s, &mut |s| {
+                let concludes = self.concludes(s);
+                if concludes {
+                    self.keep(s);
+                    serves = true;
+                }
+                // Of several ways to stop the same work each is as good.
+                concludes && !moves
+            });
+            self.sets_left = self.sets_left.saturating_sub(together.tried() / 8);
+        }
+        serves
+    }
+
+    /// Gives the taker places that are free now.
+    fn place(&self, s: &mut Session<'_>) -> bool {
+        let need = &self.attempt.need;
+        let respected = s.is_room_kept().then_some(ReservationScope::Binding);
+        let mut free = Free { gpus: need.gpus, respected };
+        let placed = topology::place(s, &mut free, need.id, &self.pods).is_ok();
+        if placed {
+            s.reserve_together(need.id, &self.pods);
+        }
+        placed
+    }
+
+    fn concludes(&self, s: &mut Session<'_>) -> bool {
+        let PreemptionAttempt { rule, need, held_before, .. } = &self.attempt;
+        let places = self.pods.iter().filter_map(|&pod| s.cluster.pods()[pod].binding.effective());
+        let mut nodes = places.map(|place| place.node);
+        nodes.all(|node| !self.closed.contains(&node))
+            && rule.fair_outcome(s, need.id, *held_before)
+            && self.attempt.go_on(s)
+    }
+
+    /// Pods that have left their places.
+    fn displaced(&self, s: &Session<'_>) -> Vec<PodId> {
+        let changes = changes_since(s, self.start).into_iter();
+        changes.filter(|(.., after)| after.effective().is_none()).map(|(pod, ..)| pod).collect()
+    }
+
+    fn keep(&mut self, s: &Session<'_>) {
+        let changes = changes_since(s, self.start);
+        let cost = cost_of(s, &self.attempt, &self.standings, &changes);
+        if self.best.as_ref().is_none_or(|best| cost < best.cost) {
+            self.best = Some(Outcome { cost, attempt: self.attempt.clone(), changes });
+        }
+    }
+}
+
+/// What has changed since a point of this cycle.
+fn changes_since(s: &Session<'_>, start: Checkpoint) -> Vec<Changed> {
+    let mut before: BTreeMap<PodId, &PodBinding> = BTreeMap::new();
+    for change in s.cluster.changes_since(start) {
+        before.entry(change.pod).or_insert(&change.before);
+    }
+    let after = |pod: PodId| &s.cluster.pods()[pod].binding;
+    let changed = before.into_iter().filter(|(pod, before)| after(*pod) != *before);
+    changed.map(|(pod, before)| (pod, before.clone(), after(pod).clone())).collect()
+}
+
+/// What a pod has lost of what it had.
+fn gone_millis(s: &Session<'_>, (pod, before, after): &Changed) -> u64 {
+    let held = |binding: &PodBinding| {
+        binding.effective().map_or(0, |place| s.cluster.amounts(*pod, place).gpu_millis)
+    };
+    held(before).saturating_sub(held(after))
+}
+
+/// What has become of those that were asked.
+fn cost_of(
+    s: &Session<'_>,
+    attempt: &PreemptionAttempt<'_>,
+    standings: &BTreeMap<WorkloadId, Standing>,
+    changes: &[Changed],
+) -> EvictionCost {
+    let moves = attempt.rule.moves_max(s).is_some();
+    let mut tallies: BTreeMap<WorkloadId, Tally> = BTreeMap::new();
+    for change @ (pod, before, after) in changes {
+        let id = s.cluster.pods()[*pod].workload;
+        let Some(place) = before.effective().filter(|place| Some(*place) != after.effective())
+        else {
+            continue;
+        };
+        let tally = tallies.entry(id).or_default();
+        tally.gone_millis += gone_millis(s, change);
+        tally.restarting_millis += s.cluster.amounts(*pod, place).gpu_millis;
+        tally.pods += 1;
+        tally.stopped += u32::from(after.effective().is_none());
+    }
+    let costs = tallies.iter().filter_map(|(id, tally)| {
+        (*id != attempt.need.id).then(|| standings.get(id))?.map(|at| at.cost(tally, moves))
+    });
+    costs.fold(EvictionCost::NOTHING, EvictionCost::and)
+}
+
+/// Those that may be asked: those first that can be from the beginning, and of them the cheapest.
+fn candidates(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> Vec<Candidate> {
+    let PreemptionAttempt { rule, need, .. } = attempt;
+    let (rule, id) = (*rule, need.id);
+    let own = !attempt.is_clear(s);
+    let roots: Vec<_> = s.cluster.roots(s.division_of(id)).collect();
+    let mut all: Vec<_> = roots.into_iter().flat_map(|root| s.workloads_below(root)).collect();
+    all.retain(|&victim| {
+        let here = |pod: &PodId| {
+            let place = s.cluster.pods()[*pod].binding.effective();
+            place.is_some_and(|place| s.may_clear(id, place.node))
+        };
+        victim != id
+            && (rule.is_victim(s, id, victim) || (own && rule.own_gives_way(s, id, victim)))
+            && s.cluster.workloads()[victim].pods.iter().any(here)
+    });
+    let mut candidates: Vec<_> =
+        all.into_iter().filter_map(|victim| candidate(s, attempt, victim)).collect();
+    let moves = rule.moves_max(s).is_some();
+    candidates.sort_by_cached_key(|one| {
+        let refused = !rule.just(s, id, need.asked, one.id, one.units[0]);
+        let lost = lost(s, one.id, &one.units);
+        let makes_room = moves && makes_room(s, attempt, one.id);
+        let age = Reverse(s.cluster.workloads()[one.id].spec.seq);
+        (refused, !makes_room, one.costs[0], lost, age)
+    });
+    candidates
+}
+
+/// Whether a node has the GPUs for the first pod without a workload.
+fn makes_room(s: &Session<'_>, attempt: &PreemptionAttempt<'_>, id: WorkloadId) -> bool {
+    let first_millis = attempt.need.ask.request.gpu.devices() as u64 * units::GPU_MILLIS;
+    let places = s.cluster.workloads()[id]
+        .pods
+        .iter()
+        .filter_map(|&pod| s.cluster.pods()[pod].binding.effective().map(|place| (pod, place)));
+    let mut freed: BTreeMap<NodeId, u64> = BTreeMap::new();
+    for (pod, place) in places {
+        *freed.entry(place.node).or_default() += s.cluster.amounts(pod, place).gpu_millis;
+    }
+    let free = |node: NodeId| s.cluster.nodes()[node].free(false).gpu_millis;
+    freed.into_iter().any(|(node, millis)| free(node) + millis >= first_millis)
+}
+
+fn candidate(
+    s: &Session<'_>,
+    attempt: &PreemptionAttempt<'_>,
+    victim: WorkloadId,
+) -> Option<Candidate> {
+    let PreemptionAttempt { rule, need, .. } = attempt;
+    let units = rule.eviction_units(s, need.id, victim);
+    let standing = Standing::of(s, *rule, need.id, victim);
+    let moves = rule.moves_max(s).is_some();
+    let cost = |last: usize| {
+        if moves {
+            // Some of its pods may stay.
+            return EvictionCost { interrupted: 1, ..EvictionCost::NOTHING };
+        }
+        let ends = matches!(units[last], EvictionUnit::All(_));
+        EvictionCost {
+            entitled: u32::from(standing.entitled),
+            priority: if ends { standing.importance } else { 0 },
+            lost: lost(s, victim, &units[..=last]),
+            foreign: u32::from(standing.foreign),
+            ..EvictionCost::NOTHING
+        }
+    };
+    let costs = (0..units.len()).map(cost).collect();
+    let frees_millis = freed(s, EvictionUnit::All(victim)).gpu_millis;
+    (!units.is_empty()).then(|| Candidate { id: victim, units, costs, frees_millis })
+}
+
+/// The order in which those of a set are asked: those of its own queue, on which it may depend
+/// whether others can be; then the less important, because the surplus of a queue is that; and the
+/// smaller, because the last may be more than a queue has too much.
+fn order(
+    s: &Session<'_>,
+    attempt: &PreemptionAttempt<'_>,
+    one: &Candidate,
+) -> (bool, u32, u64, Reverse<u64>) {
+    let spec = &s.cluster.workloads()[one.id].spec;
+    let foreign = s.queue_of(one.id) != s.queue_of(attempt.need.id);
+    (foreign, spec.priority, one.frees_millis, Reverse(spec.seq))
+}
