@@ -186,7 +186,7 @@ fn compile(name: &str, options: &[&str]) -> PathBuf {
     if options.contains(&"-DLINKED") {
         command.arg(&library);
     }
-    let output = command.arg("-ldl").output().unwrap();
+    let output = command.args(["-ldl", "-lpthread"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
 }
