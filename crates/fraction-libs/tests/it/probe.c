@@ -13,6 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef MUSL /* which has none of these */
+#define dlvsym(library, name, version) dlsym(library, name)
+#define dlmopen(space, name, flags) dlopen(name, flags)
+#define RTLD_DEEPBIND 0
+#endif
+
 typedef uint64_t u64;
 struct location { uint32_t type; int32_t id; };
 struct properties { uint32_t type, handles; struct location at; void *none; uint8_t rest[64]; };
