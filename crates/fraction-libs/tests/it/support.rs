@@ -179,15 +179,16 @@ pub(crate) fn compile(compiler: &str, name: &str, options: &[&str]) -> PathBuf {
     let library = folder.join("libcuda.so.1");
     std::fs::write(&library, SIMULATED_CUDA).unwrap();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/probe.c");
-    // Of this process alone, so that tests in parallel do not overwrite each other's.
-    let program = folder.join(format!("probe-{}", std::process::id()));
+    // Built aside, so that no other test program that runs now finds half of it.
+    let (program, aside) = (folder.join("probe"), folder.join(std::process::id().to_string()));
     let mut command = Command::new(compiler);
     command.args(["-std=gnu11", "-Wall", "-Werror", "-Wno-unused-function"]).args(options);
-    command.arg("-o").arg(&program).arg(source);
+    command.arg("-o").arg(&aside).arg(source);
     if options.contains(&"-DLINKED") {
         command.arg(&library);
     }
     let output = command.args(["-ldl", "-lpthread"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::rename(aside, &program).unwrap();
     program
 }
