@@ -22,7 +22,7 @@ pub struct Caller {
     pub subject: String,
     /// When this account was created; older objects belong to an earlier account of the name.
     pub since: Instant,
-    /// Who it is; whose key it has is not told apart from the person.
+    /// Who it is: an access key counts as its user.
     pub principal: Principal,
     /// Whether a program asks, not a person.
     pub by_program: bool,

@@ -32,7 +32,7 @@ impl Backend {
         let own = self.control.cluster().uuid.to_string();
         match asked {
             Some(asked) if asked != own => {
-                let why = format!("no cluster `{asked}`; this one is {own}");
+                let why = format!("no cluster `{asked}`; the only one is {own}");
                 Err(ApiError::new(StatusCode::NOT_FOUND, why))
             }
             _ => Ok(()),
@@ -181,7 +181,9 @@ pub fn named(field: &str, text: &str) -> Result<ScopeType, ApiError> {
     use ScopeType::{Cluster, Department, Project, System, Tenant};
     let all = [System, Tenant, Cluster, Department, Project];
     all.into_iter().find(|kind| word(*kind) == text).ok_or_else(|| {
-        let why = format!("`{text}` is no scope; system, tenant, cluster, department or project");
+        let why = format!(
+            "`{text}` is not a valid scope; write system, tenant, cluster, department or project"
+        );
         ApiError::field(field, why)
     })
 }

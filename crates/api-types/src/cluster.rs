@@ -108,7 +108,7 @@ pub struct Node {
     /// Its GPUs; left out when it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_info: Option<GpuInfo>,
-    /// Our own: whether its GPUs exist only in the books.
+    /// Our own: whether its GPUs are simulated.
     #[serde(default)]
     pub simulated: bool,
     /// Our own: memory of each GPU, bytes.
@@ -245,7 +245,7 @@ pub struct NodeStatusConditionDetails {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeLabels {
-    /// What it has beside the labels it came with: all of them anew.
+    /// Replaces all labels besides those it came with.
     pub labels: BTreeMap<String, String>,
 }
 

@@ -28,7 +28,7 @@ pub struct DepartmentCreationRequest {
     /// One entry per node pool; in those left out, and without any: what its projects have, together.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
-    /// Limits in time: all of them anew.
+    /// Time limits; replaces all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_rules: Option<SchedulingRules>,
     /// Node pools of workloads whose project names none either, by name, the best first.
@@ -54,7 +54,7 @@ pub struct DepartmentUpdateRequest {
     /// there is.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
-    /// Limits in time: all of them anew.
+    /// Time limits; replaces all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_rules: Option<SchedulingRules>,
     /// Node pools of workloads whose project names none either, by name, the best first.

@@ -87,7 +87,7 @@ pub struct Reason {
     pub at: Time,
 }
 
-/// An eviction, told like a reason.
+/// An eviction, in the form of a reason.
 pub type Eviction = Reason;
 
 /// Answer of `GET /elastane/v1/status`.
@@ -113,7 +113,7 @@ pub struct Status {
     /// What does not answer of what runs the pods; left out while all does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
-    /// Whether any GPU exists only in the books.
+    /// Whether any GPU is simulated.
     pub simulated: bool,
     /// The server's clock, to compute ages with.
     pub now: Time,
@@ -141,7 +141,7 @@ pub struct Outage {
     pub since: Time,
 }
 
-/// Which limits runs are kept to. One that is not kept is accepted, and told with each run that has
+/// Which limits runs are kept to. One that is not kept is accepted, and named with each run that has
 /// it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LimitsKept {
@@ -200,7 +200,7 @@ pub struct NodeStatus {
     pub taints: Vec<Taint>,
     /// Product name of its GPUs, or `simulated`.
     pub gpu_type: String,
-    /// Whether its GPUs exist only in the books.
+    /// Whether its GPUs are simulated.
     pub simulated: bool,
     /// Memory of each GPU in bytes.
     pub gpu_memory_bytes: Vec<u64>,
@@ -267,7 +267,7 @@ pub struct Gpu {
     pub uuid: String,
     /// Product name, or `simulated`.
     pub gpu_type: String,
-    /// Whether it exists only in the books.
+    /// Whether it is simulated.
     pub simulated: bool,
     /// Its memory in bytes.
     pub memory_bytes: u64,

@@ -67,7 +67,7 @@ optional_values! {
 optional_values! {
     /// Where an inference serves, and for whom.
     pub struct ServingPort {
-        /// The port of the container. Replicas are told the one to listen at in `PORT`.
+        /// The port of the container. `PORT` names the one that a replica listens on.
         pub container: u16,
         /// `http`.
         pub protocol: ServingPortProtocol,
@@ -145,9 +145,9 @@ pub enum ServingPortProtocol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ServingPortAccessAuthorizationTypeEnum {
-    /// Whoever reaches the server.
+    /// Anyone who can reach the server.
     Public,
-    /// Whoever has a token.
+    /// Anyone with a token.
     AuthenticatedUsers,
     /// Those in `authorizedUsers`.
     AuthorizedUsers,

@@ -11,7 +11,7 @@ use crate::{ScopeType, Unsupported};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PolicyCreationFields {
-    /// Whose it is; it holds for whoever lies within.
+    /// The scope it belongs to; it applies to everything within.
     pub scope: ScopeType,
     /// The project, with scope `project`: a number, unlike elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]

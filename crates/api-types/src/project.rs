@@ -57,7 +57,7 @@ pub struct ProjectUpdateRequest {
     /// is.
     #[serde(default)]
     pub resources: Vec<ShareRequest>,
-    /// Limits in time: all of them anew.
+    /// Time limits; replaces all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling_rules: Option<SchedulingRules>,
     /// Node pools of workloads that name none, by name, the best first.
@@ -266,7 +266,7 @@ pub struct ProjectStatus {
     /// Use per pool.
     pub node_pool_quota_statuses: Vec<NodePoolQuota>,
     /// Our own numbers: `fairShare` with `gpu`, `cpu`, `memory`; and with fairness over time
-    /// `usagePpm` with the same, what it used of late in millionths of the cluster.
+    /// `usagePpm` with the same, its recent use in millionths of the cluster.
     pub additional_status_data: std::collections::BTreeMap<String, Value>,
 }
 

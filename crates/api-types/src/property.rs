@@ -54,7 +54,7 @@ pub struct WorkloadTypeCreateFields {
     pub group: String,
     /// What it is for.
     pub category_id: String,
-    /// How important it is unless told.
+    /// Default priority.
     pub priority_id: String,
     /// How a manifest of this type is read, by version. Kept and shown; nothing is done with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub struct WorkloadTypeUpdateFields {
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category_id: Option<String>,
-    /// How important it is unless told.
+    /// Default priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_id: Option<String>,
     /// How a manifest of this type is read, by version; replaces those before.
@@ -104,7 +104,7 @@ pub struct WorkloadTypeConfig {
     pub category_id: String,
     /// Its name.
     pub category_name: String,
-    /// How important it is unless told.
+    /// Default priority.
     pub priority_id: String,
     /// Its name.
     pub priority_name: String,

@@ -1,6 +1,6 @@
 //! Creating workloads. Owns: every published request field (reference C.4, `TrainingSpecSpec`,
 //! `WorkspaceSpecSpec`, `DistributedSpecSpec`), so that a field which is known but has no effect yet can
-//! be told from a misspelled one ([`Unsupported`]).
+//! be distinguished from a misspelled one ([`Unsupported`]).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -202,7 +202,7 @@ with_unsupported! {
         pub security: Security,
         /// Whether there is a temporary home directory, `/home/runai-home`.
         pub create_home_dir: bool,
-        /// Whether the main process reads what somebody who attaches types.
+        /// Whether standard input stays open for those who attach.
         pub stdin: bool,
         /// Whether the main process has a terminal.
         pub tty: bool,

@@ -29,7 +29,7 @@ pub struct TemplateCreationMeta {
     /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whose it is; whoever lies within can use it.
+    /// The scope it belongs to; projects within can use it.
     pub scope_type: ScopeType,
     /// Id of the department or project; of the cluster or tenant it may be left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

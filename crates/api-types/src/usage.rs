@@ -24,7 +24,7 @@ pub struct GpuUsage {
     pub total: GpuUsageRow,
 }
 
-/// What was held and used of GPUs, by somebody or of something.
+/// GPU time that was held and used, of one group.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GpuUsageRow {
@@ -42,7 +42,7 @@ pub struct GpuUsageRow {
     pub gpu_model: Option<String>,
     /// Held. A GPU that is shared counts for the part that is held.
     pub allocated_gpu_hours: Micros,
-    /// Held while what they do was measured; the rest of what was held nobody knows more about.
+    /// Held while what they do was measured; of the rest, the use is not known.
     pub measured_gpu_hours: Micros,
     /// Of what was measured, the time in which they computed; missing where nothing was measured.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -143,7 +143,7 @@ pub struct WorkloadCondition {
 pub struct ExternalConnection {
     /// What it is called.
     pub name: String,
-    /// Which tool is behind it; `custom` if nobody said.
+    /// Which tool is behind it; `custom` if left out.
     pub tool_type: String,
     /// `ExternalUrl`, `NodePort`, `LoadBalancer`, or `RelatedUrl` for a page elsewhere.
     pub connection_type: String,

@@ -76,7 +76,7 @@ pub struct State {
     pub url_is_public: bool,
     /// The domain below which each port of a workload that is opened in a browser has a host.
     pub workloads_domain: String,
-    /// Told when the server is to stop. Ends the streams, and is triggered by `POST /down`.
+    /// Cancelled when the server is to stop. Ends the streams, and is triggered by `POST /down`.
     pub shutdown: Shutdown,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Server {
     pub(crate) url: String,
     /// Whether that is a public address.
     pub(crate) url_is_public: bool,
-    /// Told when the server is to stop.
+    /// Cancelled when the server is to stop.
     pub(crate) shutdown: Shutdown,
     /// Forecasts being made at a time.
     pub(crate) forecasting: Arc<Semaphore>,

@@ -13,6 +13,7 @@ use view::{Object, Scope};
 
 use super::data::DataSource as _;
 use super::{AssetSpec, Stored, connections, restricts};
+use crate::data::each_data_source;
 use crate::templates::{self, Template, Values};
 
 /// Fills what a creation leaves out. Answers the objects that values were taken from.
@@ -161,10 +162,7 @@ impl Sources<'_> {
                 }
             )+};
         }
-        put! {
-            SecretAssetSpec PvcAssetSpec HostPathSpec NfsAssetSpec GitAssetSpec S3AssetSpec
-            ConfigMapAssetSpec
-        }
+        each_data_source!(put);
         // Says that there is none.
         self.usable::<SecretAssetSpec>(field, id).map(|_| ())
     }

@@ -72,7 +72,7 @@ fn inside(field: &str, tool: &InternalToolInfo) -> Result<(), ApiError> {
     one_of(&format!("{field}.connectionType"), Some(&tool.connection_type), &CONNECTIONS)?;
     if tool.container_port == 0 {
         let field = format!("spec.{field}.containerPort");
-        return Err(ApiError::field(&field, "`0` is no port; 1 to 65535"));
+        return Err(ApiError::field(&field, "`0` is not a port; write 1 to 65535"));
     }
     match tool.external_url_info.as_ref().and_then(|info| info.external_url.as_ref()) {
         Some(_) => {

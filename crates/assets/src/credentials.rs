@@ -198,7 +198,7 @@ impl CheckCredential for GenericSecretSpec {
             let key = pair.key.as_deref().unwrap_or_default();
             let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
             if !key.chars().all(allowed) || key.is_empty() || matches!(key, "." | "..") {
-                let why = "is no name; letters, digits, `-`, `.` and `_` are allowed";
+                let why = "is not a valid name; letters, digits, `-`, `.` and `_` are allowed";
                 return Err(ApiError::field(&field("key"), why));
             }
             if seen.contains(&key) {

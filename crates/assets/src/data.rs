@@ -8,6 +8,17 @@ use api_types::{
 
 use super::AssetSpec;
 
+/// Hands the types of all kinds of data sources to a macro: the one list of them.
+macro_rules! each_data_source {
+    ($call:ident) => {
+        $call! {
+            NfsAssetSpec PvcAssetSpec S3AssetSpec GitAssetSpec HostPathSpec ConfigMapAssetSpec
+            SecretAssetSpec
+        }
+    };
+}
+pub(crate) use each_data_source;
+
 /// A kind of data source.
 pub(super) trait DataSource: AssetSpec {
     /// Adds what a workload gets that names it.

@@ -13,12 +13,13 @@ use auth::Resource;
 use http_kit::ApiError;
 use view::{Object, View};
 
+use crate::data::each_data_source;
 use crate::templates::{Template, shown as shown_template};
 use crate::{AssetSpec, Stored, shown};
 
 /// What of this crate is in the stream of changes.
 #[must_use]
-pub fn documents() -> [DocumentViewKind; 15] {
+pub fn documents() -> Vec<DocumentViewKind> {
     let templates = DocumentViewKind {
         stored: Template::KIND,
         kind: ChangeKind::Template,
@@ -26,23 +27,20 @@ pub fn documents() -> [DocumentViewKind; 15] {
         is_part: false,
         shown: template,
     };
-    [
+    macro_rules! sources {
+        ($($spec:ident)+) => { [$(of::<$spec>()),+] };
+    }
+    let others = [
         of::<Compute>(),
         of::<EnvironmentAssetSpec>(),
-        of::<NfsAssetSpec>(),
-        of::<PvcAssetSpec>(),
-        of::<S3AssetSpec>(),
-        of::<GitAssetSpec>(),
-        of::<HostPathSpec>(),
-        of::<ConfigMapAssetSpec>(),
-        of::<SecretAssetSpec>(),
         of::<AccessKeySpec>(),
         of::<DockerRegistrySpec>(),
         of::<GenericSecretSpec>(),
         of::<NgcApiKeySpec>(),
         of::<PasswordSpec>(),
         templates,
-    ]
+    ];
+    others.into_iter().chain(each_data_source!(sources)).collect()
 }
 
 fn of<S: AssetSpec>() -> DocumentViewKind {

@@ -1,5 +1,5 @@
 //! A new key for what credentials keep. Owns: that everything is sealed with the newest key soon
-//! after a start, and that what cannot be opened is told in the log.
+//! after a start, and that what cannot be opened is logged.
 
 use auth::{Vault, key_of};
 use control::Handle;

@@ -181,7 +181,7 @@ impl Credentials<'_> {
             let name = one.name.as_deref().unwrap_or_default();
             let found = self.find(&format!("{field}.name"), name)?;
             let registry = registry_of(&found).ok_or_else(|| {
-                let why = format!("`{}` is no login of an image registry", found.name);
+                let why = format!("`{}` is not a login of an image registry", found.name);
                 ApiError::field(&format!("{field}.name"), why)
             })?;
             if host(&registry) == wanted {

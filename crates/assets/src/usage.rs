@@ -14,18 +14,16 @@ use spec::WorkloadKind;
 use view::{Object, Scope, View, WorkloadView};
 
 use super::AssetSpec;
+use crate::data::each_data_source;
 use crate::templates::Template;
 
 /// The kinds of data sources.
-const DATA_SOURCES: [&str; 7] = [
-    NfsAssetSpec::STORED,
-    PvcAssetSpec::STORED,
-    S3AssetSpec::STORED,
-    GitAssetSpec::STORED,
-    HostPathSpec::STORED,
-    ConfigMapAssetSpec::STORED,
-    SecretAssetSpec::STORED,
-];
+const DATA_SOURCES: &[&str] = {
+    macro_rules! stored {
+        ($($spec:ident)+) => { &[$($spec::STORED),+] };
+    }
+    each_data_source!(stored)
+};
 
 /// Who uses each asset that is used, by its id.
 pub(crate) struct Usage(BTreeMap<String, AssetUsageInfo>);
@@ -99,7 +97,7 @@ pub(crate) fn keys(
         found.map(|object| object.key()).ok_or_else(|| orchestrator::Error::NotFound {
             what,
             name: id.to_owned(),
-            hint: "list them to see those there are".to_owned(),
+            hint: "list them to see the valid ones".to_owned(),
         })
     };
     let environment = ids.environment.iter().map(|id| {
@@ -113,6 +111,6 @@ pub(crate) fn keys(
         .datasources
         .iter()
         .flatten()
-        .map(|one| find("spec.assets.datasources: asset", &DATA_SOURCES, &one.id));
+        .map(|one| find("spec.assets.datasources: asset", DATA_SOURCES, &one.id));
     environment.chain(compute).chain(sources).collect()
 }

@@ -29,7 +29,7 @@ pub use vault::{Sealed, VAULT_FILE, Vault, key_of};
 /// Why access could not be set up or was refused.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Wrong client id or secret. Which of the two is not told.
+    /// Wrong client id or secret. It does not say which of the two.
     #[error("client id and secret do not match; ask the administrator for a new secret")]
     WrongCredentials,
     /// A grant this server does not know.

@@ -91,7 +91,7 @@ fn measured(state: State, nodes: u32, goals_ms: &[u64; 3]) -> String {
         _ => 2,
     };
     // The state that must be refused promises one GPU more than there is; in proportion, that
-    // would be granted; and nobody moves, which would help as well.
+    // would be granted; and nothing is moved, which would help as well.
     let strict = matches!(state, State::OneShort | State::OneShortScattered);
     let policy = sched::Policy {
         consolidation_moves_max: if strict { 0 } else { 8 * nodes as usize },

@@ -13,7 +13,7 @@ fn main() {
     // A batch is a gang of each size.
     let (ordered, bound) = (burst.best_order_ms(9) as f64, burst.bound_ms() as f64);
     println!(
-        "{:<24} {:.1} s, ratio {:.3}, is the best order found if all run times are known and nobody is stopped",
+        "{:<24} {:.1} s, ratio {:.3}, is the best order found if all run times are known and nothing is preempted",
         burst.name,
         ordered / 1000.0,
         ordered / bound
@@ -21,10 +21,7 @@ fn main() {
     let rows = [
         (burst, "KAI 5,098.7 s, and 12,651 of 45,990 pods seen to end"),
         (Load::kueue_baseline(), "Kueue 351 s"),
-        (
-            Load::kueue_baseline().patient(500),
-            "nobody stopped for one that waited less than 500 ms",
-        ),
+        (Load::kueue_baseline().patient(500), "no preemption for one that waited less than 500 ms"),
         (Load::kueue_large_scale().patient(500), "Kueue 1,179 s"),
     ];
     for (load, others) in rows {

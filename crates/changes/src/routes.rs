@@ -142,7 +142,7 @@ fn kind(word: &str) -> Result<ChangeKind, ApiError> {
     found.ok_or_else(|| {
         let (word, words) = (units::shown(word), words.join(", "));
         let why =
-            format!("`{word}` is no kind of object; write some of {words}, separated by commas");
+            format!("`{word}` is not a kind of object; write some of {words}, separated by commas");
         ApiError::field("kinds", why)
     })
 }

@@ -1,5 +1,5 @@
 //! Whether text has colors. Owns: the flag `--color`, and the variables by which other programs are
-//! told the same: NO_COLOR, CLICOLOR and CLICOLOR_FORCE.
+//! use the same variables: NO_COLOR, CLICOLOR and CLICOLOR_FORCE.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

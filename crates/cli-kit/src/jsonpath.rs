@@ -190,7 +190,7 @@ fn selector(inner: &str) -> Result<Step, String> {
         };
         let value = match value.trim() {
             text if text.starts_with('\'') => Value::String(quoted(text)?),
-            text => serde_json::from_str(text).map_err(|_| format!("`{text}` is no value"))?,
+            text => serde_json::from_str(text).map_err(|_| format!("`{text}` is not a value"))?,
         };
         return Ok(Step::Where { path: steps(path.trim())?, equal, value });
     }

@@ -291,7 +291,7 @@ fn printed(value: &Value, shown: &OutputFormat, out: &mut dyn Write) -> Result<(
             }
         }
         OutputFormat::Json | OutputFormat::Text | OutputFormat::Wide | OutputFormat::Name => {
-            writeln!(out, "{value:#}")?
+            writeln!(out, "{value:#}")?;
         }
     }
     Ok(())

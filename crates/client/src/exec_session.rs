@@ -51,7 +51,7 @@ pub struct Receiver {
     url: String,
 }
 
-/// What a session is told.
+/// Input of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// Bytes of its input.

@@ -43,7 +43,7 @@ pub struct Client {
     source: &'static str,
     /// The user whose program must listen there; none for any.
     owner: Option<u32>,
-    /// Who is told of each request.
+    /// Called after each request.
     told: Option<fn(&Sent<'_>)>,
     /// Warnings of the server, as of its last answer; shared with
     /// clones.
@@ -81,7 +81,7 @@ pub enum Error {
         fault: String,
     },
     /// The server said no; its own words.
-    #[error("{message}{}", details_suffix(details.as_deref()))]
+    #[error("{message}{}", details_suffix(message, details.as_deref()))]
     Api {
         /// HTTP status.
         code: u16,
@@ -157,6 +157,12 @@ pub enum Error {
     },
 }
 
-fn details_suffix(details: Option<&str>) -> String {
+/// The details in parentheses, unless the message begins with the field that they name.
+fn details_suffix(message: &str, details: Option<&str>) -> String {
+    let said = |details: &str| {
+        let field = details.strip_prefix("field: ");
+        field.and_then(|field| message.strip_prefix(field)).is_some_and(|why| why.starts_with(": "))
+    };
+    let details = details.filter(|details| !said(details));
     details.map(|details| format!(" ({details})")).unwrap_or_default()
 }

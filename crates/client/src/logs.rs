@@ -124,7 +124,7 @@ impl Line {
         (told, written)
     }
 
-    /// The same line from where it was told to.
+    /// The same line from the last position on.
     pub(crate) fn restarted(&self) -> Self {
         Self { time: self.time.as_ref().map(|_| Vec::new()), ..self.clone() }
     }

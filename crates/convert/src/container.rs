@@ -82,7 +82,7 @@ fn user(security: &Security) -> Result<User, ApiError> {
 fn groups(text: &str) -> Result<Vec<u32>, ApiError> {
     let numbers = text.split(',').map(str::trim).filter(|number| !number.is_empty());
     numbers.map(str::parse).collect::<Result<_, _>>().map_err(|_| {
-        let why = format!("`{}` is no list of numbers such as 10,20", units::shown(text));
+        let why = format!("`{}` is not a list of numbers such as 10,20", units::shown(text));
         ApiError::field("spec.security.supplementalGroups", why)
     })
 }
@@ -126,7 +126,7 @@ fn ports(ports: &[Port]) -> Result<Vec<spec::Port>, ApiError> {
 pub(super) fn port(field: &str, number: Option<u32>) -> Result<Option<u16>, ApiError> {
     let valid = |number| u16::try_from(number).ok().filter(|number| *number > 0);
     number.map(|number| valid(number).ok_or(number)).transpose().map_err(|number| {
-        let why = format!("`{number}` is no port; 1 to 65535");
+        let why = format!("`{number}` is not a port; write 1 to 65535");
         ApiError::field(field, why)
     })
 }

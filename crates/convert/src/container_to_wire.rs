@@ -11,7 +11,7 @@ use spec::{
 
 use super::quantity;
 
-/// Adds it to what is told.
+/// Adds it to the answer.
 pub(super) fn to_wire(pod: &PodSpec, told: &mut WorkloadSpec) {
     let container = &pod.container;
     let compute = told.compute.get_or_insert_default();

@@ -103,7 +103,7 @@ fn check_variable(name: &str) -> Result<(), ApiError> {
         return Ok(());
     }
     let why = format!(
-        "`{}` is no name of a variable; letters, digits, `-`, `.` and `_`, not a digit first",
+        "`{}` is not a valid name of a variable; letters, digits, `-`, `.` and `_`, not a digit first",
         units::shown(name)
     );
     Err(ApiError::field("spec.environmentVariables", why))

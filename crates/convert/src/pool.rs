@@ -73,7 +73,8 @@ fn span(text: &str) -> Result<Option<u64>, ApiError> {
         ("w", 604_800_000_000_000),
     ];
     let wrong = || {
-        let why = format!("`{}` is no span; write one like 30s, 10m or 1h30m", units::shown(text));
+        let why =
+            format!("`{}` is not a duration; write one like 30s, 10m or 1h30m", units::shown(text));
         ApiError::field("schedulingConfiguration.minGuaranteedRuntime", why)
     };
     let mut rest = text.strip_prefix('+').unwrap_or(text);

@@ -11,7 +11,8 @@ const SECONDS_MAX: u64 = 100 * 366 * 86_400;
 pub(super) fn rules(asked: &SchedulingRules) -> Result<Rules, ApiError> {
     let ms = |name: &str, seconds: Option<u64>| match seconds {
         Some(seconds) if !(1..=SECONDS_MAX).contains(&seconds) => {
-            let why = format!("`{seconds}` is not allowed; 1 to {SECONDS_MAX}, or leave it out");
+            let why =
+                format!("`{seconds}` is not allowed; write 1 to {SECONDS_MAX}, or leave it out");
             Err(ApiError::field(&format!("schedulingRules.{name}"), why))
         }
         seconds => Ok(seconds.map(|seconds| seconds * 1000)),

@@ -47,7 +47,7 @@ pub(super) fn pool(given: &SettingText) -> Result<RangeInclusive<u32>, Error> {
             Ok(first..=last)
         }
         _ => Err(given.fault(format!(
-            "`{}` is no range of private ids; write FIRST-LAST, from {} to {}, such as \
+            "`{}` is not a range of private ids; write FIRST-LAST, from {} to {}, such as \
              1900000000-1900065535",
             units::shown(&given.text),
             bounds.start(),

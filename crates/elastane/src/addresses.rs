@@ -14,7 +14,7 @@ pub(super) fn public_url(given: &SettingText) -> Result<String, Error> {
         let shown = units::shown(&given.text);
         given.fault(format!("`{shown}` {why}; write one such as https://gpu.example.org"))
     };
-    let (scheme, place) = text.split_once("://").ok_or_else(|| wrong("is no address"))?;
+    let (scheme, place) = text.split_once("://").ok_or_else(|| wrong("is not an address"))?;
     let scheme = scheme.to_ascii_lowercase();
     if !matches!(scheme.as_str(), "http" | "https") {
         return Err(wrong("does not begin with http:// or https://"));
@@ -32,7 +32,7 @@ pub(super) fn public_url(given: &SettingText) -> Result<String, Error> {
         host.split('.').all(label)
     };
     let valid = inner.map_or_else(|| is_name(host), |ip| ip.parse::<Ipv6Addr>().is_ok());
-    if valid { Ok(format!("{scheme}://{place}")) } else { Err(wrong("is no address")) }
+    if valid { Ok(format!("{scheme}://{place}")) } else { Err(wrong("is not an address")) }
 }
 
 /// A host and a port without the port, if that is a port.
@@ -95,15 +95,15 @@ mod tests {
             assert_eq!(read(text), Ok(url.to_owned()), "{text}");
         }
         for (text, why) in [
-            ("gpu.example.org", "is no address"),
+            ("gpu.example.org", "is not an address"),
             ("ftp://gpu.example.org", "does not begin with http:// or https://"),
             ("https://gpu.example.org/elastane", "has a path"),
             ("https://gpu.example.org?x=y", "has a path"),
-            ("https://ann:hush@gpu.example.org", "is no address"),
-            ("https://gpu.example.org:0", "is no address"),
-            ("https://gpu..example.org", "is no address"),
-            ("https://", "is no address"),
-            ("https://gpu example", "is no address"),
+            ("https://ann:hush@gpu.example.org", "is not an address"),
+            ("https://gpu.example.org:0", "is not an address"),
+            ("https://gpu..example.org", "is not an address"),
+            ("https://", "is not an address"),
+            ("https://gpu example", "is not an address"),
         ] {
             let fault = read(text).unwrap_err();
             assert!(fault.starts_with("--public-url: `") && fault.contains(why), "{text}: {fault}");

@@ -17,15 +17,18 @@ use cli_kit::complete::Shell;
 use cli_kit::output::{Format, One};
 use dialects::key_value;
 
+/// Heading of the flags that every command has.
+const GLOBAL: &str = "Global options";
+
 /// Runs a GPU scheduler on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "elastane", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// Where the server keeps its state
-    #[arg(long, global = true, value_name = "DIR", help = settings::help_of("state_dir"))]
+    #[arg(long, global = true, value_name = "DIR", help = settings::help_of("state_dir"), help_heading = GLOBAL)]
     pub(crate) state_dir: Option<PathBuf>,
     /// When states have colors: at a terminal (auto), always or never
-    #[arg(long, alias = "colour", global = true, value_enum, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, value_name = "WHEN", help_heading = GLOBAL)]
     #[arg(default_value_t, hide_possible_values = true, hide_default_value = true)]
     pub(crate) color: Color,
     /// What to do.
@@ -36,11 +39,11 @@ pub(crate) struct Cli {
 /// The first word.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start the server: interface, scheduler and engine in one process
+    /// Start the server: API, scheduler and engine in one process
     Up(Flags<Server>),
     /// Stop all workloads, then the server; the next `up` runs them again
     Down,
-    /// Show whether the server runs, and what it has
+    /// Show whether the server runs, its nodes, GPUs and workloads
     Status(One),
     /// Show the settings of the server
     #[command(subcommand)]
@@ -48,7 +51,7 @@ pub(crate) enum Command {
     /// Create, list, change and delete projects
     #[command(subcommand)]
     Project(Project),
-    /// Create, list, change and delete departments, which projects belong to
+    /// Create, list, change and delete departments: groups of projects
     #[command(subcommand)]
     Department(Department),
     /// Create, list and delete node pools
@@ -57,55 +60,55 @@ pub(crate) enum Command {
     /// List, cordon, drain, taint and label nodes
     #[command(subcommand)]
     Node(Node),
-    /// Set, list, show and delete config maps: texts that workloads of a project get as files and
-    /// variables
+    /// Set, list, show and delete config maps: texts for the workloads of a project, as
+    /// files or variables
     #[command(subcommand)]
     ConfigMap(ConfigMap),
-    /// Set and delete credentials: passwords and keys that workloads of a project use
+    /// Set and delete credentials: passwords and keys for the workloads of a project
     #[command(subcommand)]
     Credential(Credential),
-    /// Create, list and delete users, and give out new passwords
+    /// Create, list and delete users, and reset their passwords
     #[command(subcommand)]
     User(iam::User),
-    /// Create, list and delete the accounts of programs, and give out new secrets
+    /// Create, list and delete service accounts, and reset their secrets
     #[command(subcommand)]
-    Application(iam::Application),
+    ServiceAccount(iam::ServiceAccount),
     /// List and delete the access keys of users
     #[command(subcommand)]
     AccessKey(iam::AccessKey),
-    /// Give people, programs and groups roles, list them and take them away
+    /// Create, list and delete access rules: roles of users, service accounts and groups
     #[command(subcommand)]
     AccessRule(iam::AccessRule),
     /// Set, list, show and delete policies: defaults and rules for submissions
     #[command(subcommand)]
     Policy(Policy),
-    /// Show what was held and used of GPUs, and what it cost
+    /// Show how many GPU hours were allocated and used, and what they cost
     Usage(Usage),
-    /// Decide on a cluster that exists only in a file: scenarios, what if, traces
+    /// Simulate a cluster described in a file: scenarios, what-if questions, traces
     Simulate(Box<super::simulate::Simulate>),
     /// Print what the scheduler sees, as a scenario for `simulate --from`
     Snapshot,
-    /// Save what the server did to a file without secrets, for a defect report
+    /// Save a recording of what the server did, without secrets, for a defect report
     Record {
-        /// The file to make
+        /// File to write
         file: PathBuf,
     },
-    /// Play such a file: the same decisions, events and reasons, and what if
+    /// Replay a recording: the same decisions, events and reasons, and what-if questions
     Replay(super::replay::Play),
     /// Save the state to a file, while the server runs or not
     Backup(Backup),
-    /// Bring the state back from such a file, into either database
+    /// Restore the state from a backup, into SQLite or PostgreSQL
     Restore(Restore),
-    /// Keys that credentials are encrypted with
+    /// Rotate the keys that credentials are encrypted with
     #[command(subcommand)]
     Keys(Keys),
     /// Print a token of the local administrator, valid for at most 15 minutes
     Token {
-        /// End all of them at once; then print a new one
+        /// Revoke all earlier ones first
         #[arg(long)]
         revoke: bool,
     },
-    /// Print the script by which a shell completes command lines
+    /// Print the completion script of a shell
     Completion {
         /// Which shell
         #[arg(value_enum)]
@@ -116,17 +119,17 @@ pub(crate) enum Command {
     /// Write the manual pages of both programs
     #[command(hide = true)]
     Man {
-        /// The folder they are put in
+        /// Folder to write them to
         dir: PathBuf,
     },
-    /// Train a small model on the CPU; the workload of the quickstarts
+    /// Train a small model on the CPU: the workload of the quick start
     QuickstartWorkload,
 }
 
 /// `config …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Show every setting of the server, its value and where that comes from
+    /// Show every setting of the server, its value and its origin
     Show {
         /// What `up` would be given
         #[command(flatten)]
@@ -143,7 +146,7 @@ pub(crate) enum Config {
 /// `backup`.
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
-    /// The file to make
+    /// File to write
     pub(crate) file: PathBuf,
     /// Of which database
     #[command(flatten)]
@@ -153,7 +156,7 @@ pub(crate) struct Backup {
 /// `keys …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Keys {
-    /// Create a new key; the server uses it from its next start and encrypts all secrets with it
+    /// Create a new key; after a restart the server encrypts all secrets with it
     Rotate {
         /// Where they are
         #[command(flatten)]
@@ -164,13 +167,13 @@ pub(crate) enum Keys {
 /// `usage`.
 #[derive(Debug, Args)]
 pub(crate) struct Usage {
-    /// Not before this day or time, such as 2026-01-31 [default: 30 days before the end]
+    /// From this day or time on, such as 2026-01-31 [default: 30 days before the end]
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
-    /// Before this day or time [default: now]
+    /// Until this day or time [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) to: Option<String>,
-    /// What rows tell apart: project, user, model, or several of them [default: project]
+    /// Group rows by project, user, model, or several of them [default: project]
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<String>,
     /// Print CSV
@@ -197,7 +200,7 @@ pub(crate) struct Restore {
 /// `config-map …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigMap {
-    /// Make a config map, or replace all that is in it
+    /// Create a config map, or replace its content
     #[command(group = clap::ArgGroup::new("texts").required(true).multiple(true))]
     Set {
         /// Name
@@ -223,7 +226,7 @@ pub(crate) enum ConfigMap {
         #[command(flatten)]
         format: Format,
     },
-    /// Show what is in a config map
+    /// Show the content of a config map
     Show {
         /// Name
         #[arg(add = Known::new(complete::config_maps))]
@@ -235,7 +238,7 @@ pub(crate) enum ConfigMap {
         #[arg(short, long, add = Known::new(complete::projects))]
         project: String,
     },
-    /// Delete a config map; what runs keeps its files
+    /// Delete a config map; workloads that run keep their files
     Delete {
         /// Name
         #[arg(add = Known::new(complete::config_maps))]
@@ -261,12 +264,12 @@ impl ConfigMap {
 /// `credential …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Credential {
-    /// Keep a credential, or replace all values of one; `runai credential list` shows what there is
+    /// Create a credential, or replace its values; `runai credential list` lists them
     #[command(group = clap::ArgGroup::new("values").required(true).multiple(true))]
     Set {
         /// Name
         name: String,
-        /// What it is
+        /// Type of the credential
         #[arg(long = "type", value_enum, value_name = "TYPE")]
         kind: CredentialType,
         /// A value from a file; - is standard input

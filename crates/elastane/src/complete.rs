@@ -42,7 +42,7 @@ pub(crate) fn users() -> Vec<CompletionCandidate> {
     asked(async |client| Ok(client.users().await?.into_iter().map(|one| one.username)))
 }
 
-pub(crate) fn applications() -> Vec<CompletionCandidate> {
+pub(crate) fn service_accounts() -> Vec<CompletionCandidate> {
     asked(async |client| Ok(client.service_accounts().await?.into_iter().map(|one| one.name)))
 }
 

@@ -22,7 +22,7 @@ use cli_kit::table::Table;
 /// `department …`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Department {
-    /// Create a department, which projects belong to
+    /// Create a department
     Create {
         /// Name
         name: String,
@@ -149,7 +149,7 @@ pub(super) async fn existing(client: &Client, name: &str) -> Result<DepartmentFo
     let departments = client.departments().await?;
     let names: Vec<String> = departments.iter().map(|one| one.name.clone()).collect();
     departments.into_iter().find(|one| one.name == name).ok_or_else(|| {
-        let advice = "run `elastane department list` to see those there are";
+        let advice = "`elastane department list` lists them";
         let hint = suggest::hint_or(name, names.iter().map(String::as_str), advice);
         Error::NotFound(format!("department {} was not found{hint}", units::shown(name)))
     })
@@ -189,7 +189,7 @@ pub(super) async fn node_pool(state_dir: PathBuf, verb: NodePool) -> Result<(), 
             let pools = client.node_pools().await?;
             let Some(pool) = pools.iter().find(|pool| pool.name == name) else {
                 let names = pools.iter().map(|pool| pool.name.as_str());
-                let advice = "run `elastane node-pool list` to see those there are";
+                let advice = "`elastane node-pool list` lists them";
                 let hint = suggest::hint_or(&name, names, advice);
                 let name = units::shown(&name);
                 return Err(Error::NotFound(format!("node pool {name} was not found{hint}")));

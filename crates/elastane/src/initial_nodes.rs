@@ -189,7 +189,7 @@ pub(crate) fn announce(found: &Found) -> String {
     if found.nodes.iter().any(|node| node.simulated) {
         let because = found.because.map(|why| format!(", because {why}")).unwrap_or_default();
         text.push_str(&format!(
-            "  GPUs       *** SIMULATED{because}: they exist only in the books ***\n"
+            "  GPUs       *** SIMULATED{because}: there is no such hardware ***\n"
         ));
     }
     for node in &found.nodes {

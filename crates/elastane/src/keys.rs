@@ -19,8 +19,8 @@ pub(super) fn run(state_dir: Option<PathBuf>, verb: Keys) -> Result<(), Error> {
     let number = auth::Vault::rotate(&file).map_err(|error| Error::Failed(chain(&error)))?;
     writeln!(
         std::io::stdout(),
-        "key {number} was put before the others in {file}; restart the server, and everything is \
-         encrypted with it. Keep the other keys as long as you keep backups of before",
+        "key {number} was added to {file}; restart the server to encrypt everything with it. Keep \
+         the older keys as long as you keep older backups",
         file = file.display()
     )?;
     Ok(())

@@ -104,7 +104,7 @@ fn run(cli: Cli) -> Result<(), Error> {
         Command::ConfigMap(verb) => with_client(config_map::run(state_dir(dir)?, verb)),
         Command::Credential(verb) => with_client(credential::run(state_dir(dir)?, verb)),
         Command::User(verb) => with_client(iam::user(state_dir(dir)?, verb)),
-        Command::Application(verb) => with_client(iam::application(state_dir(dir)?, verb)),
+        Command::ServiceAccount(verb) => with_client(iam::service_account(state_dir(dir)?, verb)),
         Command::AccessKey(verb) => with_client(iam::access_key(state_dir(dir)?, verb)),
         Command::AccessRule(verb) => with_client(iam::access_rule(state_dir(dir)?, verb)),
         Command::Policy(verb) => with_client(policy::run(state_dir(dir)?, verb)),

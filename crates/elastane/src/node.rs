@@ -19,40 +19,40 @@ pub(crate) enum Node {
     /// List the nodes
     #[command(visible_alias = "ls")]
     List(Format),
-    /// Let no new pods come to a node; those that are there stay
+    /// Schedule no new pods on a node; its pods stay
     Cordon {
         /// Name
         #[arg(add = Known::new(complete::nodes))]
         node: String,
     },
-    /// Let new pods come to a node again, and stop draining it
+    /// Schedule pods on a node again, and stop draining it
     Uncordon {
         /// Name
         #[arg(add = Known::new(complete::nodes))]
         node: String,
     },
-    /// Cordon a node, and have its pods move to others or wait
+    /// Cordon a node, and move its pods to other nodes or let them wait
     Drain {
         /// Name
         #[arg(add = Known::new(complete::nodes))]
         node: String,
     },
-    /// Give a node taints, or take them back
+    /// Add taints to a node, or remove them
     Taint {
         /// Name
         #[arg(add = Known::new(complete::nodes))]
         node: String,
-        /// A taint; with `-` at its end it is taken back. The effect is NoSchedule,
+        /// A taint; `-` at its end removes it. The effect is NoSchedule,
         /// PreferNoSchedule or NoExecute
         #[arg(required = true, value_name = "KEY=VALUE:EFFECT|KEY[:EFFECT]-", value_parser = taint)]
         taints: Vec<TaintWord>,
     },
-    /// Give a node labels, or take them back
+    /// Add labels to a node, or remove them
     Label {
         /// Name
         #[arg(add = Known::new(complete::nodes))]
         node: String,
-        /// A label; with `-` at the end of its key it is taken back
+        /// A label; `-` at the end of its key removes it
         #[arg(required = true, value_name = "KEY=VALUE|KEY-", value_parser = label)]
         labels: Vec<(String, Option<String>)>,
     },
@@ -79,7 +79,7 @@ fn effect(text: &str) -> Result<TaintEffect, String> {
 }
 
 fn taint(text: &str) -> Result<TaintWord, String> {
-    let form = "write KEY=VALUE:EFFECT or KEY:EFFECT, and KEY- or KEY:EFFECT- to take one back";
+    let form = "write KEY=VALUE:EFFECT or KEY:EFFECT, and KEY- or KEY:EFFECT- to remove one";
     if let Some(removed) = text.strip_suffix('-') {
         let (key, of) = match removed.split_once(':') {
             Some((key, of)) => (key, Some(effect(of)?)),
@@ -105,7 +105,7 @@ fn label(text: &str) -> Result<(String, Option<String>), String> {
             Ok((key.to_owned(), Some(value.to_owned())))
         }
         (None, Some(key)) if !key.is_empty() => Ok((key.to_owned(), None)),
-        (None, _) => Err("write KEY=VALUE, or KEY- to take it back".to_owned()),
+        (None, _) => Err("write KEY=VALUE, or KEY- to remove it".to_owned()),
     }
 }
 

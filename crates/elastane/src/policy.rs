@@ -222,7 +222,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Policy) -> Result<(), Error> {
             let scope = Scope::of(&of.place, &client).await?;
             let text = read_text(&file, FILE_BYTES_MAX)?;
             let wrong =
-                |why: String| Error::Usage(format!("{} is no policy: {why}", file.display()));
+                |why: String| Error::Usage(format!("{} is not a policy: {why}", file.display()));
             let policy = parse(&text).map_err(wrong)?;
             let (project_id, department_id) = match scope.kind {
                 ScopeType::Project => (scope.project, None),
@@ -306,7 +306,7 @@ fn parse(text: &str) -> Result<PolicyBody, String> {
     let fields = match &value {
         Value::Null => return Err(nothing.to_owned()),
         Value::Object(fields) => fields,
-        _ => return Err(format!("it is no object with the keys {}", KEYS.join(", "))),
+        _ => return Err(format!("it is not an object with the keys {}", KEYS.join(", "))),
     };
     if let Some(key) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let known = format!("known are {}", KEYS.join(", "));
@@ -417,7 +417,7 @@ mod tests {
             ("", nothing),
             ("# nothing\n", nothing),
             ("rules: {}\ndefaults:\n", nothing),
-            ("[1, 2]", &format!("it is no object with the keys {keys}")),
+            ("[1, 2]", &format!("it is not an object with the keys {keys}")),
             ("rule: {image: {required: true}}", "unknown key `rule`; did you mean `rules`?"),
             ("spec: {}", &format!("unknown key `spec`; known are {keys}")),
             (

@@ -131,7 +131,7 @@ pub(super) async fn existing(client: &client::Client, name: &str) -> Result<wire
     }
     let projects = client.projects().await?;
     let names = projects.iter().map(|project| project.name.as_str());
-    let advice = "run `elastane project list` to see those there are";
+    let advice = "`elastane project list` lists them";
     let hint = suggest::hint_or(name, names, advice);
     Err(Error::NotFound(format!("project {} was not found{hint}", units::shown(name))))
 }

@@ -26,7 +26,7 @@ pub(crate) struct Play {
     /// Stop after this batch, or after the last one until this time
     #[arg(long, value_name = "N|TIME", value_parser = stop)]
     until: Option<Stop>,
-    /// Print nothing of the batches before this one
+    /// First batch to print
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
     #[arg(value_parser = whole(1_u64..=u64::MAX))]
     from: u64,
@@ -36,13 +36,13 @@ pub(crate) struct Play {
     /// Print the decisions: plans, and why workloads wait
     #[arg(long)]
     plans: bool,
-    /// Print all that came of each batch, as a line of JSON
+    /// Print the whole outcome of each batch, as a line of JSON
     #[arg(long, conflicts_with_all = ["events", "plans"])]
     json: bool,
     /// Print the state at the end as a scenario for `simulate --from`
     #[arg(long, conflicts_with_all = ["events", "plans", "json", "submit"])]
     snapshot: bool,
-    /// What if this were submitted at the end: as for `simulate --from`
+    /// Ask what would happen if this were submitted at the end; as for `simulate --from`
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     #[arg(conflicts_with_all = ["events", "plans"])]
     submit: Vec<String>,

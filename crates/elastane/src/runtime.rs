@@ -63,7 +63,7 @@ pub(super) fn choice(given: &SettingText) -> Result<Choice, settings::Error> {
         "process" => Ok(Choice::Only(Runtime::Process)),
         "docker" => Ok(Choice::Only(Runtime::Docker)),
         other => {
-            Err(given.fault(format!("`{other}` is no runtime; write auto, process or docker")))
+            Err(given.fault(format!("`{other}` is not a runtime; write auto, process or docker")))
         }
     }
 }
@@ -287,6 +287,6 @@ mod tests {
         assert_eq!(read("docker").unwrap(), Choice::Only(Runtime::Docker));
         assert_eq!(read("auto").unwrap(), Choice::Auto);
         let fault = read("podman").unwrap_err().to_string();
-        assert_eq!(fault, "--runtime: `podman` is no runtime; write auto, process or docker");
+        assert_eq!(fault, "--runtime: `podman` is not a runtime; write auto, process or docker");
     }
 }

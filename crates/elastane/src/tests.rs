@@ -182,7 +182,7 @@ fn the_past_that_counts_is_a_span_and_a_half_life() {
     for (window, env, said) in [
         (Some("soon"), None, "--usage-window: `soon` is not a span of time"),
         (Some("1s"), None, "--usage-window: the window of usage is between 1 minute"),
-        (Some("7d,sliding"), None, "`sliding` is no kind of window"),
+        (Some("7d,sliding"), None, "`sliding` is not a kind of window"),
         (Some("7d"), Some("1s"), "ELASTANE_USAGE_HALF_LIFE: the half-life of usage is between"),
         (None, Some("1d"), "ELASTANE_USAGE_HALF_LIFE: needs a window to count in"),
     ] {
@@ -228,8 +228,12 @@ fn the_public_address_and_the_proxies_are_checked() {
     assert_eq!(config.public_url.as_deref(), Some("https://gpu.example.org"));
     assert!(config.trusted_proxies.contain("10.1.2.3".parse().unwrap()));
     for (key, text, said) in [
-        ("ELASTANE_PUBLIC_URL", "gpu", "ELASTANE_PUBLIC_URL: `gpu` is no address; write one"),
-        ("ELASTANE_TRUSTED_PROXIES", "nginx", "ELASTANE_TRUSTED_PROXIES: `nginx` is no address"),
+        ("ELASTANE_PUBLIC_URL", "gpu", "ELASTANE_PUBLIC_URL: `gpu` is not an address; write one"),
+        (
+            "ELASTANE_TRUSTED_PROXIES",
+            "nginx",
+            "ELASTANE_TRUSTED_PROXIES: `nginx` is not an address",
+        ),
     ] {
         let error = with(&[(key, text)]).unwrap_err().to_string();
         assert!(error.starts_with(said), "{error}");
@@ -244,7 +248,7 @@ fn workloads_have_a_domain_that_is_one() {
     for text in ["", "a..b", "a b", "a.example.org:80", "*.example.org", "127.0.0.1"] {
         let error = domain(text).expect_err(text).to_string();
         assert!(
-            error.starts_with(&format!("--workloads-domain: `{text}` is no domain")),
+            error.starts_with(&format!("--workloads-domain: `{text}` is not a domain")),
             "{error}"
         );
     }
@@ -274,7 +278,7 @@ fn wrong_files_name_the_line_and_the_nearest_key() {
         ("log = ", "toml:1: "),
         ("[server]\nlisten = \"x\"", "toml:1: unknown key `server`"),
         ("gpus = \"1x1GiB\"\nnodes = \"1x1x1GiB\"", "cannot be used together with nodes in"),
-        ("\nlog = \"loud\"", "toml:2: `loud` is no level; write off, error"),
+        ("\nlog = \"loud\"", "toml:2: `loud` is not a level; write off, error"),
         ("config = \"x\"", "unknown key `config`"),
         ("replace_nodes = true", "unknown key `replace_nodes`"),
     ] {
@@ -292,9 +296,9 @@ fn wrong_values_name_where_they_come_from() {
     for (env, said) in [
         (
             ("ELASTANE_LISTEN", "7070"),
-            "ELASTANE_LISTEN: `7070` is no address; write one such as 127.0.0.1:7070",
+            "ELASTANE_LISTEN: `7070` is not an address; write one such as 127.0.0.1:7070",
         ),
-        (("ELASTANE_LOG", "loud"), "ELASTANE_LOG: `loud` is no level"),
+        (("ELASTANE_LOG", "loud"), "ELASTANE_LOG: `loud` is not a level"),
         (("ELASTANE_CLUSTER_NAME", "A b"), "ELASTANE_CLUSTER_NAME: name `A b` is not allowed"),
         (("ELASTANE_INSECURE_LISTEN", "maybe"), "`maybe` is neither true nor false"),
     ] {
@@ -320,7 +324,7 @@ fn simulated_gpus_are_announced_loudly() {
     let found = super::initial_nodes::find(&Machines::Nodes(given), dir.path(), false).unwrap();
     expect![[r#"
         running
-          GPUs       *** SIMULATED: they exist only in the books ***
+          GPUs       *** SIMULATED: there is no such hardware ***
           Node       node-1: 2x simulated 16GiB
           Node       node-2: 2x simulated 16GiB
     "#]]
@@ -381,10 +385,10 @@ fn gpus_that_nobody_asked_to_simulate_come_with_the_reason() {
     expect![[r#"
         running
 
-          GPUs       *** SIMULATED, because no NVIDIA driver is installed here: they exist only in the books ***
+          GPUs       *** SIMULATED, because no NVIDIA driver is installed here: there is no such hardware ***
           Node       box: 4x simulated 16GiB
 
-          GPUs       *** SIMULATED, because the NVIDIA driver counts no GPU here: they exist only in the books ***
+          GPUs       *** SIMULATED, because the NVIDIA driver counts no GPU here: there is no such hardware ***
           Node       box: 4x simulated 16GiB
 
           Node       box: 2x H100 80GiB
@@ -443,43 +447,46 @@ fn help_of_the_program() {
         Usage: elastane [OPTIONS] <COMMAND>
 
         Commands:
-          up                   Start the server: interface, scheduler and engine in one process
+          up                   Start the server: API, scheduler and engine in one process
           down                 Stop all workloads, then the server; the next `up` runs them again
-          status               Show whether the server runs, and what it has
+          status               Show whether the server runs, its nodes, GPUs and workloads
           config               Show the settings of the server
           project              Create, list, change and delete projects
-          department           Create, list, change and delete departments, which projects belong to
+          department           Create, list, change and delete departments: groups of projects
           node-pool            Create, list and delete node pools
           node                 List, cordon, drain, taint and label nodes
-          config-map           Set, list, show and delete config maps: texts that workloads of a project get
-                               as files and variables
-          credential           Set and delete credentials: passwords and keys that workloads of a project
-                               use
-          user                 Create, list and delete users, and give out new passwords
-          application          Create, list and delete the accounts of programs, and give out new secrets
+          config-map           Set, list, show and delete config maps: texts for the workloads of a project,
+                               as files or variables
+          credential           Set and delete credentials: passwords and keys for the workloads of a project
+          user                 Create, list and delete users, and reset their passwords
+          service-account      Create, list and delete service accounts, and reset their secrets
           access-key           List and delete the access keys of users
-          access-rule          Give people, programs and groups roles, list them and take them away
+          access-rule          Create, list and delete access rules: roles of users, service accounts and
+                               groups
           policy               Set, list, show and delete policies: defaults and rules for submissions
-          usage                Show what was held and used of GPUs, and what it cost
-          simulate             Decide on a cluster that exists only in a file: scenarios, what if, traces
+          usage                Show how many GPU hours were allocated and used, and what they cost
+          simulate             Simulate a cluster described in a file: scenarios, what-if questions, traces
           snapshot             Print what the scheduler sees, as a scenario for `simulate --from`
-          record               Save what the server did to a file without secrets, for a defect report
-          replay               Play such a file: the same decisions, events and reasons, and what if
+          record               Save a recording of what the server did, without secrets, for a defect report
+          replay               Replay a recording: the same decisions, events and reasons, and what-if
+                               questions
           backup               Save the state to a file, while the server runs or not
-          restore              Bring the state back from such a file, into either database
-          keys                 Keys that credentials are encrypted with
+          restore              Restore the state from a backup, into SQLite or PostgreSQL
+          keys                 Rotate the keys that credentials are encrypted with
           token                Print a token of the local administrator, valid for at most 15 minutes
-          completion           Print the script by which a shell completes command lines
+          completion           Print the completion script of a shell
           version              Print the version
-          quickstart-workload  Train a small model on the CPU; the workload of the quickstarts
+          quickstart-workload  Train a small model on the CPU: the workload of the quick start
           help                 Print this message or the help of the given subcommand(s)
 
         Options:
+          -h, --help     Print help
+          -V, --version  Print version
+
+        Global options:
               --state-dir <DIR>  Where the server keeps its state [default: /var/lib/elastane if this user
                                  may read it, else $XDG_STATE_HOME/elastane, else ~/.local/state/elastane]
               --color <WHEN>     When states have colors: at a terminal (auto), always or never
-          -h, --help             Print help
-          -V, --version          Print version
     "#]]
     .assert_eq(&text);
 }

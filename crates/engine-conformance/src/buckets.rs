@@ -75,7 +75,7 @@ pub async fn says_why_there_is_no_copy_of_a_bucket(fixture: &mut dyn Fixture) {
         ("none", "NoSuchBucket; check the name of the bucket"),
         ("page", "check that its address is that of an S3 server"),
         ("elsewhere", "write its own address"),
-        ("b", "the name of its object `../x` is no path inside a folder"),
+        ("b", "the name of its object `../x` is not a path inside a folder"),
     ] {
         let why = refusal(&mut stage, fixture, server.bucket(name)).await;
         assert!(why.contains(what) && why.contains(&format!("bucket `{name}` of")), "{why}");

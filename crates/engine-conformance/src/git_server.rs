@@ -124,7 +124,7 @@ impl Shared {
     fn answer(&self, visitor: TcpStream, folder: &Path) {
         let Some(mut visitor) = self.silence.pass(visitor) else { return };
         let mut first = [0; 4];
-        // Whoever goes away in the middle wanted no answer.
+        // A client that disconnects early needs no answer.
         let _gone = match visitor.peek(&mut first) {
             // The protocol of Git begins with a length.
             Ok(4) if first.iter().all(u8::is_ascii_hexdigit) => daemon(visitor, folder),

@@ -1,6 +1,6 @@
 //! The suite every engine passes: what each verb of [`Engine`] promises, as scenarios.
 //!
-//! Owns: the scenarios and the words they are told in. Does not know which engine it is; a
+//! Owns: the scenarios and their vocabulary. Does not know which engine it is; a
 //! [`Fixture`] brings that. Scenarios end by themselves or hang: nothing asserts on time, only
 //! the test runner's patience bounds them.
 //!
@@ -34,7 +34,7 @@ use uuid::Uuid;
 
 use engine::{Container, Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
 
-/// A run of a pod that nobody knows yet, which asks for nothing in particular.
+/// A run of a new pod, without special requests.
 #[must_use]
 pub fn spec(image: &str) -> RunSpec {
     RunSpec {
@@ -254,7 +254,7 @@ pub async fn ends_with_a_code(fixture: &mut dyn Fixture) {
     assert_eq!(stage.exit(key).await, Exit::Code(42));
 }
 
-/// Death by a signal is told apart from an exit code.
+/// Death by a signal differs from an exit code.
 pub async fn ends_by_a_signal(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let key = stage.start(fixture.script("kill -KILL $$")).await;
@@ -462,7 +462,7 @@ pub async fn tells_the_last_lines(fixture: &mut dyn Fixture) {
     assert_eq!(stage.output(key, range).await, "", "all was read");
 }
 
-/// What was written since a moment is told, and when each line was.
+/// Logs can be read from a time on, with the time of each line.
 pub async fn tells_when_lines_were_written(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let key = stage.start(fixture.script("echo a; sleep 4; printf 'b\nc'")).await;
@@ -485,7 +485,7 @@ pub async fn tells_when_lines_were_written(fixture: &mut dyn Fixture) {
     assert_eq!(stage.output(key, within).await, format!("\n{of_b} b\n{of_c} c"));
 }
 
-/// What a run printed is told while the next run of its pod goes on, also by the next server.
+/// The output of a run can be read during the next run of its pod, also by the next server.
 pub async fn keeps_the_output_of_earlier_runs(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let first = stage.start(fixture.script("echo first; exit 3")).await;

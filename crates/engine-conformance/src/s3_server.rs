@@ -12,7 +12,7 @@ use engine::{Bucket, Login};
 
 /// Objects in a page of a list.
 const PAGE: usize = 2;
-/// Where it is, which nobody sees by its address.
+/// Its real location, which the address does not show.
 const REGION: &str = "here-1";
 
 /// The server. Its bucket is `b`; `page` is a page for people, `elsewhere` is at another server.
@@ -21,7 +21,7 @@ pub struct S3Server {
     port: u16,
     /// Who gets no answer.
     pub silence: Arc<Silence>,
-    /// An object that nobody may read.
+    /// An object without read permission.
     pub refused: Arc<Mutex<Option<String>>>,
 }
 
@@ -49,7 +49,7 @@ impl S3Server {
             for visitor in listener.incoming().flatten() {
                 let Some(mut visitor) = own.pass(visitor) else { continue };
                 let store = Arc::clone(&store);
-                // Whoever goes away in the middle wanted no answer.
+                // A client that disconnects early needs no answer.
                 std::thread::spawn(move || store.answer(&mut visitor).is_ok());
             }
         });

@@ -7,7 +7,7 @@ use engine::{Error, ExecSpec, Exit, Input, Output, RunKey, RunSpec, Session, Ter
 
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
-/// Somebody at a session, in the words of the scenarios.
+/// A client of a session, in the words of the scenarios.
 struct Visitor {
     session: Session,
     seen: String,
@@ -83,7 +83,7 @@ impl Stage {
 
 const WAIT: &str = "echo ready; while :; do sleep 0.05; done";
 
-/// A command in a run has its environment and folder; its output and errors are told apart, and its
+/// A command in a run has its environment and folder; its output and errors are separate, and its
 /// exit code is its own.
 pub async fn runs_commands_where_the_run_is(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
@@ -239,7 +239,7 @@ pub async fn hands_the_main_process_what_is_typed(fixture: &mut dyn Fixture) {
     assert_eq!((shown.trim(), end), ("5", Some(Exit::Code(4))));
 }
 
-/// Without an input one can look, and is told why one cannot type.
+/// Without an input the output is shown, and an error says why there is no input.
 pub async fn shows_a_run_without_an_input(fixture: &mut dyn Fixture) {
     let mut stage = Stage::new(fixture);
     let script = "trap 'echo bye; exit 6' TERM; echo ready; while :; do sleep 0.05; done";

@@ -15,7 +15,7 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// From now on nobody gets an answer, or everybody again.
+    /// Stops answering clients, or answers them again.
     pub fn be(&self, on: bool) {
         self.on.store(on, Ordering::SeqCst);
     }
@@ -29,21 +29,21 @@ impl Silence {
         None
     }
 
-    /// Waits for somebody who gets no answer.
+    /// Waits for a client that gets no answer.
     pub fn await_visitor(&self) {
         while self.waiting().is_empty() {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// Waits for somebody who gets no answer, and returns when they have gone away.
+    /// Waits for a client that gets no answer, and returns when it has disconnected.
     ///
     /// # Panics
-    /// Nobody came.
+    /// No client came.
     pub fn await_leaving(&self) {
         self.await_visitor();
         let mut visitor = self.waiting().pop().expect("somebody came");
-        // A request is read to its end; whoever was killed has closed, or reset, the connection.
+        // A request is read to its end; a killed client has closed, or reset, the connection.
         let mut rest = Vec::new();
         let _reset = visitor.read_to_end(&mut rest);
     }

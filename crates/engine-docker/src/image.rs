@@ -29,9 +29,10 @@ pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<String>,
         Ok(found) => Ok(Some(found.config.and_then(|config| config.user).unwrap_or_default())),
         Err(fault) if status(&fault) == Some(404) => Ok(None),
         // The daemon's message for an invalid name.
-        Err(fault) if status(&fault) == Some(400) => {
-            Err(Error::Invalid(format!("`{image}` is no name of an image: {}", said(&fault))))
-        }
+        Err(fault) if status(&fault) == Some(400) => Err(Error::Invalid(format!(
+            "`{image}` is not a valid name of an image: {}",
+            said(&fault)
+        ))),
         Err(fault) => Err(failed(format!("find the image {image}"), fault)),
     }
 }

@@ -259,7 +259,7 @@ fn run_dirs(runs: &Path) -> Result<Vec<(RunKey, RunDir)>, Error> {
         let entry = entry.map_err(unreadable)?;
         match entry.file_name().to_str().map(str::parse::<RunKey>) {
             Some(Ok(key)) => found.push((key, RunDir::at(&entry.path()))),
-            _ => tracing::warn!("{} is no run; left alone", entry.path().display()),
+            _ => tracing::warn!("{} is not a run; left alone", entry.path().display()),
         }
     }
     Ok(found)

@@ -101,7 +101,7 @@ pub(crate) fn make_read_only(mount: &CStr) -> Result<(), Errno> {
     const READ_ONLY: u64 = 1;
     // struct mount_attr: what is set, cleared, the propagation, a user namespace.
     let attributes = [READ_ONLY, 0, 0, 0_u64];
-    // SAFETY: the kernel reads the path and the array, whose size it is told.
+    // SAFETY: the kernel reads the path and the array, whose size is passed with it.
     let rc = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

@@ -138,7 +138,7 @@ impl<'a> Store<'a> {
         let answer = self.granted(answer).await?;
         let text = self.text(answer, PAGE_BYTES_MAX).await?;
         ListObjectsV2::parse_response(&text).map_err(|_| {
-            let why = "what answers is no list of objects; check that its address is that of an S3 \
+            let why = "what answers is not a list of objects; check that its address is that of an S3 \
                        server";
             FetchError::Final(why.to_owned())
         })

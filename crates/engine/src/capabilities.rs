@@ -84,12 +84,10 @@ impl IsolationKind {
         match self {
             Self::Containers => "each run is a container",
             Self::Accounts => {
-                "each run has the Unix account of its submitter and does not see the state \
-                 directory"
+                "runs have their submitter's Unix account and cannot see the state directory"
             }
             Self::Namespaces => {
-                "runs have the server's account, and namespaces of their own without the state \
-                 directory"
+                "runs have the server's account, in namespaces without the state directory"
             }
             Self::Landlock => {
                 "runs have the server's account, and Landlock keeps them out of the state directory"

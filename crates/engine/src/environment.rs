@@ -25,7 +25,7 @@ pub struct GrantedDevice {
     pub index: u32,
     /// UUID.
     pub uuid: String,
-    /// Whether it is only in the books.
+    /// Whether it is simulated.
     pub simulated: bool,
     /// Bytes granted.
     pub memory_bytes: u64,

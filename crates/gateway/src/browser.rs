@@ -15,7 +15,7 @@ pub(crate) fn cookie(address: &str) -> &'static str {
     if address.starts_with("https:") { VISIT_ENCRYPTED } else { VISIT }
 }
 
-/// What a browser is told to keep, for so many seconds.
+/// A cookie for the browser, with its lifetime in seconds.
 pub(crate) fn set_cookie(address: &str, secret: &str, lasts_s: u64) -> String {
     let name = cookie(address);
     let secure = if name == VISIT_ENCRYPTED { "; Secure" } else { "" };

@@ -151,7 +151,7 @@ mod tests {
         assert!(!lasts(HERE, NOW.plus_ms(VISIT_MS)));
         assert!(!lasts((Uuid::nil(), 80), NOW));
         assert!(tickets.visit(&secrets, HERE, NOW).is_none(), "one of two is foreign");
-        assert!(tickets.redeem(&secrets[1], HERE, NOW).is_none(), "it is no ticket");
+        assert!(tickets.redeem(&secrets[1], HERE, NOW).is_none(), "it is not a ticket");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct Gpu {
     pub product: String,
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Whether it exists only in the books.
+    /// Whether it is simulated.
     pub simulated: bool,
     /// Why it cannot be used; none if it can. The driver tells no UUID, product and memory of one
     /// that it has lost: those are made up.

@@ -1,4 +1,4 @@
-//! Machines that exist only in the books. Owns: the notation `4x16GiB` and `2x2x16GiB@zone=a`, its
+//! Simulated machines. Owns: the notation `4x16GiB` and `2x2x16GiB@zone=a`, its
 //! limits and its error texts. The same text always gives the same nodes and UUIDs.
 
 use std::collections::BTreeMap;
@@ -216,9 +216,9 @@ mod tests {
             ("2x2x2x16GiB", "is not a set of nodes"),
             ("1x0+", "is not a set of nodes"),
             ("1000x0+25x0", "has 1025 nodes; 1 to 1024"),
-            ("1x0@", "`` is no label; write key=value"),
-            ("1x0@zone", "`zone` is no label; write key=value"),
-            ("1x0@zone=a b", "`a b` is no value of a label"),
+            ("1x0@", "`` is not a label; write key=value"),
+            ("1x0@zone", "`zone` is not a label; write key=value"),
+            ("1x0@zone=a b", "`a b` is not a valid label value"),
         ] {
             let error = simulate_nodes(text).expect_err(text).to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -14,7 +14,8 @@ use super::{allowed_characters, decode, tree};
 /// Largest request body, unless its route takes a larger one.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// How long a body may take to come; shorter than an answer may, so that it is the one to be told.
+/// How long a body may take to come; shorter than the time limit of an answer, so that the error
+/// names the body.
 const BODY_WAIT: Duration = Duration::from_secs(20);
 
 /// A format in which a body may be sent.
@@ -188,7 +189,7 @@ fn explain(error: &serde_json::Error) -> String {
                 None if (1..=NAMES_MAX).contains(&known.len()) => {
                     format!("there are {}", known.join(", "))
                 }
-                None => "/elastane/v1/docs on this server lists those there are".to_owned(),
+                None => "/elastane/v1/docs on this server lists them".to_owned(),
             };
             format!("unknown field `{unknown}`; {hint}")
         }

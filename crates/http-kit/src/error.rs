@@ -59,7 +59,7 @@ impl ApiError {
         Self { retry_after_s: Some(wait_s), ..fault }
     }
 
-    /// This program or its surroundings failed. What failed is told to the log, not to the asker.
+    /// This program or its surroundings failed. The cause is logged, and not part of the answer.
     pub fn internal(error: impl std::fmt::Display) -> Self {
         tracing::error!(%error, "request failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed on this request")
@@ -70,8 +70,15 @@ impl ApiError {
         let id = units::shown(id);
         // In the words of the command line.
         let hint = match kind {
-            "project" => "; run `runai list projects` to see those there are",
-            "workload" => "; run `runai list -A` to see those there are",
+            "project" => "; `runai list projects` lists them",
+            "workload" => "; `runai list -A` lists them",
+            "department" => "; `runai department list` lists them",
+            "node" => "; `runai list nodes` lists them",
+            "node pool" => "; `runai nodepool list` lists them",
+            "template" => "; `runai template list` lists them",
+            "config map" => "; `elastane config-map list` lists them",
+            "access-rule" => "; `elastane access-rule list` lists them",
+            "access-key" => "; `elastane access-key list` lists them",
             _ => "",
         };
         Self::new(StatusCode::NOT_FOUND, format!("{kind} {id} was not found{hint}"))

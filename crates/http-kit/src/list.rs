@@ -307,7 +307,7 @@ pub fn flag(name: &str, value: &str) -> Result<bool, ApiError> {
     match value {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(ApiError::field(name, format!("`{value}` is not allowed; true or false"))),
+        _ => Err(ApiError::field(name, format!("`{value}` is not allowed; write true or false"))),
     }
 }
 
@@ -322,7 +322,7 @@ pub fn unknown_word(what: &str, word: &str, known: &[&str]) -> ApiError {
 fn type_of<T: Row<L>, L>(parameter: &str, field: &str) -> Result<(&'static str, Type), ApiError> {
     T::FIELDS.iter().copied().find(|(name, _)| *name == field).ok_or_else(|| {
         let known: Vec<&str> = T::FIELDS.iter().map(|(name, _)| *name).collect();
-        unknown_word(&format!("field in {parameter}"), field, &known)
+        ApiError::field(parameter, unknown_word("field", field, &known).message)
     })
 }
 

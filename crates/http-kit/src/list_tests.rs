@@ -92,12 +92,12 @@ fn rows_are_sorted_and_searched() {
 #[test]
 fn wrong_queries_say_what_is_allowed() {
     for (query, want) in [
-        ("limit=0", "limit: `0` is not allowed; 1 to 500"),
-        ("limit=501", "limit: `501` is not allowed; 1 to 500"),
-        ("offset=-1", "offset: `-1` is not allowed; a whole number, 0 or more"),
-        ("sortOrder=up", "sortOrder: `up` is not allowed; asc or desc"),
-        ("sortBy=nmae", "unknown field in sortBy `nmae`; did you mean `name`? allowed are name,"),
-        ("filterBy=size==1", "unknown field in filterBy `size`; allowed are name, gpus, at"),
+        ("limit=0", "limit: `0` is not allowed; write 1 to 500"),
+        ("limit=501", "limit: `501` is not allowed; write 1 to 500"),
+        ("offset=-1", "offset: `-1` is not allowed; write a whole number, 0 or more"),
+        ("sortOrder=up", "sortOrder: `up` is not allowed; write asc or desc"),
+        ("sortBy=nmae", "sortBy: unknown field `nmae`; did you mean `name`? allowed are name,"),
+        ("filterBy=size==1", "filterBy: unknown field `size`; allowed are name, gpus, at"),
         ("filterBy=name=a1", "filterBy: `name=a1` is not a condition; write field, operator"),
         ("filterBy=name<3", "filterBy: `name<3` is not a condition"),
         ("filterBy===3", "filterBy: `==3` is not a condition"),
@@ -106,7 +106,7 @@ fn wrong_queries_say_what_is_allowed() {
         ("filterBy=at>=soon", "filterBy: `soon` for at is not a time such as"),
         ("filterBy=big==1", "filterBy: `1` for big is not true or false"),
         ("filterby=name==a", "unknown parameter `filterby`; did you mean `filterBy`?"),
-        ("deleted=1", "deleted: `1` is not allowed; true or false"),
+        ("deleted=1", "deleted: `1` is not allowed; write true or false"),
     ] {
         let got = run(query).unwrap_err();
         assert!(got.starts_with(want), "{query}\n got: {got}\nwant: {want}");

@@ -1,4 +1,4 @@
-//! The parameters of lists. Owns: their names, what each may be, and how that is told; checked and
+//! The parameters of lists. Owns: their names, what each may be, and its description; checked and
 //! described from one table.
 
 use api_types::PAGE_ITEMS_MAX;

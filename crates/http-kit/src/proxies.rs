@@ -29,7 +29,7 @@ fn network(text: &str) -> Result<(IpAddr, u32), String> {
     let wrong = || {
         let text = units::shown(text);
         format!(
-            "`{text}` is no address; write addresses or networks such as 10.0.0.7,192.168.0.0/16"
+            "`{text}` is not an address; write addresses or networks such as 10.0.0.7,192.168.0.0/16"
         )
     };
     let (address, bits) = text.split_once('/').map_or((text, None), |(a, bits)| (a, Some(bits)));
@@ -118,7 +118,7 @@ mod tests {
         assert!(proxies("0.0.0.0/0").contain("1.2.3.4".parse().unwrap()));
         for wrong in ["proxy", "10.0.0.0/33", "10.0.0.0/-1", "::/129", "10.0.0.1:80", "10.0.0.0/"] {
             let error = wrong.parse::<Proxies>().unwrap_err();
-            assert!(error.contains("is no address; write"), "{wrong}: {error}");
+            assert!(error.contains("is not an address; write"), "{wrong}: {error}");
         }
     }
 

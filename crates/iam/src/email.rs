@@ -21,7 +21,10 @@ pub(crate) fn email(text: &str) -> Result<String, ApiError> {
         return Ok(text.to_lowercase());
     }
     let shown = units::shown(text);
-    Err(ApiError::field("email", format!("`{shown}` is no e-mail address; write ann@example.org")))
+    Err(ApiError::field(
+        "email",
+        format!("`{shown}` is not an e-mail address; write ann@example.org"),
+    ))
 }
 
 #[cfg(test)]

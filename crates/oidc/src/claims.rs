@@ -40,7 +40,7 @@ impl Person {
         Ok(Self { subject, name, is_verified, groups })
     }
 
-    /// Whether claims leave something open that may be told elsewhere.
+    /// Whether claims lack something that the userinfo endpoint may have.
     pub(crate) fn is_partial(claims: &Map<String, Value>, settings: &Settings) -> bool {
         let missing = |claim: &str| found(claims, claim).is_none();
         let unverified = !settings.trust_email && missing("email_verified");
@@ -84,9 +84,9 @@ fn groups(claim: Option<&Value>) -> Result<Vec<String>, String> {
     }
     let mut groups = Vec::new();
     for group in all {
-        let name = group.as_str().ok_or("a group is no text")?;
+        let name = group.as_str().ok_or("a group is not a string")?;
         if name.is_empty() || name.len() > GROUP_BYTES_MAX || name.chars().any(char::is_control) {
-            return Err(format!("`{}` is no name of a group", units::shown(name)));
+            return Err(format!("`{}` is not a valid name of a group", units::shown(name)));
         }
         groups.push(name.to_owned());
     }
@@ -130,9 +130,9 @@ mod tests {
         for (claims, why) in [
             (json!({}), "no claim `email`; name another with --oidc-user-claim"),
             (json!({"email": 7}), "no claim `email`"),
-            (json!({"email": ann, "groups": [7]}), "a group is no text"),
-            (json!({"email": ann, "groups": [""]}), "is no name of a group"),
-            (json!({"email": ann, "groups": ["a\nb"]}), "`a\\nb` is no name"),
+            (json!({"email": ann, "groups": [7]}), "a group is not a string"),
+            (json!({"email": ann, "groups": [""]}), "is not a valid name of a group"),
+            (json!({"email": ann, "groups": ["a\nb"]}), "`a\\nb` is not a valid name"),
             (json!({"email": ann, "groups": many}), "names 201 groups"),
         ] {
             let said = person(claims, "groups").unwrap_err().to_string();

@@ -9,7 +9,7 @@ pub enum TokenFault {
     #[error("it is malformed")]
     Malformed,
     /// It is another kind of token, or has a part that must be understood and is not.
-    #[error("it is no ID token")]
+    #[error("it is not an ID token")]
     Kind,
     /// Signed in a way that is not accepted.
     #[error("it is signed with `{0}`; have the provider sign with RS256 or ES256")]
@@ -20,7 +20,7 @@ pub enum TokenFault {
     /// No key of the provider made the signature.
     #[error("its signature is wrong")]
     Signature,
-    /// Somebody else issued it.
+    /// Another issuer issued it.
     #[error("it was issued by {0}")]
     Issuer(String),
     /// It is for another program.

@@ -1,7 +1,7 @@
 //! Talking to a provider: what it says about itself, its keys, codes for ID tokens.
 //!
 //! Owns: what is remembered of the answers and for how long; that a provider which hangs or talks
-//! without end holds up nobody else. It is asked for the first time when somebody logs in.
+//! without end delays no other login. It is asked for the first time at the first login.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -380,7 +380,7 @@ impl Provider {
     /// An address that the provider names.
     fn endpoint(&self, address: &str) -> Result<Url, Error> {
         let url = Url::parse(address).ok().filter(is_safe);
-        let shown = || format!("`{}` is no https address", units::shown(address));
+        let shown = || format!("`{}` is not an https address", units::shown(address));
         url.ok_or_else(|| self.unusable(shown()))
     }
 

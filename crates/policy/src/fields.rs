@@ -80,7 +80,7 @@ pub(super) enum FieldType {
     Items(&'static Items),
 }
 
-/// How the items of a list are told apart.
+/// The key of the items of a list.
 #[derive(Debug)]
 pub(super) struct Items {
     /// An item goes by the first of these that it has.

@@ -137,7 +137,9 @@ impl Rule {
             return Ok(());
         }
         let field = units::shown(field);
-        Err(format!("defaultFrom.field: `{field}` is no field that holds amounts of the same kind"))
+        Err(format!(
+            "defaultFrom.field: `{field}` is not a field that holds amounts of the same kind"
+        ))
     }
 
     /// The default, where it is from another field that a specification has.

@@ -203,7 +203,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let file = dir.path().join("file");
         fs::write(&file, "").expect("writes");
-        let error = Vault::open(&file.join("below")).expect_err("a file is no folder").to_string();
+        let error =
+            Vault::open(&file.join("below")).expect_err("a file is not a folder").to_string();
         assert!(error.contains("ELASTANE_CHECKPOINT_DIR"), "{error}");
     }
 }

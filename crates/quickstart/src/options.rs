@@ -1,4 +1,4 @@
-//! What the workload was told, by its arguments and its environment.
+//! The options of the workload: its arguments and its environment.
 //!
 //! Owns: the flags, their defaults and limits, and how many GPUs the environment means. Does not
 //! know about: what is done with them.

@@ -108,7 +108,7 @@ impl<R: BufRead> Replay<R> {
         let unread = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::InvalidData if self.number == 0 => Fault::NotOne,
             std::io::ErrorKind::InvalidData => {
-                Fault::Damaged { number: self.number + 1, why: "it is no text".to_owned() }
+                Fault::Damaged { number: self.number + 1, why: "it is not text".to_owned() }
             }
             _ => Fault::Unread(error.to_string()),
         };

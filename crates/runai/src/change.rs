@@ -1,4 +1,4 @@
-//! Deleting, suspending and resuming workloads by name. Names that do not exist are told one by
+//! Deleting, suspending and resuming workloads by name. Names that do not exist are reported one by
 //! one, and the others are changed. Owns: that everything of a project is deleted only after a
 //! question, where a person can answer it.
 

@@ -1,4 +1,4 @@
-//! `config describe` and `config generate`. Owns: what is told of the settings, never a secret.
+//! `config describe` and `config generate`. Owns: what is printed of the settings, never a secret.
 
 use std::io::Write;
 use std::path::Path;

@@ -138,7 +138,7 @@ impl Context {
     pub(super) async fn no_project(&self, name: &str) -> Result<Error, Error> {
         let projects = self.client.projects().await?;
         let names = projects.iter().map(|project| project.name.as_str());
-        let advice = "run `runai list projects` to see those there are";
+        let advice = "`runai list projects` lists them";
         let hint = suggest::hint_or(name, names, advice);
         Ok(Error::NotFound(format!("project {} was not found{hint}", units::shown(name))))
     }

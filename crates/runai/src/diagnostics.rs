@@ -16,7 +16,7 @@ use cli_kit::message::plain;
 use cli_kit::output::data;
 use dialects::intent::OutputFormat;
 
-/// Variables that change what this program does. Only that they are set is told.
+/// Variables that change what this program does. Only whether they are set is printed.
 const VARIABLES: [&str; 19] = [
     "RUNAI_TOKEN",
     "RUNAI_CP_URL",
@@ -41,7 +41,7 @@ const VARIABLES: [&str; 19] = [
 /// The server tells its time in whole seconds.
 const SAME_CLOCK_MS: u64 = 2_000;
 
-/// What is told: a title, and what there is to say.
+/// A line of the report: a title and a text.
 type Row = (&'static str, String);
 
 /// Prints everything, or writes it to a file; settings that cannot be used are a line of it.

@@ -288,7 +288,7 @@ impl Keys {
     }
 }
 
-/// Signals by which this program is told to end.
+/// Signals that ask this program to end.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,

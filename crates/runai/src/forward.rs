@@ -132,7 +132,7 @@ async fn accept(listener: &TcpListener, port: u16, place: &Rc<Place>) -> Infalli
             Ok(accepted) => accepted,
             // That one is lost, or there are too many files for a moment: no end of the others.
             Err(error) => {
-                print_note(&format!("A connection to port {port} did not come about: {error}"));
+                print_note(&format!("A connection to port {port} failed: {error}"));
                 sleep(ACCEPT_AGAIN).await;
                 continue;
             }

@@ -17,7 +17,7 @@ use dialects::intent::Login;
 
 /// What is said of a server at which people log in with passwords alone.
 pub(super) const NO_PROVIDER: &str = "this server has no login provider; log in with a password \
-    (`runai login user`), or as an application (`runai login application`). The user who runs the \
+    (`runai login user`), or as a service account (`runai login application`). The user who runs the \
     server needs no login on its machine";
 /// The page of a server that shows the code to copy.
 const CODE_PAGE: &str = "/elastane/v1/login/code";
@@ -63,7 +63,7 @@ pub(super) async fn run(
 /// Ends the session here, then at the server.
 pub(super) async fn out(context: &Context, out: &mut dyn Write) -> Result<(), Error> {
     if context.settings.token().is_some() {
-        let why = "RUNAI_TOKEN is set, which is no login; unset it".to_owned();
+        let why = "RUNAI_TOKEN is set, which is not a login; unset it".to_owned();
         return Err(Error::Failed(why));
     }
     if context.session.is_some() {

@@ -19,7 +19,7 @@ use dialects::intent::Target;
 const AWAY_MAX: Duration = Duration::from_secs(300);
 /// Phases in which nothing restarts by itself.
 const OVER: [&str; 5] = ["Completed", "Failed", "Stopping", "Stopped", "Deleting"];
-/// Who follows is told that it goes on only where that takes longer.
+/// A note that it continues is printed only if it takes longer than this.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
 /// Least often that a run that follows is asked for.
 const ASK_MAX: Duration = Duration::from_secs(5);
@@ -144,7 +144,7 @@ async fn begun_since(
             Err(client::Error::Api { code: 409, .. }) => return Ok(Next::NotYet),
             Err(error) => return Err(error.into()),
             Ok(stream) => {
-                // Until then the one before is told in its place.
+                // Until then the previous one is shown.
                 let of = stream.position().and_then(LogPosition::pod_and_generation);
                 let later = of.is_some_and(|(_, of)| of > generation);
                 return Ok(if later { Next::Run(Box::new(stream)) } else { Next::NotYet });

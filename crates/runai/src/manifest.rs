@@ -28,7 +28,7 @@ pub(super) async fn run(
 ) -> Result<(), Error> {
     let file = submit.file.display();
     let mut manifest = parse(&read_text(&submit.file, BYTES_MAX)?)
-        .map_err(|fault| Error::Usage(format!("{file} is no manifest: {fault}")))?;
+        .map_err(|fault| Error::Usage(format!("{file} is not a manifest: {fault}")))?;
     let project = context.known_project().await?;
     take_namespace(&mut manifest, &project.name)
         .map_err(|fault| Error::Usage(format!("{file}: {fault}")))?;

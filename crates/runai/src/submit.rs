@@ -26,7 +26,7 @@ pub(super) async fn run(
     context: &Context,
     raw: &mut dyn Write,
 ) -> Result<(), Error> {
-    // What is piped in has an end, which a terminal there would never be told of.
+    // Piped input has an end, which a terminal there would never see.
     if matches!(submit.mode, Mode::Attach { .. }) && !terminal::is_here() {
         submit.spec.stdio.tty = false;
     }

@@ -9,7 +9,7 @@ use cli_kit::output::data;
 use cli_kit::table::wrapped;
 use dialects::intent::OutputFormat;
 
-/// Most decisions about others that are told.
+/// Most decisions about other workloads that are printed.
 const DECISIONS_MAX: usize = 20;
 
 /// Prints what would be submitted, once the server has found nothing wrong with it.
@@ -53,7 +53,7 @@ pub(super) fn lines(name: &str, would: &WouldHappen) -> Vec<String> {
     lines
 }
 
-/// Pods that fare alike are told of at once.
+/// Pods with the same outcome are one line.
 fn fates(name: &str, pods: &[PodFate]) -> Vec<String> {
     let alike = |a: &PodFate, b: &PodFate| (&a.fate, &a.place) == (&b.fate, &b.place);
     let told = |group: &[PodFate]| {

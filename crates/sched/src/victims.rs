@@ -164,12 +164,11 @@ fn make_room_here(
     if !done || searched || keep_room_first {
         cost_cache.forget(s, &need);
     }
-    if !done {
+    if !done || keep_room_first {
         s.cluster.rollback(start);
-        return false;
-    }
-    if keep_room_first {
-        s.cluster.rollback(start);
+        if !done {
+            return false;
+        }
         s.keep_room();
         return make_room(s, rule, cost_cache, id, gpus);
     }

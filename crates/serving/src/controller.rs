@@ -112,7 +112,7 @@ impl Controller {
         (orders, seen)
     }
 
-    /// What one revision is to be told, if anything.
+    /// The order for one revision, if any.
     fn order(
         &self,
         revision: &WorkloadView,

@@ -74,7 +74,7 @@ pub fn write_value(document: &Value) -> Result<String, Error> {
 }
 
 fn versioned(text: &str, version: u32) -> Result<String, Error> {
-    let fields = text.strip_prefix('{').ok_or_else(|| Error::custom("it is no JSON object"))?;
+    let fields = text.strip_prefix('{').ok_or_else(|| Error::custom("it is not a JSON object"))?;
     let comma = if fields == "}" { "" } else { "," };
     Ok(format!("{HEAD}{version}{comma}{fields}"))
 }

@@ -1,4 +1,4 @@
-//! Pods that work together. Owns: what each framework wants to be told so that they find each other
+//! Pods that work together. Owns: the variables by which the pods of each framework find each other
 //! (reference E.1; the names are those of the Kubeflow training operator). Does not know about:
 //! what address a pod has, and when they are started.
 
@@ -35,7 +35,7 @@ pub struct Member {
 }
 
 impl Gang {
-    /// What this pod is to be told, by its framework's names. MPI needs the hostfile as well.
+    /// The environment of this pod, by its framework's names. MPI needs the hostfile as well.
     #[must_use]
     pub fn environment(
         &self,

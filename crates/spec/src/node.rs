@@ -14,7 +14,7 @@ pub struct NodeSpec {
     pub name: String,
     /// Product name of its GPUs, or `simulated`.
     pub gpu_type: String,
-    /// Whether its GPUs exist only in the books.
+    /// Whether its GPUs are simulated.
     pub simulated: bool,
     /// Its GPUs, in their order.
     pub gpus: Vec<NodeGpu>,

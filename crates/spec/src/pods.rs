@@ -93,7 +93,7 @@ pub struct PodSpec {
     pub restart: Restart,
     /// SIGTERM to SIGKILL, milliseconds.
     pub grace_ms: u64,
-    /// Whether the main process reads what somebody who attaches types.
+    /// Whether standard input stays open for those who attach.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stdin: bool,
     /// Whether the main process has a terminal.
@@ -186,9 +186,9 @@ pub enum SecretPlace {
 pub enum SecretTo {
     /// The run, here.
     Run(SecretPlace),
-    /// Whoever pulls its image from this registry.
+    /// The engine, which pulls its image from this registry.
     Registry(String),
-    /// Whoever copies a repository or a bucket.
+    /// The engine, which copies a repository or a bucket.
     Copy {
         /// Where it is mounted.
         mount: PathBuf,
@@ -215,7 +215,7 @@ impl SecretTo {
 #[serde(rename_all = "kebab-case")]
 pub enum Restart {
     /// Exit 0 completes the pod; a failure is retried as a new run, up to the back-off limit. Pods
-    /// that work together are all started anew.
+    /// that work together are all restarted.
     Never,
     /// A failure restarts the process in place after a growing delay, up to the back-off limit;
     /// that of a workspace for ever.

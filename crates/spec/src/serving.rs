@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::invalid::Invalid;
 use wire::{AudienceWire, target, tool};
 
-/// Most replicas of one revision: each is kept in the books, running or not.
+/// Most replicas of one revision: the state has a record of each, running or not.
 pub const REPLICAS_MAX: u32 = 100;
 
 /// Whose revision a workload is.
@@ -25,7 +25,7 @@ pub struct Revision {
 /// How an inference serves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Serving {
-    /// The port that was asked for. Replicas share one machine, so each is told another one in
+    /// The port that was asked for. Replicas share one machine, so each gets another one in
     /// `PORT`.
     pub container_port: u16,
     /// How many replicas.
@@ -108,9 +108,9 @@ impl Metric {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "AudienceWire", into = "AudienceWire")]
 pub enum Audience {
-    /// Whoever reaches the server.
+    /// Anyone who can reach the server.
     Everyone,
-    /// Whoever has a token of this server.
+    /// Anyone with a token of this server.
     Authenticated,
     /// These users and service accounts, by name.
     Users(BTreeSet<String>),
@@ -163,7 +163,7 @@ pub struct Probe {
     pub failures: u32,
 }
 
-/// As in Kubernetes, but more often: here a look costs next to nothing, and somebody waits for it.
+/// As in Kubernetes, but more often: a probe is cheap here, and a user waits for it.
 impl Default for Probe {
     fn default() -> Self {
         Self {

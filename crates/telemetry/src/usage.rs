@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api_types::{GpuPrices, GpuUsageRow, Micros};
 use records::LedgerRow;
 
-/// What rows can be told apart by.
+/// What rows can be grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum UsageGrouping {
     Project,

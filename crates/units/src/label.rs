@@ -21,14 +21,14 @@ pub fn check_label(key: &str, value: &str) -> Result<(), String> {
     let prefix_fits = prefix.is_none_or(|p| p.len() <= PREFIX_CHARS_MAX && is_plain(p, "-."));
     if !prefix_fits || name.len() > PART_CHARS_MAX || !is_plain(name, "-_.") {
         return Err(format!(
-            "`{}` is no key of a label; 1 to {PART_CHARS_MAX} letters, digits, `-`, `_` and `.`, after \
+            "`{}` is not a valid label key; 1 to {PART_CHARS_MAX} letters, digits, `-`, `_` and `.`, after \
              a prefix such as `example.org/` if need be",
             crate::shown(key)
         ));
     }
     if value.len() > PART_CHARS_MAX || !(value.is_empty() || is_plain(value, "-_.")) {
         return Err(format!(
-            "`{}` is no value of a label; up to {PART_CHARS_MAX} letters, digits, `-`, `_` and `.`",
+            "`{}` is not a valid label value; up to {PART_CHARS_MAX} letters, digits, `-`, `_` and `.`",
             crate::shown(value)
         ));
     }
@@ -43,7 +43,7 @@ pub fn parse_labels(text: &str) -> Result<std::collections::BTreeMap<String, Str
     let pair = |part: &str| {
         let Some((key, value)) = part.split_once('=') else {
             let part = crate::shown(part);
-            return Err(format!("`{part}` is no label; write key=value, such as zone=a"));
+            return Err(format!("`{part}` is not a label; write key=value, such as zone=a"));
         };
         check_label(key, value)?;
         Ok((key.to_owned(), value.to_owned()))
@@ -63,15 +63,15 @@ mod tests {
             assert_eq!(check_label(key, value), Ok(()), "{key}={value}");
         }
         for (key, value, said) in [
-            ("", "a", "`` is no key"),
-            ("-a", "a", "`-a` is no key"),
-            ("a/", "a", "`a/` is no key"),
-            ("/a", "a", "`/a` is no key"),
-            ("a b", "a", "`a b` is no key"),
-            ("a/b/c", "a", "`a/b/c` is no key"),
-            ("a", "b c", "`b c` is no value"),
-            ("a", "b-", "`b-` is no value"),
-            ("é", "a", "`é` is no key"),
+            ("", "a", "`` is not a valid label key"),
+            ("-a", "a", "`-a` is not a valid label key"),
+            ("a/", "a", "`a/` is not a valid label key"),
+            ("/a", "a", "`/a` is not a valid label key"),
+            ("a b", "a", "`a b` is not a valid label key"),
+            ("a/b/c", "a", "`a/b/c` is not a valid label key"),
+            ("a", "b c", "`b c` is not a valid label value"),
+            ("a", "b-", "`b-` is not a valid label value"),
+            ("é", "a", "`é` is not a valid label key"),
         ] {
             let fault = check_label(key, value).unwrap_err();
             assert!(fault.starts_with(said), "{key}={value}: {fault}");
@@ -85,7 +85,7 @@ mod tests {
     fn several_are_written_with_commas() {
         let labels = parse_labels("zone=a,run.ai/type=").unwrap();
         assert_eq!(format!("{labels:?}"), r#"{"run.ai/type": "", "zone": "a"}"#);
-        assert!(parse_labels("zone").unwrap_err().starts_with("`zone` is no label; write key="));
+        assert!(parse_labels("zone").unwrap_err().starts_with("`zone` is not a label; write key="));
         assert!(parse_labels("").is_err() && parse_labels("a=b,").is_err());
     }
 }

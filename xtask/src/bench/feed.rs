@@ -126,7 +126,7 @@ fn submit_all(server: &Server, project: &str) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-/// Changes a workload so that the change can be told from others.
+/// Changes a workload so that the change can be distinguished from others.
 fn mark(connection: &mut Connection, ids: &[String], number: usize) -> Result<()> {
     let annotation = json!({ "name": "mark", "value": number.to_string() });
     let body = json!({ "spec": { "annotations": [annotation] } });

@@ -42,7 +42,7 @@ impl Connection {
                 break;
             }
             if let Some(value) = header.strip_prefix("content-length:") {
-                length = value.trim().parse().context("a length that is no number")?;
+                length = value.trim().parse().context("a length that is not a number")?;
             } else if header.starts_with("transfer-encoding:") {
                 bail!("an answer in chunks, which this client does not read");
             }

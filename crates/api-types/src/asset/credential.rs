@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::AssetUpdateMeta;
 use crate::optional::optional;
 
-/// A secret value. It is shown to nobody, also not while something is searched for a fault.
+/// A secret value. It is never shown, not even in debug output.
 #[derive(Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(transparent)]
 #[schema(value_type = String)]
@@ -117,7 +117,7 @@ pub struct CredentialUpdate<S> {
     /// What all assets have; what is left out stays.
     #[serde(default)]
     pub meta: AssetUpdateMeta,
-    /// Our own: all values anew; left out, they stay.
+    /// Our own: replaces all values; left out, they stay.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub spec: Option<S>,
 }

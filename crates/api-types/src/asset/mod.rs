@@ -71,7 +71,7 @@ pub struct AssetCreationMeta {
     /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whose it is; whoever lies within can use it.
+    /// The scope it belongs to; projects within can use it.
     pub scope: ScopeType,
     /// The cluster, with scope `cluster`; there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ pub struct AssetCreationMeta {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub private: Unsupported,
-    /// Which workloads may use it; all unless told.
+    /// Which workloads may use it; all if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_supported_types: Option<WorkloadSupportedTypes>,
 }

@@ -138,8 +138,7 @@ pub(super) struct OutputQuery {
 
 impl Input for OutputQuery {
     fn describe(to: &mut Description) {
-        let about =
-            "Name of a pod, or a run as `x-elastane-run` names it; the first pod unless told";
+        let about = "Name of a pod, or a run as `x-elastane-run` names it; default: the first pod";
         to.parameter("pod", Type::String, about);
         to.parameter("follow", Type::Boolean, "Go on with what is still to come");
         let about = "Of the run before that one";
@@ -175,7 +174,10 @@ fn output_query(uri: &Uri, now: Instant) -> Result<OutputQuery, ApiError> {
         let switch = || match value.as_str() {
             "true" => Ok(true),
             "false" => Ok(false),
-            _ => Err(ApiError::field(&name, format!("`{value}` is not allowed; true or false"))),
+            _ => Err(ApiError::field(
+                &name,
+                format!("`{value}` is not allowed; write true or false"),
+            )),
         };
         match name.as_str() {
             "sinceSeconds" | "sinceTime" if range.since.is_some() => {

@@ -62,7 +62,7 @@ pub(super) async fn stream(
         let event = reader.next_seen().await?;
         Some((Ok(frame(&event)), reader))
     });
-    // Also while nothing happens that would be told.
+    // Also while there are no events to send.
     let stop = Box::pin(async move {
         tokio::select! {
             () = shutdown.wait() => {}

@@ -26,7 +26,7 @@ pub(super) async fn wrong_path(
         return download::own_url(&server, &headers).map(|url| page(&url)).into_response();
     }
     let why = format!(
-        "there is no route `{}`; /elastane/v1/docs on this server lists those there are",
+        "there is no route `{}`; /elastane/v1/docs on this server lists them",
         units::shown(uri.path())
     );
     ApiError::new(StatusCode::NOT_FOUND, why).into_response()

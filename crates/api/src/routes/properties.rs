@@ -264,20 +264,25 @@ fn check(kind: &External) -> Result<(), ApiError> {
     if !kind.name.starts_with(|c: char| c.is_ascii_uppercase())
         || !kind.name.chars().all(alphanumeric)
     {
-        let why = format!("`{}` is no kind; a capital letter, then letters and digits", kind.name);
+        let why = format!(
+            "`{}` is not a valid kind; write a capital letter, then letters and digits",
+            kind.name
+        );
         return Err(ApiError::field("name", why));
     }
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let group = &kind.group;
     let ends = group.starts_with(|c: char| c.is_ascii_lowercase()) && group.ends_with(inner);
     if !ends || !group.chars().all(|c| inner(c) || c == '.' || c == '-') {
-        let why = format!("`{group}` is no group; small letters, digits, dots and hyphens");
+        let why = format!(
+            "`{group}` is not a valid group; write small letters, digits, dots and hyphens"
+        );
         return Err(ApiError::field("group", why));
     }
     if !CATEGORIES.iter().any(|(known, ..)| *known == kind.category_id) {
         let known: Vec<&str> = CATEGORIES.iter().map(|(known, ..)| *known).collect();
         let why =
-            format!("`{}` is no category; allowed are {}", kind.category_id, known.join(", "));
+            format!("`{}` is not a category; allowed are {}", kind.category_id, known.join(", "));
         return Err(ApiError::field("categoryId", why));
     }
     check_interfaces(kind.resource_interfaces.as_deref().unwrap_or_default())?;

@@ -249,8 +249,9 @@ async fn columns(
     columns
 }
 
-/// The whole table: for each operation nobody, then each role in project 1 on things of project 1,
-/// the same on things of project 2, and each role in the whole installation on things of project 2.
+/// The whole table: for each operation a caller without a token, then each role in project 1 on
+/// things of project 1, the same on things of project 2, and each role in the whole installation on
+/// things of project 2.
 #[tokio::test]
 async fn every_role_on_every_route() {
     let all = operations(&Server::new().await).await;

@@ -291,7 +291,7 @@ async fn a_wrong_specification_is_refused_by_the_name_of_its_field() {
         (
             "environment",
             tool(json!({"toolType": "custom", "connectionType": "NodePort", "containerPort": 0})),
-            "spec.connections[0].internalToolInfo.containerPort: `0` is no port",
+            "spec.connections[0].internalToolInfo.containerPort: `0` is not a port",
         ),
         (
             "environment",
@@ -332,12 +332,12 @@ async fn a_wrong_specification_is_refused_by_the_name_of_its_field() {
 async fn a_wrong_query_or_id_is_refused() {
     let server = Server::with_teams().await;
     for (path, status, message) in [
-        ("?projectId=x", 400, "projectId: `x` is not allowed; a whole number"),
+        ("?projectId=x", 400, "projectId: `x` is not allowed; write a whole number"),
         ("?projectId=9", 404, "project 9 was not found"),
         ("?departmentId=9", 404, "department 9 was not found"),
         ("?clusterId=x", 404, "no cluster `x`"),
         ("?scope=all", 400, "scope: `all` is not allowed; system or tenant or cluster"),
-        ("?usageInfo=1", 400, "usageInfo: `1` is not allowed; true or false"),
+        ("?usageInfo=1", 400, "usageInfo: `1` is not allowed; write true or false"),
         ("?nmae=a", 400, "unknown parameter `nmae`; did you mean `name`?"),
         ("/x?name=a", 400, "unknown parameter `name`"),
         ("/x", 404, "compute-asset x was not found"),

@@ -514,9 +514,9 @@ async fn a_wrong_parameter_is_refused_with_what_to_write() {
         (
             "kinds=workload,cow",
             400,
-            "kinds: `cow` is no kind of object; write some of department, ",
+            "kinds: `cow` is not a kind of object; write some of department, ",
         ),
-        ("kinds=", 400, "kinds: `` is no kind of object"),
+        ("kinds=", 400, "kinds: `` is not a kind of object"),
         ("after=yesterday", 400, "after: `yesterday` is not a position; use the id of the last"),
         ("after=12", 400, "after: `12` is not a position"),
         ("project=team-x", 404, "project team-x was not found"),

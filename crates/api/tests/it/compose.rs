@@ -1,4 +1,5 @@
-//! Workloads that name assets and templates: whose values count, who is told, what is refused.
+//! Workloads that name assets and templates: whose values count, which warnings there are, what is
+//! refused.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -98,7 +99,10 @@ async fn tools_that_no_workload_could_have_are_refused() {
     for (tools, why) in [
         (json!([{"name": "a"}]), "[0]: needs internalToolInfo or externalToolInfo, and not both"),
         (json!([tool("a", "Tunnel", 80)]), "[0].internalToolInfo.connectionType: `Tunnel` is not"),
-        (json!([tool("a", "NodePort", 0)]), "[0].internalToolInfo.containerPort: `0` is no port"),
+        (
+            json!([tool("a", "NodePort", 0)]),
+            "[0].internalToolInfo.containerPort: `0` is not a port",
+        ),
         (json!([tool("a", "NodePort", 1), tool("a", "NodePort", 2)]), "[1].name: `a` is there twi"),
         (
             json!([tool("a", "NodePort", 1), tool("b", "LoadBalancer", 1)]),

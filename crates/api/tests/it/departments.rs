@@ -170,7 +170,7 @@ async fn what_cannot_be_done_to_departments_is_refused_and_says_why() {
         ),
         ("PUT", &one, json!({"resource": []}), 400, "resource: unknown field `resource`; did you"),
         ("GET", &format!("{ALL}/77"), Value::Null, 404, "department 77 was not found"),
-        ("GET", &format!("{ALL}?sortBy=nam"), Value::Null, 400, "unknown field in sortBy `nam`"),
+        ("GET", &format!("{ALL}?sortBy=nam"), Value::Null, 400, "sortBy: unknown field `nam`"),
         ("DELETE", &one, Value::Null, 409, "department `research` still has 1 project(s) (vision)"),
         (
             "DELETE",
@@ -203,11 +203,11 @@ async fn what_a_project_cannot_be_yet_is_refused_by_name() {
         (json!({"defaultNodePools": ["a100"]}), "defaultNodePools: there is no node pool `a100`"),
         (
             json!({"schedulingRules": {"trainingJobMaxIdleDurationSeconds": 0}}),
-            "schedulingRules.trainingJobMaxIdleDurationSeconds: `0` is not allowed; 1 to",
+            "schedulingRules.trainingJobMaxIdleDurationSeconds: `0` is not allowed; write 1 to",
         ),
         (
             json!({"schedulingRules": {"trainingJobTimeLimitSeconds": 0}}),
-            "schedulingRules.trainingJobTimeLimitSeconds: `0` is not allowed; 1 to",
+            "schedulingRules.trainingJobTimeLimitSeconds: `0` is not allowed; write 1 to",
         ),
     ] {
         let mut body = server.team("team-a");

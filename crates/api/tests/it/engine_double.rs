@@ -1,4 +1,4 @@
-//! An engine whose runs start at once and end when they are told to.
+//! An engine whose runs start at once and end on request.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -21,7 +21,7 @@ use units::Instant;
 struct Machine {
     runs: BTreeMap<RunKey, (RunSpec, RunState)>,
     listener: Option<mpsc::UnboundedSender<Observation>>,
-    /// Told once there is a run.
+    /// Notified once there is a run.
     busy: Arc<Notify>,
     /// What replicas answer; none = they do not listen.
     replica: Option<Router>,
@@ -204,7 +204,7 @@ impl Engine for EngineDouble {
         Ok(reader)
     }
 
-    /// A command that says what it is, repeats what it is told, and ends with the input.
+    /// A command that says what it is, repeats its input, and ends with the input.
     async fn exec(&self, key: RunKey, what: ExecSpec) -> Result<Session, Error> {
         self.spec(key)?;
         let (input, mut typed) = mpsc::channel(4);

@@ -213,15 +213,15 @@ async fn what_makes_no_sense_is_refused() {
     for (what, status, why) in [
         ("exec", 400, "command: say which program to run"),
         ("exec?command=", 400, "command: say which program to run"),
-        ("exec?command=a&tty=maybe", 400, "tty: `maybe` is not allowed; true or false"),
-        ("exec?command=a&rows=0", 400, "rows: `0` is not allowed; 1 to 10000"),
+        ("exec?command=a&tty=maybe", 400, "tty: `maybe` is not allowed; write true or false"),
+        ("exec?command=a&rows=0", 400, "rows: `0` is not allowed; write 1 to 10000"),
         ("exec?command=a&term=a%20b", 400, "term: a name of a kind of terminal"),
         ("exec?command=a&shell=b", 400, "unknown parameter `shell`"),
         ("exec?command=a&pod=nobody", 404, "pod nobody was not found"),
         ("attach?stdin=true", 409, "it was started without an input"),
         ("attach?command=a", 400, "unknown parameter `command`"),
         ("portforward", 400, "port: say which, 1 to 65535"),
-        ("portforward?port=65536", 400, "port: `65536` is not allowed; 1 to 65535"),
+        ("portforward?port=65536", 400, "port: `65536` is not allowed; write 1 to 65535"),
         ("portforward?port=81", 409, "no process of this pod listens on port 81"),
     ] {
         let (got, answer) = place.come_as(&place.server.token, what).await.err().unwrap();

@@ -15,7 +15,7 @@ use crate::server::{Server, read};
 
 const ALL: &str = "/api/v1/workloads/inferences";
 
-/// A replica that says what it was told, and speaks for the whole origin. At `/ws` it goes over to
+/// A replica that echoes its request, and speaks for the whole origin. At `/ws` it goes over to
 /// another protocol.
 fn echo() -> Router {
     Router::new().route("/ws", any(go_over)).fallback(async |headers: HeaderMap| {
@@ -166,7 +166,7 @@ async fn a_name_that_makes_no_host_is_replaced_by_the_id() {
     let training = server.train("t", 1).await;
     let host = format!("inference--{training}--id.localhost");
     let (status, _) = iam::call_at(&server, &host, &server.token, ("GET", "/"), &Value::Null).await;
-    assert_eq!(status, StatusCode::NOT_FOUND, "it is no inference");
+    assert_eq!(status, StatusCode::NOT_FOUND, "it is not an inference");
 }
 
 #[tokio::test]

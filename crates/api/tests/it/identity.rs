@@ -254,7 +254,7 @@ async fn what_a_namesake_made_is_not_ones_own() {
         assert_eq!(status, StatusCode::ACCEPTED);
         let family = if name.contains('@') { "users" } else { "service-accounts" };
         server.raw("DELETE", &format!("/api/v1/{family}/{id}"), "").await;
-        // Time is told in milliseconds.
+        // Times are in milliseconds.
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         let (id, token) = made().await;
         let subject = if name.contains('@') { name } else { &id };

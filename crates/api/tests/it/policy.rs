@@ -172,7 +172,7 @@ async fn a_wrong_policy_is_refused_by_the_name_of_its_field() {
         (
             rules(json!({"backoffLimit": {"defaultFrom": {"field": "compute.cpuMemoryRequest"}}})),
             400,
-            "policy.rules.backoffLimit: defaultFrom.field: `compute.cpuMemoryRequest` is no field",
+            "policy.rules.backoffLimit: defaultFrom.field: `compute.cpuMemoryRequest` is not a field",
         ),
         (
             rules(json!({"backoffLimit": {"defaultFrom": {"field": "backoffLimit", "factor": 0}}})),
@@ -191,7 +191,7 @@ async fn a_policy_is_asked_for_by_its_scope() {
     for (method, path, message) in [
         ("GET", "", "scope: must be set"),
         ("DELETE", "?scope=project", "projectId: must be set with scope project"),
-        ("GET", "?scope=all", "scope: `all` is no scope"),
+        ("GET", "?scope=all", "scope: `all` is not a valid scope"),
         (
             "GET",
             "?valdateOnly=true",

@@ -186,7 +186,7 @@ async fn wrong_pools_are_refused_by_the_name_of_their_field() {
     for (body, status, message) in [
         (json!({}), 400, "`name` is missing"),
         (with("name", json!("fast")), 409, "node pool `fast` already exists"),
-        (with("labelKey", json!("a b")), 400, "`a b` is no key of a label"),
+        (with("labelKey", json!("a b")), 400, "`a b` is not a valid label key"),
         (with("clusterId", json!("x")), 404, "no cluster `x`"),
         (with("overProvisioningRatio", json!(2)), 422, "overProvisioningRatio above 1 is not"),
         (with("gpuNetworkAccelerationLabelKey", json!("x")), 422, "gpuNetworkAccelerationLabelKey"),
@@ -198,7 +198,7 @@ async fn wrong_pools_are_refused_by_the_name_of_their_field() {
         (
             with("schedulingConfiguration", json!({"minGuaranteedRuntime": "soon"})),
             400,
-            "schedulingConfiguration.minGuaranteedRuntime: `soon` is no span",
+            "schedulingConfiguration.minGuaranteedRuntime: `soon` is not a duration",
         ),
         (
             with("placementStrategy", json!({"gpu": "pack"})),

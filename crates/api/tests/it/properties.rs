@@ -73,12 +73,16 @@ async fn a_wrong_type_is_refused_by_the_name_of_its_field() {
         body
     };
     for (body, status, message) in [
-        (with("rayJob", "ray.io", "train", "low"), 400, "name: `rayJob` is no kind"),
-        (with("Ray_Job", "ray.io", "train", "low"), 400, "name: `Ray_Job` is no kind"),
-        (with("", "ray.io", "train", "low"), 400, "name: `` is no kind"),
-        (with("RayJob", "Ray", "train", "low"), 400, "group: `Ray` is no group"),
-        (with("RayJob", "ray.", "train", "low"), 400, "group: `ray.` is no group"),
-        (with("RayJob", "ray.io", "x", "low"), 400, "categoryId: `x` is no category; allowed are"),
+        (with("rayJob", "ray.io", "train", "low"), 400, "name: `rayJob` is not a valid kind"),
+        (with("Ray_Job", "ray.io", "train", "low"), 400, "name: `Ray_Job` is not a valid kind"),
+        (with("", "ray.io", "train", "low"), 400, "name: `` is not a valid kind"),
+        (with("RayJob", "Ray", "train", "low"), 400, "group: `Ray` is not a valid group"),
+        (with("RayJob", "ray.", "train", "low"), 400, "group: `ray.` is not a valid group"),
+        (
+            with("RayJob", "ray.io", "x", "low"),
+            400,
+            "categoryId: `x` is not a category; allowed are",
+        ),
         (with("RayJob", "ray.io", "train", "x"), 400, "priorityId: `x` is not a priority class"),
         (
             with("TrainingWorkload", "run.ai", "train", "low"),
@@ -101,9 +105,9 @@ async fn a_wrong_type_is_refused_by_the_name_of_its_field() {
         ("PUT", "/api/v1/workload-types/training", 400, "the body is empty"),
         ("GET", "/api/v1/workload-types/x", 404, "workload-type x was not found"),
         ("GET", "/api/v1/workload-types?externalTypesOnly=1", 400, "externalTypesOnly: `1` is not"),
-        ("GET", "/api/v1/workload-types?filterBy=a==1", 400, "unknown field in filterBy `a`"),
+        ("GET", "/api/v1/workload-types?filterBy=a==1", 400, "filterBy: unknown field `a`"),
         ("GET", "/api/v1/workload-categories/x", 404, "category x was not found"),
-        ("GET", "/api/v1/workload-priorities?sortBy=x", 400, "unknown field in sortBy `x`"),
+        ("GET", "/api/v1/workload-priorities?sortBy=x", 400, "sortBy: unknown field `x`"),
     ] {
         refused(&server, (method, path, &Value::Null), status, message).await;
     }

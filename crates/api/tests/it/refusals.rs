@@ -35,7 +35,7 @@ async fn a_wrong_creation_is_refused_by_the_name_of_its_field() {
         (
             json!({"name": "a", "projectId": "9", "spec": {"image": "i"}}),
             404,
-            "project 9 was not found; run `runai list projects`",
+            "project 9 was not found; `runai list projects`",
         ),
         (json!({"name": "a", "projectId": "x"}), 400, "projectId: `x` is not a project id"),
         (json!({"name": "a", "projectId": 1}), 400, "projectId: a string is needed"),
@@ -81,7 +81,7 @@ async fn a_wrong_project_is_refused_by_the_name_of_its_field() {
         (
             ("PUT", missing, &json!({"resources": [{}]})),
             404,
-            "project 9 was not found; run `runai list projects`",
+            "project 9 was not found; `runai list projects`",
         ),
         (("PATCH", shares.as_str(), &below), 400, "the GPU limit (2) is below the GPU quota (3)"),
         (("DELETE", one, &Value::Null), 409, "project `team-a` still has 1 workload(s) (a)"),
@@ -100,8 +100,8 @@ async fn a_wrong_address_or_query_is_refused() {
         ("/api/v1/workloads/x/events", 404, "workload x was not found"),
         ("/api/v1/workloads/trainings/x", 404, "training x was not found"),
         ("/api/v1/clusters/x", 404, "cluster x was not found"),
-        ("/api/v1/workloads?limit=0", 400, "limit: `0` is not allowed; 1 to 500"),
-        ("/api/v1/workloads?filterBy=size==1", 400, "unknown field in filterBy `size`"),
+        ("/api/v1/workloads?limit=0", 400, "limit: `0` is not allowed; write 1 to 500"),
+        ("/api/v1/workloads?filterBy=size==1", 400, "filterBy: unknown field `size`"),
         ("/api/v1/workloads/x/pods?deleted=true", 404, "workload x was not found"),
         ("/elastane/v1/events?after=x", 400, "after: `x` is not the number of an event"),
         ("/elastane/v1/events?since=1", 400, "unknown parameter `since`; allowed is after"),

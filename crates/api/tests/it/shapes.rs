@@ -39,7 +39,7 @@ const EVENT: &str = "createdAt* id type* clusterId* message* reason source invol
 
 /// Checks one object against a list and our own additions.
 fn check(what: &str, object: &Value, published: &str, own: &[&str]) {
-    let fields = object.as_object().unwrap_or_else(|| panic!("{what} is no object: {object}"));
+    let fields = object.as_object().unwrap_or_else(|| panic!("{what} is not an object: {object}"));
     for name in published.split_whitespace().filter_map(|name| name.strip_suffix('*')) {
         assert!(fields.contains_key(name), "{what} lacks {name}: {object:#}");
     }

@@ -214,8 +214,12 @@ async fn what_can_have_no_address_is_refused() {
     let long = "a".repeat(60);
     for (name, urls, why) in [
         ("a", json!([{}]), "spec.exposedUrls[0].container: must be set"),
-        ("a", json!([{"container": 0}]), "spec.exposedUrls[0].container: `0` is no port"),
-        ("a", json!([{"container": 70000}]), "spec.exposedUrls[0].container: `70000` is no port"),
+        ("a", json!([{"container": 0}]), "spec.exposedUrls[0].container: `0` is not a port"),
+        (
+            "a",
+            json!([{"container": 70000}]),
+            "spec.exposedUrls[0].container: `70000` is not a port",
+        ),
         ("a", json!([{"container": 1}, {"container": 1}]), "spec.exposedUrls[1].container: port 1"),
         (
             "a",

@@ -14,6 +14,7 @@ use http_kit::{ApiError, Body, Created, NoContent, Page, QueryParameters};
 use serde_json::Value;
 
 use super::Shared;
+use crate::data::each_data_source;
 use crate::{self as assets, AssetQuery, AssetSpec, OneAssetQuery, Stored, Usage};
 
 /// The routes of one kind: its specification, as the description of the interface names it and as
@@ -196,13 +197,10 @@ async fn list_data_sources(
     query: AssetQuery,
 ) -> Result<Json<MixedAssetList>, ApiError> {
     let mut all = Vec::new();
-    add::<NfsAssetSpec>(&mut all, &state, &caller, &query)?;
-    add::<PvcAssetSpec>(&mut all, &state, &caller, &query)?;
-    add::<S3AssetSpec>(&mut all, &state, &caller, &query)?;
-    add::<GitAssetSpec>(&mut all, &state, &caller, &query)?;
-    add::<HostPathSpec>(&mut all, &state, &caller, &query)?;
-    add::<ConfigMapAssetSpec>(&mut all, &state, &caller, &query)?;
-    add::<SecretAssetSpec>(&mut all, &state, &caller, &query)?;
+    macro_rules! add_each {
+        ($($spec:ident)+) => {$( add::<$spec>(&mut all, &state, &caller, &query)?; )+};
+    }
+    each_data_source!(add_each);
     Ok(mixed(all))
 }
 

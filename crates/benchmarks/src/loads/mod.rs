@@ -26,9 +26,9 @@ pub struct Load {
     jobs: Vec<Job>,
     policy: Policy,
     service: Service,
-    /// Nobody is stopped for a job before it has waited so long.
+    /// Minimum wait before a job may preempt others.
     patience_ms: u64,
-    /// How long each pod may run, as far as the scheduler is told.
+    /// How long each pod may run, as far as the scheduler knows.
     time_limit_ms: Option<u64>,
     /// What is scarce, of all nodes: GPU thousandths or CPU thousandths.
     capacity_millis: u64,
@@ -53,7 +53,7 @@ struct Job {
 struct Service {
     /// From one decision to the next, at the least.
     cycle_ms: u64,
-    /// Telling a node, and how many can be told at a time.
+    /// Time to notify a node, and how many at a time.
     bind_ms: u64,
     binds_at_once: usize,
     /// Starting a pod, stopping one.
@@ -182,7 +182,7 @@ impl Load {
         }
     }
 
-    /// The same with nobody stopped for another before it has waited so long.
+    /// The same with a minimum wait before preemption.
     #[must_use]
     pub fn patient(mut self, patience_ms: u64) -> Self {
         self.patience_ms = patience_ms;

@@ -1,9 +1,10 @@
-//! How soon a load could be done by a scheduler that knows from the beginning how long each pod will run,
-//! and stops nobody. Owns: a search over the orders in which jobs start. It finds a good one, not
-//! the best: what it says is no bound, but nobody who knows less should expect to do better.
+//! How soon a load could be done by a scheduler that knows from the beginning how long each pod will
+//! run, and preempts nothing. Owns: a search over the orders in which jobs start. It finds a good
+//! one, not the best: its result is no bound, but a scheduler that knows less cannot be expected to
+//! do better.
 //!
-//! Nothing is lost by looking at orders only: who stops nobody, where all nodes are alike and each pod
-//! takes one, can start each job, in the order of starts, as soon as enough nodes are free.
+//! It is enough to look at orders: without preemption, with equal nodes and one node for each pod,
+//! each job can start, in the order of starts, as soon as enough nodes are free.
 
 use std::collections::BTreeMap;
 

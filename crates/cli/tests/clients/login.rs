@@ -81,7 +81,7 @@ impl Scene {
         passes(&self.sandbox, line)
     }
 
-    /// A command of somebody elsewhere, who has nothing but the address. What it printed.
+    /// The output of a command on another machine that knows only the address.
     fn elsewhere(&self, line: &str) -> Result<String, Failed> {
         let output = self.shell(line);
         if output.0 == Some(0) { Ok(output.1) } else { Err(Failed::from(output.1)) }
@@ -160,7 +160,8 @@ pub(crate) fn elsewhere(library: &Path) -> Result<(), Failed> {
     says(&scene.refused("echo nonsense | runai login remote-browser")?, "refuses this login")
 }
 
-/// The provider is gone: it is told, and passwords go on, a given one is changed on the way.
+/// The provider is gone: the error says so, and passwords keep working; a given one is changed on
+/// the way.
 pub(crate) fn provider_down(library: &Path) -> Result<(), Failed> {
     let mut scene = Scene::new(library, "RS256")?;
     scene.stop_provider()?;
@@ -178,7 +179,8 @@ pub(crate) fn provider_down(library: &Path) -> Result<(), Failed> {
         "sed -i 's/accessToken\": \"[^\"]*/accessToken\": \"eC54Lng/' .runai/authentication.json";
     let many = "for n in 1 2 3 4 5; do runai whoami || touch failed & done; wait; ! test -e failed";
     scene.elsewhere(&format!("{old}; {many}"))?;
-    let made = scene.sandbox.shell("elastane application create ci | sed -n 's/^secret *//p'").text;
+    let made =
+        scene.sandbox.shell("elastane service-account create ci | sed -n 's/^secret *//p'").text;
     let login = format!("runai login application --name ci --secret {}; runai whoami", made.trim());
     says(&scene.elsewhere(&login)?, "User: ci")
 }

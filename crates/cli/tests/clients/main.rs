@@ -105,7 +105,7 @@ fn server() -> Sandbox {
     sandbox
 }
 
-/// Runs a program to its end; what it printed is told when it fails.
+/// Runs a program to its end; its output is shown when it fails.
 fn passes(sandbox: &Sandbox, line: &str) -> Result<(), Failed> {
     let output = sandbox.shell(line);
     if output.code == Some(0) { Ok(()) } else { Err(Failed::from(output.text)) }

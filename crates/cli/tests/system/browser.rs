@@ -9,7 +9,7 @@ use crate::sandbox::{Sandbox, wait_until};
 
 /// Long, because a loaded machine is no fault.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The one test here; its workload runs the same program with the same name, and is told its port.
+/// The one test here; its workload runs the same program with the same name, and gets its port.
 const TEST: &str = "browser::a_page_is_opened_by_a_ticket_and_survives_what_happens";
 
 /// What the workload runs: it says what it was asked, or repeats what comes.

@@ -106,7 +106,7 @@ fn every_list_and_description_is_printed_in_every_form() {
         ("elastane project list", "project/team-a"),
         ("elastane config show", "setting/listen"),
         ("elastane user list", ""),
-        ("elastane application list", ""),
+        ("elastane service-account list", ""),
         ("elastane access-key list", ""),
         ("elastane access-rule list", ""),
         ("elastane access-rule roles", "role/"),

@@ -59,7 +59,7 @@ struct Tally {
     blows: BTreeMap<&'static str, u32>,
     acknowledged: u32,
     unanswered: u32,
-    /// Longest that what is told was not what is.
+    /// Longest time for which the reported state was wrong.
     untrue_max: Duration,
 }
 
@@ -174,7 +174,7 @@ impl Story {
         told.filter(|(_, status)| status != "Terminating").map(|(name, _)| name).collect()
     }
 
-    /// Waits until exactly those are told to run that have a process.
+    /// Waits until exactly those with a process are reported as running.
     fn await_truth(&mut self, round: u64) {
         let since = Instant::now();
         let (mut told, mut running) = (Vec::new(), BTreeMap::new());
@@ -185,7 +185,7 @@ impl Story {
             let said = told.iter().filter(|(_, status)| status == "Running");
             said.map(|(name, _)| name).eq(running.keys())
         });
-        assert!(truth, "round {round}: {told:?} are told, {running:?} run");
+        assert!(truth, "round {round}: {told:?} are reported, {running:?} run");
         self.tally.untrue_max = self.tally.untrue_max.max(since.elapsed());
     }
 
@@ -217,7 +217,7 @@ impl Story {
         running
     }
 
-    /// What ran before the blow is the same process after it, unless somebody deleted it or it was
+    /// What ran before the blow is the same process after it, unless it was deleted or it was
     /// hit.
     fn check_same(
         &mut self,
@@ -378,7 +378,7 @@ impl std::fmt::Display for Tally {
             blows.iter().map(|(what, times)| format!("{times} {what}")).collect();
         write!(
             f,
-            "killed {}; {acknowledged} requests answered, {unanswered} not; what is told was true \
+            "killed {}; {acknowledged} requests answered, {unanswered} not; the reported state was correct \
              {} ms after a blow at the latest",
             blows.join(", "),
             untrue_max.as_millis()

@@ -28,7 +28,7 @@ const BLOWS: [Blow; 4] = [Blow::Server, Blow::Daemon, Blow::Container, Blow::Mac
 struct Story {
     sandbox: Sandbox,
     daemon: DockerServer,
-    /// Longest that other workloads were told to run than did.
+    /// Longest time for which the reported workloads were not those that ran.
     untrue_max: Duration,
 }
 
@@ -65,7 +65,7 @@ impl Story {
 }
 
 impl Story {
-    /// Two workloads come, something is killed, they go on or begin anew, once each, and go.
+    /// Two workloads come, something is killed, they continue or restart, once each, and end.
     fn round(&mut self, round: u64, blow: Blow, random: &mut Random) {
         // The quickstart needs no registry.
         self.run(&format!("runai submit q{round} -i gcr.io/run-ai-demo/quickstart -g 1"));
@@ -114,7 +114,7 @@ impl Story {
         told.iter().filter(|(_, status)| status == "Running").count()
     }
 
-    /// Waits until as many workloads are told to run as do.
+    /// Waits until as many workloads are reported as running as run.
     fn await_truth(&mut self, what: (u64, Blow)) {
         let since = Instant::now();
         let truth = wait_until(PATIENCE, || self.told_to_run() == self.daemon.containers().len());
@@ -122,7 +122,8 @@ impl Story {
         self.untrue_max = self.untrue_max.max(since.elapsed());
     }
 
-    /// Two containers run again, told to do so: of those before the blow the ones that should stay.
+    /// Two containers run again, and are reported as running: of those before the blow the ones that
+    /// should stay.
     fn await_those(&self, before: &[String], stay: &[String], what: (u64, Blow)) {
         let mut found = Vec::new();
         let seen = wait_until(PATIENCE, || {
@@ -233,7 +234,9 @@ fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_whatever_has_to_do_with_cont
         story.round(round, BLOWS[usize::try_from(at).expect("an index")], &mut random);
     }
     let untrue_ms = story.untrue_max.as_millis();
-    println!("{rounds} rounds with containers; what is told was true {untrue_ms} ms after a blow");
+    println!(
+        "{rounds} rounds with containers; the reported state was correct {untrue_ms} ms after a blow"
+    );
     story.run("runai submit last -i gcr.io/run-ai-demo/quickstart -g 1");
     story.await_containers(1);
     story.run("elastane down");

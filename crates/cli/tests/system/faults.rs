@@ -1,4 +1,4 @@
-//! What a person is told when something is wrong, by the built binaries: one text, one code.
+//! The error messages that users see, by the built binaries: one text, one code.
 //! Owns the faults that need a real server or a real port.
 
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,7 +12,7 @@ fn refused(sandbox: &Sandbox, line: &str, code: i32, part: &str) {
     assert!(output.text.contains(part), "{line}\n{}", output.text);
 }
 
-/// A machine may have a server of its own at the usual address; nobody listens at port 1.
+/// A machine may have a server of its own at the usual address; nothing listens at port 1.
 const NOBODY: &str = "mkdir -p $ELASTANE_STATE_DIR; \
     echo '{\"url\":\"http://127.0.0.1:1\",\"pid\":1}' > $ELASTANE_STATE_DIR/server.json;";
 

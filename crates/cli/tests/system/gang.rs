@@ -1,4 +1,4 @@
-//! Pods that work together, as real processes that meet where they were told to.
+//! Pods that work together, as real processes that meet at the address in their environment.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,8 @@ use crate::sandbox::{Sandbox, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The one test here; its pods run the same program with the same name, and are told where to meet.
+/// The one test here; its pods run the same program with the same name, and get the address to
+/// meet at.
 const TEST: &str = "gang::a_master_and_workers_meet_begin_anew_together_and_outlive_the_server";
 
 /// What each pod runs: all send their ranks to the first, which tells them the sum. The first time

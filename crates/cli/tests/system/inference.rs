@@ -16,7 +16,7 @@ use crate::sandbox::{Sandbox, end, free_port, wait_until};
 /// Long, because a loaded machine is no fault.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The one test here; its replicas run the same program with the same name, and are told their
+/// The one test here; its replicas run the same program with the same name, and get their
 /// port.
 const TEST: &str = "inference::replicas_come_with_requests_and_go_without";
 
@@ -136,7 +136,7 @@ impl Client {
     }
 }
 
-/// An inference whose replicas are this program. What they hold and are told is kept on the server.
+/// An inference whose replicas are this program. Their files and environment are kept on the server.
 fn inference(sandbox: &Sandbox, client: &Client) -> String {
     let cluster = client.api("GET /api/v1/clusters", &Value::Null)[0]["uuid"].clone();
     client.api(
@@ -296,7 +296,7 @@ fn what_passes_through(client: &Client, me: &str) {
     assert_eq!(code, 200, "{body}");
     assert!(body.contains("\"length\":30000000"), "{body}");
 
-    // A token of this server is worth something here only; the replica is told whose it is.
+    // A token of this server is worth something here only; the replica gets the name of its user.
     let own = format!("Authorization: Bearer {}\r\nX-Forwarded-User: mallory\r\n", client.token());
     let foreign = "Authorization: Bearer sk-1\r\nX-Forwarded-User: mallory\r\n".to_owned();
     for (headers, user, token) in [(own, me, false), (foreign, "", true)] {

@@ -18,7 +18,7 @@ const CLIENTS: usize = 16;
 const EACH: usize = 25;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What one client was told.
+/// The answers that one client got.
 #[derive(Default)]
 struct Told {
     acknowledged: BTreeSet<String>,
@@ -69,7 +69,7 @@ fn create(
         let there = wait_until(PATIENCE, || {
             match door.ask("POST", "/api/v1/workloads/trainings", &body) {
                 Some((202, _)) => true,
-                // It was there when an earlier answer was lost; without one nobody else made it.
+                // It was there when an earlier answer was lost; without one no other client made it.
                 Some((409, why)) => {
                     assert!(in_doubt, "{name} was never created, and exists: {why}");
                     true

@@ -314,7 +314,7 @@ pub(crate) fn groups_of(state_dir: &Path) -> Vec<PathBuf> {
     groups.filter(|group| group.is_dir()).collect()
 }
 
-/// A port that nobody has now.
+/// A port that is free now.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     listener.local_addr().expect("an address").port()

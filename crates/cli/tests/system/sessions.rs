@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const DRAWN_WITHIN: Duration = Duration::from_secs(2);
 /// What a pod sends through a forwarded port.
 const FLOOD_BYTES: u64 = 1 << 30;
-/// The test whose pod runs the same program with the same name, and is told its port.
+/// The test whose pod runs the same program with the same name, and gets its port.
 const FLOOD: &str =
     "sessions::a_port_carries_a_gigabyte_also_after_idle_minutes_and_outlives_the_server";
 
@@ -410,7 +410,7 @@ fn output_is_followed_from_one_run_to_the_next_until_the_job_is_over() {
     assert_eq!(first.text, "try\n", "just the run that is named");
 }
 
-/// What the pod runs: whoever connects and asks for a number of bytes gets them.
+/// What the pod runs: a client that connects and asks for a number of bytes gets them.
 fn flood(port: &str) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.parse().expect("a port")));
     for stream in listener.expect("its port").incoming().flatten() {

@@ -346,7 +346,7 @@ async fn pools_that_cannot_be_are_refused() {
         (labelled("fast", "zone", "b"), "node pool `fast` already exists"),
         (labelled("default", "zone", "b"), "node pool `default` already exists"),
         (labelled("other", "zone", "a"), "node pool `fast` takes the nodes with label zone=a"),
-        (labelled("other", "zo ne", "a"), "`zo ne` is no key of a label"),
+        (labelled("other", "zo ne", "a"), "`zo ne` is not a valid label key"),
         (labelled("other", "node-pool", "a"), "label node-pool says in which pool a node is"),
     ] {
         let refused = create(spec.clone()).await.unwrap_err().to_string();

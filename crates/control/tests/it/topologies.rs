@@ -123,7 +123,7 @@ async fn what_makes_no_sense_is_refused_with_what_there_is() {
         ("net", vec!["rack"], "network topology `net` already exists"),
         ("new", vec![], "levels: there are 0"),
         ("new", vec!["rack", "rack"], "levels: `rack` is there twice"),
-        ("new", vec!["a b"], "levels: `a b` is no key of a label"),
+        ("new", vec!["a b"], "levels: `a b` is not a valid label key"),
         ("new", vec!["x"; 17], "levels: there are 17; write 1 to 16"),
     ] {
         let refused = create(&w, name, &levels).await.unwrap_err();

@@ -262,7 +262,8 @@ fn compute(at: &str, all: Resources, fraction: Option<&String>) -> Result<Comput
         let field = format!("{at}.limits.{name}");
         let text = amount.text();
         if name == GPU {
-            let count = text.parse::<u32>().map_err(|_| ApiError::field(&field, "is no number"))?;
+            let count =
+                text.parse::<u32>().map_err(|_| ApiError::field(&field, "is not a number"))?;
             compute.gpu_devices_request = Some(count.into());
         } else if name.starts_with(MIG) {
             compute.extended_resources.get_or_insert_default().push(ExtendedResource {
@@ -294,7 +295,7 @@ fn compute(at: &str, all: Resources, fraction: Option<&String>) -> Result<Comput
         if compute.gpu_devices_request.is_some() {
             return Err(ApiError::field(&field, format!("goes without {GPU}; leave one out")));
         }
-        let portion = fraction.parse().map_err(|_| ApiError::field(&field, "is no number"))?;
+        let portion = fraction.parse().map_err(|_| ApiError::field(&field, "is not a number"))?;
         compute.gpu_devices_request = Some(1.into());
         compute.gpu_request_type = Some(GpuRequestType::Portion);
         compute.gpu_portion_request = Some(portion);

@@ -16,11 +16,11 @@ pub(crate) struct Login {
 pub(crate) enum Way {
     /// In a browser on this machine, at the login provider
     Sso,
-    /// In a browser elsewhere: prints an address and asks for the code that is shown there
+    /// In a browser on another machine: prints an address and asks for the code shown there
     RemoteBrowser,
     /// With a user's name and password
     User(User),
-    /// As a program: a service account or an access key
+    /// As a service account, or with an access key
     Application(Application),
 }
 
@@ -30,11 +30,11 @@ pub(crate) struct User {
     /// E-mail address of the user
     #[arg(short, long, value_name = "NAME")]
     pub(crate) user: Option<String>,
-    /// Password; asked for if left out, so that it is in no list of processes
+    /// Password; the program asks for it if it is left out, which keeps it out of process lists
     // Everywhere else `-p` is the project; of the same id, this one stands in for it.
     #[arg(id = "project", short = 'p', long = "password", value_name = "PASSWORD")]
     pub(crate) password: Option<String>,
-    /// Password to choose in place of one that was given out
+    /// New password, in place of the one that was given out
     #[arg(long, value_name = "PASSWORD")]
     pub(crate) new_password: Option<String>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Application {
     /// Name or client id of a service account, or client id of an access key
     #[arg(long, visible_alias = "client-id", value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Its secret; asked for if left out
+    /// Its secret; the program asks for it if it is left out
     #[arg(long, value_name = "SECRET")]
     pub(crate) secret: Option<String>,
     /// Ask for both (done for whichever is left out)

@@ -32,7 +32,7 @@ use values::{LabelValues, port_pair};
 /// Submits, watches and stops work on shared GPUs.
 #[derive(Debug, Parser)]
 #[command(name = "runai", version, arg_required_else_help = true, term_width = 80)]
-#[command(after_help = "Both dialects are spoken: `runai submit …` and `runai training submit …`.")]
+#[command(after_help = "Both command lines work: `runai submit …` and `runai training submit …`.")]
 pub(crate) struct Cli {
     /// Flags every command takes.
     #[command(flatten)]
@@ -63,11 +63,11 @@ pub struct Global {
     /// The same
     #[arg(long, global = true, hide = true)]
     pub verbose: bool,
-    /// Print what was asked for and errors, no hints and notes
+    /// Print results and errors only, no hints and notes
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// When states have colors: at a terminal (auto), always or never
-    #[arg(long, alias = "colour", global = true, value_enum, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
     #[arg(default_value_t, hide_possible_values = true, hide_default_value = true)]
     pub color: Color,
     /// Deprecated spelling: debug or error; others have no effect
@@ -76,13 +76,13 @@ pub struct Global {
 }
 
 impl Global {
-    /// Whether requests are told.
+    /// Whether requests are logged.
     #[must_use]
     pub fn tells_requests(&self) -> bool {
         self.debug || self.verbose || self.loglevel.as_deref() == Some("debug")
     }
 
-    /// Whether hints and notes are not.
+    /// Whether hints and notes are left out.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.quiet || self.loglevel.as_deref() == Some("error")
@@ -94,7 +94,7 @@ impl Global {
 pub(crate) enum Command {
     /// Submit a job
     Submit(Deferred<v1::Submit>),
-    /// Submit a job of several pods that work together
+    /// Submit a distributed job
     #[command(subcommand)]
     SubmitDist(v1::SubmitDist),
     /// Submit an MPI job, by its number of processes
@@ -109,7 +109,7 @@ pub(crate) enum Command {
     Get(v1::Describe),
     /// Say why a job waits, who holds what it needs and what would let it start
     Explain(v1::Explain),
-    /// Stay until jobs have ended, run or are gone
+    /// Wait until jobs have ended, run or are deleted
     Wait(Wait),
     /// Show GPUs, queues and jobs as they change, or what nodes or jobs use
     Top {
@@ -129,11 +129,11 @@ pub(crate) enum Command {
     Bash(Named),
     /// Run a command in a pod of a job
     Exec(Exec),
-    /// See what a job prints, and type what it reads
+    /// Attach to the output and input of a job
     Attach(Attach),
     /// Open a port of a job in a browser
     Open(Open),
-    /// Bring ports of a job to this machine
+    /// Forward ports of this machine to a job
     PortForward(PortForward),
     /// Manage trainings
     #[command(subcommand, visible_alias = "trainings")]
@@ -180,21 +180,21 @@ pub(crate) enum Command {
     /// Refused: users have no credentials of their own
     #[command(hide = true)]
     MyCredential(program::IgnoredWords),
-    /// Choose the default project or cluster, say where the server is
+    /// Set the default project, the cluster and the address of the server
     #[command(subcommand)]
     Config(program::Config),
     /// Log in; by default in a browser at the login provider
     Login(login::Login),
     /// Log out, here and at the server
     Logout,
-    /// Print who you are to the server, and how you logged in
+    /// Print your user name at the server, and how you logged in
     Whoami(One),
     /// Print the token that requests are sent with
     #[command(subcommand)]
     Auth(program::Auth),
     /// Print versions, settings and reachability for a bug report; no secrets
     Diagnostics(program::Diagnostics),
-    /// Replace this program by the one that the server hands out
+    /// Replace this program by the version of the server
     #[command(visible_alias = "update")]
     Upgrade,
     /// Refused: there is no cluster of Kubernetes behind the server
@@ -234,7 +234,7 @@ pub(crate) struct Deletion {
     /// Which.
     #[command(flatten)]
     pub(crate) of: Names,
-    /// Do not ask before --all, as is done at a terminal
+    /// Do not ask for confirmation of --all
     #[arg(short, long)]
     pub(crate) yes: bool,
 }
@@ -248,7 +248,7 @@ pub(crate) struct Wait {
     /// Until what
     #[arg(long = "for", value_enum, value_name = "WHAT", default_value = "completed")]
     pub(crate) until: WaitCondition,
-    /// Give up after so long, such as 30s or 10m [default: never]
+    /// Give up after this time, such as 30s or 10m [default: never]
     #[arg(long, value_name = "DURATION", value_parser = values::seconds)]
     pub(crate) timeout: Option<u64>,
 }
@@ -284,7 +284,7 @@ pub(crate) struct Attach {
     /// Which.
     #[command(flatten)]
     pub(crate) of: Named,
-    /// Only look
+    /// Do not send input
     #[arg(long)]
     pub(crate) no_stdin: bool,
     /// Leave this terminal as it is
@@ -298,7 +298,7 @@ pub(crate) struct Open {
     /// Name
     #[arg(add = Known::new(workloads))]
     pub(crate) name: String,
-    /// Which of its ports [default: the only one]
+    /// Port to open [default: the only one]
     #[arg(long, value_name = "NAME|PORT")]
     pub(crate) url: Option<String>,
     /// Only print the address; a ticket in it is good once, for a minute
@@ -315,7 +315,7 @@ pub(crate) struct PortForward {
     /// LOCAL:REMOTE, port here and port of the pod; one number stands for both
     #[arg(long, required = true, value_name = "L:R", value_parser = port_pair)]
     pub(crate) port: Vec<(u16, u16)>,
-    /// Address here that is listened on
+    /// Local address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "localhost")]
     pub(crate) address: String,
     /// Accepted for scripts written for other versions: a name is one job's here
@@ -338,10 +338,10 @@ pub(crate) struct PortForward {
 /// Whether it is meant.
 #[derive(Debug, Default, Args)]
 pub(crate) struct DryRunFlags {
-    /// Have it checked and print what would be submitted; submit nothing
+    /// Validate and print what would be submitted; submit nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Say whether it would start, who would be stopped for it or why it would wait; submit
+    /// Print whether it would start, what would be stopped for it or why it would wait; submit
     /// nothing
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) what_if: bool,
@@ -350,13 +350,13 @@ pub(crate) struct DryRunFlags {
 /// How the main process and this terminal are connected.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Console {
-    /// Let it read what those who attach type
+    /// Keep standard input open for those who attach
     #[arg(long)]
     pub(crate) stdin: bool,
-    /// Give it a terminal; goes with --stdin
+    /// Allocate a terminal; use with --stdin
     #[arg(short, long)]
     pub(crate) tty: bool,
-    /// Attach once it runs; stands for --stdin --tty as well
+    /// Attach once it runs; implies --stdin --tty
     #[arg(long)]
     pub(crate) attach: bool,
     /// How long --attach waits for it to run, such as 10m [default: 30s]
@@ -370,24 +370,24 @@ pub(crate) struct Logs {
     /// Name
     #[arg(add = Known::new(workloads))]
     pub(crate) name: String,
-    /// Go on printing until the job ends
+    /// Follow the output until the job ends
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Only the last N lines; -1 for all
     #[arg(short, long, value_name = "N", default_value_t = -1)]
     #[arg(value_parser = whole(-1..=i64::MAX))]
     pub(crate) tail: i64,
-    /// Only what was written in so long until now, such as 30s or 2h
+    /// Only output newer than this, such as 30s or 2h
     #[arg(long, value_name = "DURATION", value_parser = values::seconds)]
     #[arg(conflicts_with = "since_time")]
     pub(crate) since: Option<u64>,
-    /// Only what was written at a time or later: 2026-01-31T12:00:00Z
+    /// Only output since this time, such as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since_time: Option<api_types::Time>,
-    /// Put before each line when it was written
+    /// Print the time of each line before it
     #[arg(long)]
     pub(crate) timestamps: bool,
-    /// Of the run before: the one that was preempted, failed or suspended
+    /// Print the output of the previous run: the one that was preempted, failed or suspended
     #[arg(long)]
     pub(crate) previous: bool,
     /// Pod of the workload [default: the first]
@@ -404,10 +404,10 @@ pub(crate) struct Exec {
     /// Command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
-    /// Hand it what is typed here
+    /// Pass it standard input
     #[arg(short = 'i', long)]
     pub(crate) stdin: bool,
-    /// Give it a terminal
+    /// Allocate a terminal
     #[arg(short = 't', long)]
     pub(crate) tty: bool,
 }
@@ -421,20 +421,20 @@ pub(crate) struct Place {
     /// Type of node it runs on
     #[arg(long, value_name = "TYPE")]
     pub(crate) node_type: Option<String>,
-    /// Label that its nodes have, with one of these values; repeatable
+    /// Label that its nodes must have, with one of these values; repeatable
     #[arg(long, value_name = "LABEL=VALUE,VALUE", value_parser = values::label_values)]
     pub(crate) node_affinity: Vec<LabelValues>,
     /// Nodes it does not run on
     #[arg(long, value_name = "NODE,NODE", value_delimiter = ',')]
     pub(crate) exclude_node: Vec<String>,
-    /// Taint of nodes that does not matter
+    /// Taint of nodes that it tolerates
     #[arg(long, value_parser = object_values::toleration)]
     #[arg(value_name = "operator=Equal|Exists,key=KEY,value=VALUE,effect=EFFECT")]
     pub(crate) toleration: Vec<Toleration>,
-    /// Its pods are at one value of this label of nodes if that is possible
+    /// Prefer nodes with the same value of this label for all its pods
     #[arg(long, value_name = "LABEL", conflicts_with = "required_pod_topology_key")]
     pub(crate) preferred_pod_topology_key: Option<String>,
-    /// Its pods are at one value of this label of nodes
+    /// Require nodes with the same value of this label for all its pods
     #[arg(long, value_name = "LABEL")]
     pub(crate) required_pod_topology_key: Option<String>,
 }
@@ -466,7 +466,7 @@ pub(crate) const PHASES: [&str; 11] = [
     "Failed",
 ];
 
-/// Names of one flag. A name of its own, lest the parser take it for a flag that repeats.
+/// Names of one flag. A name of its own, so that the parser does not take it for a repeated flag.
 pub(crate) type Pools = Vec<String>;
 
 use cli_kit::color::Color;

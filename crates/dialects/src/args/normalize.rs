@@ -69,7 +69,7 @@ fn plain_switches(tree: &Command, mut argv: Vec<OsString>) -> Vec<OsString> {
     let behind = argv.split_off(end);
     let command = commands(&argv)
         .fold(tree, |command, (_, word)| command.find_subcommand(word).unwrap_or(command));
-    // Without a `--` it cannot be told where the words of another program begin.
+    // Without a `--` it is not clear where the words of another program begin.
     if !behind.is_empty() || !command.get_positionals().any(Arg::is_trailing_var_arg_set) {
         let flags: Vec<&Arg> = tree.get_arguments().chain(command.get_arguments()).collect();
         let mut is_value = false;

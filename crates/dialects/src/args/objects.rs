@@ -28,7 +28,7 @@ pub(crate) enum OfObjects {
     /// List data volumes
     #[command(subcommand, hide = true, alias = "datavolumes")]
     Datavolume(Verb),
-    /// List credentials, show one; never what is secret
+    /// List credentials, show one; secret values are never shown
     #[command(subcommand, visible_alias = "credentials")]
     Credential(Verb),
     /// List departments, show one
@@ -57,7 +57,7 @@ pub(crate) enum Verb {
 /// `list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Not only what the project can use
+    /// All of them, not only those that the project can use
     #[arg(short = 'A', long)]
     pub(crate) all: bool,
     /// Which rows.

@@ -21,20 +21,20 @@ pub(crate) struct Common {
     /// Shared memory as large as its memory
     #[arg(long)]
     pub(crate) large_shm: Option<bool>,
-    /// Share memory with the machine
+    /// Share the IPC namespace of the machine
     #[arg(long)]
     pub(crate) host_ipc: Option<bool>,
     /// Use the network of the machine
     #[arg(long)]
     pub(crate) host_network: Option<bool>,
-    /// Let it gain rights that its start did not have
+    /// Let a process gain more privileges than its parent
     #[arg(long)]
     pub(crate) allow_privilege_escalation: Option<bool>,
     /// Copy a Git repository; rev=REV in place of a branch
     #[arg(long, value_parser = git)]
     #[arg(value_name = "source=URL,branch=BRANCH,target=DIR,secret=NAME")]
     pub(crate) git_sync: Vec<GitInstance>,
-    /// Copy an S3 bucket; what is written there stays in the pod
+    /// Copy an S3 bucket; changes stay in the pod
     #[arg(long, value_parser = bucket)]
     #[arg(value_name = "bucket=BUCKET,path=DIR,url=URL,accesskey=CREDENTIAL")]
     pub(crate) s3: Vec<S3Instance>,
@@ -43,13 +43,13 @@ pub(crate) struct Common {
 /// When a workload that ends may start, and for how long it runs.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Timing {
-    /// Hold it back until this gate is taken away
+    /// Do not schedule it until this gate is removed
     #[arg(long, value_name = "NAME")]
     pub(crate) scheduling_gate: Vec<String>,
-    /// Minimum wait before others are stopped for it, such as 10m
+    /// Minimum wait before it may preempt others, such as 10m
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) preemption_delay: Option<u64>,
-    /// Suspend it after it has run so long, such as 8h
+    /// Suspend it after this much run time, such as 8h
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) time_limit: Option<u64>,
 }
@@ -70,33 +70,33 @@ pub(crate) struct V1 {
     #[arg(short, long, alias = "volumes", value_name = "DIR:DIR[:ro|rw][:nfs-host]")]
     #[arg(value_parser = volume)]
     pub(crate) volume: Vec<Volume>,
-    /// The server of those folders
+    /// NFS server of the folders of --volume
     #[arg(long, value_name = "HOST", requires = "volume")]
     pub(crate) nfs_server: Option<String>,
-    /// See what is mounted below folders of the machine later
+    /// Make later mounts below folders of the machine visible in the container
     #[arg(long, requires = "volume")]
     pub(crate) mount_propagation: bool,
     /// Mount a volume: a new one of a size, or one by its name
     #[arg(long, value_name = "[CLASS]:SIZE:DIR[:ro] | NAME:DIR[:ro]", value_parser = pvc)]
     pub(crate) pvc: Vec<PvcInstance>,
-    /// Mount a volume that is there
+    /// Mount an existing volume
     #[arg(long, value_name = "claimname=NAME,path=DIR", value_parser = existing_pvc)]
     pub(crate) pvc_exists: Vec<PvcInstance>,
-    /// Mount a volume, which is made if need be
+    /// Mount a volume; create it if it does not exist
     #[arg(long, value_name = "claimname=NAME,size=SIZE,path=DIR", value_parser = new_pvc)]
     pub(crate) pvc_new: Vec<PvcInstance>,
-    /// Port that is reached from outside
+    /// Port to expose
     #[arg(long, value_name = "EXTERNAL:INTERNAL", value_parser = port_v1)]
     pub(crate) port: Vec<Port>,
-    /// How those ports are reached: portforward is here, as long as this command stays; ingress is
-    /// in a browser; the others are at the machine
+    /// How the ports are reached: portforward on this machine while the command runs, ingress in a
+    /// browser, the others on the machine of the server
     #[arg(short, long, value_enum, ignore_case = true, hide_possible_values = true)]
     #[arg(value_name = "portforward|nodeport|loadbalancer|clusterip|ingress")]
     pub(crate) service_type: Option<ServiceType>,
     /// Where portforward listens on this machine [default: localhost]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) address: Option<String>,
-    /// Capability beside the usual ones, such as SYS_PTRACE
+    /// Linux capability to add, such as SYS_PTRACE
     #[arg(long, value_name = "CAPABILITY")]
     pub(crate) add_capability: Vec<String>,
     /// Keep it from gaining rights (older spelling)
@@ -105,7 +105,7 @@ pub(crate) struct V1 {
     /// Pull the image before each start (older spelling)
     #[arg(long, hide = true, conflicts_with = "image_pull_policy")]
     pub(crate) always_pull_image: bool,
-    /// Delete it so long after its end, such as 2h
+    /// Delete it this long after its end, such as 2h
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) ttl_after_finish: Option<u64>,
     /// When it may start, and for how long it runs.
@@ -125,10 +125,10 @@ pub(crate) struct V2 {
     /// Most memory it may use, such as 2G
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) cpu_memory_limit: Option<String>,
-    /// Mount a volume, which is made if need be
+    /// Mount a volume; create it if it does not exist
     #[arg(long, value_name = "claimname=NAME,size=SIZE,path=DIR", value_parser = new_pvc)]
     pub(crate) new_pvc: Vec<PvcInstance>,
-    /// Mount a volume that is there
+    /// Mount an existing volume
     #[arg(long, value_name = "claimname=NAME,path=DIR", value_parser = existing_pvc)]
     pub(crate) existing_pvc: Vec<PvcInstance>,
     /// Mount a folder of an NFS server
@@ -143,35 +143,35 @@ pub(crate) struct V2 {
     /// Config map of the project as files in a folder; with subpath=KEY as one file
     #[arg(long, value_name = "name=NAME,path=DIR", value_parser = config_map)]
     pub(crate) configmap_map_volume: Vec<ConfigMapInstance>,
-    /// Port that is reached from outside
+    /// Port to expose
     #[arg(long, value_name = "container=PORT,external=PORT", value_parser = port_v2)]
     pub(crate) port: Vec<Opened>,
-    /// Port that is opened in a browser, by everyone or by users and groups
+    /// Port to open in a browser, for everyone or for some users
     #[arg(long, value_parser = external_url)]
     #[arg(value_name = "container=PORT,name=NAME,authtype=WHO,authusers=A:B")]
     pub(crate) external_url: Vec<ExposedUrl>,
-    /// User it runs as, a number
+    /// Numeric id of the user it runs as
     #[arg(long, value_name = "UID", value_parser = count)]
     pub(crate) run_as_uid: Option<u32>,
-    /// Group it runs as, a number
+    /// Numeric id of the group it runs as
     #[arg(long, value_name = "GID", value_parser = count)]
     pub(crate) run_as_gid: Option<u32>,
-    /// Do not start it as root
+    /// Refuse to run as root
     #[arg(long)]
     pub(crate) run_as_non_root: Option<bool>,
-    /// Further groups, numbers
+    /// Numeric ids of further groups
     #[arg(long, value_name = "GID,GID")]
     pub(crate) supplemental_groups: Option<String>,
     /// Where user and group come from: fromTheImage or custom
     #[arg(long, value_name = "SOURCE")]
     pub(crate) user_group_source: Option<String>,
-    /// Capability beside the usual ones, such as SYS_PTRACE
+    /// Linux capability to add, such as SYS_PTRACE
     #[arg(long, value_name = "CAPABILITY")]
     pub(crate) capability: Vec<String>,
-    /// What filters its system calls: RuntimeDefault or Unconfined
+    /// Seccomp profile: RuntimeDefault or Unconfined
     #[arg(long, value_name = "PROFILE")]
     pub(crate) seccomp_profile: Option<String>,
-    /// Give it all rights over the machine
+    /// Run privileged, with all rights on the machine
     #[arg(long)]
     pub(crate) privileged: Option<bool>,
 }

@@ -22,20 +22,20 @@ pub(crate) enum Config {
         /// Name or id of the cluster
         name: String,
     },
-    /// Say where the server is
+    /// Set the address of the server
     Set {
         /// Address of the server, such as https://gpu.example.org:7070
         #[arg(long, visible_alias = "control-plane-url", value_name = "URL")]
         cp_url: String,
     },
-    /// Show the settings and where they are from
+    /// Show the settings and their origin
     #[command(alias = "show")]
     Describe {
         /// Print json or yaml in place of text
         #[arg(short, long, value_enum, value_name = "FORMAT")]
         output: Option<Output>,
     },
-    /// Print settings with which others reach the same server
+    /// Print settings for other users of the same server
     Generate(Generate),
 }
 

@@ -21,28 +21,27 @@ pub(crate) struct Submit {
     /// Let the job run on fewer GPUs, or more, as they come free
     #[arg(long, conflicts_with = "interactive")]
     pub(crate) elastic: bool,
-    /// The job is for a person at a terminal: it is not ended, retried or preempted
+    /// Interactive job: it runs until it is deleted, and is not preempted
     #[arg(long)]
     pub(crate) interactive: bool,
-    /// Let an interactive job go over quota, at the price of being preempted
+    /// Let an interactive job run over quota; it may then be preempted
     #[arg(long)]
     pub(crate) preemptible: bool,
-    /// How many pods are to end well [default: 1]
+    /// Pods that must succeed [default: 1]
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "interactive")]
     pub(crate) completions: Option<u32>,
     /// How many pods run at a time [default: 1]
     #[arg(long, value_name = "N", value_parser = positive)]
     #[arg(conflicts_with_all = ["interactive", "elastic"])]
     pub(crate) parallelism: Option<u32>,
-    /// The job is a Jupyter notebook: interactive, of the usual image and port unless others are
-    /// given
+    /// Run a Jupyter notebook: interactive, with the usual image and port unless others are given
     #[arg(long, conflicts_with_all = ["elastic", "completions", "parallelism"])]
     pub(crate) jupyter: bool,
-    /// The job answers requests, at its --port
+    /// Run an inference server that answers requests at --port
     #[arg(long, conflicts_with_all = ["interactive", "preemptible", "jupyter", "attach"])]
     #[arg(conflicts_with_all = ["elastic", "completions", "parallelism"])]
     pub(crate) inference: bool,
-    /// Replicas that answer [default: 1]
+    /// Number of replicas [default: 1]
     #[arg(long, value_name = "N", value_parser = positive, requires = "inference")]
     pub(crate) replicas: Option<u32>,
 }
@@ -50,7 +49,7 @@ pub(crate) struct Submit {
 /// `submit-dist`: by whose rules the pods work together.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubmitDist {
-    /// A launcher starts ranks in the workers
+    /// MPI: a launcher starts ranks in the workers
     Mpi(Deferred<DistMpi>),
     /// PyTorch
     Pytorch(Deferred<DistPytorch>),
@@ -99,7 +98,7 @@ pub(crate) struct SubmitMpi {
     /// What runs.
     #[command(flatten)]
     pub(crate) job: Job,
-    /// Processes, each with the GPUs that are asked for [default: 1]
+    /// Number of processes, each with the requested GPUs [default: 1]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) processes: Option<u32>,
 }
@@ -116,7 +115,7 @@ pub(crate) struct Job {
     /// Number the job: PREFIX-0, PREFIX-1, …
     #[arg(long, value_name = "PREFIX", conflicts_with_all = ["name", "name_flag"])]
     pub(crate) job_name_prefix: Option<String>,
-    /// Template whose values count where none is given here
+    /// Template for the values that are not given here
     #[arg(long, value_name = "NAME", add = Known::new(templates))]
     pub(crate) template: Option<String>,
     /// Container image
@@ -261,7 +260,7 @@ pub(crate) struct Describe {
 /// `top`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Top {
-    /// What nodes use
+    /// Show the resource use of nodes
     #[command(visible_alias = "nodes")]
     Node {
         /// Only these
@@ -278,7 +277,7 @@ pub(crate) enum Top {
         #[command(flatten)]
         format: Format,
     },
-    /// What jobs that run use
+    /// Show the resource use of running jobs
     #[command(visible_alias = "jobs")]
     Job {
         /// Jobs of all projects

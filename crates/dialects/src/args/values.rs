@@ -172,7 +172,7 @@ impl<'a> Fields<'a> {
 /// It is none.
 pub(crate) fn port(text: &str) -> Result<u16, String> {
     let port = text.parse().ok().filter(|port| *port > 0);
-    port.ok_or_else(|| format!("`{text}` is no port; write a whole number from 1 to 65535"))
+    port.ok_or_else(|| format!("`{text}` is not a port; write a whole number from 1 to 65535"))
 }
 
 /// `8080:80`, or `80` for the same port on both sides; local port 0 lets the system choose.

@@ -8,10 +8,10 @@ use super::values::positive;
 /// The workers, of every framework and in both dialects.
 #[derive(Debug, Args)]
 pub(crate) struct Workers {
-    /// Workers, beside the master [default: 1]
+    /// Number of workers besides the master [default: 1]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) workers: Option<u32>,
-    /// Which pods that still run are stopped when it has ended [default: Running]
+    /// Pods to stop when it has ended, of those that still run [default: Running]
     #[arg(long, value_enum, value_name = "POLICY", ignore_case = true)]
     pub(crate) clean_pod_policy: Option<CleanPodPolicy>,
 }
@@ -19,10 +19,10 @@ pub(crate) struct Workers {
 /// Between how many workers a PyTorch training stretches.
 #[derive(Debug, Args)]
 pub(crate) struct Bounds {
-    /// Fewest workers it goes on with
+    /// Minimum number of workers
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) min_replicas: Option<u32>,
-    /// Most workers it takes
+    /// Maximum number of workers
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) max_replicas: Option<u32>,
 }

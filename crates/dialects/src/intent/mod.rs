@@ -15,7 +15,7 @@ use cli_kit::complete::Shell;
 pub use cli_kit::output::{OutputFormat, OutputOptions};
 use cli_kit::settings::TableStyle;
 
-/// Which of the two languages was spoken; decides messages, never effects.
+/// The dialect of the command line; it decides messages, never effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// `runai submit`.
@@ -177,7 +177,7 @@ pub enum Intent {
     TopNodes {
         /// Which; none = all.
         names: Vec<String>,
-        /// Whether GPUs are told one by one.
+        /// Whether GPUs are listed one by one.
         details: bool,
         /// How to print.
         how: OutputOptions,
@@ -268,7 +268,7 @@ pub enum Intent {
 pub enum LocalCommand {
     /// Print what support needs to know, or write it to a file.
     Diagnose {
-        /// How it is told.
+        /// Output format.
         shown: OutputFormat,
         /// Where it is written to.
         file: Option<PathBuf>,

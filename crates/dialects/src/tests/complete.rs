@@ -1,4 +1,4 @@
-//! What a shell is told of a line that goes on.
+//! Completions of an unfinished line.
 
 use crate::args::tree;
 use crate::complete::noun_in;

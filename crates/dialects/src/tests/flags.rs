@@ -256,7 +256,7 @@ const V2_REFUSED: &[(&str, &str)] = &[
     ("--port container=80,service-type=cable", "service-type `cable`; allowed are nodeport"),
     ("--port container=80,service-type=portforward", "`portforward`; allowed are nodeport"),
     ("--external-url url=http://a", "`container=…` is missing"),
-    ("--external-url container=0", "`0` is no port"),
+    ("--external-url container=0", "`0` is not a port"),
     ("--external-url container=80,authtype=all", "authtype: `all` is not allowed; public,"),
     ("--image-pull-policy Sometimes", "possible values: Always, IfNotPresent, Never"),
     ("--env-secret name=A,key=k", "`secret=…` is missing"),
@@ -326,8 +326,8 @@ const INFERENCE_TAKEN: &[&str] = &[
 const INFERENCE_LATER: &[&str] = &["--stdin", "--tty", "--attach", "--pod-running-timeout 5s"];
 
 const INFERENCE_REFUSED: &[(&str, &str)] = &[
-    ("--serving-port 0", "`0` is no port; write a whole number from 1 to 65535"),
-    ("--serving-port 70000", "`70000` is no port"),
+    ("--serving-port 0", "`0` is not a port; write a whole number from 1 to 65535"),
+    ("--serving-port 70000", "`70000` is not a port"),
     ("--serving-port container=80,protocol=smtp", "protocol `smtp`; allowed are http, grpc"),
     ("--serving-port container=80,authorization-type=x", "allowed are public, authenticatedUsers"),
     ("--serving-port container=80,cluster-local-access-only=x", "allowed are true and false"),

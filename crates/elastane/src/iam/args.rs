@@ -1,4 +1,4 @@
-//! What can be typed after `elastane user`, `application`, `access-key` and `access-rule`.
+//! What can be typed after `elastane user`, `service-account`, `access-key` and `access-rule`.
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates as Known;
@@ -10,24 +10,24 @@ use cli_kit::parse_number::whole;
 /// `user …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum User {
-    /// Create a user and print the password to begin with
+    /// Create a user and print the first password
     Create {
         /// E-mail address
         email: String,
-        /// The password printed may be kept; else it has to be changed first
+        /// Do not require the user to change the printed password at the first login
         #[arg(long)]
         keep_password: bool,
     },
     /// List the users
     #[command(visible_alias = "ls")]
     List(Format),
-    /// Delete a user with roles and access keys; workloads go on
+    /// Delete a user with its access rules and access keys; its workloads keep running
     Delete {
         /// E-mail address
         #[arg(add = Known::new(complete::users))]
         email: String,
     },
-    /// Give a user a new password to begin with, and end sessions and access keys
+    /// Reset the password of a user, and end its sessions and access keys
     ResetPassword {
         /// E-mail address
         #[arg(add = Known::new(complete::users))]
@@ -35,9 +35,9 @@ pub(crate) enum User {
     },
 }
 
-/// `application …`.
+/// `service-account …`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Application {
+pub(crate) enum ServiceAccount {
     /// Create a service account and print its secret
     Create {
         /// Name
@@ -46,16 +46,16 @@ pub(crate) enum Application {
     /// List the service accounts
     #[command(visible_alias = "ls")]
     List(Format),
-    /// Delete a service account with its roles
+    /// Delete a service account and its access rules
     Delete {
         /// Name
-        #[arg(add = Known::new(complete::applications))]
+        #[arg(add = Known::new(complete::service_accounts))]
         name: String,
     },
-    /// Give a service account a new secret; the old one ends
+    /// Replace the secret of a service account
     ResetSecret {
         /// Name
-        #[arg(add = Known::new(complete::applications))]
+        #[arg(add = Known::new(complete::service_accounts))]
         name: String,
     },
 }
@@ -93,7 +93,7 @@ pub(crate) enum AccessRule {
     List(Format),
     /// List the roles
     Roles(Format),
-    /// Take a role away
+    /// Delete an access rule
     Delete {
         /// Number of the rule
         #[arg(value_parser = whole(0..=u64::MAX))]
@@ -109,8 +109,8 @@ pub(crate) struct Subject {
     #[arg(long, value_name = "EMAIL", add = Known::new(complete::users))]
     pub(crate) user: Option<String>,
     /// A service account, by name
-    #[arg(long, value_name = "NAME", add = Known::new(complete::applications))]
-    pub(crate) application: Option<String>,
+    #[arg(long, value_name = "NAME", add = Known::new(complete::service_accounts))]
+    pub(crate) service_account: Option<String>,
     /// A group, as the login provider calls it
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,

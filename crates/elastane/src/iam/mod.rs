@@ -1,4 +1,4 @@
-//! `elastane user`, `application`, `access-key` and `access-rule`: who may use the server, and for
+//! `elastane user`, `service-account`, `access-key` and `access-rule`: who may use the server, and for
 //! what.
 
 pub(super) mod args;
@@ -13,7 +13,7 @@ use api_types::{
 };
 use client::Client;
 
-use self::args::{AccessRule, Application, Scope, Subject};
+use self::args::{AccessRule, Scope, Subject};
 use cli_kit::change_wait::ChangeWait;
 use cli_kit::exit::Error;
 use cli_kit::message::Plain;
@@ -64,29 +64,32 @@ pub(super) async fn user(state_dir: PathBuf, verb: args::User) -> Result<(), Err
     Ok(())
 }
 
-pub(super) async fn application(state_dir: PathBuf, verb: Application) -> Result<(), Error> {
+pub(super) async fn service_account(
+    state_dir: PathBuf,
+    verb: args::ServiceAccount,
+) -> Result<(), Error> {
     let client = connect(&state_dir)?;
     let mut out = Plain(std::io::stdout());
     match verb {
-        Application::Create { name } => {
+        args::ServiceAccount::Create { name } => {
             let made =
                 client.create_service_account(&ServiceAccountCreationRequest { name }).await?;
-            writeln!(out, "application {} created; the secret is shown once:", made.name)?;
+            writeln!(out, "service account {} created; the secret is shown once:", made.name)?;
             writeln!(out, "client id  {}\nsecret     {}", made.client_id, made.client_secret)?;
         }
-        Application::List(format) => {
+        args::ServiceAccount::List(format) => {
             let how = OutputOptions::from(format);
-            let name = |one: &ServiceAccount| format!("application/{}", one.name);
+            let name = |one: &ServiceAccount| format!("service-account/{}", one.name);
             let look = async |out: &mut dyn Write| {
                 list(&how, client.service_accounts().await?, name, accounts_table, out)
             };
             show(&how, &mut std::io::stdout(), None, look).await?;
         }
-        Application::Delete { name } => {
+        args::ServiceAccount::Delete { name } => {
             client.delete_service_account(&existing(&client, &name).await?.id).await?;
-            writeln!(out, "application {name} deleted")?;
+            writeln!(out, "service account {name} deleted")?;
         }
-        Application::ResetSecret { name } => {
+        args::ServiceAccount::ResetSecret { name } => {
             let one = existing(&client, &name).await?;
             let renewed = client.renew_secret(&one.id).await?;
             writeln!(out, "the new secret of {} is shown once:", one.name)?;
@@ -180,7 +183,7 @@ fn users_table(users: &[User]) -> Table {
 
 fn accounts_table(accounts: &[ServiceAccount]) -> Table {
     let mut table =
-        Table::new(&["Application", "Client Id", "Enabled", "Last Login", "Created By"]);
+        Table::new(&["Service Account", "Client Id", "Enabled", "Last Login", "Created By"]);
     for one in accounts {
         let enabled = if one.enabled { "yes" } else { "no" };
         table.row([
@@ -233,7 +236,7 @@ fn time(at: Option<Time>) -> String {
 async fn existing_user(client: &Client, email: &str) -> Result<User, Error> {
     let mut users = client.users().await?.into_iter();
     users.find(|user| user.username.eq_ignore_ascii_case(email)).ok_or_else(|| {
-        let hint = "run `elastane user list` to see those there are";
+        let hint = "`elastane user list` lists them";
         Error::NotFound(format!("user {email} was not found; {hint}"))
     })
 }
@@ -241,8 +244,8 @@ async fn existing_user(client: &Client, email: &str) -> Result<User, Error> {
 async fn existing(client: &Client, name: &str) -> Result<ServiceAccount, Error> {
     let mut accounts = client.service_accounts().await?.into_iter();
     accounts.find(|one| one.name == name || one.id == name).ok_or_else(|| {
-        let hint = "run `elastane application list` to see those there are";
-        Error::NotFound(format!("application {name} was not found; {hint}"))
+        let hint = "`elastane service-account list` lists them";
+        Error::NotFound(format!("service account {name} was not found; {hint}"))
     })
 }
 
@@ -278,8 +281,8 @@ async fn named_subject(client: &Client, subject: Subject) -> Result<(SubjectType
     match subject {
         Subject { user: Some(email), .. } => Ok((SubjectType::User, email)),
         Subject { group: Some(group), .. } => Ok((SubjectType::Group, group)),
-        Subject { application, .. } => {
-            let account = existing(client, &application.unwrap_or_default()).await?;
+        Subject { service_account, .. } => {
+            let account = existing(client, &service_account.unwrap_or_default()).await?;
             Ok((SubjectType::ServiceAccount, account.id))
         }
     }
@@ -306,7 +309,7 @@ async fn named_scope(client: &Client, scope: Scope) -> Result<(ScopeType, String
 const fn words(subject: SubjectType, scope: ScopeType) -> (&'static str, &'static str) {
     let subject = match subject {
         SubjectType::User => "user",
-        SubjectType::App | SubjectType::ServiceAccount => "application",
+        SubjectType::App | SubjectType::ServiceAccount => "service-account",
         SubjectType::Group => "group",
     };
     let scope = match scope {

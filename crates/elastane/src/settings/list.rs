@@ -108,7 +108,7 @@ settings! {
             see [GPUs](#gpus)",
     }
 
-    /// What workloads run as: docker, process, or auto for docker where it answers
+    /// Runtime of workloads: docker, process, or auto for docker if it answers
     runtime: Choice = runtime::choice {
         value: Some("RUNTIME"),
         default: "auto",
@@ -125,14 +125,14 @@ settings! {
         meaning: "where the API answers",
     }
 
-    /// Where others reach it, such as https://gpu.example.org: for links and logins behind a proxy
+    /// Address for links and logins behind a proxy, such as https://gpu.example.org
     public_url: Option<String> = addresses::public_url {
         value: Some("URL"),
         meaning: "where others reach the server, such as `https://gpu.example.org`: for links, \
             redirects and the addresses of workloads; see [names and proxies](#names-and-proxies)",
     }
 
-    /// Proxies whose X-Forwarded-For is believed, such as 127.0.0.1,10.0.0.0/8
+    /// Proxies whose X-Forwarded-For is trusted, such as 127.0.0.1,10.0.0.0/8
     trusted_proxies: http_kit::Proxies = addresses::proxies {
         value: Some("ADDRESSES"),
         meaning: "proxies whose `X-Forwarded-For` is believed, such as `127.0.0.1,10.0.0.0/8`",
@@ -152,13 +152,13 @@ settings! {
         meaning: "the key of the certificate, PEM",
     }
 
-    /// Listen beyond this machine although the traffic is not encrypted
+    /// Listen beyond this machine without encryption
     insecure_listen: bool = read::switch {
         default: "false",
         meaning: "accept an address that other machines reach, although traffic is not encrypted",
     }
 
-    /// Where the state is: sqlite, or postgres://USER@HOST:5432/DATABASE
+    /// Database of the state: sqlite, or postgres://USER@HOST:5432/DATABASE
     database: store::Database = read::database {
         value: Some("URL"),
         default: "sqlite",
@@ -205,7 +205,7 @@ settings! {
         meaning: "`off`, `error`, `warn`, `info`, `debug`, `trace`",
     }
 
-    /// Fairness over time: the past that counts, such as 7d or 7d,tumbling
+    /// Window of past usage that counts for fair shares, such as 7d or 7d,tumbling
     usage_window: Option<read::Window> = read::window {
         value: Some("SPAN"),
         meaning: "fairness over time: what a project used in this span lowers its part of what \
@@ -213,7 +213,7 @@ settings! {
             days, counted from 1 January 1970",
     }
 
-    /// Age at which past use counts half, such as 1d
+    /// Half-life of past usage, such as 1d
     usage_half_life: Option<u64> = read::span_ms {
         value: Some("SPAN"),
         meaning: "the age at which past use counts half; needs `usage_window`",
@@ -242,7 +242,7 @@ settings! {
             ones are in the database alone, see [storage](storage.md#archived-workloads)",
     }
 
-    /// Most disk space for the recording of what the server does; 0 for none
+    /// Disk space limit of the recording of the server; 0 turns it off
     recording_max: u64 = read::bytes_or_none {
         value: Some("SIZE"),
         default: "64MiB",
@@ -265,7 +265,7 @@ settings! {
             [who gets what of the machine](api.md#around-a-workload)",
     }
 
-    /// Domain below which each inference and each port that is opened in a browser has a host
+    /// Parent domain of the hosts of inferences and of ports that are opened in a browser
     workloads_domain: String = read::domain {
         value: Some("DOMAIN"),
         default: "localhost",
@@ -273,18 +273,18 @@ settings! {
             [opened in a browser](../guides/browser.md), has a host of its own",
     }
 
-    /// Let everyone's workloads have rights over this machine, not only administrators'
+    /// Allow privileged workloads of all users, not only of administrators
     allow_privileged: bool = read::switch {
         default: "false",
         meaning: "let everyone's workloads have rights over this machine and mount NFS exports, \
             not only administrators'",
     }
 
-    /// Unix accounts that the runs of users have where the server is root
+    /// Unix accounts for the runs of users, if the server is root
     accounts: BTreeMap<String, String> = accounts::table {
         value: Some("USER=ACCOUNT,..."),
         heading: Some(ISOLATION),
-        meaning: "Unix accounts that the runs of users have where the server is root; see \
+        meaning: "Unix accounts for the runs of users, if the server is root; see \
             [who a process is](../guides/processes.md#who-a-process-is). Root and system accounts \
             are given only here",
     }
@@ -297,7 +297,7 @@ settings! {
             for every domain",
     }
 
-    /// Private ids of all other users
+    /// Range of private ids for all other users
     account_pool: RangeInclusive<u32> = accounts::pool {
         value: Some("FIRST-LAST"),
         default: "1900000000-1900065535",
@@ -305,28 +305,28 @@ settings! {
         meaning: "private ids of all other users",
     }
 
-    /// Refuse to start where workloads could read the server's files or each other's
+    /// Refuse to start if workloads could read the server's files or each other's
     require_isolation: bool = read::switch {
         default: "false",
         heading: Some(ISOLATION),
         meaning: "refuse to start where workloads could read the server's files",
     }
 
-    /// Let people log in at this OpenID Connect provider, such as https://id.example.org
+    /// Let users log in at this OpenID Connect provider, such as https://id.example.org
     oidc_issuer: Option<String> = read::text {
         value: Some("URL"),
         heading: Some(LOGIN_PROVIDER),
         meaning: "the provider, exactly as it calls itself; https, except on this machine",
     }
 
-    /// What the provider calls this server
+    /// Client id of this server at the provider
     oidc_client_id: Option<String> = read::text {
         value: Some("ID"),
         heading: Some(LOGIN_PROVIDER),
         meaning: "what the provider calls this server",
     }
 
-    /// File with the secret by which the provider knows this server
+    /// File with the client secret of this server at the provider
     oidc_client_secret_file: Option<PathBuf> = read::path {
         value: Some("FILE"),
         heading: Some(LOGIN_PROVIDER),
@@ -334,7 +334,7 @@ settings! {
         meaning: "the secret by which the provider knows this server; none for a public client",
     }
 
-    /// What to ask the provider for
+    /// Scopes to request from the provider
     oidc_scopes: String = read::text {
         value: Some("SCOPES"),
         default: "openid email profile",
@@ -359,15 +359,15 @@ settings! {
         meaning: "the claim with the groups, a list or one; `realm_access.roles` is a path",
     }
 
-    /// Create a user at the first login of a person; otherwise only existing users log in
+    /// Create a user at the first login; otherwise only existing users log in
     oidc_create_users: bool = read::switch {
         default: "false",
         heading: Some(LOGIN_PROVIDER),
-        meaning: "create a user at the first login of a person; otherwise only existing users log \
+        meaning: "create a user at the first login; otherwise only existing users log \
             in",
     }
 
-    /// Take every e-mail address for verified that the provider does not call unverified
+    /// Accept every e-mail address that the provider does not mark as unverified
     oidc_trust_email: bool = read::switch {
         default: "false",
         heading: Some(LOGIN_PROVIDER),
@@ -375,7 +375,7 @@ settings! {
             is; see [below](#verified-addresses)",
     }
 
-    /// Let programs log people in with ID tokens that they got for this server themselves
+    /// Allow logins with ID tokens that a program got for this server
     oidc_token_exchange: bool = read::switch {
         default: "false",
         heading: Some(LOGIN_PROVIDER),

@@ -53,7 +53,8 @@ pub(crate) fn switch(given: &SettingText) -> Result<bool, Error> {
 pub(crate) fn level(given: &SettingText) -> Result<LevelFilter, Error> {
     given.text.parse().map_err(|_| {
         let text = units::shown(&given.text);
-        given.fault(format!("`{text}` is no level; write off, error, warn, info, debug or trace"))
+        given
+            .fault(format!("`{text}` is not a level; write off, error, warn, info, debug or trace"))
     })
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn address(given: &SettingText) -> Result<SocketAddr, Error> {
     let text = given.text.replacen("localhost:", "127.0.0.1:", 1);
     text.parse().map_err(|_| {
         let text = units::shown(&given.text);
-        given.fault(format!("`{text}` is no address; write one such as 127.0.0.1:7070"))
+        given.fault(format!("`{text}` is not an address; write one such as 127.0.0.1:7070"))
     })
 }
 
@@ -117,7 +118,7 @@ pub(crate) fn window(given: &SettingText) -> Result<Window, Error> {
         }
         Some((_, other)) => {
             let other = units::shown(other);
-            let fault = format!("`{other}` is no kind of window; write `7d` or `7d,tumbling`");
+            let fault = format!("`{other}` is not a kind of window; write `7d` or `7d,tumbling`");
             return Err(given.fault(fault));
         }
     };
@@ -149,7 +150,7 @@ pub(crate) fn domain(given: &SettingText) -> Result<String, Error> {
         return Ok(domain);
     }
     let text = units::shown(&given.text);
-    Err(given.fault(format!("`{text}` is no domain; write one such as apps.example.org")))
+    Err(given.fault(format!("`{text}` is not a domain; write one such as apps.example.org")))
 }
 
 /// Folders by their absolute paths, with commas between them.

@@ -27,7 +27,7 @@ pub(crate) struct Simulate {
     /// scenario file: '{name: x, project: team-a, gpu: 2, pods: 4}'
     #[arg(long, value_name = "WORDS", requires = "from", allow_hyphen_values = true)]
     pub(crate) submit: Vec<String>,
-    /// Decide on a generated state
+    /// Decide on one generated state
     #[arg(long, value_name = "NAME", group = "what")]
     #[arg(value_parser = PossibleValuesParser::new(sim::states::State::ALL.map(|s| s.name())))]
     pub(crate) state: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "N", default_value_t = 60, requires = "seeds")]
     #[arg(value_parser = whole(1_u32..=100_000))]
     pub(crate) steps: u32,
-    /// A knob of the scheduler, such as placement=spread
+    /// Setting of the scheduler, such as placement=spread
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) policy: Vec<String>,
     /// Print every decision and the state after it as JSON
@@ -70,7 +70,7 @@ pub(crate) struct Simulate {
 /// Drills on a running server: only simulated GPUs and nodes come and go like that.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub(crate) enum Drill {
-    /// Make a simulated GPU of the running server fail; what runs on it goes elsewhere
+    /// Make a simulated GPU of the running server fail; its workloads move elsewhere
     GpuFail {
         /// Name of the node
         node: String,
@@ -80,19 +80,19 @@ pub(crate) enum Drill {
     },
     /// Add a simulated node to the running server
     NodeAdd(NewNode),
-    /// Remove a simulated node at once; what runs there is lost, and starts elsewhere
+    /// Remove a simulated node at once; its pods are lost and start again elsewhere
     NodeRemove {
         /// Name of the node
         #[arg(add = Known::new(complete::nodes))]
         node: String,
     },
-    /// Have the pods of a simulated node leave it, as `elastane node drain` does on any server
+    /// Drain a simulated node, as `elastane node drain` does on any server
     Drain {
         /// Name of the node
         #[arg(add = Known::new(complete::nodes))]
         node: String,
     },
-    /// Make it work again
+    /// Make a simulated GPU work again
     GpuHeal {
         /// Name of the node
         node: String,
@@ -119,7 +119,7 @@ pub(crate) struct NewNode {
     /// Memory; that of this machine if left out
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
-    /// A label of it; may be given several times
+    /// Label of the node; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,
 }

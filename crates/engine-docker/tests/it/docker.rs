@@ -189,7 +189,7 @@ async fn an_image_whose_name_is_not_valid_is_refused_at_once() {
     let Some(bench) = Bench::on(DockerServer::shared()).await else { return };
     let spec = RunSpec { image: "UPPER/Case:1".to_owned(), ..bench.script("exit 0") };
     let refused = bench.engine().start(spec).await.expect_err("no name").to_string();
-    assert!(refused.contains("`UPPER/Case:1` is no name of an image"), "{refused}");
+    assert!(refused.contains("`UPPER/Case:1` is not a valid name of an image"), "{refused}");
 }
 
 #[tokio::test]

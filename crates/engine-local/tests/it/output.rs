@@ -105,7 +105,7 @@ async fn who_reads_too_slowly_is_told() {
     (2..=6).for_each(|piece| run.say(&piece.to_string()));
     run.holds(6 * PIECE_BYTES).await;
     let lost = loop {
-        match chunks.recv().await.expect("an end that is no end") {
+        match chunks.recv().await.expect("an end that is not an end") {
             Ok(_) => {}
             Err(error) => break error,
         }

@@ -10,7 +10,7 @@ use super::*;
 use crate::copy::{Bounds, NotCopied, Origin, patiently};
 use engine_conformance::S3Server;
 
-/// What comes of copying with this little patience: the folder, and what was told.
+/// What comes of copying with this little patience: the folder, and the error.
 async fn copied(bucket: &Bucket) -> (Result<(), NotCopied>, tempfile::TempDir, String) {
     copied_up_to(1 << 30, bucket).await
 }
@@ -121,7 +121,7 @@ async fn nothing_is_written_beside_the_copy() {
     for key in ["../beside", "/beside", "a/../../beside"] {
         let server = S3Server::open(BTreeMap::from([(key.to_owned(), "x".to_owned())]));
         let (done, folder, _) = copied(&server.bucket("b")).await;
-        assert!(why(done).contains(&format!("`{key}` is no path inside a folder")));
+        assert!(why(done).contains(&format!("`{key}` is not a path inside a folder")));
         assert!(!folder.path().join("beside").exists());
     }
     let both = ["a", "a/b"].map(|key| (key.to_owned(), "x".to_owned()));

@@ -23,7 +23,7 @@ use crate::exec_sessions::{self, SessionPermit, Why};
 const ROWS_COLUMNS_MAX: u16 = 10_000;
 /// Longest `term`.
 const TERM_CHARS_MAX: usize = 64;
-/// Size of a terminal of which none is told.
+/// Default size of a terminal.
 const SIZE: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
 pub(super) fn routes<S>() -> impl Iterator<Item = Route<S>>
@@ -221,13 +221,13 @@ impl Asked {
 }
 
 fn switch(name: &str, value: &str) -> Result<bool, ApiError> {
-    let why = || format!("`{}` is not allowed; true or false", units::shown(value));
+    let why = || format!("`{}` is not allowed; write true or false", units::shown(value));
     value.parse().map_err(|_| ApiError::field(name, why()))
 }
 
 fn count(name: &str, value: &str, most: u16) -> Result<u16, ApiError> {
     let number = value.parse().ok().filter(|number| (1..=most).contains(number));
-    let why = || format!("`{}` is not allowed; 1 to {most}", units::shown(value));
+    let why = || format!("`{}` is not allowed; write 1 to {most}", units::shown(value));
     number.ok_or_else(|| ApiError::field(name, why()))
 }
 

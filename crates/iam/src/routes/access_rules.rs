@@ -453,7 +453,8 @@ fn scope(iam: &Shared, request: &AccessRuleCreationFields) -> Result<Scope, ApiE
     let id = request.scope_id.as_str();
     let cluster = iam.control.cluster().uuid.to_string();
     if let Some(other) = request.cluster_id.as_ref().filter(|id| **id != cluster) {
-        let why = format!("there is no cluster `{}`; this one is {cluster}", units::shown(other));
+        let why =
+            format!("there is no cluster `{}`; the only one is {cluster}", units::shown(other));
         return Err(ApiError::field("clusterId", why));
     }
     let view = iam.control.view();

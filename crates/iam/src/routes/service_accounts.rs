@@ -118,7 +118,7 @@ fn check_name(name: &str) -> Result<(), ApiError> {
         return Ok(());
     }
     let why = format!(
-        "`{}` is not allowed; 2 to {NAME_BYTES_MAX} of a-z, 0-9, - and _, beginning with a letter \
+        "`{}` is not allowed; write 2 to {NAME_BYTES_MAX} of a-z, 0-9, - and _, beginning with a letter \
          and ending with a letter or digit",
         units::shown(name)
     );

@@ -154,7 +154,10 @@ async fn a_provider_that_is_not_there_or_is_another_is_told() {
     );
     for (change, said) in [
         (json!({"issuer": "https://other.example.org"}), "it calls itself `https://other"),
-        (json!({"authorization_endpoint": "http://x.org"}), "`http://x.org` is no https address"),
+        (
+            json!({"authorization_endpoint": "http://x.org"}),
+            "`http://x.org` is not an https address",
+        ),
         (json!({"token_endpoint": 7}), "cannot be read"),
     ] {
         let fake = FakeProvider::start().await;

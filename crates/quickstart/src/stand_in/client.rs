@@ -99,7 +99,7 @@ pub(super) fn run(options: &Options) -> Result<Infallible, String> {
     }
 }
 
-/// Until nobody listens.
+/// Until the reader is gone.
 fn ask(options: &Options, outcomes: &Sender<Outcome>) {
     loop {
         let since = Instant::now();

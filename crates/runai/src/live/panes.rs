@@ -36,7 +36,7 @@ pub(super) enum Pane {
     Workloads,
 }
 
-/// What is told in a place of each row.
+/// Columns of the rows.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) title: &'static str,

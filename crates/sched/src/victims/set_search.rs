@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Checkpoint, NodeId, PodBinding, PodId, WorkloadId};
+use model::{Checkpoint, NodeId, PodBinding, PodId, QueueId, WorkloadId};
 
 use super::eviction_cost::{EvictionCost, Standing, Tally, lost};
 use super::together::Together;
@@ -21,6 +21,10 @@ pub(crate) const SETS_MAX: u64 = 4096;
 const SETS_OF_ONE: u64 = 1024;
 /// Most workloads of which sets are made: those that cost least.
 const CANDIDATES_MAX: usize = 48;
+/// Workloads that are looked at to find these with as much work as one set.
+const LOOKS_OF_SET: u64 = 16;
+/// Most workloads with a place where something better is looked for than what was found.
+const PLACED_MAX: u64 = 256;
 
 /// What became of one pod: its binding before and after.
 pub(super) type Changed = (PodId, PodBinding, PodBinding);
@@ -69,10 +73,19 @@ impl PreemptionAttempt<'_> {
         start: Checkpoint,
         done: bool,
     ) -> (bool, bool) {
-        let changes = changes_since(s, start);
-        if s.sets_left == 0 || !self.is_worth_it(s, &changes, done) {
+        if !done && !self.was_refused {
+            return (false, false);
+        }
+        let placed = placed(s, self.need.id);
+        let effort = placed / LOOKS_OF_SET;
+        if effort >= s.sets_left || (done && placed > PLACED_MAX) {
             return (done, false);
         }
+        let changes = changes_since(s, start);
+        if !self.is_worth_it(s, &changes, done) {
+            return (done, false);
+        }
+        s.sets_left -= effort;
         s.cluster.rollback(start);
         let mut attempt = Self::new(s, self.rule, self.need);
         attempt.need = self.first_need;
@@ -265,6 +278,16 @@ impl SetSearch<'_> {
     }
 }
 
+/// Workloads with a place where this one is being placed.
+fn placed(s: &Session<'_>, id: WorkloadId) -> u64 {
+    fn below(s: &Session<'_>, queue: QueueId) -> u64 {
+        let row = &s.cluster.queues()[queue];
+        let own = s.cluster.queues()[s.cluster.project_of(queue)].placed.len() as u64;
+        own + row.children.iter().map(|&child| below(s, child)).sum::<u64>()
+    }
+    s.cluster.roots(s.division_of(id)).map(|root| below(s, root)).sum()
+}
+
 /// What has changed since a point of this cycle.
 fn changes_since(s: &Session<'_>, start: Checkpoint) -> Vec<Changed> {
     let mut before: BTreeMap<PodId, &PodBinding> = BTreeMap::new();
@@ -327,9 +350,14 @@ fn candidates(s: &Session<'_>, attempt: &PreemptionAttempt<'_>) -> Vec<Candidate
             && (rule.is_victim(s, id, victim) || (own && rule.own_gives_way(s, id, victim)))
             && s.cluster.workloads()[victim].pods.iter().any(here)
     });
+    let moves = rule.moves_max(s).is_some();
+    all.sort_by_cached_key(|&victim| {
+        let makes_room = moves && makes_room(s, attempt, victim);
+        (!makes_room, lost(s, victim, &[EvictionUnit::All(victim)]))
+    });
+    all.truncate(4 * CANDIDATES_MAX);
     let mut candidates: Vec<_> =
         all.into_iter().filter_map(|victim| candidate(s, attempt, victim)).collect();
-    let moves = rule.moves_max(s).is_some();
     candidates.sort_by_cached_key(|one| {
         let refused = !rule.just(s, id, need.asked, one.id, one.units[0]);
         let lost = lost(s, one.id, &one.units);

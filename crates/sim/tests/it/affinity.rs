@@ -44,7 +44,7 @@ fn pods_go_with_others_and_keep_apart() {
       project: q
       gpu: 1
       pod_anti_affinity: {{required: [{{labels: {{app: web}}, topology_key: zone}}]}}
-    expect: {{workloads: {{alone: {{state: pending, pending: [P110]}}}}}}
+    expect: {{workloads: {{alone: {{state: pending, pending: [P110, P205]}}}}}}
   - delete: replicas
     expect: {{waiting: []}}
 "

@@ -187,7 +187,7 @@ fn what_waits_for_its_own_run_to_be_gone_says_so() {
     machine.start().unwrap();
     assert_eq!(codes(&machine, "a"), ["P304"]);
     rest(&mut machine);
-    assert_eq!(codes(&machine, "a"), ["P101"]);
+    assert_eq!(codes(&machine, "a"), ["P101", "P204"]);
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn a_gang_that_no_rack_has_room_for_waits_and_in_a_block_it_starts() {
     holds(
         "steps:
   - submit: {name: w, project: q, pods: 3, gpu: 1, topology: {name: net, required: rack}}
-    expect: {workloads: {w: {state: pending, pending: [P108]}}}
+    expect: {workloads: {w: {state: pending, pending: [P108, P204]}}}
   - submit: {name: x, project: q, pods: 4, gpu: 1, topology: {name: net, required: block}}
     expect: {workloads: {x: {state: running, nodes: [n1, n2]}}}
 ",

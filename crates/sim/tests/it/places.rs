@@ -21,7 +21,7 @@ queues: [{name: q, quota: {gpu: 2}}]
 /// Where a workload with this affinity goes; nowhere is `waits`.
 fn goes(affinity: &str, to: &str) {
     let expected = if to == "waits" {
-        "{state: pending, pending: [P107]}".to_owned()
+        "{state: pending, pending: [P107, P204]}".to_owned()
     } else {
         format!("{{state: running, nodes: {to}}}")
     };

@@ -1,4 +1,4 @@
-//! What a workload may ask for around it. What ends up as an argument or an option of somebody
+//! What a workload may ask for around it. What ends up as an argument or an option of another
 //! else's program (a clone, a mount) is checked to be nothing but what it says.
 
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ pub(super) fn check(pod: &PodSpec) -> Result<(), Invalid> {
     let mut outer = BTreeSet::new();
     for port in ports {
         if port.container == 0 || port.host == Some(0) {
-            return bad("ports", "`0` is no port; 1 to 65535");
+            return bad("ports", "`0` is not a port; write 1 to 65535");
         }
         if !inner.insert(port.container) || port.host.is_some_and(|host| !outer.insert(host)) {
             let why = format!("port {} is there twice; give each once", port.container);
@@ -49,7 +49,8 @@ pub(super) fn check(pod: &PodSpec) -> Result<(), Invalid> {
         !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
     };
     if let Some(wrong) = security.capabilities.iter().find(|text| !name(text)) {
-        let why = format!("`{}` is no capability; such as SYS_PTRACE", units::shown(wrong));
+        let why =
+            format!("`{}` is not a capability; write one such as SYS_PTRACE", units::shown(wrong));
         return bad("security.capabilities", why);
     }
     self::limits(pod)
@@ -127,13 +128,17 @@ fn mount(mount: &Mount) -> Result<(), Invalid> {
             let good = name.chars().all(allowed) && (1..=128).contains(&name.len());
             refuse(!good, field, || {
                 let name = units::shown(name);
-                format!("`{name}` is no name of a volume; letters, digits, `-`, `.` and `_`")
+                format!(
+                    "`{name}` is not a valid name of a volume; letters, digits, `-`, `.` and `_`"
+                )
             })
         }
         MountSource::Nfs { server, path: from } => {
             let host = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
             let good = !server.is_empty() && server.len() <= 253 && server.chars().all(host);
-            refuse(!good, field, || format!("`{}` is no name of a server", units::shown(server)))?;
+            refuse(!good, field, || {
+                format!("`{}` is not a valid name of a server", units::shown(server))
+            })?;
             path(field, Path::new(from))?;
             refuse(from.contains(','), field, || "its path may not have a comma".to_owned())
         }
@@ -148,7 +153,10 @@ fn mount(mount: &Mount) -> Result<(), Invalid> {
                 let wrong = name.is_empty() || name.starts_with('-') || name.contains(bad);
                 let wrong = wrong || name.contains("..") || name.len() > TEXT_BYTES_MAX;
                 refuse(wrong, field, || {
-                    format!("`{}` is no name of a branch, tag or commit", units::shown(name))
+                    format!(
+                        "`{}` is not a valid name of a branch, tag or commit",
+                        units::shown(name)
+                    )
                 })
             })
         }
@@ -160,7 +168,9 @@ fn mount(mount: &Mount) -> Result<(), Invalid> {
             let good = good && !name.starts_with('.');
             refuse(!good, field, || {
                 let name = units::shown(name);
-                format!("`{name}` is no name of a bucket; letters, digits, `-`, `.` and `_`")
+                format!(
+                    "`{name}` is not a valid name of a bucket; letters, digits, `-`, `.` and `_`"
+                )
             })
         }
     }

@@ -135,7 +135,7 @@ fn pod(spec: &PodSpec) -> Result<(), Invalid> {
         spec.env.keys().chain(secret_names).find(|key| key.is_empty() || key.contains(['=', '\0']));
     if let Some(key) = bad_key {
         let text = format!(
-            "`{key}` is not a name of an environment variable; it may not be empty or contain `=`"
+            "`{key}` is not a valid name of an environment variable; it may not be empty or contain `=`"
         );
         return Err(Invalid::new("environment", text));
     }

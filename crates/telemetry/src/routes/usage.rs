@@ -99,7 +99,14 @@ impl<S: Sync> FromRequestParts<S> for UsageQuery {
                             UsageGrouping::ALL.into_iter().find(|(known, _)| *known == word);
                         let known = UsageGrouping::ALL.map(|(known, _)| known);
                         query.by.insert(
-                            found.ok_or_else(|| unknown_word("value of by", word, &known))?.1,
+                            found
+                                .ok_or_else(|| {
+                                    ApiError::field(
+                                        "by",
+                                        unknown_word("value", word, &known).message,
+                                    )
+                                })?
+                                .1,
                         );
                     }
                 }

@@ -110,7 +110,7 @@ async fn server(left: &Left) -> Server {
 
 /// What differs, and may.
 const MAY_DIFFER: [&str; 20] = [
-    // Of the moment: when something was told, and sums of the time until then.
+    // Changes with time: timestamps, and sums of the time until now.
     "allocatedGpuHours",
     "at",
     "cost",

@@ -55,7 +55,7 @@ pub(crate) struct Mpi {
 #[derive(Debug, Args)]
 #[command(override_usage = "runai distributed submit --framework <NAME> [OPTIONS] [NAME]")]
 pub(crate) struct OfFramework {
-    /// By whose rules its pods work together
+    /// Framework of the pods
     #[arg(short, long, value_enum, value_name = "NAME", ignore_case = true)]
     pub(crate) framework: super::Framework,
     /// What all frameworks have.
@@ -83,7 +83,7 @@ pub(crate) struct Master {
     /// GPU devices
     #[arg(long, value_name = "N", value_parser = devices)]
     pub(crate) master_gpu_devices_request: Option<u32>,
-    /// What is asked of each device: portion or memory
+    /// Unit of the request for each device: portion or memory
     #[arg(long, value_enum, value_name = "TYPE", hide_possible_values = true)]
     pub(crate) master_gpu_request_type: Option<GpuRequestType>,
     /// Share of each device
@@ -120,7 +120,7 @@ pub(crate) struct Master {
     /// What happens when the process of the master ends
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(crate) master_restart_policy: Option<RestartPolicy>,
-    /// Mount none of the volumes of --new-pvc and --existing-pvc at the master
+    /// Do not mount the volumes of --new-pvc and --existing-pvc in the master
     #[arg(long)]
     pub(crate) master_no_pvcs: bool,
 }

@@ -41,7 +41,7 @@ pub(crate) struct Update {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Serving")]
 pub(crate) struct Serving {
-    /// Port it serves at: PORT, or container=PORT with a comma and any of protocol=http,
+    /// Port that it serves at: PORT, or container=PORT with a comma and any of protocol=http,
     /// authorization-type=TYPE (public opens it to everyone), authorized-users=A:B,
     /// cluster-local-access-only
     #[arg(long, value_name = "PORT", value_parser = serving_port)]
@@ -52,28 +52,28 @@ pub(crate) struct Serving {
     /// Maximum number of replicas [default: the minimum]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) max_replicas: Option<u32>,
-    /// Replicas to begin with
+    /// Initial number of replicas
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) initial_replicas: Option<u32>,
-    /// Replicas that the first request after a rest brings up
+    /// Number of replicas that the first request after scale to zero starts
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) activation_replicas: Option<u32>,
-    /// What decides how many: concurrency, throughput or latency
+    /// Metric to scale on: concurrency, throughput or latency
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Option<String>,
-    /// What one replica can take: requests, requests per second, or milliseconds
+    /// Target of the metric for one replica: requests, requests per second, or milliseconds
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) metric_threshold: Option<u32>,
-    /// The part of it that is aimed at, in percent [default: 70]
+    /// Share of that target to aim at, in percent [default: 70]
     #[arg(long, value_name = "N", value_parser = whole(1_u32..=100))]
     pub(crate) metric_threshold_percentage: Option<u32>,
-    /// Most requests at a replica at a time; 0 = any number [default: 0]
+    /// Maximum number of concurrent requests at a replica; 0 = no limit [default: 0]
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) concurrency_hard_limit: Option<u32>,
-    /// How much longer a replica stays that is no longer needed [default: 0]
+    /// How long a replica stays after it is no longer needed [default: 0]
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) scale_down_delay_seconds: Option<u32>,
-    /// How much longer the last replica stays [default: 0]
+    /// How long the last replica stays after it is no longer needed [default: 0]
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) scale_to_zero_retention_seconds: Option<u32>,
     /// How long the first replica may take to be ready [default: 600]

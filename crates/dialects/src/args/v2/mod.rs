@@ -76,7 +76,7 @@ pub(crate) enum Verb<S: Args> {
 pub(crate) enum OfInference {
     /// Submit one
     Submit(Deferred<Inference>),
-    /// Give one new values, without an interruption
+    /// Change the values of one without an interruption
     Update(Deferred<Update>),
     /// What every kind knows.
     #[command(flatten)]
@@ -95,7 +95,7 @@ pub(crate) enum OfInference {
 /// Verbs of `workload`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OfWorkload {
-    /// Submit what a manifest of Kubernetes describes
+    /// Submit a Kubernetes manifest
     Submit(Box<Manifest>),
     /// What every kind knows.
     #[command(flatten)]
@@ -109,7 +109,7 @@ pub(crate) enum OfWorkload {
 /// A manifest to submit.
 #[derive(Debug, Args)]
 pub(crate) struct Manifest {
-    /// File with the manifest, in YAML or JSON; - for the input
+    /// File with the manifest, in YAML or JSON; - for standard input
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Name in place of that in the manifest
@@ -124,7 +124,7 @@ pub(crate) struct Manifest {
     /// Priority, such as high
     #[arg(long, value_name = "NAME", add = Known::new(priorities))]
     pub(crate) priority: Option<String>,
-    /// Whether it may be stopped for others
+    /// Whether it may be preempted
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) preemptibility: Option<Preemptibility>,
 }
@@ -140,7 +140,7 @@ pub(crate) enum AnyVerb {
     Explain(Filtered<v1::Explain>),
     /// Show what one held and used over time
     Metrics(Filtered<Metrics>),
-    /// Stay until they have ended, run or are gone
+    /// Wait until they have ended, run or are deleted
     Wait(Filtered<Wait>),
     /// Print what it wrote
     Logs(Filtered<Logs>),
@@ -150,11 +150,11 @@ pub(crate) enum AnyVerb {
     Bash(Filtered<Named>),
     /// Run a command in a pod of one
     Exec(Filtered<Exec>),
-    /// See what one prints, and type what it reads
+    /// Attach to the output and input of one
     Attach(Filtered<Attach>),
     /// Open a port of one in a browser
     Open(Filtered<Open>),
-    /// Bring ports of one to this machine
+    /// Forward ports of this machine to one
     PortForward(Filtered<PortForward>),
 }
 
@@ -164,7 +164,7 @@ pub(crate) struct Metrics {
     /// Name
     #[arg(add = Known::new(workloads))]
     pub(crate) name: String,
-    /// How long until now, such as 10m or 2h
+    /// Period until now, such as 10m or 2h
     #[arg(long, value_name = "DURATION", value_parser = seconds, default_value = "1h")]
     pub(crate) since: u64,
     /// How many rows to print at most
@@ -194,7 +194,7 @@ pub(crate) struct WithFilter<T: Args> {
 pub(crate) enum ProjectVerb {
     /// List them
     List(Listing),
-    /// Choose one
+    /// Choose the default one
     Set {
         /// Name
         #[arg(add = Known::new(projects))]
@@ -207,7 +207,7 @@ pub(crate) enum ProjectVerb {
 pub(crate) enum ClusterVerb {
     /// List them
     List(Listing),
-    /// Choose one
+    /// Choose the default one
     Set(Cluster),
 }
 
@@ -258,7 +258,7 @@ pub(crate) struct List {
     /// Of all projects
     #[arg(short = 'A', long)]
     pub(crate) all: bool,
-    /// Only those in these phases, such as Running,Pending
+    /// Only workloads in these phases, such as Running,Pending
     #[arg(long, value_name = "PHASE,PHASE", value_delimiter = ',', ignore_case = true)]
     #[arg(value_parser = PossibleValuesParser::new(PHASES), hide_possible_values = true)]
     pub(crate) status: Vec<String>,
@@ -282,7 +282,7 @@ pub(crate) struct Paging {
     /// Rows to print at most
     #[arg(long, default_value_t = 50, value_name = "N", value_parser = count)]
     pub(crate) limit: u32,
-    /// Rows to leave out first
+    /// Number of rows to skip
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = count)]
     pub(crate) offset: u32,
     /// Print every row
@@ -386,7 +386,7 @@ pub(crate) struct Sections {
     #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
     #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) events: bool,
-    /// Show where it is reached
+    /// Show its addresses
     #[arg(long, value_name = "BOOL", default_value_t = true, hide_possible_values = true)]
     #[arg(action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) networks: bool,

@@ -22,7 +22,7 @@ pub(crate) struct Training {
     /// What follows its end.
     #[command(flatten)]
     pub(crate) ending: Ending,
-    /// How many pods are to end well
+    /// Pods that must succeed
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) runs: Option<u32>,
     /// How many pods run at a time [default: 1]
@@ -56,13 +56,13 @@ pub(crate) struct Named {
     /// Number it: PREFIX-0, PREFIX-1, …
     #[arg(long, value_name = "PREFIX", conflicts_with = "name")]
     pub(crate) name_prefix: Option<String>,
-    /// Template whose values count where none is given here
+    /// Template for the values that are not given here
     #[arg(long, value_name = "NAME", add = Known::new(templates))]
     pub(crate) template: Option<String>,
-    /// Environment asset whose values count where none is given here
+    /// Environment asset for the values that are not given here
     #[arg(long, value_name = "NAME", add = Known::new(environments))]
     pub(crate) environment: Vec<String>,
-    /// Compute asset whose values count where none is given here
+    /// Compute asset for the values that are not given here
     #[arg(long, value_name = "NAME", add = Known::new(computes))]
     pub(crate) compute: Option<String>,
     /// Data source asset
@@ -80,10 +80,10 @@ pub(crate) struct What {
     #[arg(short, long)]
     pub(crate) image: Option<String>,
     /// GPU devices, a whole number
-    #[arg(short, long, visible_alias = "gpu-devices", value_name = "N")]
+    #[arg(short, long, value_name = "N")]
     #[arg(value_parser = devices)]
     pub(crate) gpu_devices_request: Option<u32>,
-    /// What is asked of each device: portion or memory
+    /// Unit of the request for each device: portion or memory
     #[arg(long, value_enum, value_name = "TYPE", hide_possible_values = true)]
     pub(crate) gpu_request_type: Option<GpuRequestType>,
     /// Share of each device, such as 0.5
@@ -130,10 +130,10 @@ pub(crate) struct What {
     /// Priority inside the project: very-low, low, medium-low, medium, medium-high, high, very-high
     #[arg(long, value_name = "NAME", add = Known::new(priorities))]
     pub(crate) priority: Option<String>,
-    /// Whether it may be evicted for others
+    /// Whether it may be preempted
     #[arg(long, value_enum, value_name = "WHETHER")]
     pub(crate) preemptibility: Option<Preemptibility>,
-    /// Let it be evicted for others (older spelling)
+    /// Allow preemption (older spelling)
     #[arg(long, hide = true, conflicts_with = "preemptibility")]
     pub(crate) preemptible: Option<bool>,
     /// Where it may run.
@@ -165,7 +165,7 @@ pub(crate) struct Ending {
     /// What happens when the process ends
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(crate) restart_policy: Option<RestartPolicy>,
-    /// Delete it so long after its end, such as 2h
+    /// Delete it this long after its end, such as 2h
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) auto_deletion_time_after_completion: Option<u64>,
     /// When it may start, and for how long it runs.

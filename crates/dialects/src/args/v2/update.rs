@@ -25,7 +25,7 @@ pub(crate) struct Change {
     /// Delete it this long after its end, such as 2h
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub(crate) auto_deletion_time_after_completion: Option<u64>,
-    /// Gate that holds it back from now on, of those that do; '' for none
+    /// Scheduling gate to keep, of those that it has; '' removes all
     #[arg(long, value_name = "NAME")]
     pub scheduling_gate: Vec<String>,
     /// Label to set, or KEY- to remove it
