@@ -86,6 +86,23 @@ fn a_preload_and_a_proxy_together_count_once() {
 }
 
 #[test]
+fn a_proxy_of_nvml_alone_does_not_switch_a_preload_off() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let mut command = run.with_proxies("dlsym", "nvml init context:0 alloc:3797M alloc:1G nvml");
+    std::fs::remove_file(run.pages.join("libraries/libcuda.so.1")).unwrap();
+    let libraries = run.pages.join("libraries");
+    let folders = [libraries.as_os_str(), machine.folder.path().as_os_str()];
+    command.env("LD_LIBRARY_PATH", folders.join(std::ffi::OsStr::new(":")));
+    command.env("LD_PRELOAD", machine.folder.path().join("preload.so"));
+    assert_eq!(
+        prints(&mut command),
+        "nvml 0 4096 4096 0, nvml2 0 4096 0 4096 0, nvml2 wrong 25, init 0, context 0, alloc 2, \
+         alloc 0, nvml 0 4096 2772 1324, nvml2 0 4096 0 2772 1324, nvml2 wrong 25",
+    );
+}
+
+#[test]
 fn a_proxy_needs_the_absolute_path_of_the_real_library() {
     let with = |path: &str| with_real(PROXY_CUDA, std::path::Path::new(path));
     assert!(with("/usr/lib/libcuda.so.1").is_some());

@@ -115,6 +115,12 @@ fn failure_15_pages_that_cannot_be_used_refuse_and_never_crash() {
             assert_eq!(run.prints("dlsym", steps), refused, "{name} {page}");
         }
     }
+    // A folder that is called like a page is a folder.
+    let run = machine.run("control", 4096 * MIB);
+    assert_eq!(run.prints("dlsym", steps), "init 0, context 0, alloc 0");
+    let mut command = run.command("dlsym", steps);
+    command.env("ELASTANE_FRACTION", format!("/{}", "x/".repeat(5000)));
+    assert_eq!(prints(&mut command), refused);
     let run = machine.run("nowhere", 4096 * MIB);
     std::fs::remove_dir_all(&run.pages).unwrap();
     assert_eq!(run.prints("dlsym", steps), refused);
