@@ -1,7 +1,7 @@
 //! Coded reasons and causes that are not the scheduler's. Each code has a page in
 //! `docs/reference/codes/`.
 
-use sched::Code;
+use reasons::Code;
 #[cfg(test)]
 use view::{GPU_HELD, GPU_LOST, GPU_TAKEN};
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use model::WorkloadId;
 use orchestrator::{Action, Decision, Error, Subject};
+use reasons::Pending;
 use records::Change;
-use sched::Pending;
 
 use crate::line::Sum;
 use crate::secrets::Secrets;

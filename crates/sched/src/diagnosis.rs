@@ -17,9 +17,10 @@ use units::Instant;
 
 use crate::actions::explain::queue_reasons;
 use crate::session::Session;
-use crate::{Pending, Policy, cycle};
+use crate::{Policy, cycle};
 #[cfg(feature = "kai")]
 use crate::{Profile, kai};
+use reasons::Pending;
 
 pub use advice::Advice;
 pub use change::Change;

@@ -40,7 +40,6 @@ mod policy;
 mod precedence;
 mod protection;
 mod rank;
-mod reasons;
 mod session;
 mod spare;
 mod try_place;
@@ -57,7 +56,4 @@ pub use memory::Memory;
 pub use node_scoring::NodeScoring;
 pub use plan::{Plan, Stats, Step};
 pub use policy::{Action, Built, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
-pub use reasons::{
-    Cause, Code, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef,
-};
 pub use try_place::try_place;

@@ -15,7 +15,8 @@ use crate::equivalence_class::EquivalenceClass;
 use crate::fair_share::counted;
 use crate::next_pods::next_pods;
 use crate::rank::{Rank, by_rank};
-use crate::{Pending, Policy, Profile};
+use crate::{Policy, Profile};
+use reasons::Pending;
 
 /// What is known of a cluster from earlier decisions about it.
 #[derive(Debug, Clone, Default)]

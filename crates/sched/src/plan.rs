@@ -7,7 +7,7 @@ use std::sync::Arc;
 use model::{Change, Cluster, Placement, PodBinding, PodId, QueueId, WorkloadId};
 use units::{Instant, Resources};
 
-use crate::{Cause, Pending};
+use reasons::{Cause, Pending};
 
 /// One thing to do. Steps of one plan are independent of each other, except that a reserved
 /// place becomes free only when what holds it has been stopped.

@@ -7,10 +7,11 @@ use model::{PoolId, QueueId, Share, WorkloadId};
 use units::{Kind, Resources};
 
 use crate::entitlement::{beyond, deserved, within};
-use crate::reasons::Protection;
 use crate::session::Session;
 use crate::victims::above_minimum_while_safe;
-use crate::{Action, Pending, Profile};
+use crate::{Action, Profile};
+use reasons::Pending;
+use reasons::Protection;
 
 /// What the queues below one hold of a resource, and may be taken from them.
 #[derive(Debug, Clone, Default)]

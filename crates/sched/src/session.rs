@@ -19,11 +19,9 @@ use crate::memory::Memory;
 use crate::next_pods::{next_pods, next_pods_if};
 use crate::order::Shares;
 use crate::place::PodRequirements;
-use crate::{
-    Cause, Lost, NodeScoring, Pending, Policy, QueueNumbers, Stats, WorkloadRef, node_scoring,
-    place,
-};
+use crate::{NodeScoring, Policy, Stats, node_scoring, place};
 use pools::Trying;
+use reasons::{Cause, Lost, Pending, QueueNumbers, WorkloadRef};
 use reserve::{ReservationScope, Reservations};
 use topology::Free;
 

@@ -7,6 +7,7 @@
 //! pod has a place. A cost is an estimate that reads the state and changes nothing; evictions are
 //! done in the transaction, where each unit is judged by the rule.
 
+mod causes;
 mod cost_cache;
 mod eviction_cost;
 mod eviction_units;
@@ -24,16 +25,17 @@ use model::{ConflictingPods, NodeId, PodId, QueueId, WorkloadId};
 use smallvec::SmallVec;
 use units::{Kind, Resources};
 
+use crate::Cause;
 use crate::place::{self, PodRequirements};
 use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
-use crate::{Cause, WorkloadRef};
 pub(crate) use cost_cache::NodeCostCache;
 use cost_cache::NodeCosts;
 pub(crate) use eviction_units::{
     EvictionUnit, EvictionUnits, above_minimum_while_safe, freed, halvings, take, whole_workload,
 };
+use reasons::{Cause, WorkloadRef};
 pub(crate) use rejections::Rejections;
 pub(crate) use set_search::SETS_MAX;
 use upper_bound::Feasibility;
@@ -556,7 +558,7 @@ impl PreemptionAttempt<'_> {
     fn tell(self, s: &mut Session<'_>) {
         let beneficiary = s.reference(self.need.id);
         for (victim, cause) in self.causes {
-            inherit(s, victim, &beneficiary, &cause);
+            causes::inherit(s, victim, &beneficiary, &cause);
             for pod in s.cluster.workloads()[victim].pods.clone() {
                 let before = s.cluster.original(pod).current.as_ref();
                 let after = s.cluster.pods()[pod].binding.effective();
@@ -575,26 +577,6 @@ impl PreemptionAttempt<'_> {
                 };
                 s.causes.insert(pod, cause);
             }
-        }
-    }
-}
-
-/// Others may have been stopped in this cycle for one that lost its place again, for this `cause`: they
-/// were stopped for the workload that has it now.
-fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef, cause: &Cause) {
-    if s.cluster.workloads()[from].placed > 0 {
-        return;
-    }
-    let is_theirs = |other: &Cause| other.beneficiary().is_some_and(|other| other.id == from);
-    for other in s.causes.values_mut().filter(|other| is_theirs(other)) {
-        let mut new = cause.clone();
-        if let (Cause::Preempted { lost, .. }, Cause::Reclaimed { lost: new_lost, .. }) =
-            (&*other, &mut new)
-        {
-            *new_lost = *lost;
-            *other = new;
-        } else if let Some(beneficiary) = other.beneficiary_mut() {
-            *beneficiary = to.clone();
         }
     }
 }

@@ -2,7 +2,8 @@
 //! report; keys in a fixed order. Does not know about: layout.
 
 use model::{Cluster, Placement, PodBinding, PodId};
-use sched::{Cause, Step};
+use reasons::Cause;
+use sched::Step;
 use serde::Serialize;
 use units::Resources;
 
@@ -232,7 +233,7 @@ impl Frame {
     }
 }
 
-fn reason(pending: &sched::Pending) -> Reason {
+fn reason(pending: &reasons::Pending) -> Reason {
     let code = pending.code();
     Reason { code: code.code, name: code.name, message: pending.to_string() }
 }

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use model::{Cluster, NodeId, Placement, PodId, PodMismatch, WorkloadId};
-use sched::{Cause, Plan, Step};
+use reasons::Cause;
+use sched::{Plan, Step};
 use units::{Kind, Resources};
 
 /// Checks the workloads that a plan stops for others; `after` is the cluster with it carried out.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use sched::Code;
+use reasons::Code;
 use serde::{Deserialize, Serialize};
 use spec::{ForeignProcess, RunKey};
 use units::{format_bytes, format_millis};

@@ -14,14 +14,15 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 46] = [
+const MAY_USE: [(&str, &[&str]); 47] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
     ("model", &["units"]),
     ("spec", &["units", "model"]),
     ("records", &["units", "spec"]),
-    ("sched", &["units", "model"]),
+    ("reasons", &["units", "model"]),
+    ("sched", &["units", "model", "reasons"]),
     ("gpu", &["units"]),
     ("fraction-abi", &[]),
     ("fraction-hook", &["fraction-abi"]),
@@ -34,9 +35,12 @@ const MAY_USE: [(&str, &[&str]); 46] = [
     ("engine-local", &["units", "model", "gpu", "engine"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
-    ("view", &["units", "spec", "records", "model", "sched"]),
-    ("orchestrator", &["units", "spec", "records", "model", "sched", "view"]),
-    ("recording", &["units", "spec", "records", "model", "sched", "view", "orchestrator"]),
+    ("view", &["units", "spec", "records", "model", "reasons"]),
+    ("orchestrator", &["units", "spec", "records", "model", "reasons", "sched", "view"]),
+    (
+        "recording",
+        &["units", "spec", "records", "model", "reasons", "sched", "view", "orchestrator"],
+    ),
     (
         "control",
         &[
@@ -214,8 +218,8 @@ const MAY_USE: [(&str, &[&str]); 46] = [
         ],
     ),
     ("cli", &["runai", "elastane"]),
-    ("testkit", &["units", "model", "sched", "gpu", "store", "engine", "control"]),
-    ("sim", &["units", "model", "spec", "records", "sched", "view", "orchestrator"]),
+    ("testkit", &["units", "model", "reasons", "sched", "gpu", "store", "engine", "control"]),
+    ("sim", &["units", "model", "spec", "records", "reasons", "sched", "view", "orchestrator"]),
     ("benchmarks", &["units", "model", "sched", "sim"]),
     ("elastic", &["units"]),
 ];

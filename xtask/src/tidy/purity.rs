@@ -6,14 +6,15 @@ use super::layers::Packages;
 use crate::tree::{Tree, code_of, is_test_file, product_lines};
 
 /// Crates that decide: no I/O, no clock, no chance, no threads, no wire format.
-const CORE: [&str; 8] =
-    ["units", "spec", "records", "model", "sched", "elastic", "view", "orchestrator"];
+const CORE: [&str; 9] =
+    ["units", "spec", "records", "model", "reasons", "sched", "elastic", "view", "orchestrator"];
 
 /// Those of them that know documents, and share what readers see with them.
 const WITH_DOCUMENTS: [&str; 6] = ["units", "spec", "records", "elastic", "view", "orchestrator"];
 
 /// All that a core crate may depend on.
-const MAY_DEPEND_ON: [&str; 4] = ["elastane-units", "elastane-model", "thiserror", "smallvec"];
+const MAY_DEPEND_ON: [&str; 5] =
+    ["elastane-units", "elastane-model", "elastane-reasons", "thiserror", "smallvec"];
 /// What one with documents may depend on beside that.
 const DOCUMENTS_MAY_DEPEND_ON: [&str; 7] = [
     "elastane-spec",

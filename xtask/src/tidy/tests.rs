@@ -5,7 +5,7 @@ use super::*;
 /// A repository without a fault.
 fn good() -> (Tree, Packages) {
     let tree = [
-        ("crates/sched/src/reasons.rs", "//! Why.\nconst A: &str = \"P101\";\n"),
+        ("crates/reasons/src/lib.rs", "//! Why.\nconst A: &str = \"P101\";\n"),
         ("crates/elastane/src/lib.rs", "//! Commands.\nuse std::collections::HashMap;\n"),
         ("docs/reference/codes/P101.md", "# P101 LargerThanAnyNode\n"),
         ("docs/reference/codes/README.md", "# Codes\n"),

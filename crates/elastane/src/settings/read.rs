@@ -101,7 +101,7 @@ pub(crate) fn kept_ms(given: &SettingText) -> Result<u64, Error> {
 }
 
 /// How many ended workloads stay in memory.
-pub(crate) fn ended_kept(given: &Given) -> Result<usize, Error> {
+pub(crate) fn ended_kept(given: &SettingText) -> Result<usize, Error> {
     let count = given.text.parse().ok().filter(|count| *count <= ENDED_KEPT_MAX);
     count.ok_or_else(|| {
         let text = units::shown(&given.text);

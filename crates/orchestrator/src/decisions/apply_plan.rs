@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::WorkloadId;
-use sched::{Cause, Pending, Plan, Step};
+use reasons::{Cause, Pending};
+use sched::{Plan, Step};
 use units::Instant;
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use model::{Effect, NodeId, Placement, PodBinding, PodId, Taint};
-use sched::Code;
+use reasons::Code;
 use spec::RunPlace;
 use uuid::Uuid;
 

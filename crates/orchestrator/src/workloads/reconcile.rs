@@ -81,7 +81,7 @@ impl State {
         &mut self,
         id: Uuid,
         number: usize,
-        condition: Option<(sched::Code, String)>,
+        condition: Option<(reasons::Code, String)>,
     ) {
         let now = self.now;
         let Some(pod) = self.workloads.pod_mut(id, number) else { return };

@@ -5,9 +5,9 @@ use model::WorkloadId;
 use smallvec::smallvec;
 use units::Resources;
 
-use crate::Cause;
 use crate::session::Session;
 use crate::victims::{EvictionUnit, EvictionUnits, LargestWorkloads, Rule};
+use reasons::Cause;
 
 pub(crate) struct Consolidation;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use model::{NodeId, PodBinding, PodId, WorkloadId};
 
-use crate::Cause;
 use crate::session::Session;
+use reasons::Cause;
 
 /// Takes every pod off the nodes that are being drained. What is left of a gang that falls below
 /// its minimum, and finds no other place for it, is stopped too.

@@ -12,9 +12,10 @@ use super::restore_size::restore_size;
 use super::sizes::{gpus_of, requested};
 use crate::candidates::InfeasiblePools;
 use crate::equivalence_class::is_elastic;
+use crate::place;
 use crate::session::Session;
 use crate::victims::{EvictionUnits, LargestWorkloads, NodeCostCache, Rule, halvings, make_room};
-use crate::{Cause, place};
+use reasons::Cause;
 
 /// GPUs beyond the request are lent; workloads that may start get them back first of all.
 pub(crate) struct GiveBack;

@@ -10,7 +10,6 @@ use model::{
 };
 use units::{GPU_MILLIS, Kind, Resources};
 
-use crate::Pending;
 use crate::entitlement::not_entitled;
 use crate::equivalence_class::EquivalenceClass;
 use crate::place;
@@ -18,6 +17,7 @@ use crate::protection::Protections;
 use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
+use reasons::Pending;
 
 /// In so many node pools each has a reason of its own; of more there is one that counts them.
 const POOLS_NAMED_MAX: usize = 3;

@@ -4,10 +4,10 @@
 use model::WorkloadId;
 use units::Resources;
 
-use crate::Cause;
 use crate::precedence::gives_way_to;
 use crate::session::Session;
 use crate::victims::{EvictionUnits, LargestWorkloads, Rule, above_minimum_while_safe};
+use reasons::Cause;
 
 pub(crate) struct Preempt;
 

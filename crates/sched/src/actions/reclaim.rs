@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::victims::{
     EvictionUnit, EvictionUnits, LargestWorkloads, Rule, above_minimum_while_safe, freed,
 };
-use crate::{Cause, Strategy};
+use reasons::{Cause, Strategy};
 
 pub(crate) struct Reclaim;
 

@@ -10,12 +10,12 @@ use units::{GPU_MILLIS, Kind, Resources};
 
 use super::reclaim::Reclaim;
 use super::sizes::{gpus_of, requested};
-use crate::Cause;
 use crate::entitlement::{branches, deserved, lineage_below, within};
 use crate::session::Session;
 use crate::victims::{
     EvictionUnit, EvictionUnits, LargestWorkloads, Rule, freed, make_room_in_place,
 };
+use reasons::Cause;
 
 struct RestoreSize {
     /// What it has already, which is out of the accounts while more is sought.

@@ -3,8 +3,8 @@
 
 use model::{Child, Completeness, PodId, Workload};
 
-use crate::Cause;
 use crate::session::Session;
+use reasons::Cause;
 
 /// Stops what is left of each gang that has been incomplete for longer than the grace.
 pub(crate) fn run(s: &mut Session<'_>) {

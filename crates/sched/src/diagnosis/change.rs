@@ -6,7 +6,7 @@ use model::{
 };
 use units::{Instant, Kind};
 
-use crate::WorkloadRef;
+use reasons::WorkloadRef;
 
 /// A change to the workload, to others or to the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::victims::{EvictionUnit, Rule};
 #[cfg(feature = "kai")]
 use crate::{Profile, kai};
-use crate::{QueueNumbers, WorkloadRef};
+use reasons::{QueueNumbers, WorkloadRef};
 
 /// Most queues, and most workloads, that are named.
 const NAMED_MAX: usize = 5;

@@ -14,7 +14,8 @@ use crate::actions::reclaim::Reclaim;
 use crate::entitlement::not_entitled;
 use crate::session::Session;
 use crate::victims::{NodeCostCache, Rule, make_room, take};
-use crate::{Action, Pending, Policy, QueueNumbers};
+use crate::{Action, Policy};
+use reasons::{Pending, QueueNumbers};
 
 /// A way to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

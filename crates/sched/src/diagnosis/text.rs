@@ -7,7 +7,7 @@ mod nodes;
 use units::{Instant, Kind, format_millis};
 
 use super::{Diagnosis, Part};
-use crate::reasons::{Pending, number};
+use reasons::{Pending, number};
 
 impl Diagnosis {
     /// All of it, in lines under headings.

@@ -8,9 +8,7 @@ use units::{Idx, Instant, Kind, Resources};
 
 use super::change::{Change, Raise};
 use super::{Advice, Failing, Means, NodeClass, Obstacle, Outcome, Refusals, Search, Standing};
-use crate::reasons::{
-    Cause, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef,
-};
+use reasons::{Cause, Lost, NoDomain, Pending, Protection, QueueNumbers, Strategy, WorkloadRef};
 
 const NOW: Instant = Instant(0);
 const GIB: u64 = 1 << 30;
@@ -308,7 +306,7 @@ fn of_obstacle(obstacle: &Obstacle) -> String {
 
 #[test]
 fn every_reason_and_every_cause() {
-    let coded = |code: crate::Code, text: String| format!("{} {}: {text}", code.code, code.name);
+    let coded = |code: reasons::Code, text: String| format!("{} {}: {text}", code.code, code.name);
     let pending = [pending_of_room(), pending_of_rights()].concat();
     let pending = texts!(
         Pending {

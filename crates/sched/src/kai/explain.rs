@@ -9,9 +9,10 @@ use super::jobs::{self, Evicted};
 use super::place::Aim;
 use super::rules::{Consolidation, Preempt, Reclaim, Rule};
 use super::shards;
+use crate::Action;
 use crate::diagnosis::{Means, Outcome, Search, Standing, refusals};
 use crate::session::Session;
-use crate::{Action, Pending};
+use reasons::Pending;
 
 /// Why each of the actions did not help.
 pub(crate) fn searches(s: &mut Session<'_>, id: WorkloadId) -> Vec<Search> {

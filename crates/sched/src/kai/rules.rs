@@ -10,7 +10,8 @@ use super::jobs::{self, Evicted};
 use super::order;
 use crate::policy::{self, Profile, RuntimeFrom};
 use crate::session::Session;
-use crate::{Cause, Placement, Policy, Strategy};
+use crate::{Placement, Policy};
+use reasons::{Cause, Strategy};
 
 /// The accounts of the queues at the start of a search: held, and of that not preemptible.
 pub(super) struct Books(BTreeMap<QueueId, (Resources, Resources)>);

@@ -14,8 +14,8 @@ use super::order::{self, Change, Line};
 use super::place::Aim;
 use super::rules::{Books, Outcome, Rule};
 use super::signature::Failed;
-use crate::Cause;
 use crate::session::Session;
+use reasons::Cause;
 
 /// Makes room by a rule for each pending job, once.
 pub(super) fn run(s: &mut Session<'_>, rule: &dyn Rule) {

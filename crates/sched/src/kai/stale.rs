@@ -2,8 +2,8 @@
 
 use model::WorkloadId;
 
-use crate::Cause;
 use crate::session::Session;
+use reasons::Cause;
 
 /// Stops what is left of each gang that has been incomplete for longer than the grace.
 pub(super) fn run(s: &mut Session<'_>) {

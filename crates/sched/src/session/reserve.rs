@@ -21,8 +21,9 @@ use crate::equivalence_class::is_elastic;
 use crate::memory::QuietCycle;
 use crate::precedence::{gives_way_to, is_below};
 use crate::session::{Blocked, Session};
-use crate::{Pending, Profile, rank};
+use crate::{Profile, rank};
 use claims::Claims;
+use reasons::Pending;
 
 /// Candidates looked at for each reservation there may be.
 pub(crate) const TRIES: usize = 4;

@@ -20,8 +20,9 @@ use units::Resources;
 
 use crate::place::PodRequirements;
 use crate::session::Session;
-use crate::{NoDomain, Pending, spare};
+use crate::spare;
 pub(crate) use free::Free;
+use reasons::{NoDomain, Pending};
 
 /// Nodes that lie in all of these domains; all nodes if there are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -104,7 +104,7 @@ fn who_keeps_away_is_kept_away_from() {
           P402 nothing is taken from other projects: no other project has anything running
           P403 nothing is taken inside its project: no workload is eligible: 2 not less important
         What would let it start (each tried out):
-          give it the priority medium-low, and leave it as preemptible as it is (2 others are stopped or moved for it then)
+          give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
           do not select the label zone
           that a/n ends (1 other is stopped or moved for it then)
     "#]].assert_eq(&w.diagnosed("m"));

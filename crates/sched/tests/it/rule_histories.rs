@@ -3,7 +3,7 @@
 //! stopped that could have gone on, among others. What holds at rest is checked here.
 
 use proptest::prelude::*;
-use sched::Pending;
+use reasons::Pending;
 use testkit::World;
 
 use crate::histories::histories;

@@ -7,9 +7,9 @@ use model::{Effect, GpuRequest, Mismatch, PoolId, QueueId, Share, WorkloadId, pr
 use units::{GPU_MILLIS, Instant, Kind, Resources};
 
 use super::{Advice, WhatIf};
-use crate::WorkloadRef;
 use crate::diagnosis::change::{Change, Raise};
 use crate::diagnosis::nodes::{Obstacle, Part};
+use reasons::WorkloadRef;
 
 /// Most candidates of one kind that are tried one after the other.
 const CANDIDATES_MAX: usize = 6;

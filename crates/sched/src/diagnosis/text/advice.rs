@@ -5,7 +5,7 @@ use units::{Instant, Kind, format_bytes, format_millis};
 use super::{cores, span};
 use crate::diagnosis::change::Raise;
 use crate::diagnosis::{Advice, Change};
-use crate::reasons::{number, of};
+use reasons::{number, of};
 
 impl Advice {
     /// One sentence, and what to type for it on lines of its own.

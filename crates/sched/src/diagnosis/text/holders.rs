@@ -3,11 +3,11 @@
 use units::{Instant, Kind};
 
 use super::{are, span};
-use crate::Code;
 use crate::diagnosis::{
     Holder, Holders, HoldingQueue, Means, Outcome, OwnDemand, Refusals, Search, Standing,
 };
-use crate::reasons::{number, of};
+use reasons::Code;
+use reasons::{number, of};
 
 impl Holders {
     /// A line for each queue and each workload.

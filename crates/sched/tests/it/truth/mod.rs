@@ -2,7 +2,8 @@
 //! state, by other means than the scheduler's.
 
 use model::{Cluster, Node, Queue};
-use sched::{Diagnosis, Pending, Protection, QueueNumbers, Standing};
+use reasons::{Pending, Protection, QueueNumbers};
+use sched::{Diagnosis, Standing};
 use testkit::World;
 use units::Kind;
 

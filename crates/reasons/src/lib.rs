@@ -4,7 +4,7 @@
 
 mod text;
 
-pub(crate) use text::{number, of};
+pub use text::{number, of};
 
 use model::{GpuRequest, MigRequest, WorkloadId};
 use units::{Instant, Kind, Resources};
@@ -458,7 +458,7 @@ impl Cause {
     }
 
     /// Whether it was stopped by the right of another to its place.
-    pub(crate) const fn takes(&self) -> bool {
+    pub const fn takes(&self) -> bool {
         matches!(self, Self::Reclaimed { .. } | Self::Preempted { .. })
     }
 
@@ -474,7 +474,8 @@ impl Cause {
         }
     }
 
-    pub(crate) const fn beneficiary_mut(&mut self) -> Option<&mut WorkloadRef> {
+    /// [`Self::beneficiary`], to name another.
+    pub const fn beneficiary_mut(&mut self) -> Option<&mut WorkloadRef> {
         match self {
             Self::Reclaimed { beneficiary, .. }
             | Self::Preempted { beneficiary, .. }

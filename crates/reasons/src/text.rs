@@ -361,7 +361,7 @@ fn larger_than_any_node(
 }
 
 /// `2 GPUs`, `4 cores`, `16GiB of memory`.
-pub(crate) fn of(kind: Kind, amount: u64) -> String {
+pub fn of(kind: Kind, amount: u64) -> String {
     match kind {
         Kind::Gpu => gpus(amount),
         Kind::Cpu => format!("{} core(s)", number(kind, amount)),
@@ -370,7 +370,7 @@ pub(crate) fn of(kind: Kind, amount: u64) -> String {
 }
 
 /// The same without the name.
-pub(crate) fn number(kind: Kind, value: u64) -> String {
+pub fn number(kind: Kind, value: u64) -> String {
     match kind {
         Kind::Gpu | Kind::Cpu => amount(value),
         Kind::Memory if value == u64::MAX => "unlimited".to_owned(),
