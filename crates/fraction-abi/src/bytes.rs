@@ -1,7 +1,7 @@
-//! The functions on bytes that compiled code takes for granted. Owns: small forms of them, hidden in
-//! the library, which so imports nothing: the C library's may not be called before the loader has
-//! finished that library, and a library without dependencies may come first. Does not know about:
-//! how often they are called; no large copies are made here.
+//! The functions on bytes that compiled code takes for granted. Owns: small forms of them, hidden
+//! in the library, which so imports nothing: the C library's may not be called before the loader
+//! has finished that library, and a library without dependencies may come first. Does not know
+//! about: how often they are called; no large copies are made here.
 
 core::arch::global_asm!(
     ".globl memcpy, memmove, memset, memcmp, bcmp, strlen",

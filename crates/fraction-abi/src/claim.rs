@@ -96,7 +96,8 @@ impl OwnerWord {
     }
 }
 
-/// The first bytes of an empty page; the others are zero.
+/// The first bytes of an empty page; the others are zero. Who makes the file writes the zeros, too:
+/// on a disk that is full later, a file with holes would end the processes that write to it.
 pub fn header() -> [u8; 16] {
     let number = u128::from(MAGIC) | u128::from(VERSION) << 64;
     number.to_le_bytes()

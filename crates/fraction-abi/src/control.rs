@@ -37,7 +37,6 @@ struct Device {
     limit: AtomicU64,
     uncounted: AtomicU64,
     context: AtomicU64,
-    gate: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Control>() <= BYTES);

@@ -6,7 +6,8 @@
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char};
-use core::ptr::{null, with_exposed_provenance};
+use core::ptr::{null, null_mut, with_exposed_provenance};
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use fraction_abi::sys::{self, Access};
 
@@ -83,8 +84,15 @@ fn listed(debug: &Debug) -> impl Iterator<Item = Object> + use<> {
 }
 
 fn debug() -> *const Debug {
+    static FOUND: AtomicPtr<Debug> = AtomicPtr::new(null_mut());
     let known = glibc_debug();
-    if known.is_null() { debug_of_program().unwrap_or(null()) } else { known }
+    if !known.is_null() {
+        return known;
+    }
+    if FOUND.load(Relaxed).is_null() {
+        FOUND.store(debug_of_program().unwrap_or(null()).cast_mut(), Relaxed);
+    }
+    FOUND.load(Relaxed)
 }
 
 /// The entry `DT_DEBUG` of the program, which every loader fills in for debuggers.

@@ -82,6 +82,43 @@ pub struct MemoryNode {
     address: u64,
 }
 
+/// `CUgraphNodeParams` of a node that takes memory.
+#[repr(C)]
+pub struct AnyNode {
+    kind: u32,
+    reserved: [u32; 3],
+    memory: MemoryNode,
+}
+
+const TAKES_MEMORY: u32 = 10;
+
+/// Whether a node can be added: its memory could fit.
+///
+/// # Safety
+/// Null, or whole, as in the program's own call of the driver.
+unsafe fn may_add(node: *const MemoryNode) -> bool {
+    IN_USE.store(1, Relaxed);
+    // SAFETY: promised by the caller.
+    match (mode(), unsafe { node.as_ref() }) {
+        (Mode::Limited(limited), Some(node)) if node.location_type == 1 => {
+            limited.could_fit(limited.place(node.location), node.bytes)
+        }
+        (Mode::Closed, _) => false,
+        _ => true,
+    }
+}
+
+/// The same for a node of any kind.
+///
+/// # Safety
+/// As there.
+unsafe fn may_add_any(node: *const AnyNode) -> bool {
+    // SAFETY: promised by the caller; nodes of every kind begin with it and have the same size.
+    let takes = unsafe { node.as_ref() }.filter(|node| node.kind == TAKES_MEMORY);
+    // SAFETY: a part of it.
+    takes.is_none_or(|node| unsafe { may_add(&raw const node.memory) })
+}
+
 // SAFETY, for all blocks below: as the program's own call of the driver.
 hooks! {
     missing 500 in "cuda";
@@ -92,16 +129,44 @@ hooks! {
         count: u64,
         parameters: *mut MemoryNode,
     ) |real| {
-        IN_USE.store(1, Relaxed);
         // SAFETY: see above.
-        if let (Mode::Limited(limited), Some(node)) = (mode(), unsafe { parameters.as_ref() })
-            && node.location_type == 1
-            && !limited.could_fit(limited.place(node.location), node.bytes)
-        {
-            return OUT_OF_MEMORY;
+        unsafe {
+            if !may_add(parameters) {
+                return OUT_OF_MEMORY;
+            }
+            real(into, graph, dependencies, count, parameters)
         }
+    }
+    fn cuGraphAddNode(
+        into: usize,
+        graph: usize,
+        dependencies: usize,
+        count: u64,
+        parameters: *mut AnyNode,
+    ) |real| {
         // SAFETY: see above.
-        unsafe { real(into, graph, dependencies, count, parameters) }
+        unsafe {
+            if !may_add_any(parameters) {
+                return OUT_OF_MEMORY;
+            }
+            real(into, graph, dependencies, count, parameters)
+        }
+    }
+    fn cuGraphAddNode_v2(
+        into: usize,
+        graph: usize,
+        dependencies: usize,
+        edges: usize,
+        count: u64,
+        parameters: *mut AnyNode,
+    ) |real| {
+        // SAFETY: see above.
+        unsafe {
+            if !may_add_any(parameters) {
+                return OUT_OF_MEMORY;
+            }
+            real(into, graph, dependencies, edges, count, parameters)
+        }
     }
     fn cuStreamBeginCapture_v2(stream: usize, kind: i32) |real| {
         // Stream-ordered memory that is captured becomes memory of the graph.

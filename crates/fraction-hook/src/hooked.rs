@@ -119,7 +119,9 @@ pub(crate) fn learn() {
     learn_from(NVML, b"nvml", &NVML_BASE);
 }
 
-/// Whether the driver is a proxy, which limits by itself; then a preload passes everything on.
+/// Whether `libcuda.so.1` is a proxy, which limits by itself; then a preload passes everything on.
+/// A proxy of NVML alone limits nothing, and narrowing an answer twice changes nothing. A proxy
+/// never gives way.
 static PROXIED: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) fn is_proxied() -> bool {
@@ -147,8 +149,10 @@ fn learn_from(library: &[u8], prefix: &[u8], base: &AtomicUsize) {
         }
         false
     });
-    let proxied = first.function(c"elastane_fraction_proxy").is_some();
-    PROXIED.store(u32::from(proxied), Relaxed);
+    if cfg!(elastane_library = "preload") && library == CUDA {
+        let proxied = first.function(c"elastane_fraction_proxy").is_some();
+        PROXIED.store(u32::from(proxied), Relaxed);
+    }
     base.store(first.base(), Relaxed);
 }
 

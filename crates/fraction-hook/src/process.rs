@@ -122,13 +122,13 @@ pub(crate) fn mode() -> Mode {
 /// What the pages say, if this process is limited.
 fn begin() -> (u32, Option<Process>) {
     const SECURE: usize = 23;
-    let mut path = [0; PATH_MAX];
-    if auxiliary(SECURE).unwrap_or(0) != 0 || !find_directory(&mut path) {
+    if auxiliary(SECURE).unwrap_or(0) != 0 {
         return (1, None);
     }
+    let Some(mut folder) = Folder::find() else { return (1, None) };
     let mut started = || {
-        let control = Control::map(file(&mut path, CONTROL_FILE)?).ok()?;
-        let claim = Claim::map(file(&mut path, CLAIM_FILE)?).ok()?;
+        let control = Control::map(folder.file(CONTROL_FILE)?).ok()?;
+        let claim = Claim::map(folder.file(CLAIM_FILE)?).ok()?;
         Some(Process { control, ledger: Ledger::new(claim), owner: Owner::current() })
     };
     match started() {
@@ -139,69 +139,68 @@ fn begin() -> (u32, Option<Process>) {
 
 const PATH_MAX: usize = 4096;
 
-/// Whether this process has pages, and where: at the fixed place, which a workload cannot change,
-/// or else where the environment said at the start of the program.
-fn find_directory(path: &mut [u8; PATH_MAX]) -> bool {
-    write(path, &[DIRECTORY.as_bytes()]);
-    if file(path, CONTROL_FILE).is_some_and(|file| sys::inode(file) != Err(sys::ENOENT)) {
-        write(path, &[DIRECTORY.as_bytes()]);
-        return true;
-    }
-    environment(path)
+/// The folder with the pages of the run.
+struct Folder {
+    path: [u8; PATH_MAX],
+    length: usize,
 }
 
-/// Puts the value of the variable into `path`.
-fn environment(path: &mut [u8; PATH_MAX]) -> bool {
-    let Ok(file) = sys::open(c"/proc/self/environ", Access::Read) else { return false };
-    let name = DIRECTORY_VARIABLE.as_bytes();
-    let mut block = [0_u8; 1024];
-    // How many bytes of `NAME=` matched, and where the value goes.
-    let (mut matched, mut skipping, mut length) = (0, false, 0);
-    while let Ok(read @ 1..) = sys::read(&file, &mut block) {
-        for byte in block.get(..read).unwrap_or(&[]) {
-            let whole = matched > name.len();
-            match (*byte, whole) {
-                (0, true) => return length > 0,
-                (0, false) => (matched, skipping) = (0, false),
-                (byte, true) => {
-                    let Some(slot) = path.get_mut(length..PATH_MAX - 16) else { return true };
-                    let Some(slot) = slot.first_mut() else { return true };
-                    *slot = byte;
-                    length += 1;
-                    if let Some(end) = path.get_mut(length) {
-                        *end = 0;
+impl Folder {
+    /// At the fixed place, which a workload cannot change, or else where the environment said at
+    /// the start of the program.
+    fn find() -> Option<Self> {
+        let mut fixed = Self { path: [0; PATH_MAX], length: 0 };
+        DIRECTORY.bytes().for_each(|byte| fixed.push(byte));
+        let there = fixed.file(CONTROL_FILE).map(sys::inode);
+        if there.is_some_and(|inode| inode != Err(sys::ENOENT)) {
+            return Some(fixed);
+        }
+        Self::of_environment()
+    }
+
+    /// Reads the value of the variable.
+    fn of_environment() -> Option<Self> {
+        let file = sys::open(c"/proc/self/environ", Access::Read).ok()?;
+        let name = DIRECTORY_VARIABLE.as_bytes();
+        let mut folder = Self { path: [0; PATH_MAX], length: 0 };
+        let mut block = [0_u8; 1024];
+        // How many bytes of `NAME=` matched, and whether this variable is another one.
+        let (mut matched, mut other) = (0, false);
+        while let Ok(read @ 1..) = sys::read(&file, &mut block) {
+            for byte in block.get(..read).unwrap_or(&[]) {
+                let whole = matched > name.len();
+                match (*byte, whole) {
+                    (0, true) => return Some(folder).filter(|folder| folder.length > 0),
+                    (0, false) => (matched, other) = (0, false),
+                    (byte, true) => folder.push(byte),
+                    (byte, false) => {
+                        other |= byte != name.get(matched).copied().unwrap_or(b'=');
+                        matched += usize::from(!other);
                     }
-                }
-                (byte, false) => {
-                    let expected = name.get(matched).copied().unwrap_or(b'=');
-                    skipping |= byte != expected;
-                    matched += usize::from(!skipping);
                 }
             }
         }
+        None
     }
-    matched > name.len() && length > 0
-}
 
-/// Writes texts one after the other, and a zero byte.
-#[inline(never)]
-fn write(into: &mut [u8], parts: &[&[u8]]) {
-    let bytes = parts.iter().copied().flatten().chain(&[0]);
-    for (slot, byte) in into.iter_mut().zip(bytes) {
-        *slot = *byte;
+    /// Adds to the name of the folder. One that is too long leads nowhere, so nothing may be taken.
+    fn push(&mut self, byte: u8) {
+        if let Some(slot) = self.path.get_mut(self.length) {
+            *slot = byte;
+            self.length += 1;
+        }
     }
-}
 
-/// The path of a file in a directory, in place of that of another file there.
-#[inline(never)]
-fn file<'a>(path: &'a mut [u8; PATH_MAX], name: &str) -> Option<&'a CStr> {
-    let end = path.iter().position(|byte| *byte == 0)?;
-    let directory = path.get(..end)?;
-    let known = [CONTROL_FILE, CLAIM_FILE].into_iter().find_map(|file| {
-        directory.strip_suffix(file.as_bytes())?.strip_suffix(b"/").map(<[u8]>::len)
-    });
-    write(path.get_mut(known.unwrap_or(end)..)?, &[b"/", name.as_bytes()]);
-    CStr::from_bytes_until_nul(path).ok()
+    /// The path of a file in it.
+    #[inline(never)]
+    fn file(&mut self, name: &str) -> Option<&CStr> {
+        let behind = self.path.get_mut(self.length..)?;
+        let bytes = [b"/".as_slice(), name.as_bytes(), b"\0"].into_iter().flatten();
+        for (slot, byte) in behind.iter_mut().zip(bytes) {
+            *slot = *byte;
+        }
+        CStr::from_bytes_until_nul(&self.path).ok()
+    }
 }
 
 /// What a device may hold, and where it is counted.

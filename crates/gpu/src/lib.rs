@@ -9,6 +9,7 @@ mod driver;
 mod health;
 mod host;
 mod simulate;
+mod snapshot;
 
 pub use activity::{Activity, ProcessActivity, Sampler};
 pub use discover::discover;
@@ -16,6 +17,7 @@ pub use driver::Driver;
 pub use health::{Health, Program, Watcher};
 pub use host::{Capacity, host_capacity, host_name};
 pub use simulate::{GPUS_PER_NODE_MAX, NODES_MAX, simulate_gpus, simulate_node, simulate_nodes};
+pub use snapshot::{Snapshot, SnapshotGpu, simulated_driver};
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,10 @@ fn main() -> ExitCode {
                     let written = std::io::stdout().write_all(text.as_bytes());
                     if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
                 }
-                Err(_) => ExitCode::FAILURE,
+                Err(error) => {
+                    eprintln!("{error}");
+                    ExitCode::FAILURE
+                }
             }
         }
         _ => ExitCode::from(2),

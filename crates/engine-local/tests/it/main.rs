@@ -2,6 +2,7 @@
 
 mod bench;
 mod conformance;
+mod fractions;
 mod limits;
 mod local;
 mod output;

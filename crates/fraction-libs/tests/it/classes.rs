@@ -125,6 +125,22 @@ fn memory_of_graphs_counts_from_their_launch_until_it_is_trimmed() {
 }
 
 #[test]
+fn a_node_of_any_kind_that_takes_memory_counts() {
+    assert_eq!(
+        after_init("anynode:1G info trimgraphs info anynode:5G"),
+        "anynode 0, info 0 2772 of 4096, trimgraphs 0, info 0 3796 of 4096, anynode 2",
+    );
+}
+
+#[test]
+fn threads_that_allocate_and_free_at_the_same_time_count_exactly() {
+    assert_eq!(
+        after_init("parallel:8:2000 info alloc:3796M"),
+        "parallel 0, info 0 3796 of 4096, alloc 0",
+    );
+}
+
+#[test]
 fn failure_7_unknown_addresses_are_the_drivers_to_refuse() {
     assert_eq!(after_init("wrongfree info"), "wrongfree 1, info 0 3796 of 4096");
 }

@@ -2,7 +2,7 @@
 
 use fraction_libs::{PRELOAD, PROXY_CUDA, with_real};
 
-use crate::support::{MIB, Machine, prints};
+use crate::support::{MIB, Machine, compile, prints};
 
 #[test]
 fn the_limit_holds_however_functions_are_found() {
@@ -86,6 +86,23 @@ fn a_preload_and_a_proxy_together_count_once() {
 }
 
 #[test]
+fn a_proxy_of_nvml_alone_does_not_switch_a_preload_off() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let mut command = run.with_proxies("dlsym", "nvml init context:0 alloc:3797M alloc:1G nvml");
+    std::fs::remove_file(run.pages.join("libraries/libcuda.so.1")).unwrap();
+    let libraries = run.pages.join("libraries");
+    let folders = [libraries.as_os_str(), machine.folder.path().as_os_str()];
+    command.env("LD_LIBRARY_PATH", folders.join(std::ffi::OsStr::new(":")));
+    command.env("LD_PRELOAD", machine.folder.path().join("preload.so"));
+    assert_eq!(
+        prints(&mut command),
+        "nvml 0 4096 4096 0, nvml2 0 4096 0 4096 0, nvml2 wrong 25, init 0, context 0, alloc 2, \
+         alloc 0, nvml 0 4096 2772 1324, nvml2 0 4096 0 2772 1324, nvml2 wrong 25",
+    );
+}
+
+#[test]
 fn a_proxy_needs_the_absolute_path_of_the_real_library() {
     let with = |path: &str| with_real(PROXY_CUDA, std::path::Path::new(path));
     assert!(with("/usr/lib/libcuda.so.1").is_some());
@@ -93,4 +110,61 @@ fn a_proxy_needs_the_absolute_path_of_the_real_library() {
         assert!(with(wrong).is_none(), "{wrong}");
     }
     assert!(with_real(PRELOAD, std::path::Path::new("/usr/lib/libcuda.so.1")).is_none());
+}
+
+/// Whether a program is on this machine; if not, the test says that it is skipped.
+fn has(program: &str) -> bool {
+    let output = std::process::Command::new(program).arg("--version").output();
+    let has = output.is_ok_and(|output| output.status.success());
+    if !has {
+        skip::skipped(&format!("{program} is not installed"));
+    }
+    has
+}
+
+#[test]
+fn the_limit_holds_with_another_c_library() {
+    if !has("musl-gcc") {
+        return;
+    }
+    let machine = Machine::new();
+    let program = compile("musl-gcc", "musl", &["-DMUSL", "-U_GNU_SOURCE"]);
+    let run = machine.run("run", 4096 * MIB);
+    let steps = "init context:0 info alloc:3796M alloc:1 next nvml";
+    for (how, limited) in
+        [("preload", run.command("dlsym", steps)), ("proxies", run.with_proxies("dlsym", steps))]
+    {
+        let mut command = std::process::Command::new(&program);
+        command.args(limited.get_args()).env_clear();
+        command.envs(limited.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        assert_eq!(
+            prints(&mut command),
+            "init 0, context 0, info 0 3796 of 4096, alloc 0, alloc 2, next 0, \
+             nvml 0 4096 0 4096, nvml2 0 4096 0 0 4096, nvml2 wrong 25",
+            "{how}",
+        );
+    }
+}
+
+#[test]
+fn the_limit_holds_in_python() {
+    if !has("python3") {
+        return;
+    }
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    let script = "
+import ctypes
+cuda = ctypes.CDLL('libcuda.so.1')
+context, address = ctypes.c_void_p(), ctypes.c_uint64()
+cuda.cuMemAlloc_v2.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+print(cuda.cuInit(0), cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0))
+print(cuda.cuMemAlloc_v2(ctypes.byref(address), 3796 << 20))
+print(cuda.cuMemAlloc_v2(ctypes.byref(address), 1))
+";
+    let limited = run.command("dlsym", "");
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", script]);
+    command.envs(limited.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    assert_eq!(prints(&mut command), "0 0, 0, 2");
 }

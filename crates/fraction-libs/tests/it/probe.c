@@ -4,6 +4,7 @@
    or dlsym on a library that was loaded with RTLD_DEEPBIND or into a namespace of its own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +12,12 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifdef MUSL /* which has none of these */
+#define dlvsym(library, name, version) dlsym(library, name)
+#define dlmopen(space, name, flags) dlopen(name, flags)
+#define RTLD_DEEPBIND 0
+#endif
 
 typedef uint64_t u64;
 struct location { uint32_t type; int32_t id; };
@@ -52,6 +59,7 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
   F(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy, 5000, (void *)) \
   F(cuGraphCreate, cuGraphCreate, 10000, (void **, unsigned)) \
   F(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode, 11040, (void **, void *, void *, u64, struct node *)) \
+  F(cuGraphAddNode, cuGraphAddNode_v2, 12030, (void **, void *, void *, void *, u64, void *)) \
   F(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, (void **, void *, u64)) \
   F(cuGraphLaunch, cuGraphLaunch, 10000, (void *, void *)) \
   F(cuDeviceGraphMemTrim, cuDeviceGraphMemTrim, 11040, (int)) \
@@ -136,6 +144,21 @@ static void nvml(const char *what) {
   }
 }
 
+struct work { void *context; u64 turns; unsigned seed; int failed; };
+
+static void *work(void *given) {
+  struct work *w = given;
+  u64 held[16] = { 0 };
+  p_cuCtxSetCurrent(w->context);
+  for (u64 i = 0; i < w->turns; i++) {
+    unsigned at = rand_r(&w->seed) % 16;
+    if (held[at]) { if (p_cuMemFree(held[at])) w->failed++; held[at] = 0; }
+    else if (p_cuMemAlloc(&held[at], 1 + rand_r(&w->seed) % 100000)) { w->failed++; held[at] = 0; }
+  }
+  for (int at = 0; at < 16; at++) if (held[at] && p_cuMemFree(held[at])) w->failed++;
+  return 0;
+}
+
 static int step(const char *word) {
   const char *a = strchr(word, ':');
   a = a ? a + 1 : "";
@@ -156,6 +179,11 @@ static int step(const char *word) {
   else if (IS("free")) { r = p_cuMemFree(stack[top - 1]); if (!r) top--; }
   else if (IS("wrongfree")) r = p_cuMemFree(4096);
   else if (IS("many")) { u64 n = number(&a), size = number(&a); r = 0; while (n-- && !r) { r = p_cuMemAlloc(&x, size); if (!r) stack[top++] = x; } }
+  else if (IS("parallel")) {
+    u64 n = number(&a), turns = number(&a); pthread_t threads[64]; struct work w[64]; r = 0;
+    for (u64 i = 0; i < n; i++) { w[i] = (struct work){ (void *)stack[0], turns, (unsigned)i, 0 }; pthread_create(&threads[i], 0, work, &w[i]); }
+    for (u64 i = 0; i < n; i++) { pthread_join(threads[i], 0); r += w[i].failed; }
+  }
   else if (IS("freeall")) { r = 0; while (top > 1 && !r) r = p_cuMemFree(stack[--top]); }
   else if (IS("async")) { r = p_cuMemAllocAsync(&x, number(&a), 0); if (!r) stack[top++] = x; }
   else if (IS("freeasync")) { r = p_cuMemFreeAsync(stack[top - 1], 0); if (!r) top--; }
@@ -179,6 +207,13 @@ static int step(const char *word) {
     struct node n; void *graph, *ignored; memset(&n, 0, sizeof n); n.pool = on(1, 0); n.bytes = number(&a);
     p_cuGraphCreate(&graph, 0);
     r = p_cuGraphAddMemAllocNode(&ignored, graph, 0, 0, &n);
+    if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
+  }
+  else if (IS("anynode")) {
+    struct { int type, reserved[3]; struct node n; uint8_t rest[120]; } p; void *graph, *ignored; memset(&p, 0, sizeof p);
+    p.type = 10; p.n.pool = on(1, 0); p.n.bytes = number(&a);
+    p_cuGraphCreate(&graph, 0);
+    r = p_cuGraphAddNode(&ignored, graph, 0, 0, 0, &p);
     if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
   }
   else if (IS("trimgraphs")) r = p_cuDeviceGraphMemTrim(0);

@@ -84,17 +84,17 @@ fn failure_10_what_the_agent_sees_beyond_the_claims_counts() {
 }
 
 #[test]
-fn free_memory_is_never_more_than_the_device_has() {
+fn free_memory_is_never_more_than_the_device_has_and_what_it_refuses_is_undone() {
     let machine = Machine::new();
-    let run = machine.run("run", 4096 * MIB);
-    prints(&mut machine.command("dlsym", "init"));
+    let run = machine.run("run", 1000 * MIB);
     let big = Limit { uuid: [1; 16], bytes: 8192 * MIB, uncounted: 0, context: CONTEXT };
     let neighbour = machine.run_with("neighbour", &[big], 0);
     let mut holds = neighbour.start("init context:0 alloc:7000M pause");
     holds.prints();
     assert_eq!(
-        run.prints("dlsym", "init context:0 info alloc:600M"),
-        "init 0, context 0, info 0 592 of 4096, alloc 2",
+        run.prints("dlsym", "init context:0 info alloc:650M info nvml"),
+        "init 0, context 0, info 0 592 of 1000, alloc 2, info 0 592 of 1000, \
+         nvml 0 1000 592 408, nvml2 0 1000 0 592 408, nvml2 wrong 25",
     );
 }
 
@@ -115,6 +115,12 @@ fn failure_15_pages_that_cannot_be_used_refuse_and_never_crash() {
             assert_eq!(run.prints("dlsym", steps), refused, "{name} {page}");
         }
     }
+    // A folder that is called like a page is a folder.
+    let run = machine.run("control", 4096 * MIB);
+    assert_eq!(run.prints("dlsym", steps), "init 0, context 0, alloc 0");
+    let mut command = run.command("dlsym", steps);
+    command.env("ELASTANE_FRACTION", format!("/{}", "x/".repeat(5000)));
+    assert_eq!(prints(&mut command), refused);
     let run = machine.run("nowhere", 4096 * MIB);
     std::fs::remove_dir_all(&run.pages).unwrap();
     assert_eq!(run.prints("dlsym", steps), refused);

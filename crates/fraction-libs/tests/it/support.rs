@@ -166,27 +166,29 @@ fn probe(how: &str) -> &'static Path {
     static LINKED: OnceLock<PathBuf> = OnceLock::new();
     static FINDING: OnceLock<PathBuf> = OnceLock::new();
     if how == "plt" {
-        LINKED.get_or_init(|| compile("linked", &["-DLINKED"]))
+        LINKED.get_or_init(|| compile("cc", "linked", &["-DLINKED"]))
     } else {
-        FINDING.get_or_init(|| compile("finding", &[]))
+        FINDING.get_or_init(|| compile("cc", "finding", &[]))
     }
 }
 
-fn compile(name: &str, options: &[&str]) -> PathBuf {
+/// The program, built by a compiler.
+pub(crate) fn compile(compiler: &str, name: &str, options: &[&str]) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("probe-{name}"));
     std::fs::create_dir_all(&folder).unwrap();
     let library = folder.join("libcuda.so.1");
     std::fs::write(&library, SIMULATED_CUDA).unwrap();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/probe.c");
-    // Of this process alone, so that tests in parallel do not overwrite each other's.
-    let program = folder.join(format!("probe-{}", std::process::id()));
-    let mut command = Command::new("cc");
+    // Built aside, so that no other test program that runs now finds half of it.
+    let (program, aside) = (folder.join("probe"), folder.join(std::process::id().to_string()));
+    let mut command = Command::new(compiler);
     command.args(["-std=gnu11", "-Wall", "-Werror", "-Wno-unused-function"]).args(options);
-    command.arg("-o").arg(&program).arg(source);
+    command.arg("-o").arg(&aside).arg(source);
     if options.contains(&"-DLINKED") {
         command.arg(&library);
     }
-    let output = command.arg("-ldl").output().unwrap();
+    let output = command.args(["-ldl", "-lpthread"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::rename(aside, &program).unwrap();
     program
 }

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::memory::Source;
-use super::{INVALID_HANDLE, INVALID_VALUE, State, driver, give, with};
+use super::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, State, driver, give, with};
 
 #[derive(Default)]
 pub(crate) struct Graphs {
@@ -36,6 +36,29 @@ pub struct MemoryNode {
     access_count: u64,
     bytes: u64,
     address: u64,
+}
+
+/// `CUgraphNodeParams` of a node that takes memory.
+#[repr(C)]
+pub struct AnyNode {
+    kind: u32,
+    reserved: [u32; 3],
+    memory: MemoryNode,
+}
+
+unsafe fn add_memory(into: *mut usize, graph: usize, parameters: *mut MemoryNode) -> i32 {
+    with(|state| {
+        // SAFETY: the interface demands null or the whole structure, which is written to.
+        let parameters = unsafe { parameters.as_mut() }.ok_or(INVALID_VALUE)?;
+        let (device, _) = state.device(parameters.location)?;
+        let bytes = parameters.bytes;
+        parameters.address = state.map_range(bytes, Source::Reserved)?;
+        let nodes = state.graphs.graphs.get_mut(&graph).ok_or(INVALID_HANDLE)?;
+        nodes.push(Node { device, bytes });
+        let id = state.id();
+        // SAFETY: as the interface demands.
+        unsafe { give(into, id) }
+    })
 }
 
 unsafe fn instantiate(into: *mut usize, graph: usize) -> i32 {
@@ -87,18 +110,24 @@ driver! {
         _count: u64,
         parameters: *mut MemoryNode,
     ) {
-        with(|state| {
-            // SAFETY: the interface demands null or the whole structure, which is written to.
-            let parameters = unsafe { parameters.as_mut() }.ok_or(INVALID_VALUE)?;
-            let (device, _) = state.device(parameters.location)?;
-            let bytes = parameters.bytes;
-            parameters.address = state.map_range(bytes, Source::Reserved)?;
-            let nodes = state.graphs.graphs.get_mut(&graph).ok_or(INVALID_HANDLE)?;
-            nodes.push(Node { device, bytes });
-            let id = state.id();
+        // SAFETY: as the interface demands.
+        unsafe { add_memory(into, graph, parameters) }
+    }
+    12030 fn cuGraphAddNode_v2(
+        into: *mut usize,
+        graph: usize,
+        _dependencies: *const usize,
+        _edges: *const u8,
+        _count: u64,
+        parameters: *mut AnyNode,
+    ) {
+        // SAFETY: the interface demands null or the whole structure.
+        match unsafe { parameters.as_mut() } {
             // SAFETY: as the interface demands.
-            unsafe { give(into, id) }
-        })
+            Some(node) if node.kind == 10 => unsafe { add_memory(into, graph, &mut node.memory) },
+            Some(_) => NOT_SUPPORTED,
+            None => INVALID_VALUE,
+        }
     }
     11040 fn cuGraphInstantiateWithFlags(into: *mut usize, graph: usize, _flags: u64) {
         // SAFETY: as the interface demands.
