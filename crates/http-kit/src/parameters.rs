@@ -97,6 +97,6 @@ impl Allowed {
             Self::Word(words) => words.join(" or "),
             Self::Text => return Ok(()),
         };
-        Err(ApiError::field(name, format!("`{value}` is not allowed; {allowed}")))
+        Err(ApiError::field(name, format!("`{value}` is not allowed; write {allowed}")))
     }
 }

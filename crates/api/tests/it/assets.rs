@@ -336,7 +336,7 @@ async fn a_wrong_query_or_id_is_refused() {
         ("?projectId=9", 404, "project 9 was not found"),
         ("?departmentId=9", 404, "department 9 was not found"),
         ("?clusterId=x", 404, "no cluster `x`"),
-        ("?scope=all", 400, "scope: `all` is not allowed; system or tenant or cluster"),
+        ("?scope=all", 400, "scope: `all` is not allowed; write system or tenant or cluster"),
         ("?usageInfo=1", 400, "usageInfo: `1` is not allowed; write true or false"),
         ("?nmae=a", 400, "unknown parameter `nmae`; did you mean `name`?"),
         ("/x?name=a", 400, "unknown parameter `name`"),

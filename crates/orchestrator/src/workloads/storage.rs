@@ -46,10 +46,12 @@ impl State {
                 record::pod_row(workload, pod, &place, |node| self.node_name(node))
             };
             let rows: Vec<_> = workload.pods.iter().map(row).collect();
+            // Of one that has left the model nothing is to be known again, and nothing is kept: its
+            // moments would stay as they are when the clock is set.
             let past = workload.model.map(|id| WorkloadPast::of(&self.cluster.workloads()[id]));
+            let past = past.unwrap_or_default();
             let Some(workload) = self.workloads.get_mut(id) else { continue };
-            let written = workload.past.as_deref().copied().unwrap_or_default();
-            if let Some(past) = past.filter(|past| *past != written) {
+            if past != workload.past.as_deref().copied().unwrap_or_default() {
                 workload.past = Some(Box::new(past));
                 changes.push(Change::WorkloadPast(*id, past));
             }

@@ -161,6 +161,22 @@ fn dates_that_moved_with_the_clock_are_written() {
 }
 
 #[test]
+fn dates_of_what_has_ended_move_with_the_clock_once() {
+    let mut machine = server(1, [1000, 0], Policy::default());
+    submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
+    rest(&mut machine);
+    end(&mut machine, "a", 0, Exit::Code(0));
+    rest(&mut machine);
+    let completed = get(&machine, "a").completed_at.unwrap();
+    machine.clock.set_by_ms(-4_000_000);
+    for start in 1..3 {
+        restart(&mut machine);
+        let moved = Instant(completed.0 - 4_000_000);
+        assert_eq!(get(&machine, "a").completed_at, Some(moved), "start {start}");
+    }
+}
+
+#[test]
 fn what_loses_its_place_during_a_decision_still_has_a_reason() {
     let mut machine = server(1, [1000, 0], Policy::default());
     submit(&mut machine, 1, training("a", GpuRequest::Whole(1)));
@@ -352,10 +368,10 @@ fn what_happened_to_a_workload_is_known_after_a_start() {
     let known = past(&machine, "a");
     assert!(known.last_resize > started && known.last_eviction > known.last_resize, "{known:?}");
     assert_eq!(known.restarts, 2, "a resize and an eviction");
-    let why = get(&machine, "a").pending;
+    let why = codes(&machine, "a").join(" ");
     restart(&mut machine);
     rest(&mut machine);
-    assert_eq!((past(&machine, "a"), get(&machine, "a").pending), (known, why));
+    assert_eq!((past(&machine, "a"), codes(&machine, "a").join(" ")), (known, why));
 }
 
 #[test]
