@@ -21,7 +21,9 @@ impl Step {
             let restart_at_ms = &mut pod.body.restart_at_ms;
             *restart_at_ms = restart_at_ms.map(|at| self.due(Instant(at)).0);
         }
-        let mut changes = Vec::new();
+        let pasts = snapshot.pasts.iter();
+        let mut changes: Vec<_> =
+            pasts.map(|(id, past)| Change::WorkloadPast(*id, *past)).collect();
         // What is held is one entry until the step and another from now on: no time is in both,
         // except what is gone through twice after the clock was set back while no server ran.
         changes.extend(snapshot.allocations.drain(..).map(|row| {

@@ -39,7 +39,11 @@ async fn a_wrong_creation_is_refused_by_the_name_of_its_field() {
         ),
         (json!({"name": "a", "projectId": "x"}), 400, "projectId: `x` is not a project id"),
         (json!({"name": "a", "projectId": 1}), 400, "projectId: a string is needed"),
-        (json!({"name": "a", "projectId": "1", "clusterId": "x"}), 404, "no cluster `x`; the only one"),
+        (
+            json!({"name": "a", "projectId": "1", "clusterId": "x"}),
+            404,
+            "no cluster `x`; the only one",
+        ),
         (json!({"projectId": "1"}), 400, "`name` is missing"),
         (job("taken", image()), 409, "workload `taken` already exists in project `team-a`"),
         (job("A_b", image()), 400, "name `A_b` is not allowed: "),

@@ -24,10 +24,9 @@ pub(crate) fn by_workload(rows: Vec<PodRow>) -> BTreeMap<Uuid, Vec<PodRow>> {
 }
 
 impl Workloads {
-    /// Has all of a workload that is written next written with it: its rows have other dates.
+    /// Has all pods of a workload written with it next: their rows have other dates.
     pub(crate) fn write_all(&mut self) {
         for workload in self.all.values_mut() {
-            workload.past = None;
             workload.pods.iter_mut().for_each(|pod| pod.written = None);
         }
     }
