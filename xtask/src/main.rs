@@ -15,9 +15,9 @@ const USAGE: &str = "\
 Usage: cargo xtask <chore>
 
   tidy                check the rules of the code base
-  bench [--bin DIR] [--only costs|load|lists|feed] [--sizes N,N] [--pools N,N]
+  bench [--bin DIR] [--only costs|load|lists|feed|ended] [--sizes N,N] [--pools N,N]
                       measure the built binaries (default: target/release);
-                      --sizes: numbers of waiting workloads
+                      --sizes: numbers of waiting workloads, or of ended ones
   package [--version V] [--profile NAME] [--programs DIR] [--output DIR]
                       build the Debian package, the static client and the
                       container image (default: profile dist, target/packages)

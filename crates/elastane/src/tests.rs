@@ -209,14 +209,17 @@ fn logs_are_kept_for_a_day_or_more() {
 
 #[test]
 fn any_bounded_number_of_ended_workloads_stays_in_memory() {
-    let kept = |text: &str| up(&["--ended-workloads-kept", text], &[]);
+    let kept = |text: &str| up(&[&*format!("--ended-workloads-kept={text}")], &[]);
     assert_eq!(up(&[], &[]).unwrap().settings.ended_workloads_kept, orchestrator::ENDED_KEPT);
     for (text, count) in [("0", 0), ("100000", 100_000)] {
         assert_eq!(kept(text).unwrap().settings.ended_workloads_kept, count);
     }
     for text in ["-1", "100001", "many", ""] {
         let error = kept(text).unwrap_err().to_string();
-        assert!(error.contains("is no number of workloads; write one from 0 to 100000"), "{error}");
+        assert!(
+            error.contains("is not a number of workloads; write one from 0 to 100000"),
+            "{error}"
+        );
     }
 }
 

@@ -179,6 +179,9 @@ impl Ledger {
     ///
     /// [`PlanError`], if the plan cannot be carried out.
     pub fn new(plan: Plan, limits: Limits) -> Result<Self, PlanError> {
+        if limits.held_max == 0 {
+            return Err(PlanError::HeldMax);
+        }
         Ok(Self {
             cuts: Cuts::of(&plan)?,
             plan,
@@ -234,13 +237,18 @@ impl Ledger {
         self.held.values().filter(of_worker).map(|held| &held.task)
     }
 
-    /// Workers that have said nothing about a task for longer than three times the longest task of
-    /// its kind, and longer than `silent_ms`.
+    /// Workers that have a task and have said nothing, about any, for longer than three times the
+    /// longest task of its kind, and longer than `silent_ms`.
     pub fn silent(&self, silent_ms: u64, now: Instant) -> impl Iterator<Item = (WorkerId, TaskId)> {
+        let mut heard = BTreeMap::<WorkerId, Instant>::new();
+        for held in self.held.values() {
+            let last = heard.entry(held.worker).or_default();
+            *last = (*last).max(held.heard);
+        }
         self.held.iter().filter_map(move |(id, held)| {
             let longest = self.longest_ms.get(&held.task.kind).copied().unwrap_or_default();
             let patience = silent_ms.max(longest.saturating_mul(3));
-            (now.since_ms(held.heard) > patience).then_some((held.worker, *id))
+            (now.since_ms(heard[&held.worker]) > patience).then_some((held.worker, *id))
         })
     }
 }

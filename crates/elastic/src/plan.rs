@@ -76,6 +76,12 @@ pub enum PlanError {
     /// No pass over the data.
     #[error("epochs: 0 passes over the data train nothing; at least 1, or endless")]
     Epochs,
+    /// A limit that lets nothing be read.
+    #[error("records in all: at most 0 trains nothing; at least 1, or no limit")]
+    RecordsMax,
+    /// A worker that may hold nothing.
+    #[error("tasks that a worker may have: 0 gives it none; at least 1")]
+    HeldMax,
     /// More records than can be counted.
     #[error("the data have more records than fit in 64 bits")]
     TooMany,
@@ -126,6 +132,9 @@ impl Plan {
         }
         if self.epochs == Epochs::Count(0) {
             return Err(PlanError::Epochs);
+        }
+        if self.records_max == Some(0) {
+            return Err(PlanError::RecordsMax);
         }
         if u32::try_from(self.shards.len()).is_err() {
             return Err(PlanError::Shards);

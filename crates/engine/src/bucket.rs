@@ -149,7 +149,7 @@ impl<'a> Store<'a> {
         let of_object =
             |fault: FetchError| fault.of(&format!("its object `{}`", units::shown(&key)));
         let Some(place) = place(&key).map(|inner| to.join(inner)) else {
-            let why = "no path inside a folder; give it another name, or copy in the command what \
+            let why = "not a path inside a folder; give it another name, or copy in the command what \
                        is needed";
             let key = units::shown(&key);
             return Err(FetchError::Final(format!("the name of its object `{key}` is {why}")));

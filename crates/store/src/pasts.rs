@@ -21,8 +21,8 @@ pub(crate) fn of_all(
     let mut all = BTreeMap::<Uuid, WorkloadPast>::new();
     for pod in pods.iter().filter(|pod| pod.body.current.is_some()) {
         let past = all.entry(pod.workload_id).or_default();
-        past.last_start = pod.body.placed_at_ms.map(Instant);
-        past.last_resize = pod.body.resized_at_ms.map(Instant);
+        past.last_start = past.last_start.max(pod.body.placed_at_ms.map(Instant));
+        past.last_resize = past.last_resize.max(pod.body.resized_at_ms.map(Instant));
         past.restarts = past.restarts.max(pod.generation.saturating_sub(1));
     }
     all.extend(kept);

@@ -32,14 +32,15 @@ pub(crate) fn statements(changes: &[Change]) -> Result<Vec<Statement<'_>>> {
     Ok(all.into_iter().flat_map(Statement::pieces).collect())
 }
 
-/// What is written last, so that the rest stands together: pods come after their workloads, and
-/// nothing refers to a log. The rest keeps its order: a name may be given up and taken in one
+/// What is written last, so that the rest stands together: pasts and pods come after their
+/// workloads, and nothing refers to a log. The rest keeps its order: a name may be given up and taken in one
 /// batch.
 const fn turn(change: &Change) -> u8 {
     match change {
-        Change::Pod(_) => 1,
-        Change::Event(_) => 2,
-        Change::Audit(_) => 3,
+        Change::WorkloadPast(..) => 1,
+        Change::Pod(_) => 2,
+        Change::Event(_) => 3,
+        Change::Audit(_) => 4,
         _ => 0,
     }
 }

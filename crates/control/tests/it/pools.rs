@@ -248,7 +248,8 @@ async fn labels_given_to_a_node_put_it_into_another_pool() {
     assert_eq!(picture(&w.handle.view()), moved, "what runs there runs on");
     let refused = give("node-9", "a", "b").await.unwrap_err().to_string();
     assert!(refused.contains("no node `node-9`"), "{refused}");
-    for (key, said) in [("a b", "`a b` is no key"), ("node-pool", "label node-pool says in which")]
+    for (key, said) in
+        [("a b", "`a b` is not a valid label key"), ("node-pool", "label node-pool says in which")]
     {
         let refused = give("node-1", key, "x").await.unwrap_err().to_string();
         assert!(refused.starts_with(said), "{refused}");

@@ -105,7 +105,7 @@ pub(crate) fn ended_kept(given: &SettingText) -> Result<usize, Error> {
     let count = given.text.parse().ok().filter(|count| *count <= ENDED_KEPT_MAX);
     count.ok_or_else(|| {
         let text = units::shown(&given.text);
-        given.fault(format!("`{text}` is no number of workloads; write one from 0 to 100000"))
+        given.fault(format!("`{text}` is not a number of workloads; write one from 0 to 100000"))
     })
 }
 

@@ -216,6 +216,9 @@ fn who_is_silent_for_longer_than_three_tasks_is_named() {
     let silent = |l: &Ledger, now| l.silent(500, Instant(now)).collect::<Vec<_>>();
     assert_eq!(silent(&l, 3_000), []);
     assert_eq!(silent(&l, 3_001), [(A, two.id)]);
+    let three = ask(&mut l, A);
+    l.advance((A, three.id), 0, Instant(3_001)).expect("held");
+    assert_eq!(silent(&l, 3_001), [], "it works on what it reads ahead");
 }
 
 #[test]
@@ -258,6 +261,9 @@ fn plans_that_cannot_be_carried_out_are_refused_with_the_field() {
     assert_eq!(said(plan(&[1], 0)), "records per task: 0 is too few; at least 1");
     let none = Plan { epochs: Epochs::Count(0), ..plan(&[1], 1) };
     assert!(said(none).starts_with("epochs: 0 passes"), "epochs");
+    assert!(said(Plan { records_max: Some(0), ..plan(&[1], 1) }).starts_with("records in all"));
+    let none = Ledger::new(plan(&[1], 1), Limits { held_max: 0, ..Limits::default() });
+    assert!(none.is_err_and(|error| error.to_string().contains("at least 1")));
     assert!(said(plan(&[u64::MAX, 1], 1)).contains("64 bits"));
     assert!(said(Plan { kind: Kind::Save, ..plan(&[1], 1) }).contains("saving comes by itself"));
 }

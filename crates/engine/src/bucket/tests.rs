@@ -160,7 +160,7 @@ async fn an_object_that_is_refused_is_named() {
 async fn what_is_no_list_of_objects_is_told_and_no_address_of_a_request() {
     let server = S3Server::open(BTreeMap::new());
     let (done, _folder, _) = copied(&server.bucket("page")).await;
-    assert!(why(done).contains("no list of objects"));
+    assert!(why(done).contains("not a list of objects"));
     let (done, _folder, told) = copied(&server.bucket("elsewhere")).await;
     let why = why(done);
     assert!(why.contains("write its own address") && !why.contains("Signature"), "{why} {told}");

@@ -187,8 +187,8 @@ impl WhatIf<'_> {
             // More than it holds and asks for is a larger part where quotas promise too much.
             own.push(raise(&leaf, Kind::Gpu, quota, quota));
         }
-        self.quota(&own)
-            || (own.len() < quotas.len() && self.quota(&quotas) && self.fewer(Change::Quota))
+        let above = quotas.iter().any(|raise| raise.id != leaf);
+        self.quota(&own) || (above && self.quota(&quotas) && self.fewer(Change::Quota))
     }
 
     /// Leaves out of the raises that were found to help those that it starts without, the ones furthest
