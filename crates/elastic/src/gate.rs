@@ -2,7 +2,7 @@
 //! is made of several gradients. Does not know about: the gradients; the server of parameters adds
 //! them up and does what the verdict says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -86,13 +86,15 @@ pub struct Gate {
     held: Vec<Push>,
     /// The last push of each worker that counts: its life and number.
     last: BTreeMap<WorkerId, (u32, u64)>,
+    /// Numbers that were refused as stale and may come again, computed on a newer version.
+    stale: BTreeSet<(WorkerId, u64)>,
 }
 
 impl Gate {
     /// Before a model of this version.
     #[must_use]
     pub fn new(mode: Mode, version: u64) -> Self {
-        Self { mode, version, held: Vec::new(), last: BTreeMap::new() }
+        Self { mode, version, held: Vec::new(), last: BTreeMap::new(), stale: BTreeSet::new() }
     }
 
     /// The version of the model.
@@ -108,7 +110,8 @@ impl Gate {
         if push.generation < generation {
             return Verdict::Superseded { generation };
         }
-        if push.generation == generation && push.sequence <= sequence {
+        let again = self.stale.contains(&(push.worker, push.sequence));
+        if push.generation == generation && push.sequence <= sequence && !again {
             return Verdict::Duplicate { version };
         }
         if push.version > version {
@@ -118,10 +121,11 @@ impl Gate {
         if let Mode::Synchronous { tolerance, .. } = self.mode
             && staleness > tolerance
         {
-            // Not remembered: the same number comes again, computed on a newer version.
+            self.stale.insert((push.worker, push.sequence));
             return Verdict::Stale { version };
         }
-        self.last.insert(push.worker, (push.generation, push.sequence));
+        self.stale.remove(&(push.worker, push.sequence));
+        self.last.insert(push.worker, (push.generation, push.sequence.max(sequence)));
         self.held.push(push);
         match self.mode {
             Mode::Synchronous { gradients, .. } if self.held_count() < gradients => {
@@ -139,6 +143,7 @@ impl Gate {
     pub fn supersede(&mut self, worker: WorkerId) -> u32 {
         let last = self.last.entry(worker).or_default();
         *last = (last.0 + 1, 0);
+        self.stale.retain(|(of, _)| *of != worker);
         last.0
     }
 

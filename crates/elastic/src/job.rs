@@ -72,13 +72,18 @@ pub enum Input<R> {
     Measured(WorkerId, TaskId, R),
     /// The model has reached a version.
     Version(u64),
-    /// A checkpoint of a version is whole. While it was taken, no update was under way, and each
-    /// worker had visited so many records of its tasks.
-    Checkpointed {
+    /// A checkpoint of a version begins: no update is under way, and each worker has visited so
+    /// many records of its tasks.
+    Held {
         /// The version.
         version: u64,
         /// Records that were visited of each task, where it is more than was reported.
         positions: BTreeMap<TaskId, u64>,
+    },
+    /// The checkpoint that began last is whole. What was reported since it began is not in it.
+    Checkpointed {
+        /// The version.
+        version: u64,
         /// The oldest version of which a checkpoint is kept.
         oldest: u64,
     },
@@ -125,6 +130,9 @@ pub enum Refused {
         /// These are.
         known: Vec<u64>,
     },
+    /// A task that measures, finished without what it measured.
+    #[error("{0} measures the model: report what it measured")]
+    Unmeasured(TaskId),
     /// A worker that is not of the training, or not any more.
     #[error("{0} is not known: join first; one that has left joins under a new number")]
     Unknown(WorkerId),
@@ -148,6 +156,8 @@ pub struct Job<R> {
     asking: BTreeSet<WorkerId>,
     /// What each checkpoint has, by version.
     cuts: BTreeMap<u64, Cut>,
+    /// What the checkpoint has that is being taken.
+    unconfirmed: Option<(u64, Cut)>,
     ended: bool,
 }
 
@@ -171,6 +181,7 @@ impl<R: Clone> Job<R> {
             newest: None,
             asking: BTreeSet::new(),
             cuts: BTreeMap::from([(0, ledger.cut(&BTreeMap::new()))]),
+            unconfirmed: None,
             ended: false,
             training,
             ledger,

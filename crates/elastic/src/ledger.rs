@@ -5,7 +5,7 @@
 mod cut;
 mod work;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use units::Instant;
@@ -75,7 +75,7 @@ pub enum Outcome {
 pub struct Progress {
     /// Records that count as visited, over all epochs.
     pub records: u64,
-    /// Records that could not be read; they count as visited.
+    /// Different records that could not be read; they count as visited.
     pub bad_records: u64,
     /// Tasks that were finished whole.
     pub tasks: u64,
@@ -169,6 +169,9 @@ pub struct Ledger {
     /// The longest time a task of a kind took that was finished, in milliseconds.
     longest_ms: BTreeMap<Kind, u64>,
     progress: Progress,
+    /// Records that could not be read: shard and number. Each counts once, however often it is
+    /// reported.
+    bad: BTreeSet<(u32, u64)>,
     outcome: Option<Outcome>,
 }
 
@@ -197,6 +200,7 @@ impl Ledger {
             has_save: false,
             longest_ms: BTreeMap::new(),
             progress: Progress::default(),
+            bad: BTreeSet::new(),
             outcome: None,
         })
     }

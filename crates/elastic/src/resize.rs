@@ -2,7 +2,7 @@
 //! confirms. Owns: the order of the steps and the deadline. The job shapes how it changes, never
 //! whether: what does not answer in time is stopped. Does not know about: why the scheduler asks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use units::Instant;
@@ -30,59 +30,57 @@ pub enum ResizeStep {
 /// The conversation of a job with its scheduler.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Resize {
-    leaving: BTreeSet<WorkerId>,
-    deadline: Option<Instant>,
+    /// Those who prepare to leave, and until when.
+    leaving: BTreeMap<WorkerId, Instant>,
+    /// Those who did not answer in time, until they are gone.
+    stopped: BTreeSet<WorkerId>,
 }
 
 impl Resize {
     /// Whether some are asked to leave and have not answered.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.deadline.is_some()
+        !self.leaving.is_empty()
     }
 
-    /// Whether a worker is asked to leave and has not answered.
+    /// Whether a worker is asked to leave, or stopped because it did not.
     #[must_use]
     pub fn is_leaving(&self, worker: WorkerId) -> bool {
-        self.leaving.contains(&worker)
+        self.leaving.contains_key(&worker) || self.stopped.contains(&worker)
     }
 
-    /// When those who have not answered are stopped.
+    /// When the next of those who have not answered are stopped.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        self.leaving.values().min().copied()
     }
 
     /// The scheduler offers another size. Who leaves are the last of `workers` (the caller puts
-    /// those that lose the least last). A second offer while one is open takes its place: a worker
-    /// that was asked to leave still leaves, and the earlier deadline stays for it.
+    /// those that lose the least last). A second offer changes nothing for those who leave already.
     pub fn offer(&mut self, workers: &[WorkerId], size: u32, deadline: Instant) -> ResizeStep {
-        let staying: Vec<_> = workers.iter().filter(|w| !self.leaving.contains(w)).collect();
+        let staying: Vec<_> = workers.iter().filter(|w| !self.is_leaving(**w)).copied().collect();
         let count = u32::try_from(staying.len()).unwrap_or(u32::MAX);
         if size >= count {
             return ResizeStep::Start(size - count);
         }
-        let leaving: Vec<_> = staying[size as usize..].iter().map(|worker| **worker).collect();
-        self.leaving.extend(&leaving);
-        let deadline = self.deadline.map_or(deadline, |earlier| earlier.min(deadline));
-        self.deadline = Some(deadline);
+        let leaving = staying[size as usize..].to_vec();
+        self.leaving.extend(leaving.iter().map(|worker| (*worker, deadline)));
         ResizeStep::Prepare { leaving, deadline }
     }
 
     /// A worker has handed back what it had, or is gone.
     pub fn prepared(&mut self, worker: WorkerId) -> Option<ResizeStep> {
-        if !self.leaving.remove(&worker) {
-            return None;
-        }
-        if self.leaving.is_empty() {
-            self.deadline = None;
-        }
-        Some(ResizeStep::Release(vec![worker]))
+        self.stopped.remove(&worker);
+        self.leaving.remove(&worker).map(|_| ResizeStep::Release(vec![worker]))
     }
 
     /// Time has passed.
     pub fn turn(&mut self, now: Instant) -> Option<ResizeStep> {
-        self.deadline.take_if(|deadline| *deadline <= now)?;
-        Some(ResizeStep::Stop(std::mem::take(&mut self.leaving).into_iter().collect()))
+        let late =
+            |(worker, deadline): (&WorkerId, &Instant)| (*deadline <= now).then_some(*worker);
+        let late: Vec<_> = self.leaving.iter().filter_map(late).collect();
+        self.leaving.retain(|_, deadline| *deadline > now);
+        self.stopped.extend(&late);
+        (!late.is_empty()).then_some(ResizeStep::Stop(late))
     }
 }

@@ -41,35 +41,43 @@ impl<R: Clone> Job<R> {
             Input::Asked(worker) => {
                 self.known(worker)?;
                 self.ledger.check_room(worker)?;
-                if self.resize.is_leaving(worker) {
-                    effects.push(Effect::Leave(worker));
-                } else {
-                    self.asking.insert(worker);
-                }
+                self.asking.insert(worker);
+                self.depart(worker, effects);
             }
             Input::Advanced(worker, task, finished) => {
                 self.ledger.advance((worker, task), finished, now)?;
             }
-            Input::Finished(worker, task) => self.ledger.finish((worker, task), now)?,
+            Input::Finished(worker, task) => {
+                if self.measures(worker, task).is_some() {
+                    return Err(Refused::Unmeasured(task));
+                }
+                self.ledger.finish((worker, task), now)?;
+                self.depart(worker, effects);
+            }
             Input::HandedBack(worker, task, finished) => {
                 self.ledger.hand_back((worker, task), finished, now)?;
                 self.asking.remove(&worker);
-                if self.ledger.held_by(worker).next().is_none() {
-                    effects.extend(self.resize.prepared(worker).map(Effect::Resize));
-                }
+                self.depart(worker, effects);
             }
             Input::Failed(worker, task, message) => {
                 self.ledger.fail((worker, task), &message)?;
+                self.depart(worker, effects);
             }
             Input::BadRecord(worker, task, record, message) => {
                 self.ledger.bad_record((worker, task), record, &message)?;
             }
             Input::Measured(worker, task, report) => {
                 effects.extend(self.measured((worker, task), report, now)?);
+                self.depart(worker, effects);
             }
             Input::Version(version) => self.reach(version),
-            Input::Checkpointed { version, positions, oldest } => {
-                self.cuts.insert(version, self.ledger.cut(&positions));
+            Input::Held { version, positions } => {
+                self.unconfirmed = Some((version, self.ledger.cut(&positions)));
+            }
+            Input::Checkpointed { version, oldest } => {
+                let cut = self.unconfirmed.take_if(|(of, _)| *of == version);
+                let (_, cut) = cut.ok_or_else(|| self.unknown(version))?;
+                self.cuts.insert(version, cut);
                 self.cuts.retain(|version, _| *version >= oldest);
             }
             Input::Restored(version) => self.restore(version, effects)?,
@@ -110,13 +118,28 @@ impl<R: Clone> Job<R> {
         effects.push(Effect::Resize(self.resize.offer(&workers, size, deadline)));
         let leaving = workers.into_iter().filter(|worker| self.resize.is_leaving(*worker));
         for worker in leaving.collect::<Vec<_>>() {
-            if self.asking.remove(&worker) {
-                effects.push(Effect::Leave(worker));
-            }
-            if self.ledger.held_by(worker).next().is_none() {
-                effects.extend(self.resize.prepared(worker).map(Effect::Resize));
-            }
+            self.depart(worker, effects);
         }
+    }
+
+    /// Lets a worker go that is to leave and has nothing in its hands.
+    fn depart(&mut self, worker: WorkerId, effects: &mut Vec<Effect<R>>) {
+        if !self.resize.is_leaving(worker) || self.ledger.held_by(worker).next().is_some() {
+            return;
+        }
+        if self.asking.remove(&worker) {
+            effects.push(Effect::Leave(worker));
+        }
+        effects.extend(self.resize.prepared(worker).map(Effect::Resize));
+    }
+
+    /// What a task measures that a worker has.
+    fn measures(&self, worker: WorkerId, task: TaskId) -> Option<Measure> {
+        self.ledger.held_by(worker).find(|held| held.id == task)?.measures
+    }
+
+    fn unknown(&self, version: u64) -> Refused {
+        Refused::Checkpoint { version, known: self.cuts.keys().copied().collect() }
     }
 
     fn known(&self, worker: WorkerId) -> Result<(), Refused> {
@@ -129,8 +152,7 @@ impl<R: Clone> Job<R> {
         report: R,
         now: Instant,
     ) -> Result<Option<Effect<R>>, Refused> {
-        let held = self.ledger.held_by(worker).find(|held| held.id == task);
-        let measures = held.and_then(|held| held.measures);
+        let measures = self.measures(worker, task);
         self.ledger.finish((worker, task), now)?;
         let Some(Measure { version, piece }) = measures else { return Ok(None) };
         let whole = self.evaluations.report(version, piece, report);
@@ -158,9 +180,7 @@ impl<R: Clone> Job<R> {
 
     /// Goes back to a checkpoint: whatever is in the hands of a worker is dropped.
     fn restore(&mut self, version: u64, effects: &mut Vec<Effect<R>>) -> Result<(), Refused> {
-        let known = || self.cuts.keys().copied().collect();
-        let cut = self.cuts.get(&version).cloned();
-        let cut = cut.ok_or_else(|| Refused::Checkpoint { version, known: known() })?;
+        let cut = self.cuts.get(&version).cloned().ok_or_else(|| self.unknown(version))?;
         let held = |worker: &WorkerId| {
             let worker = *worker;
             self.ledger.held_by(worker).map(move |task| Effect::Drop(worker, task.id))
@@ -170,6 +190,7 @@ impl<R: Clone> Job<R> {
         // A measurement that was under way had its tasks in those hands.
         self.evaluations.rewind(version);
         self.cuts.retain(|kept, _| *kept <= version);
+        self.unconfirmed = None;
         self.ended = false;
         Ok(())
     }
@@ -194,17 +215,16 @@ impl<R: Clone> Job<R> {
 
     /// Gives those who wait what there is.
     fn serve(&mut self, now: Instant, effects: &mut Vec<Effect<R>>) {
-        while let Some(worker) = self.asking.pop_first() {
+        let staying = |worker: &WorkerId| !self.resize.is_leaving(*worker);
+        for worker in self.asking.iter().copied().filter(staying).collect::<Vec<_>>() {
             match self.ledger.next(worker, now) {
                 Ok(Answer::Task(task)) => effects.push(Effect::Give(worker, task)),
                 Ok(Answer::Ended) => effects.push(Effect::Leave(worker)),
-                Ok(Answer::Wait) => {
-                    self.asking.insert(worker);
-                    return;
-                }
+                Ok(Answer::Wait) => return,
                 // It was checked when it asked, and has got nothing since.
                 Err(_) => {}
             }
+            self.asking.remove(&worker);
         }
     }
 }

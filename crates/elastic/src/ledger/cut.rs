@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::work::counts;
 use super::{Ledger, Progress};
 use crate::task::{Task, TaskId};
 
@@ -44,10 +45,11 @@ impl Ledger {
         let rest = self.held.iter().filter(|(_, held)| trains(&held.task)).map(|(id, held)| {
             let count = held.task.records.count();
             let reported = positions.get(id).copied().unwrap_or_default().min(count);
-            let finished = reported.max(held.finished);
+            let visited = reported.max(held.finished);
+            let finished = if counts(held.task.kind) { visited } else { held.finished };
             progress.records += finished - held.finished;
             let mut task = held.task.clone();
-            task.records.range.start += finished;
+            task.records.range.start += if counts(task.kind) { finished } else { 0 };
             task
         });
         let returned = self.returned.iter().filter(|task| trains(task)).cloned();
@@ -82,9 +84,8 @@ impl Ledger {
             task.id = self.new_id();
             self.returned.push_back(task);
         }
-        let Progress { records, bad_records, .. } = progress;
         // What happened stays counted; what counts as visited goes back.
-        self.progress = Progress { records, bad_records, ..self.progress };
+        self.progress = Progress { records: progress.records, ..self.progress };
         self.outcome = None;
         self.end();
     }

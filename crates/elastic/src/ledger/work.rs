@@ -144,14 +144,20 @@ impl Ledger {
         record: u64,
         message: &str,
     ) -> Result<(), LedgerError> {
-        let range = self.held_mut(worker, task)?.task.records.range.clone();
+        let of = self.held_mut(worker, task)?.task.clone();
+        let range = of.records.range.clone();
         if !range.contains(&record) {
             let (start, end) = (range.start, range.end);
             return Err(LedgerError::Record { task, record, start, end });
         }
-        self.progress.bad_records += 1;
-        let count = self.progress.bad_records;
-        if count > self.limits.bad_records_max && self.outcome.is_none() {
+        if self.outcome.is_some()
+            || !self.bad.insert(self.plan.record(of.epoch, &of.records, record))
+        {
+            return Ok(());
+        }
+        let count = self.bad.len() as u64;
+        self.progress.bad_records = count;
+        if count > self.limits.bad_records_max {
             self.outcome = Some(Outcome::BadRecords { count, record, message: message.to_owned() });
         }
         Ok(())
@@ -283,6 +289,6 @@ impl Ledger {
 }
 
 /// Whether its records count as visited one by one: measuring and saving count whole or not at all.
-fn counts(kind: Kind) -> bool {
+pub(super) fn counts(kind: Kind) -> bool {
     matches!(kind, Kind::Train | Kind::Predict)
 }

@@ -20,7 +20,9 @@ fn so_many_gradients_make_an_update_and_one_worker_may_give_them_all() {
 fn a_stale_gradient_is_computed_again_and_its_number_comes_again() {
     let mut gate = Gate::new(SYNC, 4);
     assert_eq!(gate.push(push(0, 1, 3)), Verdict::Stale { version: 4 });
-    assert_eq!(gate.push(push(0, 1, 4)), Verdict::Held { held: 1 });
+    assert_eq!(gate.push(push(0, 2, 4)), Verdict::Held { held: 1 });
+    assert_eq!(gate.push(push(0, 1, 4)), Verdict::Update { version: 5, of: 2, staleness: 0 });
+    assert_eq!(gate.push(push(0, 1, 5)), Verdict::Duplicate { version: 5 });
 }
 
 #[test]

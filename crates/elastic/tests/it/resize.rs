@@ -41,7 +41,18 @@ fn a_second_offer_counts_those_who_stay_and_delays_nothing() {
     let mut resize = Resize::default();
     resize.offer(&workers(4), 3, Instant(30));
     let step = resize.offer(&workers(4), 2, Instant(60));
-    assert_eq!(step, ResizeStep::Prepare { leaving: vec![WorkerId(2)], deadline: Instant(30) });
+    assert_eq!(step, ResizeStep::Prepare { leaving: vec![WorkerId(2)], deadline: Instant(60) });
     assert_eq!(resize.offer(&workers(4), 4, Instant(60)), ResizeStep::Start(2));
-    assert!(resize.is_open());
+    assert_eq!(resize.turn(Instant(30)), Some(ResizeStep::Stop(vec![WorkerId(3)])));
+    assert!(resize.is_open() && resize.deadline() == Some(Instant(60)));
+}
+
+#[test]
+fn who_is_stopped_does_not_count_as_staying() {
+    let mut resize = Resize::default();
+    resize.offer(&workers(2), 1, Instant(30));
+    resize.turn(Instant(30));
+    assert_eq!(resize.offer(&workers(2), 2, Instant(60)), ResizeStep::Start(1));
+    assert_eq!(resize.prepared(WorkerId(1)), None, "its place is free since it was stopped");
+    assert!(!resize.is_leaving(WorkerId(1)));
 }
