@@ -180,7 +180,7 @@ pub struct RequestedPods {
     pub completions: Option<u64>,
 }
 
-/// What was asked for.
+/// What is requested.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestResources {
@@ -277,7 +277,7 @@ pub struct TypedWorkload {
     pub desired_phase: DesiredPhase,
     /// Where it is (reference C.5).
     pub actual_phase: String,
-    /// What was asked for.
+    /// What is requested.
     pub spec: WorkloadSpec,
     /// Of distributed workloads: whether the master is as the workers are.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -150,7 +150,7 @@ impl Executor {
     }
 
     /// Ends starting and stopping: a start under way is waited for, and nothing else is begun.
-    /// Whoever follows asks the engine what exists, so no run may appear behind its back. What was
+    /// The next server asks the engine what exists, so no run may appear behind its back. What was
     /// written to stop may still stop, and what past runs have left be removed.
     pub(crate) async fn retire(&self) {
         *self.open.write().await = false;

@@ -9,7 +9,7 @@ use cli_kit::exit::Error;
 use super::{args, lower, request};
 use crate::intent::{Inherits, Intent, Kind, Name, Submit};
 
-/// What was asked for.
+/// What is requested.
 #[derive(Debug)]
 pub struct Submission {
     /// Its project, if one was said.

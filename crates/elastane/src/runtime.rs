@@ -21,7 +21,7 @@ const FILE: &str = "runtime";
 /// Most of the output of a run that is kept.
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
 
-/// What was asked for.
+/// What is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// What it was last; at first containers where a daemon answers, else processes.

@@ -80,7 +80,7 @@ pub(crate) unsafe fn written<T: Copy + Into<u64>>(at: *const T) -> u64 {
     unsafe { at.read_unaligned() }.into()
 }
 
-/// A row of a pitched allocation is at most this much longer than what was asked for.
+/// A row of a pitched allocation is at most this much longer than the requested width.
 const PITCH: u64 = 512;
 
 /// Changes an answer about a device's memory into one about the run's part of it.

@@ -1,5 +1,5 @@
 //! Stream-ordered memory. Owns: charging what each pool has reserved on its device, as the driver
-//! says, not what was asked for: a pool keeps memory after it was freed. Does not know about:
+//! says, not what was requested: a pool keeps memory after it was freed. Does not know about:
 //! streams.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

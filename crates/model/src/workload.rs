@@ -86,7 +86,7 @@ impl WorkloadSpec {
 /// A workload and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workload {
-    /// What was asked for.
+    /// What is requested.
     pub spec: WorkloadSpec,
     /// The state of its pod sets, in their order.
     pub pod_sets: SmallVec<[PodSet; 1]>,

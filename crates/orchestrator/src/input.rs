@@ -31,7 +31,7 @@ pub enum Input {
     /// What is the matter with real GPUs.
     Gpus(GpuFaults),
     /// All runs that the engine has, and which limits it keeps them to: the first thing that a
-    /// state is told.
+    /// state gets to know.
     Engine(Vec<ListedRun>, LimitsKept),
     /// What the scheduler decided. In documents it is left out: it follows from the inputs before
     /// it.

@@ -25,7 +25,7 @@ pub struct Revision {
 /// How an inference serves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Serving {
-    /// The port that was asked for. Replicas share one machine, so each gets another one in
+    /// The requested port. Replicas share one machine, so each gets another one in
     /// `PORT`.
     pub container_port: u16,
     /// How many replicas.

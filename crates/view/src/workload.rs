@@ -71,7 +71,7 @@ pub struct WorkloadView {
     pub department_id: u64,
     /// Its name.
     pub department_name: String,
-    /// What was asked for.
+    /// What is requested.
     pub spec: Arc<spec::WorkloadSpec>,
     /// When it was accepted.
     pub created_at: Instant,

@@ -11,7 +11,7 @@ use dialects::intent::{Parts, Section};
 /// A description of the second dialect.
 pub(crate) struct Sheet<'a> {
     pub(crate) page: Page<'a>,
-    /// What was asked for.
+    /// What is requested.
     pub(crate) asked: &'a WorkloadSpec,
     pub(crate) parts: &'a Parts,
 }
