@@ -214,12 +214,16 @@ impl Demand {
             room.fitting += fitting;
             room.left_out.gpu_millis += grows_beyond(cluster, workload, spec.request, request);
             let beyond = spec.request.gpu.devices().saturating_sub(request.gpu.devices());
-            sets.push((waiting, fitting - set.placed, u64::from(beyond) * GPU_MILLIS));
+            // Too few for its minimum are as good as none.
+            let reaches = fitting.saturating_add(set.succeeded) >= spec.pods_min;
+            let more = if reaches { fitting - set.placed } else { 0 };
+            sets.push((waiting, more, u64::from(beyond) * GPU_MILLIS));
         }
         let counted = |at: usize| workload.pod_sets[at].counted();
         let with_more = |at: usize| counted(at).saturating_add(sets[at].1);
-        room.starts = workload.spec.is_whole(&counted)
-            || (workload.spec.is_whole(&with_more) && may_start(cluster, workload, pool));
+        let spec = &workload.spec;
+        room.starts = spec.is_whole(&counted)
+            || (spec.reaches_minimum(None, &with_more) && may_start(cluster, workload, pool));
         for (set, &(waiting, fitting, beyond)) in workload.pod_sets.iter().zip(&sets) {
             let starting = if room.starts { fitting } else { 0 };
             room.left_out += times(set.demand, waiting - starting);

@@ -122,6 +122,17 @@ impl WorkloadSpec {
         }
     }
 
+    /// Whether a group (none: the workload) has enough parts that reach their minimum with so many
+    /// pods of each set. A part that does not is left away, as it is where it finds no room.
+    #[must_use]
+    pub fn reaches_minimum(&self, group: Option<usize>, pods: &impl Fn(usize) -> u32) -> bool {
+        let reaches = |child: &Child| match *child {
+            Child::Group(at) => self.reaches_minimum(Some(at), pods),
+            Child::Set(at) => pods(at) >= self.pod_sets[at].pods_min,
+        };
+        self.children(group).filter(reaches).count() >= self.children_min_of(group)
+    }
+
     fn group_completeness(
         &self,
         group: Option<usize>,

@@ -128,6 +128,16 @@ fn of_an_elastic_workload_only_what_fits_counts() {
     assert_eq!(fair(&w, &["a", "b"]), [4000, 4000], "no node holds more than four");
 }
 
+#[test]
+fn of_a_workload_of_several_sets_those_that_reach_their_minimum_count() {
+    let mut w = World::new("n1:1", "a:0 b:0");
+    many(&mut w, 2, "submit a/t#");
+    w.run("submit b/j --group all --min 1 --set big --in all --pods 2 --set small --in all -g 0.5");
+    assert_eq!(fair(&w, &["a", "b"]), [500, 500], "two of `big` never fit");
+    w.run("delete j; submit b/k --min 1 --group r1 --group r2 --set p --in r1 -g 0.5 --set q --in r2 --pods 2");
+    assert_eq!(fair(&w, &["a", "b"]), [500, 500], "the other group starts alone");
+}
+
 /// Whether the reason of a workload says this.
 fn says(w: &World, name: &str, text: &str) {
     assert!(w.why(name).contains(text), "{text}\n{}", w.why(name));
