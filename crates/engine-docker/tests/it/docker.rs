@@ -267,7 +267,9 @@ async fn pods_of_a_gang_meet_by_name_in_a_network_that_goes_with_them() {
         gang: Some(gang(Framework::PyTorch, members.clone(), rank)),
         ..bench.script(script)
     };
-    let mut master = pod(0, MASTER, "nc -l -p $MASTER_PORT");
+    // Without an input that stays open it would say at once that it has nothing more to send, and the
+    // other side may take that for the end before it has sent anything.
+    let mut master = pod(0, MASTER, "mkfifo /tmp/in; nc -l -p $MASTER_PORT <> /tmp/in");
     master.workload_name = "meet".to_owned();
     let send = "until echo hello | nc $MASTER_ADDR $MASTER_PORT; do sleep 0.1; done";
     let mut worker = pod(1, WORKER, send);
