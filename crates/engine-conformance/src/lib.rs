@@ -1,8 +1,8 @@
 //! The suite every engine passes: what each verb of [`Engine`] promises, as scenarios.
 //!
 //! Owns: the scenarios and their vocabulary. Does not know which engine it is; a
-//! [`Fixture`] brings that. Scenarios end by themselves or hang: nothing asserts on time, only
-//! the test runner's patience bounds them.
+//! [`Fixture`] brings that. Scenarios end by themselves: nothing asserts on time, and what
+//! hangs is bounded by [`in_time`] alone.
 //!
 //! An engine's integration test is one line:
 //! `engine_conformance::conformance_suite!(MyFixture::new());` in a crate with tokio as a
@@ -18,6 +18,7 @@ mod silent_clients;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use buckets::*;
 pub use git_server::GitServer;
@@ -136,10 +137,21 @@ macro_rules! conformance_suite {
             #[tokio::test]
             async fn $name() {
                 let mut fixture = $fixture;
-                $crate::$name(&mut fixture).await;
+                $crate::in_time($crate::$name(&mut fixture)).await;
             }
         )+
     };
+}
+
+/// After so long something hangs: many times what the slowest scenario takes on a busy machine.
+const HANGS_AFTER: Duration = Duration::from_secs(240);
+
+/// The result of something that is waited for: one test that hangs does not hold up all others.
+///
+/// # Panics
+/// It hangs.
+pub async fn in_time<T>(waited_for: impl Future<Output = T>) -> T {
+    tokio::time::timeout(HANGS_AFTER, waited_for).await.expect("it does not hang")
 }
 
 /// An engine with its observations, in the words of the scenarios.

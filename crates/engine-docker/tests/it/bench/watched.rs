@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Engine, Exit, LogRange, Observation, RunKey, RunSpec, RunState};
-use engine_conformance::Fixture as _;
+use engine_conformance::{Fixture as _, in_time};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::bench::Bench;
@@ -34,11 +34,15 @@ impl Watched {
         wanted: impl Fn(RunState) -> Option<T>,
     ) -> T {
         loop {
-            let next = self.seen.recv().await.expect("the engine lives");
+            let next = self.seen().await;
             if let (true, Some(found)) = (next.key == key, wanted(next.state)) {
                 return found;
             }
         }
+    }
+
+    async fn seen(&mut self) -> Observation {
+        in_time(self.seen.recv()).await.expect("the engine lives")
     }
 
     pub(crate) async fn running(&mut self, key: RunKey) {
@@ -58,7 +62,7 @@ impl Watched {
     /// The next run that ends, and how.
     pub(crate) async fn next_end(&mut self) -> (RunKey, Exit) {
         loop {
-            let next = self.seen.recv().await.expect("the engine lives");
+            let next = self.seen().await;
             if let RunState::Exited { exit, .. } = next.state {
                 return (next.key, exit);
             }
@@ -69,7 +73,7 @@ impl Watched {
         let range = LogRange { follow: true, ..LogRange::default() };
         let mut chunks = self.engine.logs(key, range).await.expect("a known run");
         let mut bytes = Vec::new();
-        while let Some(chunk) = chunks.recv().await {
+        while let Some(chunk) = in_time(chunks.recv()).await {
             bytes.extend(chunk.expect("readable"));
         }
         String::from_utf8(bytes).expect("text")
