@@ -114,6 +114,12 @@ fn fault(error: &serde_saphyr::Error) -> Error {
         E::NonFiniteFloat { value, .. } => {
             format!("`{value}` is not a number that can be counted with")
         }
+        E::Unexpected { expected: "sequence start", .. } => {
+            "this must be a list, such as `[a, b]` or lines that begin with `- `".to_owned()
+        }
+        E::Unexpected { expected: "mapping start", .. } => {
+            "this must be keys with values, such as `{name: a}`".to_owned()
+        }
         E::Eof { .. } => "the file is empty or ends too early".to_owned(),
         other => {
             let text = other.render_with_formatter(&serde_saphyr::UserMessageFormatter);

@@ -46,6 +46,8 @@ fn what_cannot_be_is_refused_with_its_place_and_what_is_allowed() {
             expect!["4:13: workload `w`: there is no topology `nett`; did you mean `net`?"],
         ),
         ("{\"version\": 2, \"nodes\": []}".to_owned(), expect!["1:13: version 2 is not known; this program reads version 1"]),
+        ("version: 1\nnodes: 3".to_owned(), expect!["2:8: this must be a list, such as `[a, b]` or lines that begin with `- `"]),
+        ("version: 1\nnodes: [3]".to_owned(), expect!["2:9: this must be keys with values, such as `{name: a}`"]),
         ("{\"nodes\": []}".to_owned(), expect!["1:2: key `version` is missing"]),
     ] {
         refused(&text, &expected);
