@@ -130,8 +130,10 @@ fn act(s: &mut Session<'_>) {
         s.sets_left = SETS_MAX;
         run(s, action);
     }
-    if s.policy.profile == Profile::Default {
-        leave_running(s);
+    match s.policy.profile {
+        Profile::Default => leave_running(s),
+        #[cfg(feature = "kai")]
+        Profile::Kai(_) => kai::end(s),
     }
 }
 

@@ -171,7 +171,7 @@ fn make_room(s: &mut Session<'_>, pod: PodId, before: &PodBinding) {
 
 /// A gang never starts in part: if a pod set with a reserved place has fewer tasks than its
 /// minimum that run or start now, all tasks just placed wait together.
-fn reserve_together(s: &mut Session<'_>, id: WorkloadId, tasks: &[PodId]) {
+pub(super) fn reserve_together(s: &mut Session<'_>, id: WorkloadId, tasks: &[PodId]) {
     let workload = &s.cluster.workloads()[id];
     let row = |pod: &PodId| &s.cluster.pods()[*pod];
     let incomplete = (0..workload.pod_sets.len()).any(|set| {

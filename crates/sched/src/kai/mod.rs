@@ -21,7 +21,9 @@ mod solver;
 mod stale;
 mod topology;
 
-use model::PodBinding;
+use std::collections::BTreeMap;
+
+use model::{PodBinding, PodId, WorkloadId};
 
 use crate::session::Session;
 use crate::{Action, actions};
@@ -35,6 +37,21 @@ pub(crate) fn begin(s: &mut Session<'_>) {
         shards::stay(s, s.cluster.pods()[pod].workload);
         let binding = PodBinding { next: None, ..s.cluster.pods()[pod].binding.clone() };
         s.cluster.set_binding(pod, binding);
+    }
+}
+
+/// What started in this cycle and lost a part again, to a job that came later in it, waits with that
+/// part: a gang never starts in part.
+pub(crate) fn end(s: &mut Session<'_>) {
+    let mut started: BTreeMap<WorkloadId, Vec<PodId>> = BTreeMap::new();
+    for change in s.cluster.proposed() {
+        let row = &s.cluster.pods()[change.pod];
+        if change.before.current.is_none() && row.runs() {
+            started.entry(row.workload).or_default().push(change.pod);
+        }
+    }
+    for (id, tasks) in started {
+        allocate::reserve_together(s, id, &tasks);
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) fn sites(
     let allowed = |domain: Option<DomainId>| {
         let at = |domain| tree.topology.domain(domain).path.as_slice();
         let own = domain.zip(constraint.required).and_then(|(d, level)| at(d).get(level).copied());
-        pinned.is_empty() || own.is_some_and(|own| pinned.contains(&own))
+        pinned.is_empty() || own.is_some() && pinned.contains(&own)
     };
     let near = tree.near(&levels, offered);
     let coarsest = constraint.required.map_or(0, |level| level + 1);
@@ -79,18 +79,19 @@ pub(super) fn sites(
     sites
 }
 
-/// The required domains in which tasks of the part are already.
+/// The required domains in which tasks of the part are already; none for a task on a node that lost
+/// its label: nothing is together with that.
 fn pinned(
     s: &Session<'_>,
     id: WorkloadId,
     part: Part,
     constraint: TopologyConstraint,
-) -> BTreeSet<DomainId> {
+) -> BTreeSet<Option<DomainId>> {
     let Some(level) = constraint.required else { return BTreeSet::new() };
     let topology = s.cluster.topology(constraint.topology);
     let pods = s.cluster.workloads()[id].pods.iter().filter(|&&pod| is_in(s, pod, part));
     let places = pods.filter_map(|&pod| s.cluster.pods()[pod].binding.effective());
-    places.filter_map(|place| topology.domains_of(place.node).get(level).copied()).collect()
+    places.map(|place| topology.domains_of(place.node).get(level).copied()).collect()
 }
 
 /// Levels above a domain; none of them is above the root.
