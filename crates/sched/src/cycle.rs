@@ -130,11 +130,11 @@ fn act(s: &mut Session<'_>) {
         s.sets_left = SETS_MAX;
         run(s, action);
     }
-    match s.policy.profile {
-        Profile::Default => leave_running(s),
-        #[cfg(feature = "kai")]
-        Profile::Kai(_) => kai::end(s),
+    if s.policy.profile == Profile::Default {
+        return leave_running(s);
     }
+    #[cfg(feature = "kai")]
+    kai::end(s);
 }
 
 /// Whom a workload was stopped for may have lost the place again in the same decision, to one that needs
