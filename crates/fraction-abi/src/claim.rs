@@ -7,6 +7,7 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::control::Unusable;
+use crate::lease::Activity;
 use crate::owner::Owner;
 use crate::sys::{self, Access};
 use crate::{DEVICES_MAX, SLOTS_MAX, VERSION};
@@ -26,6 +27,8 @@ pub struct Claim {
     _reserved: [AtomicU32; 13],
     pub(crate) device: [Device; DEVICES_MAX],
     pub(crate) slot: [Slot; SLOTS_MAX],
+    /// What each slot does on each device; by device, so that the agent reads one row at a time.
+    pub(crate) activity: [[AtomicU64; SLOTS_MAX]; DEVICES_MAX],
 }
 
 /// The sum over all slots for one device, kept beside them so that nothing has to add them up.
@@ -46,6 +49,7 @@ pub(crate) struct Slot {
     pub(crate) owner: AtomicU64,
     pub(crate) start: AtomicU64,
     pub(crate) namespace: AtomicU64,
+    pub(crate) image: AtomicU64,
     pub(crate) held: [Held; DEVICES_MAX],
 }
 
@@ -128,6 +132,10 @@ impl Claim {
 /// What one slot claims, as the agent reads it out of a copy of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claimed {
+    /// The slot.
+    pub slot: usize,
+    /// What stands in it as long as it is held by the same process.
+    pub word: u64,
     /// Which process says so; the id is as its own namespace counts.
     pub owner: Owner,
     /// Bytes of each device.
@@ -139,10 +147,11 @@ pub struct Claimed {
 pub fn claims(page: &[u8]) -> impl Iterator<Item = Claimed> + '_ {
     let known = page.get(..16) == Some(header().as_slice());
     let slots = if known { page.get(offset_of!(Claim, slot)..).unwrap_or(&[]) } else { &[] };
-    slots.chunks_exact(size_of::<Slot>()).take(SLOTS_MAX).filter_map(claimed)
+    let slots = slots.chunks_exact(size_of::<Slot>()).take(SLOTS_MAX).enumerate();
+    slots.filter_map(|(at, slot)| claimed(at, slot))
 }
 
-fn claimed(slot: &[u8]) -> Option<Claimed> {
+fn claimed(at: usize, slot: &[u8]) -> Option<Claimed> {
     let word = |at: usize| {
         let bytes = slot.get(at..at + 8)?;
         Some(u64::from_le_bytes(bytes.try_into().ok()?))
@@ -158,5 +167,23 @@ fn claimed(slot: &[u8]) -> Option<Claimed> {
     }
     let start = word(offset_of!(Slot, start))?;
     let namespace = word(offset_of!(Slot, namespace))?;
-    Some(Claimed { owner: Owner { pid: owner.pid(), start, namespace }, bytes })
+    let image = word(offset_of!(Slot, image))?;
+    let word = owner.0;
+    let owner = Owner { pid: owner.pid(), start, namespace, image };
+    Some(Claimed { slot: at, word, owner, bytes })
+}
+
+/// Where in the file the row of activities of a device is.
+pub fn activities_at(device: usize) -> u64 {
+    let row = offset_of!(Claim, activity) + device * ACTIVITIES_BYTES;
+    u64::try_from(row).unwrap_or(u64::MAX)
+}
+
+/// Bytes of such a row.
+pub const ACTIVITIES_BYTES: usize = SLOTS_MAX * size_of::<u64>();
+
+/// The activities in a copy of a row, which may say anything.
+pub fn activities(row: &[u8]) -> impl Iterator<Item = Activity> + '_ {
+    let words = row.chunks_exact(8).map(|bytes| bytes.try_into().map_or(0, u64::from_le_bytes));
+    words.filter(|word| *word != 0).map(Activity::of)
 }

@@ -5,28 +5,35 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use crate::lease::Lease;
 use crate::sys::{self, Access};
-use crate::{DEVICES_MAX, VERSION};
+use crate::{DEVICES_MAX, SLOTS_MAX, VERSION};
 
 /// `elafract` as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"elafract");
 
 /// Bytes of the file.
-pub const BYTES: usize = 4096;
+pub const BYTES: usize = 8192;
 
 /// Devices that are not listed may be used without a limit. Without it they have a limit of 0.
 pub const OTHERS_ALLOWED: u32 = 1;
 
 /// The page.
 #[repr(C, align(64))]
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Control {
     magic: AtomicU64,
     version: AtomicU32,
     devices: AtomicU32,
     policy: AtomicU32,
-    _reserved: [AtomicU32; 11],
+    /// Not 0 if the run has turns on any device; the one word that every launch reads.
+    gate: AtomicU32,
+    /// Grows as long as the agent turns leases.
+    beat: AtomicU64,
+    _reserved: [AtomicU32; 8],
     device: [Device; DEVICES_MAX],
+    /// For each slot of the claim page, the owner word of a process that the agent saw end.
+    ended: [AtomicU64; SLOTS_MAX],
 }
 
 /// What the run may have of one GPU.
@@ -37,9 +44,13 @@ struct Device {
     limit: AtomicU64,
     uncounted: AtomicU64,
     context: AtomicU64,
+    lease: AtomicU32,
+    _reserved: [AtomicU32; 5],
 }
 
 const _: () = assert!(size_of::<Control>() <= BYTES);
+const _: () = assert!(size_of::<Control>() == 64 + DEVICES_MAX * 64 + SLOTS_MAX * 8);
+const _: () = assert!(core::mem::offset_of!(Device, _reserved) + 5 * 4 == size_of::<Device>());
 
 /// What the agent says about one GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +68,17 @@ pub struct Limit {
 impl Control {
     /// A page that says this. Devices beyond `DEVICES_MAX` are left out.
     pub fn new(limits: &[Limit], policy: u32) -> Self {
-        let control = Self::default();
+        let control = Self {
+            magic: AtomicU64::new(0),
+            version: AtomicU32::new(0),
+            devices: AtomicU32::new(0),
+            policy: AtomicU32::new(0),
+            gate: AtomicU32::new(0),
+            beat: AtomicU64::new(0),
+            _reserved: Default::default(),
+            device: Default::default(),
+            ended: [const { AtomicU64::new(0) }; SLOTS_MAX],
+        };
         control.magic.store(MAGIC, Relaxed);
         control.version.store(VERSION, Relaxed);
         control.policy.store(policy, Relaxed);
@@ -78,8 +99,8 @@ impl Control {
     /// The page as bytes of the file, without the zeros that fill it up to [`BYTES`].
     pub fn as_bytes(&self) -> &[u8] {
         let at = core::ptr::from_ref(self).cast::<u8>();
-        // SAFETY: the structure is `repr(C)`, has no implicit padding that was not zeroed by
-        // `default`, and lives as long as the slice. Changes through atomics in other threads at
+        // SAFETY: the structure is `repr(C)`, its fields leave no room between or behind them, and
+        // it lives as long as the slice. Changes through atomics in other threads at
         // the same time are excluded, because only the agent that made the value has it.
         unsafe { core::slice::from_raw_parts(at, size_of::<Self>()) }
     }
@@ -118,6 +139,26 @@ impl Control {
     /// What the policy says, as bits.
     pub fn policy(&self) -> u32 {
         self.policy.load(Relaxed)
+    }
+
+    /// The word that is not 0 if there are turns on any device.
+    pub fn gate(&self) -> &AtomicU32 {
+        &self.gate
+    }
+
+    /// What changes as long as the agent turns leases.
+    pub fn beat(&self) -> u64 {
+        self.beat.load(Relaxed)
+    }
+
+    /// The word of the turns on a device.
+    pub fn lease(&self, device: usize) -> Option<&AtomicU32> {
+        self.device.get(device).map(|device| &device.lease)
+    }
+
+    /// Whether the agent saw the process end that had this owner word in a slot.
+    pub(crate) fn has_ended(&self, slot: usize, word: u64) -> bool {
+        word != 0 && self.ended.get(slot).is_some_and(|ended| ended.load(Relaxed) == word)
     }
 
     /// The place of a device in the page.
@@ -161,6 +202,34 @@ impl Writer {
     pub fn set_limit(&self, device: usize, bytes: u64) {
         if let Some(device) = self.0.device.get(device) {
             device.limit.store(bytes, Relaxed);
+        }
+    }
+
+    /// Says whose turn it is on a device, and wakes the processes that wait for theirs.
+    pub fn set_lease(&self, device: usize, lease: Lease) {
+        let Some(device) = self.0.device.get(device) else { return };
+        device.lease.store(lease.0, Relaxed);
+        let controlled = |device: &Device| Lease(device.lease.load(Relaxed)).is_controlled();
+        let gate = self.0.device.iter().any(controlled);
+        self.0.gate.store(u32::from(gate), Relaxed);
+        sys::futex_wake_shared(&device.lease);
+    }
+
+    /// Whose turn it is on a device.
+    pub fn lease(&self, device: usize) -> Lease {
+        Lease(self.0.lease(device).map_or(0, |lease| lease.load(Relaxed)))
+    }
+
+    /// Says that the agent still turns leases.
+    pub fn beat(&self) {
+        self.0.beat.fetch_add(1, Relaxed);
+    }
+
+    /// Says that the process has ended that has this owner word in a slot of the claim page. Only
+    /// for those that the others of the run cannot see.
+    pub fn set_ended(&self, slot: usize, word: u64) {
+        if let Some(ended) = self.0.ended.get(slot) {
+            ended.store(word, Relaxed);
         }
     }
 

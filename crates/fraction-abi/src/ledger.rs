@@ -20,10 +20,12 @@
 //! have left its bounds apart. A total is never too small, so an error refuses and never grants.
 
 use core::hint::spin_loop;
-use core::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use crate::SLOTS_MAX;
 use crate::claim::{Claim, Device, OwnerWord, Slot, State};
+use crate::control::Control;
+use crate::lease::Activity;
 use crate::owner::{Life, Owner};
 use crate::sys;
 
@@ -52,6 +54,7 @@ impl Probe for Silent {
 #[derive(Debug, Clone, Copy)]
 pub struct Ledger<'a, P: Probe = Silent> {
     claim: &'a Claim,
+    control: Option<&'a Control>,
     probe: P,
 }
 
@@ -83,14 +86,19 @@ pub struct Over {
 impl<'a> Ledger<'a> {
     /// The ledger of a claim page.
     pub fn new(claim: &'a Claim) -> Self {
-        Self { claim, probe: Silent }
+        Self { claim, control: None, probe: Silent }
+    }
+
+    /// The same, with what the agent says of processes that those of the run cannot see.
+    pub fn with_control(claim: &'a Claim, control: &'a Control) -> Self {
+        Self { claim, control: Some(control), probe: Silent }
     }
 }
 
 impl<'a, P: Probe> Ledger<'a, P> {
     /// The ledger of a claim page with a probe.
     pub fn with_probe(claim: &'a Claim, probe: P) -> Self {
-        Self { claim, probe }
+        Self { claim, control: None, probe }
     }
 
     /// The page.
@@ -102,9 +110,12 @@ impl<'a, P: Probe> Ledger<'a, P> {
         self.claim.device.get(device)
     }
 
-    /// Takes a slot for a process, after freeing those of ended processes if none is free.
+    /// Takes a slot for a process, after freeing those of ended processes if none is free, and in
+    /// any case what the process held before an `exec`.
     pub fn attach(&self, owner: Owner) -> Option<Seat> {
-        let life = |other: &Owner| other.life(owner.namespace);
+        let life = |other: &Owner| other.life(&owner);
+        let same = |slot: &Slot| OwnerWord(slot.owner.load(SeqCst)).pid() == owner.pid;
+        self.free_those(same, &life);
         self.attach_with(owner, &life)
     }
 
@@ -131,6 +142,10 @@ impl<'a, P: Probe> Ledger<'a, P> {
             self.probe.step();
             slot.start.store(owner.start, SeqCst);
             slot.namespace.store(owner.namespace, SeqCst);
+            slot.image.store(owner.image, SeqCst);
+            for activity in self.claim.activity.iter().filter_map(|slots| slots.get(index)) {
+                activity.store(0, SeqCst);
+            }
             self.probe.step();
             // Fails only if another process believes that this one has ended.
             if swap(&slot.owner, taken.0, taken.with(State::Live, owner.pid).0) {
@@ -150,8 +165,8 @@ impl<'a, P: Probe> Ledger<'a, P> {
     /// # Errors
     /// They do not fit, also after the claims of ended processes were taken out.
     pub fn reserve(&self, seat: Seat, device: usize, bytes: u64, limit: u64) -> Result<(), Over> {
-        let namespace = self.namespace(seat);
-        self.reserve_with(seat, device, bytes, limit, &|owner: &Owner| owner.life(namespace))
+        let me = self.owner(seat);
+        self.reserve_with(seat, device, bytes, limit, &|owner: &Owner| owner.life(&me))
     }
 
     /// [`Self::reserve`] with another way to find out who has ended.
@@ -239,33 +254,34 @@ impl<'a, P: Probe> Ledger<'a, P> {
     }
 
     /// Frees the slots of ended processes and corrects the totals. How many slots that were.
-    pub fn reap(&self, namespace: u64) -> usize {
-        self.reap_with(&|owner: &Owner| owner.life(namespace))
+    pub fn reap(&self, from: &Owner) -> usize {
+        self.reap_with(&|owner: &Owner| owner.life(from))
     }
 
     /// [`Self::reap`] with another way to find out who has ended.
     pub fn reap_with(&self, life: &impl Fn(&Owner) -> Life) -> usize {
-        let ended = |slot: &&Slot| self.free_if_ended(slot, life);
-        let freed = self.claim.slot.iter().filter(ended).count();
+        self.free_those(|_| true, life)
+    }
+
+    fn free_those(&self, which: impl Fn(&Slot) -> bool, life: &impl Fn(&Owner) -> Life) -> usize {
+        let slots = self.claim.slot.iter().enumerate().filter(|(_, slot)| which(slot));
+        let freed = slots.filter(|(at, slot)| self.free_if_ended(*at, slot, life)).count();
         if freed > 0 {
             self.correct_all();
         }
         freed
     }
 
-    fn free_if_ended(&self, slot: &Slot, life: &impl Fn(&Owner) -> Life) -> bool {
+    fn free_if_ended(&self, at: usize, slot: &Slot, life: &impl Fn(&Owner) -> Life) -> bool {
         let word = OwnerWord(slot.owner.load(SeqCst));
         let owner = match word.state() {
             State::Free => return false,
             // It has not said when it started: only a missing process has ended for sure.
-            State::Taken => Owner { pid: word.pid(), start: 0, namespace: 0 },
-            State::Live => Owner {
-                pid: word.pid(),
-                start: slot.start.load(SeqCst),
-                namespace: slot.namespace.load(SeqCst),
-            },
+            State::Taken => Owner { pid: word.pid(), start: 0, namespace: 0, image: 0 },
+            State::Live => slot.owner(word.pid()),
         };
-        let freed = life(&owner) == Life::Dead && {
+        let ended = self.control.is_some_and(|control| control.has_ended(at, word.0));
+        let freed = (ended || life(&owner) == Life::Dead) && {
             self.probe.step();
             swap(&slot.owner, word.0, word.with(State::Free, 0).0)
         };
@@ -334,8 +350,30 @@ impl<'a, P: Probe> Ledger<'a, P> {
         self.claim.slot.iter().take(SLOTS_MAX).filter_map(held)
     }
 
-    fn namespace(&self, seat: Seat) -> u64 {
-        self.claim.slot.get(seat.index).map_or(0, |slot| slot.namespace.load(SeqCst))
+    /// Says what this process does on a device.
+    pub fn set_activity(&self, seat: Seat, device: usize, activity: Activity) {
+        let slot = self.claim.activity.get(device).and_then(|slots| slots.get(seat.index));
+        if let Some(slot) = slot {
+            slot.store(activity.word(), Relaxed);
+        }
+    }
+
+    fn owner(&self, seat: Seat) -> Owner {
+        let slot = self.claim.slot.get(seat.index);
+        let pid = |slot: &Slot| OwnerWord(slot.owner.load(SeqCst)).pid();
+        let unknown = Owner { pid: 0, start: 0, namespace: 0, image: 0 };
+        slot.map_or(unknown, |slot| slot.owner(pid(slot)))
+    }
+}
+
+impl Slot {
+    fn owner(&self, pid: u32) -> Owner {
+        Owner {
+            pid,
+            start: self.start.load(SeqCst),
+            namespace: self.namespace.load(SeqCst),
+            image: self.image.load(SeqCst),
+        }
     }
 }
 

@@ -17,6 +17,7 @@
 mod bytes;
 pub mod claim;
 pub mod control;
+pub mod lease;
 pub mod ledger;
 pub mod lock;
 pub mod owner;
@@ -30,12 +31,14 @@ pub const DEVICES_MAX: usize = 16;
 pub const SLOTS_MAX: usize = 512;
 
 /// The version of both pages. A library refuses pages of another version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
-/// Where the pages of a run are, inside its container or mount namespace.
+/// Where the pages of a run are, inside its container or mount namespace. Elsewhere they are beside
+/// the library itself, or where [`DIRECTORY_VARIABLE`] says.
 pub const DIRECTORY: &str = "/run/elastane/fraction";
 
-/// The environment variable that names the directory of the pages where `DIRECTORY` does not exist.
+/// The environment variable that names the directory of the pages where they are neither in
+/// `DIRECTORY` nor beside the library. A library that finds none refuses, as there was a limit.
 pub const DIRECTORY_VARIABLE: &str = "ELASTANE_FRACTION";
 
 /// The name of the control page in that directory.

@@ -79,6 +79,15 @@ pub enum Access {
 #[derive(Debug)]
 pub struct Descriptor(usize);
 
+impl Descriptor {
+    /// Its number, which the program owns from now on.
+    pub fn into_number(self) -> i32 {
+        let number = i32::try_from(self.0).unwrap_or(-1);
+        core::mem::forget(self);
+        number
+    }
+}
+
 impl Drop for Descriptor {
     fn drop(&mut self) {
         // SAFETY: the number is of a descriptor that only this value owns.
@@ -242,6 +251,24 @@ pub fn futex_wait(word: &core::sync::atomic::AtomicU32, expected: u32) {
     let at = core::ptr::from_ref(word).addr();
     // SAFETY: the word is valid for the call; the kernel only compares it.
     let _woken = unsafe { call(FUTEX, [at, WAIT_PRIVATE, expected as usize, 0, 0, 0]) };
+}
+
+/// Waits until `word` is woken by any process, unless it is not `expected`; at most for so long.
+pub fn futex_wait_shared(word: &core::sync::atomic::AtomicU32, expected: u32, ns: u64) {
+    const WAIT: usize = 0;
+    let at = core::ptr::from_ref(word).addr();
+    let time = [ns / 1_000_000_000, ns % 1_000_000_000];
+    // SAFETY: the word is valid for the call; `struct timespec` has the 16 bytes of `time`.
+    let _woken = unsafe { call(FUTEX, [at, WAIT, expected as usize, time.as_ptr().addr(), 0, 0]) };
+}
+
+/// Wakes all of any process that wait for `word`.
+pub fn futex_wake_shared(word: &core::sync::atomic::AtomicU32) {
+    const WAKE: usize = 1;
+    const ALL: usize = 0x7fff_ffff;
+    let at = core::ptr::from_ref(word).addr();
+    // SAFETY: the kernel uses only the address.
+    let _woken = unsafe { call(FUTEX, [at, WAKE, ALL, 0, 0, 0]) };
 }
 
 /// Wakes one that waits for `word`.

@@ -119,8 +119,28 @@ fn debug_of_program() -> Option<*const Debug> {
     Some(with_exposed_provenance(debug))
 }
 
+/// Whether this program has other rights than who started it. The C library knows; the kernel's
+/// file about it cannot be read in such a program.
+pub(crate) fn is_secure() -> bool {
+    const SECURE: usize = 23;
+    let library = objects().find_map(|object| object.function(c"getauxval"));
+    let answer = library.map(|getauxval| {
+        // SAFETY: the function of this name has this form in every C library.
+        let getauxval: extern "C" fn(usize) -> usize = unsafe { core::mem::transmute(getauxval) };
+        getauxval(SECURE)
+    });
+    answer.or_else(|| auxiliary(SECURE)).unwrap_or(0) != 0
+}
+
+/// The path from which this library was loaded.
+pub(crate) fn own_path() -> Option<&'static CStr> {
+    let own = objects().find(Object::is_self)?;
+    // SAFETY: the loader keeps the text as long as the library.
+    (!own.0.name.is_null()).then(|| unsafe { CStr::from_ptr(own.0.name) })
+}
+
 /// A value that the kernel gave this process at its start.
-pub(crate) fn auxiliary(kind: usize) -> Option<usize> {
+fn auxiliary(kind: usize) -> Option<usize> {
     let mut bytes = [0_u8; 1024];
     let file = sys::open(c"/proc/self/auxv", Access::Read).ok()?;
     let length = sys::read(&file, &mut bytes).ok()?;

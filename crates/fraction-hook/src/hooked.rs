@@ -61,7 +61,7 @@ pub(crate) use hooks;
 
 /// Functions of the driver that are only called.
 macro_rules! calls {
-    ($($called:ident = $name:ident($($argument:ident: $type:ty),*);)*) => {
+    ($($called:ident = $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
         #[expect(non_camel_case_types, reason = "names of others")]
         enum CalledAt { $($name,)* Count }
 

@@ -11,7 +11,8 @@
 //! preloaded and stands before `dlsym`, and two that stand in the place of `libcuda.so.1` and
 //! `libnvidia-ml.so.1` and need the real ones, from which a program gets all other functions. They
 //! import nothing, allocate nothing, print nothing, install no handlers and leave `errno` alone.
-//! Without pages of a run they pass everything on.
+//! A library that finds no pages of a run lets the program take nothing; in a program that has other
+//! rights than who started it, it passes everything on.
 #![no_std]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 // Every function takes pointers from C, and the driver is called through addresses.
@@ -22,18 +23,21 @@ pub mod arrays;
 pub mod contexts;
 mod elf;
 pub mod entry;
+pub mod gate;
 pub mod graphs;
 pub mod hooked;
 pub mod linear;
 pub mod nvml;
+mod pages;
 pub mod pools;
 mod process;
 mod table;
 pub mod virtual_memory;
 
 /// All functions of the driver that are kept or called here.
-fn tables() -> [&'static [hooked::Entry]; 12] {
+fn tables() -> [&'static [hooked::Entry]; 14] {
     [
+        &gate::ENTRIES,
         &entry::ENTRIES,
         &linear::ENTRIES,
         &pools::ENTRIES,
@@ -42,6 +46,7 @@ fn tables() -> [&'static [hooked::Entry]; 12] {
         &contexts::ENTRIES,
         &graphs::ENTRIES,
         &nvml::ENTRIES,
+        &gate::CALLED,
         &process::CALLED,
         &pools::CALLED,
         &graphs::CALLED,

@@ -68,6 +68,26 @@ pub(crate) fn free(class: Class, key: u64, ask: Call<'_>) -> i32 {
     }
 }
 
+/// Asks the driver to free memory at an address, whether linear or of a pool.
+#[inline(never)]
+pub(crate) fn free_address(address: u64, ask: Call<'_>) -> i32 {
+    let Mode::Limited(limited) = mode() else { return ask() };
+    let row = limited.table.with(|table| {
+        let linear = table.remove(Class::Linear, address);
+        linear.or_else(|| table.remove(Class::PoolMemory, address))
+    });
+    let result = ask();
+    match row {
+        Some(row) if result != 0 => {
+            limited.table.with(|table| table.insert(row));
+        }
+        Some(row) if row.class == Class::PoolMemory => limited.left_pool(row.owner),
+        Some(row) => limited.release(row.device, row.bytes),
+        None => {}
+    }
+    result
+}
+
 /// What the driver has written, or 0.
 ///
 /// # Safety
@@ -173,11 +193,11 @@ hooks! {
     }
     fn cuMemFree(address: u32) |real| {
         // SAFETY: see above.
-        free(Class::Linear, u64::from(address), &mut || unsafe { real(address) })
+        free_address(u64::from(address), &mut || unsafe { real(address) })
     }
     fn cuMemFree_v2(address: u64) |real| {
         // SAFETY: see above.
-        free(Class::Linear, address, &mut || unsafe { real(address) })
+        free_address(address, &mut || unsafe { real(address) })
     }
     fn cuMemGetInfo(free: *mut u32, total: *mut u32) |real| {
         // SAFETY: see above.

@@ -1,11 +1,14 @@
 //! Stream-ordered memory. Owns: charging what each pool has reserved on its device, as the driver
-//! says, not what was requested: a pool keeps memory after it was freed. Does not know about:
-//! streams.
+//! says, not what was requested: a pool keeps memory after it was freed. A pool that was destroyed
+//! keeps what is still allocated in it, about which the driver says nothing more: it stays charged
+//! until the last of it is freed. Does not know about: what is launched, and graphs, to which
+//! memory belongs that is allocated while a stream is captured.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::gate;
 use crate::hooked::{calls, hooks};
-use crate::linear::{free, written};
+use crate::linear::{Call, free_address, written};
 use crate::process::{Limited, Mode, ORDINALS, OUT_OF_MEMORY, Place, mode};
 use crate::table::{Class, Row, Table};
 
@@ -16,18 +19,73 @@ calls! {
     free_in_order = cuMemFreeAsync(address: u64, stream: usize);
     trim = cuMemPoolTrimTo(pool: u64, keep: u64);
     current_ordinal = cuCtxGetDevice(device: *mut i32);
+    ordinal_of_stream = cuStreamGetDevice(stream: usize, device: *mut i32);
+    context_of_stream = cuStreamGetCtx(stream: usize, context: *mut u64);
+    push_context = cuCtxPushCurrent_v2(context: u64);
+    pop_context = cuCtxPopCurrent_v2(context: *mut u64);
+    captured_into = cuStreamGetCaptureInfo_v2(
+        stream: usize,
+        status: *mut u32,
+        id: *mut u64,
+        graph: *mut u64,
+        dependencies: usize,
+        count: usize,
+    );
 }
 
 const RESERVED: i32 = 5;
 const IN_USE: i32 = 7;
 
-fn attribute(pool: u64, attribute: i32) -> u64 {
+fn attribute(pool: u64, attribute: i32) -> Option<u64> {
     let mut value = 0;
     // SAFETY: room for a number.
-    match unsafe { pool_attribute(pool, attribute, &raw mut value) } {
-        Some(0) => value,
-        _ => 0,
+    (unsafe { pool_attribute(pool, attribute, &raw mut value) } == Some(0)).then_some(value)
+}
+
+/// The device of the context that is current.
+fn ordinal_of_context() -> Option<i32> {
+    let mut ordinal = -1;
+    // SAFETY: room for a number.
+    (unsafe { current_ordinal(&raw mut ordinal) } == Some(0)).then_some(ordinal)
+}
+
+/// The device of a stream, whatever context is current. The streams 0 to 2 are those of the
+/// current context.
+fn ordinal_of(limited: &Limited, stream: usize) -> Option<i32> {
+    let (mut ordinal, mut context, mut ignored) = (-1, 0, 0);
+    if stream <= 2 {
+        return ordinal_of_context();
     }
+    // SAFETY, for the calls below: room for a number.
+    if unsafe { ordinal_of_stream(stream, &raw mut ordinal) } == Some(0) {
+        return Some(ordinal);
+    }
+    // SAFETY: see above.
+    let known = unsafe { context_of_stream(stream, &raw mut context) } == Some(0);
+    if !known || context == limited.context() {
+        return ordinal_of_context();
+    }
+    // SAFETY: a context that the driver has just named; taken off again below.
+    if unsafe { push_context(context) } != Some(0) {
+        return None;
+    }
+    let ordinal = ordinal_of_context();
+    // SAFETY: see above.
+    unsafe { pop_context(&raw mut ignored) };
+    ordinal
+}
+
+/// The graph that a stream is captured into.
+fn graph_of(limited: &Limited, stream: usize) -> Option<u64> {
+    const ACTIVE: u32 = 1;
+    let (mut status, mut id, mut graph) = (0, 0, 0);
+    if !limited.turns.captures() {
+        return None;
+    }
+    // SAFETY: room for what is asked for; null for what is not.
+    let asked =
+        unsafe { captured_into(stream, &raw mut status, &raw mut id, &raw mut graph, 0, 0) };
+    (asked == Some(0) && status == ACTIVE).then_some(graph)
 }
 
 impl Limited {
@@ -48,13 +106,55 @@ impl Limited {
     #[inline(never)]
     fn count_pool(&self, pool: u64, extra: u64) {
         let reserved = attribute(pool, RESERVED);
-        let changed = self.table.with(|table: &mut Table| {
+        let known = self.table.with(|table: &mut Table| {
             let row = table.find(Class::Pool, pool)?;
-            Some((row.device, core::mem::replace(&mut row.bytes, reserved)))
+            // The driver knows nothing of one that was destroyed.
+            let now = reserved.filter(|_| row.references > 0).unwrap_or(row.bytes);
+            Some((row.device, core::mem::replace(&mut row.bytes, now), now))
         });
-        if let Some((device, before)) = changed {
-            self.recount(device, before.saturating_add(extra), reserved);
+        if let Some((device, before, now)) = known {
+            self.recount(device, before.saturating_add(extra), now);
         }
+    }
+
+    /// Changes what is known of a pool. With the last allocation of one that was destroyed its
+    /// memory is given back.
+    fn change_pool(&self, pool: u64, change: impl Fn(&mut Row)) {
+        let ended = self.table.with(|table: &mut Table| {
+            let row = table.find(Class::Pool, pool)?;
+            change(row);
+            let ended = row.references == 0 && row.mapped == 0;
+            if ended { table.remove(Class::Pool, pool) } else { None }
+        });
+        if let Some(row) = ended {
+            self.release(row.device, row.bytes);
+        }
+    }
+
+    /// After something in a pool was freed.
+    pub(crate) fn left_pool(&self, pool: u64) {
+        self.change_pool(pool, |row| row.mapped = row.mapped.saturating_sub(1));
+    }
+
+    fn destroy_pool(&self, pool: u64, ask: Call<'_>) -> i32 {
+        let listed = self.pools.iter().any(|known| swap(known, pool, 0));
+        // Before the driver is asked, because it may give the same handle to another thread.
+        let set = |references: u32| {
+            move |table: &mut Table| {
+                table.find(Class::Pool, pool).map(|row| row.references = references)
+            }
+        };
+        self.table.with(set(0));
+        let result = ask();
+        if result == 0 {
+            self.change_pool(pool, |_| {});
+        } else {
+            self.table.with(set(1));
+            if listed {
+                self.pools.iter().any(|free| swap(free, 0, pool));
+            }
+        }
+        result
     }
 
     /// Has every pool give back what it keeps.
@@ -103,8 +203,8 @@ impl Limited {
         let Some(row) = self.pool(pool) else { return ask().0 };
         let place = place_of(row);
         // What the pool needs at least beyond what it has.
-        let needed =
-            attribute(pool, IN_USE).saturating_add(bytes).saturating_sub(attribute(pool, RESERVED));
+        let has = |what| attribute(pool, what).unwrap_or(0);
+        let needed = has(IN_USE).saturating_add(bytes).saturating_sub(has(RESERVED));
         if !self.reserve_or_trim(place, needed) {
             return OUT_OF_MEMORY;
         }
@@ -120,7 +220,18 @@ impl Limited {
                 return OUT_OF_MEMORY;
             }
         }
+        if result == 0 {
+            self.count_address(pool, address, bytes);
+        }
         result
+    }
+
+    fn count_address(&self, pool: u64, address: u64, bytes: u64) {
+        let (device, class) = (None, Class::PoolMemory);
+        let row = Row { key: address, owner: pool, bytes, references: 1, device, class, mapped: 0 };
+        if self.table.with(|table| table.insert(row)) {
+            self.change_pool(pool, |row| row.mapped = row.mapped.saturating_add(1));
+        }
     }
 }
 
@@ -136,18 +247,24 @@ fn allocate(
         Mode::Closed => return OUT_OF_MEMORY,
         Mode::Limited(limited) => limited,
     };
-    let Some(pool) = pool.or_else(|| pool_of_current(limited)) else { return ask().0 };
+    if let Some(graph) = graph_of(limited, stream) {
+        let row = pool.and_then(|pool| limited.pool(pool));
+        let ordinal = match row {
+            Some(row) => limited.ordinal(row.device),
+            None => ordinal_of(limited, stream),
+        };
+        let refused = row.is_some_and(|row| matches!(place_of(row), Place::Refused));
+        let fits = || ordinal.is_none_or(|ordinal| limited.add_to_graph(graph, ordinal, bytes));
+        return if !refused && fits() { ask().0 } else { OUT_OF_MEMORY };
+    }
+    let Some(pool) = pool.or_else(|| pool_of_stream(limited, stream)) else { return ask().0 };
     limited.allocate_in(pool, bytes, stream, ask)
 }
 
-fn pool_of_current(limited: &Limited) -> Option<u64> {
-    let (mut ordinal, mut pool) = (-1, 0);
-    // SAFETY: room for a number and a handle.
-    let found = unsafe {
-        current_ordinal(&raw mut ordinal) == Some(0)
-            && pool_of_device(&raw mut pool, ordinal) == Some(0)
-    };
-    if !found {
+fn pool_of_stream(limited: &Limited, stream: usize) -> Option<u64> {
+    let (ordinal, mut pool) = (ordinal_of(limited, stream)?, 0);
+    // SAFETY: room for a handle.
+    if unsafe { pool_of_device(&raw mut pool, ordinal) } != Some(0) {
         return None;
     }
     limited.know(pool, limited.place(ordinal));
@@ -194,11 +311,11 @@ hooks! {
     fn cuMemFreeAsync(address: u64, stream: usize) |real| {
         // Linear memory may be freed in order, too.
         // SAFETY: see above.
-        free(Class::Linear, address, &mut || unsafe { real(address, stream) })
+        free_address(address, &mut || unsafe { real(address, stream) })
     }
     fn cuMemFreeAsync_ptsz(address: u64, stream: usize) |real| {
         // SAFETY: see above.
-        free(Class::Linear, address, &mut || unsafe { real(address, stream) })
+        free_address(address, &mut || unsafe { real(address, stream) })
     }
     fn cuMemPoolCreate(into: *mut u64, properties: *const Properties) |real| {
         // SAFETY: see above.
@@ -214,11 +331,21 @@ hooks! {
         result
     }
     fn cuMemPoolDestroy(pool: u64) |real| {
-        if let Mode::Limited(limited) = mode() {
-            limited.pools.iter().any(|known| swap(known, pool, 0));
-        }
         // SAFETY: see above.
-        free(Class::Pool, pool, &mut || unsafe { real(pool) })
+        let mut ask = || unsafe { real(pool) };
+        match mode() {
+            Mode::Limited(limited) => limited.destroy_pool(pool, &mut ask),
+            Mode::Off | Mode::Closed => ask(),
+        }
+    }
+    fn cuMemPoolExportToShareableHandle(into: usize, pool: u64, kind: u32, flags: u64) |real| {
+        // SAFETY: see above.
+        let result = unsafe { real(into, pool, kind, flags) };
+        if let (0, Mode::Limited(limited)) = (result, mode()) {
+            // An allocation that this process cannot free: others may use what is in the pool.
+            limited.change_pool(pool, |row| row.mapped = row.mapped.saturating_add(1));
+        }
+        result
     }
     fn cuMemPoolTrimTo(pool: u64, keep: u64) |real| {
         // SAFETY: see above.
@@ -248,6 +375,7 @@ hooks! {
         // SAFETY: see above.
         let result = unsafe { real() };
         recount_after_waiting();
+        gate::has_waited();
         result
     }
 }

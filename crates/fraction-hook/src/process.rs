@@ -1,5 +1,5 @@
-//! This process in the run. Owns: finding the pages, the seat in the claim page, which device is
-//! which, and charging. Does not know about: single functions of the driver.
+//! This process in the run. Owns: the seat in the claim page, which device is which, and charging.
+//! Does not know about: where the pages are, and single functions of the driver.
 //!
 //! All of it is in memory that the kernel zeroes in the child of a fork, which so begins as a
 //! process of its own: it takes a seat when it first needs one, and what the parent holds stays the
@@ -7,21 +7,19 @@
 
 use core::arch::x86_64::_rdtsc;
 use core::cell::UnsafeCell;
-use core::ffi::CStr;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::Release;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
 
-use fraction_abi::claim::Claim;
 use fraction_abi::control::{Control, OTHERS_ALLOWED};
 use fraction_abi::ledger::{Ledger, Seat};
 use fraction_abi::lock::Lock;
 use fraction_abi::owner::Owner;
-use fraction_abi::sys::{self, Access};
-use fraction_abi::{CLAIM_FILE, CONTROL_FILE, DIRECTORY, DIRECTORY_VARIABLE};
+use fraction_abi::sys;
 
-use crate::elf::auxiliary;
+use crate::gate::{self, Turns};
 use crate::hooked::calls;
+use crate::pages;
 use crate::table::Table;
 
 /// What every refusal is, so that frameworks free their caches and try again.
@@ -38,14 +36,14 @@ calls! {
 pub(crate) struct Process {
     pub(crate) control: &'static Control,
     pub(crate) ledger: Ledger<'static>,
-    owner: Owner,
+    pub(crate) owner: Owner,
 }
 
 /// How this process is limited.
 pub(crate) enum Mode {
-    /// Not: there are no pages of a run.
+    /// Not: it has other rights than who started it, or a proxy does it.
     Off,
-    /// There are pages that cannot be used: nothing may be taken.
+    /// There are no pages that can be used: nothing may be taken.
     Closed,
     /// By its pages.
     Limited(&'static Limited),
@@ -66,6 +64,8 @@ pub(crate) struct Limited {
     reaped: AtomicU64,
     /// Pools that the program has used.
     pub(crate) pools: [AtomicU64; POOLS],
+    /// What it has launched.
+    pub(crate) turns: Turns,
 }
 
 const POOLS: usize = 32;
@@ -119,90 +119,6 @@ pub(crate) fn mode() -> Mode {
     }
 }
 
-/// What the pages say, if this process is limited.
-fn begin() -> (u32, Option<Process>) {
-    const SECURE: usize = 23;
-    if auxiliary(SECURE).unwrap_or(0) != 0 {
-        return (1, None);
-    }
-    let Some(mut folder) = Folder::find() else { return (1, None) };
-    let mut started = || {
-        let control = Control::map(folder.file(CONTROL_FILE)?).ok()?;
-        let claim = Claim::map(folder.file(CLAIM_FILE)?).ok()?;
-        Some(Process { control, ledger: Ledger::new(claim), owner: Owner::current() })
-    };
-    match started() {
-        Some(process) => (3, Some(process)),
-        None => (2, None),
-    }
-}
-
-const PATH_MAX: usize = 4096;
-
-/// The folder with the pages of the run.
-struct Folder {
-    path: [u8; PATH_MAX],
-    length: usize,
-}
-
-impl Folder {
-    /// At the fixed place, which a workload cannot change, or else where the environment said at
-    /// the start of the program.
-    fn find() -> Option<Self> {
-        let mut fixed = Self { path: [0; PATH_MAX], length: 0 };
-        DIRECTORY.bytes().for_each(|byte| fixed.push(byte));
-        let there = fixed.file(CONTROL_FILE).map(sys::inode);
-        if there.is_some_and(|inode| inode != Err(sys::ENOENT)) {
-            return Some(fixed);
-        }
-        Self::of_environment()
-    }
-
-    /// Reads the value of the variable.
-    fn of_environment() -> Option<Self> {
-        let file = sys::open(c"/proc/self/environ", Access::Read).ok()?;
-        let name = DIRECTORY_VARIABLE.as_bytes();
-        let mut folder = Self { path: [0; PATH_MAX], length: 0 };
-        let mut block = [0_u8; 1024];
-        // How many bytes of `NAME=` matched, and whether this variable is another one.
-        let (mut matched, mut other) = (0, false);
-        while let Ok(read @ 1..) = sys::read(&file, &mut block) {
-            for byte in block.get(..read).unwrap_or(&[]) {
-                let whole = matched > name.len();
-                match (*byte, whole) {
-                    (0, true) => return Some(folder).filter(|folder| folder.length > 0),
-                    (0, false) => (matched, other) = (0, false),
-                    (byte, true) => folder.push(byte),
-                    (byte, false) => {
-                        other |= byte != name.get(matched).copied().unwrap_or(b'=');
-                        matched += usize::from(!other);
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    /// Adds to the name of the folder. One that is too long leads nowhere, so nothing may be taken.
-    fn push(&mut self, byte: u8) {
-        if let Some(slot) = self.path.get_mut(self.length) {
-            *slot = byte;
-            self.length += 1;
-        }
-    }
-
-    /// The path of a file in it.
-    #[inline(never)]
-    fn file(&mut self, name: &str) -> Option<&CStr> {
-        let behind = self.path.get_mut(self.length..)?;
-        let bytes = [b"/".as_slice(), name.as_bytes(), b"\0"].into_iter().flatten();
-        for (slot, byte) in behind.iter_mut().zip(bytes) {
-            *slot = *byte;
-        }
-        CStr::from_bytes_until_nul(&self.path).ok()
-    }
-}
-
 /// What a device may hold, and where it is counted.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
@@ -232,8 +148,16 @@ impl Limited {
             if state != 0 {
                 return state;
             }
-            let (state, process) = begin();
+            let (state, process) = match pages::find() {
+                pages::Found::NotMeant => (1, None),
+                pages::Found::Unusable => (2, None),
+                pages::Found::Pages(control, claim) => {
+                    let (owner, ledger) = (Owner::current(), Ledger::with_control(claim, control));
+                    (3, Some(Process { control, ledger, owner }))
+                }
+            };
             if let Some(process) = process {
+                gate::watch(process.control);
                 // SAFETY: only here, under the lock, while no reader has seen a state.
                 unsafe { (*self.process.get()).write(process) };
             }
@@ -250,7 +174,7 @@ impl Limited {
     }
 
     /// The seat in the claim page, taken when it is first needed; none: all are taken.
-    fn seat(&self, process: &Process) -> Option<Seat> {
+    pub(crate) fn seat(&self, process: &Process) -> Option<Seat> {
         match self.seat.load(Acquire).checked_sub(1) {
             Some(number) => Some(Seat::of(number)),
             None => self.begin.with(|()| match self.seat.load(Acquire).checked_sub(1) {
@@ -286,6 +210,13 @@ impl Limited {
             None if process.control.policy() & OTHERS_ALLOWED != 0 => Place::Free,
             None => Place::Refused,
         }
+    }
+
+    /// The ordinal of a device of the pages, if it has been used.
+    pub(crate) fn ordinal(&self, device: Option<u8>) -> Option<i32> {
+        let known = u32::from(device?) + 2;
+        let at = self.devices.iter().position(|slot| slot.load(Relaxed) == known)?;
+        i32::try_from(at).ok()
     }
 
     /// Where memory of the current context is counted.
@@ -385,7 +316,7 @@ impl Limited {
         // SAFETY: every processor of this architecture has this counter.
         let now = unsafe { _rdtsc() } >> 28;
         if self.reaped.swap(now, Relaxed) != now {
-            process.ledger.reap(process.owner.namespace);
+            process.ledger.reap(&process.owner);
         }
     }
 

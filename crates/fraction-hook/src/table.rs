@@ -15,6 +15,8 @@ pub(crate) enum Class {
     Linear,
     /// A pool; its bytes are what it has reserved.
     Pool,
+    /// An address in a pool; the owner is the pool.
+    PoolMemory,
     /// A handle of physical memory.
     Handle,
     /// An address where a handle is mapped; the owner is the handle.
@@ -27,6 +29,10 @@ pub(crate) enum Class {
     Primary,
     /// The memory that graphs keep on a device; the key is the device.
     Graphs,
+    /// What the nodes of a graph take on a device, charged when it is launched.
+    GraphNodes,
+    /// The same of an executable graph.
+    Executable,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -37,12 +43,12 @@ pub(crate) struct Row {
     pub(crate) owner: u64,
     /// Bytes that are charged, or that a mapping covers.
     pub(crate) bytes: u64,
-    /// References to a handle or a primary context.
+    /// References to a handle or a primary context; 0 for a pool that was destroyed.
     pub(crate) references: u32,
     /// The device, as the pages count; none if nothing is charged.
     pub(crate) device: Option<u8>,
     pub(crate) class: Class,
-    /// How often a handle is mapped.
+    /// How often a handle is mapped, or addresses in a pool.
     pub(crate) mapped: u32,
 }
 

@@ -1,7 +1,8 @@
 //! Virtual memory management. Owns: handles of physical memory, which stay charged until nothing
 //! refers to them and they are mapped nowhere. The device is that of the request, never that of the
-//! current context; memory of the host costs nothing, and what is imported is the exporter's. Does
-//! not know about: address ranges, which take no memory.
+//! current context; memory of the host costs nothing. What is imported is the exporter's, so what
+//! was exported stays charged until its process ends. Does not know about: address ranges, which
+//! take no memory.
 
 use crate::hooked::hooks;
 use crate::linear::written;
@@ -78,6 +79,15 @@ hooks! {
         if let (0, Mode::Limited(limited)) = (result, mode()) {
             // SAFETY: the driver has just written there.
             let handle = unsafe { written(into) };
+            limited.count(handle, |row| row.references = row.references.saturating_add(1));
+        }
+        result
+    }
+    fn cuMemExportToShareableHandle(into: usize, handle: u64, kind: u32, flags: u64) |real| {
+        // SAFETY: see above.
+        let result = unsafe { real(into, handle, kind, flags) };
+        if let (0, Mode::Limited(limited)) = (result, mode()) {
+            // A reference that this process cannot give back: others may hold the memory.
             limited.count(handle, |row| row.references = row.references.saturating_add(1));
         }
         result

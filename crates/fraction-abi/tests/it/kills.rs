@@ -72,7 +72,7 @@ fn a_process_killed_while_it_takes_out_another_harms_nothing() {
             kill_this_process();
         });
         wait(grandchild);
-        ledger.reap(owner.namespace);
+        ledger.reap(&owner);
     });
 }
 
@@ -196,6 +196,6 @@ fn three_hundred_processes_have_a_slot_each() {
         unsafe { libc::kill(child, libc::SIGKILL) };
         wait(child);
     }
-    assert_eq!(ledger.reap(Owner::current().namespace), 300);
+    assert_eq!(ledger.reap(&Owner::current()), 300);
     assert_eq!(ledger.used(3), 0);
 }

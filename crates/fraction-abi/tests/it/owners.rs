@@ -12,38 +12,56 @@ fn pid(id: libc::pid_t) -> u32 {
 
 #[test]
 fn a_process_is_alive_until_it_ends_also_as_a_zombie() {
-    let namespace = Owner::current().namespace;
+    let me = Owner::current();
     let child = fork(|| {
         // SAFETY: waits for a signal.
         unsafe { libc::pause() };
     });
-    let owner = Owner { pid: pid(child), start: 0, namespace };
-    assert_eq!(owner.life(namespace), Life::Alive);
+    let owner = Owner { pid: pid(child), start: 0, image: 0, ..me };
+    assert_eq!(owner.life(&me), Life::Alive);
     // SAFETY: a child of this test; waits until it is a zombie, and leaves it one.
     unsafe {
         libc::kill(child, libc::SIGKILL);
         let mut info = std::mem::zeroed();
         libc::waitid(libc::P_PID, pid(child), &raw mut info, libc::WEXITED | libc::WNOWAIT);
     }
-    assert_eq!(owner.life(namespace), Life::Dead);
+    assert_eq!(owner.life(&me), Life::Dead);
     wait(child);
-    assert_eq!(owner.life(namespace), Life::Dead);
+    assert_eq!(owner.life(&me), Life::Dead);
 }
 
 #[test]
 fn another_process_with_the_same_id_is_another_owner() {
     let me = Owner::current();
-    assert!(me.start > 0 && me.namespace > 0);
-    assert_eq!(me.life(me.namespace), Life::Alive);
-    assert_eq!(Owner { start: me.start + 1, ..me }.life(me.namespace), Life::Dead);
+    assert!(me.start > 0 && me.namespace > 0 && me.image > 0);
+    assert_eq!(me.life(&me), Life::Alive);
+    assert_eq!(Owner { start: me.start + 1, ..me }.life(&me), Life::Dead);
 }
 
 #[test]
 fn nothing_is_known_of_a_process_in_another_namespace() {
     let me = Owner::current();
-    let other = Owner { pid: u32::MAX >> 2, start: 5, namespace: me.namespace + 1 };
-    assert_eq!(other.life(me.namespace), Life::Alive);
-    assert_eq!(Owner { namespace: me.namespace, ..other }.life(me.namespace), Life::Dead);
+    let other = Owner { pid: u32::MAX >> 2, start: 5, namespace: me.namespace + 1, image: 9 };
+    assert_eq!(other.life(&me), Life::Alive);
+    assert_eq!(Owner { namespace: me.namespace, ..other }.life(&me), Life::Dead);
+}
+
+#[test]
+fn a_program_that_was_replaced_by_exec_has_ended() {
+    let me = Owner::current();
+    let before = Owner { image: me.image + 16, ..me };
+    assert_eq!(before.life(&me), Life::Dead);
+    // Where it is unknown, nothing is concluded from it.
+    assert_eq!(Owner { image: 0, ..me }.life(&me), Life::Alive);
+}
+
+#[test]
+fn without_the_proc_of_its_namespace_a_process_knows_only_which_ids_exist() {
+    let me = Owner { start: 0, image: 0, ..Owner::current() };
+    // What stands at this id in a `/proc` of another namespace is another process.
+    let other = Owner { start: 5, image: 9, ..me };
+    assert_eq!(other.life(&me), Life::Alive);
+    assert_eq!(Owner { pid: u32::MAX >> 2, ..other }.life(&me), Life::Dead);
 }
 
 /// Ends the main thread of a child, whose other thread goes on. Its arguments are a word that the
@@ -75,8 +93,8 @@ fn a_process_whose_main_thread_has_ended_is_alive() {
     while word.load(SeqCst) == 0 || !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
         std::thread::yield_now();
     }
-    let namespace = Owner::current().namespace;
-    assert_eq!(Owner { pid: pid(child), start: 0, namespace }.life(namespace), Life::Alive);
+    let me = Owner::current();
+    assert_eq!(Owner { pid: pid(child), start: 0, image: 0, ..me }.life(&me), Life::Alive);
     // SAFETY: a child of this test.
     unsafe { libc::kill(child, libc::SIGKILL) };
     wait(child);

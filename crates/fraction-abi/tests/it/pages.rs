@@ -2,7 +2,9 @@
 
 use fraction_abi::claim::{self, Claim};
 use fraction_abi::control::{Control, Limit, OTHERS_ALLOWED, Unusable, Writer};
+use fraction_abi::lease::{Activity, Lease};
 use fraction_abi::ledger::Ledger;
+use fraction_abi::owner::Owner;
 use fraction_abi::sys::ENOENT;
 
 use crate::support::{MIB, Page, c_path, odd_is_dead, owner};
@@ -43,10 +45,10 @@ fn a_page_that_is_missing_short_or_of_another_version_is_not_used() {
     let file = folder.path().join("control");
     let whole = std::fs::read(&file).unwrap();
     let mut newer = whole.clone();
-    newer[8] = 2;
+    newer[8] = 9;
     for (bytes, why) in [
-        (&whole[..4095], Unusable::Short),
-        (&[0; 4096], Unusable::Version),
+        (&whole[..fraction_abi::control::BYTES - 1], Unusable::Short),
+        (&[0; fraction_abi::control::BYTES], Unusable::Version),
         (&newer[..], Unusable::Version),
         (&[], Unusable::Short),
     ] {
@@ -138,4 +140,81 @@ fn slots_of_ended_processes_are_taken_again() {
     while ledger.attach_with(owner(2), &odd_is_dead).is_some() {}
     assert_eq!(claim::claims(&page.bytes()).count(), fraction_abi::SLOTS_MAX);
     assert_eq!(ledger.used(0), 0);
+}
+
+#[test]
+fn what_a_process_held_before_an_exec_comes_back_when_it_attaches_again() {
+    let page = Page::new();
+    let ledger = Ledger::new(page.map());
+    let now = Owner::current();
+    let before = Owner { image: now.image + 16, ..now };
+    let seat = ledger.attach_with(before, &odd_is_dead).unwrap();
+    ledger.charge(seat, 0, 100);
+    let seat = ledger.attach(now).unwrap();
+    assert_eq!(ledger.used(0), 0);
+    // A second library in the same program is the same process, and keeps what it holds.
+    ledger.charge(seat, 0, 7);
+    ledger.attach(now).unwrap();
+    assert_eq!(ledger.used(0), 7);
+}
+
+#[test]
+fn the_agent_says_who_ended_where_the_run_cannot_see_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = control(&folder, &[]);
+    let (control, writer) = (Control::map(&path).unwrap(), Writer::map(&path).unwrap());
+    let page = Page::new();
+    let ledger = Ledger::with_control(page.map(), control);
+    let me = Owner::current();
+    let elsewhere = Owner { namespace: me.namespace + 1, ..me };
+    for bytes in [40, 2] {
+        ledger.charge(ledger.attach(elsewhere).unwrap(), 0, bytes);
+    }
+    assert_eq!((ledger.reap(&me), ledger.used(0)), (0, 42));
+    let first = claim::claims(&page.bytes()).next().unwrap();
+    assert_eq!((first.slot, first.bytes[0]), (0, 40));
+    writer.set_ended(first.slot, first.word);
+    assert_eq!((ledger.reap(&me), ledger.used(0)), (1, 2));
+    // The next process in that slot is another one.
+    ledger.charge(ledger.attach(elsewhere).unwrap(), 0, 5);
+    assert_eq!((ledger.reap(&me), ledger.used(0)), (0, 7));
+}
+
+#[test]
+fn a_lease_opens_and_closes_the_gate_and_each_change_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = control(&folder, &[Limit::default(); 2]);
+    let (control, writer) = (Control::map(&path).unwrap(), Writer::map(&path).unwrap());
+    let gate = || control.gate().load(std::sync::atomic::Ordering::SeqCst);
+    assert_eq!((gate(), writer.lease(0)), (0, Lease::NONE));
+    assert!(Lease::NONE.may_launch());
+    let mut seen = vec![Lease::NONE];
+    for granted in [false, true, false, false, true] {
+        let next = writer.lease(1).next(granted);
+        assert!(next.is_controlled() && next.may_launch() == granted && !seen.contains(&next));
+        seen.push(next);
+        writer.set_lease(1, next);
+        assert_eq!((gate(), writer.lease(1), writer.lease(0)), (1, next, Lease::NONE));
+    }
+    writer.set_lease(1, Lease::NONE);
+    assert_eq!(gate(), 0);
+}
+
+#[test]
+fn the_agent_reads_what_each_process_does() {
+    let page = Page::new();
+    let ledger = Ledger::new(page.map());
+    let seats = [2, 4].map(|pid| ledger.attach_with(owner(pid), &odd_is_dead).unwrap());
+    let waits = Activity { at_ns: 5, waits: true, busy: false };
+    let busy = Activity { at_ns: 1 << 50, waits: false, busy: true };
+    ledger.set_activity(seats[0], 3, waits);
+    ledger.set_activity(seats[1], 3, busy);
+    ledger.set_activity(seats[1], 16, busy);
+    let row = |device| {
+        let (bytes, at) = (page.bytes(), usize::try_from(claim::activities_at(device)).unwrap());
+        let row = bytes[at..at + claim::ACTIVITIES_BYTES].to_vec();
+        claim::activities(&row).collect::<Vec<_>>()
+    };
+    assert_eq!((row(3), row(2)), (vec![waits, busy], vec![]));
+    assert_eq!(claim::activities(&[0xff; 17]).count(), 2);
 }

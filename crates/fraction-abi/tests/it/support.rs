@@ -42,7 +42,7 @@ pub(crate) fn c_path(path: &Path) -> CString {
 }
 
 pub(crate) fn owner(pid: u32) -> Owner {
-    Owner { pid, start: 1, namespace: 1 }
+    Owner { pid, start: 1, namespace: 1, image: 1 }
 }
 
 /// Owners with an odd id have ended.

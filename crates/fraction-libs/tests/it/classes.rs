@@ -75,6 +75,43 @@ fn a_pool_gives_back_what_it_keeps_before_it_is_refused_more() {
 }
 
 #[test]
+fn a_pool_that_was_destroyed_counts_until_the_last_of_it_is_freed() {
+    assert_eq!(
+        after_init(
+            "pool frompool:2G frompool:1G endpool info alloc:1G freeasync info freeasync info"
+        ),
+        "pool 0, frompool 0, frompool 0, endpool 0, info 0 724 of 4096, alloc 2, freeasync 0, \
+         info 0 724 of 4096, freeasync 0, info 0 3796 of 4096",
+    );
+}
+
+#[test]
+fn stream_ordered_memory_is_that_of_the_device_of_the_stream() {
+    let machine = Machine::new();
+    let limit = |uuid, bytes| Limit { uuid, bytes, uncounted: 0, context: CONTEXT };
+    let both = [limit([1; 16], 4096 * MIB), limit([2; 16], 1024 * MIB)];
+    let run = machine.run_with("both", &both, 0);
+    // The stream is of the second device, the current context of the first.
+    assert_eq!(
+        run.prints(
+            "dlsym",
+            "init context:0 context:1 stream info current:0 asyncon:1G:2 asyncon:500M:2 info \
+             current:1 info",
+        ),
+        "init 0, context 0, context 0, stream 0, info 0 724 of 1024, current 0, asyncon 2, \
+         asyncon 0, info 0 3796 of 4096, current 0, info 0 224 of 1024",
+    );
+}
+
+#[test]
+fn what_was_exported_counts_until_its_process_ends() {
+    assert_eq!(
+        after_init("create:2G export release info create:2G"),
+        "create 0, export 0, release 0, info 0 1748 of 4096, create 2",
+    );
+}
+
+#[test]
 fn physical_memory_counts_until_it_is_neither_referred_to_nor_mapped() {
     assert_eq!(
         after_init("create:2G map:2G release info unmap:2G info"),
@@ -121,6 +158,25 @@ fn memory_of_graphs_counts_from_their_launch_until_it_is_trimmed() {
     assert_eq!(
         after_init("graph:1G info trimgraphs info graph:5G"),
         "graph 0, info 0 2772 of 4096, trimgraphs 0, info 0 3796 of 4096, graph 2",
+    );
+}
+
+#[test]
+fn the_nodes_of_a_graph_count_together_before_it_is_launched() {
+    // Each fits alone; the device has room for all of them.
+    assert_eq!(
+        after_init("nodes:3:1G info trimgraphs nodes:3:2G info nodes:1:3796M info"),
+        "nodes 0, info 0 724 of 4096, trimgraphs 0, nodes 2, info 0 3796 of 4096, nodes 0, \
+         info 0 0 of 4096",
+    );
+}
+
+#[test]
+fn memory_that_is_captured_belongs_to_the_graph() {
+    assert_eq!(
+        after_init("capture:3:1G info trimgraphs capture:3:2G info capture:1:5G info"),
+        "capture 0, info 0 724 of 4096, trimgraphs 0, capture 2, info 0 3796 of 4096, capture 2, \
+         info 0 3796 of 4096",
     );
 }
 

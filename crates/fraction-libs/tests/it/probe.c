@@ -52,6 +52,10 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
   F(cuMemMap, cuMemMap, 10020, (u64, u64, u64, u64, u64)) \
   F(cuMemUnmap, cuMemUnmap, 10020, (u64, u64)) \
   F(cuMemRelease, cuMemRelease, 10020, (u64)) \
+  F(cuMemExportToShareableHandle, cuMemExportToShareableHandle, 10020, (void *, u64, unsigned, u64)) \
+  F(cuStreamCreate, cuStreamCreate, 2000, (void **, unsigned)) \
+  F(cuStreamBeginCapture, cuStreamBeginCapture_v2, 10000, (void *, unsigned)) \
+  F(cuStreamEndCapture, cuStreamEndCapture, 10000, (void *, void **)) \
   F(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle, 11000, (u64 *, u64)) \
   F(cuArray3DCreate, cuArray3DCreate_v2, 3020, (void **, struct array3d *)) \
   F(cuArrayDestroy, cuArrayDestroy, 2000, (void *)) \
@@ -66,7 +70,10 @@ struct node { struct properties pool; void *access; u64 count, bytes, address; }
   F(cuModuleLoadData, cuModuleLoadData, 2000, (void **, const void *)) \
   F(cuModuleGetFunction, cuModuleGetFunction, 2000, (void **, void *, const char *)) \
   F(cuLaunchKernel, cuLaunchKernel, 4000, (void *, unsigned, unsigned, unsigned, unsigned, \
-    unsigned, unsigned, unsigned, void *, void *, void *))
+    unsigned, unsigned, unsigned, void *, void *, void *)) \
+  F(cuLaunchKernelEx, cuLaunchKernelEx, 11060, (void *, void *, void *, void *)) \
+  F(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, 9000, (void *, unsigned, unsigned, \
+    unsigned, unsigned, unsigned, unsigned, unsigned, void *, void *))
 
 #define DECLARE(name, symbol, version, arguments) static int (*p_##name) arguments;
 FUNCTIONS(DECLARE)
@@ -216,6 +223,43 @@ static int step(const char *word) {
     r = p_cuGraphAddNode(&ignored, graph, 0, 0, 0, &p);
     if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
   }
+  else if (IS("nodes")) {
+    /* a graph of several nodes: as many as are given, each so large */
+    u64 n = number(&a), size = number(&a); void *graph, *ignored; r = 0;
+    p_cuGraphCreate(&graph, 0);
+    for (u64 i = 0; i < n && !r; i++) { struct node one; memset(&one, 0, sizeof one); one.pool = on(1, 0); one.bytes = size; r = p_cuGraphAddMemAllocNode(&ignored, graph, 0, 0, &one); }
+    if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
+  }
+  else if (IS("capture")) {
+    /* the same by capturing a stream */
+    u64 n = number(&a), size = number(&a); void *graph, *stream; r = p_cuStreamCreate(&stream, 0);
+    if (!r) r = p_cuStreamBeginCapture(stream, 0);
+    for (u64 i = 0; i < n && !r; i++) r = p_cuMemAllocAsync(&x, size, stream);
+    if (p_cuStreamEndCapture(stream, &graph)) r = -2;
+    if (!r) { p_cuGraphInstantiateWithFlags(&made, graph, 0); r = p_cuGraphLaunch(made, 0); }
+  }
+  else if (IS("stream")) { r = p_cuStreamCreate(&made, 0); stack[top++] = (u64)made; }
+  else if (IS("asyncon")) { u64 size = number(&a); r = p_cuMemAllocAsync(&x, size, (void *)stack[number(&a)]); }
+  else if (IS("current")) r = p_cuCtxSetCurrent((void *)stack[number(&a)]);
+  else if (IS("export")) { int file = -1; r = p_cuMemExportToShareableHandle(&file, stack[1], 1, 0); if (!r) close(file); }
+  else if (IS("launches")) {
+    /* so many launches of a kernel of so many microseconds, in the way that is named */
+    u64 n = number(&a), us = number(&a); static char module[64]; void *f, *graph, *executable, *stream;
+    struct { uint32_t sizes[6], shared; void *stream, *attributes; uint32_t count; } config; memset(&config, 0, sizeof config);
+    snprintf(module, sizeof module, "elastane simulated kernels\nwork %lu\n", us * 1000);
+    r = p_cuModuleLoadData(&made, module); if (!r) r = p_cuModuleGetFunction(&f, made, "work");
+    p_cuStreamCreate(&stream, 0); config.stream = stream;
+    for (u64 i = 0; i < n && !r; i++) {
+      if (!strcmp(a, "ex")) r = p_cuLaunchKernelEx(&config, f, 0, 0);
+      else if (!strcmp(a, "cooperative")) r = p_cuLaunchCooperativeKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, 0);
+      else if (!strcmp(a, "graph")) {
+        if (!i) { p_cuStreamBeginCapture(stream, 0); p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0); p_cuStreamEndCapture(stream, &graph); p_cuGraphInstantiateWithFlags(&executable, graph, 0); }
+        r = p_cuGraphLaunch(executable, stream);
+      }
+      else r = p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0);
+    }
+    if (!r) r = p_cuCtxSynchronize();
+  }
   else if (IS("trimgraphs")) r = p_cuDeviceGraphMemTrim(0);
   else if (IS("kernel")) { void *f; r = p_cuModuleLoadData(&made, "elastane simulated kernels\nwork 1000\n"); if (!r) r = p_cuModuleGetFunction(&f, made, "work"); if (!r) r = p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0); }
   else if (IS("realkernel")) r = p_cuModuleLoadData(&made, "\177ELF and so on, as a real image begins");
@@ -243,6 +287,7 @@ int main(int count, char **words) {
       if (child) { waitpid(child, &status, 0); printf("child %s\n", WIFSIGNALED(status) ? "killed" : "ended"); fflush(stdout); while (i + 1 < count && strcmp(words[i + 1], "parent")) i++; i++; }
       else { top = 0; }
     } else if (!strcmp(words[i], "parent")) exit(0);
+    else if (!strcmp(words[i], "exec")) { words[i] = words[1]; words[i - 1] = words[0]; execv(words[0], words + i - 1); exit(5); }
     else step(words[i]);
   }
   return 0;

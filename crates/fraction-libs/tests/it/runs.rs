@@ -115,9 +115,7 @@ fn failure_15_pages_that_cannot_be_used_refuse_and_never_crash() {
             assert_eq!(run.prints("dlsym", steps), refused, "{name} {page}");
         }
     }
-    // A folder that is called like a page is a folder.
-    let run = machine.run("control", 4096 * MIB);
-    assert_eq!(run.prints("dlsym", steps), "init 0, context 0, alloc 0");
+    let run = machine.run("long", 4096 * MIB);
     let mut command = run.command("dlsym", steps);
     command.env("ELASTANE_FRACTION", format!("/{}", "x/".repeat(5000)));
     assert_eq!(prints(&mut command), refused);
@@ -127,15 +125,42 @@ fn failure_15_pages_that_cannot_be_used_refuse_and_never_crash() {
 }
 
 #[test]
-fn without_pages_the_library_passes_everything_on() {
+fn failure_20_an_empty_environment_lifts_no_limit() {
     let machine = Machine::new();
     let run = machine.run("run", 4096 * MIB);
-    let mut command = run.command("dlsym", "init context:0 info alloc:7892M nvml");
+    let steps = "init context:0 alloc:3796M alloc:1";
+    // The library finds no pages, so there is nothing to be had.
+    let mut command = run.command("dlsym", steps);
+    let nothing = "init 0, context 2, alloc 2, alloc 2";
+    assert_eq!(prints(command.env_remove("ELASTANE_FRACTION")), nothing);
+    // Beside it there are pages: those count, also against what the environment says.
+    let library = run.pages.join("libelastane-fraction.so");
+    std::fs::copy(machine.folder.path().join("preload.so"), &library).unwrap();
+    let other = machine.run("other", 8192 * MIB);
+    for pages in [None, Some(&other.pages)] {
+        let mut command = machine.command("dlsym", steps);
+        command.env("LD_PRELOAD", &library);
+        command.envs(pages.map(|pages| ("ELASTANE_FRACTION", pages)));
+        assert_eq!(prints(&mut command), "init 0, context 0, alloc 0, alloc 2");
+    }
+}
+
+#[test]
+fn an_exec_gives_back_what_the_program_before_it_held() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
     assert_eq!(
-        prints(command.env_remove("ELASTANE_FRACTION")),
-        "init 0, context 0, info 0 7892 of 8192, alloc 0, nvml 0 8192 0 8192, \
-         nvml2 0 8192 0 0 8192, nvml2 wrong 25",
+        run.prints("dlsym", "init context:0 alloc:3G exec init info context:0 info alloc:3796M"),
+        "init 0, context 0, alloc 0, init 0, info 201 0 of 0, context 0, info 0 3796 of 4096, \
+         alloc 0",
     );
+    // Also where the next program has nothing to do with the driver.
+    let mut first = run.start("init context:0 alloc:3G pause exec pause");
+    first.prints();
+    let mut second = run.start("init context:0 info alloc:3G pause alloc:3G info pause");
+    assert_eq!(second.prints(), "init 0, context 0, info 0 424 of 4096, alloc 2");
+    first.goes_on();
+    assert_eq!(second.goes_on(), "alloc 0, info 0 724 of 4096");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::memory::Source;
-use super::{INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, State, driver, give, with};
+use super::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, State, driver, give, with};
 
 #[derive(Default)]
 pub(crate) struct Graphs {
@@ -16,9 +16,11 @@ pub(crate) struct Graphs {
 }
 
 #[derive(Clone, Copy)]
-struct Node {
-    device: usize,
-    bytes: u64,
+enum Node {
+    /// Takes memory of a device.
+    Memory { device: usize, bytes: u64 },
+    /// Runs so long.
+    Kernel { length_ns: u64 },
 }
 
 /// `CUDA_MEM_ALLOC_NODE_PARAMS`.
@@ -53,8 +55,7 @@ unsafe fn add_memory(into: *mut usize, graph: usize, parameters: *mut MemoryNode
         let (device, _) = state.device(parameters.location)?;
         let bytes = parameters.bytes;
         parameters.address = state.map_range(bytes, Source::Reserved)?;
-        let nodes = state.graphs.graphs.get_mut(&graph).ok_or(INVALID_HANDLE)?;
-        nodes.push(Node { device, bytes });
+        state.add_node(graph, Node::Memory { device, bytes })?;
         let id = state.id();
         // SAFETY: as the interface demands.
         unsafe { give(into, id) }
@@ -71,19 +72,52 @@ unsafe fn instantiate(into: *mut usize, graph: usize) -> i32 {
     })
 }
 
-fn launch(executable: usize) -> i32 {
-    with(|state| {
-        let nodes = state.graphs.executables.get(&executable).ok_or(INVALID_HANDLE)?;
-        let mut needs = BTreeMap::<usize, u64>::new();
+impl State {
+    pub(super) fn create_graph(&mut self) -> usize {
+        let id = self.id();
+        self.graphs.graphs.insert(id, Vec::new());
+        id
+    }
+
+    fn add_node(&mut self, graph: usize, node: Node) -> Answer<()> {
+        let nodes = self.graphs.graphs.get_mut(&graph).ok_or(INVALID_HANDLE)?;
+        nodes.push(node);
+        Ok(())
+    }
+
+    pub(super) fn add_kernel(&mut self, graph: usize, length_ns: u64) -> Answer<()> {
+        self.add_node(graph, Node::Kernel { length_ns })
+    }
+
+    /// Memory that is allocated while a stream is captured; an address range for it.
+    pub(super) fn add_captured(&mut self, graph: usize, device: usize, bytes: u64) -> Answer<u64> {
+        self.add_node(graph, Node::Memory { device, bytes })?;
+        self.map_range(bytes, Source::Reserved)
+    }
+
+    /// Takes the memory of a graph; its kernels' time.
+    fn upload(&mut self, executable: usize) -> Answer<u64> {
+        let nodes = self.graphs.executables.get(&executable).ok_or(INVALID_HANDLE)?;
+        let (mut needs, mut length_ns) = (BTreeMap::<usize, u64>::new(), 0_u64);
         for node in nodes {
-            *needs.entry(node.device).or_default() += node.bytes;
+            match node {
+                Node::Memory { device, bytes } => *needs.entry(*device).or_default() += bytes,
+                Node::Kernel { length_ns: one } => length_ns = length_ns.saturating_add(*one),
+            }
         }
         for (device, bytes) in needs {
-            let kept = state.graphs.reserved.get(&device).copied().unwrap_or(0);
-            state.take(device, bytes.saturating_sub(kept))?;
-            state.graphs.reserved.insert(device, kept.max(bytes));
+            let kept = self.graphs.reserved.get(&device).copied().unwrap_or(0);
+            self.take(device, bytes.saturating_sub(kept))?;
+            self.graphs.reserved.insert(device, kept.max(bytes));
         }
-        Ok(())
+        Ok(length_ns)
+    }
+}
+
+fn launch(executable: usize, stream: usize) -> i32 {
+    with(|state| match state.upload(executable)? {
+        0 => Ok(()),
+        length_ns => state.run(stream, length_ns),
     })
 }
 
@@ -94,8 +128,7 @@ fn reserved(state: &State, device: usize) -> u64 {
 driver! {
     10000 fn cuGraphCreate(into: *mut usize, _flags: u32) {
         with(|state| {
-            let id = state.id();
-            state.graphs.graphs.insert(id, Vec::new());
+            let id = state.create_graph();
             // SAFETY: as the interface demands.
             unsafe { give(into, id) }
         })
@@ -138,13 +171,19 @@ driver! {
             state.graphs.executables.remove(&executable).map(|_| ()).ok_or(INVALID_HANDLE)
         })
     }
-    10000 fn cuGraphLaunch(executable: usize, _stream: usize) { launch(executable) }
-    10000 fn cuGraphLaunch_ptsz(executable: usize, _stream: usize) { launch(executable) }
+    11010 fn cuGraphUpload(executable: usize, _stream: usize) {
+        with(|state| state.upload(executable).map(|_| ()))
+    }
+    10000 fn cuGraphLaunch(executable: usize, stream: usize) { launch(executable, stream) }
+    10000 fn cuGraphLaunch_ptsz(executable: usize, stream: usize) { launch(executable, stream) }
     11040 fn cuDeviceGetGraphMemAttribute(device: i32, attribute: i32, into: *mut u64) {
         with(|state| {
             let (device, _) = state.device(device)?;
-            let value = if matches!(attribute, 0..=3) { reserved(state, device) } else {
-                return Err(INVALID_VALUE);
+            // What a launch has used is free again when it ends, and it ends at once.
+            let value = match attribute {
+                0 | 1 => 0,
+                2 | 3 => reserved(state, device),
+                _ => return Err(INVALID_VALUE),
             };
             // SAFETY: as the interface demands.
             unsafe { give(into, value) }

@@ -1,5 +1,6 @@
 //! Stream-ordered memory. Owns: pools, which take memory of their device in blocks and keep it
-//! until the next synchronisation or longer. Does not know about: streams; all happens in order.
+//! until the next synchronisation or longer; one that was destroyed until the last allocation in it
+//! is freed. Does not know about: the order of streams; all happens at once.
 
 use super::memory::Source;
 use super::{Answer, INVALID_HANDLE, INVALID_VALUE, State, driver, give, with};
@@ -15,6 +16,8 @@ pub(crate) struct Pool {
     reserved: u64,
     reserved_high: u64,
     threshold: u64,
+    /// No handle leads to it any more.
+    destroyed: bool,
 }
 
 /// The begin of `CUmemPoolProps`.
@@ -38,7 +41,7 @@ impl State {
     }
 
     fn allocate_in_pool(&mut self, id: usize, bytes: u64) -> Answer<u64> {
-        let pool = self.pools.get(&id).ok_or(INVALID_HANDLE)?;
+        let pool = self.pool(id)?;
         if bytes == 0 || bytes > 1 << 46 {
             return Err(INVALID_VALUE);
         }
@@ -54,10 +57,26 @@ impl State {
         self.map_range(bytes, Source::Pool(id))
     }
 
+    /// A pool that was not destroyed.
+    fn pool(&self, id: usize) -> Answer<&Pool> {
+        self.pools.get(&id).filter(|pool| !pool.destroyed).ok_or(INVALID_HANDLE)
+    }
+
     pub(super) fn free_in_pool(&mut self, id: usize, bytes: u64) -> Answer<()> {
         let pool = self.pools.get_mut(&id).ok_or(INVALID_HANDLE)?;
         pool.used = pool.used.saturating_sub(bytes);
-        Ok(())
+        self.end_if_unused(id)
+    }
+
+    fn end_if_unused(&mut self, id: usize) -> Answer<()> {
+        match self.pools.get(&id) {
+            Some(Pool { destroyed: true, used: 0, device, reserved, .. }) => {
+                let (device, reserved) = (*device, *reserved);
+                self.pools.remove(&id);
+                self.give_back(device, reserved)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn trim(&mut self, id: usize, keep: u64) -> Answer<()> {
@@ -77,14 +96,17 @@ impl State {
     }
 }
 
-unsafe fn allocate(into: *mut u64, bytes: u64, pool: Option<usize>) -> i32 {
+unsafe fn allocate(into: *mut u64, bytes: u64, pool: Option<usize>, stream: usize) -> i32 {
     with(|state| {
-        let device = state.current_device();
+        let device = state.device_of(stream);
         let pool = match pool {
             Some(pool) => pool,
             None => state.default_pool(device?),
         };
-        let address = state.allocate_in_pool(pool, bytes)?;
+        let address = match state.captured(stream) {
+            Some(graph) => state.add_captured(graph, state.pool(pool)?.device, bytes)?,
+            None => state.allocate_in_pool(pool, bytes)?,
+        };
         // SAFETY: as the interface demands.
         unsafe { give(into, address) }
     })
@@ -100,21 +122,21 @@ unsafe fn default_pool(into: *mut usize, device: i32) -> i32 {
 }
 
 driver! {
-    11020 fn cuMemAllocAsync(into: *mut u64, bytes: u64, _stream: usize) {
+    11020 fn cuMemAllocAsync(into: *mut u64, bytes: u64, stream: usize) {
         // SAFETY: as the interface demands.
-        unsafe { allocate(into, bytes, None) }
+        unsafe { allocate(into, bytes, None, stream) }
     }
-    11020 fn cuMemAllocAsync_ptsz(into: *mut u64, bytes: u64, _stream: usize) {
+    11020 fn cuMemAllocAsync_ptsz(into: *mut u64, bytes: u64, stream: usize) {
         // SAFETY: as the interface demands.
-        unsafe { allocate(into, bytes, None) }
+        unsafe { allocate(into, bytes, None, stream) }
     }
-    11020 fn cuMemAllocFromPoolAsync(into: *mut u64, bytes: u64, pool: usize, _stream: usize) {
+    11020 fn cuMemAllocFromPoolAsync(into: *mut u64, bytes: u64, pool: usize, stream: usize) {
         // SAFETY: as the interface demands.
-        unsafe { allocate(into, bytes, Some(pool)) }
+        unsafe { allocate(into, bytes, Some(pool), stream) }
     }
-    11020 fn cuMemAllocFromPoolAsync_ptsz(into: *mut u64, bytes: u64, pool: usize, _s: usize) {
+    11020 fn cuMemAllocFromPoolAsync_ptsz(into: *mut u64, bytes: u64, pool: usize, stream: usize) {
         // SAFETY: as the interface demands.
-        unsafe { allocate(into, bytes, Some(pool)) }
+        unsafe { allocate(into, bytes, Some(pool), stream) }
     }
     11020 fn cuMemFreeAsync(address: u64, _stream: usize) { with(|state| state.free(address)) }
     11020 fn cuMemFreeAsync_ptsz(address: u64, _stream: usize) { with(|state| state.free(address)) }
@@ -134,15 +156,16 @@ driver! {
     }
     11020 fn cuMemPoolDestroy(pool: usize) {
         with(|state| {
+            state.pool(pool)?;
             state.trim(pool, 0)?;
-            let pool = state.pools.remove(&pool).ok_or(INVALID_HANDLE)?;
-            state.give_back(pool.device, pool.reserved)
+            state.pools.get_mut(&pool).ok_or(INVALID_HANDLE)?.destroyed = true;
+            state.end_if_unused(pool)
         })
     }
     11020 fn cuMemPoolTrimTo(pool: usize, keep: u64) { with(|state| state.trim(pool, keep)) }
     11020 fn cuMemPoolGetAttribute(pool: usize, attribute: i32, into: *mut u64) {
         with(|state| {
-            let pool = state.pools.get(&pool).ok_or(INVALID_HANDLE)?;
+            let pool = state.pool(pool)?;
             let value = match attribute {
                 4 => pool.threshold,
                 5 => pool.reserved,

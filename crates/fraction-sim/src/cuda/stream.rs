@@ -1,4 +1,4 @@
-//! Streams, events and kernels. Owns: when what was launched ends. A kernel is a name with a length
+//! Streams, their capture, events and kernels. Owns: when what was launched ends. A kernel is a name with a length
 //! of time; it computes nothing. Real kernel images are refused. Does not know about: memory.
 
 use core::ffi::{CStr, c_char};
@@ -7,13 +7,17 @@ use fraction_abi::sys::{monotonic_ns, sleep_ns};
 use fraction_abi::wire::Operation;
 
 use super::{
-    Answer, INVALID_HANDLE, INVALID_VALUE, NO_BINARY, NOT_FOUND, NOT_READY, State, driver, give,
-    with,
+    Answer, INVALID_HANDLE, INVALID_VALUE, NO_BINARY, NOT_FOUND, NOT_READY, NOT_SUPPORTED, State,
+    driver, give, with,
 };
 
 #[derive(Default)]
 pub(crate) struct Stream {
     end_ns: u64,
+    /// Where it was created; none for the default streams, which are those of each context.
+    of: Option<(usize, usize)>,
+    /// The graph that it is captured into.
+    pub(super) captured: Option<usize>,
 }
 
 /// A module of virtual kernels begins with this line. Each further line is a name and nanoseconds.
@@ -25,7 +29,7 @@ const FUNCTION_MARK: u64 = 1;
 
 impl State {
     pub(super) fn run(&mut self, stream: usize, length_ns: u64) -> Answer<()> {
-        let device = self.current_device()?;
+        let device = self.device_of(stream)?;
         let [end, ..] = self.ask(Operation::Run, device, length_ns)?;
         let stream = self.streams.entry(stream).or_default();
         stream.end_ns = stream.end_ns.max(end);
@@ -34,6 +38,26 @@ impl State {
 
     fn end_of(&self, stream: usize) -> u64 {
         self.streams.get(&stream).map_or(0, |stream| stream.end_ns)
+    }
+
+    /// The device of a stream.
+    pub(super) fn device_of(&self, stream: usize) -> Answer<usize> {
+        let of = self.streams.get(&stream).and_then(|stream| stream.of);
+        of.map_or_else(|| self.current_device(), |(device, _)| Ok(device))
+    }
+
+    /// The graph that a stream is captured into.
+    pub(super) fn captured(&self, stream: usize) -> Option<usize> {
+        self.streams.get(&stream)?.captured
+    }
+
+    fn begin_capture(&mut self, stream: usize) -> Answer<()> {
+        // As with the real driver, the default stream cannot be captured.
+        let stream = self.streams.get(&stream).filter(|stream| stream.of.is_some());
+        if stream.ok_or(NOT_SUPPORTED)?.captured.is_some() {
+            return Err(INVALID_VALUE);
+        }
+        Ok(())
     }
 
     fn known_stream(&self, stream: usize) -> Answer<usize> {
@@ -61,6 +85,14 @@ fn wait(end: impl FnOnce(&mut State) -> Answer<u64>) -> i32 {
     with(State::trim_pools)
 }
 
+/// The begin of `CUlaunchConfig`.
+#[repr(C)]
+pub struct LaunchConfig {
+    sizes: [u32; 6],
+    shared: u32,
+    stream: usize,
+}
+
 fn launch(function: u64, stream: usize) -> i32 {
     if function & FUNCTION_MARK == 0 {
         return INVALID_HANDLE;
@@ -69,9 +101,32 @@ fn launch(function: u64, stream: usize) -> i32 {
         0 => 0,
         length_ns => with(|state| {
             let stream = state.known_stream(stream)?;
-            state.run(stream, length_ns)
+            match state.captured(stream) {
+                Some(graph) => state.add_kernel(graph, length_ns),
+                None => state.run(stream, length_ns),
+            }
         }),
     }
+}
+
+fn begin_capture(stream: usize) -> i32 {
+    with(|state| {
+        state.begin_capture(stream)?;
+        let graph = state.create_graph();
+        if let Some(stream) = state.streams.get_mut(&stream) {
+            stream.captured = Some(graph);
+        }
+        Ok(())
+    })
+}
+
+unsafe fn end_capture(stream: usize, into: *mut usize) -> i32 {
+    with(|state| {
+        let stream = state.streams.get_mut(&stream).ok_or(INVALID_HANDLE)?;
+        let graph = stream.captured.take().ok_or(INVALID_VALUE)?;
+        // SAFETY: as the interface demands.
+        unsafe { give(into, graph) }
+    })
 }
 
 fn ready(end_ns: u64) -> Answer<()> {
@@ -105,15 +160,53 @@ fn length_of(module: &[u8], name: &[u8]) -> Option<u64> {
 driver! {
     2000 fn cuStreamCreate(into: *mut usize, _flags: u32) {
         with(|state| {
-            state.current_device()?;
+            let of = Some((state.current_device()?, state.context()?));
             let id = state.id();
-            state.streams.insert(id, Stream::default());
+            state.streams.insert(id, Stream { of, ..Stream::default() });
             // SAFETY: as the interface demands.
             unsafe { give(into, id) }
         })
     }
     4000 fn cuStreamDestroy_v2(stream: usize) {
         with(|state| state.streams.remove(&stream).map(|_| ()).ok_or(INVALID_HANDLE))
+    }
+    9020 fn cuStreamGetCtx(stream: usize, into: *mut usize) {
+        with(|state| {
+            let stream = state.known_stream(stream)?;
+            let of = state.streams.get(&stream).and_then(|stream| stream.of);
+            let context = of.map_or_else(|| state.context(), |(_, context)| Ok(context))?;
+            // SAFETY: as the interface demands.
+            unsafe { give(into, context) }
+        })
+    }
+    10000 fn cuStreamBeginCapture_v2(stream: usize, _mode: i32) { begin_capture(stream) }
+    10000 fn cuStreamBeginCapture_v2_ptsz(stream: usize, _mode: i32) { begin_capture(stream) }
+    10000 fn cuStreamEndCapture(stream: usize, into: *mut usize) {
+        // SAFETY: as the interface demands.
+        unsafe { end_capture(stream, into) }
+    }
+    10000 fn cuStreamEndCapture_ptsz(stream: usize, into: *mut usize) {
+        // SAFETY: as the interface demands.
+        unsafe { end_capture(stream, into) }
+    }
+    11030 fn cuStreamGetCaptureInfo_v2(
+        stream: usize,
+        status: *mut u32,
+        id: *mut u64,
+        graph: *mut usize,
+        _dependencies: usize,
+        _count: usize,
+    ) {
+        with(|state| {
+            let captured = state.captured(state.known_stream(stream)?);
+            let number = captured.unwrap_or(0);
+            // SAFETY: as the interface demands; all but the status may be null.
+            unsafe {
+                crate::put(id, number as u64);
+                crate::put(graph, number);
+                give(status, u32::from(captured.is_some()))
+            }
+        })
     }
     2000 fn cuStreamSynchronize(stream: usize) {
         wait(|state| state.known_stream(stream).map(|stream| state.end_of(stream)))
@@ -200,7 +293,29 @@ driver! {
     ) {
         launch(function, stream)
     }
-    11060 fn cuLaunchKernelEx(_config: usize, function: u64, _parameters: usize, _extra: usize) {
-        launch(function, 0)
+    9000 fn cuLaunchCooperativeKernel_ptsz(
+        function: u64,
+        _x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32,
+        _shared: u32, stream: usize, _parameters: usize,
+    ) {
+        launch(function, stream)
+    }
+    11060 fn cuLaunchKernelEx(
+        config: *const LaunchConfig,
+        function: u64,
+        _parameters: usize,
+        _extra: usize,
+    ) {
+        // SAFETY: the interface demands null or the whole structure.
+        unsafe { config.as_ref() }.map_or(INVALID_VALUE, |config| launch(function, config.stream))
+    }
+    11060 fn cuLaunchKernelEx_ptsz(
+        config: *const LaunchConfig,
+        function: u64,
+        _parameters: usize,
+        _extra: usize,
+    ) {
+        // SAFETY: the interface demands null or the whole structure.
+        unsafe { config.as_ref() }.map_or(INVALID_VALUE, |config| launch(function, config.stream))
     }
 }

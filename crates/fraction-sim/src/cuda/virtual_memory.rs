@@ -1,9 +1,10 @@
 //! Virtual memory management. Owns: reserved address ranges, handles of physical memory, and what
 //! is mapped where. A handle's memory is given back when nothing refers to it and it is mapped
-//! nowhere. Does not know about: access rights, which are accepted as they are.
+//! nowhere; once exported, with the end of the process, because nothing can be imported here. Does not know about: access rights, which are accepted as they are.
 
 use super::memory::Source;
-use super::{Answer, INVALID_HANDLE, INVALID_VALUE, State, driver, give, with};
+use super::{Answer, INVALID_HANDLE, INVALID_VALUE, OUT_OF_MEMORY, State, driver, give, with};
+use fraction_abi::sys::{self, Access};
 
 const GRANULARITY: u64 = 2 << 20;
 
@@ -12,6 +13,7 @@ pub(crate) struct Handle {
     device: Option<usize>,
     bytes: u64,
     references: u32,
+    exported: bool,
     mapped: alloc::vec::Vec<u64>,
 }
 
@@ -27,7 +29,7 @@ pub struct AllocationProperties {
 impl State {
     fn collect(&mut self, id: u64) -> Answer<()> {
         let handle = self.handles.get(&id).ok_or(INVALID_HANDLE)?;
-        if handle.references > 0 || !handle.mapped.is_empty() {
+        if handle.references > 0 || !handle.mapped.is_empty() || handle.exported {
             return Ok(());
         }
         let (device, bytes) = (handle.device, handle.bytes);
@@ -79,7 +81,8 @@ driver! {
                 state.take(device, bytes)?;
             }
             let id = state.id() as u64;
-            let handle = Handle { device, bytes, references: 1, mapped: alloc::vec::Vec::new() };
+            let mapped = alloc::vec::Vec::new();
+            let handle = Handle { device, bytes, references: 1, exported: false, mapped };
             state.handles.insert(id, handle);
             // SAFETY: as the interface demands.
             unsafe { give(into, id) }
@@ -90,6 +93,20 @@ driver! {
             let known = state.handles.get_mut(&handle).ok_or(INVALID_HANDLE)?;
             known.references = known.references.checked_sub(1).ok_or(INVALID_HANDLE)?;
             state.collect(handle)
+        })
+    }
+    10020 fn cuMemExportToShareableHandle(into: *mut i32, handle: u64, kind: u32, _flags: u64) {
+        with(|state| {
+            const DESCRIPTOR: u32 = 1;
+            let known = state.handles.get_mut(&handle).ok_or(INVALID_HANDLE)?;
+            if kind != DESCRIPTOR || into.is_null() {
+                return Err(INVALID_VALUE);
+            }
+            // The program owns and closes it. What it leads to cannot be imported.
+            let file = sys::open(c"/dev/null", Access::Read).map_err(|_| OUT_OF_MEMORY)?;
+            known.exported = true;
+            // SAFETY: as the interface demands.
+            unsafe { give(into, file.into_number()) }
         })
     }
     11000 fn cuMemRetainAllocationHandle(into: *mut u64, address: u64) {

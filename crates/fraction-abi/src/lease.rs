@@ -1,0 +1,73 @@
+//! Turns on a device, by which runs get shares of its time. Owns: the words in which the agent says
+//! whose turn it is (in the control page) and each process what it does (in the claim page). Does
+//! not know about: who decides a turn.
+//!
+//! A lease is a promise of the library inside the workload: a launch waits until its run has the
+//! lease of the device, and what was launched is waited for at the end of the lease. What a process
+//! says of itself can only cost its own run its turn: the agent believes it for a moment only.
+
+/// What the control page says of a run's turn on a device. 0: there are no turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lease(pub u32);
+
+const CONTROLLED: u32 = 1;
+const GRANTED: u32 = 2;
+const CHANGE: u32 = 4;
+
+impl Lease {
+    /// Without turns: everything may be launched at any time.
+    pub const NONE: Self = Self(0);
+
+    /// The word that follows this one. It differs from it, so that a waiting process notices.
+    #[must_use]
+    pub fn next(self, granted: bool) -> Self {
+        let changes = (self.0 & !(CONTROLLED | GRANTED)).wrapping_add(CHANGE);
+        Self(changes | CONTROLLED | if granted { GRANTED } else { 0 })
+    }
+
+    /// Whether the run may launch now.
+    pub fn may_launch(self) -> bool {
+        self.0 & CONTROLLED == 0 || self.0 & GRANTED != 0
+    }
+
+    /// Whether there are turns.
+    pub fn is_controlled(self) -> bool {
+        self.0 & CONTROLLED != 0
+    }
+}
+
+/// What a process did last on a device, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Activity {
+    /// Nanoseconds of the monotonic clock.
+    pub at_ns: u64,
+    /// It waits for a turn.
+    pub waits: bool,
+    /// It launched something that it has not waited for.
+    pub busy: bool,
+}
+
+impl Activity {
+    /// As a word of the claim page.
+    pub fn word(self) -> u64 {
+        self.at_ns << 2 | u64::from(self.waits) << 1 | u64::from(self.busy)
+    }
+
+    /// Of a word of the claim page.
+    pub fn of(word: u64) -> Self {
+        Self { at_ns: word >> 2, waits: word & 2 != 0, busy: word & 1 != 0 }
+    }
+}
+
+/// How often a process that waits says so again.
+pub const WAIT_NS: u64 = 20_000_000;
+
+/// What a process said longer ago no longer counts as waiting.
+pub const WAITS_NS_MAX: u64 = 100_000_000;
+
+/// What a process launched longer ago is no longer in flight: it launches no more than what ends
+/// within about this time before it waits for it.
+pub const BUSY_NS_MAX: u64 = 10_000_000;
+
+/// An agent that gave no sign of life for so long turns no more leases: everything may be launched.
+pub const AGENT_NS_MAX: u64 = 3_000_000_000;

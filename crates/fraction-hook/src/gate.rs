@@ -1,0 +1,273 @@
+//! Launches, which wait for the turn of the run where it has turns. Owns: the functions that
+//! launch, waiting for the lease of the device, and bounding what is in flight when a lease ends.
+//! Does not know about: whose turn it is when, and memory; launches of graphs are in `graphs`.
+//!
+//! Without turns a launch costs one look at a word of the control page. With them, a process waits
+//! for what it has launched after so many launches that this takes a few milliseconds, so that a
+//! run gives the device back soon after its lease ends.
+
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+
+use fraction_abi::DEVICES_MAX;
+use fraction_abi::control::Control;
+use fraction_abi::lease::{AGENT_NS_MAX, Activity, Lease, WAIT_NS};
+use fraction_abi::sys;
+
+use crate::hooked::{calls, hooks};
+use crate::process::{Limited, Mode, Place, Process, mode};
+
+calls! {
+    ordinal_of_context = cuCtxGetDevice(device: *mut i32);
+    wait_for_all = cuCtxSynchronize();
+}
+
+static OPEN: AtomicU32 = AtomicU32::new(0);
+static GATE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const OPEN).cast_mut());
+
+/// Reads the gate of the run from now on.
+pub(crate) fn watch(control: &'static Control) {
+    GATE.store(core::ptr::from_ref(control.gate()).cast_mut(), Relaxed);
+}
+
+/// Waits for the turn of the run if it has turns.
+#[inline(always)]
+pub(crate) fn pass() {
+    if has_turns() {
+        wait();
+    }
+}
+
+#[inline(always)]
+fn has_turns() -> bool {
+    // SAFETY: a word of this library, or of the control page, which is mapped for good.
+    unsafe { &*GATE.load(Relaxed) }.load(Relaxed) != 0
+}
+
+/// After the program itself waited for all that it had launched.
+pub(crate) fn has_waited() {
+    if has_turns()
+        && let Mode::Limited(limited) = mode()
+    {
+        limited.has_waited();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wait() {
+    if let Mode::Limited(limited) = mode()
+        && !limited.turns.captures()
+    {
+        limited.await_lease();
+    }
+}
+
+/// What this process has launched. Zeroed memory is nothing.
+#[repr(C)]
+pub(crate) struct Turns {
+    /// How many captures of streams are under way; what is launched then does not run.
+    captures: AtomicU32,
+    /// By device of the pages.
+    device: [Turn; DEVICES_MAX],
+}
+
+impl Turns {
+    pub(crate) fn captures(&self) -> bool {
+        self.captures.load(Relaxed) != 0
+    }
+
+    pub(crate) fn capture_begins(&self) {
+        self.captures.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn capture_ends(&self) {
+        let _none = self.captures.fetch_update(Relaxed, Relaxed, |count| count.checked_sub(1));
+    }
+}
+
+#[repr(C)]
+struct Turn {
+    /// Launches since the last wait for all of them.
+    launched: AtomicU32,
+    /// Launches after which all of them are waited for, as a power of two.
+    window: AtomicU32,
+    /// The last sign of life of the agent, and when it was new.
+    beat: AtomicU64,
+    beat_ns: AtomicU64,
+}
+
+const WINDOW_MAX: u32 = 12;
+
+/// Waiting for all that is in flight takes between these two, or the window changes.
+const DRAIN_NS: core::ops::Range<u64> = 1_500_000..6_000_000;
+
+impl Limited {
+    fn await_lease(&self) {
+        let mut ordinal = -1;
+        // SAFETY: room for a number.
+        if unsafe { ordinal_of_context(&raw mut ordinal) } != Some(0) {
+            return;
+        }
+        let (Place::Device(device), Some(process)) = (self.place(ordinal), self.process()) else {
+            return;
+        };
+        let device = usize::from(device);
+        let (Some(word), Some(turn)) =
+            (process.control.lease(device), self.turns.device.get(device))
+        else {
+            return;
+        };
+        loop {
+            let lease = Lease(word.load(Acquire));
+            if !lease.is_controlled() {
+                return;
+            }
+            if lease.may_launch() {
+                break;
+            }
+            turn.drain();
+            self.say(process, device, Activity { waits: true, ..Activity::default() });
+            sys::futex_wait_shared(word, lease.0, WAIT_NS);
+            if turn.agent_is_gone(process.control) {
+                return;
+            }
+        }
+        let window = turn.window.load(Relaxed).min(WINDOW_MAX);
+        if turn.launched.fetch_add(1, Relaxed) >> window != 0 {
+            turn.drain();
+        }
+        self.say(process, device, Activity { busy: true, ..Activity::default() });
+    }
+
+    fn has_waited(&self) {
+        let mut ordinal = -1;
+        // SAFETY: room for a number.
+        if unsafe { ordinal_of_context(&raw mut ordinal) } != Some(0) {
+            return;
+        }
+        if let (Place::Device(device), Some(process)) = (self.place(ordinal), self.process())
+            && let Some(turn) = self.turns.device.get(usize::from(device))
+            && turn.launched.swap(0, Relaxed) != 0
+        {
+            self.say(process, device.into(), Activity::default());
+        }
+    }
+
+    fn say(&self, process: &Process, device: usize, activity: Activity) {
+        if let Some(seat) = self.seat(process) {
+            let activity = Activity { at_ns: sys::monotonic_ns(), ..activity };
+            process.ledger.set_activity(seat, device, activity);
+        }
+    }
+}
+
+impl Turn {
+    /// Waits for all that was launched.
+    fn drain(&self) {
+        if self.launched.swap(0, Relaxed) == 0 {
+            return;
+        }
+        let begin = sys::monotonic_ns();
+        // SAFETY: takes nothing. An error of earlier work is the next launch's to report.
+        let _waited = unsafe { wait_for_all() };
+        let took = sys::monotonic_ns().saturating_sub(begin);
+        let window = self.window.load(Relaxed);
+        let next = if took < DRAIN_NS.start {
+            window.saturating_add(1).min(WINDOW_MAX)
+        } else if took >= DRAIN_NS.end {
+            window.saturating_sub(1)
+        } else {
+            window
+        };
+        self.window.store(next, Relaxed);
+    }
+
+    /// Whether the agent has given no sign of life for too long. Its limits stay, its turns do not.
+    fn agent_is_gone(&self, control: &Control) -> bool {
+        let (now, beat) = (sys::monotonic_ns(), control.beat());
+        if self.beat.swap(beat, Relaxed) != beat || self.beat_ns.load(Relaxed) == 0 {
+            self.beat_ns.store(now, Relaxed);
+        }
+        now.saturating_sub(self.beat_ns.load(Relaxed)) > AGENT_NS_MAX
+    }
+}
+
+// SAFETY, for all blocks below: as the program's own call of the driver.
+hooks! {
+    missing 500 in "cuda";
+    fn cuLaunchKernel(
+        function: usize,
+        x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
+        shared: u32, stream: usize, parameters: usize, extra: usize,
+    ) |real| {
+        pass();
+        // SAFETY: see above.
+        unsafe {
+            real(function, x, y, z, block_x, block_y, block_z, shared, stream, parameters, extra)
+        }
+    }
+    fn cuLaunchKernel_ptsz(
+        function: usize,
+        x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
+        shared: u32, stream: usize, parameters: usize, extra: usize,
+    ) |real| {
+        pass();
+        // SAFETY: see above.
+        unsafe {
+            real(function, x, y, z, block_x, block_y, block_z, shared, stream, parameters, extra)
+        }
+    }
+    fn cuLaunchKernelEx(config: usize, function: usize, parameters: usize, extra: usize) |real| {
+        pass();
+        // SAFETY: see above.
+        unsafe { real(config, function, parameters, extra) }
+    }
+    fn cuLaunchKernelEx_ptsz(
+        config: usize,
+        function: usize,
+        parameters: usize,
+        extra: usize,
+    ) |real| {
+        pass();
+        // SAFETY: see above.
+        unsafe { real(config, function, parameters, extra) }
+    }
+    fn cuLaunchCooperativeKernel(
+        function: usize,
+        x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
+        shared: u32, stream: usize, parameters: usize,
+    ) |real| {
+        pass();
+        // SAFETY: see above.
+        unsafe { real(function, x, y, z, block_x, block_y, block_z, shared, stream, parameters) }
+    }
+    fn cuLaunchCooperativeKernel_ptsz(
+        function: usize,
+        x: u32, y: u32, z: u32, block_x: u32, block_y: u32, block_z: u32,
+        shared: u32, stream: usize, parameters: usize,
+    ) |real| {
+        pass();
+        // SAFETY: see above.
+        unsafe { real(function, x, y, z, block_x, block_y, block_z, shared, stream, parameters) }
+    }
+    fn cuLaunchCooperativeKernelMultiDevice(list: usize, count: u32, flags: u32) |real| {
+        pass();
+        // SAFETY: see above.
+        unsafe { real(list, count, flags) }
+    }
+    fn cuLaunch(function: usize) |real| {
+        pass();
+        // SAFETY: see above.
+        unsafe { real(function) }
+    }
+    fn cuLaunchGrid(function: usize, width: i32, height: i32) |real| {
+        pass();
+        // SAFETY: see above.
+        unsafe { real(function, width, height) }
+    }
+    fn cuLaunchGridAsync(function: usize, width: i32, height: i32, stream: usize) |real| {
+        pass();
+        // SAFETY: see above.
+        unsafe { real(function, width, height, stream) }
+    }
+}

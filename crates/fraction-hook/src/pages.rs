@@ -1,0 +1,112 @@
+//! Where the pages of the run are. Owns: finding them. Does not know about: what is in them.
+//!
+//! A library in a program means that the run has a limit. So one that finds no pages, or none that
+//! it can use, lets the program take nothing: an environment that was emptied lifts no limit.
+
+use core::ffi::CStr;
+
+use fraction_abi::claim::Claim;
+use fraction_abi::control::Control;
+use fraction_abi::sys::{self, Access};
+use fraction_abi::{CLAIM_FILE, CONTROL_FILE, DIRECTORY, DIRECTORY_VARIABLE};
+
+use crate::elf;
+
+/// What was found.
+pub(crate) enum Found {
+    /// The program has other rights than who started it: nothing is done in it.
+    NotMeant,
+    /// Pages that are missing, broken or of another version.
+    Unusable,
+    /// The pages of the run.
+    Pages(&'static Control, &'static Claim),
+}
+
+/// Finds the pages.
+pub(crate) fn find() -> Found {
+    if elf::is_secure() {
+        return Found::NotMeant;
+    }
+    let mut folder = Folder::find();
+    let mut pages = || {
+        let folder = folder.as_mut()?;
+        let control = Control::map(folder.file(CONTROL_FILE)?).ok()?;
+        Some((control, Claim::map(folder.file(CLAIM_FILE)?).ok()?))
+    };
+    pages().map_or(Found::Unusable, |(control, claim)| Found::Pages(control, claim))
+}
+
+const PATH_MAX: usize = 4096;
+
+/// The folder with the pages of the run.
+struct Folder {
+    path: [u8; PATH_MAX],
+    length: usize,
+}
+
+impl Folder {
+    /// At the fixed place, which a workload cannot change, or beside this library, or else where
+    /// the environment said at the start of the program.
+    fn find() -> Option<Self> {
+        let fixed = || Self::called(DIRECTORY.as_bytes());
+        let beside = || {
+            let library = elf::own_path()?.to_bytes();
+            let end = library.iter().rposition(|byte| *byte == b'/')?;
+            Self::called(library.get(..end)?)
+        };
+        fixed().or_else(beside).or_else(Self::of_environment)
+    }
+
+    /// A folder with something at the place of the control page, however broken.
+    #[inline(never)]
+    fn called(name: &[u8]) -> Option<Self> {
+        let mut folder = Self { path: [0; PATH_MAX], length: 0 };
+        name.iter().for_each(|byte| folder.push(*byte));
+        let inode = folder.file(CONTROL_FILE).map(sys::inode)?;
+        (inode != Err(sys::ENOENT)).then_some(folder)
+    }
+
+    /// Reads the value of the variable.
+    fn of_environment() -> Option<Self> {
+        let file = sys::open(c"/proc/self/environ", Access::Read).ok()?;
+        let name = DIRECTORY_VARIABLE.as_bytes();
+        let mut folder = Self { path: [0; PATH_MAX], length: 0 };
+        let mut block = [0_u8; 1024];
+        // How many bytes of `NAME=` matched, and whether this variable is another one.
+        let (mut matched, mut other) = (0, false);
+        while let Ok(read @ 1..) = sys::read(&file, &mut block) {
+            for byte in block.get(..read).unwrap_or(&[]) {
+                let whole = matched > name.len();
+                match (*byte, whole) {
+                    (0, true) => return Some(folder).filter(|folder| folder.length > 0),
+                    (0, false) => (matched, other) = (0, false),
+                    (byte, true) => folder.push(byte),
+                    (byte, false) => {
+                        other |= byte != name.get(matched).copied().unwrap_or(b'=');
+                        matched += usize::from(!other);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Adds to the name of the folder. One that is too long leads nowhere.
+    fn push(&mut self, byte: u8) {
+        if let Some(slot) = self.path.get_mut(self.length) {
+            *slot = byte;
+            self.length += 1;
+        }
+    }
+
+    /// The path of a file in it.
+    #[inline(never)]
+    fn file(&mut self, name: &str) -> Option<&CStr> {
+        let behind = self.path.get_mut(self.length..)?;
+        let bytes = [b"/".as_slice(), name.as_bytes(), b"\0"].into_iter().flatten();
+        for (slot, byte) in behind.iter_mut().zip(bytes) {
+            *slot = *byte;
+        }
+        CStr::from_bytes_until_nul(&self.path).ok()
+    }
+}
