@@ -15,7 +15,7 @@ SOAK_IDLE_S ?= 600
 
 BIN := $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
-.PHONY: help run build runai test lint bench soak install package package-test record need
+.PHONY: help run build runai test lint bench gpu-check soak install package package-test record need
 
 help: ## List what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -80,6 +80,9 @@ lint: need ## Check formatting, lints, the rules of the code base, and dependenc
 bench: build ## Measure the built binaries, and decisions on large clusters
 	@cargo xtask bench --bin $(BIN)
 	@cargo bench --locked --quiet --package elastane-benchmarks --bench decide --bench pack --bench exact --bench loads
+
+gpu-check: need ## Try the libraries of GPU fractions on the real GPU of this machine
+	@cargo bench --locked --quiet --package elastane-fraction-libs --bench gpu_check -- $(ARGS)
 
 soak: need ## Run 100,000 random histories, kill what runs at random, 200 times, and leave ports idle
 	ELASTANE_SEEDS=$(SOAK_SEEDS) \

@@ -86,13 +86,16 @@ fn numbers(list: &str) -> Result<Vec<usize>> {
 }
 
 /// Parts that can be measured alone.
-const PARTS: [&str; 5] = ["costs", "load", "lists", "feed", "ended"];
+const PARTS: [&str; 6] = ["costs", "load", "lists", "feed", "ended", "fractions"];
 
 /// Measures the binaries in a folder and prints a line for each number.
 ///
 /// # Errors
 /// The binaries are missing or do not work.
 pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
+    if options.only.as_deref() == Some("fractions") {
+        return fractions();
+    }
     let binaries = options.binaries.as_deref().unwrap_or(default);
     let elastane = binaries.join("elastane");
     if !elastane.exists() {
@@ -123,8 +126,17 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     lists::run(&elastane, &[lists::WORKLOADS])?;
     costs::run(&elastane, sizes, pools)?;
     ended::run(&elastane, &ended::SIZES)?;
+    fractions()?;
     bytes_of(binaries)?;
     build::run()
+}
+
+/// The libraries of GPU fractions, which are measured without a server.
+fn fractions() -> Result<()> {
+    let mut command = std::process::Command::new("cargo");
+    command.args(["bench", "--locked", "--quiet", "--package", "elastane-fraction-libs"]);
+    let status = command.args(["--bench", "fractions"]).status().context("cargo cannot start")?;
+    if status.success() { Ok(()) } else { bail!("the libraries of GPU fractions: {status}") }
 }
 
 /// One measured value, beside its goal if it has one.

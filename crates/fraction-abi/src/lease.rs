@@ -48,6 +48,14 @@ pub struct Activity {
 }
 
 impl Activity {
+    /// It waits for all that it has launched, however long that takes.
+    pub const DRAINS: Self = Self { at_ns: u64::MAX >> 2, waits: false, busy: true };
+
+    /// Whether it waits for all that it has launched.
+    pub fn drains(self) -> bool {
+        self == Self::DRAINS
+    }
+
     /// As a word of the claim page.
     pub fn word(self) -> u64 {
         self.at_ns << 2 | u64::from(self.waits) << 1 | u64::from(self.busy)

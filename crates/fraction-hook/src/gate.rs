@@ -6,27 +6,20 @@
 //! for what it has launched after so many launches that this takes a few milliseconds, so that a
 //! run gives the device back soon after its lease ends.
 
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
 
-use fraction_abi::DEVICES_MAX;
 use fraction_abi::control::Control;
 use fraction_abi::lease::{AGENT_NS_MAX, Activity, Lease, WAIT_NS};
 use fraction_abi::sys;
 
 use crate::hooked::{calls, hooks};
+use crate::linear::Call;
 use crate::process::{Limited, Mode, Place, Process, mode};
+use crate::turns::{Turn, has_turns};
 
 calls! {
     ordinal_of_context = cuCtxGetDevice(device: *mut i32);
     wait_for_all = cuCtxSynchronize();
-}
-
-static OPEN: AtomicU32 = AtomicU32::new(0);
-static GATE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const OPEN).cast_mut());
-
-/// Reads the gate of the run from now on.
-pub(crate) fn watch(control: &'static Control) {
-    GATE.store(core::ptr::from_ref(control.gate()).cast_mut(), Relaxed);
 }
 
 /// Waits for the turn of the run if it has turns.
@@ -37,18 +30,12 @@ pub(crate) fn pass() {
     }
 }
 
-#[inline(always)]
-fn has_turns() -> bool {
-    // SAFETY: a word of this library, or of the control page, which is mapped for good.
-    unsafe { &*GATE.load(Relaxed) }.load(Relaxed) != 0
-}
-
-/// After the program itself waited for all that it had launched.
-pub(crate) fn has_waited() {
-    if has_turns()
-        && let Mode::Limited(limited) = mode()
-    {
-        limited.has_waited();
+/// Has the program itself wait for what it has launched: all of it, or a part.
+#[inline]
+pub(crate) fn wait_for(all: bool, ask: Call<'_>) -> i32 {
+    match if has_turns() { mode() } else { Mode::Off } {
+        Mode::Limited(limited) => limited.waits_for(all, ask),
+        Mode::Off | Mode::Closed => ask(),
     }
 }
 
@@ -60,40 +47,6 @@ fn wait() {
     {
         limited.await_lease();
     }
-}
-
-/// What this process has launched. Zeroed memory is nothing.
-#[repr(C)]
-pub(crate) struct Turns {
-    /// How many captures of streams are under way; what is launched then does not run.
-    captures: AtomicU32,
-    /// By device of the pages.
-    device: [Turn; DEVICES_MAX],
-}
-
-impl Turns {
-    pub(crate) fn captures(&self) -> bool {
-        self.captures.load(Relaxed) != 0
-    }
-
-    pub(crate) fn capture_begins(&self) {
-        self.captures.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn capture_ends(&self) {
-        let _none = self.captures.fetch_update(Relaxed, Relaxed, |count| count.checked_sub(1));
-    }
-}
-
-#[repr(C)]
-struct Turn {
-    /// Launches since the last wait for all of them.
-    launched: AtomicU32,
-    /// Launches after which all of them are waited for, as a power of two.
-    window: AtomicU32,
-    /// The last sign of life of the agent, and when it was new.
-    beat: AtomicU64,
-    beat_ns: AtomicU64,
 }
 
 const WINDOW_MAX: u32 = 12;
@@ -125,8 +78,8 @@ impl Limited {
             if lease.may_launch() {
                 break;
             }
-            turn.drain();
-            self.say(process, device, Activity { waits: true, ..Activity::default() });
+            self.drain(process, device, turn);
+            self.say(process, device, Activity { waits: true, ..now() });
             sys::futex_wait_shared(word, lease.0, WAIT_NS);
             if turn.agent_is_gone(process.control) {
                 return;
@@ -134,39 +87,60 @@ impl Limited {
         }
         let window = turn.window.load(Relaxed).min(WINDOW_MAX);
         if turn.launched.fetch_add(1, Relaxed) >> window != 0 {
-            turn.drain();
+            self.drain(process, device, turn);
         }
-        self.say(process, device, Activity { busy: true, ..Activity::default() });
+        self.say(process, device, Activity { busy: true, ..now() });
     }
 
-    fn has_waited(&self) {
+    /// Waits for all that was launched.
+    fn drain(&self, process: &Process, device: usize, turn: &Turn) {
+        if turn.launched.swap(0, Relaxed) != 0 {
+            self.say(process, device, Activity::DRAINS);
+            turn.drain();
+        }
+    }
+
+    /// What the program itself waits for, of which it says when that has ended.
+    fn waits_for(&self, all: bool, ask: Call<'_>) -> i32 {
         let mut ordinal = -1;
         // SAFETY: room for a number.
         if unsafe { ordinal_of_context(&raw mut ordinal) } != Some(0) {
-            return;
+            return ask();
         }
-        if let (Place::Device(device), Some(process)) = (self.place(ordinal), self.process())
-            && let Some(turn) = self.turns.device.get(usize::from(device))
-            && turn.launched.swap(0, Relaxed) != 0
-        {
-            self.say(process, device.into(), Activity::default());
+        let (Place::Device(device), Some(process)) = (self.place(ordinal), self.process()) else {
+            return ask();
+        };
+        let device = usize::from(device);
+        let Some(turn) = self.turns.device.get(device).filter(|turn| turn.has_launched()) else {
+            return ask();
+        };
+        self.say(process, device, Activity::DRAINS);
+        let result = ask();
+        if all {
+            turn.launched.store(0, Relaxed);
         }
+        self.say(process, device, Activity { busy: !all, ..now() });
+        result
     }
 
     fn say(&self, process: &Process, device: usize, activity: Activity) {
         if let Some(seat) = self.seat(process) {
-            let activity = Activity { at_ns: sys::monotonic_ns(), ..activity };
             process.ledger.set_activity(seat, device, activity);
         }
     }
 }
 
+fn now() -> Activity {
+    Activity { at_ns: sys::monotonic_ns(), ..Activity::default() }
+}
+
 impl Turn {
-    /// Waits for all that was launched.
+    fn has_launched(&self) -> bool {
+        self.launched.load(Relaxed) != 0
+    }
+
+    /// Waits for all that is in flight, and changes how much that may be.
     fn drain(&self) {
-        if self.launched.swap(0, Relaxed) == 0 {
-            return;
-        }
         let begin = sys::monotonic_ns();
         // SAFETY: takes nothing. An error of earlier work is the next launch's to report.
         let _waited = unsafe { wait_for_all() };

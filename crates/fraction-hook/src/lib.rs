@@ -32,6 +32,7 @@ mod pages;
 pub mod pools;
 mod process;
 mod table;
+mod turns;
 pub mod virtual_memory;
 
 /// All functions of the driver that are kept or called here.

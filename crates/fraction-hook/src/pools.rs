@@ -361,21 +361,20 @@ hooks! {
     }
     fn cuStreamSynchronize(stream: usize) |real| {
         // SAFETY: see above.
-        let result = unsafe { real(stream) };
+        let result = gate::wait_for(false, &mut || unsafe { real(stream) });
         recount_after_waiting();
         result
     }
     fn cuStreamSynchronize_ptsz(stream: usize) |real| {
         // SAFETY: see above.
-        let result = unsafe { real(stream) };
+        let result = gate::wait_for(false, &mut || unsafe { real(stream) });
         recount_after_waiting();
         result
     }
     fn cuCtxSynchronize() |real| {
         // SAFETY: see above.
-        let result = unsafe { real() };
+        let result = gate::wait_for(true, &mut || unsafe { real() });
         recount_after_waiting();
-        gate::has_waited();
         result
     }
 }

@@ -17,10 +17,10 @@ use fraction_abi::lock::Lock;
 use fraction_abi::owner::Owner;
 use fraction_abi::sys;
 
-use crate::gate::{self, Turns};
 use crate::hooked::calls;
 use crate::pages;
 use crate::table::Table;
+use crate::turns::{self, Turns};
 
 /// What every refusal is, so that frameworks free their caches and try again.
 pub(crate) const OUT_OF_MEMORY: i32 = 2;
@@ -157,7 +157,7 @@ impl Limited {
                 }
             };
             if let Some(process) = process {
-                gate::watch(process.control);
+                turns::watch(process.control);
                 // SAFETY: only here, under the lock, while no reader has seen a state.
                 unsafe { (*self.process.get()).write(process) };
             }

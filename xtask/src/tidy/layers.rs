@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 47] = [
+const MAY_USE: [(&str, &[&str]); 48] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -29,6 +29,7 @@ const MAY_USE: [(&str, &[&str]); 47] = [
     ("fraction-sim", &["fraction-abi"]),
     ("fraction-libs", &[]),
     ("fraction-broker", &["fraction-abi"]),
+    ("fraction-lease", &["fraction-abi"]),
     ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
     ("engine-conformance", &["units", "engine"]),

@@ -9,3 +9,4 @@ mod driver;
 mod lookup;
 mod runs;
 mod support;
+mod turns;

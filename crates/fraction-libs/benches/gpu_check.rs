@@ -1,0 +1,452 @@
+//! Tries the libraries of GPU fractions on the real GPU of this machine, and prints a table. Owns:
+//! what is tried, and what counts as passed. Does not know about: servers; what needs one is listed as
+//! not tried. `--simulated` tries this command itself, on a simulated GPU.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod support;
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use fraction_abi::control::Limit;
+use fraction_broker::{Broker, Device, Driver};
+use fraction_lease::{Policy, Run, Share, Turner};
+use fraction_libs::{PRELOAD, PROXY_CUDA, PROXY_NVML, SIMULATED_CUDA, SIMULATED_NVML, with_real};
+use support::{Result, compile, pages};
+use tempfile::TempDir;
+
+const MIB: u64 = 1 << 20;
+const NAMES: [&str; 2] = ["libcuda.so.1", "libnvidia-ml.so.1"];
+/// How long runs compete for the device, and how long each of their kernels is.
+const WORK_MS: u64 = 10_000;
+const KERNEL_US: u64 = 500;
+
+enum Outcome {
+    Passed(String),
+    Failed(String),
+    Untried(String),
+}
+use Outcome::{Failed, Passed, Untried};
+
+fn main() -> ExitCode {
+    let simulated = std::env::args().any(|word| word == "--simulated");
+    match Check::new(simulated).and_then(|check| check.run()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(why) => {
+            let _printed = writeln!(std::io::stderr(), "gpu-check: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Check {
+    folder: TempDir,
+    broker: Option<Broker>,
+    uuid: [u8; 16],
+    /// As the driver writes it.
+    name: String,
+    total: u64,
+    /// Where the driver's libraries are.
+    real: [PathBuf; 2],
+}
+
+/// How the libraries get into a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    None,
+    Preload,
+    Proxies,
+}
+
+fn output(command: &mut Command) -> Result<String> {
+    let output = command.stdin(Stdio::null()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if output.status.success() {
+        return Ok(text);
+    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    let why = why.lines().last().unwrap_or_default().to_owned();
+    Err(format!("{} {text} {why}", output.status).into())
+}
+
+fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.strip_prefix("GPU-")?.chars().filter(|c| *c != '-').collect();
+    Some(u128::from_str_radix(&digits, 16).ok()?.to_be_bytes())
+}
+
+/// Where the loader finds a library.
+fn installed(name: &str) -> Result<PathBuf> {
+    let list = output(Command::new("ldconfig").arg("-p"))?;
+    let line = list.lines().find(|line| line.trim().starts_with(name) && line.contains("x86-64"));
+    let path = line.and_then(|line| line.rsplit(" => ").next()).map(PathBuf::from);
+    Ok(path.ok_or_else(|| format!("`ldconfig -p` lists no {name}"))?)
+}
+
+impl Check {
+    fn new(simulated: bool) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let at = |name: &str| folder.path().join(name);
+        compile("tests/it/probe.c", &at("probe"), &[])?;
+        compile("benches/calls.c", &at("calls"), &[])?;
+        std::fs::write(at("preload.so"), PRELOAD)?;
+        let (broker, real, uuid, name, total);
+        if simulated {
+            for (name, bytes) in NAMES.iter().zip([SIMULATED_CUDA, SIMULATED_NVML]) {
+                std::fs::write(at(name), bytes)?;
+            }
+            (uuid, total, name) = ([1; 16], 8192 * MIB, "0".to_owned());
+            let device = Device { uuid, bytes: total, context_bytes: 300 * MIB };
+            let driver = Driver { cuda_version: 13000, devices: vec![device] };
+            broker = Some(Broker::start(&at("broker"), driver)?);
+            real = NAMES.map(at);
+            writeln!(std::io::stdout(), "on a SIMULATED GPU: this says nothing about a real one")?;
+        } else {
+            let query = "--query-gpu=uuid,memory.total,name,driver_version";
+            let mut smi = Command::new("nvidia-smi");
+            smi.args([query, "--format=csv,noheader,nounits", "-i", "0"]);
+            let answer = output(&mut smi).map_err(|why| {
+                format!(
+                    "nothing was tried, as `nvidia-smi` finds no GPU here ({why}); \
+                     `make gpu-check ARGS=--simulated` tries this command on a simulated one"
+                )
+            })?;
+            let mut words = answer.split(", ");
+            name = words.next().unwrap_or_default().to_owned();
+            uuid = parse_uuid(&name).ok_or_else(|| format!("no UUID in `{answer}`"))?;
+            total = words.next().unwrap_or_default().parse::<u64>()? * MIB;
+            real = [installed(NAMES[0])?, installed(NAMES[1])?];
+            broker = None;
+            writeln!(std::io::stdout(), "{answer}")?;
+        }
+        Ok(Self { folder, broker, uuid, name, total, real })
+    }
+
+    fn run(&self) -> Result<bool> {
+        let mut failures = 0;
+        let mut say = |what: &str, outcome: Result<Outcome>| -> Result<()> {
+            let outcome = outcome.unwrap_or_else(|why| Failed(why.to_string()));
+            failures += u32::from(matches!(outcome, Failed(_)));
+            let (word, detail) = match outcome {
+                Passed(detail) => ("passed", detail),
+                Failed(detail) => ("FAILED", detail),
+                Untried(detail) => ("not tried", detail),
+            };
+            Ok(writeln!(std::io::stdout(), "{what:<52} {word:<10} {detail}")?)
+        };
+        say("nvidia-smi shows half, preloaded", self.smi(Way::Preload))?;
+        say("nvidia-smi shows half, by proxies", self.smi(Way::Proxies))?;
+        say("half is granted and more refused, preloaded", self.limit(Way::Preload))?;
+        say("half is granted and more refused, by proxies", self.limit(Way::Proxies))?;
+        say("every class of memory is refused beyond half", self.classes())?;
+        say("functions are found at one address", self.addresses())?;
+        say("two processes share a limit; one is killed", self.kill())?;
+        say("what a context takes", self.context())?;
+        say("a launch and a graph of 100 cost no more", self.launches())?;
+        for shares in [[50, 50], [30, 70], [10, 90]] {
+            let what = format!("shares {}/{} by leases", shares[0], shares[1]);
+            say(&what, self.shares(shares))?;
+        }
+        for (what, module, variables, script) in FRAMEWORKS {
+            say(what, self.python(module, variables, script))?;
+        }
+        for (what, why) in LEFT_OUT {
+            say(what, Ok(Untried(why.to_owned())))?;
+        }
+        writeln!(std::io::stdout(), "{failures} failed")?;
+        Ok(failures == 0)
+    }
+
+    fn half(&self) -> u64 {
+        self.total / 2 / MIB * MIB
+    }
+
+    fn pages(&self, name: &str, bytes: u64) -> Result<PathBuf> {
+        let limit = Limit { uuid: self.uuid, bytes, uncounted: 0, context: 0 };
+        let folder = self.folder.path().join("runs").join(name);
+        // What an earlier check claimed is gone with its processes.
+        let _absent = std::fs::remove_dir_all(&folder);
+        pages(folder, limit)
+    }
+
+    /// A program of a run with these pages.
+    fn command(&self, program: &Path, way: Way, pages: &Path) -> Result<Command> {
+        let mut command = Command::new(program);
+        let at = |name: &str| self.folder.path().join(name);
+        let mut search = Vec::new();
+        if way == Way::Proxies {
+            let folder = at("proxies");
+            std::fs::create_dir_all(&folder)?;
+            for ((name, real), proxy) in NAMES.iter().zip(&self.real).zip([PROXY_CUDA, PROXY_NVML])
+            {
+                let library = with_real(proxy, real).ok_or("the driver's path does not fit")?;
+                std::fs::write(folder.join(name), library)?;
+            }
+            search.push(folder);
+        }
+        if self.broker.is_some() {
+            command.env("ELASTANE_SIMULATED_DRIVER", at("broker"));
+            search.push(self.folder.path().to_owned());
+        }
+        if !search.is_empty() {
+            command.env("LD_LIBRARY_PATH", std::env::join_paths(search)?);
+        }
+        command.env("CUDA_VISIBLE_DEVICES", &self.name).env("ELASTANE_FRACTION", pages);
+        if way == Way::Preload {
+            command.env("LD_PRELOAD", at("preload.so"));
+        }
+        Ok(command)
+    }
+
+    fn probe(&self, way: Way, pages: &Path, steps: &str) -> Result<String> {
+        let mut command = self.command(&self.folder.path().join("probe"), way, pages)?;
+        let printed = output(command.arg("dlsym").args(steps.split(' ')))?;
+        Ok(printed.lines().collect::<Vec<_>>().join(", "))
+    }
+
+    fn smi(&self, way: Way) -> Result<Outcome> {
+        if self.broker.is_some() {
+            return Ok(Untried("there is no nvidia-smi for this simulated GPU".to_owned()));
+        }
+        let pages = self.pages("smi", self.half())?;
+        let mut command = self.command(Path::new("nvidia-smi"), way, &pages)?;
+        command.args(["--query-gpu=memory.total", "--format=csv,noheader,nounits"]);
+        let shown: u64 = output(command.args(["-i", "0"]))?.parse()?;
+        let detail = format!("{shown} of {} MiB", self.total / MIB);
+        Ok(if shown == self.half() / MIB { Passed(detail) } else { Failed(detail) })
+    }
+
+    fn limit(&self, way: Way) -> Result<Outcome> {
+        let half = self.half() / MIB;
+        let pages = self.pages("limit", self.half())?;
+        let steps =
+            format!("init retain total info alloc:{half}M alloc:64M alloc:{half}M free info");
+        let printed = self.probe(way, &pages, &steps)?;
+        let whole = format!("total 0 {half}");
+        // Where the context counts, half is no more than what is left.
+        let ends = ["alloc 0, alloc 2, alloc 2, free 0", "alloc 2, alloc 0, alloc 2, free 0"];
+        let is = printed.contains(&whole) && ends.iter().any(|end| printed.contains(end));
+        Ok(if is { Passed(printed) } else { Failed(printed) })
+    }
+
+    fn classes(&self) -> Result<Outcome> {
+        let half = self.half() / MIB;
+        let pages = self.pages("classes", self.half())?;
+        let more = half.next_multiple_of(2) + 2;
+        let mut wrong = String::new();
+        for step in ["managed", "async", "create", "graph", "anynode"] {
+            let printed =
+                self.probe(Way::Preload, &pages, &format!("init retain {step}:{more}M"))?;
+            if !printed.ends_with(&format!("{step} 2")) {
+                write!(wrong, "{step}: {printed}; ")?;
+            }
+        }
+        let steps = format!("init retain pool frompool:{more}M nodes:3:{}M", half / 2);
+        let printed = self.probe(Way::Preload, &pages, &steps)?;
+        if !printed.ends_with("frompool 2, nodes 2") {
+            write!(wrong, "{printed}; ")?;
+        }
+        Ok(if wrong.is_empty() { Passed(format!("{more} MiB each")) } else { Failed(wrong) })
+    }
+
+    fn addresses(&self) -> Result<Outcome> {
+        let pages = self.pages("addresses", self.half())?;
+        let mut command = self.command(&self.folder.path().join("calls"), Way::None, &pages)?;
+        let different = output(command.arg("addresses"))?;
+        let none = different.is_empty();
+        Ok(if none {
+            Passed("by dlsym and cuGetProcAddress".to_owned())
+        } else {
+            Failed(different)
+        })
+    }
+
+    fn kill(&self) -> Result<Outcome> {
+        let pages = self.pages("kill", self.half())?;
+        let quarter = self.half() / MIB / 2;
+        let mut command = self.command(&self.folder.path().join("probe"), Way::Preload, &pages)?;
+        command.args(["dlsym", "init", "retain", &format!("alloc:{quarter}M"), "pause"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().ok_or("no output")?;
+        let ready = BufReader::new(stdout).lines().any(|line| line.is_ok_and(|l| l == "pause"));
+        let steps = format!("init retain alloc:{}M", quarter + quarter / 2);
+        let beside = self.probe(Way::Preload, &pages, &steps)?;
+        child.kill()?;
+        child.wait()?;
+        let begin = Instant::now();
+        let mut after = String::new();
+        while !after.ends_with("alloc 0") && begin.elapsed() < Duration::from_secs(5) {
+            after = self.probe(Way::Preload, &pages, &steps)?;
+        }
+        let detail =
+            format!("beside: {beside}; {:.1} s after: {after}", begin.elapsed().as_secs_f64());
+        let is = ready && beside.ends_with("alloc 2") && after.ends_with("alloc 0");
+        Ok(if is { Passed(detail) } else { Failed(detail) })
+    }
+
+    fn context(&self) -> Result<Outcome> {
+        let pages = self.pages("context", self.total)?;
+        let printed = self.probe(Way::None, &pages, "init retain info")?;
+        Ok(Passed(format!("{printed} MiB free after the first one; other programs count as well")))
+    }
+
+    fn launches(&self) -> Result<Outcome> {
+        let pages = self.pages("launches", self.half())?;
+        let mut least = [[f64::INFINITY; 2]; 2];
+        for _ in 0..3 {
+            for (way, least) in [Way::None, Way::Preload].into_iter().zip(&mut least) {
+                let mut command = self.command(&self.folder.path().join("calls"), way, &pages)?;
+                let printed = output(command.args(["times", "1000000"]))?;
+                let numbers = printed.strip_prefix("0 ").ok_or_else(|| printed.clone())?;
+                for (least, number) in least.iter_mut().zip(numbers.split(' ')) {
+                    *least = least.min(number.parse()?);
+                }
+            }
+        }
+        let [[launch, graph], [launch_with, graph_with]] = least;
+        let detail =
+            format!("{launch:.0} -> {launch_with:.0} ns, {graph:.0} -> {graph_with:.0} ns");
+        // Of what takes a few nanoseconds, a part of it says nothing.
+        let within = |before: f64, after: f64| self.broker.is_some() || after <= before * 1.01;
+        let is =
+            launch_with - launch < 20.0 && within(launch, launch_with) && within(graph, graph_with);
+        Ok(if is { Passed(detail) } else { Failed(detail) })
+    }
+
+    fn shares(&self, shares: [u32; 2]) -> Result<Outcome> {
+        let whole = self.compete(&[100])?.first().copied().ok_or("no count")?;
+        let counts = self.compete(&shares)?;
+        let sum: f64 = counts.iter().sum();
+        let mut detail = String::new();
+        let mut is = sum >= whole * 0.97;
+        for (count, share) in counts.iter().zip(shares) {
+            let part = count / sum * 100.0;
+            is &= (part - f64::from(share)).abs() <= 2.0;
+            write!(detail, "{part:.1} % ")?;
+        }
+        write!(detail, "of {:.1} % of the device alone", sum / whole * 100.0)?;
+        Ok(if is { Passed(detail) } else { Failed(detail) })
+    }
+
+    fn compete(&self, shares: &[u32]) -> Result<Vec<f64>> {
+        let turner = Turner::start()?;
+        let mut children = Vec::new();
+        for (at, share) in shares.iter().enumerate() {
+            let pages = self.pages(&format!("share-{at}"), self.half() / 2)?;
+            let share = Share { millionths: share * 10_000, policy: Policy::Fair };
+            turner.set(&Run { pages: pages.clone(), device: self.uuid, share })?;
+            let mut command =
+                self.command(&self.folder.path().join("calls"), Way::Preload, &pages)?;
+            command.args(["work", &WORK_MS.to_string(), &KERNEL_US.to_string()]);
+            children.push(command.stdout(Stdio::piped()).spawn()?);
+        }
+        let mut counts = Vec::new();
+        for child in children {
+            let text = String::from_utf8(child.wait_with_output()?.stdout)?;
+            let count = text.trim().strip_prefix("0 ").ok_or_else(|| format!("work: {text}"))?;
+            counts.push(count.parse()?);
+        }
+        Ok(counts)
+    }
+
+    fn python(&self, module: &str, variables: &[(&str, &str)], script: &str) -> Result<Outcome> {
+        if self.broker.is_some() {
+            return Ok(Untried(
+                "a framework would believe what a simulated GPU computes".to_owned(),
+            ));
+        }
+        if output(Command::new("python3").args(["-c", &format!("import {module}")])).is_err() {
+            return Ok(Untried(format!("python3 has no {module}")));
+        }
+        let pages = self.pages("python", self.half())?;
+        let mut command = self.command(Path::new("python3"), Way::Preload, &pages)?;
+        command.envs(variables.iter().copied()).args(["-c", script, &self.half().to_string()]);
+        output(&mut command).map(Passed)
+    }
+}
+
+const TORCH: &str = "
+import sys, torch
+free, total = torch.cuda.mem_get_info()
+assert total <= int(sys.argv[1]) and torch.cuda.get_device_properties(0).total_memory <= int(sys.argv[1])
+held = []
+try:
+    while True: held.append(torch.empty(256 << 20, dtype=torch.uint8, device='cuda'))
+except torch.OutOfMemoryError: pass
+blocks = len(held)
+held.clear(); torch.cuda.empty_cache()
+assert torch.ones(1000, device='cuda').sum().item() == 1000
+print(blocks * 256, 'MiB until OutOfMemoryError, then it goes on')
+";
+
+const TORCH_GRAPH: &str = "
+import torch
+x = torch.ones(1 << 20, device='cuda')
+stream = torch.cuda.Stream()
+with torch.cuda.stream(stream):
+    for _ in range(3): y = (x * 2).sum()
+torch.cuda.current_stream().wait_stream(stream)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph): y = (x * 2).sum()
+for _ in range(100): graph.replay()
+torch.cuda.synchronize()
+assert y.item() == 2 << 20
+print('100 replays')
+";
+
+const TORCH_NCCL: &str = "
+import os, torch, torch.distributed as d
+os.environ.update(MASTER_ADDR='127.0.0.1', MASTER_PORT='29517', RANK='0', WORLD_SIZE='1')
+d.init_process_group('nccl')
+x = torch.ones(1 << 20, device='cuda')
+d.all_reduce(x)
+assert x.sum().item() == 1 << 20
+print('all_reduce of one process')
+";
+
+const JAX: &str = "
+import sys, jax
+assert float(jax.numpy.ones(1000).sum()) == 1000
+limit = jax.devices()[0].memory_stats()['bytes_limit']
+assert limit <= int(sys.argv[1]), limit
+print(limit >> 20, 'MiB taken at the start')
+";
+
+const TENSORFLOW: &str = "
+import tensorflow as tf
+assert tf.config.list_physical_devices('GPU')
+assert float(tf.reduce_sum(tf.ones([1000]))) == 1000
+print('its first allocation was granted')
+";
+
+/// What is tried, the Python module that it needs, variables, and the program.
+const FRAMEWORKS: [(&str, &str, &[(&str, &str)], &str); 7] = [
+    ("PyTorch", "torch", &[], TORCH),
+    (
+        "PyTorch, expandable segments",
+        "torch",
+        &[("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")],
+        TORCH,
+    ),
+    (
+        "PyTorch, cudaMallocAsync",
+        "torch",
+        &[("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync")],
+        TORCH,
+    ),
+    ("PyTorch, CUDA graphs", "torch", &[], TORCH_GRAPH),
+    ("NCCL", "torch", &[], TORCH_NCCL),
+    ("JAX, default settings", "jax", &[], JAX),
+    ("TensorFlow, default settings", "tensorflow", &[], TENSORFLOW),
+];
+
+/// What this command does not try.
+const LEFT_OUT: [(&str, &str); 4] = [
+    ("vLLM", "needs a model"),
+    ("MPS together with the library", "needs root, and a GPU without other users"),
+    ("time slices of channel groups", "nothing here uses them"),
+    ("attempts to get around the limit", "a server has to watch; see docs/concepts/fractions.md"),
+];

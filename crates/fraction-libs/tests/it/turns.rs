@@ -1,0 +1,93 @@
+//! Launches in runs that have turns: each way to launch waits for the lease.
+
+use std::process::Stdio;
+
+use fraction_abi::claim::{ACTIVITIES_BYTES, activities, activities_at};
+use fraction_abi::control::Writer;
+use fraction_abi::lease::Activity;
+use fraction_lease::{Policy, Share, Turner};
+
+use crate::support::{MIB, Machine, Run};
+
+const LAUNCHES: [&str; 4] = ["", "ex", "cooperative", "graph"];
+
+fn activity(run: &Run<'_>) -> Vec<Activity> {
+    let page = std::fs::read(run.pages.join("claim")).unwrap();
+    let at = usize::try_from(activities_at(0)).unwrap();
+    activities(&page[at..at + ACTIVITIES_BYTES]).collect()
+}
+
+fn grant(writer: &Writer, granted: bool) {
+    writer.set_lease(0, writer.lease(0).next(granted));
+}
+
+#[test]
+fn failure_12_each_way_to_launch_waits_for_the_lease() {
+    let machine = Machine::new();
+    for how in ["dlsym", "threads"] {
+        for launch in LAUNCHES {
+            let run = machine.run(&format!("{how}-{launch}"), 4096 * MIB);
+            let writer = run.writer();
+            grant(&writer, false);
+            let mut command = run.command(how, &format!("init context:0 launches:3:100:{launch}"));
+            let child = command.stdout(Stdio::piped()).spawn().unwrap();
+            while !activity(&run).iter().any(|activity| activity.waits) {
+                std::thread::yield_now();
+                writer.beat();
+            }
+            grant(&writer, true);
+            let output = child.wait_with_output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(text, "init 0\ncontext 0\nlaunches 0\n", "{how} {launch}");
+            // It has waited for all, and says so.
+            assert!(activity(&run).iter().all(|activity| !activity.busy && !activity.waits));
+        }
+    }
+}
+
+#[test]
+fn without_turns_a_launch_says_nothing() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    assert_eq!(
+        run.prints("dlsym", "init context:0 launches:3:100"),
+        "init 0, context 0, launches 0",
+    );
+    assert_eq!(activity(&run), []);
+}
+
+#[test]
+fn if_the_agent_is_gone_launches_go_on_and_limits_stay() {
+    let machine = Machine::new();
+    let run = machine.run("run", 4096 * MIB);
+    grant(&run.writer(), false);
+    assert_eq!(
+        run.prints("dlsym", "init context:0 launches:3:100 alloc:3797M"),
+        "init 0, context 0, launches 0, alloc 2",
+    );
+}
+
+#[test]
+fn two_runs_take_turns_until_both_are_done() {
+    let machine = Machine::new();
+    let turner = Turner::start().unwrap();
+    let runs = ["first", "second"].map(|name| machine.run(name, 2048 * MIB));
+    let share = Share { millionths: 500_000, policy: Policy::Fair };
+    for run in &runs {
+        let pages = run.pages.clone();
+        turner.set(&fraction_lease::Run { pages, device: [1; 16], share }).unwrap();
+    }
+    let children = runs.each_ref().map(|run| {
+        let mut command = run.command("dlsym", "init context:0 launches:300:500");
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    });
+    for child in children {
+        let text = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+        assert_eq!(text, "init 0\ncontext 0\nlaunches 0\n");
+    }
+    for run in &runs {
+        assert!(run.writer().lease(0).is_controlled());
+        turner.remove(&run.pages);
+        assert!(!run.writer().lease(0).is_controlled());
+    }
+}
