@@ -7,7 +7,7 @@ use crate::support::{MIB, Machine, compile, prints};
 #[test]
 fn the_limit_holds_however_functions_are_found() {
     let machine = Machine::new();
-    for how in ["plt", "dlsym", "dlvsym", "address", "threads"] {
+    for how in ["plt", "dlsym", "dlvsym", "address", "old", "threads"] {
         let run = machine.run(how, 4096 * MIB);
         assert_eq!(
             run.prints(how, "init context:0 alloc:3796M alloc:1 free async:3797M kernel sync"),
@@ -22,6 +22,39 @@ fn failure_3_rtld_next_answers_the_same_each_time() {
     let machine = Machine::new();
     let run = machine.run("run", 4096 * MIB);
     assert_eq!(run.prints("dlsym", "next next"), "next 0, next 0");
+}
+
+#[test]
+fn failure_13_each_version_and_flag_leads_to_what_is_kept_for_it() {
+    let machine = Machine::new();
+    assert_eq!(machine.run("run", 4096 * MIB).prints("dlsym", "versions"), "versions many 0");
+}
+
+#[test]
+fn the_limit_holds_beside_another_preload_that_stands_before_dlsym() {
+    let machine = Machine::new();
+    let (source, other) = (machine.folder.path().join("o.c"), machine.folder.path().join("o.so"));
+    let text = "#define _GNU_SOURCE\n#include <dlfcn.h>\n\
+        void *dlsym(void *restrict in, const char *restrict name) {\n\
+        static void *(*next)(void *, const char *);\n\
+        if (!next) next = dlvsym(RTLD_NEXT, \"dlsym\", \"GLIBC_2.2.5\");\n\
+        return next(in, name); }\n";
+    std::fs::write(&source, text).unwrap();
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(&other).arg(&source).arg("-ldl");
+    assert!(compiler.status().unwrap().success());
+    let ours = machine.folder.path().join("preload.so");
+    let run = machine.run("run", 4096 * MIB);
+    let steps = "init context:0 alloc:3796M alloc:1";
+    let limited = "init 0, context 0, alloc 0, alloc 2";
+    let both = |first: &std::path::Path, second: &std::path::Path| {
+        [first.as_os_str(), second.as_os_str()].join(std::ffi::OsStr::new(":"))
+    };
+    let mut command = run.command("dlsym", steps);
+    assert_eq!(prints(command.env("LD_PRELOAD", both(&ours, &other))), limited);
+    // One before it may pass it by, and then only a proxy is left.
+    let mut command = run.with_proxies("dlsym", steps);
+    assert_eq!(prints(command.env("LD_PRELOAD", both(&other, &ours))), limited);
 }
 
 #[test]
@@ -55,7 +88,7 @@ fn other_programs_run_as_without_the_library() {
 #[test]
 fn a_proxy_limits_where_a_preload_does_not_reach() {
     let machine = Machine::new();
-    for how in ["plt", "dlsym", "dlvsym", "address", "threads", "deepbind", "namespace"] {
+    for how in ["plt", "dlsym", "dlvsym", "address", "old", "threads", "deepbind", "namespace"] {
         let run = machine.run(how, 4096 * MIB);
         let steps = "init context:0 info alloc:3796M alloc:1 free async:3797M kernel sync";
         assert_eq!(

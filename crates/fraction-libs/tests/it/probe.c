@@ -1,6 +1,7 @@
 /* A program that uses the CUDA driver and NVML as its arguments say, and prints what it gets. The
    first argument is how it finds functions: "plt" (it is linked with libcuda), "dlsym", "dlvsym",
-   "address" (cuGetProcAddress) or "threads" (that, with the default stream of each thread),
+   "address" (cuGetProcAddress), "old" (its first form) or "threads" (the newer one, with the default
+   stream of each thread),
    or dlsym on a library that was loaded with RTLD_DEEPBIND or into a namespace of its own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -93,11 +94,13 @@ static void find(const char *how) {
     : dlopen("libcuda.so.1", RTLD_NOW | (strcmp(how, "deepbind") ? 0 : RTLD_DEEPBIND));
   if (!cuda) { printf("no driver\n"); exit(3); }
   search_fn search = (search_fn)dlsym(cuda, "cuGetProcAddress_v2");
+  int (*old)(const char *, void **, int, u64) = (int (*)(const char *, void **, int, u64))dlsym(cuda, "cuGetProcAddress");
   u64 flags = strcmp(how, "threads") ? 0 : 2;
   int by_name = !strcmp(how, "dlsym") || !strcmp(how, "deepbind") || !strcmp(how, "namespace"), by_version = !strcmp(how, "dlvsym");
 #define SEARCH(name, symbol, version, arguments) \
   if (by_name) p_##name = (int (*) arguments)dlsym(cuda, #symbol); \
   else if (by_version) p_##name = (int (*) arguments)dlvsym(cuda, #symbol, "ANY"); \
+  else if (!strcmp(how, "old")) { void *found = 0; old(#name, &found, version, 0); p_##name = (int (*) arguments)found; } \
   else { void *found = 0; int status; search(#name, &found, version, flags, &status); p_##name = (int (*) arguments)found; }
   FUNCTIONS(SEARCH)
 #endif
@@ -269,6 +272,20 @@ static int step(const char *word) {
   else if (IS("next")) { void *one = dlsym(RTLD_NEXT, "malloc"), *two = dlsym(RTLD_NEXT, "malloc"); r = one && one == two ? 0 : 1; }
   else if (IS("default")) { printf("default %s %s\n", dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") ? "found" : "none", dlsym(RTLD_DEFAULT, "cuNothing") ? "found" : "none"); return 0; }
   else if (IS("empty")) { void *found = &found; int status = 9; search_fn search = (search_fn)dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2"); r = search("", &found, 0, 0, &status); printf("empty %d %d %d\n", r, found == 0, status); return 0; }
+  else if (IS("versions")) {
+    /* each version that there was, with each flag: what is found has to be what is kept for it */
+    search_fn search = (search_fn)dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2");
+    static const int versions[] = { 2000, 3020, 4000, 7000, 9000, 10000, 11000, 11020, 11030, 11040, 12000, 12030, 13000, 13050 };
+    static const char *const names[] = { "cuMemAlloc", "cuMemFree", "cuMemGetInfo", "cuDeviceTotalMem", "cuCtxCreate", "cuMemAllocAsync", "cuLaunchKernel", "cuGraphLaunch", "cuGetProcAddress" };
+    int count = 0, real = 0;
+    for (unsigned v = 0; v < sizeof versions / sizeof *versions; v++) for (unsigned n = 0; n < sizeof names / sizeof *names; n++) for (u64 flags = 0; flags < 3; flags++) {
+      void *found = 0; int status; Dl_info about;
+      if (search(names[n], &found, versions[v], flags, &status)) continue;
+      count++;
+      if (!dladdr(found, &about) || strstr(about.dli_fname, "libcuda.so.1")) real++;
+    }
+    printf("versions %s %d\n", count > 200 ? "many" : "few", real); return 0;
+  }
   else if (IS("kill")) { fflush(stdout); raise(SIGKILL); }
   else if (IS("say")) { printf("%s\n", a); fflush(stdout); return 0; }
   else if (IS("pause")) { char line[8]; printf("pause\n"); fflush(stdout); if (!fgets(line, sizeof line, stdin)) exit(0); return 0; }
