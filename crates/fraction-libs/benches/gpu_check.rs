@@ -150,8 +150,8 @@ impl Check {
             let what = format!("shares {}/{} by leases", shares[0], shares[1]);
             say(&what, self.shares(shares))?;
         }
-        for (what, module, variables, script) in FRAMEWORKS {
-            say(what, self.python(module, variables, script))?;
+        for [what, module, allocator, script] in FRAMEWORKS {
+            say(what, self.python(module, allocator, script))?;
         }
         for (what, why) in LEFT_OUT {
             say(what, Ok(Untried(why.to_owned())))?;
@@ -352,7 +352,7 @@ impl Check {
         Ok(counts)
     }
 
-    fn python(&self, module: &str, variables: &[(&str, &str)], script: &str) -> Result<Outcome> {
+    fn python(&self, module: &str, allocator: &str, script: &str) -> Result<Outcome> {
         if self.broker.is_some() {
             return Ok(Untried(
                 "a framework would believe what a simulated GPU computes".to_owned(),
@@ -363,7 +363,10 @@ impl Check {
         }
         let pages = self.pages("python", self.half())?;
         let mut command = self.command(Path::new("python3"), Way::Preload, &pages)?;
-        command.envs(variables.iter().copied()).args(["-c", script, &self.half().to_string()]);
+        if !allocator.is_empty() {
+            command.env("PYTORCH_CUDA_ALLOC_CONF", allocator);
+        }
+        command.args(["-c", script, &self.half().to_string()]);
         output(&mut command).map(Passed)
     }
 }
@@ -422,25 +425,15 @@ assert float(tf.reduce_sum(tf.ones([1000]))) == 1000
 print('its first allocation was granted')
 ";
 
-/// What is tried, the Python module that it needs, variables, and the program.
-const FRAMEWORKS: [(&str, &str, &[(&str, &str)], &str); 7] = [
-    ("PyTorch", "torch", &[], TORCH),
-    (
-        "PyTorch, expandable segments",
-        "torch",
-        &[("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")],
-        TORCH,
-    ),
-    (
-        "PyTorch, cudaMallocAsync",
-        "torch",
-        &[("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync")],
-        TORCH,
-    ),
-    ("PyTorch, CUDA graphs", "torch", &[], TORCH_GRAPH),
-    ("NCCL", "torch", &[], TORCH_NCCL),
-    ("JAX, default settings", "jax", &[], JAX),
-    ("TensorFlow, default settings", "tensorflow", &[], TENSORFLOW),
+/// What is tried, the Python module that it needs, the settings of its allocator, and the program.
+const FRAMEWORKS: [[&str; 4]; 7] = [
+    ["PyTorch", "torch", "", TORCH],
+    ["PyTorch, expandable segments", "torch", "expandable_segments:True", TORCH],
+    ["PyTorch, cudaMallocAsync", "torch", "backend:cudaMallocAsync", TORCH],
+    ["PyTorch, CUDA graphs", "torch", "", TORCH_GRAPH],
+    ["NCCL", "torch", "", TORCH_NCCL],
+    ["JAX, default settings", "jax", "", JAX],
+    ["TensorFlow, default settings", "tensorflow", "", TENSORFLOW],
 ];
 
 /// What this command does not try.
