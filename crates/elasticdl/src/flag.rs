@@ -1,0 +1,155 @@
+//! What a flag is. Owns: the forms of values, and what becomes of a flag that has no meaning here.
+//! Does not know about: which flags there are (`flags`), and how a command line is taken apart
+//! (`parse`).
+
+use crate::values;
+
+/// A flag as it was published.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag {
+    /// Its name, without the dashes.
+    pub name: &'static str,
+    /// What is written behind it.
+    pub takes: Takes,
+    /// Its value where it is not given; none: it has no value then.
+    pub default: Option<&'static str>,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What it means here.
+    pub means: Means,
+    /// A line for its help.
+    pub help: &'static str,
+}
+
+/// What is written behind a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// Any text.
+    Text,
+    /// A whole number, which may be negative.
+    Integer,
+    /// A whole number from 0 on.
+    Count,
+    /// A whole number from 1 on.
+    Positive,
+    /// Nothing, which turns it over, or a word for yes or no.
+    Switch,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Cores in thousandths, such as `1000m`.
+    Millicores,
+    /// Memory, such as `4096Mi`.
+    Memory,
+    /// Resources by name, such as `cpu=1,memory=4096Mi`.
+    Resources,
+    /// Variables of the environment, such as `A=1,B=2`.
+    Variables,
+    /// Volumes, such as `host_path=/data,mount_path=/data`.
+    Volumes,
+    /// Which workers have high priority.
+    Priority,
+}
+
+/// What a flag means here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Means {
+    /// What it was published to mean.
+    Published,
+    /// Nothing, and the job is the same without it. Who gives it gets to read this.
+    Nothing(&'static str),
+    /// Nothing, and the job would be another one without it: it is refused with this.
+    Refused(&'static str),
+}
+
+impl Flag {
+    /// One that need not be given and has no value then.
+    #[must_use]
+    pub const fn new(name: &'static str, takes: Takes, help: &'static str) -> Self {
+        Self { name, takes, default: None, required: false, means: Means::Published, help }
+    }
+
+    /// The same with a value where it is not given.
+    #[must_use]
+    pub const fn or(self, default: &'static str) -> Self {
+        Self { default: Some(default), ..self }
+    }
+
+    /// The same that must be given.
+    #[must_use]
+    pub const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    /// The same without a meaning here.
+    #[must_use]
+    pub const fn nothing(self, why: &'static str) -> Self {
+        Self { means: Means::Nothing(why), ..self }
+    }
+
+    /// The same, refused here.
+    #[must_use]
+    pub const fn refused(self, why: &'static str) -> Self {
+        Self { means: Means::Refused(why), ..self }
+    }
+}
+
+impl Takes {
+    /// Checks a value, and keeps it as it was typed; a word of a switch becomes `true` or `false`.
+    ///
+    /// # Errors
+    /// Says what is allowed.
+    pub fn check(self, text: &str) -> Result<String, String> {
+        let kept = Ok(text.to_owned());
+        match self {
+            Self::Text => kept,
+            Self::Integer => match text.parse::<i64>() {
+                Ok(_) => kept,
+                Err(_) => Err("write a whole number".to_owned()),
+            },
+            Self::Count => match text.parse::<u32>() {
+                Ok(_) => kept,
+                Err(_) => Err(format!("write a whole number from 0 to {}", u32::MAX)),
+            },
+            Self::Positive => match text.parse::<u32>() {
+                Ok(1..) => kept,
+                _ => Err(format!("write a whole number from 1 to {}", u32::MAX)),
+            },
+            Self::Switch => {
+                let yes = ["true", "yes", "t", "y"];
+                let is_yes = yes.contains(&text.to_ascii_lowercase().as_str());
+                Ok(is_yes.to_string())
+            }
+            Self::OneOf(words) if words.contains(&text) => kept,
+            Self::OneOf(words) => {
+                let shown = words.iter().map(|word| if word.is_empty() { "\"\"" } else { word });
+                Err(format!("allowed are {}", shown.collect::<Vec<_>>().join(", ")))
+            }
+            Self::Millicores => values::millicores(text).and(kept),
+            Self::Memory => values::memory(text).and(kept),
+            Self::Resources => values::resources(text).and(kept),
+            Self::Variables => values::variables(text).and(kept),
+            Self::Volumes => values::volumes(text).and(kept),
+            Self::Priority => match text.parse::<elastic::High>() {
+                Ok(_) => kept,
+                Err(error) => Err(error.to_string()),
+            },
+        }
+    }
+
+    /// The word for it in the help.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Text => "TEXT",
+            Self::Integer | Self::Count | Self::Positive => "NUMBER",
+            Self::Switch => "BOOLEAN",
+            Self::OneOf(_) => "WORD",
+            Self::Millicores => "MILLICORES",
+            Self::Memory => "MEMORY",
+            Self::Resources => "RESOURCES",
+            Self::Variables => "VARIABLES",
+            Self::Volumes => "VOLUMES",
+            Self::Priority => "PRIORITY",
+        }
+    }
+}

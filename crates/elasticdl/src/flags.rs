@@ -1,0 +1,23 @@
+//! Which flags there are, as data: those of the first form, of the later commands, and of images.
+//! Does not know about: how a command line is taken apart, and what becomes of the values.
+
+mod job;
+mod seed;
+mod zoo;
+
+pub use job::{COMMON, EVALUATE, PREDICT, TRAIN};
+pub use seed::SEED;
+pub use zoo::{BUILD, INIT};
+
+use crate::flag::Flag;
+
+/// Where an image is pulled, and where not.
+const PULL_POLICIES: &[&str] = &["Never", "IfNotPresent", "Always"];
+/// What is written to the output of the parts of a job.
+const LOG_LEVELS: &[&str] = &["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
+
+/// The flag of this name among those of some tables.
+#[must_use]
+pub fn find(tables: &[&'static [Flag]], name: &str) -> Option<&'static Flag> {
+    tables.iter().flat_map(|table| table.iter()).find(|flag| flag.name == name)
+}

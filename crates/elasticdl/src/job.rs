@@ -1,0 +1,457 @@
+//! What a job is, whichever form it was typed in. Owns: what the flags mean together. Does not
+//! know about: how a job is submitted.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+
+use elastic::High;
+
+use crate::parse::{Form, Values};
+use crate::values::{self, Resources, Volume, VolumeSource};
+
+/// The claim that the first form mounts.
+const SEED_CLAIM: &str = "fileserver-claim";
+/// The class of workers of which a part has another priority.
+const LOW: &str = "low";
+const HIGH: &str = "high";
+/// Python where no interpreter is named.
+const PYTHON: &str = "python3";
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Which form it was typed in.
+    pub form: Form,
+    /// Name.
+    pub name: String,
+    /// The project that its flags name.
+    pub project: Option<String>,
+    /// Image of the master.
+    pub image: String,
+    /// Image of the workers.
+    pub worker_image: String,
+    /// What runs the workers.
+    pub python: String,
+    /// The master.
+    pub master: Part,
+    /// Each worker.
+    pub worker: Part,
+    /// How many there are at most.
+    pub workers: u32,
+    /// So many of them it never goes on without; none: it waits for workers with its master alone.
+    pub workers_min: Option<u32>,
+    /// The priority class of the job.
+    pub priority: Option<String>,
+    /// Folders of all pods.
+    pub volumes: Vec<Volume>,
+    /// Variables of all pods.
+    pub variables: Vec<(String, String)>,
+    /// When images are pulled.
+    pub pull_policy: String,
+    /// How often a worker begins again because it failed.
+    pub relaunches: u32,
+    /// What the workers run in place of the loop of ElasticDL.
+    pub command: Option<String>,
+    /// What the master gets to know: flags of the form.
+    pub told: Vec<(&'static str, String)>,
+}
+
+/// What a pod asks for, and the most it may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Asked for.
+    pub request: Resources,
+    /// At most.
+    pub limit: Resources,
+}
+
+/// Why flags make no job together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JobError {
+    /// A file that is not there.
+    #[error("--{flag}: {path} is not there; it is looked for from the present folder on")]
+    NoFile {
+        /// The flag that names it.
+        flag: &'static str,
+        /// As it was typed.
+        path: String,
+    },
+    /// Two flags that go together.
+    #[error("--{0} goes with --{1}; give both, or none")]
+    Alone(&'static str, &'static str),
+    /// A flag is missing.
+    #[error("--{0} is missing: {1}")]
+    Missing(&'static str, &'static str),
+    /// A value that cannot be had here.
+    #[error("--{flag}={value} cannot be had here: {why}")]
+    NotHere {
+        /// The flag.
+        flag: &'static str,
+        /// Its value.
+        value: String,
+        /// What to do instead.
+        why: &'static str,
+    },
+    /// A value of another form.
+    #[error("--{0}: {1}")]
+    Value(&'static str, String),
+}
+
+/// Of which part of a job flags speak.
+#[derive(Debug, Clone, Copy)]
+enum Of {
+    Master,
+    Worker,
+}
+
+impl Job {
+    /// The job that flags describe, seen from this folder.
+    ///
+    /// # Errors
+    /// They describe none.
+    pub fn new(form: Form, values: &Values, folder: &Path) -> Result<Self, JobError> {
+        let seed = form == Form::Seed;
+        let image = values.text(if seed { "image_base" } else { "image_name" });
+        // A path is a program of the machine; a name is an image.
+        let is_program = image.starts_with('/') || image.starts_with("./");
+        if is_program {
+            exists("image_base", &folder.join(image), image)?;
+        }
+        let (image, python) = match is_program {
+            true => (String::new(), absolute(folder, image)),
+            false => (image.to_owned(), PYTHON.to_owned()),
+        };
+        let workers = values.count(if seed { "num_worker" } else { "num_workers" });
+        if workers == 0 {
+            let flag = if seed { "num_worker" } else { "num_workers" };
+            let why = "none is started by hand; give 1 or more";
+            return Err(JobError::NotHere { flag, value: "0".to_owned(), why });
+        }
+        let (priority, workers_min) = priority(values, workers)?;
+        strategy(values)?;
+        Ok(Self {
+            form,
+            name: values.text("job_name").to_owned(),
+            project: project(values.text("namespace")),
+            worker_image: values
+                .some("worker_image")
+                .filter(|_| !seed)
+                .unwrap_or(&image)
+                .to_owned(),
+            image,
+            python,
+            master: part(values, form, Of::Master)?,
+            worker: part(values, form, Of::Worker)?,
+            workers,
+            workers_min,
+            priority,
+            volumes: volumes(values, form)?,
+            variables: of("envs", values::variables(values.text("envs")))?,
+            pull_policy: values.text("image_pull_policy").to_owned(),
+            relaunches: match aux(values)? {
+                true => 0,
+                false if seed => 1,
+                false => values.count("relaunch_on_worker_failure"),
+            },
+            command: values.some("job_command").map(str::to_owned),
+            told: told(form, values, folder)?,
+        })
+    }
+
+    /// What its master is called.
+    #[must_use]
+    pub fn master_name(&self) -> String {
+        match self.form {
+            Form::Seed => format!("elasticdl-master-{}", self.name),
+            _ => format!("elasticdl-{}-master", self.name),
+        }
+    }
+
+    /// What its workers are called, `{}` in place of the number.
+    #[must_use]
+    pub fn worker_names(&self) -> String {
+        match self.form {
+            Form::Seed => format!("elasticdl-worker-{}-{{}}", self.name),
+            _ => format!("elasticdl-{}-worker-{{}}", self.name),
+        }
+    }
+
+    /// Its labels, in both published spellings.
+    #[must_use]
+    pub fn labels(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("app", "elasticdl".to_owned()),
+            ("elasticdl_job_name", self.name.clone()),
+            ("elasticdl-job-name", self.name.clone()),
+        ]
+    }
+}
+
+fn of<T>(flag: &'static str, value: Result<T, String>) -> Result<T, JobError> {
+    value.map_err(|why| JobError::Value(flag, why))
+}
+
+fn absolute(folder: &Path, path: &str) -> String {
+    let path: PathBuf = folder.join(path);
+    path.strip_prefix("./").unwrap_or(&path).display().to_string()
+}
+
+fn exists(flag: &'static str, at: &Path, typed: &str) -> Result<(), JobError> {
+    match at.exists() {
+        true => Ok(()),
+        false => Err(JobError::NoFile { flag, path: typed.to_owned() }),
+    }
+}
+
+/// The project that a namespace belongs to; that of the settings for the usual one.
+fn project(namespace: &str) -> Option<String> {
+    let own = namespace.strip_prefix("runai-").unwrap_or(namespace);
+    Some(own).filter(|name| !name.is_empty() && *name != "default").map(str::to_owned)
+}
+
+/// The class of the job, and the workers that it never goes on without. A pod is of the priority of
+/// its job, and the master is never taken alone, so the classes of other pods change nothing.
+fn priority(values: &Values, workers: u32) -> Result<(Option<String>, Option<u32>), JobError> {
+    let flag = "worker_pod_priority";
+    let typed = High::from_str(values.text(flag));
+    let typed = typed.map_err(|error| JobError::Value(flag, error.to_string()))?;
+    if let High::Class(name) = &typed {
+        return Ok((Some(name.clone()).filter(|name| !name.is_empty()), None));
+    }
+    let classes = typed.assign(workers);
+    let high = classes.iter().filter(|class| **class == Some(HIGH)).count();
+    Ok(match u32::try_from(high) {
+        Ok(0) | Err(_) => (Some(LOW.to_owned()), None),
+        Ok(high) => (Some(HIGH.to_owned()), Some(high)),
+    })
+}
+
+fn strategy(values: &Values) -> Result<(), JobError> {
+    let flag = "distribution_strategy";
+    let why = match values.text(flag) {
+        "AllreduceStrategy" => {
+            "workers share the model by parameter servers; use ParameterServerStrategy"
+        }
+        "Local" => "use ParameterServerStrategy with --num_workers=1",
+        _ => return Ok(()),
+    };
+    Err(JobError::NotHere { flag, value: values.text(flag).to_owned(), why })
+}
+
+/// Whether workers that failed stay away.
+fn aux(values: &Values) -> Result<bool, JobError> {
+    let flag = "aux_params";
+    let mut disabled = false;
+    for (name, value) in of(flag, values::parameters(values.text(flag)))? {
+        match name.as_str() {
+            "disable_relaunch" => disabled = value.eq_ignore_ascii_case("true"),
+            _ => {
+                let why = format!("`{}` is not known; disable_relaunch is", units::shown(&name));
+                return Err(JobError::Value(flag, why));
+            }
+        }
+    }
+    Ok(disabled)
+}
+
+fn part(values: &Values, form: Form, part: Of) -> Result<Part, JobError> {
+    let [cpu, cpu_max, memory, memory_max, request, limit] = match part {
+        Of::Master => [
+            "master_cpu_request",
+            "master_cpu_limit",
+            "master_memory_request",
+            "master_memory_limit",
+            "master_resource_request",
+            "master_resource_limit",
+        ],
+        Of::Worker => [
+            "worker_cpu_request",
+            "worker_cpu_limit",
+            "worker_memory_request",
+            "worker_memory_limit",
+            "worker_resource_request",
+            "worker_resource_limit",
+        ],
+    };
+    if form == Form::Seed {
+        let amount = |cpu: &'static str, memory: &'static str| {
+            Ok(Resources {
+                cpu_millis: Some(of(cpu, values::millicores(values.text(cpu)))?),
+                memory_bytes: Some(of(memory, values::memory(values.text(memory)))?),
+                ..Resources::default()
+            })
+        };
+        return Ok(Part { request: amount(cpu, memory)?, limit: amount(cpu_max, memory_max)? });
+    }
+    let asked = of(request, values::resources(values.text(request)))?;
+    let limit = match values.some(limit) {
+        Some(text) => of(limit, values::resources(text))?,
+        None => asked,
+    };
+    Ok(Part { request: asked, limit })
+}
+
+fn volumes(values: &Values, form: Form) -> Result<Vec<Volume>, JobError> {
+    if form != Form::Seed {
+        let all = of("volume", values::volumes(values.text("volume")))?;
+        let cut = all
+            .iter()
+            .any(|one| matches!(one.source, VolumeSource::Claim(_)) && !one.sub_path.is_empty());
+        if cut {
+            let why = "a part of a claim cannot be mounted; leave sub_path out";
+            return Err(JobError::Value("volume", why.to_owned()));
+        }
+        return Ok(all);
+    }
+    match (values.some("volume_name"), values.some("mount_path")) {
+        (None, None) => Ok(Vec::new()),
+        (Some(_), Some(path)) => Ok(vec![Volume {
+            source: VolumeSource::Claim(SEED_CLAIM.to_owned()),
+            mount_path: path.to_owned(),
+            sub_path: String::new(),
+        }]),
+        (Some(_), None) => Err(JobError::Alone("volume_name", "mount_path")),
+        (None, Some(_)) => Err(JobError::Alone("mount_path", "volume_name")),
+    }
+}
+
+/// What the master gets to know: flags that say what is trained, and how.
+fn told(
+    form: Form,
+    values: &Values,
+    folder: &Path,
+) -> Result<Vec<(&'static str, String)>, JobError> {
+    const PATHS: [&str; 2] = ["model_file", "model_zoo"];
+    /// About pods, which the master does not make.
+    const OF_PODS: [&str; 15] = [
+        "job_name",
+        "image_base",
+        "image_name",
+        "worker_image",
+        "repository",
+        "namespace",
+        "volume",
+        "volume_name",
+        "mount_path",
+        "image_pull_policy",
+        "restart_policy",
+        "envs",
+        "aux_params",
+        "yaml",
+        "job_command",
+    ];
+    if form != Form::Seed && values.some("model_def").is_none() && !values.is_given("job_command") {
+        return Err(JobError::Missing(
+            "model_def",
+            "it says which model, as in mnist.custom_model",
+        ));
+    }
+    if form == Form::Train && values.some("training_data").is_none() {
+        return Err(JobError::Missing("training_data", "it says what the model is trained with"));
+    }
+    let mut told = Vec::new();
+    for (name, value) in values.iter().filter(|(_, value)| !value.is_empty()) {
+        let about_pods = OF_PODS.contains(&name)
+            || ["_cpu_", "_memory_", "_resource_", "_pod_priority"]
+                .iter()
+                .any(|part| name.contains(part));
+        if about_pods {
+            continue;
+        }
+        let is_path = PATHS.contains(&name);
+        if is_path {
+            let flag = PATHS.into_iter().find(|path| *path == name).unwrap_or("model_file");
+            exists(flag, &folder.join(value), value)?;
+        }
+        told.push((name, if is_path { absolute(folder, value) } else { value.to_owned() }));
+    }
+    Ok(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::parse::{Asked, parse};
+
+    fn job(line: &str) -> Result<Job, String> {
+        let words = std::iter::once("elasticdl").chain(line.split_whitespace());
+        let argv: Vec<OsString> = words.map(OsString::from).collect();
+        let Asked::Job(form, values) = parse(&argv).expect(line).asked else {
+            panic!("{line} is no job");
+        };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Job::new(form, &values, folder).map_err(|error| error.to_string())
+    }
+
+    const SEED: &str = "--job_name=j --model_file=src/lib.rs --image_base=i --train_data_dir=/d \
+                        --record_per_task=100 --num_epoch=1 --grads_to_wait=2 --minibatch_size=10";
+    const TRAIN: &str = "train --job_name=j --model_zoo=src --model_def=m.f --training_data=/d";
+
+    #[test]
+    fn the_first_form_has_names_of_its_own() {
+        let job = job(&format!("{SEED} --num_worker=2 --worker_cpu_request=3000m")).expect("job");
+        assert_eq!(job.master_name(), "elasticdl-master-j");
+        assert_eq!(job.worker_names(), "elasticdl-worker-j-{}");
+        assert_eq!(job.worker.request.cpu_millis, Some(3000));
+        assert_eq!((job.workers, job.workers_min, job.priority), (2, None, None));
+        let model = job.told.iter().find(|(name, _)| *name == "model_file").expect("told");
+        assert!(model.1.starts_with('/') && model.1.ends_with("/src/lib.rs"), "{}", model.1);
+        let pods = ["cpu", "memory", "image", "priority"];
+        assert!(job.told.iter().all(|(name, _)| pods.iter().all(|part| !name.contains(part))));
+    }
+
+    #[test]
+    fn the_final_form_has_others() {
+        let job = job(&format!("{TRAIN} --namespace=runai-team-a --envs=A=1,B=2")).expect("job");
+        assert_eq!(job.master_name(), "elasticdl-j-master");
+        assert_eq!(job.worker_names(), "elasticdl-j-worker-{}");
+        assert_eq!(job.project.as_deref(), Some("team-a"));
+        assert_eq!(job.worker.limit, job.worker.request);
+        assert_eq!(job.variables.len(), 2);
+    }
+
+    #[test]
+    fn workers_of_high_priority_are_those_it_never_goes_on_without() {
+        for (typed, class, least) in [
+            ("high=0.5", "high", Some(2)),
+            ("0.5", "high", Some(3)),
+            ("0", "low", None),
+            ("low-priority", "low-priority", None),
+        ] {
+            let line = format!("{TRAIN} --num_workers=5 --worker_pod_priority={typed}");
+            let job = job(&line).expect(&line);
+            assert_eq!((job.priority.as_deref(), job.workers_min), (Some(class), least), "{typed}");
+        }
+    }
+
+    #[test]
+    fn an_interpreter_is_no_image() {
+        let job = job(&SEED.replace("image_base=i", "image_base=/bin/sh --num_worker=1"));
+        let job = job.expect("job");
+        assert_eq!((job.image.as_str(), job.python.as_str()), ("", "/bin/sh"));
+    }
+
+    #[test]
+    fn what_makes_no_job_is_refused_by_the_name_of_the_flag() {
+        let seed = format!("{SEED} --num_worker=1");
+        for (line, said) in [
+            (SEED.to_owned(), "--num_worker=0 cannot be had here"),
+            (seed.replace("src/lib.rs", "nope.py"), "--model_file: nope.py is not there"),
+            (seed.replace("image_base=i", "image_base=/nope"), "--image_base: /nope is not there"),
+            (format!("{seed} --mount_path=/a"), "--mount_path goes with --volume_name"),
+            (TRAIN.replace("--model_def=m.f", ""), "--model_def is missing"),
+            (TRAIN.replace("--training_data=/d", ""), "--training_data is missing"),
+            (format!("{TRAIN} --distribution_strategy=AllreduceStrategy"), "parameter servers"),
+            (format!("{TRAIN} --aux_params=relaunch=1"), "disable_relaunch is"),
+            (
+                format!("{TRAIN} --volume=claim_name=c,mount_path=/c,sub_path=a"),
+                "leave sub_path out",
+            ),
+        ] {
+            let error = job(&line).expect_err(&line);
+            assert!(error.contains(said), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! A command line as it was typed → which command it is, and the values of its flags. Owns: the
+//! rules of the published parser (flags in any order, cut short where that is plain, the last of
+//! several counts, a switch alone is turned over), and that no flag is dropped in silence. Does
+//! not know about: what the values mean together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _, Subcommand as _};
+use cli_kit::exit;
+
+use crate::commands::{Common, Own};
+use crate::flag::{Flag, Means, Takes};
+use crate::flags::{BUILD, COMMON, EVALUATE, INIT, PREDICT, SEED, TRAIN, find};
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Asked {
+    /// A job.
+    Job(Form, Values),
+    /// A file from which an image of a model zoo is made.
+    ZooInit(Values),
+    /// The image of the model zoo in this folder.
+    ZooBuild(String, Values),
+    /// The image of this name, in a registry.
+    ZooPush(String),
+    /// A command that was not published.
+    Own(Own),
+}
+
+/// Which of the published forms a job has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The first, without commands.
+    Seed,
+    /// `train`.
+    Train,
+    /// `evaluate`.
+    Evaluate,
+    /// `predict`.
+    Predict,
+}
+
+impl Form {
+    /// Its command; none for the first form.
+    #[must_use]
+    pub const fn command(self) -> Option<&'static str> {
+        match self {
+            Self::Seed => None,
+            Self::Train => Some("train"),
+            Self::Evaluate => Some("evaluate"),
+            Self::Predict => Some("predict"),
+        }
+    }
+
+    /// Its flags.
+    #[must_use]
+    pub const fn tables(self) -> [&'static [Flag]; 2] {
+        match self {
+            Self::Seed => [SEED, &[]],
+            Self::Train => [COMMON, TRAIN],
+            Self::Evaluate => [COMMON, EVALUATE],
+            Self::Predict => [COMMON, PREDICT],
+        }
+    }
+}
+
+/// A command line that was understood.
+#[derive(Debug)]
+pub struct Parsed {
+    /// What is to be done.
+    pub asked: Asked,
+    /// Where, and how much is told.
+    pub common: Common,
+    /// What is said about flags that change nothing here.
+    pub notes: Vec<String>,
+}
+
+/// The values of flags, each in its form.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Values {
+    all: BTreeMap<&'static str, String>,
+    given: BTreeSet<&'static str>,
+}
+
+impl Values {
+    /// The value of a flag; empty where it has none.
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
+        self.all.get(name).map_or("", String::as_str)
+    }
+
+    /// The same; none where it is empty.
+    #[must_use]
+    pub fn some(&self, name: &str) -> Option<&str> {
+        Some(self.text(name)).filter(|text| !text.is_empty())
+    }
+
+    /// The value of a flag that takes a count, which was checked.
+    #[must_use]
+    pub fn count(&self, name: &str) -> u32 {
+        self.text(name).parse().unwrap_or_default()
+    }
+
+    /// Whether a switch is on.
+    #[must_use]
+    pub fn is_on(&self, name: &str) -> bool {
+        self.text(name) == "true"
+    }
+
+    /// Whether it was typed.
+    #[must_use]
+    pub fn is_given(&self, name: &str) -> bool {
+        self.given.contains(name)
+    }
+
+    /// All flags that have a value, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.all.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+}
+
+/// The commands of the final form and ours.
+#[must_use]
+pub fn tree() -> Command {
+    let job = |form: Form, about: &'static str| {
+        let name = form.command().unwrap_or_default();
+        with_flags(Command::new(name).about(about), &form.tables())
+    };
+    let zoo = Command::new("zoo")
+        .about("Make images of model zoos")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(with_flags(
+            Command::new("init").about("Write the Dockerfile of a model zoo"),
+            &[INIT],
+        ))
+        .subcommand(with_flags(
+            Command::new("build")
+                .about("Make the image of a model zoo")
+                .arg(Arg::new("path").value_name("PATH").required(true).help("Its folder")),
+            &[BUILD],
+        ))
+        .subcommand(
+            Command::new("push").about("Push an image of a model zoo; it is not done here").arg(
+                Arg::new("image").value_name("IMAGE").required(true).help("Name of the image"),
+            ),
+        );
+    let tree = Command::new("elasticdl")
+        .about(
+            "Elastic training jobs: they lose workers and go on\n\n\
+             Without a command the flags are those of the first form (--job_name, --model_file, \
+             --num_worker …); `elasticdl help flat` lists them.",
+        )
+        .version(env!("CARGO_PKG_VERSION"))
+        .infer_subcommands(false)
+        .subcommand_required(true)
+        .subcommand(job(Form::Train, "Train a model"))
+        .subcommand(job(Form::Evaluate, "Measure a trained model"))
+        .subcommand(job(Form::Predict, "Apply a trained model"))
+        .subcommand(zoo);
+    Common::augment_args(Own::augment_subcommands(tree))
+}
+
+/// The first form.
+#[must_use]
+pub fn flat() -> Command {
+    let flat = Command::new("elasticdl")
+        .about("Train a model; the flags of the first form")
+        .override_usage("elasticdl --job_name=NAME --model_file=FILE [FLAGS]");
+    Common::augment_args(with_flags(flat, &Form::Seed.tables()))
+}
+
+/// Takes a command line apart, the program's name included.
+///
+/// # Errors
+/// What the parser has to say: it is wrong, or asks for help.
+pub fn parse(argv: &[OsString]) -> Result<Parsed, clap::Error> {
+    let first = argv.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    let of_program = ["--help", "-h", "--version", "-V"].contains(&first);
+    if first.starts_with("--") && !of_program {
+        return taken(flat(), argv, |command, matches| job(Form::Seed, command, matches));
+    }
+    taken(tree(), argv, |command, matches| {
+        let Some((name, below)) = matches.subcommand() else {
+            return Err(command.error(ErrorKind::MissingSubcommand, "name a command"));
+        };
+        for form in [Form::Train, Form::Evaluate, Form::Predict] {
+            if form.command() == Some(name) {
+                return job(form, command, below);
+            }
+        }
+        match (name, below.subcommand()) {
+            ("zoo", Some(("init", below))) => {
+                let (values, notes) = values(&[INIT], command, below)?;
+                Ok((Asked::ZooInit(values), notes))
+            }
+            ("zoo", Some(("build", below))) => {
+                let (values, notes) = values(&[BUILD], command, below)?;
+                Ok((Asked::ZooBuild(word(below, "path"), values), notes))
+            }
+            ("zoo", Some((_, below))) => Ok((Asked::ZooPush(word(below, "image")), Vec::new())),
+            _ => Ok((Asked::Own(Own::from_arg_matches(matches)?), Vec::new())),
+        }
+    })
+}
+
+fn word(matches: &ArgMatches, name: &str) -> String {
+    matches.get_one::<String>(name).cloned().unwrap_or_default()
+}
+
+fn taken(
+    mut command: Command,
+    argv: &[OsString],
+    asked: impl FnOnce(&mut Command, &ArgMatches) -> Result<(Asked, Vec<String>), clap::Error>,
+) -> Result<Parsed, clap::Error> {
+    let matches = command.try_get_matches_from_mut(argv).map_err(exit::without_tip)?;
+    let common = match matches.subcommand() {
+        // What is global is known everywhere.
+        Some((_, below)) => Common::from_arg_matches(below)?,
+        None => Common::from_arg_matches(&matches)?,
+    };
+    let (asked, notes) = asked(&mut command, &matches)?;
+    Ok(Parsed { asked, common, notes })
+}
+
+fn job(
+    form: Form,
+    command: &mut Command,
+    matches: &ArgMatches,
+) -> Result<(Asked, Vec<String>), clap::Error> {
+    let (values, notes) = values(&form.tables(), command, matches)?;
+    Ok((Asked::Job(form, values), notes))
+}
+
+/// The values of all flags of some tables, and what is said about those that mean nothing.
+fn values(
+    tables: &[&'static [Flag]],
+    command: &mut Command,
+    matches: &ArgMatches,
+) -> Result<(Values, Vec<String>), clap::Error> {
+    let (mut values, mut notes) = (Values::default(), Vec::new());
+    for flag in tables.iter().flat_map(|table| table.iter()) {
+        let Some(value) = matches.get_one::<String>(flag.name) else { continue };
+        let typed = matches.value_source(flag.name) == Some(clap::parser::ValueSource::CommandLine);
+        let differs = typed && flag.default != Some(value.as_str());
+        match flag.means {
+            Means::Published => {}
+            Means::Nothing(why) if typed => notes.push(format!("--{}: {why}", flag.name)),
+            Means::Refused(why) if differs => {
+                let text = format!("--{} has no meaning here: {why}", flag.name);
+                return Err(command.error(ErrorKind::ValueValidation, text));
+            }
+            Means::Nothing(_) | Means::Refused(_) => {}
+        }
+        if typed {
+            values.given.insert(flag.name);
+        }
+        values.all.insert(flag.name, value.clone());
+    }
+    debug_assert!(values.all.keys().all(|name| find(tables, name).is_some()));
+    Ok((values, notes))
+}
+
+fn with_flags(command: Command, tables: &[&'static [Flag]]) -> Command {
+    let flags = tables.iter().flat_map(|table| table.iter());
+    command.infer_long_args(true).args_override_self(true).args(flags.map(argument))
+}
+
+fn argument(flag: &'static Flag) -> Arg {
+    let takes = flag.takes;
+    let arg = Arg::new(flag.name)
+        .long(flag.name)
+        .value_name(takes.word())
+        .required(flag.required)
+        .help(help(flag))
+        .hide_default_value(flag.default.is_none_or(str::is_empty))
+        .action(ArgAction::Set)
+        .value_parser(move |text: &str| takes.check(text));
+    let arg = match flag.default {
+        Some(default) => arg.default_value(default),
+        None => arg,
+    };
+    match takes {
+        Takes::Switch => {
+            let turned = if flag.default == Some("true") { "false" } else { "true" };
+            arg.num_args(0..=1).require_equals(true).default_missing_value(turned)
+        }
+        Takes::Integer => arg.allow_negative_numbers(true),
+        _ => arg,
+    }
+}
+
+fn help(flag: &Flag) -> String {
+    match flag.means {
+        Means::Published => flag.help.to_owned(),
+        Means::Nothing(_) => format!("{} (means nothing here)", flag.help),
+        Means::Refused(_) => format!("{} (refused here)", flag.help),
+    }
+}
+
+#[cfg(test)]
+mod tests;

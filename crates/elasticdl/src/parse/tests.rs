@@ -1,0 +1,172 @@
+//! Command lines as people type them.
+
+use super::*;
+
+/// The flags of the published document that no form can do without.
+const LEAST: &str = "--job_name=j --model_file=m.py --image_base=i --train_data_dir=/d \
+                     --record_per_task=100 --num_epoch=1 --grads_to_wait=2 --minibatch_size=10";
+
+fn parsed(line: &str) -> Result<Parsed, String> {
+    let words = std::iter::once("elasticdl").chain(line.split_whitespace());
+    let argv: Vec<OsString> = words.map(OsString::from).collect();
+    parse(&argv).map_err(|error| error.render().to_string())
+}
+
+fn job(line: &str) -> (Form, Values, Vec<String>) {
+    let Parsed { asked, notes, .. } = parsed(line).expect(line);
+    match asked {
+        Asked::Job(form, values) => (form, values, notes),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn refusal(line: &str) -> String {
+    parsed(line).map(|parsed| parsed.asked).expect_err(line)
+}
+
+#[test]
+fn the_commands_of_the_document_are_understood() {
+    let (form, values, notes) = job("--job_name=low-prio-job \
+         --model_file=elasticdl/python/examples/mnist_functional_api.py \
+         --train_data_dir=/data/mnist/train --master_pod_priority=high-priority \
+         --worker_pod_priority=low-priority --num_epoch=1 --minibatch_size=10 \
+         --record_per_task=100 --num_worker=2 --master_cpu_request=1000m \
+         --master_cpu_limit=1000m --master_memory_request=1024Mi --master_memory_limit=1024Mi \
+         --worker_cpu_request=3000m --worker_cpu_limit=3000m --worker_memory_request=4096Mi \
+         --worker_memory_limit=4096Mi --grads_to_wait=2 --codec_type=bytes \
+         --repository=gcr.io --image_base=gcr.io/elasticdl/elasticdl:dev");
+    assert_eq!(form, Form::Seed);
+    assert_eq!((values.count("num_worker"), values.count("record_per_task")), (2, 100));
+    assert_eq!(values.text("worker_pod_priority"), "low-priority");
+    assert_eq!(values.text("image_pull_policy"), "Always");
+    assert!(values.is_given("master_cpu_limit") && !values.is_given("image_pull_policy"));
+    assert!(notes.len() == 1 && notes[0].starts_with("--repository: the push is refused"));
+}
+
+#[test]
+fn every_published_flag_is_there_with_its_default() {
+    let (_, seed, _) = job(LEAST);
+    let defaults = |values: &Values| {
+        let of = values.iter().filter(|(name, _)| !values.is_given(name));
+        of.map(|(name, value)| format!("--{name}={value}\n")).collect::<String>()
+    };
+    expect_test::expect_file!["seed.txt"].assert_eq(&defaults(&seed));
+    let train = job("train --job_name=j").1;
+    expect_test::expect_file!["train.txt"].assert_eq(&defaults(&train));
+    for (line, own) in [
+        ("evaluate --job_name=j --validation_data=/v --checkpoint_dir_for_init=/c", ""),
+        (
+            "predict --job_name=j --prediction_data=/p --checkpoint_dir_for_init=/c",
+            "PredictionOutputsProcessor",
+        ),
+    ] {
+        assert_eq!(job(line).1.text("prediction_outputs_processor"), own);
+    }
+}
+
+#[test]
+fn flags_come_in_any_order_cut_short_and_more_than_once() {
+    let (_, values, _) = job(&format!("--num_w 3 {LEAST} --minib=20 --worker_cpu_r=500m"));
+    let asked = (values.count("num_worker"), values.count("minibatch_size"));
+    assert_eq!((asked, values.text("worker_cpu_request")), ((3, 20), "500m"));
+    // A name of May that the final form has in the plural is the beginning of the new one.
+    assert_eq!(job("train --job_name=j --num_worker 3").1.count("num_workers"), 3);
+}
+
+#[test]
+fn what_is_cut_too_short_or_unknown_is_refused() {
+    for (line, said) in [
+        (format!("{LEAST} --num_wrkers=1"), "--num_worker"),
+        (format!("{LEAST} --train_dat_dir=/d"), "--train_data_dir"),
+        (format!("{LEAST} --worker_cpu=1m"), "--worker_cpu_"),
+        (format!("{LEAST} extra"), "unexpected argument 'extra'"),
+        ("train --job_name=j --num_epoch_s=1".to_owned(), "--num_epochs"),
+        ("trian --job_name=j".to_owned(), "'train'"),
+        ("train".to_owned(), "--job_name"),
+        ("--job_name=j".to_owned(), "--model_file"),
+    ] {
+        let text = refusal(&line);
+        assert!(text.contains(said), "{line}: {text}");
+    }
+}
+
+#[test]
+fn a_value_of_another_form_is_refused_with_what_is_allowed() {
+    for (flag, said) in [
+        ("--master_cpu_request=1", "such as 1000m"),
+        ("--worker_cpu_limit=0.5", "such as 1000m"),
+        ("--worker_memory_request=4096", "such as 4096Mi"),
+        ("--num_worker=-1", "from 0"),
+        ("--minibatch_size=0", "from 1"),
+        ("--codec_type=json", "bytes, tf_example"),
+        ("--image_pull_policy=Sometimes", "Never, IfNotPresent, Always"),
+        ("--worker_pod_priority=high=2", "from 0 to 1"),
+        ("--log_level=loud", "DEBUG"),
+    ] {
+        let text = refusal(&format!("{LEAST} {flag}"));
+        assert!(text.contains(said), "{flag}: {text}");
+    }
+}
+
+#[test]
+fn a_switch_alone_is_turned_over() {
+    for (flag, on) in [
+        ("--use_async", true),
+        ("--use_async=yes", true),
+        ("--use_async=T", true),
+        ("--use_async=1", false),
+        ("", false),
+    ] {
+        let (_, values, _) = job(&format!("train --job_name=j {flag}"));
+        assert_eq!(values.is_on("use_async"), on, "{flag}");
+    }
+    let (_, values, notes) = job("train --job_name=j --task_fault_tolerance");
+    assert!(!values.is_on("task_fault_tolerance"));
+    assert_eq!(notes, ["--task_fault_tolerance: tasks of dead workers are always done again"]);
+}
+
+#[test]
+fn what_has_no_meaning_here_is_said_by_its_name() {
+    let text = refusal("train --job_name=j --cluster_spec=spec.py");
+    assert!(text.contains("--cluster_spec has no meaning here: pods are not"), "{text}");
+    // What is so anyway is no reason to refuse anything.
+    assert!(job("train --job_name=j --cluster_spec=").2.is_empty());
+    let text = refusal("train --job_name=j --need_tf_config");
+    assert!(text.contains("--need_tf_config"), "{text}");
+}
+
+#[test]
+fn the_other_commands_are_understood() {
+    let asked = |line: &str| parsed(line).expect(line).asked;
+    assert!(
+        matches!(asked("zoo init --base_image=x"), Asked::ZooInit(of) if of.text("base_image") == "x")
+    );
+    assert!(matches!(asked("zoo build . --image=a:b"), Asked::ZooBuild(at, _) if at == "."));
+    assert!(matches!(asked("zoo push a:b"), Asked::ZooPush(image) if image == "a:b"));
+    assert!(matches!(asked("jobs"), Asked::Own(Own::Jobs)));
+    assert!(matches!(
+        asked("pods -l elasticdl_job_name=j"),
+        Asked::Own(Own::Pods { selector: Some(of), .. }) if of == "elasticdl_job_name=j"
+    ));
+    let Asked::Own(Own::Master { flags }) = asked("master --port 1 --x=y") else {
+        panic!("no master");
+    };
+    assert_eq!(flags, ["--port", "1", "--x=y"]);
+    assert_eq!(parsed("jobs -p team-a").expect("reads").common.project.as_deref(), Some("team-a"));
+}
+
+#[test]
+fn every_flag_has_help_and_a_default_of_its_own_form() {
+    for form in [Form::Seed, Form::Train, Form::Evaluate, Form::Predict] {
+        let mut names = BTreeSet::new();
+        for flag in form.tables().iter().flat_map(|table| table.iter()) {
+            assert!(names.insert(flag.name), "{} is there twice", flag.name);
+            assert!(!flag.help.is_empty() && !flag.help.ends_with('.'), "{}", flag.name);
+            let default = flag.default.filter(|text| !text.is_empty());
+            let checked = default.map_or(Ok(String::new()), |text| flag.takes.check(text));
+            assert!(checked.is_ok(), "{}: {checked:?}", flag.name);
+        }
+    }
+    tree().debug_assert();
+    flat().debug_assert();
+}
