@@ -90,6 +90,21 @@ pub struct Reason {
 /// An eviction, in the form of a reason.
 pub type Eviction = Reason;
 
+/// How fractions of a GPU are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FractionLimit {
+    /// How well: `none`, `cooperative`, `hard`.
+    pub enforcement: String,
+    /// By what: `none`, `mounted-libraries`, `variables`.
+    pub mechanism: String,
+    /// What that means, in one sentence.
+    pub meaning: String,
+    /// What is missing, why, and what to do; left out where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
 /// Answer of `GET /elastane/v1/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -102,7 +117,8 @@ pub struct Status {
     pub cluster_name: String,
     /// What runs the pods: `process`, `docker`, `kubernetes`.
     pub runtime: String,
-    /// How fractions of GPU memory are enforced: `none`, `cooperative`, `hard`.
+    /// How fractions of GPU memory are enforced on the node where that is weakest: `none`,
+    /// `cooperative`, `hard`.
     pub fraction_enforcement: String,
     /// Which limits of CPU and memory runs are kept to.
     #[serde(default)]
@@ -217,6 +233,9 @@ pub struct NodeStatus {
     pub memory_bytes: u64,
     /// See `memory_bytes`.
     pub memory_used_bytes: u64,
+    /// How fractions of its GPUs are kept; left out for a node without GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fractions: Option<FractionLimit>,
 }
 
 impl NodeStatus {

@@ -68,9 +68,9 @@ pub use department::{
 };
 pub use elastane_ext::{
     Advice, ConfigMap, ConfigMapBody, ConfigMapSummary, ConfigMaps, Diagnosis, Eviction,
-    Explanation, Gpu, GpuFault, GpuPod, Gpus, Health, Isolation, LimitsKept, LiveEvent, NodeStatus,
-    Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize, Ticket, TicketRequest,
-    Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
+    Explanation, FractionLimit, Gpu, GpuFault, GpuPod, Gpus, Health, Isolation, LimitsKept,
+    LiveEvent, NodeStatus, Outage, PodStates, Reason, SessionEnd, Status, Stopped, TerminalSize,
+    Ticket, TicketRequest, Volume, Volumes, WebSocketTicket, WorkloadExtras, channel,
 };
 pub use error::Error;
 pub use identity::{

@@ -2,9 +2,9 @@
 
 use access::Family;
 use api_types::{
-    ClusterDisplayedStatus, DisplayedCluster, Gpu, GpuFault, GpuInfo, GpuPod, Millis, Node,
-    NodePatch, NodePlatform, NodeScheduling, NodeStatus, NodeStatusConditionDetails, Outage,
-    SimulatedNode, TENANT_ID, Taint, TaintEffect, TaintKey,
+    ClusterDisplayedStatus, DisplayedCluster, FractionLimit, Gpu, GpuFault, GpuInfo, GpuPod,
+    Millis, Node, NodePatch, NodePlatform, NodeScheduling, NodeStatus, NodeStatusConditionDetails,
+    Outage, SimulatedNode, TENANT_ID, Taint, TaintEffect, TaintKey,
 };
 use control::{ClusterInfo, NewNode};
 use http_kit::{Row, Scalar, Type};
@@ -213,7 +213,12 @@ fn used(view: &NodeView) -> Vec<Millis> {
 }
 
 /// A node in short.
-pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
+pub fn node_status(
+    view: &NodeView,
+    context: &Context,
+    fractions: &engine::Fractions,
+) -> NodeStatus {
+    let has_gpus = !view.gpu_memory_bytes.is_empty();
     NodeStatus {
         ready: context.outage.is_none(),
         scheduling: scheduling(view.scheduling),
@@ -229,6 +234,17 @@ pub fn node_status(view: &NodeView, context: &Context) -> NodeStatus {
         cpu_used_millis: view.used.cpu_millis,
         memory_bytes: view.capacity.memory_bytes,
         memory_used_bytes: view.used.memory_bytes,
+        fractions: has_gpus.then(|| fraction_limit(fractions.of(view.simulated))),
+    }
+}
+
+fn fraction_limit(limit: &engine::FractionLimit) -> FractionLimit {
+    let engine::FractionLimit { level, mechanism, why } = limit;
+    FractionLimit {
+        enforcement: level.name().to_owned(),
+        mechanism: mechanism.name().to_owned(),
+        meaning: mechanism.meaning().to_owned(),
+        why: Some(why.clone()).filter(|why| !why.is_empty()),
     }
 }
 

@@ -64,7 +64,12 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
             };
         }
         Some("quickstart-workload") => return quickstart::run(rest(), env),
-        Some("nvidia-smi") => return nvidia_smi(&rest().collect::<Vec<_>>()),
+        Some("simulated-driver") => {
+            return engine_local::simulated_driver(&rest().collect::<Vec<_>>());
+        }
+        Some(word @ ("nvidia-smi" | "gpu-check")) => {
+            return gpu_program(word, &rest().collect::<Vec<_>>());
+        }
         _ => {}
     }
     match cli_kit::complete::answered(Cli::command, &argv) {
@@ -153,8 +158,12 @@ fn with_client(command: impl Future<Output = Result<(), Error>>) -> Result<(), E
     runtime.block_on(command)
 }
 
-fn nvidia_smi(args: &[String]) -> ExitCode {
-    let printed = engine_local::nvidia_smi(args, env)
+fn gpu_program(word: &str, args: &[String]) -> ExitCode {
+    let printed = match word {
+        "gpu-check" => engine_local::gpu_check(args),
+        _ => engine_local::nvidia_smi(args, env),
+    };
+    let printed = printed
         .map_err(|error| Error::Usage(error.to_string()))
         .and_then(|text| Ok(std::io::stdout().write_all(text.as_bytes())?));
     match printed {

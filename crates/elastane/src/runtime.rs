@@ -9,7 +9,7 @@ use std::sync::Arc;
 use engine::image::QUICKSTARTS;
 use engine::{Engine, Installation, ListedRun, RunState};
 use engine_docker::{Daemon, DockerEngine, Program};
-use engine_local::Separation;
+use engine_local::{FractionOptions, FractionPolicy, Separation};
 
 use super::env;
 use super::settings::{self, SettingText};
@@ -68,6 +68,16 @@ pub(super) fn choice(given: &SettingText) -> Result<Choice, settings::Error> {
     }
 }
 
+/// Reads what keeps fractions of GPUs.
+pub(super) fn fractions(given: &SettingText) -> Result<FractionPolicy, settings::Error> {
+    match given.text.as_str() {
+        "auto" => Ok(FractionPolicy::Best),
+        "hard" => Ok(FractionPolicy::HardOnly),
+        "none" => Ok(FractionPolicy::Counted),
+        other => Err(given.fault(format!("`{other}` is not a policy; write auto, hard or none"))),
+    }
+}
+
 /// An engine, and what to say of it.
 pub(super) struct Opened {
     pub(super) engine: Arc<dyn Engine>,
@@ -86,12 +96,14 @@ pub(super) struct Setup<'a> {
     /// How processes are kept apart; none for an engine that starts nothing.
     pub(super) separation: Option<Separation>,
     pub(super) copy_bytes_max: u64,
+    /// What keeps fractions of GPUs; none for an engine that starts nothing.
+    pub(super) fractions: Option<FractionOptions>,
 }
 
 impl<'a> Setup<'a> {
     /// For an engine that starts nothing.
     const fn at_rest(state_dir: &'a Path) -> Self {
-        Self { state_dir, umask: None, separation: None, copy_bytes_max: 0 }
+        Self { state_dir, umask: None, separation: None, copy_bytes_max: 0, fractions: None }
     }
 }
 
@@ -211,7 +223,7 @@ async fn best(real_gpus: bool) -> Runtime {
 /// The text says why not.
 async fn open_one(
     runtime: Runtime,
-    Setup { state_dir, umask, separation, copy_bytes_max }: Setup<'_>,
+    Setup { state_dir, umask, separation, copy_bytes_max, fractions }: Setup<'_>,
     installation: &Installation,
 ) -> Result<Opened, String> {
     match runtime {
@@ -228,6 +240,7 @@ async fn open_one(
                 output_bytes_max: OUTPUT_BYTES_MAX,
                 copy_bytes_max,
                 separation,
+                fractions,
             };
             let engine = engine_local::LocalEngine::open(options).map_err(|error| chain(&error))?;
             check_moved(&engine, installation).await?;

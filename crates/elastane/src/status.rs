@@ -50,6 +50,15 @@ fn text(status: &Status, url: &str, state_dir: &Path, out: &mut dyn Write) -> Re
         writeln!(out, "  Limits     not all are kept: {why}")?;
     }
     writeln!(out, "  GPUs       {} of {} in use{simulated}", status.gpus_allocated, status.gpus)?;
+    let mut kinds: Vec<_> =
+        status.nodes.iter().filter_map(|node| node.fractions.as_ref()).collect();
+    kinds.dedup();
+    for api_types::FractionLimit { enforcement, meaning, why, .. } in kinds {
+        writeln!(out, "  Fractions  {enforcement}: {meaning}")?;
+        if let Some(why) = why {
+            writeln!(out, "             {why}")?;
+        }
+    }
     for node in &status.nodes {
         let name = &node.name;
         match node.scheduling {

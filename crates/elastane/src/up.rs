@@ -224,6 +224,7 @@ async fn open(
         umask: Some(umask),
         separation: Some(separation(config)),
         copy_bytes_max: config.settings.copies_max,
+        fractions: Some(fractions(config, &nodes)),
     };
     let opened = runtime::open(config.settings.runtime, setup, real_gpus).await?;
     check_isolation(config, &opened.engine.capabilities().isolation)?;
@@ -428,6 +429,13 @@ fn banner(
         token = state_dir.join(auth::TOKEN_FILE).display(),
         nodes = initial_nodes::announce(found),
     )
+}
+
+/// What keeps fractions of the real GPUs.
+fn fractions(config: &Config, nodes: &NodeList) -> engine_local::FractionOptions {
+    let real = nodes.nodes.iter().filter(|node| node.has_real_gpus());
+    let gpus = real.flat_map(|node| &node.gpus).map(|gpu| gpu.uuid.clone()).collect();
+    engine_local::FractionOptions { policy: config.settings.fractions, gpus }
 }
 
 /// How workloads are kept apart, and what is not.

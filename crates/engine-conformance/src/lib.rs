@@ -48,6 +48,7 @@ pub fn spec(image: &str) -> RunSpec {
         submitter_id: "user/7".to_owned(),
         pod_index: 0,
         node_name: "node-1".to_owned(),
+        simulated_driver: None,
         devices: Vec::new(),
         image: image.to_owned(),
         command: None,

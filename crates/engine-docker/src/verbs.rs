@@ -12,7 +12,7 @@ use bollard::query_parameters::{
     KillContainerOptionsBuilder, ListVolumesOptionsBuilder, RemoveVolumeOptions,
 };
 use engine::{
-    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuHealth, Isolation,
+    Capabilities, Duplex, Engine, Error, ExecSpec, Exit, Fractions, GpuHealth, Isolation,
     IsolationKind, LimitsKept, ListedRun, LogRange, Measured, Observation, Outage, RunKey, RunSpec,
     RunState, Session, TerminalSize,
 };
@@ -37,7 +37,7 @@ impl Engine for DockerEngine {
             runtime: "docker".to_owned(),
             keeps_limits: LimitsKept::ALL,
             isolation: Isolation { kind: IsolationKind::Containers, missing: String::new() },
-            enforces_memory_fraction: Enforcement::Cooperative,
+            fractions: Fractions::none("containers do not get the libraries yet"),
         }
     }
 

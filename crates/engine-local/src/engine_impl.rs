@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::{
-    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, GpuHealth, ListedRun, LogRange,
+    Capabilities, Duplex, Engine, Error, ExecSpec, Fractions, GpuHealth, ListedRun, LogRange,
     Measured, Observation, RunKey, RunSpec, Session, TerminalSize,
 };
 use rustix::io::Errno;
@@ -19,6 +19,7 @@ use crate::copies;
 use crate::environment::{self, Folders};
 use crate::events;
 use crate::force_kill;
+use crate::fractions::Added;
 use crate::isolation::Account;
 use crate::launch::launch;
 use crate::logs;
@@ -35,7 +36,10 @@ impl Engine for LocalEngine {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             runtime: "process".to_owned(),
-            enforces_memory_fraction: Enforcement::Cooperative,
+            fractions: Fractions {
+                installed: self.shared.fractions.limit(false),
+                simulated: self.shared.fractions.limit(true),
+            },
             keeps_limits: self.shared.place.keeps(),
             isolation: self.shared.separator.found().clone(),
         }
@@ -200,6 +204,15 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     };
     let inherited = environment::of_account(&shared.inherited, account.as_ref());
     let mut env = environment::environment(&inherited, spec, &folders)?;
+    let dir = shared.dir(spec.key);
+    let added = shared.fractions.of(spec, &dir)?;
+    let (fraction, mounts) = match added {
+        None => (None, Vec::new()),
+        Some(Added { fraction, delivery }) => {
+            delivery.complete(&mut env);
+            (Some(fraction), delivery.mounts)
+        }
+    };
     let port = match shared.images.port(spec) {
         None => None,
         Some(usual) => Some((usual, ports::tell(usual, spec, &mut env)?)),
@@ -208,8 +221,14 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
         Some(own) => environment::working_dir(&folders.copies, own, &spec.container),
         None => shared.paths.work(spec.key.pod),
     };
-    let visible =
+    let mut visible =
         vec![shared.paths.pod(spec.key.pod), folders.secrets, folders.copies, folders.hostfile];
+    let mut fixed = vec![shims.clone()];
+    if fraction.is_some() {
+        visible.push(dir.fraction());
+        fixed.push(shared.fractions.folder().to_owned());
+    }
+    let boundary = shared.separator.boundary(account, visible, fixed);
     Ok(SpecFile {
         key: spec.key.to_string(),
         grace_ms: spec.grace_ms,
@@ -224,8 +243,9 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
             group: shared.place.group(spec.key),
             limits: spec.container.limits,
             output_bytes_max: shared.output_bytes_max,
-            boundary: shared.separator.boundary(account, visible, vec![shims.clone()]),
+            boundary: boundary.map(|boundary| boundary.mounting(mounts)),
             more_rights: spec.container.security.privilege_escalation == Some(true),
+            fraction,
             port,
         }),
     })

@@ -72,6 +72,9 @@ fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Re
             .map_err(|source| Error::io(format!("write the hostfile of {key}"), source))?;
         given(&dir.hostfile())?;
     }
+    if let Some(fraction) = &process.fraction {
+        shared.fractions.prepare(key, fraction, dir, account)?;
+    }
     dir.write_spec_once(file)
         .map_err(|source| Error::io(format!("write the specification of {key}"), source))
 }

@@ -17,10 +17,12 @@ use crate::shared::Shared;
 /// Measures all running runs. Blocks for milliseconds; longer the first time, while the driver
 /// wakes up.
 pub(crate) fn measure(shared: &Shared) -> Measured {
-    let gpus = shared.driver.sample().unwrap_or_else(|error| {
+    let claims = shared.fractions.claims(|key| shared.dir(key));
+    let mut gpus = shared.driver.sample().unwrap_or_else(|error| {
         tracing::warn!(%error, "GPU activity is unknown");
         Vec::new()
     });
+    gpus.extend(shared.fractions.activities());
     let runs: BTreeMap<RunKey, Option<GroupUse>> =
         running(shared).map(|key| (key, use_of_group(shared, key))).collect();
     // The process table is long, and only read where nothing else attributes a process.
@@ -30,10 +32,16 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
         let family = subtrees.get(&key);
         let GroupUse { cpu_time_ms, memory_bytes } = used.or_else(|| family.map(use_of))?;
         let parts = family.map(|family| gpus.iter().filter_map(|gpu| part_of(gpu, family)));
-        let gpus = parts.into_iter().flatten().collect();
+        let mut gpus: Vec<GpuUse> = parts.into_iter().flatten().collect();
+        gpus.extend(shared.fractions.idle(key, &gpus));
         Some(RunUse { key, cpu_time_ms, memory_bytes, gpus })
     });
-    let runs = runs.collect();
+    let runs: Vec<RunUse> = runs.collect();
+    for run in &runs {
+        if let Some(before) = claims.get(&run.key) {
+            shared.fractions.reconcile(run.key, &shared.dir(run.key), before, &run.gpus);
+        }
+    }
     let whole = |gpu: &Activity| GpuUse {
         uuid: gpu.uuid.clone(),
         busy_millis: gpu.busy_millis,

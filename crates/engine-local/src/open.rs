@@ -4,7 +4,8 @@
 //! ```text
 //! runs/<pod>.<generation>/     one run (`record`)
 //! pods/<pod>/work, home, checkpoint  what a pod keeps from one run to the next
-//! shims/nvidia-smi             put on the PATH of runs with simulated GPUs
+//! shims/nvidia-smi, gpu-check  put on the PATH of runs with simulated GPUs
+//! fraction/                    libraries of GPU fractions, sockets of simulated GPUs
 //! trash/                       removed, being deleted
 //! ```
 
@@ -20,6 +21,8 @@ use engine::{Error, IsolationKind, RunKey};
 use crate::cgroup::Place;
 use crate::environment;
 use crate::events;
+use crate::fraction_policy::FractionOptions;
+use crate::fractions::Fractions;
 use crate::image::ImageTable;
 use crate::isolation::{Isolator, Separation};
 use crate::launch::spawn_supervisor;
@@ -47,6 +50,8 @@ pub struct Options {
     pub copy_bytes_max: u64,
     /// How runs are isolated; none: they are not.
     pub separation: Option<Separation>,
+    /// What keeps fractions of GPUs; none for an engine that starts nothing.
+    pub fractions: Option<FractionOptions>,
 }
 
 /// The engine for this machine. Dropping it leaves every run running.
@@ -71,6 +76,7 @@ impl LocalEngine {
             output_bytes_max,
             copy_bytes_max,
             separation,
+            fractions,
         } = options;
         make_dir(&state_dir)?;
         let root = state_dir
@@ -80,7 +86,9 @@ impl LocalEngine {
         for folder in [paths.runs(), paths.pods(), paths.shims(), paths.trash()] {
             make_dir(&folder)?;
         }
-        write_shim(&paths.shims(), &supervisor)?;
+        for name in ["nvidia-smi", "gpu-check"] {
+            write_shim(&paths.shims(), name, &supervisor)?;
+        }
         let separator = match separation {
             Some(wanted) => {
                 let seen = [&*paths.pods(), &*paths.shims()];
@@ -88,11 +96,17 @@ impl LocalEngine {
             }
             None => Isolator::none("the server was not asked to keep runs apart"),
         };
+        let mounts = separator.found().kind == IsolationKind::Accounts;
+        let fractions = match fractions {
+            Some(options) => Fractions::open(&paths.fraction(), &supervisor, mounts, &options),
+            None => Fractions::none("nothing is started"),
+        };
         let inherited = environment::inherited();
         let mut shared = Shared::new(paths, supervisor, images, inherited);
         shared.umask = umask;
         shared.place = Place::find();
         shared.separator = separator;
+        shared.fractions = fractions;
         shared.output_bytes_max = Some(output_bytes_max);
         shared.copy_bytes_max = copy_bytes_max;
         let shared = Arc::new(shared);
@@ -109,13 +123,13 @@ impl Drop for LocalEngine {
     }
 }
 
-fn write_shim(folder: &Path, binary: &Path) -> Result<(), Error> {
+fn write_shim(folder: &Path, name: &str, binary: &Path) -> Result<(), Error> {
     let quoted = shell_words::quote(&binary.display().to_string()).into_owned();
-    let script = format!("#!/bin/sh\nexec {quoted} nvidia-smi \"$@\"\n");
-    let path = folder.join("nvidia-smi");
+    let script = format!("#!/bin/sh\nexec {quoted} {name} \"$@\"\n");
+    let path = folder.join(name);
     let write = || {
         // A run may be executing the old file: replace it, never rewrite it.
-        let new = folder.join("nvidia-smi.new");
+        let new = folder.join(format!("{name}.new"));
         fs::write(&new, script)?;
         fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
         fs::rename(&new, &path)?;
@@ -155,11 +169,15 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
                 unbounded += usize::from(has_no_boundary(&dir));
                 let kills = dir.group().map_or(0, |group| group.out_of_memory_kills());
                 shared.restore_out_of_memory_kills(key, kills);
+                adopt_fraction(shared, key, &dir);
                 shared.know(key, state);
                 events::spawn_adopted(shared, key);
             }
             Ok(Found::Vanished(state)) => drop(vanished.insert(key, (dir, state))),
-            Ok(Found::Prepared) => finish_start(shared, key, &dir),
+            Ok(Found::Prepared) => {
+                adopt_fraction(shared, key, &dir);
+                finish_start(shared, key, &dir);
+            }
             // Deleted with the trash: copies may be large.
             Ok(Found::Empty) => {
                 if let Err(error) = shared.paths.move_to_trash(dir.path()) {
@@ -184,6 +202,16 @@ fn recover_all(shared: &Arc<Shared>) -> Result<(), Error> {
     end_vanished(shared, vanished);
     clear_groups(shared, others);
     Ok(())
+}
+
+/// Follows what a run has of GPUs. Its limits hold without that.
+fn adopt_fraction(shared: &Shared, key: RunKey, dir: &RunDir) {
+    let Ok(spec) = dir.read_spec() else { return };
+    let Runtime::Process(process) = spec.runtime;
+    let Some(fraction) = process.fraction else { return };
+    if let Err(error) = shared.fractions.adopt(key, &fraction) {
+        tracing::warn!("what {key} has of GPUs is not measured: {error}");
+    }
 }
 
 /// Whether the run was started by a server that did not isolate runs.

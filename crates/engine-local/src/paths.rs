@@ -37,6 +37,9 @@ impl Paths {
     pub(crate) fn shims(&self) -> PathBuf {
         self.root.join("shims")
     }
+    pub(crate) fn fraction(&self) -> PathBuf {
+        self.root.join("fraction")
+    }
     pub(crate) fn trash(&self) -> PathBuf {
         self.root.join("trash")
     }

@@ -11,6 +11,7 @@
 //! grace_ms      least grace of all stops so far
 //! secrets.*     values of credentials, while they are needed (`secrets`)
 //! mounts/       copies of repositories and buckets, below the path they would be mounted at
+//! fraction/     what it may have of shared GPUs, and what it says that it holds
 //! hostfile      the hosts of an MPI launcher
 //! output.log    stdout and stderr of the run; a hole at the start if too long (`log_retention`)
 //! output.times  when it was written (`times`)
@@ -32,6 +33,7 @@ use serde::{Deserialize, Serialize};
 use units::Instant;
 
 use crate::cgroup::Group;
+use crate::fraction_spec::Fraction;
 use crate::isolation::Boundary;
 use crate::secrets::{self, Secrets};
 
@@ -97,6 +99,9 @@ pub(crate) struct ProcessSpec {
     /// Whether its programs may gain privileges, as `sudo` does.
     #[serde(default)]
     pub(crate) more_rights: bool,
+    /// What it has of GPUs; none: the engine adds nothing.
+    #[serde(default)]
+    pub(crate) fraction: Option<Fraction>,
     /// The port of its image, and the one assigned instead.
     #[serde(default)]
     pub(crate) port: Option<(u16, u16)>,
@@ -206,6 +211,11 @@ impl RunDir {
 
     pub(crate) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// The folder of its pages of GPU fractions.
+    pub(crate) fn fraction(&self) -> PathBuf {
+        self.0.join("fraction")
     }
 
     /// The hosts that an MPI launcher starts its ranks on.

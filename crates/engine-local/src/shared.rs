@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::cgroup::Place;
+use crate::fractions::Fractions;
 use crate::image::ImageTable;
 use crate::isolation::Isolator;
 use crate::paths::Paths;
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
     /// [`kill_marked`]; replaced in tests, where no process survives.
     pub(crate) kill_marked: Sweep,
     pub(crate) driver: gpu::Driver,
+    /// What keeps runs within their part of a GPU.
+    pub(crate) fractions: Fractions,
     pub(crate) observations: Observations,
     /// Out-of-memory kills of each run that were reported.
     kills: Mutex<BTreeMap<RunKey, u64>>,
@@ -77,6 +80,7 @@ impl Shared {
             separator: Isolator::none("nothing was looked for"),
             kill_marked,
             driver: gpu::Driver::default(),
+            fractions: Fractions::none("nothing was looked for"),
             observations: Observations::default(),
             kills: Mutex::default(),
             states: Mutex::default(),
@@ -129,6 +133,7 @@ impl Shared {
     pub(crate) fn forget(&self, key: RunKey) {
         open(&self.states).remove(&key);
         open(&self.kills).remove(&key);
+        self.fractions.forget(key);
     }
 
     /// Reports out-of-memory kills since the last report; `kills` counts from the start of the

@@ -21,6 +21,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use crate::cgroup::Group;
 use crate::console::Console;
 use crate::footprint::release_memory;
+use crate::fractions;
 use crate::isolation::{Account, Boundary};
 use crate::log_retention::{CHECK_INTERVAL, LogRetention};
 use crate::ownership;
@@ -84,8 +85,13 @@ fn run(dir: &RunDir) -> io::Result<()> {
     // Before the command starts: a run without times has a supervisor that recorded none.
     let notes = TimesWriter::open(dir);
     let notes = notes.map_err(|error| log_line(&format!("no times of its output: {error}"))).ok();
-    let last = match secrets(dir, &spec).and_then(|secrets| start(dir, &spec, secrets)) {
-        Ok((main, console, around)) => {
+    let Runtime::Process(process) = &spec.runtime;
+    let begin = || {
+        let held = fractions::hold(process).map_err(Fault::OfMachine)?;
+        Ok((held, start(dir, &spec, secrets(dir, &spec)?)?))
+    };
+    let last = match begin() {
+        Ok((_held, (main, console, around))) => {
             let running = StateFile::Running {
                 pid: main.as_raw_nonzero().get().unsigned_abs(),
                 started_at_ms: now_ms(),
@@ -113,7 +119,6 @@ fn run(dir: &RunDir) -> io::Result<()> {
             StateFile::exited(ExitFile::Lost)
         }
     };
-    let Runtime::Process(process) = &spec.runtime;
     if process.group.as_ref().is_some_and(|group| !group.end()) {
         log_line("the control group of the run cannot be removed; the next server tries again");
     }
@@ -210,6 +215,10 @@ fn start(
         group: confine(process)?,
         boundary: process.boundary.clone(),
     };
+    let looked = fractions::verify(process, &around);
+    looked
+        .map_err(|error| refusal(error, "gpu-check", &process.working_dir))?
+        .map_err(Fault::OfRun)?;
     let (mut command, console) = command(dir, &around, process).map_err(Fault::OfMachine)?;
     if !process.more_rights {
         // Inherited by sessions as well.

@@ -5,15 +5,108 @@ use units::Instant;
 
 use crate::LimitsKept;
 
-/// How well an engine keeps a fraction of a GPU to its share of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How well an engine keeps a fraction of a GPU to its share of memory, the weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Enforcement {
     /// Shares are only counted; nothing stops a run from taking more.
     None,
-    /// The run learns its share from its environment and is trusted to keep it.
+    /// A program that takes more is refused, unless its user works around what refuses.
     Cooperative,
-    /// A run that takes more is refused the memory.
+    /// A run that takes more is refused, whatever it does.
     Hard,
+}
+
+impl Enforcement {
+    /// The word for it in the API and in `elastane status`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Cooperative => "cooperative",
+            Self::Hard => "hard",
+        }
+    }
+}
+
+/// What keeps a run within its part of a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mechanism {
+    /// Nothing.
+    None,
+    /// Libraries in the place of the driver's, mounted where a run cannot take them away.
+    MountedLibraries,
+    /// The same libraries, found by variables that a run can change.
+    Variables,
+}
+
+impl Mechanism {
+    /// The word for it in the API and in `elastane status`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::MountedLibraries => "mounted-libraries",
+            Self::Variables => "variables",
+        }
+    }
+
+    /// What it means, in one sentence.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::None => "shares are counted when work is placed; nothing stops a program",
+            Self::MountedLibraries => {
+                "libraries in the driver's place refuse memory beyond the share; they stop mistakes, \
+                 not a user who works around them"
+            }
+            Self::Variables => {
+                "libraries found by variables refuse memory beyond the share; they stop mistakes, \
+                 and a cleared environment lifts them"
+            }
+        }
+    }
+}
+
+/// How the fractions of a GPU are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FractionLimit {
+    /// How well.
+    pub level: Enforcement,
+    /// By what.
+    pub mechanism: Mechanism,
+    /// What is missing, why, and what to do; empty where nothing is.
+    pub why: String,
+}
+
+impl FractionLimit {
+    /// They are not kept.
+    #[must_use]
+    pub fn none(why: &str) -> Self {
+        Self { level: Enforcement::None, mechanism: Mechanism::None, why: why.to_owned() }
+    }
+}
+
+/// How fractions are kept, by the driver of the GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fractions {
+    /// Of real GPUs.
+    pub installed: FractionLimit,
+    /// Of simulated GPUs, for workloads that have the simulated driver.
+    pub simulated: FractionLimit,
+}
+
+impl Fractions {
+    /// None are kept.
+    #[must_use]
+    pub fn none(why: &str) -> Self {
+        Self { installed: FractionLimit::none(why), simulated: FractionLimit::none(why) }
+    }
+
+    /// Those of a GPU.
+    #[must_use]
+    pub const fn of(&self, simulated: bool) -> &FractionLimit {
+        if simulated { &self.simulated } else { &self.installed }
+    }
 }
 
 /// That what runs pods does not answer: what is known of runs is from before.
@@ -32,8 +125,8 @@ pub struct Outage {
 pub struct Capabilities {
     /// Name of the engine and runtime: `process`, `docker`, `kubernetes`.
     pub runtime: String,
-    /// How GPU memory fractions are enforced.
-    pub enforces_memory_fraction: Enforcement,
+    /// How fractions of GPUs are kept.
+    pub fractions: Fractions,
     /// Which limits of a run are.
     pub keeps_limits: LimitsKept,
     /// How runs are kept apart.

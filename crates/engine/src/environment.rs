@@ -140,7 +140,8 @@ pub fn place<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Option<RunPlace>
 }
 
 /// The share in bytes, rounded down.
-fn granted_bytes(device: &Device) -> u64 {
+#[must_use]
+pub fn granted_bytes(device: &Device) -> u64 {
     let bytes = u128::from(device.memory_bytes) * u128::from(device.millis.min(GPU_MILLIS));
     u64::try_from(bytes / u128::from(GPU_MILLIS)).unwrap_or(device.memory_bytes)
 }

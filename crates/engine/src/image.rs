@@ -1,4 +1,6 @@
-//! Names of images. Owns: when two mean the same.
+//! Names of images. Owns: when two mean the same, and which ones are quickstarts.
+
+use crate::RunSpec;
 
 /// Images of trainings in the published guides, which every engine has its own stand-in for: a
 /// name, and the words after `quickstart-workload` that make it this one.
@@ -8,6 +10,15 @@ pub const QUICKSTARTS: [(&str, &[&str]); 4] = [
     ("gcr.io/run-ai-demo/quickstart-distributed", &[]),
     ("gcr.io/run-ai-demo/quickstart-hpo", &["hpo"]),
 ];
+
+/// Whether a run on simulated GPUs finds a driver for them: the quickstarts do, and what asks for it.
+/// Never unasked: nothing that it computes is right.
+#[must_use]
+pub fn has_simulated_driver(spec: &RunSpec) -> bool {
+    let image = plain_name(&spec.image);
+    let is_quickstart = QUICKSTARTS.iter().any(|(name, _)| plain_name(name) == image);
+    spec.simulated_driver.unwrap_or(is_quickstart)
+}
 
 /// The name without digest, tag and default registry: `ubuntu:24.04` is `docker.io/library/ubuntu`.
 #[must_use]

@@ -21,7 +21,10 @@ mod timestamps;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-pub use capabilities::{Capabilities, Enforcement, Isolation, IsolationKind, Outage};
+pub use capabilities::{
+    Capabilities, Enforcement, FractionLimit, Fractions, Isolation, IsolationKind, Mechanism,
+    Outage,
+};
 pub use installation::Installation;
 pub use keyed_lock::KeyedLock;
 pub use observations::Observations;

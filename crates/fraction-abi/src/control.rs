@@ -3,6 +3,7 @@
 //! about: what the run uses.
 
 use core::ffi::CStr;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::lease::Lease;
@@ -181,6 +182,33 @@ impl Control {
             context: entry.context.load(Relaxed),
         })
     }
+}
+
+/// The limits in a copy of the page; none if it is cut short or of another version.
+pub fn limits(page: &[u8]) -> Option<impl Iterator<Item = Limit> + '_> {
+    let word = |at: usize| {
+        let bytes = page.get(at..at + 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    };
+    let half = |at: usize| {
+        let bytes = page.get(at..at + 4)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    };
+    let known = word(offset_of!(Control, magic))? == MAGIC
+        && half(offset_of!(Control, version))? == VERSION
+        && page.len() >= BYTES;
+    let count = (half(offset_of!(Control, devices))? as usize).min(DEVICES_MAX);
+    let limit = move |device: usize| {
+        let at = offset_of!(Control, device) + device * size_of::<Device>();
+        let uuid = page.get(at + offset_of!(Device, uuid)..)?.get(..16)?;
+        Some(Limit {
+            uuid: uuid.try_into().ok()?,
+            bytes: word(at + offset_of!(Device, limit))?,
+            uncounted: word(at + offset_of!(Device, uncounted))?,
+            context: word(at + offset_of!(Device, context))?,
+        })
+    };
+    known.then(|| (0..count).filter_map(limit))
 }
 
 /// The agent's own mapping of a control page, through which it changes what runs may have.

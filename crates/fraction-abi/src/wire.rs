@@ -2,8 +2,12 @@
 //! way over a socket that keeps messages apart; numbers are words of 8 bytes, in the order of the
 //! machine. Does not know about: how either side comes to its answers.
 
-/// The environment variable with the path of the broker's socket.
+/// The environment variable with the paths of the brokers' sockets. Their devices are numbered in
+/// this order, so a program finds those GPUs that it was given, and no others.
 pub const SOCKET_VARIABLE: &str = "ELASTANE_SIMULATED_DRIVER";
+
+/// What stands between two paths.
+pub const SOCKET_SEPARATOR: u8 = b':';
 
 /// Where the socket is if the variable is not set.
 pub const SOCKET: &str = "/run/elastane/simulated-driver";

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -42,6 +43,7 @@ const CONNECTIONS_MAX: usize = 4096;
 #[derive(Debug)]
 pub struct Broker {
     devices: Arc<Mutex<Devices>>,
+    connections: Arc<AtomicUsize>,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
@@ -64,9 +66,16 @@ impl Broker {
         let (socket, stop) = open().map_err(|error| Error { path: path.to_owned(), error })?;
         let devices = Arc::new(Mutex::new(Devices::new(driver)));
         let stop = Arc::new(stop);
+        let connections = Arc::new(AtomicUsize::new(0));
         let (of_thread, until) = (Arc::clone(&devices), Arc::clone(&stop));
-        let thread = std::thread::spawn(move || serve(&socket, &of_thread, &until));
-        Ok(Self { devices, stop, thread: Some(thread), path: path.to_owned() })
+        let count = Arc::clone(&connections);
+        let thread = std::thread::spawn(move || serve(&socket, &of_thread, &count, &until));
+        Ok(Self { devices, connections, stop, thread: Some(thread), path: path.to_owned() })
+    }
+
+    /// How many processes are connected.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Relaxed)
     }
 
     /// What each process holds of a device.
@@ -86,7 +95,7 @@ impl Drop for Broker {
     }
 }
 
-fn serve(listener: &OwnedFd, devices: &Mutex<Devices>, stop: &OwnedFd) {
+fn serve(listener: &OwnedFd, devices: &Mutex<Devices>, connected: &AtomicUsize, stop: &OwnedFd) {
     let mut clients: Vec<(OwnedFd, Client)> = Vec::new();
     let mut connections = 0;
     loop {
@@ -119,6 +128,7 @@ fn serve(listener: &OwnedFd, devices: &Mutex<Devices>, stop: &OwnedFd) {
             connections += 1;
             clients.push((socket, Client { pid, connection: connections }));
         }
+        connected.store(clients.len(), Relaxed);
     }
 }
 

@@ -1,17 +1,22 @@
-//! The connection to the broker of the devices. Owns: finding its socket, and one question at a
-//! time. Does not know about: what the answers are used for.
+//! The connections to the brokers of the devices. Owns: finding their sockets, which device is whose,
+//! and one question at a time. Does not know about: what the answers are used for.
 
+use alloc::sync::Arc as Shared;
 use alloc::vec::Vec;
 
 use fraction_abi::sys::{self, Access, Descriptor};
 use fraction_abi::wire::{
-    OK, Operation, REPLY_BYTES, REPLY_WORDS, SOCKET, SOCKET_VARIABLE, read_words, request,
+    NO_DEVICE, OK, Operation, REPLY_BYTES, REPLY_WORDS, SOCKET, SOCKET_SEPARATOR, SOCKET_VARIABLE,
+    read_words, request,
 };
 
 /// The broker is gone or never was.
 pub(crate) const GONE: u64 = 100;
 
-pub(crate) struct Client(Descriptor);
+pub(crate) struct Client {
+    /// Each device: the connection to its broker, and its number there.
+    places: Vec<(Shared<Descriptor>, u64)>,
+}
 
 /// One device as the broker describes it.
 #[derive(Clone, Copy)]
@@ -23,20 +28,26 @@ pub(crate) struct Device {
 }
 
 impl Client {
-    /// Connects; also the devices and the CUDA version.
+    /// Connects to all brokers; also the devices, in their order, and the oldest CUDA version.
     pub(crate) fn connect() -> Result<(Self, Vec<Device>, u32), u64> {
         let from_environment = variable(SOCKET_VARIABLE);
-        let path = from_environment.as_deref().unwrap_or(SOCKET.as_bytes());
-        let client = Self(sys::connect(path).map_err(|_| GONE)?);
-        let [count, version, ..] = client.ask(Operation::Hello, 0, 0)?;
-        let devices: Result<_, u64> = (0..count).map(|index| client.device(index)).collect();
-        Ok((client, devices?, u32::try_from(version).unwrap_or(0)))
-    }
-
-    fn device(&self, index: u64) -> Result<Device, u64> {
-        let [low, high, bytes, context_bytes] = self.ask(Operation::Device, index, 0)?;
-        let uuid = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
-        Ok(Device { uuid, bytes, context_bytes })
+        let paths = from_environment.as_deref().unwrap_or(SOCKET.as_bytes());
+        let (mut places, mut devices, mut oldest) = (Vec::new(), Vec::new(), u32::MAX);
+        for path in paths.split(|byte| *byte == SOCKET_SEPARATOR).filter(|path| !path.is_empty()) {
+            let socket = Shared::new(sys::connect(path).map_err(|_| GONE)?);
+            let ask = |operation, device| {
+                exchange(&socket, operation, device, 0, &mut [0; REPLY_WORDS * 8])
+            };
+            let [count, version, ..] = ask(Operation::Hello, 0)?;
+            oldest = oldest.min(u32::try_from(version).unwrap_or(0));
+            for number in 0..count {
+                let [low, high, bytes, context_bytes] = ask(Operation::Device, number)?;
+                let uuid = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
+                devices.push(Device { uuid, bytes, context_bytes });
+                places.push((Shared::clone(&socket), number));
+            }
+        }
+        if places.is_empty() { Err(GONE) } else { Ok((Self { places }, devices, oldest)) }
     }
 
     pub(crate) fn ask(&self, operation: Operation, device: u64, a: u64) -> Result<[u64; 4], u64> {
@@ -65,14 +76,26 @@ impl Client {
         a: u64,
         reply: &mut [u8],
     ) -> Result<[u64; 4], u64> {
-        sys::send(&self.0, &request(operation, device, a, 0)).map_err(|_| GONE)?;
-        let length = sys::receive(&self.0, reply).map_err(|_| GONE)?;
-        if length < REPLY_WORDS * 8 {
-            return Err(GONE);
-        }
-        let [status, _, a, b, c, d] = read_words::<REPLY_WORDS>(reply);
-        if status == OK { Ok([a, b, c, d]) } else { Err(status) }
+        let place = usize::try_from(device).ok().and_then(|at| self.places.get(at));
+        let (socket, number) = place.ok_or(NO_DEVICE)?;
+        exchange(socket, operation, *number, a, reply)
     }
+}
+
+fn exchange(
+    socket: &Descriptor,
+    operation: Operation,
+    device: u64,
+    a: u64,
+    reply: &mut [u8],
+) -> Result<[u64; 4], u64> {
+    sys::send(socket, &request(operation, device, a, 0)).map_err(|_| GONE)?;
+    let length = sys::receive(socket, reply).map_err(|_| GONE)?;
+    if length < REPLY_WORDS * 8 {
+        return Err(GONE);
+    }
+    let [status, _, a, b, c, d] = read_words::<REPLY_WORDS>(reply);
+    if status == OK { Ok([a, b, c, d]) } else { Err(status) }
 }
 
 /// The value of a variable when this process began.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use spec::{
     CPU_MILLIS_MAX, DEVICES_MAX, MEMORY_BYTES_MAX, PodSet, QUOTA_BYTES_MAX, QUOTA_MILLIS_MAX,
-    RunKey, RunSpec, Share, WorkloadSpec,
+    RunKey, RunSpec, SIMULATED_DRIVER_LABEL, Share, WorkloadSpec,
 };
 use units::{Kind, Resources};
 use uuid::Uuid;
@@ -104,6 +104,7 @@ pub fn without_place(spec: &WorkloadSpec, set: &PodSet) -> RunSpec {
         pod_index: 0,
         node_name: String::new(),
         devices: Vec::new(),
+        simulated_driver: spec.labels.get(SIMULATED_DRIVER_LABEL).map(|value| value == "true"),
         image: pod.image.clone(),
         command: pod.command.clone(),
         args: pod.args.clone(),

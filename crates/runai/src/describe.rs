@@ -287,6 +287,13 @@ pub(super) async fn nodes(
         writeln!(out, "MEMORY ALLOCATED: {}", units::format_bytes(node.memory_used_bytes))?;
         writeln!(out, "GPU TYPE: {}", node.gpu_type)?;
         writeln!(out, "GPU ALLOCATABLE: {}", gpus_in_service(&node))?;
+        if let Some(fractions) = &node.fractions {
+            let api_types::FractionLimit { enforcement, mechanism, meaning, why } = fractions;
+            writeln!(out, "GPU FRACTIONS: {enforcement} ({mechanism}): {meaning}")?;
+            if let Some(why) = why {
+                writeln!(out, "               {why}")?;
+            }
+        }
         writeln!(out, "\nNODE GPUs INFO")?;
         let own: Vec<_> = gpus.iter().filter(|gpu| gpu.node_name == node.name).collect();
         writeln!(out, "{}", gpus_table(&own).plain())?;

@@ -47,7 +47,7 @@ pub use pool::{PoolSettings, PoolSpec, TOPOLOGY};
 pub use priority::Priority;
 pub use run::{
     BadRunKey, Device, Exit, ForeignProcess, GpuHealth, LimitsKept, ListedRun, Observation,
-    PullFailure, RunKey, RunPlace, RunSpec, RunState, Secret,
+    PullFailure, RunKey, RunPlace, RunSpec, RunState, SIMULATED_DRIVER_LABEL, Secret,
 };
 pub use serving::{
     Audience, ExposedUrl, Metric, Probe, REPLICAS_MAX, RelatedUrl, Revision, Scaling, Serving,

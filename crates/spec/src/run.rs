@@ -57,6 +57,9 @@ pub struct Device {
     pub memory_bytes: u64,
 }
 
+/// The label of a workload that says whether simulated GPUs have a driver for it: `true` or `false`.
+pub const SIMULATED_DRIVER_LABEL: &str = "elastane/simulated-driver";
+
 /// Everything an engine needs to start a run; complete, so that starting needs no other source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSpec {
@@ -81,6 +84,8 @@ pub struct RunSpec {
     pub node_name: String,
     /// GPUs granted; empty for CPU-only work.
     pub devices: Vec<Device>,
+    /// Whether simulated GPUs have a driver that programs find; none: as the image needs it.
+    pub simulated_driver: Option<bool>,
     /// Container image, as the user named it.
     pub image: String,
     /// Replaces the image's entrypoint.

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 49] = [
+const MAY_USE: [(&str, &[&str]); 50] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -30,10 +30,11 @@ const MAY_USE: [(&str, &[&str]); 49] = [
     ("fraction-libs", &[]),
     ("fraction-broker", &["fraction-abi"]),
     ("fraction-lease", &["fraction-abi"]),
+    ("fraction-agent", &["units", "fraction-abi", "fraction-broker", "fraction-libs"]),
     ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
     ("engine-conformance", &["units", "engine"]),
-    ("engine-local", &["units", "model", "gpu", "engine"]),
+    ("engine-local", &["units", "model", "gpu", "engine", "fraction-agent"]),
     ("engine-docker", &["units", "gpu", "engine", "skip"]),
     ("quickstart", &[]),
     ("view", &["units", "spec", "records", "model", "reasons"]),

@@ -10,7 +10,7 @@ use axum::extract::{FromRequestParts, Path, State as FromState};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use axum::{Extension, Json};
-use engine::{Enforcement, LogRange};
+use engine::LogRange;
 use futures_util::future::ready;
 use futures_util::{StreamExt as _, stream};
 use http_kit::openapi::{Description, Input};
@@ -49,6 +49,9 @@ pub(super) async fn docs() -> Result<Html, ApiError> {
 pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> {
     let (view, context) = (state.control.view(), state.context());
     let capabilities = state.control.capabilities();
+    let fractions = &capabilities.fractions;
+    let levels = view.nodes.iter().map(|node| fractions.of(node.simulated).level);
+    let weakest = levels.min().unwrap_or(engine::Enforcement::None);
     let used = view.nodes.iter().map(|node| node.used.gpu_millis).sum();
     let engine::Isolation { kind, missing } = capabilities.isolation;
     let isolation = Isolation {
@@ -62,12 +65,7 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
         cluster_id: context.cluster_id.clone(),
         cluster_name: context.cluster_name.clone(),
         runtime: capabilities.runtime,
-        fraction_enforcement: match capabilities.enforces_memory_fraction {
-            Enforcement::None => "none",
-            Enforcement::Cooperative => "cooperative",
-            Enforcement::Hard => "hard",
-        }
-        .to_owned(),
+        fraction_enforcement: weakest.name().to_owned(),
         limits: LimitsKept { cpu, memory, why: Some(why).filter(|why| !why.is_empty()) },
         isolation,
         outage: state.control.outage().map(|outage| convert::outage(&outage)),
@@ -76,7 +74,11 @@ pub(super) async fn status(FromState(state): FromState<Shared>) -> Json<Status> 
         event_seq: view.event_seq,
         gpus: Millis(view.capacity.gpu_millis),
         gpus_allocated: Millis(used),
-        nodes: view.nodes.iter().map(|node| convert::node_status(node, &context)).collect(),
+        nodes: view
+            .nodes
+            .iter()
+            .map(|node| convert::node_status(node, &context, fractions))
+            .collect(),
         projects: view.projects.len() as u64,
         workloads: view.workloads.len() as u64 + view.archived_count(),
     })

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use axum::Router;
 use engine::{
-    Capabilities, Duplex, Enforcement, Engine, Error, ExecSpec, Exit, GpuUse, Input, Isolation,
+    Capabilities, Duplex, Engine, Error, ExecSpec, Exit, Fractions, GpuUse, Input, Isolation,
     IsolationKind, LimitsKept, ListedRun, LogRange, Measured, Observation, Output, RunKey,
     RunPlace, RunSpec, RunState, RunUse, Session, TerminalSize,
 };
@@ -121,7 +121,7 @@ impl Engine for EngineDouble {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             runtime: "double".into(),
-            enforces_memory_fraction: Enforcement::None,
+            fractions: Fractions::none("nothing is limited in tests"),
             keeps_limits: LimitsKept { cpu: false, memory: true, why: "this is a test".to_owned() },
             isolation: Isolation { kind: IsolationKind::Accounts, missing: String::new() },
         }

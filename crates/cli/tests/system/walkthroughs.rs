@@ -129,6 +129,7 @@ walkthroughs! {
     hpo: "hpo",
     suspend: "suspend",
     fractions: "fractions",
+    fractions_limits: "fractions-limits",
     elasticity_2020: "elasticity-2020",
     elasticity_2021: "elasticity-2021",
     over_quota: "over-quota",

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use control::Clock;
 use engine::{
-    Capabilities, Enforcement, Engine, Error, Exit, GpuHealth, Isolation, IsolationKind,
-    LimitsKept, ListedRun, LogRange, Measured, Observation, RunKey, RunPlace, RunSpec, RunState,
+    Capabilities, Engine, Error, Exit, Fractions, GpuHealth, Isolation, IsolationKind, LimitsKept,
+    ListedRun, LogRange, Measured, Observation, RunKey, RunPlace, RunSpec, RunState,
 };
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -239,7 +239,7 @@ impl Engine for FakeEngine {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             runtime: "fake".to_owned(),
-            enforces_memory_fraction: Enforcement::None,
+            fractions: Fractions::none("nothing is limited in tests"),
             keeps_limits: LimitsKept { cpu: false, memory: true, why: "this is a test".to_owned() },
             isolation: Isolation { kind: IsolationKind::Accounts, missing: String::new() },
         }

@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use engine_local::FractionPolicy;
 use tracing::level_filters::LevelFilter;
 
 use super::{Error, Origins, Setting, SettingText, Sources, read};
@@ -116,6 +117,15 @@ settings! {
             `process`, or `auto` for what they ran as last in this state directory, and at first \
             for containers where Docker or Podman answers (and can hand on GPUs, if there are \
             any), else processes",
+    }
+
+    /// Limits of GPU fractions: auto for the best that is safe, hard, or none
+    fractions: FractionPolicy = runtime::fractions {
+        value: Some("POLICY"),
+        default: "auto",
+        meaning: "what keeps workloads within their [part of a GPU](../guides/fractions.md): `auto` \
+            for the best that is safe on this machine, `hard` to start no part of a GPU where its \
+            user could work around the limit, or `none` to count only",
     }
 
     /// Where to listen

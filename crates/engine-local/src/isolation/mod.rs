@@ -60,6 +60,9 @@ pub(crate) struct Boundary {
     /// The program that stands in for images, which runs may execute.
     program: PathBuf,
     private_files: Vec<PathBuf>,
+    /// What is mounted over what else; only where root makes the mounts.
+    #[serde(default)]
+    mounts: Vec<(PathBuf, PathBuf)>,
 }
 
 /// The means of isolation.
@@ -122,6 +125,7 @@ impl Isolator {
             fixed: vec![shims.to_owned()],
             program: program.clone(),
             private_files: private_files.clone(),
+            mounts: Vec::new(),
         };
         let works = |means| boundary(means).attempt();
         let is_root = getuid().is_root();
@@ -171,6 +175,7 @@ impl Isolator {
             fixed,
             program: self.program.clone(),
             private_files: self.private_files.clone(),
+            mounts: Vec::new(),
         })
     }
 }
@@ -229,6 +234,11 @@ fn find_unprivileged(works: impl Fn(IsolationMeans) -> io::Result<()>) -> Isolat
 }
 
 impl Boundary {
+    /// The same with these mounts: what, and over what.
+    pub(crate) fn mounting(self, mounts: Vec<(PathBuf, PathBuf)>) -> Self {
+        Self { mounts, ..self }
+    }
+
     /// The account of the run, if it is not the server's.
     pub(crate) const fn account(&self) -> Option<&Account> {
         match &self.means {
@@ -276,7 +286,7 @@ impl Boundary {
             IsolationMeans::Account { account, hides_processes } => {
                 let groups = account.groups.iter().copied().map(Gid::from_raw).collect();
                 let (uid, gid) = (Uid::from_raw(account.uid), Gid::from_raw(account.gid));
-                let view = view()?.hiding_processes(*hides_processes);
+                let view = view()?.mounting(&self.mounts)?.hiding_processes(*hides_processes);
                 Step::Account { view, uid, gid, groups }
             }
             IsolationMeans::Namespaces => {

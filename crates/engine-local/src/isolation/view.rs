@@ -26,7 +26,9 @@ use super::accounts::Account;
 use crate::sys;
 
 /// Most folders and files that are shown: the capacity of [`View::enter`].
-const SHOWN_MAX: usize = 8;
+const SHOWN_MAX: usize = 12;
+/// Most mounts over other files and folders.
+const MOUNTS_MAX: usize = 8;
 /// Size and number of entries of a cover, which holds mount points only.
 const COVER_OPTIONS: &std::ffi::CStr = c"mode=0755,size=64k,nr_inodes=64";
 /// Extended attribute of folders with an access list, which may grant more than the mode.
@@ -41,6 +43,8 @@ pub(crate) struct View {
     shown: Vec<CString>,
     /// Those that the run may not change, even with the server's account.
     fixed: Vec<CString>,
+    /// Files and folders, and what they are mounted over; as they are outside of the view.
+    mounts: Vec<(CString, CString)>,
     /// Files of the server in other places.
     hidden: Vec<CString>,
     hides_processes: bool,
@@ -87,6 +91,7 @@ impl View {
             points,
             shown: shown.into_iter().map(text).collect::<io::Result<_>>()?,
             fixed: fixed.iter().map(|path| text(path)).collect::<io::Result<_>>()?,
+            mounts: Vec::new(),
             hidden: Vec::new(),
             hides_processes: false,
         })
@@ -97,6 +102,16 @@ impl View {
         for folder in folders {
             self.covers.push(text(folder)?);
         }
+        Ok(self)
+    }
+
+    /// The same, with these mounts.
+    pub(crate) fn mounting(mut self, mounts: &[(PathBuf, PathBuf)]) -> io::Result<Self> {
+        if mounts.len() > MOUNTS_MAX {
+            return Err(io::ErrorKind::ArgumentListTooLong.into());
+        }
+        let one = |(from, to): &(PathBuf, PathBuf)| Ok((text(from)?, text(to)?));
+        self.mounts = mounts.iter().map(one).collect::<io::Result<_>>()?;
         Ok(self)
     }
 
@@ -127,7 +142,10 @@ impl View {
         // Later mounts of the machine are visible here; these mounts are not visible outside.
         mount_change(c"/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
         let mut trees: [Option<OwnedFd>; SHOWN_MAX] = [const { None }; SHOWN_MAX];
-        for (tree, path) in trees.iter_mut().zip(&self.shown) {
+        let mut mounted: [Option<OwnedFd>; MOUNTS_MAX] = [const { None }; MOUNTS_MAX];
+        let sources = self.shown.iter().chain(self.mounts.iter().map(|(from, _)| from));
+        let shown = self.shown.len();
+        for (tree, path) in trees.iter_mut().take(shown).chain(&mut mounted).zip(sources) {
             let flags = OpenTreeFlags::OPEN_TREE_CLONE
                 | OpenTreeFlags::OPEN_TREE_CLOEXEC
                 | OpenTreeFlags::AT_RECURSIVE;
@@ -143,6 +161,9 @@ impl View {
         for (tree, path) in trees.iter().flatten().zip(&self.shown) {
             let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
             move_mount(tree, c"", CWD, path.as_c_str(), flags)?;
+        }
+        for (tree, (_, to)) in mounted.iter().flatten().zip(&self.mounts) {
+            move_mount(tree, c"", CWD, to.as_c_str(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
         }
         for path in self.shown.iter().filter(|path| self.fixed.contains(path)) {
             match sys::make_read_only(path) {

@@ -10,20 +10,26 @@ fn main() -> ExitCode {
         ["session", run_dir] => engine_local::session(Path::new(run_dir)),
         ["echo", port] => echo(port.parse().unwrap_or(0)),
         ["supervise", run_dir] => engine_local::supervise(Path::new(run_dir)),
+        ["simulated-driver", ..] => engine_local::simulated_driver(&args[1..]),
+        ["gpu-check", ..] => print(engine_local::gpu_check(&args[1..])),
         ["nvidia-smi", ..] => {
-            match engine_local::nvidia_smi(&args[1..], |name| std::env::var(name).ok()) {
-                Ok(text) => {
-                    use std::io::Write as _;
-                    let written = std::io::stdout().write_all(text.as_bytes());
-                    if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-                }
-                Err(error) => {
-                    eprintln!("{error}");
-                    ExitCode::FAILURE
-                }
-            }
+            print(engine_local::nvidia_smi(&args[1..], |name| std::env::var(name).ok()))
         }
         _ => ExitCode::from(2),
+    }
+}
+
+fn print(answer: Result<String, engine::Error>) -> ExitCode {
+    match answer {
+        Ok(text) => {
+            use std::io::Write as _;
+            let written = std::io::stdout().write_all(text.as_bytes());
+            if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -25,7 +25,7 @@ async fn output(engine: &dyn Engine, key: RunKey) -> String {
     String::from_utf8(bytes).expect("text")
 }
 
-async fn run(bench: &Bench, spec: RunSpec) -> String {
+pub(crate) async fn run(bench: &Bench, spec: RunSpec) -> String {
     let key = spec.key;
     let engine = bench.engine();
     engine.start(spec).await.expect("started");
@@ -38,7 +38,7 @@ async fn state(engine: &dyn Engine, key: RunKey) -> Option<RunState> {
 }
 
 /// The end of a run, reported or listed.
-async fn end(engine: &dyn Engine, key: RunKey) -> Exit {
+pub(crate) async fn end(engine: &dyn Engine, key: RunKey) -> Exit {
     let mut seen = engine.observations();
     if let Some(RunState::Exited { exit, .. }) = state(engine, key).await {
         return exit;

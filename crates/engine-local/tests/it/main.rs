@@ -6,3 +6,4 @@ mod fractions;
 mod limits;
 mod local;
 mod output;
+mod shares;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use engine::{Engine, RunKey, RunSpec};
 use engine_conformance::{Fixture, spec};
-use engine_local::{ImageTable, LocalEngine, Options, Separation};
+use engine_local::{FractionOptions, FractionPolicy, ImageTable, LocalEngine, Options, Separation};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -24,6 +24,7 @@ pub(crate) struct Bench {
     engine: Option<Arc<LocalEngine>>,
     next: AtomicU32,
     separation: Option<Separation>,
+    policy: FractionPolicy,
 }
 
 impl Bench {
@@ -38,8 +39,9 @@ impl Bench {
     /// One with these isolation settings.
     pub(crate) fn with(supervisor: &Path, separation: Option<Separation>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let engine = Some(open(folder.path(), supervisor, separation.clone()));
-        Self { folder, engine, next: AtomicU32::new(0), separation }
+        let policy = FractionPolicy::Best;
+        let engine = Some(open(folder.path(), supervisor, separation.clone(), policy));
+        Self { folder, engine, next: AtomicU32::new(0), separation, policy }
     }
 
     /// Drops the engine as a crash of the server would.
@@ -53,12 +55,27 @@ impl Bench {
         kill_process(found[0], signal).expect("ours");
     }
 
+    /// Opens the engine again with another policy for fractions of GPUs.
+    pub(crate) async fn reopen_with(&mut self, policy: FractionPolicy) {
+        self.policy = policy;
+        self.reopen().await;
+    }
+
+    pub(crate) fn state_dir(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
     pub(crate) fn run_dir(&self, key: RunKey) -> PathBuf {
         self.folder.path().join("runs").join(key.to_string())
     }
 }
 
-fn open(folder: &Path, supervisor: &Path, separation: Option<Separation>) -> Arc<LocalEngine> {
+fn open(
+    folder: &Path,
+    supervisor: &Path,
+    separation: Option<Separation>,
+    policy: FractionPolicy,
+) -> Arc<LocalEngine> {
     let images = ImageTable::new(supervisor);
     let options = Options {
         state_dir: folder.to_owned(),
@@ -68,6 +85,7 @@ fn open(folder: &Path, supervisor: &Path, separation: Option<Separation>) -> Arc
         output_bytes_max: OUTPUT_BYTES_MAX,
         copy_bytes_max: 1 << 30,
         separation,
+        fractions: Some(FractionOptions { policy, gpus: Vec::new() }),
     };
     Arc::new(LocalEngine::open(options).expect("an engine"))
 }
@@ -94,7 +112,8 @@ impl Fixture for Bench {
         // The one handle besides the scenario's, which it has dropped.
         self.close();
         let separation = self.separation.clone();
-        self.engine = Some(open(self.folder.path(), Path::new(SUPERVISOR), separation));
+        let folder = self.folder.path();
+        self.engine = Some(open(folder, Path::new(SUPERVISOR), separation, self.policy));
     }
 
     fn script(&self, text: &str) -> RunSpec {

@@ -1,0 +1,22 @@
+//! What an administrator chooses about GPU fractions. Owns: the choices. Does not know about: how they
+//! are kept.
+
+/// Which limits of GPU fractions are relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FractionPolicy {
+    /// The best that is safe here.
+    Best,
+    /// None: fractions are counted.
+    Counted,
+    /// Only what its user cannot work around; other fractions do not start.
+    HardOnly,
+}
+
+/// What keeps fractions of GPUs.
+#[derive(Debug, Clone)]
+pub struct FractionOptions {
+    /// Which limits are relied on.
+    pub policy: FractionPolicy,
+    /// The real GPUs of this machine, by UUID.
+    pub gpus: Vec<String>,
+}

@@ -1,0 +1,396 @@
+//! Fractions of GPUs for runs that are processes. Owns: which run gets which libraries, pages and
+//! simulated GPUs; that a run does not start without them; what its processes hold beyond what they
+//! say. Does not know about: how the libraries work, and who decides a limit.
+//!
+//! All that a run needs is in its folder and in files of the state directory. So its limits hold
+//! while the server is away; [`Fractions::adopt`] is for what has to be measured and changed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use engine::image::has_simulated_driver;
+use engine::{Device, Enforcement, Error, FractionLimit, GpuUse, Mechanism, RunKey, RunSpec};
+use fraction_agent::{
+    Connection, Delivery, Grant, Libraries, Pages, RealDriver, Simulated, Target, Way, parse_uuid,
+    uuid_of,
+};
+use gpu::{Activity, ProcessActivity};
+use units::GPU_MILLIS;
+
+use crate::fraction_policy::{FractionOptions, FractionPolicy};
+use crate::fraction_spec::{Fraction, Limit, SimulatedGpu};
+use crate::isolation::Account;
+use crate::record::{ProcessSpec, RunDir};
+use crate::session_server::RunContext;
+
+impl SimulatedGpu {
+    fn described(&self) -> Simulated {
+        Simulated { name: self.gpu.clone(), bytes: self.bytes }
+    }
+}
+
+impl Fraction {
+    /// As the driver of the run knows its GPU.
+    fn uuid(&self, gpu: &str) -> Option<[u8; 16]> {
+        if self.simulated.is_empty() { parse_uuid(gpu) } else { Some(uuid_of(gpu)) }
+    }
+
+    fn grants(&self) -> Vec<Grant> {
+        let grant = |limit: &Limit| {
+            let own = self.simulated.iter().find(|own| own.gpu == limit.gpu);
+            let context = own.map_or(0, |own| own.described().context_bytes());
+            Some(Grant { uuid: self.uuid(&limit.gpu)?, bytes: limit.bytes, context })
+        };
+        self.limits.iter().filter_map(grant).collect()
+    }
+}
+
+/// What has to be added to a run.
+#[derive(Debug)]
+pub(crate) struct Added {
+    pub(crate) fraction: Fraction,
+    pub(crate) delivery: Delivery,
+}
+
+/// The fractions of this machine's runs.
+#[derive(Debug)]
+pub(crate) struct Fractions {
+    program: PathBuf,
+    folder: PathBuf,
+    policy: FractionPolicy,
+    way: Way,
+    /// None: they cannot be written here.
+    libraries: Option<Libraries>,
+    installed: FractionLimit,
+    simulated: FractionLimit,
+    connections: Mutex<BTreeMap<Simulated, Connection>>,
+    runs: Mutex<BTreeMap<RunKey, Fraction>>,
+}
+
+/// No code panics inside a change while it holds one of these locks.
+fn open<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn failed(what: impl Into<String>) -> impl FnOnce(fraction_agent::Error) -> Error {
+    let what = what.into();
+    move |error| Error::io(what, std::io::Error::other(text(&error)))
+}
+
+fn text(error: &fraction_agent::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+impl Fractions {
+    /// Nothing is limited.
+    pub(crate) fn none(why: &str) -> Self {
+        let none = FractionLimit::none(why);
+        Self {
+            program: PathBuf::new(),
+            folder: PathBuf::new(),
+            policy: FractionPolicy::Counted,
+            way: Way::Variables,
+            libraries: None,
+            installed: none.clone(),
+            simulated: none,
+            connections: Mutex::default(),
+            runs: Mutex::default(),
+        }
+    }
+
+    /// Writes the libraries into a folder, and tries whether a program that gets them is refused what
+    /// it may not have. `mounts`: runs have a mount namespace that root made. Blocks for some
+    /// hundredths of a second, longer with a real driver.
+    pub(crate) fn open(
+        folder: &Path,
+        program: &Path,
+        mounts: bool,
+        options: &FractionOptions,
+    ) -> Self {
+        let FractionOptions { policy, gpus } = options;
+        if let Err(error) = fraction_agent::open_folder(folder) {
+            return Self::none(&format!("cannot make {}: {error}", folder.display()));
+        }
+        let libraries = match Libraries::write(&folder.join("lib"), RealDriver::find()) {
+            Ok(libraries) => libraries,
+            Err(error) => return Self::none(&text(&error)),
+        };
+        let way = if mounts && make_point().is_ok() { Way::Mounts } else { Way::Variables };
+        let attempt = |installed| {
+            if *policy == FractionPolicy::Counted {
+                return FractionLimit::none("the server was started with --fractions none");
+            }
+            let seen = fraction_agent::self_test(program, &libraries, folder, installed);
+            match (seen, way) {
+                (Ok(()), Way::Mounts) => FractionLimit {
+                    level: Enforcement::Cooperative,
+                    mechanism: Mechanism::MountedLibraries,
+                    why: String::new(),
+                },
+                (Ok(()), Way::Variables) => FractionLimit {
+                    level: Enforcement::Cooperative,
+                    mechanism: Mechanism::Variables,
+                    why: "a program with a cleared environment is not limited; start the server \
+                          as root to mount the libraries instead"
+                        .to_owned(),
+                },
+                (Err(why), _) => FractionLimit::none(&why),
+            }
+        };
+        let simulated = attempt(None);
+        let uuid = gpus.iter().find_map(|gpu| parse_uuid(gpu));
+        let installed = match (libraries.real(), uuid) {
+            (None, _) => FractionLimit::none("no NVIDIA driver is installed"),
+            (_, None) => FractionLimit::none("no GPU of it is used"),
+            (Some(_), uuid) => attempt(uuid),
+        };
+        for (which, limit) in [("simulated", &simulated), ("installed", &installed)] {
+            if limit.level == Enforcement::None {
+                tracing::info!(
+                    "fractions of GPUs of the {which} driver are not kept: {}",
+                    limit.why
+                );
+            }
+        }
+        let folder = folder.to_owned();
+        let libraries = Some(libraries);
+        Self {
+            program: program.to_owned(),
+            folder,
+            policy: *policy,
+            way,
+            libraries,
+            installed,
+            simulated,
+            ..Self::none("")
+        }
+    }
+
+    /// What keeps fractions of a GPU.
+    pub(crate) fn limit(&self, simulated: bool) -> FractionLimit {
+        if simulated { self.simulated.clone() } else { self.installed.clone() }
+    }
+
+    /// What a run gets; none: nothing.
+    pub(crate) fn of(&self, spec: &RunSpec, dir: &RunDir) -> Result<Option<Added>, Error> {
+        let devices = &spec.devices;
+        let simulated = !devices.is_empty() && devices.iter().all(|device| device.simulated);
+        let level = self.limit(simulated).level;
+        let is_shared = |device: &Device| device.millis < GPU_MILLIS;
+        let hard = level == Enforcement::Hard || self.policy != FractionPolicy::HardOnly;
+        if !hard && devices.iter().any(is_shared) {
+            return Err(Error::NotHere {
+                field: "gpuPortionRequest",
+                why: "the server gives out a part of a GPU only where its user cannot work around \
+                      the limit (`--fractions hard`), and nothing on this machine keeps it so; ask \
+                      for whole GPUs"
+                    .to_owned(),
+            });
+        }
+        let Some(libraries) = &self.libraries else { return Ok(None) };
+        let has_driver = simulated && has_simulated_driver(spec);
+        if devices.is_empty() || (simulated && !has_driver) {
+            return Ok(None);
+        }
+        let holds = level != Enforcement::None;
+        let shared = devices.iter().filter(|device| holds && is_shared(device));
+        let limits = shared.map(|device| Limit {
+            gpu: device.uuid.clone(),
+            bytes: engine::environment::granted_bytes(device),
+        });
+        let own =
+            |device: &Device| SimulatedGpu { gpu: device.uuid.clone(), bytes: device.memory_bytes };
+        let fraction = Fraction {
+            limits: limits.collect(),
+            simulated: devices.iter().filter(|_| has_driver).map(own).collect(),
+            sockets: self.sockets(),
+            program: self.program.clone(),
+        };
+        let target = if has_driver {
+            let socket = |gpu: &SimulatedGpu| gpu.described().socket(&fraction.sockets);
+            let sockets = fraction.simulated.iter().map(socket).collect::<Result<Vec<_>, _>>();
+            Target::Simulated(sockets.map_err(failed("give the run its simulated GPUs"))?)
+        } else {
+            Target::Installed
+        };
+        let pages = dir.fraction();
+        let pages = (!fraction.limits.is_empty()).then_some(pages.as_path());
+        let delivery = Delivery::of(libraries, &target, pages, self.way);
+        Ok(Some(Added { fraction, delivery }))
+    }
+
+    fn sockets(&self) -> PathBuf {
+        self.folder.join("gpus")
+    }
+
+    /// The folder of the libraries and sockets, which runs may read.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes what a run needs before its supervisor starts.
+    pub(crate) fn prepare(
+        &self,
+        key: RunKey,
+        fraction: &Fraction,
+        dir: &RunDir,
+        account: Option<&Account>,
+    ) -> Result<(), Error> {
+        if !fraction.limits.is_empty() {
+            if self.way == Way::Mounts {
+                make_point().map_err(|error| Error::io("make /run/elastane/fraction", error))?;
+            }
+            let account = account.map(|account| (account.uid, account.gid));
+            let made = Pages::at(&dir.fraction()).make(&fraction.grants(), account);
+            made.map_err(failed(format!("make the pages of {key}")))?;
+        }
+        self.adopt(key, fraction).map_err(failed(format!("give {key} its simulated GPUs")))
+    }
+
+    /// Follows a run: also one that an earlier server started.
+    pub(crate) fn adopt(
+        &self,
+        key: RunKey,
+        fraction: &Fraction,
+    ) -> Result<(), fraction_agent::Error> {
+        open(&self.runs).insert(key, fraction.clone());
+        for gpu in &fraction.simulated {
+            self.connect(&gpu.described(), &fraction.sockets)?;
+        }
+        Ok(())
+    }
+
+    fn connect(&self, gpu: &Simulated, sockets: &Path) -> Result<(), fraction_agent::Error> {
+        let mut connections = open(&self.connections);
+        let works = connections.get(gpu).is_some_and(|known| known.state(gpu.bytes).is_ok());
+        if !works {
+            connections.insert(gpu.clone(), gpu.connect(sockets, &self.program)?);
+        }
+        Ok(())
+    }
+
+    /// The run is gone.
+    pub(crate) fn forget(&self, key: RunKey) {
+        let mut runs = open(&self.runs);
+        runs.remove(&key);
+        let used: Vec<Simulated> =
+            runs.values().flat_map(|of| &of.simulated).map(SimulatedGpu::described).collect();
+        // Without a connection their processes end.
+        open(&self.connections).retain(|gpu, _| used.contains(gpu));
+    }
+
+    /// What simulated GPUs do.
+    pub(crate) fn activities(&self) -> Vec<Activity> {
+        let connections = open(&self.connections);
+        let activity = |(gpu, connection): (&Simulated, &Connection)| {
+            let state = connection.state(gpu.bytes);
+            let state = state.map_err(|error| {
+                tracing::warn!("the simulated driver of {} does not answer: {error}", gpu.name);
+            });
+            let state = state.ok()?;
+            let process = |(pid, bytes): (u32, u64)| {
+                (pid, ProcessActivity { busy_millis: None, memory_bytes: Some(bytes) })
+            };
+            Some(Activity {
+                uuid: gpu.name.clone(),
+                busy_millis: Some(state.busy_per_cent.min(100) * 10),
+                memory_bytes: Some(state.used),
+                processes: state.holders.into_iter().map(process).collect(),
+            })
+        };
+        connections.iter().filter_map(activity).collect()
+    }
+
+    /// The simulated GPUs of a run that none of its processes uses: the driver shows all that do.
+    pub(crate) fn idle(&self, key: RunKey, used: &[GpuUse]) -> Vec<GpuUse> {
+        let runs = open(&self.runs);
+        let own = runs.get(&key).into_iter().flat_map(|fraction| &fraction.simulated);
+        let unused = own.filter(|own| used.iter().all(|gpu| gpu.uuid != own.gpu));
+        let idle = |gpu: &SimulatedGpu| GpuUse {
+            uuid: gpu.gpu.clone(),
+            busy_millis: None,
+            memory_bytes: Some(0),
+        };
+        unused.map(idle).collect()
+    }
+
+    /// What runs with limits say that they hold, in the order of their limits.
+    pub(crate) fn claims(&self, dir: impl Fn(RunKey) -> RunDir) -> BTreeMap<RunKey, Vec<u64>> {
+        let runs = open(&self.runs).clone();
+        let limited = runs.into_iter().filter(|(_, fraction)| !fraction.limits.is_empty());
+        let claims = |(key, fraction): (RunKey, Fraction)| {
+            let pages = Pages::at(&dir(key).fraction());
+            (key, (0..fraction.limits.len()).map(|device| pages.claimed(device)).collect())
+        };
+        limited.map(claims).collect()
+    }
+
+    /// Counts what the driver shows of a run and its claims do not contain. `before`: its claims before
+    /// the driver was asked; what changes meanwhile is in one of both.
+    pub(crate) fn reconcile(&self, key: RunKey, dir: &RunDir, before: &[u64], seen: &[GpuUse]) {
+        let Some(fraction) = open(&self.runs).get(&key).cloned() else { return };
+        let pages = Pages::at(&dir.fraction());
+        let Ok(limits) = pages.limits() else { return };
+        for (device, limit) in fraction.limits.iter().enumerate() {
+            let own = seen.iter().find(|gpu| gpu.uuid == limit.gpu);
+            let observed = own.and_then(|gpu| gpu.memory_bytes).unwrap_or(0);
+            let claimed = pages.claimed(device).max(before.get(device).copied().unwrap_or(0));
+            let uncounted = observed.saturating_sub(claimed);
+            let Some(uuid) = fraction.uuid(&limit.gpu) else { continue };
+            let known = limits.iter().find(|known| known.uuid == uuid);
+            if known.is_none_or(|known| known.uncounted == uncounted) {
+                continue;
+            }
+            if let Err(error) = pages.set_uncounted(uuid, uncounted) {
+                tracing::warn!("cannot count what {key} holds of {}: {}", limit.gpu, text(&error));
+            }
+        }
+    }
+}
+
+fn make_point() -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let mut folders = std::fs::DirBuilder::new();
+    folders.recursive(true).mode(0o755).create(fraction_agent::POINT)
+}
+
+/// The connections of a supervisor to its simulated GPUs, whose processes stay while it has them.
+#[derive(Debug)]
+pub(crate) struct Held(#[expect(dead_code, reason = "held for what is connected")] Vec<Connection>);
+
+/// Connects to the simulated GPUs of a run, for its life.
+pub(crate) fn hold(process: &ProcessSpec) -> std::io::Result<Held> {
+    let Some(fraction) = &process.fraction else { return Ok(Held(Vec::new())) };
+    let connect =
+        |gpu: &SimulatedGpu| gpu.described().connect(&fraction.sockets, &fraction.program);
+    let held = fraction.simulated.iter().map(connect).collect::<Result<_, _>>();
+    held.map(Held).map_err(|error| std::io::Error::other(text(&error)))
+}
+
+/// Looks, as a program of the run, whether its limits hold; the text says why they would not.
+pub(crate) fn verify(
+    process: &ProcessSpec,
+    around: &RunContext,
+) -> std::io::Result<Result<(), String>> {
+    let Some(fraction) = &process.fraction else { return Ok(Ok(())) };
+    let most = fraction.limits.iter().map(|limit| limit.bytes).max();
+    let Some(most) = most else { return Ok(Ok(())) };
+    let mut command = Command::new(&fraction.program);
+    command.args(["gpu-check", &format!("--most={most}B")]).stdin(Stdio::null());
+    around.prepare(&mut command, false)?;
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(Ok(()));
+    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    let why = why.lines().next().unwrap_or("it was ended").trim().to_owned();
+    Ok(Err(format!(
+        "its part of the GPU would not be kept: {why}; see `elastane status`, and ask for whole \
+         GPUs or have the libraries mended by a restart of the server"
+    )))
+}

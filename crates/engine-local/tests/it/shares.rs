@@ -1,0 +1,159 @@
+//! Runs that have a part of a simulated GPU: what they see of it, what they are refused, and that
+//! neither their own changes nor a crash of the server lifts that.
+#![cfg(target_arch = "x86_64")]
+
+use std::path::Path;
+
+use engine::{Device, Enforcement, Exit, Mechanism, RunKey, RunSpec};
+use engine_conformance::Fixture as _;
+use engine_local::{FractionPolicy, Separation};
+
+use crate::bench::{Bench, SUPERVISOR};
+use crate::local::{end, run};
+
+const MIB: u64 = 1 << 20;
+
+fn share(bench: &Bench, script: &str, millis: u64) -> RunSpec {
+    let device = Device {
+        index: 1,
+        uuid: "GPU-sim-node-1-1".to_owned(),
+        simulated: true,
+        millis,
+        memory_bytes: 16 << 30,
+    };
+    RunSpec { devices: vec![device], simulated_driver: Some(true), ..bench.script(script) }
+}
+
+fn kept_apart() -> Bench {
+    Bench::with(Path::new(SUPERVISOR), Some(Separation::default()))
+}
+
+/// A line for each size that is tried.
+const TRY: &str = "gpu-check 9GiB 7800MiB 7892MiB";
+
+#[tokio::test]
+async fn half_a_gpu_shows_its_half_and_refuses_more() {
+    for bench in [Bench::new(), kept_apart()] {
+        let script = format!("nvidia-smi; {TRY}; echo goes on");
+        let text = run(&bench, share(&bench, &script, 500)).await;
+        assert!(text.contains("0MiB / 8192MiB") && text.contains("SIMULATED"), "{text}");
+        let expected = "Elastane Simulated GPU, 8192 MiB, 7892 MiB of it free\n\
+                        9216 MiB: refused: out of memory (CUDA error 2)\n\
+                        7800 MiB: granted, and given back\n\
+                        7892 MiB: granted, and given back\ngoes on\n";
+        assert!(text.ends_with(expected), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_whole_gpu_has_no_limit_and_what_does_not_ask_has_no_driver() {
+    let bench = Bench::new();
+    let text = run(&bench, share(&bench, "gpu-check 15GiB", 1000)).await;
+    assert!(text.contains("16384 MiB") && text.contains("15360 MiB: granted"), "{text}");
+    let unasked = RunSpec { simulated_driver: None, ..share(&bench, "gpu-check 2>&1; true", 500) };
+    let text = run(&bench, unasked).await;
+    assert!(text.contains("no CUDA driver here"), "{text}");
+}
+
+#[tokio::test]
+async fn runs_share_a_gpu_and_its_memory_is_measured_by_run() {
+    let bench = kept_apart();
+    let holds = "gpu-check --hold 4GiB & sleep 100";
+    let (half, third) = (share(&bench, holds, 500), share(&bench, holds, 300));
+    let keys = [half.key, third.key];
+    for spec in [half, third] {
+        bench.engine().start(spec).await.expect("started");
+    }
+    let used = |measured: &engine::Measured, key: RunKey| {
+        let run = measured.runs.iter().find(|run| run.key == key)?;
+        run.gpus.first().and_then(|gpu| gpu.memory_bytes)
+    };
+    let both = loop {
+        let measured = bench.engine().measure().await.expect("measured").expect("can");
+        if let [Some(first), Some(second)] = keys.map(|key| used(&measured, key))
+            && first.min(second) >= 4096 * MIB
+        {
+            break (first, second, measured.gpus.first().and_then(|gpu| gpu.memory_bytes));
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    };
+    let own = 4396 * MIB;
+    assert_eq!(both, (own, own, Some(2 * own)));
+    for key in keys {
+        bench.engine().stop(key, 0).await.expect("stopped");
+        end(&*bench.engine(), key).await;
+        bench.engine().remove(key).await.expect("removed");
+    }
+}
+
+#[tokio::test]
+async fn a_crash_of_the_server_lifts_no_limit_and_takes_no_gpu_away() {
+    let mut bench = kept_apart();
+    let script = format!("gpu-check --hold 4GiB & read line; {TRY}");
+    let spec = RunSpec { stdin: true, ..share(&bench, &script, 500) };
+    let key = spec.key;
+    bench.engine().start(spec).await.expect("started");
+    let holds = async |bench: &Bench| loop {
+        let measured = bench.engine().measure().await.expect("measured").expect("can");
+        let own = measured.runs.iter().find(|run| run.key == key).and_then(|run| run.gpus.first());
+        if own.and_then(|gpu| gpu.memory_bytes) == Some(4396 * MIB) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    };
+    holds(&bench).await;
+    bench.close();
+    // Longer than a driver stays that nothing uses.
+    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+    bench.reopen().await;
+    holds(&bench).await;
+    bench.engine().stop(key, 0).await.expect("stopped");
+}
+
+#[tokio::test]
+async fn a_cleared_environment_shows_no_more_where_libraries_are_mounted() {
+    let bench = kept_apart();
+    let fractions = bench.engine().capabilities().fractions.simulated;
+    assert_eq!(fractions.level, Enforcement::Cooperative, "{fractions:?}");
+    let script = "L=$LD_LIBRARY_PATH S=$ELASTANE_SIMULATED_DRIVER; \
+                  env -i LD_LIBRARY_PATH=$L ELASTANE_SIMULATED_DRIVER=$S $(command -v gpu-check) 9GiB";
+    let text = run(&bench, share(&bench, script, 500)).await;
+    if fractions.mechanism == Mechanism::MountedLibraries {
+        assert!(text.contains("8192 MiB") && text.contains("refused: out of memory"), "{text}");
+    } else {
+        assert!(fractions.why.contains("cleared environment"), "{fractions:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_its_libraries_a_run_does_not_start() {
+    let bench = Bench::new();
+    let lost = bench.state_dir().join("fraction/lib/limited-simulated/libcuda.so.1");
+    let whole = std::fs::read(&lost).expect("there");
+    for broken in [None, Some(&whole[..1000]), Some(&whole[..0])] {
+        std::fs::remove_file(&lost).expect("removed");
+        if let Some(part) = broken {
+            std::fs::write(&lost, part).expect("written");
+        }
+        let spec = share(&bench, "echo started", 500);
+        let key = spec.key;
+        bench.engine().start(spec).await.expect("prepared");
+        match end(&*bench.engine(), key).await {
+            Exit::CannotRun(why) => assert!(why.contains("part of the GPU"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+        std::fs::write(&lost, &whole).expect("written");
+    }
+}
+
+#[tokio::test]
+async fn a_policy_counts_only_or_starts_no_part_that_can_be_worked_around() {
+    let mut bench = kept_apart();
+    bench.reopen_with(FractionPolicy::Counted).await;
+    let text = run(&bench, share(&bench, "gpu-check 9GiB", 500)).await;
+    assert!(text.contains("16384 MiB") && text.contains("9216 MiB: granted"), "{text}");
+    bench.reopen_with(FractionPolicy::HardOnly).await;
+    let refused = bench.engine().start(share(&bench, "true", 500)).await.expect_err("a part");
+    assert!(refused.to_string().contains("--fractions hard"), "{refused}");
+    assert_eq!(run(&bench, share(&bench, "echo whole", 1000)).await, "whole\n");
+}

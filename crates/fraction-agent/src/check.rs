@@ -1,0 +1,301 @@
+//! `gpu-check`: what a program here sees of its GPUs, and what it is refused. Owns: asking the driver
+//! that this process finds, as any program does. Does not know about: what should come of it.
+// Loads the driver and calls it, as every CUDA program does. Each block says why it is sound.
+#![expect(unsafe_code, reason = "the driver is a C library")]
+
+use std::ffi::c_char;
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use libloading::{Library, Symbol};
+use serde::{Deserialize, Serialize};
+use units::parse_bytes;
+
+const OUT_OF_MEMORY: i32 = 2;
+const NO_DEVICE: i32 = 100;
+const MIB: u64 = 1 << 20;
+
+/// What is seen of one GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Its name.
+    pub name: String,
+    /// Memory, as a program sees it.
+    pub total: u64,
+    /// Of that free, once there is a context.
+    pub free: Option<u64>,
+    /// Attempts, in their order.
+    pub allocations: Vec<Allocation>,
+}
+
+/// An attempt to have memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocation {
+    /// How much.
+    pub bytes: u64,
+    /// The driver's answer: 0 is granted, 2 out of memory.
+    pub answer: i32,
+}
+
+/// A driver that answered something else than what was asked for.
+fn refused(what: &str, answer: i32) -> String {
+    match answer {
+        NO_DEVICE => "the driver has no GPU for this process".to_owned(),
+        OUT_OF_MEMORY => format!("{what}: out of memory (CUDA error 2)"),
+        answer => format!("{what}: CUDA error {answer}"),
+    }
+}
+
+struct Cuda(Library);
+
+impl Cuda {
+    fn open() -> Result<Self, String> {
+        // SAFETY: what every CUDA program does; the library's start-up code is trusted as there.
+        let library = unsafe { Library::new("libcuda.so.1") };
+        let cuda = Self(library.map_err(|error| format!("there is no CUDA driver here: {error}"))?);
+        cuda.call("cuInit", |init: Symbol<'_, unsafe extern "C" fn(u32) -> i32>| {
+            // SAFETY: the published signature.
+            unsafe { init(0) }
+        })?;
+        Ok(cuda)
+    }
+
+    /// Calls a function; an answer other than 0 is an error.
+    fn call<T>(&self, name: &str, call: impl FnOnce(Symbol<'_, T>) -> i32) -> Result<(), String> {
+        match self.answer(name, call)? {
+            0 => Ok(()),
+            answer => Err(refused(name, answer)),
+        }
+    }
+
+    fn answer<T>(
+        &self,
+        name: &str,
+        call: impl FnOnce(Symbol<'_, T>) -> i32,
+    ) -> Result<i32, String> {
+        // SAFETY: the caller names the type of the function as CUDA's documentation does.
+        let symbol = unsafe { self.0.get::<T>(name.as_bytes()) };
+        Ok(call(symbol.map_err(|error| format!("the driver has no {name}: {error}"))?))
+    }
+
+    fn count(&self) -> Result<i32, String> {
+        let mut count = 0;
+        self.call("cuDeviceGetCount", |get: Symbol<'_, unsafe extern "C" fn(*mut i32) -> i32>| {
+            // SAFETY: room for a number.
+            unsafe { get(&raw mut count) }
+        })?;
+        Ok(count)
+    }
+
+    fn device(&self, device: i32) -> Result<Report, String> {
+        type Name = unsafe extern "C" fn(*mut c_char, i32, i32) -> i32;
+        type Total = unsafe extern "C" fn(*mut usize, i32) -> i32;
+        let mut text = [0_u8; 128];
+        self.call("cuDeviceGetName", |get: Symbol<'_, Name>| {
+            // SAFETY: room for 127 letters and a zero byte.
+            unsafe { get(text.as_mut_ptr().cast(), 127, device) }
+        })?;
+        let mut total = 0;
+        self.call("cuDeviceTotalMem_v2", |get: Symbol<'_, Total>| {
+            // SAFETY: room for a number.
+            unsafe { get(&raw mut total, device) }
+        })?;
+        let name = text.split(|byte| *byte == 0).next().unwrap_or_default();
+        let name = String::from_utf8_lossy(name).into_owned();
+        Ok(Report { name, total: total as u64, free: None, allocations: Vec::new() })
+    }
+
+    /// Makes a context; the driver's answer.
+    fn enter(&self, device: i32) -> Result<i32, String> {
+        type Retain = unsafe extern "C" fn(*mut usize, i32) -> i32;
+        type Set = unsafe extern "C" fn(usize) -> i32;
+        let mut context = 0;
+        let answer = self.answer("cuDevicePrimaryCtxRetain", |retain: Symbol<'_, Retain>| {
+            // SAFETY: room for a handle.
+            unsafe { retain(&raw mut context, device) }
+        })?;
+        if answer != 0 {
+            return Ok(answer);
+        }
+        self.answer("cuCtxSetCurrent", |set: Symbol<'_, Set>| {
+            // SAFETY: the handle that the driver just gave.
+            unsafe { set(context) }
+        })
+    }
+
+    fn free(&self) -> Result<u64, String> {
+        type Info = unsafe extern "C" fn(*mut usize, *mut usize) -> i32;
+        let (mut free, mut total) = (0, 0);
+        self.call("cuMemGetInfo_v2", |get: Symbol<'_, Info>| {
+            // SAFETY: room for two numbers.
+            unsafe { get(&raw mut free, &raw mut total) }
+        })?;
+        Ok(free as u64)
+    }
+
+    /// Takes memory of the current context: its address, or the driver's answer.
+    fn take(&self, bytes: u64) -> Result<Result<u64, i32>, String> {
+        type Take = unsafe extern "C" fn(*mut u64, usize) -> i32;
+        let size = usize::try_from(bytes).map_err(|_| format!("{bytes} bytes are too many"))?;
+        let mut at = 0;
+        let answer = self.answer("cuMemAlloc_v2", |take: Symbol<'_, Take>| {
+            // SAFETY: room for an address.
+            unsafe { take(&raw mut at, size) }
+        })?;
+        Ok(if answer == 0 { Ok(at) } else { Err(answer) })
+    }
+
+    /// Takes memory of the current context and gives it back.
+    fn allocate(&self, bytes: u64) -> Result<Allocation, String> {
+        type Give = unsafe extern "C" fn(u64) -> i32;
+        match self.take(bytes)? {
+            Err(answer) => Ok(Allocation { bytes, answer }),
+            Ok(at) => {
+                self.call("cuMemFree_v2", |give: Symbol<'_, Give>| {
+                    // SAFETY: the address that the driver just gave.
+                    unsafe { give(at) }
+                })?;
+                Ok(Allocation { bytes, answer: 0 })
+            }
+        }
+    }
+}
+
+/// The GPUs that a program here finds. Takes no memory of them.
+///
+/// # Errors
+/// There is no driver, or it does not answer.
+pub fn look() -> Result<Vec<Report>, String> {
+    let cuda = Cuda::open()?;
+    (0..cuda.count()?).map(|device| cuda.device(device)).collect()
+}
+
+/// The same, after taking and giving back so much memory of the first one, in turn. A context that is
+/// refused refuses all of them.
+///
+/// # Errors
+/// As there.
+pub fn try_sizes(sizes: &[u64]) -> Result<Vec<Report>, String> {
+    let mut reports = look()?;
+    let Some(first) = reports.first_mut().filter(|_| !sizes.is_empty()) else { return Ok(reports) };
+    let cuda = Cuda::open()?;
+    let entered = cuda.enter(0)?;
+    if entered == 0 {
+        first.free = Some(cuda.free()?);
+    }
+    for &bytes in sizes {
+        let refused = Allocation { bytes, answer: entered };
+        first.allocations.push(if entered == 0 { cuda.allocate(bytes)? } else { refused });
+    }
+    Ok(reports)
+}
+
+/// What `gpu-check` prints.
+///
+/// # Errors
+/// An argument that it does not know, no driver, or more memory than `--most` says.
+pub fn gpu_check(args: &[String]) -> Result<String, String> {
+    let (mut most, mut json, mut hold, mut sizes) = (None, false, false, Vec::new());
+    let size = |text: &str| parse_bytes(text).map_err(|error| error.to_string());
+    for arg in args {
+        match (arg.strip_prefix("--most="), arg.as_str()) {
+            (Some(text), _) => most = Some(size(text)?),
+            (None, "--json") => json = true,
+            (None, "--hold") => hold = true,
+            (None, word) if word.starts_with('-') => {
+                return Err(format!(
+                    "`{word}` is no option of gpu-check; give sizes to try such as 9GiB, \
+                     --hold to keep what is granted until it is stopped, --most=SIZE to fail where \
+                     a GPU shows more, or --json"
+                ));
+            }
+            (None, text) => sizes.push(size(text)?),
+        }
+    }
+    if hold {
+        return keep(&sizes);
+    }
+    let reports = try_sizes(&sizes)?;
+    let above = |most: u64| Some((most, reports.iter().find(|report| report.total > most)?));
+    if let Some((most, over)) = most.and_then(above) {
+        let total = over.total;
+        return Err(format!("{}: {total} bytes are visible, and {most} are granted", over.name));
+    }
+    if json {
+        return serde_json::to_string(&reports).map_err(|error| error.to_string());
+    }
+    Ok(text(&reports))
+}
+
+/// Takes memory of the first GPU and keeps it until this process is stopped.
+fn keep(sizes: &[u64]) -> Result<String, String> {
+    let cuda = Cuda::open()?;
+    match cuda.enter(0)? {
+        0 => {}
+        answer => return Err(refused("a context", answer)),
+    }
+    let mut out = std::io::stdout();
+    for &bytes in sizes {
+        let said = match cuda.take(bytes)? {
+            Ok(_at) => "granted, and kept".to_owned(),
+            Err(answer) => refused("refused", answer),
+        };
+        writeln!(out, "{} MiB: {said}", bytes / MIB).map_err(|error| error.to_string())?;
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+fn text(reports: &[Report]) -> String {
+    let mut text = String::new();
+    for (at, report) in reports.iter().enumerate() {
+        let total = report.total / MIB;
+        // Writing to a string cannot fail.
+        let _infallible = match report.free {
+            Some(free) => {
+                let free = free / MIB;
+                writeln!(text, "GPU {at}: {}, {total} MiB, {free} MiB of it free", report.name)
+            }
+            None => writeln!(text, "GPU {at}: {}, {total} MiB", report.name),
+        };
+        for Allocation { bytes, answer } in &report.allocations {
+            let what = match *answer {
+                0 => "granted, and given back".to_owned(),
+                answer => refused("refused", answer),
+            };
+            let _infallible = writeln!(text, "{} MiB: {what}", bytes / MIB);
+        }
+    }
+    if reports.is_empty() { "no GPU is visible here\n".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_said_in_words() {
+        let allocations = vec![
+            Allocation { bytes: 9216 * MIB, answer: 2 },
+            Allocation { bytes: MIB, answer: 0 },
+            Allocation { bytes: MIB, answer: 700 },
+        ];
+        let name = "G".to_owned();
+        let report = Report { name, total: 8192 * MIB, free: Some(7892 * MIB), allocations };
+        assert_eq!(
+            text(&[report]),
+            "GPU 0: G, 8192 MiB, 7892 MiB of it free\n\
+             9216 MiB: refused: out of memory (CUDA error 2)\n\
+             1 MiB: granted, and given back\n1 MiB: refused: CUDA error 700\n",
+        );
+        assert_eq!(text(&[]), "no GPU is visible here\n");
+    }
+
+    #[test]
+    fn what_it_does_not_know_it_says() {
+        let of = |arg: &str| gpu_check(&[arg.to_owned()]).unwrap_err();
+        assert!(of("--least=1").contains("--most=SIZE"));
+        assert!(of("lots").contains("lots"));
+    }
+}

@@ -1,0 +1,93 @@
+//! How a run gets its libraries and pages. Owns: which variables and mounts that takes. Does not know
+//! about: making the mounts.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fraction_abi::wire::SOCKET_VARIABLE;
+use fraction_abi::{DIRECTORY, DIRECTORY_VARIABLE};
+
+use crate::libraries::{Libraries, RealDriver};
+
+/// Where programs look for libraries first.
+const SEARCH: &str = "LD_LIBRARY_PATH";
+/// What is loaded into every program.
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// Which driver a run has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The one that is installed.
+    Installed,
+    /// The simulated one, with these sockets.
+    Simulated(Vec<PathBuf>),
+}
+
+/// What the machine lets the server do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Mounts that a run cannot undo, so that nothing depends on its environment.
+    Mounts,
+    /// Variables, which a run can change.
+    Variables,
+}
+
+/// What a run is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// Variables, as they are set.
+    pub variables: BTreeMap<String, String>,
+    /// Search paths, which come before what the user's variable says.
+    pub before: BTreeMap<String, String>,
+    /// Files and folders, and what they are mounted over.
+    pub mounts: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Delivery {
+    /// For a run with these pages (none: it has whole GPUs, and no limit).
+    #[must_use]
+    pub fn of(libraries: &Libraries, target: &Target, pages: Option<&Path>, way: Way) -> Self {
+        let mut all = Self::default();
+        let text = |path: &Path| path.display().to_string();
+        match (target, pages, libraries.real()) {
+            (Target::Simulated(sockets), pages, _) => {
+                let (simulated, limited) = (libraries.simulated(), libraries.before_simulated());
+                let first = if pages.is_some() { &limited } else { &simulated };
+                all.before.insert(SEARCH.to_owned(), text(first));
+                let sockets: Vec<String> = sockets.iter().map(|path| text(path)).collect();
+                all.variables.insert(SOCKET_VARIABLE.to_owned(), sockets.join(":"));
+            }
+            (Target::Installed, Some(_), Some(RealDriver(files))) if way == Way::Mounts => {
+                // Before the proxies are mounted over them.
+                all.mounts.extend(files.iter().cloned().zip(libraries.real_moved()));
+                let proxies = crate::libraries::NAMES.map(|name| libraries.in_place().join(name));
+                all.mounts.extend(proxies.into_iter().zip(files.iter().cloned()));
+            }
+            (Target::Installed, Some(_), Some(_)) => {
+                all.before.insert(SEARCH.to_owned(), text(&libraries.before_real()));
+            }
+            (Target::Installed, ..) => {}
+        }
+        if let Some(pages) = pages {
+            if way == Way::Mounts {
+                all.mounts.push((pages.to_owned(), PathBuf::from(DIRECTORY)));
+            } else {
+                all.variables.insert(DIRECTORY_VARIABLE.to_owned(), text(pages));
+                all.before.insert(PRELOAD.to_owned(), text(&libraries.preload()));
+            }
+        }
+        all
+    }
+
+    /// Adds the variables to an environment.
+    pub fn complete(&self, env: &mut BTreeMap<String, String>) {
+        env.extend(self.variables.clone());
+        for (name, first) in &self.before {
+            let value = match env.get(name).filter(|own| !own.is_empty()) {
+                Some(own) => format!("{first}:{own}"),
+                None => first.clone(),
+            };
+            env.insert(name.clone(), value);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The libraries as files. Owns: where each is, that a file is whole before a program can find it,
+//! and where the real driver has its own. Does not know about: which run gets which.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use fraction_libs::{PRELOAD, PROXY_CUDA, PROXY_NVML, SIMULATED_CUDA, SIMULATED_NVML, with_real};
+
+use crate::{Error, failed};
+
+/// The names that programs ask the loader for.
+pub(crate) const NAMES: [&str; 2] = ["libcuda.so.1", "libnvidia-ml.so.1"];
+
+/// The files of the driver that is installed, without links, in the order of [`NAMES`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RealDriver(pub [PathBuf; 2]);
+
+impl RealDriver {
+    /// Where the loader of this machine finds it; none: there is no driver.
+    #[must_use]
+    pub fn find() -> Option<Self> {
+        let listed = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"].into_iter().find_map(
+            |program| {
+                let mut command = Command::new(program);
+                let output = command.arg("-p").stdin(Stdio::null()).stderr(Stdio::null()).output();
+                output.ok().filter(|output| output.status.success())
+            },
+        )?;
+        Self::listed(&String::from_utf8_lossy(&listed.stdout))
+    }
+
+    fn listed(cache: &str) -> Option<Self> {
+        let find = |name: &str| {
+            let line = |line: &str| {
+                let (found, path) = line.trim().split_once(" => ")?;
+                let is = found.split(' ').next() == Some(name) && found.contains("x86-64");
+                is.then(|| PathBuf::from(path).canonicalize().ok()).flatten()
+            };
+            cache.lines().find_map(line)
+        };
+        let [cuda, nvml] = NAMES.map(find);
+        Some(Self([cuda?, nvml?]))
+    }
+}
+
+/// The libraries in a folder of the server, which every account may read.
+#[derive(Debug, Clone)]
+pub struct Libraries {
+    folder: PathBuf,
+    real: Option<RealDriver>,
+}
+
+impl Libraries {
+    /// Writes those that are missing or differ. A program that runs keeps the one it has loaded.
+    ///
+    /// # Errors
+    /// A file cannot be written, or the path of the folder does not fit.
+    pub fn write(folder: &Path, real: Option<RealDriver>) -> Result<Self, Error> {
+        let libraries = Self { folder: folder.to_owned(), real };
+        let simulated = libraries.simulated();
+        put(&libraries.preload(), PRELOAD)?;
+        put(&simulated.join(NAMES[0]), SIMULATED_CUDA)?;
+        put(&simulated.join(NAMES[1]), SIMULATED_NVML)?;
+        let mut fronts =
+            vec![(libraries.before_simulated(), NAMES.map(|name| simulated.join(name)))];
+        if let Some(RealDriver(files)) = &libraries.real {
+            fronts.push((libraries.before_real(), files.clone()));
+            let [cuda, nvml] = libraries.real_moved();
+            put(&cuda, b"")?;
+            put(&nvml, b"")?;
+            fronts.push((libraries.in_place(), [cuda, nvml]));
+        }
+        for (folder, behind) in fronts {
+            for ((name, proxy), real) in NAMES.iter().zip([PROXY_CUDA, PROXY_NVML]).zip(behind) {
+                let library = with_real(proxy, &real).ok_or(Error::Path(real))?;
+                put(&folder.join(name), &library)?;
+            }
+        }
+        Ok(libraries)
+    }
+
+    /// The driver that is installed.
+    #[must_use]
+    pub fn real(&self) -> Option<&RealDriver> {
+        self.real.as_ref()
+    }
+
+    /// What is preloaded.
+    pub(crate) fn preload(&self) -> PathBuf {
+        self.folder.join("libelastane-fraction.so")
+    }
+
+    /// The folder of the simulated driver.
+    pub(crate) fn simulated(&self) -> PathBuf {
+        self.folder.join("simulated")
+    }
+
+    /// The folder of the proxies in front of the simulated driver.
+    pub(crate) fn before_simulated(&self) -> PathBuf {
+        self.folder.join("limited-simulated")
+    }
+
+    /// The folder of the proxies in front of the installed driver, for a search path.
+    pub(crate) fn before_real(&self) -> PathBuf {
+        self.folder.join("limited")
+    }
+
+    /// The folder of the proxies that are mounted over the files of the installed driver.
+    pub(crate) fn in_place(&self) -> PathBuf {
+        self.folder.join("mounted")
+    }
+
+    /// Where those find the files they are mounted over.
+    pub(crate) fn real_moved(&self) -> [PathBuf; 2] {
+        NAMES.map(|name| self.folder.join("real").join(name))
+    }
+}
+
+fn put(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    if fs::read(path).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    let write = || -> io::Result<()> {
+        if let Some(folder) = path.parent() {
+            open_folder(folder)?;
+        }
+        let aside = path.with_extension("new");
+        fs::write(&aside, bytes)?;
+        fs::set_permissions(&aside, fs::Permissions::from_mode(0o755))?;
+        fs::rename(&aside, path)
+    };
+    write().map_err(failed("write", path))
+}
+
+/// Makes a folder that every account may enter and read, whatever the umask.
+///
+/// # Errors
+/// What the system answers.
+pub fn open_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_written_once_and_mended() {
+        let top = tempfile::tempdir().unwrap();
+        let real = RealDriver(NAMES.map(|name| top.path().join(name)));
+        let libraries = Libraries::write(top.path(), Some(real.clone())).unwrap();
+        let file = libraries.before_real().join(NAMES[0]);
+        let whole = fs::read(&file).unwrap();
+        let path = real.0[0].as_os_str().as_encoded_bytes();
+        assert!(whole.windows(path.len()).any(|part| part == path), "it leads to the real one");
+        fs::write(&file, "broken").unwrap();
+        Libraries::write(top.path(), Some(real)).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), whole);
+        let long = top.path().join("x".repeat(200)).join("y".repeat(200));
+        let long = (0..4).fold(long, |path, _| path.join("z".repeat(200)));
+        assert!(matches!(Libraries::write(&long, None), Err(Error::Path(_))));
+    }
+
+    #[test]
+    fn the_driver_is_found_in_the_list_of_the_loader() {
+        let top = tempfile::tempdir().unwrap();
+        let of = |name: &str| top.path().canonicalize().unwrap().join(name);
+        for name in ["libcuda.so.580", "libnvidia-ml.so.580"] {
+            fs::write(of(name), "").unwrap();
+        }
+        for (link, file) in [(NAMES[0], "libcuda.so.580"), (NAMES[1], "libnvidia-ml.so.580")] {
+            std::os::unix::fs::symlink(of(file), of(link)).unwrap();
+        }
+        let line =
+            |name: &str, kind: &str| format!("\t{name} ({kind}) => {}\n", of(name).display());
+        let cuda = line(NAMES[0], "libc6") + &line(NAMES[0], "libc6,x86-64");
+        assert_eq!(RealDriver::listed(&cuda), None);
+        let both = cuda + &line(NAMES[1], "libc6,x86-64");
+        let expected = RealDriver([of("libcuda.so.580"), of("libnvidia-ml.so.580")]);
+        assert_eq!(RealDriver::listed(&both), Some(expected));
+    }
+}

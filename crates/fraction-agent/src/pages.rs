@@ -1,0 +1,207 @@
+//! The pages of a run as files. Owns: making them whole before the run can find them, changing
+//! limits in place, and reading claims. Both are read and written as bytes and never mapped here: a
+//! run that shares the server's account could cut them short, which would end a process that maps
+//! them. Does not know about: what a device is.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+
+use fraction_abi::control::{self, Control, Limit};
+use fraction_abi::{CLAIM_FILE, CONTROL_FILE, claim};
+
+use crate::libraries::open_folder;
+use crate::{Error, failed};
+
+/// What a run may have of one GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// Its UUID, as the driver gives it.
+    pub uuid: [u8; 16],
+    /// Bytes.
+    pub bytes: u64,
+    /// What a context takes of it; 0 where that is not known.
+    pub context: u64,
+}
+
+/// The folder of a run's pages.
+#[derive(Debug, Clone)]
+pub struct Pages(PathBuf);
+
+impl Pages {
+    /// Those in this folder, which may not exist.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self(folder.to_owned())
+    }
+
+    /// Makes both. The claim page belongs to the account of the run, everything else to the server.
+    /// What is there of an interrupted start is made again.
+    ///
+    /// # Errors
+    /// They cannot be written whole.
+    pub fn make(&self, grants: &[Grant], account: Option<(u32, u32)>) -> Result<(), Error> {
+        let limit = |grant: &Grant| {
+            let Grant { uuid, bytes, context } = *grant;
+            Limit { uuid, bytes, uncounted: 0, context }
+        };
+        let limits: Vec<Limit> = grants.iter().map(limit).collect();
+        let mut page = Control::new(&limits, 0).as_bytes().to_vec();
+        page.resize(control::BYTES, 0);
+        let mut empty = claim::header().to_vec();
+        empty.resize(claim::BYTES, 0);
+        open_folder(&self.0).map_err(failed("make", &self.0))?;
+        self.put(CONTROL_FILE, &page, 0o644, None)?;
+        self.put(CLAIM_FILE, &empty, 0o600, account)
+    }
+
+    fn put(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        mode: u32,
+        account: Option<(u32, u32)>,
+    ) -> Result<(), Error> {
+        let path = self.0.join(name);
+        let aside = self.0.join(format!("{name}.new"));
+        let write = || -> io::Result<()> {
+            let mut options = OpenOptions::new();
+            let mut file =
+                options.create(true).truncate(true).write(true).mode(mode).open(&aside)?;
+            // All zeros are written, so that a disk which is full later ends no program.
+            file.write_all(bytes)?;
+            fs::set_permissions(&aside, fs::Permissions::from_mode(mode))?;
+            if let Some((uid, gid)) = account {
+                chown(&aside, Some(uid), Some(gid))?;
+            }
+            fs::rename(&aside, &path)
+        };
+        write().map_err(failed("write", &path))
+    }
+
+    /// What the run may have now.
+    ///
+    /// # Errors
+    /// The page cannot be read, or is none.
+    pub fn limits(&self) -> Result<Vec<Limit>, Error> {
+        let path = self.0.join(CONTROL_FILE);
+        let page = read(&path, control::BYTES).map_err(failed("read", &path))?;
+        let limits = control::limits(&page).map(Iterator::collect);
+        limits.ok_or(Error::Page(path))
+    }
+
+    /// Changes what the run may have of a GPU, which its programs see at once. A limit below what they
+    /// hold takes nothing away and gives nothing more. Whether it has this GPU.
+    ///
+    /// # Errors
+    /// The page cannot be changed, or is none.
+    pub fn set_limit(&self, uuid: [u8; 16], bytes: u64) -> Result<bool, Error> {
+        self.change(uuid, |limit| limit.bytes = bytes)
+    }
+
+    /// Changes what counts as held beyond the claims. Whether it has this GPU.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_uncounted(&self, uuid: [u8; 16], bytes: u64) -> Result<bool, Error> {
+        self.change(uuid, |limit| limit.uncounted = bytes)
+    }
+
+    fn change(&self, uuid: [u8; 16], change: impl Fn(&mut Limit)) -> Result<bool, Error> {
+        let path = self.0.join(CONTROL_FILE);
+        let before = self.limits()?;
+        let mut after = before.clone();
+        let Some(limit) = after.iter_mut().find(|limit| limit.uuid == uuid) else {
+            return Ok(false);
+        };
+        change(limit);
+        let [before, after] = [before, after].map(|limits| Control::new(&limits, 0));
+        let write = || -> io::Result<()> {
+            let file = OpenOptions::new().write(true).open(&path)?;
+            let words = |page: &'_ Control| page.as_bytes().chunks(8).map(<[u8]>::to_vec).collect();
+            let [before, after]: [Vec<Vec<u8>>; 2] = [words(&before), words(&after)];
+            // Word by word, so that a program which reads meanwhile finds the old or the new.
+            for (at, (_, word)) in
+                (0_u64..).zip(before.iter().zip(&after)).filter(|(_, (old, new))| old != new)
+            {
+                file.write_all_at(word, at * 8)?;
+            }
+            Ok(())
+        };
+        write().map_err(failed("change", &path))?;
+        Ok(true)
+    }
+
+    /// What the processes of the run say that they hold of a device of the control page, all together.
+    /// The page is the run's: it may say anything, and what cannot be read says nothing.
+    #[must_use]
+    pub fn claimed(&self, device: usize) -> u64 {
+        let page = read(&self.0.join(CLAIM_FILE), claim::BYTES).unwrap_or_default();
+        let held = claim::claims(&page).filter_map(|claimed| claimed.bytes.get(device).copied());
+        held.fold(0, u64::saturating_add)
+    }
+}
+
+/// The beginning of a file. A run can replace nothing here, but only change or cut its own.
+fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(most);
+    File::open(path)?.take(most as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRANTS: [Grant; 2] = [
+        Grant { uuid: [1; 16], bytes: 1000, context: 10 },
+        Grant { uuid: [2; 16], bytes: 2000, context: 20 },
+    ];
+
+    fn pages() -> (tempfile::TempDir, Pages) {
+        let top = tempfile::tempdir().unwrap();
+        let pages = Pages::at(&top.path().join("fraction"));
+        pages.make(&GRANTS, None).unwrap();
+        (top, pages)
+    }
+
+    #[test]
+    fn a_limit_changes_in_place_and_alone() {
+        let (_top, pages) = pages();
+        assert!(pages.set_limit([2; 16], 5).unwrap() && pages.set_uncounted([1; 16], 7).unwrap());
+        assert!(!pages.set_limit([3; 16], 5).unwrap(), "it does not have that one");
+        let limits = pages.limits().unwrap();
+        let shown: Vec<_> = limits.iter().map(|l| (l.bytes, l.uncounted, l.context)).collect();
+        assert_eq!(shown, [(1000, 7, 10), (5, 0, 20)]);
+    }
+
+    #[test]
+    fn a_page_that_is_none_is_an_error_and_claims_nothing() {
+        let (_top, pages) = pages();
+        let (control, claim) = (pages.0.join(CONTROL_FILE), pages.0.join(CLAIM_FILE));
+        let whole = fs::read(&control).unwrap();
+        for broken in [&b""[..], &whole[..100], &vec![0; 4096], &vec![255; 4096]] {
+            fs::write(&control, broken).unwrap();
+            assert!(matches!(pages.set_limit([1; 16], 5), Err(Error::Page(_))));
+            assert!(pages.limits().is_err());
+        }
+        for broken in [&b""[..], b"x", &vec![255; 1 << 20]] {
+            fs::write(&claim, broken).unwrap();
+            assert_eq!((pages.claimed(0), pages.claimed(99)), (0, 0));
+        }
+        fs::remove_file(&claim).unwrap();
+        assert_eq!(pages.claimed(0), 0);
+    }
+
+    #[test]
+    fn what_a_process_claims_is_read() {
+        use fraction_abi::{claim::Claim, ledger::Ledger, owner::Owner};
+        let (_top, pages) = pages();
+        let path = std::ffi::CString::new(pages.0.join(CLAIM_FILE).to_str().unwrap()).unwrap();
+        let ledger = Ledger::new(Claim::map(&path).unwrap());
+        let seat = ledger.attach(Owner::current()).unwrap();
+        ledger.reserve(seat, 1, 300, 2000).unwrap();
+        assert_eq!((pages.claimed(0), pages.claimed(1)), (0, 300));
+    }
+}

@@ -1,0 +1,113 @@
+//! Trying the limits before they are relied on. Owns: a program that tries to exceed a tiny limit,
+//! started as programs of runs are, and believing only what it saw. Does not know about: what is
+//! promised where they do not work.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fraction_broker::{Broker, Device, Driver};
+
+use crate::check::Report;
+use crate::delivery::{Delivery, Target, Way};
+use crate::libraries::Libraries;
+use crate::pages::{Grant, Pages};
+
+const MIB: u64 = 1 << 20;
+const LIMIT: u64 = 8 * MIB;
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Has `program gpu-check` try to exceed a limit of 8 MiB: of the simulated driver (`None`), or of the
+/// installed one's GPU with this UUID. `folder` is for what that takes.
+///
+/// # Errors
+/// What it saw, if it was not refused exactly beyond the limit.
+pub fn self_test(
+    program: &Path,
+    libraries: &Libraries,
+    folder: &Path,
+    installed: Option<[u8; 16]>,
+) -> Result<(), String> {
+    let io = |error: std::io::Error| error.to_string();
+    let place = folder.join(format!("test-{}", std::process::id()));
+    let result = attempt(program, libraries, &place, installed);
+    if place.exists() {
+        fs::remove_dir_all(&place).map_err(io)?;
+    }
+    result
+}
+
+fn attempt(
+    program: &Path,
+    libraries: &Libraries,
+    place: &Path,
+    installed: Option<[u8; 16]>,
+) -> Result<(), String> {
+    let text = |error: crate::Error| match std::error::Error::source(&error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    };
+    let (uuid, context) = (installed.unwrap_or([1; 16]), MIB);
+    let pages = Pages::at(&place.join("pages"));
+    fs::create_dir_all(place).map_err(|error| error.to_string())?;
+    pages.make(&[Grant { uuid, bytes: LIMIT, context }], None).map_err(text)?;
+    let socket = place.join("gpu");
+    let device = Device { uuid, bytes: 2 * LIMIT, context_bytes: context };
+    let driver = Driver { cuda_version: 13_000, devices: vec![device] };
+    let (target, _broker) = match installed {
+        Some(_) => (Target::Installed, None),
+        None => {
+            let broker = Broker::start(&socket, driver).map_err(|error| error.to_string())?;
+            (Target::Simulated(vec![socket]), Some(broker))
+        }
+    };
+    let pages = place.join("pages");
+    let delivery = Delivery::of(libraries, &target, Some(&pages), Way::Variables);
+    let mut env = BTreeMap::new();
+    delivery.complete(&mut env);
+    if let Some(uuid) = installed {
+        env.insert("CUDA_VISIBLE_DEVICES".to_owned(), crate::driver::uuid_text(uuid));
+    }
+    let mut command = Command::new(program);
+    let sizes = [LIMIT, LIMIT - context, LIMIT - context + 1].map(|bytes| format!("{bytes}B"));
+    command.args(["gpu-check", "--json"]).args(sizes).env_clear().envs(env).current_dir("/");
+    let seen = output(&mut command)?;
+    let reports: Vec<Report> = serde_json::from_str(&seen).map_err(|_| seen.trim().to_owned())?;
+    let answers = |report: &Report| {
+        let answers: Vec<i32> = report.allocations.iter().map(|one| one.answer).collect();
+        // A context of a real GPU alone is more than the limit.
+        let kept = answers == [2, 0, 2] || (installed.is_some() && answers == [2, 2, 2]);
+        kept && report.total == LIMIT
+    };
+    match reports.first() {
+        Some(first) if answers(first) => Ok(()),
+        _ => Err(format!("a program that tried to exceed 8 MiB saw {seen}")),
+    }
+}
+
+fn output(command: &mut Command) -> Result<String, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let since = Instant::now();
+    let status = loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break status,
+            None if since.elapsed() > LONGEST => {
+                let _killed = child.kill();
+                let _collected = child.wait();
+                return Err("the program that tries the limits did not end".to_owned());
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let (mut text, mut complaint) = (String::new(), String::new());
+    // A few lines, which fit a pipe.
+    let read = child.stdout.take().map_or(Ok(0), |mut out| out.read_to_string(&mut text));
+    read.map_err(|error| error.to_string())?;
+    let read = child.stderr.take().map_or(Ok(0), |mut out| out.read_to_string(&mut complaint));
+    read.map_err(|error| error.to_string())?;
+    if status.success() { Ok(text) } else { Err(complaint.trim().to_owned()) }
+}
