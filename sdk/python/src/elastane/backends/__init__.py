@@ -1,0 +1,208 @@
+"""Backends: what computes gradients. Owns: what one has to do, what all have in common, and which
+one a model needs. Does not know about: tasks, the master, the parameter server."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..contract import Contract, ContractError
+from ..optimizers import Optimizer, OptimizerError
+from ..readers import Metadata
+
+Arrays = Dict[str, np.ndarray]
+"""Arrays of float32 by name."""
+Record = Tuple[int, Any]
+"""Place in the shard, and the record: bytes, or what a reader of the model's own gives."""
+
+
+class Step(NamedTuple):
+    """What one minibatch gave."""
+
+    loss: float
+    gradients: Arrays
+    """Of each parameter, in its shape; the mean over the records of the minibatch."""
+
+
+class Batch(NamedTuple):
+    """A minibatch, ready to compute with."""
+
+    features: Any
+    labels: Any
+    """None for predictions."""
+    records: List[Record]
+    """What it was made of; records that could not be decoded are not in it."""
+
+
+class Backend:
+    """Base of the backends. A subclass has the methods that raise here."""
+
+    name = ""
+
+    def __init__(self, contract: Contract) -> None:
+        self.contract = contract
+        self.metadata: Any = Metadata()
+        # Whether `feed` has ever worked: if it never has, it is the code that is wrong.
+        self._has_fed = False
+
+    # What a subclass has to do.
+
+    def build(self, batch: Batch) -> None:
+        """Creates parameters that exist only after a first pass."""
+
+    def parameters(self) -> Arrays:
+        """What is trained, by name."""
+        raise NotImplementedError
+
+    def state(self) -> Arrays:
+        """What changes in training without a gradient: moving means of normalisation."""
+        return {}
+
+    def assign(self, parameters: Arrays, state: Arrays) -> None:
+        """Takes over these values; names that are not given stay as they are."""
+        raise NotImplementedError
+
+    def step(self, batch: Batch) -> Step:
+        """Loss and gradients of a minibatch."""
+        raise NotImplementedError
+
+    def predict(self, batch: Batch) -> Any:
+        """The outputs for a minibatch: an array whose first axis is the records, or a dict."""
+        raise NotImplementedError
+
+    def optimizer(self) -> Optimizer:
+        """What the parameter server is to apply."""
+        raise NotImplementedError
+
+    def save(self, path: str) -> None:
+        """Writes the model for use elsewhere."""
+        raise NotImplementedError
+
+    def feed(self, records: Sequence[Any], mode: str) -> Tuple[Any, Any]:
+        """Features and labels of these records."""
+        assert self.contract.feed is not None, "a contract has it in every mode"
+        fed = self.contract.feed(list(records), mode, self.metadata)
+        return (fed, None) if mode == "prediction" and not isinstance(fed, tuple) else fed
+
+    # What all do alike.
+
+    def learning_rate(self, version: int) -> float:
+        """The learning rate of a step that starts at this version of the model.
+
+        Callbacks get `on_train_batch_begin(version)`; one that has a `schedule(version)` sets it.
+        """
+        rate = self.optimizer().learning_rate
+        for callback in self.contract.callbacks:
+            schedule = getattr(callback, "schedule", None)
+            if callable(schedule) and getattr(callback, "by_version", False):
+                rate = float(schedule(version))
+            elif hasattr(callback, "on_train_batch_begin"):
+                callback.on_train_batch_begin(version)
+        return rate
+
+    def end(self) -> None:
+        """Callbacks get `on_train_end()`, once for the whole training."""
+        for callback in self.contract.callbacks:
+            if hasattr(callback, "on_train_end"):
+                callback.on_train_end()
+
+    def batches(
+        self,
+        records: Sequence[Record],
+        mode: str,
+        minibatch_size: int,
+        on_bad: Callable[[int, str], None],
+    ) -> Iterator[Batch]:
+        """Minibatches of these records, in their order; a record that cannot be decoded is
+        reported with its place and left out."""
+        for begin in range(0, len(records), minibatch_size):
+            yield from self._batch(list(records[begin : begin + minibatch_size]), mode, on_bad)
+
+    def _batch(
+        self, records: List[Record], mode: str, on_bad: Callable[[int, str], None]
+    ) -> Iterator[Batch]:
+        try:
+            features, labels = self.feed([record for _, record in records], mode)
+        except Exception as error:
+            records = self._decodable(records, mode, error, on_bad)
+            if not records:
+                return
+            features, labels = self.feed([record for _, record in records], mode)
+        self._has_fed = True
+        yield Batch(features, labels, records)
+
+    def _decodable(
+        self,
+        records: List[Record],
+        mode: str,
+        error: Exception,
+        on_bad: Callable[[int, str], None],
+    ) -> List[Record]:
+        """Those that can be decoded alone. If none ever could, the code is wrong, not the data."""
+        good: List[Record] = []
+        bad: List[Tuple[int, str]] = []
+        for place, record in records:
+            try:
+                self.feed([record], mode)
+                good.append((place, record))
+            except Exception as alone:
+                bad.append((place, f"{type(alone).__name__}: {alone}"))
+        if not bad or not (good or self._has_fed):
+            raise error
+        for place, reason in bad:
+            on_bad(place, reason)
+        return good
+
+
+def _ancestry(model: Any) -> List[str]:
+    return [kind.__module__ + "." for kind in type(model).__mro__]
+
+
+def choose(contract: Contract) -> Backend:
+    """The backend of a model, by what the model is."""
+    ancestry = _ancestry(contract.model)
+    if any(module.startswith("torch.") for module in ancestry):
+        from .torch import TorchBackend
+
+        return TorchBackend(contract)
+    if any(module.startswith(("keras.", "tf_keras.", "tensorflow.")) for module in ancestry):
+        from .keras import KerasBackend
+
+        return KerasBackend(contract)
+    from .plain import PlainBackend, is_plain
+
+    if is_plain(contract.model):
+        return PlainBackend(contract)
+    raise ContractError(
+        f"the model {contract.path} is {type(contract.model).__name__}: return a Keras model, a "
+        "torch.nn.Module, or an object with parameters, forward(features, training) and "
+        "backward(d_outputs)"
+    )
+
+
+def need_optimizer(contract: Contract) -> Callable[..., Any]:
+    """The model's `optimizer`, which a contract of evaluations may lack."""
+    if contract.optimizer is None:
+        raise OptimizerError(f"the model {contract.path} has no 'optimizer'")
+    return contract.optimizer
+
+
+def float32(arrays: Dict[str, Any]) -> Arrays:
+    """Copies of the arrays as float32, contiguous: frameworks change theirs in place."""
+    return {name: np.array(value, dtype=np.float32, order="C") for name, value in arrays.items()}
+
+
+def check_names(mine: Arrays, theirs: Arrays, what: str) -> Optional[str]:
+    """Why the parameters of this model are not those of the server, or nothing."""
+    for name in sorted(set(mine) | set(theirs)):
+        if name not in mine:
+            return f"the server has {what} {name!r}, which this model does not have"
+        if name not in theirs:
+            return f"this model has {what} {name!r}, which the server does not have"
+        if mine[name].shape != theirs[name].shape:
+            return (
+                f"{what} {name!r} has shape {mine[name].shape} here and {theirs[name].shape} on "
+                "the server"
+            )
+    return None

@@ -1,0 +1,188 @@
+"""Models of TensorFlow-Keras, of either generation. Owns: feeding by `tf.data`, gradients by a tape,
+names of variables. Does not know about: distribution strategies; each worker computes for itself.
+
+`feed(dataset, mode, metadata)` is traced once and runs on the records of one minibatch at a time,
+so what it shuffles stays within the minibatch and the finished records of a task are its first ones.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+import tensorflow as tf
+
+from .. import codec
+from ..contract import Contract
+from ..optimizers import Optimizer, from_keras
+from . import Arrays, Backend, Batch, Step, float32, need_optimizer
+
+
+def _alias_of_version_1() -> None:
+    """Files of 2019 take `tf.train.GradientDescentOptimizer`, which lives elsewhere now."""
+    if not hasattr(tf.train, "GradientDescentOptimizer"):
+        tf.train.GradientDescentOptimizer = tf.compat.v1.train.GradientDescentOptimizer
+
+
+def _key(variable: Any) -> str:
+    """The name that tells variables apart: Keras 3 has several called `kernel`."""
+    return str(getattr(variable, "path", None) or variable.name)
+
+
+class KerasBackend(Backend):
+    """Computes with TensorFlow."""
+
+    name = "keras"
+
+    def __init__(self, contract: Contract) -> None:
+        super().__init__(contract)
+        _alias_of_version_1()
+        self._model = contract.model
+        self._optimizer = need_optimizer(contract)() if contract.optimizer else None
+        for callback in contract.callbacks:
+            if hasattr(callback, "set_model"):
+                callback.set_model(self._model)
+        self._feeds: Dict[str, Callable[..., Any]] = {}
+        self._columns: Optional[List[codec.Column]] = None
+        self._gradients = tf.function(self._compute, reduce_retracing=True)
+        self._outputs = tf.function(self._call, reduce_retracing=True)
+
+    # Features and labels.
+
+    def feed(self, records: Sequence[Any], mode: str) -> Tuple[Any, Any]:
+        if self.contract.seed_form:
+            return self._seed_feed(records)
+        if not all(isinstance(record, bytes) for record in records):
+            return self._split(
+                self._fed(tf.data.Dataset.from_tensor_slices(list(records)), mode), mode
+            )
+        if mode not in self._feeds:
+            signature = [tf.TensorSpec([None], tf.string)]
+            self._feeds[mode] = tf.function(
+                lambda raw: self._fed(tf.data.Dataset.from_tensor_slices(raw), mode),
+                input_signature=signature,
+            )
+        return self._split(self._feeds[mode](tf.constant(list(records), tf.string)), mode)
+
+    def _fed(self, dataset: Any, mode: str) -> Any:
+        assert self.contract.feed is not None, "a contract has it in every mode"
+        fed = self.contract.feed(dataset, mode, self.metadata)
+        return fed.batch(np.iinfo(np.int64).max).get_single_element()
+
+    @staticmethod
+    def _split(fed: Any, mode: str) -> Tuple[Any, Any]:
+        if isinstance(fed, tuple) and len(fed) == 2:
+            return fed[0], None if mode == "prediction" else fed[1]
+        return fed, None
+
+    def _seed_feed(self, records: Sequence[bytes]) -> Tuple[Any, Any]:
+        """The columns of the old form drive the decoding and the order of the model's inputs."""
+        if self._columns is None:
+            described = self.contract.feature_columns + self.contract.label_columns
+            self._columns = [
+                codec.Column(c.key, np.dtype(c.dtype.as_numpy_dtype), tuple(c.shape))
+                for c in described
+            ]
+        decoded = codec.batch(self._columns, records)
+        assert self.contract.feed is not None, "a contract of the old form has input_fn"
+        features, labels = self.contract.feed(decoded)
+        inputs = [features[column.key] for column in self.contract.feature_columns]
+        return (inputs[0] if len(inputs) == 1 else inputs), labels
+
+    # Variables.
+
+    def build(self, batch: Batch) -> None:
+        self._call(batch.features, False)
+
+    def _trainable(self) -> List[Any]:
+        return list(self._model.trainable_variables)
+
+    def _carried(self) -> List[Any]:
+        """Moving means and variances; not counters and seeds, which are each worker's own."""
+        return [
+            variable
+            for variable in self._model.non_trainable_variables
+            if "float" in str(variable.dtype)
+        ]
+
+    def parameters(self) -> Arrays:
+        return float32({_key(v): v.numpy() for v in self._trainable()})
+
+    def state(self) -> Arrays:
+        return float32({_key(v): v.numpy() for v in self._carried()})
+
+    def assign(self, parameters: Arrays, state: Arrays) -> None:
+        for variables, values in ((self._trainable(), parameters), (self._carried(), state)):
+            for variable in variables:
+                value = values.get(_key(variable))
+                if value is not None:
+                    variable.assign(value)
+
+    # Steps.
+
+    def _call(self, features: Any, training: bool) -> Any:
+        return self._model(features, training=training)
+
+    def _compute(self, features: Any, labels: Any) -> Tuple[Any, List[Any]]:
+        assert self.contract.loss is not None, "a contract of training has it"
+        variables = [getattr(v, "value", v) for v in self._trainable()]
+        variables = [v() if callable(v) else v for v in variables]
+        with tf.GradientTape() as tape:
+            outputs = self._call(features, True)
+            loss = tf.reduce_mean(self.contract.loss(labels, outputs))
+            if self._model.losses:
+                loss += tf.add_n(self._model.losses)
+        found = tape.gradient(loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        return loss, [tf.convert_to_tensor(gradient) for gradient in found]
+
+    def step(self, batch: Batch) -> Step:
+        loss, found = self._gradients(batch.features, batch.labels)
+        names = [_key(variable) for variable in self._trainable()]
+        gradients = {name: value.numpy() for name, value in zip(names, found)}
+        return Step(float(loss), float32(gradients))
+
+    def predict(self, batch: Batch) -> Any:
+        return tf.nest.map_structure(lambda one: one.numpy(), self._outputs(batch.features, False))
+
+    # Optimizer.
+
+    def _rate(self, version: int) -> float:
+        rate = getattr(self._optimizer, "_learning_rate", None)
+        if rate is None:
+            rate = self._optimizer.learning_rate
+        is_schedule = callable(rate) and not hasattr(rate, "numpy")
+        return float(rate(version)) if is_schedule else float(rate)
+
+    def optimizer(self) -> Optimizer:
+        if isinstance(self._optimizer, Optimizer):
+            return self._optimizer
+        if not hasattr(self._optimizer, "get_config"):
+            # One of version 1: it has nothing but its learning rate.
+            return from_keras(_VersionOne(self._optimizer), float(self._optimizer._learning_rate))
+        return from_keras(self._optimizer, self._rate(0))
+
+    def learning_rate(self, version: int) -> float:
+        rate = super().learning_rate(version)
+        is_keras = hasattr(self._optimizer, "get_config")
+        by_version = any(getattr(c, "by_version", False) for c in self.contract.callbacks)
+        return self._rate(version) if is_keras and not by_version else rate
+
+    def save(self, path: str) -> None:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        if hasattr(self._model, "export"):
+            self._model.export(path, verbose=False)
+        else:
+            self._model.save(path)
+
+
+class _VersionOne:
+    """`GradientDescentOptimizer` of TensorFlow 1 with the little that is asked of one of Keras."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._kind = type(optimizer).__name__
+        self.__class__ = type(self._kind, (_VersionOne,), {})
+
+    def get_config(self) -> Dict[str, Any]:
+        """Nothing but the learning rate, which is passed beside it."""
+        return {}

@@ -1,0 +1,94 @@
+"""Models of PyTorch. Owns: gradients by autograd, names of parameters and buffers. Does not know
+about: processes that train together; each worker computes for itself.
+
+`feed(records, mode, metadata)` gets the records of a minibatch as a list and returns tensors or
+arrays; `optimizer(parameters)` returns one of `torch.optim` or of `elastane.optimizers`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import Any, Tuple
+
+import numpy as np
+import torch
+
+from ..contract import Contract
+from ..optimizers import Optimizer, from_torch
+from . import Arrays, Backend, Batch, Step, float32, need_optimizer
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(np.array(value))
+    if isinstance(value, dict):
+        return {name: _tensor(one) for name, one in value.items()}
+    return value
+
+
+class TorchBackend(Backend):
+    """Computes with PyTorch."""
+
+    name = "torch"
+
+    def __init__(self, contract: Contract) -> None:
+        super().__init__(contract)
+        self._model = contract.model
+        self._optimizer = self._make_optimizer() if contract.optimizer else None
+
+    def _make_optimizer(self) -> Any:
+        make = need_optimizer(self.contract)
+        wanted = inspect.signature(make).parameters.values()
+        takes = [p for p in wanted if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        return make(self._model.parameters()) if takes else make()
+
+    def feed(self, records: Any, mode: str) -> Tuple[Any, Any]:
+        features, labels = super().feed(records, mode)
+        return _tensor(features), _tensor(labels)
+
+    def parameters(self) -> Arrays:
+        named = self._model.named_parameters()
+        return float32({name: p.detach().cpu().numpy() for name, p in named if p.requires_grad})
+
+    def _buffers(self) -> Any:
+        return ((n, b) for n, b in self._model.named_buffers() if b.is_floating_point())
+
+    def state(self) -> Arrays:
+        return float32({name: buffer.cpu().numpy() for name, buffer in self._buffers()})
+
+    def assign(self, parameters: Arrays, state: Arrays) -> None:
+        with torch.no_grad():
+            for name, parameter in self._model.named_parameters():
+                if name in parameters:
+                    parameter.copy_(torch.from_numpy(np.array(parameters[name])))
+            for name, buffer in self._buffers():
+                if name in state:
+                    buffer.copy_(torch.from_numpy(np.array(state[name])))
+
+    def step(self, batch: Batch) -> Step:
+        assert self.contract.loss is not None, "a contract of training has it"
+        self._model.train()
+        self._model.zero_grad()
+        loss = self.contract.loss(batch.labels, self._model(batch.features)).mean()
+        loss.backward()
+        gradients = {}
+        for name, parameter in self._model.named_parameters():
+            if parameter.requires_grad:
+                gradient = parameter.grad
+                found = torch.zeros_like(parameter) if gradient is None else gradient
+                gradients[name] = found.detach().cpu().numpy().copy()
+        return Step(float(loss.detach()), float32(gradients))
+
+    def predict(self, batch: Batch) -> Any:
+        self._model.eval()
+        with torch.no_grad():
+            return self._model(batch.features).cpu().numpy()
+
+    def optimizer(self) -> Optimizer:
+        found = self._optimizer
+        return found if isinstance(found, Optimizer) else from_torch(found)
+
+    def save(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+        torch.save(self._model.state_dict(), os.path.join(path, "model.pt"))

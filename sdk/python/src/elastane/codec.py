@@ -1,0 +1,64 @@
+"""The record codec `bytes` of May 2019: the columns of a record one after the other, raw.
+
+Owns: how columns become bytes and back. Does not know about: files, models.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+
+class Column(NamedTuple):
+    """A column of a record."""
+
+    name: str
+    dtype: np.dtype
+    shape: Tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """How many numbers it has."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes of a record."""
+        return self.count * self.dtype.itemsize
+
+
+class CodecError(ValueError):
+    """A record that does not fit its columns."""
+
+
+def encode(columns: Sequence[Column], values: Mapping[str, np.ndarray]) -> bytes:
+    """A record of these values, in the order of the columns."""
+    out = []
+    for column in columns:
+        value = np.ascontiguousarray(values[column.name], dtype=column.dtype)
+        if value.size != column.count:
+            raise CodecError(
+                f"column {column.name!r} has {column.count} numbers; {value.size} were given"
+            )
+        out.append(value.tobytes())
+    return b"".join(out)
+
+
+def decode(columns: Sequence[Column], record: bytes) -> Dict[str, np.ndarray]:
+    """The values of a record by column."""
+    size = sum(column.size_bytes for column in columns)
+    if len(record) != size:
+        raise CodecError(f"its columns take {size} bytes; it has {len(record)}")
+    out: Dict[str, np.ndarray] = {}
+    at = 0
+    for column in columns:
+        raw = record[at : at + column.size_bytes]
+        out[column.name] = np.frombuffer(raw, dtype=column.dtype).reshape(column.shape)
+        at += column.size_bytes
+    return out
+
+
+def batch(columns: Sequence[Column], records: Sequence[bytes]) -> List[Dict[str, np.ndarray]]:
+    """Each record decoded."""
+    return [decode(columns, record) for record in records]

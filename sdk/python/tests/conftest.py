@@ -1,0 +1,51 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.path.join(HERE, os.pardir, "examples")
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory):
+    """A folder of records of real digits, `train` and `test`."""
+    pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
+    from elastane.digits import write
+
+    folder = tmp_path_factory.mktemp("digits")
+    write(str(folder))
+    return folder
+
+
+@pytest.fixture
+def start_worker(tmp_path):
+    """Starts `python3 -m elastane.worker`; what is left of it is killed at the end."""
+    processes = []
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+
+    def start(job, pod="worker-0", patience_s=30, token_file=token):
+        command = [sys.executable, "-m", "elastane.worker", "--master", job.address]
+        command += ["--token-file", str(token_file), "--pod", pod, "--patience-s", str(patience_s)]
+        log = open(tmp_path / f"{pod}.log", "w+")
+        # More threads than free cores would wait for each other.
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+        process.log = log
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.log.close()
+
+
+def said(process):
+    """All that a worker has printed."""
+    process.log.flush()
+    with open(process.log.name) as log:
+        return log.read()

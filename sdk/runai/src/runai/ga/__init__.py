@@ -1,0 +1,1 @@
+"""Gradient accumulation. Owns: `keras` and `torch`. Does not know about: how many steps."""

@@ -1,0 +1,5 @@
+"""Gradient accumulation for Keras. Owns: `optimizers`. Does not know about: models."""
+
+from . import optimizers
+
+__all__ = ["optimizers"]
