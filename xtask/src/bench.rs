@@ -86,15 +86,17 @@ fn numbers(list: &str) -> Result<Vec<usize>> {
 }
 
 /// Parts that can be measured alone.
-const PARTS: [&str; 6] = ["costs", "load", "lists", "feed", "ended", "fractions"];
+const PARTS: [&str; 7] = ["costs", "load", "lists", "feed", "ended", "fractions", "elastic"];
 
 /// Measures the binaries in a folder and prints a line for each number.
 ///
 /// # Errors
 /// The binaries are missing or do not work.
 pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
-    if options.only.as_deref() == Some("fractions") {
-        return fractions();
+    match options.only.as_deref() {
+        Some("fractions") => return library("elastane-fraction-libs", "fractions"),
+        Some("elastic") => return library("elastane-elastic-master", "elastic"),
+        _ => {}
     }
     let binaries = options.binaries.as_deref().unwrap_or(default);
     let elastane = binaries.join("elastane");
@@ -126,17 +128,18 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
     lists::run(&elastane, &[lists::WORKLOADS])?;
     costs::run(&elastane, sizes, pools)?;
     ended::run(&elastane, &ended::SIZES)?;
-    fractions()?;
+    library("elastane-fraction-libs", "fractions")?;
+    library("elastane-elastic-master", "elastic")?;
     bytes_of(binaries)?;
     build::run()
 }
 
-/// The libraries of GPU fractions, which are measured without a server.
-fn fractions() -> Result<()> {
+/// What is measured without a server: a benchmark of a package.
+fn library(package: &str, bench: &str) -> Result<()> {
     let mut command = std::process::Command::new("cargo");
-    command.args(["bench", "--locked", "--quiet", "--package", "elastane-fraction-libs"]);
-    let status = command.args(["--bench", "fractions"]).status().context("cargo cannot start")?;
-    if status.success() { Ok(()) } else { bail!("the libraries of GPU fractions: {status}") }
+    command.args(["bench", "--locked", "--quiet", "--package", package, "--bench", bench]);
+    let status = command.status().context("cargo cannot start")?;
+    if status.success() { Ok(()) } else { bail!("{package}: {status}") }
 }
 
 /// One measured value, beside its goal if it has one.

@@ -88,19 +88,40 @@ pub struct Gate {
     last: BTreeMap<WorkerId, (u32, u64)>,
     /// Numbers that were refused as stale and may come again, computed on a newer version.
     stale: BTreeSet<(WorkerId, u64)>,
+    /// Workers whose next gradient has a place in the next update.
+    admitted: BTreeSet<WorkerId>,
 }
 
 impl Gate {
     /// Before a model of this version.
     #[must_use]
     pub fn new(mode: Mode, version: u64) -> Self {
-        Self { mode, version, held: Vec::new(), last: BTreeMap::new(), stale: BTreeSet::new() }
+        let (last, stale, admitted) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { mode, version, held: Vec::new(), last, stale, admitted }
     }
 
     /// The version of the model.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Whether a gradient that this worker computes on the present version will count. Where an
+    /// update is made of several, it takes one of the places in the next one, and keeps it until it
+    /// pushes or is released; if all are taken it has to wait. A job whose workers compute only
+    /// after that rejects nothing.
+    pub fn admit(&mut self, worker: WorkerId) -> bool {
+        let Mode::Synchronous { gradients, .. } = self.mode else { return true };
+        let taken = u64::from(self.held_count()) + self.admitted.len() as u64;
+        if taken < u64::from(gradients) {
+            self.admitted.insert(worker);
+        }
+        self.admitted.contains(&worker)
+    }
+
+    /// A worker will not push: its place is free.
+    pub fn release(&mut self, worker: WorkerId) {
+        self.admitted.remove(&worker);
     }
 
     /// Judges a push.
@@ -114,6 +135,7 @@ impl Gate {
         if push.generation == generation && push.sequence <= sequence && !again {
             return Verdict::Duplicate { version };
         }
+        self.release(push.worker);
         if push.version > version {
             return Verdict::FromTheFuture { version };
         }
@@ -167,6 +189,7 @@ impl Gate {
 
     fn update(&mut self) -> u64 {
         self.held.clear();
+        self.admitted.clear();
         self.version += 1;
         self.version
     }

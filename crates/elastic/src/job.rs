@@ -200,6 +200,12 @@ impl<R: Clone> Job<R> {
         self.ledger.progress()
     }
 
+    /// The pass over the data whose tasks are given out now, from 0.
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        self.ledger.epoch()
+    }
+
     /// How it ended, if it has.
     #[must_use]
     pub fn outcome(&self) -> Option<&Outcome> {

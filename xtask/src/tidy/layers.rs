@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 50] = [
+const MAY_USE: [(&str, &[&str]); 53] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -225,6 +225,9 @@ const MAY_USE: [(&str, &[&str]); 50] = [
     ("sim", &["units", "model", "spec", "records", "reasons", "sched", "view", "orchestrator"]),
     ("benchmarks", &["units", "model", "sched", "sim"]),
     ("elastic", &["units"]),
+    ("elastic-proto", &[]),
+    ("elastic-master", &["units", "elastic", "elastic-proto"]),
+    ("elastic-ps", &["elastic", "elastic-proto"]),
 ];
 
 #[derive(Deserialize)]

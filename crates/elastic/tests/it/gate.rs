@@ -26,6 +26,20 @@ fn a_stale_gradient_is_computed_again_and_its_number_comes_again() {
 }
 
 #[test]
+fn places_in_an_update_are_taken_before_a_gradient_is_computed() {
+    let (a, b, c) = (WorkerId(0), WorkerId(1), WorkerId(2));
+    let mut gate = Gate::new(SYNC, 0);
+    assert_eq!([a, b, c, a].map(|worker| gate.admit(worker)), [true, true, false, true]);
+    gate.release(b);
+    assert!(gate.admit(c), "the place of a worker that is gone is free");
+    gate.push(push(0, 1, 0));
+    assert!(!gate.admit(a), "its gradient and the place of the other make the update");
+    assert_eq!(gate.push(push(2, 1, 0)), Verdict::Update { version: 1, of: 2, staleness: 0 });
+    assert!(gate.admit(a) && gate.admit(b));
+    assert!(Gate::new(Mode::Asynchronous, 0).admit(a), "each gradient is an update");
+}
+
+#[test]
 fn a_tolerance_lets_it_be_so_far_behind() {
     let mut gate = Gate::new(Mode::Synchronous { gradients: 1, tolerance: 2 }, 5);
     assert_eq!(gate.push(push(0, 1, 3)), Verdict::Update { version: 6, of: 1, staleness: 2 });

@@ -1,0 +1,195 @@
+//! What the parts of an elastic training can do: tasks that a master gives out and journals, pushes
+//! and bytes that a parameter server takes. Over loopback, with clients in the same process, which
+//! take their part of the machine.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+use elastic::Shard;
+use elastic_master::{JobConfig, Master, Mode, Outside, Settings, Sync, Want};
+use elastic_proto::v1::master_client::MasterClient;
+use elastic_proto::v1::optimizer::Rule;
+use elastic_proto::v1::parameter_server_client::ParameterServerClient;
+use elastic_proto::v1::{
+    Adam, GetTaskRequest, InitModelRequest, Optimizer, PullRequest, PushGradientsRequest,
+    RegisterRequest, ReportTaskRequest, TaskOutcome, Variable, WatchRequest,
+};
+use elastic_proto::{Credentials, Sign, tensor};
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
+
+type Signed = InterceptedService<Channel, Sign>;
+
+const LIMIT: usize = 256 << 20;
+/// Workers that ask for tasks at the same time.
+const WORKERS: u32 = 64;
+const TASKS: u64 = 20_000;
+/// As many as the published example has, and a hundred times as many.
+const PARAMETERS: [(u64, u32); 2] = [(111_114, 1000), (11_111_400, 30)];
+
+struct Quiet;
+
+impl Outside for Quiet {
+    fn want(&mut self, _: &Want) {}
+}
+
+fn channel(address: &str) -> Channel {
+    Endpoint::from_shared(format!("http://{address}")).expect("an address").connect_lazy()
+}
+
+fn config(tasks: u64, parameter_servers: u32) -> JobConfig {
+    JobConfig {
+        name: "bench".into(),
+        shards: vec![Shard { name: "a".into(), start: 0, count: tasks }],
+        records_per_task: 1,
+        parameter_servers,
+        mode: Mode::Asynchronous,
+        ..JobConfig::default()
+    }
+}
+
+/// A master that serves, with its address.
+async fn master(folder: &Path, sync: Sync, job: JobConfig) -> (MasterClient<Signed>, String) {
+    fs::create_dir_all(folder).expect("a folder");
+    fs::write(folder.join("token"), "a-token-of-this-bench").expect("a token");
+    let settings = Settings {
+        listen: ([127, 0, 0, 1], 0).into(),
+        token_file: folder.join("token"),
+        journal_dir: folder.join("journal"),
+        journal_sync: sync,
+        linger_ms: 60_000,
+        job,
+    };
+    let master = Master::open(settings, Quiet).await.expect("a master");
+    let address = master.address.to_string();
+    tokio::spawn(master.serve());
+    (MasterClient::with_interceptor(channel(&address), sign(folder)), address)
+}
+
+fn sign(folder: &Path) -> Sign {
+    Credentials::read(&folder.join("token")).expect("a token").sign()
+}
+
+async fn register(master: &mut MasterClient<Signed>, pod: String) -> u32 {
+    let register = RegisterRequest { pod, instance: 1, host: String::new() };
+    master.register(register).await.expect("registered").into_inner().worker_id
+}
+
+/// Asks for tasks and finishes them until there are none.
+async fn work(mut master: MasterClient<Signed>, pod: String) -> u64 {
+    let worker_id = register(&mut master, pod).await;
+    let mut tasks = 0;
+    loop {
+        let ask = GetTaskRequest { worker_id, holding: Vec::new(), wait_ms: 1000 };
+        let reply = master.get_task(ask).await.expect("answered").into_inner();
+        let Some(task) = reply.task else { return tasks };
+        let report = ReportTaskRequest {
+            worker_id,
+            task_id: task.task_id,
+            outcome: TaskOutcome::Finished.into(),
+            ..Default::default()
+        };
+        master.report_task(report).await.expect("answered");
+        tasks += 1;
+    }
+}
+
+async fn tasks(folder: &Path, sync: Sync, name: &str) {
+    let (master, _) = master(folder, sync, config(TASKS, 0)).await;
+    let begin = Instant::now();
+    let workers: Vec<_> =
+        (0..WORKERS).map(|n| tokio::spawn(work(master.clone(), format!("worker-{n}")))).collect();
+    let mut tasks = 0;
+    for worker in workers {
+        tasks += worker.await.expect("ends");
+    }
+    assert_eq!(tasks, TASKS);
+    let seconds = begin.elapsed().as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "small")]
+    line(&format!("journaled tasks, {WORKERS} workers, sync {name}"), tasks as f64 / seconds, "/s");
+}
+
+async fn pushes(folder: &Path, parameters: u64, pushes: u32) {
+    let (mut master, address) = master(folder, Sync::Os, config(1, 1)).await;
+    let worker_id = register(&mut master, "worker-0".into()).await;
+    let settings = elastic_ps::Settings {
+        index: 0,
+        servers: 1,
+        listen: ([127, 0, 0, 1], 0).into(),
+        advertise: None,
+        master: address,
+        token_file: folder.join("token"),
+        checkpoint_dir: None,
+        init_dir: None,
+        message_bytes_max: LIMIT,
+    };
+    tokio::spawn(elastic_ps::run(settings));
+    let mut server = loop {
+        let watch = WatchRequest { worker_id, wait_ms: 20, ..Default::default() };
+        let reply = master.watch(watch).await.expect("answered").into_inner();
+        if let Some(address) = reply.parameter_servers.first() {
+            break ParameterServerClient::with_interceptor(channel(address), sign(folder))
+                .max_decoding_message_size(LIMIT);
+        }
+    };
+    let length = usize::try_from(parameters).expect("small");
+    let value = tensor(&[parameters], &vec![0.5; length]);
+    let variable = Variable { name: "w".into(), value: Some(value) };
+    let adam = Adam { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7, amsgrad: false };
+    let init = InitModelRequest {
+        worker_id,
+        model_generation: 1,
+        trainable: vec![variable.clone()],
+        state: Vec::new(),
+        optimizer: Some(Optimizer { learning_rate: 0.001, rule: Some(Rule::Adam(adam)) }),
+    };
+    while server.init_model(init.clone()).await.is_err() {}
+    let push = PushGradientsRequest {
+        worker_id,
+        model_generation: 1,
+        gradients: vec![variable],
+        ..Default::default()
+    };
+    let begin = Instant::now();
+    for sequence in 1..=pushes {
+        let push = PushGradientsRequest { sequence: sequence.into(), ..push.clone() };
+        server.push_gradients(push).await.expect("accepted");
+    }
+    report("pushed", parameters, pushes, begin);
+    let begin = Instant::now();
+    for _ in 0..pushes {
+        server.pull(PullRequest { worker_id, ..Default::default() }).await.expect("pulled");
+    }
+    report("pulled", parameters, pushes, begin);
+}
+
+fn report(what: &str, parameters: u64, count: u32, begin: Instant) {
+    let seconds = begin.elapsed().as_secs_f64();
+    let per_second = f64::from(count) / seconds;
+    #[expect(clippy::cast_precision_loss, reason = "small")]
+    let megabytes = parameters as f64 * 4.0 / 1e6;
+    line(&format!("{what}, {parameters} parameters, Adam"), per_second, "/s");
+    line("", per_second * megabytes, "MB/s");
+}
+
+fn line(what: &str, value: f64, unit: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{what:<44} {value:>9.1} {unit}").expect("printed");
+}
+
+fn main() {
+    // `cargo test --benches` runs it too, and measures nothing.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(tasks(&at("always"), Sync::Always, "before each answer"));
+    runtime.block_on(tasks(&at("os"), Sync::Os, "by the system"));
+    for (parameters, count) in PARAMETERS {
+        runtime.block_on(pushes(&at(&parameters.to_string()), parameters, count));
+    }
+}

@@ -1,0 +1,28 @@
+//! The master of an elastic training: hands out data, knows who is there, survives its own death.
+//!
+//! ```text
+//!   workers, parameter servers, outside --gRPC--> service --> desk, ONE thread
+//!                                                             1 apply entries to the state   (pure)
+//!                                                             2 append them to the journal, sync
+//!                                                             3 answer, and say what is wanted
+//! ```
+//!
+//! Owns: the order of what happens in a job, and its journal. Does not know about: tensors, models,
+//! or how a pod is started; what it wants of pods it says to [`Outside`].
+
+mod clock;
+mod config;
+mod desk;
+mod entry;
+mod journal;
+mod outside;
+mod replies;
+mod run;
+mod service;
+mod state;
+
+pub use clock::Clock;
+pub use config::{JobConfig, Mode, Settings, Sync};
+pub use journal::JournalError;
+pub use outside::{Outside, Print, Want};
+pub use run::{Ended, Error, Master, run};

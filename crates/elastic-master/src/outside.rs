@@ -1,0 +1,58 @@
+//! What a master wants of the world around it. Owns: the words. Does not know about: who carries
+//! it out; a scheduler, a program that starts processes, a person.
+
+use std::io::Write as _;
+
+use serde::Serialize;
+
+/// What is to be done with the pods of the job. It is said once; after the death of the master
+/// `Status` has what is still to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "want", rename_all = "snake_case")]
+pub enum Want {
+    /// So many more workers may start.
+    Start {
+        /// How many.
+        workers: u32,
+    },
+    /// These have handed back what they had: their places can be taken.
+    Release {
+        /// Names of pods.
+        pods: Vec<String>,
+    },
+    /// These did not answer in time: stop them.
+    Stop {
+        /// Names of pods.
+        pods: Vec<String>,
+    },
+    /// These are silent: stop them, and start others.
+    Replace {
+        /// Names of pods.
+        pods: Vec<String>,
+    },
+    /// The job has ended.
+    Ended {
+        /// Why it failed; nothing if it has not.
+        failure: Option<String>,
+    },
+}
+
+/// Carries out what a master wants. Called by the thread that owns the job, so it must not block.
+pub trait Outside: Send + 'static {
+    /// This is wanted.
+    fn want(&mut self, want: &Want);
+}
+
+/// Prints each want as a line of JSON.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Print;
+
+impl Outside for Print {
+    fn want(&mut self, want: &Want) {
+        let mut out = std::io::stdout().lock();
+        let line = serde_json::to_string(want).unwrap_or_else(|error| error.to_string());
+        if let Err(error) = writeln!(out, "{line}") {
+            tracing::warn!(%error, line, "nothing reads what the master wants");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Trainings with real processes: a master and parameter servers that are killed, and workers in
+//! this process that speak the protocol.
+
+mod cluster;
+mod faults;
+mod refusals;
+mod trainings;
+mod worker;

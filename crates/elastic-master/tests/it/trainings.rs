@@ -1,0 +1,185 @@
+//! Trainings in which processes come and go as they should.
+
+use elastic::{Epochs, Shard};
+use elastic_master::{JobConfig, Mode};
+use elastic_proto::v1::{JobPhase, ResizeOffer, TellRequest, tell_request};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::cluster::{Cluster, client, job};
+use crate::worker::{Ended, Habits, LINE, SEEN, Signal, Worker};
+
+/// A worker at work, and the way to tell it to leave.
+pub(crate) fn worker(
+    cluster: &Cluster,
+    pod: &str,
+    records: u64,
+    habits: Habits,
+) -> (JoinHandle<(Ended, u64)>, watch::Sender<Signal>) {
+    let (address, credentials, pod) = (cluster.address(), cluster.credentials(), pod.to_owned());
+    let (sender, signal) = watch::channel(Signal::Go);
+    let handle = tokio::spawn(async move {
+        let at = (address.as_str(), credentials);
+        let mut worker = Worker::register(at, &pod, (records, habits), signal).await;
+        let ended = worker.work().await;
+        (ended, worker.rejected)
+    });
+    (handle, sender)
+}
+
+/// What the model of the newest checkpoint was trained on.
+pub(crate) fn seen(cluster: &Cluster) -> Vec<f32> {
+    variable(cluster, SEEN)
+}
+
+fn variable(cluster: &Cluster, name: &str) -> Vec<f32> {
+    let newest = *cluster.checkpoints().last().expect("a checkpoint");
+    let all = cluster.checkpoint(newest);
+    all.into_iter().find(|(of, _)| of == name).expect("a variable").1
+}
+
+pub(crate) fn assert_each(seen: &[f32], times: f32) {
+    let wrong = |(_, value): &(usize, &f32)| (**value - times).abs() > 0.01;
+    let wrong: Vec<_> = seen.iter().enumerate().filter(wrong).collect();
+    assert!(wrong.is_empty(), "not {times} times: {wrong:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_trained_on_every_record_once_a_pass_and_learns() {
+    let config = JobConfig { epochs: Epochs::Count(20), saves: true, ..job(100) };
+    let cluster = Cluster::start(config);
+    let (one, _keep) = worker(&cluster, "worker-0", 100, Habits::default());
+    assert_eq!(one.await.expect("ends").0, Ended::Done);
+    let status = cluster.ended().await;
+    assert_eq!((status.phase(), status.records), (JobPhase::Succeeded, 2000));
+    assert_each(&seen(&cluster), 20.0);
+    let line = variable(&cluster, LINE);
+    assert!((line[0] - 2.0).abs() < 0.5 && (line[1] - 1.0).abs() < 0.3, "{line:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_that_hand_back_lose_nothing_and_repeat_nothing_on_three_servers() {
+    let config = JobConfig { parameter_servers: 3, ..job(600) };
+    let cluster = Cluster::start(config);
+    let habits = Habits { step_ms: 2, ..Habits::default() };
+    let all: Vec<_> =
+        (0..4).map(|n| worker(&cluster, &format!("worker-{n}"), 600, habits)).collect();
+    let mut handles = Vec::new();
+    for (number, (handle, signal)) in (0_u64..).zip(all) {
+        if number > 0 {
+            cluster.until(|status| status.records >= 100 * number).await;
+            signal.send(Signal::Leave).expect("it works");
+        }
+        handles.push((handle, signal));
+    }
+    for (number, (handle, _signal)) in handles.into_iter().enumerate() {
+        let expected = if number == 0 { Ended::Done } else { Ended::Left };
+        assert_eq!(handle.await.expect("ends").0, expected);
+    }
+    let status = cluster.ended().await;
+    assert_eq!((status.records, status.tasks_lost), (600, 0));
+    assert!(status.tasks_handed_back > 0);
+    assert_each(&seen(&cluster), 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_pushed_twice_counts_once() {
+    let cluster = Cluster::start(job(100));
+    let habits = Habits { pushes_twice: true, ..Habits::default() };
+    let (one, _keep) = worker(&cluster, "worker-0", 100, habits);
+    one.await.expect("ends");
+    cluster.ended().await;
+    assert_each(&seen(&cluster), 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gradients_that_wait_at_the_end_are_in_the_model_and_none_is_rejected() {
+    // 12 minibatches: with five to an update, two are left.
+    let config = JobConfig { grads_to_wait: 5, saves: true, ..job(60) };
+    let cluster = Cluster::start(config);
+    let (one, _one) = worker(&cluster, "worker-0", 60, Habits::default());
+    let (two, _two) = worker(&cluster, "worker-1", 60, Habits::default());
+    let rejected = one.await.expect("ends").1 + two.await.expect("ends").1;
+    cluster.ended().await;
+    assert_eq!(rejected, 0);
+    // Each gradient is a fifth, and a half in the last update.
+    let sum: f32 = seen(&cluster).iter().sum();
+    assert!((sum - (50.0 / 5.0 + 10.0 / 2.0)).abs() < 0.01, "{sum}");
+    assert!(seen(&cluster).iter().all(|seen| *seen > 0.0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_published_mode_rejects_and_loses_nothing() {
+    let mode = Mode::SynchronousReject;
+    let cluster = Cluster::start(JobConfig { mode, grads_to_wait: 2, ..job(400) });
+    let habits = Habits { step_ms: 3, ..Habits::default() };
+    let (one, _one) = worker(&cluster, "worker-0", 400, habits);
+    let (two, _two) = worker(&cluster, "worker-1", 400, habits);
+    let rejected = one.await.expect("ends").1 + two.await.expect("ends").1;
+    assert!(rejected > 0, "two workers that do not wait for each other");
+    cluster.ended().await;
+    assert_each(&seen(&cluster), 0.5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_waiting_each_gradient_is_an_update() {
+    let mode = Mode::Asynchronous;
+    let cluster = Cluster::start(JobConfig { mode, keep_checkpoint_max: 0, ..job(200) });
+    let (one, _one) = worker(&cluster, "worker-0", 200, Habits::default());
+    let (two, _two) = worker(&cluster, "worker-1", 200, Habits::default());
+    one.await.expect("ends");
+    two.await.expect("ends");
+    cluster.ended().await;
+    assert_each(&seen(&cluster), 1.0);
+    // 0 keeps all; the last is the 40th update.
+    let versions = cluster.checkpoints();
+    assert!(versions.len() > 1 && versions.last() == Some(&40), "{versions:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn so_many_checkpoints_are_kept_and_the_newest_are() {
+    let cluster = Cluster::start(JobConfig { keep_checkpoint_max: 2, ..job(200) });
+    let habits = Habits { step_ms: 5, ..Habits::default() };
+    let (one, _one) = worker(&cluster, "worker-0", 200, habits);
+    one.await.expect("ends");
+    cluster.ended().await;
+    let versions = cluster.checkpoints();
+    assert!(versions.len() == 2 && versions[1] == 40, "{versions:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_measured_while_it_is_trained() {
+    let config = JobConfig {
+        validation_shards: vec![Shard { name: "test".into(), start: 0, count: 50 }],
+        evaluation_steps: 8,
+        ..job(200)
+    };
+    let cluster = Cluster::start(config);
+    let (one, _one) = worker(&cluster, "worker-0", 200, Habits::default());
+    one.await.expect("ends");
+    let status = cluster.ended().await;
+    let evaluation = status.evaluations.first().expect("an evaluation");
+    let metric = &evaluation.metrics[0];
+    // Three tasks of 20, 20 and 10 records.
+    assert_eq!((evaluation.records, metric.weight, metric.state[0]), (50, 50.0, 50.0));
+    assert!(metric.total / metric.weight < 2.0, "it has learnt");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_smaller_job_lets_its_youngest_worker_go() {
+    let cluster = Cluster::start(job(400));
+    let habits = Habits { step_ms: 5, ..Habits::default() };
+    let (one, _one) = worker(&cluster, "worker-0", 400, habits);
+    let (two, leave) = worker(&cluster, "worker-1", 400, habits);
+    cluster.until(|status| status.workers.len() == 2).await;
+    let offer = tell_request::Event::ResizeOffer(ResizeOffer { workers: 1, within_ms: 60_000 });
+    let mut master = client(&cluster.address(), &cluster.credentials());
+    master.tell(TellRequest { event: Some(offer) }).await.expect("told");
+    let leaving = cluster.status().await.workers.iter().filter(|worker| worker.leaving).count();
+    assert_eq!(leaving, 1);
+    leave.send(Signal::Leave).expect("it works");
+    let (two, one) = (two.await.expect("ends").0, one.await.expect("ends").0);
+    assert!([&two, &one].contains(&&Ended::Done), "{one:?} {two:?}");
+    cluster.ended().await;
+    assert_each(&seen(&cluster), 1.0);
+}

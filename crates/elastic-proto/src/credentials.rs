@@ -1,0 +1,116 @@
+//! What every call carries: the token of the job and the version of the protocol. Owns: adding
+//! both to a call, and refusing calls that lack them. Does not know about: who made the token.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::{Request, Status};
+
+/// The version of the protocol that this build speaks.
+pub const PROTOCOL: u32 = 1;
+
+const TOKEN: &str = "authorization";
+const VERSION: &str = "elastane-protocol";
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    /// The file cannot be read.
+    #[error("token file {path}: {source}; write the token of the job into it")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Nothing that can be a token.
+    #[error("token file {path}: a token is at least 16 visible ASCII characters in one line")]
+    Form {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// The token of a job. As an interceptor of a server it refuses calls without it.
+#[derive(Clone)]
+pub struct Credentials {
+    token: MetadataValue<Ascii>,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Credentials")
+    }
+}
+
+/// Adds the token and the version to calls of a client.
+#[derive(Debug, Clone)]
+pub struct Sign(Credentials);
+
+impl Credentials {
+    /// Reads the token from a file.
+    ///
+    /// # Errors
+    ///
+    /// [`CredentialsError`].
+    pub fn read(path: &Path) -> Result<Self, CredentialsError> {
+        let read = |source| CredentialsError::Read { path: path.to_owned(), source };
+        let form = || CredentialsError::Form { path: path.to_owned() };
+        let text = fs::read_to_string(path).map_err(read)?;
+        let token = text.trim();
+        let visible = token.bytes().all(|byte| byte.is_ascii_graphic());
+        if token.len() < 16 || !visible {
+            return Err(form());
+        }
+        let mut token: MetadataValue<Ascii> =
+            format!("Bearer {token}").parse().map_err(|_| form())?;
+        token.set_sensitive(true);
+        Ok(Self { token })
+    }
+
+    /// The interceptor of clients.
+    #[must_use]
+    pub fn sign(&self) -> Sign {
+        Sign(self.clone())
+    }
+}
+
+impl Interceptor for Sign {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        let metadata = request.metadata_mut();
+        metadata.insert(TOKEN, self.0.token.clone());
+        metadata.insert(VERSION, MetadataValue::from(PROTOCOL));
+        Ok(request)
+    }
+}
+
+impl Interceptor for Credentials {
+    fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
+        let metadata = request.metadata();
+        let token = metadata.get(TOKEN).map(MetadataValue::as_bytes).unwrap_or_default();
+        if !same(token, self.token.as_bytes()) {
+            let text = "the token of the job is missing or wrong: send \"authorization: Bearer \
+                        TOKEN\" with the token in the token file of this job";
+            return Err(Status::unauthenticated(text));
+        }
+        let version = metadata.get(VERSION).and_then(|value| value.to_str().ok());
+        if version.is_none_or(|version| version != PROTOCOL.to_string()) {
+            let text = format!(
+                "the caller speaks version {} of the protocol and this side version {PROTOCOL}: \
+                 use a wheel and a program of the same release",
+                version.unwrap_or("(none)")
+            );
+            return Err(Status::failed_precondition(text));
+        }
+        Ok(request)
+    }
+}
+
+/// Compares without a hint, in time, at how much is equal.
+fn same(given: &[u8], token: &[u8]) -> bool {
+    let differ = given.iter().zip(token).fold(0, |sum, (a, b)| sum | (a ^ b));
+    given.len() == token.len() && differ == 0
+}

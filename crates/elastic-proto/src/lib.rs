@@ -1,0 +1,21 @@
+//! The protocol between the parts of an elastic training: workers, master, parameter servers. Owns:
+//! the wire types (`proto/elastic.proto` is their one definition, for Python as well), which server
+//! has which variable, the token and the version that every call carries. Does not know about: what
+//! a call does.
+
+mod credentials;
+mod tensor;
+
+/// The generated types. Their meaning is in `proto/elastic.proto`.
+#[expect(missing_docs, clippy::allow_attributes, clippy::all, reason = "generated")]
+#[rustfmt::skip]
+pub mod v1 {
+    tonic::include_proto!("elastane.elastic.v1");
+}
+
+/// So many bytes of a message may be under way; with the 64 KiB of HTTP/2 a gradient waits for each
+/// piece to be acknowledged.
+pub const WINDOW_BYTES: u32 = 8 << 20;
+
+pub use credentials::{Credentials, CredentialsError, PROTOCOL, Sign};
+pub use tensor::{TensorError, floats, server_of, tensor};

@@ -1,0 +1,230 @@
+//! Checkpoints on a disk. Owns: the files, that one is whole or not there, which are removed. Does
+//! not know about: when one is taken, or which one a job goes back to.
+//!
+//! A file is written beside its place, synced, and renamed. A folder counts only if the files of
+//! all servers are in it, valid, and of the same job, generation and version; so files of two
+//! attempts at a version are never taken together.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use elastic_proto::v1::{CheckpointBody, CheckpointHeader};
+use prost::Message as _;
+use sha2::{Digest as _, Sha256};
+
+use crate::model::{Model, ModelError, Place};
+
+/// The form of files that this build writes and reads.
+pub(crate) const FORM: u32 = 1;
+const DIGEST: usize = 32;
+
+/// Why a checkpoint cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The disk.
+    #[error("checkpoint {path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A file that is none.
+    #[error("checkpoint {path}: {what}")]
+    Invalid {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Nothing to begin with.
+    #[error("{path} has no whole checkpoint (version-V with variables-I-of-N.ckpt for each I)")]
+    None {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// None can be read or written without a folder.
+    #[error("version {version} cannot be restored: this server has no folder of checkpoints")]
+    NoFolder {
+        /// As ordered.
+        version: u64,
+    },
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> CheckpointError + '_ {
+    |source| CheckpointError::Io { path: path.to_owned(), source }
+}
+
+fn invalid(path: &Path, what: impl Into<String>) -> CheckpointError {
+    CheckpointError::Invalid { path: path.to_owned(), what: what.into() }
+}
+
+fn file(version: &Path, (index, servers): Place) -> PathBuf {
+    version.join(format!("variables-{index}-of-{servers}.ckpt"))
+}
+
+fn folder(root: &Path, version: u64) -> PathBuf {
+    root.join(format!("version-{version}"))
+}
+
+/// Writes the part of one server. It is there whole, also after a power cut, or not at all.
+pub(crate) fn write(
+    root: &Path,
+    header: &CheckpointHeader,
+    body: &CheckpointBody,
+) -> Result<(), CheckpointError> {
+    let folder = folder(root, header.version);
+    fs::create_dir_all(&folder).map_err(at(&folder))?;
+    let path = file(&folder, (header.index, header.servers));
+    // Of its own for each attempt at a version.
+    let beside = path.with_extension(format!("{}.partial", header.model_generation));
+    let head = header.encode_to_vec();
+    // A header is a few numbers and the id of a job.
+    let length = u32::try_from(head.len()).unwrap_or(u32::MAX).to_be_bytes();
+    let body = body.encode_to_vec();
+    let mut digest = Sha256::new();
+    [&length[..], &head, &body].iter().for_each(|part| digest.update(part));
+    let write = || {
+        let mut file = File::create(&beside)?;
+        for part in [&digest.finalize()[..], &length, &head, &body] {
+            file.write_all(part)?;
+        }
+        file.sync_all()?;
+        fs::rename(&beside, &path)?;
+        File::open(&folder)?.sync_all()?;
+        File::open(root)?.sync_all()
+    };
+    write().map_err(at(&path))
+}
+
+/// Reads the part of one server, if it is what it should be.
+fn read(path: &Path) -> Result<(CheckpointHeader, CheckpointBody), CheckpointError> {
+    let bytes = fs::read(path).map_err(at(path))?;
+    let Some((digest, rest)) = bytes.split_at_checked(DIGEST) else {
+        return Err(invalid(path, "it is cut short"));
+    };
+    if Sha256::digest(rest)[..] != *digest {
+        return Err(invalid(path, "its content does not match its digest: it is damaged"));
+    }
+    let (header, body) = parts(rest).ok_or_else(|| invalid(path, "it is cut short"))?;
+    let malformed = |error: prost::DecodeError| invalid(path, error.to_string());
+    let header = CheckpointHeader::decode(header).map_err(malformed)?;
+    if header.form != FORM {
+        let form = header.form;
+        return Err(invalid(path, format!("form {form}; this build reads form {FORM}: update it")));
+    }
+    Ok((header, CheckpointBody::decode(body).map_err(malformed)?))
+}
+
+fn parts(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
+}
+
+/// The header alone, without a look at the content.
+fn header(path: &Path) -> Option<CheckpointHeader> {
+    use std::io::Read as _;
+    let mut start = Vec::new();
+    File::open(path).ok()?.take(4096).read_to_end(&mut start).ok()?;
+    CheckpointHeader::decode(parts(start.get(DIGEST..)?)?.0).ok()
+}
+
+/// What belongs to a place of a checkpoint of any number of servers; of this job, if one is named.
+pub(crate) fn load(
+    root: &Path,
+    version: u64,
+    job_id: Option<&str>,
+    place: Place,
+) -> Result<Model, CheckpointError> {
+    let folder = folder(root, version);
+    let servers = servers_of(&folder)?;
+    let mut bodies = Vec::new();
+    let mut first: Option<CheckpointHeader> = None;
+    for index in 0..servers {
+        let path = file(&folder, (index, servers));
+        let (header, body) = read(&path)?;
+        let first = first.get_or_insert_with(|| header.clone());
+        if (header.index, header.servers, header.version) != (index, servers, version) {
+            return Err(invalid(&path, "its header is that of another file"));
+        }
+        if job_id.is_some_and(|job_id| job_id != header.job_id) {
+            return Err(invalid(&path, format!("it is of another job, {}", header.job_id)));
+        }
+        let attempt = |of: &CheckpointHeader| (of.job_id.clone(), of.model_generation);
+        if attempt(first) != attempt(&header) {
+            return Err(invalid(&path, "it and file 0 are of different attempts"));
+        }
+        bodies.push(body);
+    }
+    let wrong = |error: ModelError| invalid(&folder, error.to_string());
+    Model::of_bodies(bodies, place).map_err(wrong)
+}
+
+/// How many servers have written a folder.
+fn servers_of(folder: &Path) -> Result<u32, CheckpointError> {
+    let servers = names(folder)?.iter().find_map(|name| {
+        let (_, servers) =
+            name.strip_prefix("variables-")?.strip_suffix(".ckpt")?.split_once("-of-")?;
+        servers.parse().ok()
+    });
+    servers.ok_or_else(|| invalid(folder, "it has no file variables-I-of-N.ckpt"))
+}
+
+fn names(folder: &Path) -> Result<Vec<String>, CheckpointError> {
+    let entries = fs::read_dir(folder).map_err(at(folder))?;
+    let name = |entry: io::Result<fs::DirEntry>| {
+        Ok(entry.map_err(at(folder))?.file_name().to_string_lossy().into_owned())
+    };
+    entries.map(name).collect()
+}
+
+/// All versions in a folder, whole or not, oldest first.
+fn versions(root: &Path) -> Result<Vec<u64>, CheckpointError> {
+    let names = names(root)?;
+    let number = |name: &String| name.strip_prefix("version-")?.parse().ok();
+    let mut versions: Vec<u64> = names.iter().filter_map(number).collect();
+    versions.sort_unstable();
+    Ok(versions)
+}
+
+/// The newest that is whole, of any job, with its version.
+pub(crate) fn newest(root: &Path, place: Place) -> Result<(u64, Model), CheckpointError> {
+    for version in versions(root)?.into_iter().rev() {
+        match load(root, version, None, place) {
+            Ok(model) => return Ok((version, model)),
+            Err(error) => tracing::warn!(%error, "this checkpoint is passed over"),
+        }
+    }
+    Err(CheckpointError::None { path: root.to_owned() })
+}
+
+/// The versions of which a server has written its file for this job, oldest first.
+pub(crate) fn written(root: &Path, job_id: &str, place: Place) -> Vec<u64> {
+    let is_own = |version: &u64| {
+        let header = header(&file(&folder(root, *version), place));
+        header.is_some_and(|header| header.job_id == job_id)
+    };
+    versions(root).unwrap_or_default().into_iter().filter(is_own).collect()
+}
+
+/// Removes the file of a server, and the folder with the last one. What is not there is removed.
+pub(crate) fn remove(root: &Path, version: u64, place: Place) -> Result<(), CheckpointError> {
+    let folder = folder(root, version);
+    let path = file(&folder, place);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&path)(error)),
+        _ => {}
+    }
+    match fs::remove_dir(&folder) {
+        Err(error)
+            if !matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty
+            ) =>
+        {
+            Err(at(&folder)(error))
+        }
+        _ => Ok(()),
+    }
+}

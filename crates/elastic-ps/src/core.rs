@@ -1,0 +1,260 @@
+//! The state of a server: the model of one generation, what was pushed and is not in it yet, who
+//! may push. Owns: what each message changes here. Does not know about: other servers, the master,
+//! waiting.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use elastic::{Gate, Mode, WorkerId};
+use elastic_proto::v1::{
+    AttendReply, Position, PullOutcome, PullReply, PullRequest, PushId, ServerSettings, UpdateMode,
+};
+
+use crate::model::{Gradients, Model};
+
+/// Tasks of a worker whose position is kept: it may hold two, and reports each soon after its end.
+const POSITIONS_MAX: usize = 16;
+
+/// What a worker has sent and the leader has not decided about.
+#[derive(Debug)]
+pub(crate) enum Staged {
+    Init(Model),
+    Push(Gradients),
+}
+
+/// Why a message is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("this server waits for its orders from the master; repeat the call")]
+    Closed,
+    #[error(
+        "model generation {sent} is not the present one, {present}: drop the task, ask the master \
+         for another, and pull again"
+    )]
+    Generation { sent: u64, present: u64 },
+    #[error("worker {0} was given up by the master: its work went to others; register again")]
+    Gone(u32),
+    #[error("there is no model yet: call InitModel first")]
+    NoModel,
+    #[error("push {sequence} of worker {worker} was not sent to this server before the leader")]
+    NotStaged { worker: u32, sequence: u64 },
+    #[error("version {version} does not follow version {present} of this server")]
+    Order { version: u64, present: u64 },
+}
+
+pub(crate) struct Core {
+    /// The model generation that is served; 0 for none.
+    pub generation: u64,
+    pub version: u64,
+    pub model: Option<Model>,
+    pub gate: Gate,
+    pub settings: ServerSettings,
+    /// The leader only: pushes that wait for others to make an update with.
+    pub held: Vec<PushId>,
+    /// The leader only: how far the newest tasks of each worker are.
+    positions: BTreeMap<u32, BTreeMap<u64, u64>>,
+    staged: BTreeMap<(u32, u64), Staged>,
+    workers: BTreeSet<u32>,
+    workers_numbered: u32,
+    /// The reply to a pull of this version, once one has asked for it.
+    pulled: Option<PullReply>,
+}
+
+impl Core {
+    pub(crate) fn closed() -> Self {
+        Self {
+            generation: 0,
+            version: 0,
+            model: None,
+            gate: Gate::new(Mode::Asynchronous, 0),
+            settings: ServerSettings::default(),
+            held: Vec::new(),
+            positions: BTreeMap::new(),
+            staged: BTreeMap::new(),
+            workers: BTreeSet::new(),
+            workers_numbered: 0,
+            pulled: None,
+        }
+    }
+
+    /// Serves a generation that begins with this model.
+    pub(crate) fn open(
+        &mut self,
+        generation: u64,
+        settings: ServerSettings,
+        at: (u64, Option<Model>),
+    ) {
+        let (version, model) = at;
+        let mode = match settings.mode() {
+            UpdateMode::Asynchronous => Mode::Asynchronous,
+            UpdateMode::SynchronousReject => Mode::Synchronous {
+                gradients: settings.grads_to_wait.max(1),
+                tolerance: settings.sync_version_tolerance,
+            },
+            UpdateMode::Synchronous | UpdateMode::Unspecified => {
+                Mode::Synchronous { gradients: settings.grads_to_wait.max(1), tolerance: 0 }
+            }
+        };
+        let (workers, workers_numbered) =
+            (std::mem::take(&mut self.workers), self.workers_numbered);
+        *self = Self {
+            generation,
+            version,
+            model,
+            gate: Gate::new(mode, version),
+            settings,
+            workers,
+            workers_numbered,
+            ..Self::closed()
+        };
+    }
+
+    /// The workers that are there. What others have sent is dropped, and their places are free.
+    pub(crate) fn know_workers(&mut self, orders: &AttendReply) {
+        let before = std::mem::take(&mut self.workers);
+        self.workers = orders.workers.iter().copied().collect();
+        self.workers_numbered = orders.workers_numbered;
+        for gone in before.difference(&self.workers) {
+            self.gate.release(WorkerId(*gone));
+            self.positions.remove(gone);
+            // What waits at the gate stays: it counts.
+            let held = &self.held;
+            self.staged.retain(|(worker, sequence), _| {
+                worker != gone || held.contains(&PushId { worker_id: *gone, sequence: *sequence })
+            });
+        }
+    }
+
+    /// Whether a worker may write now.
+    pub(crate) fn admit(&self, worker: u32, generation: u64) -> Result<(), Refused> {
+        if self.generation == 0 {
+            return Err(Refused::Closed);
+        }
+        self.is_present(generation)?;
+        // One that is newer than the last orders is there.
+        let gone = worker < self.workers_numbered && !self.workers.contains(&worker);
+        if gone { Err(Refused::Gone(worker)) } else { Ok(()) }
+    }
+
+    pub(crate) fn is_present(&self, sent: u64) -> Result<(), Refused> {
+        let present = self.generation;
+        match (present, sent == present) {
+            (_, true) => Ok(()),
+            // A message that is ahead of the orders, or before them.
+            (0, false) => Err(Refused::Closed),
+            (_, false) => Err(Refused::Generation { sent, present }),
+        }
+    }
+
+    pub(crate) fn model(&self) -> Result<&Model, Refused> {
+        self.model.as_ref().ok_or(Refused::NoModel)
+    }
+
+    /// Keeps what a worker has sent until it is decided about.
+    pub(crate) fn stage(&mut self, (worker, sequence): (u32, u64), staged: Staged) {
+        self.staged.insert((worker, sequence), staged);
+    }
+
+    pub(crate) fn know_positions(&mut self, worker: u32, positions: &[Position]) {
+        let of_worker = self.positions.entry(worker).or_default();
+        for Position { task_id, finished_records } in positions {
+            let finished = of_worker.entry(*task_id).or_default();
+            *finished = (*finished).max(*finished_records);
+        }
+        while of_worker.len() > POSITIONS_MAX {
+            of_worker.pop_first();
+        }
+    }
+
+    pub(crate) fn positions(&self) -> Vec<Position> {
+        let all = self.positions.values().flatten();
+        let position = |(task, finished): (&u64, &u64)| Position {
+            task_id: *task,
+            finished_records: *finished,
+        };
+        all.map(position).collect()
+    }
+
+    /// Makes the update, or the model, that the leader has decided about. Again changes nothing.
+    pub(crate) fn apply(
+        &mut self,
+        version: u64,
+        pushes: &[PushId],
+        rate: f32,
+    ) -> Result<(), Refused> {
+        let present = self.version;
+        let is_init = pushes.iter().any(|push| push.sequence == 0);
+        if is_init && self.model.is_some() || !is_init && version == present {
+            return Ok(());
+        }
+        if !is_init && version != present + 1 {
+            return Err(Refused::Order { version, present });
+        }
+        let key = |push: &PushId| (push.worker_id, push.sequence);
+        if let Some(push) = pushes.iter().find(|push| !self.staged.contains_key(&key(push))) {
+            let (worker, sequence) = key(push);
+            return Err(Refused::NotStaged { worker, sequence });
+        }
+        let mut gradients = Vec::new();
+        for push in pushes {
+            match self.staged.remove(&key(push)) {
+                Some(Staged::Init(model)) => self.model = Some(model),
+                Some(Staged::Push(push)) => gradients.push(push),
+                None => {}
+            }
+            // A worker sends one after the other: what is older was rejected.
+            let (worker, sequence) = key(push);
+            let held = &self.held;
+            self.staged.retain(|(of, number), _| {
+                let waits = || held.contains(&PushId { worker_id: *of, sequence: *number });
+                *of != worker || *number > sequence || waits()
+            });
+        }
+        if !gradients.is_empty()
+            && let Some(model) = &mut self.model
+        {
+            model.update(&gradients, rate);
+        }
+        self.version = version;
+        self.pulled = None;
+        Ok(())
+    }
+
+    /// The reply to a pull, if it needs not wait.
+    pub(crate) fn pull(
+        &mut self,
+        pull: &PullRequest,
+        leads: bool,
+    ) -> Result<Option<PullReply>, Refused> {
+        if self.generation == 0 {
+            return Err(Refused::Closed);
+        }
+        if pull.model_generation != 0 {
+            self.is_present(pull.model_generation)?;
+        }
+        let (version, model_generation) = (self.version, self.generation);
+        let empty = |outcome: PullOutcome| PullReply {
+            outcome: outcome.into(),
+            version,
+            model_generation,
+            ..PullReply::default()
+        };
+        let Some(model) = &self.model else {
+            return Ok(Some(empty(PullOutcome::Uninitialized)));
+        };
+        let waits = leads
+            && pull.for_training
+            && self.settings.mode() == UpdateMode::Synchronous
+            && !self.gate.admit(WorkerId(pull.worker_id));
+        if waits || version < pull.version {
+            return Ok(None);
+        }
+        if pull.known_version_plus_1 == version + 1 {
+            return Ok(Some(empty(PullOutcome::Ready)));
+        }
+        let reply = self.pulled.get_or_insert_with(|| {
+            let (trainable, state) = model.variables();
+            PullReply { trainable, state, ..empty(PullOutcome::Ready) }
+        });
+        Ok(Some(reply.clone()))
+    }
+}

@@ -1,0 +1,269 @@
+//! The part of a model that a server has. Owns: its variables, and what a set of gradients makes of
+//! them. Does not know about: versions, or which gradients count.
+
+use std::collections::BTreeMap;
+
+use elastic_proto::v1::{
+    CheckpointBody, DType, InitModelRequest, Optimizer, PushGradientsRequest, Tensor,
+    TrainedVariable, Variable,
+};
+use elastic_proto::{TensorError, floats, server_of, tensor};
+
+use crate::optimizer::{self, OptimizerError};
+
+/// Why a message about a model is refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum ModelError {
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+    #[error(transparent)]
+    Optimizer(#[from] OptimizerError),
+    #[error("optimizer is missing")]
+    NoOptimizer,
+    #[error("{name} comes twice in one message")]
+    Twice { name: String },
+    #[error("{name} belongs to parameter server {right}; this is {index} of {servers}")]
+    Elsewhere { name: String, right: u32, index: u32, servers: u32 },
+    #[error("{name} is not in the model; it has {known} on this server")]
+    Unknown { name: String, known: String },
+    #[error("{name} has shape {shape:?} in the model and {found:?} in the message")]
+    Shape { name: String, shape: Vec<u64>, found: Vec<u64> },
+    #[error("learning_rate {0} is not allowed; a number above 0, or 0 for that of the optimizer")]
+    Rate(f32),
+    #[error("{name}: {found} slots; its optimizer has {expected}")]
+    Slots { name: String, found: usize, expected: usize },
+}
+
+#[derive(Debug, Clone)]
+struct Parameter {
+    shape: Vec<u64>,
+    values: Vec<f32>,
+    slots: Vec<Vec<f32>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    optimizer: Optimizer,
+    /// Updates so far.
+    steps: u64,
+    trainable: BTreeMap<String, Parameter>,
+    state: BTreeMap<String, Tensor>,
+}
+
+/// What a step of a worker pushes.
+#[derive(Debug, Clone)]
+pub(crate) struct Gradients {
+    trainable: BTreeMap<String, (Vec<u64>, Vec<f32>)>,
+    state: BTreeMap<String, Tensor>,
+    /// 0: that of the optimizer.
+    pub rate: f32,
+}
+
+/// Which of how many servers.
+pub(crate) type Place = (u32, u32);
+
+impl Gradients {
+    pub(crate) fn read(push: &PushGradientsRequest) -> Result<Self, ModelError> {
+        let mut trainable = BTreeMap::new();
+        for variable in &push.gradients {
+            let (values, shape) = variable.floats()?;
+            if trainable.insert(variable.name.clone(), (shape.to_vec(), values)).is_some() {
+                return Err(ModelError::Twice { name: variable.name.clone() });
+            }
+        }
+        let rate = push.learning_rate;
+        if !rate.is_finite() || rate < 0.0 {
+            return Err(ModelError::Rate(rate));
+        }
+        Ok(Self { trainable, state: tensors(&push.state)?, rate })
+    }
+}
+
+impl Model {
+    /// As its first worker has made it.
+    pub(crate) fn begin(init: &InitModelRequest, place: Place) -> Result<Self, ModelError> {
+        let optimizer = init.optimizer.ok_or(ModelError::NoOptimizer)?;
+        optimizer::check(&optimizer)?;
+        let mut trainable = BTreeMap::new();
+        for variable in &init.trainable {
+            is_here(&variable.name, place)?;
+            let (values, shape) = variable.floats()?;
+            let slots = optimizer::slots(&optimizer, values.len());
+            let parameter = Parameter { shape: shape.to_vec(), values, slots };
+            if trainable.insert(variable.name.clone(), parameter).is_some() {
+                return Err(ModelError::Twice { name: variable.name.clone() });
+            }
+        }
+        let state = tensors(&init.state)?;
+        state.keys().try_for_each(|name| is_here(name, place))?;
+        Ok(Self { optimizer, steps: 0, trainable, state })
+    }
+
+    pub(crate) fn parameters(&self) -> u64 {
+        self.trainable.values().map(|parameter| parameter.values.len() as u64).sum()
+    }
+
+    pub(crate) fn learning_rate(&self) -> f32 {
+        self.optimizer.learning_rate
+    }
+
+    /// Whether gradients are of this model.
+    pub(crate) fn check(&self, gradients: &Gradients) -> Result<(), ModelError> {
+        for (name, (found, _)) in &gradients.trainable {
+            let parameter = self.trainable.get(name).ok_or_else(|| self.unknown(name))?;
+            same_shape(name, &parameter.shape, found)?;
+        }
+        for (name, value) in &gradients.state {
+            let known = self.state.get(name).ok_or_else(|| self.unknown(name))?;
+            same_shape(name, &known.shape, &value.shape)?;
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, name: &str) -> ModelError {
+        let known = self.trainable.keys().chain(self.state.keys());
+        let known = known.map(String::as_str).collect::<Vec<_>>().join(", ");
+        ModelError::Unknown { name: name.to_owned(), known }
+    }
+
+    /// Makes an update of these, which [`Self::check`] has let pass: of gradients the mean, of
+    /// floating-point state the mean, of other state the last.
+    pub(crate) fn update(&mut self, pushes: &[Gradients], rate: f32) {
+        self.steps += 1;
+        let part = 1.0 / count_of(pushes.len());
+        for (name, parameter) in &mut self.trainable {
+            let all = pushes.iter().filter_map(|push| push.trainable.get(name));
+            let Some(mean) = mean(all.map(|(_, values)| values), part) else { continue };
+            let Parameter { values, slots, .. } = parameter;
+            optimizer::update(&self.optimizer, (self.steps, rate), (values, slots), &mean);
+        }
+        for (name, value) in &mut self.state {
+            let all: Vec<_> = pushes.iter().filter_map(|push| push.state.get(name)).collect();
+            let Some(last) = all.last() else { continue };
+            *value = (*last).clone();
+            if last.dtype == i32::from(DType::DtypeFloat32) && all.len() > 1 {
+                let values: Vec<_> = all.iter().map(|tensor| floats(&tensor.content)).collect();
+                if let Some(mean) = mean(values.iter(), 1.0 / count_of(values.len())) {
+                    *value = tensor(&last.shape, &mean);
+                }
+            }
+        }
+    }
+
+    /// All variables, for workers: trainable ones, and state.
+    pub(crate) fn variables(&self) -> (Vec<Variable>, Vec<Variable>) {
+        let trainable = self.trainable.iter().map(|(name, parameter)| {
+            let value = Some(tensor(&parameter.shape, &parameter.values));
+            Variable { name: name.clone(), value }
+        });
+        (trainable.collect(), variables(&self.state))
+    }
+
+    pub(crate) fn body(&self) -> CheckpointBody {
+        let trainable = self.trainable.iter().map(|(name, parameter)| {
+            let of = |values: &Vec<f32>| tensor(&parameter.shape, values);
+            let slots = parameter.slots.iter().map(of).collect();
+            TrainedVariable { name: name.clone(), value: Some(of(&parameter.values)), slots }
+        });
+        CheckpointBody {
+            optimizer: Some(self.optimizer),
+            steps: self.steps,
+            trainable: trainable.collect(),
+            state: variables(&self.state),
+        }
+    }
+
+    /// What belongs to this place of the parts of a checkpoint.
+    pub(crate) fn of_bodies(bodies: Vec<CheckpointBody>, place: Place) -> Result<Self, ModelError> {
+        let optimizer = bodies.iter().find_map(|body| body.optimizer);
+        let optimizer = optimizer.ok_or(ModelError::NoOptimizer)?;
+        optimizer::check(&optimizer)?;
+        let steps = bodies.iter().map(|body| body.steps).max().unwrap_or_default();
+        let mut model =
+            Self { optimizer, steps, trainable: BTreeMap::new(), state: BTreeMap::new() };
+        let here = |name: &str| is_here(name, place).is_ok();
+        for body in bodies {
+            for TrainedVariable { name, value, slots } in body.trainable {
+                if here(&name) {
+                    let parameter = parameter(&optimizer, (&name, value, slots))?;
+                    model.trainable.insert(name, parameter);
+                }
+            }
+            let state = tensors(&body.state)?.into_iter().filter(|(name, _)| here(name));
+            model.state.extend(state);
+        }
+        Ok(model)
+    }
+}
+
+fn parameter(
+    optimizer: &Optimizer,
+    (name, value, slots): (&str, Option<Tensor>, Vec<Tensor>),
+) -> Result<Parameter, ModelError> {
+    let read = |value| {
+        let variable = Variable { name: name.to_owned(), value };
+        let (values, shape) = variable.floats()?;
+        Ok::<_, ModelError>((values, shape.to_vec()))
+    };
+    let (values, shape) = read(value)?;
+    let expected = optimizer::slots(optimizer, 0).len();
+    if slots.len() != expected {
+        let found = slots.len();
+        return Err(ModelError::Slots { name: name.to_owned(), found, expected });
+    }
+    let slot = |slot| {
+        let (values, found) = read(Some(slot))?;
+        same_shape(name, &shape, &found)?;
+        Ok::<_, ModelError>(values)
+    };
+    let slots = slots.into_iter().map(slot).collect::<Result<_, _>>()?;
+    Ok(Parameter { shape, values, slots })
+}
+
+fn same_shape(name: &str, shape: &[u64], found: &[u64]) -> Result<(), ModelError> {
+    let (name, differs) = (name.to_owned(), shape != found);
+    let error = || ModelError::Shape { name, shape: shape.to_vec(), found: found.to_vec() };
+    if differs { Err(error()) } else { Ok(()) }
+}
+
+fn is_here(name: &str, (index, servers): Place) -> Result<(), ModelError> {
+    let right = server_of(name, servers);
+    let name = name.to_owned();
+    if right == index { Ok(()) } else { Err(ModelError::Elsewhere { name, right, index, servers }) }
+}
+
+fn tensors(variables: &[Variable]) -> Result<BTreeMap<String, Tensor>, ModelError> {
+    let mut all = BTreeMap::new();
+    for variable in variables {
+        let (_, value) = variable.checked()?;
+        if all.insert(variable.name.clone(), value.clone()).is_some() {
+            return Err(ModelError::Twice { name: variable.name.clone() });
+        }
+    }
+    Ok(all)
+}
+
+fn variables(tensors: &BTreeMap<String, Tensor>) -> Vec<Variable> {
+    let variable = |(name, value): (&String, &Tensor)| Variable {
+        name: name.clone(),
+        value: Some(value.clone()),
+    };
+    tensors.iter().map(variable).collect()
+}
+
+/// The sum of these times `part`; nothing if there are none.
+fn mean<'a>(mut all: impl Iterator<Item = &'a Vec<f32>>, part: f32) -> Option<Vec<f32>> {
+    let mut sum = all.next()?.clone();
+    for values in all {
+        sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
+    if part != 1.0 {
+        sum.iter_mut().for_each(|value| *value *= part);
+    }
+    Some(sum)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "gradients of one update are few")]
+fn count_of(count: usize) -> f32 {
+    count as f32
+}

@@ -1,0 +1,136 @@
+//! What the master wants of a server. Owns: asking, and going to the generation and checkpoint that
+//! it names. Does not know about: why the master decides so.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use elastic_proto::v1::{AttendReply, AttendRequest};
+use tonic::{Code, Request};
+
+use crate::Error;
+use crate::checkpoint::{self, CheckpointError};
+use crate::model::Model;
+use crate::server::{Checkpoints, Connected, lock};
+
+const WAIT_MS: u64 = 5_000;
+/// A reply takes at most the time to wait, and some more.
+const PATIENCE: Duration = Duration::from_millis(3 * WAIT_MS);
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Follows the master until the job has ended.
+pub(crate) async fn follow(server: Arc<Connected>, address: String) -> Result<(), Error> {
+    // Without a meaning but to differ from that of any other process.
+    let instance = RandomState::new().hash_one(std::process::id());
+    let mut attend =
+        AttendRequest { index: server.settings.index, address, instance, ..Default::default() };
+    loop {
+        // An update that waits for another server holds the state; its end is in the orders.
+        if let Ok(core) = server.core.try_lock() {
+            attend.model_generation = core.generation;
+            attend.model_version = core.version;
+        }
+        attend.wait_ms = WAIT_MS;
+        let mut request = Request::new(attend.clone());
+        request.set_timeout(PATIENCE);
+        let orders = match server.master.clone().attend(request).await {
+            Ok(orders) => orders.into_inner(),
+            Err(status) if refuses(status.code()) => {
+                return Err(Error::Refused(status.message().to_owned()));
+            }
+            Err(_) => {
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            }
+        };
+        if attend.done && orders.ended {
+            return Ok(());
+        }
+        (attend.unreadable_version, attend.message) = (None, String::new());
+        attend.revision = orders.revision;
+        if let Err(error) = obey(&server, &orders).await {
+            tracing::error!(%error, "a checkpoint cannot be restored");
+            attend.unreadable_version = Some(orders.checkpoint_version);
+            attend.message = error.to_string();
+        } else if orders.ended {
+            attend.done = finished(&server).await;
+            if attend.done && !server.leads() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What no repetition changes.
+fn refuses(code: Code) -> bool {
+    matches!(code, Code::Unauthenticated | Code::FailedPrecondition | Code::InvalidArgument)
+}
+
+async fn finished(server: &Arc<Connected>) -> bool {
+    let result = server.finish().await;
+    if let Err(error) = &result {
+        tracing::error!(error, "the last checkpoint was not written");
+        tokio::time::sleep(AGAIN).await;
+    }
+    result.is_ok()
+}
+
+async fn obey(server: &Arc<Connected>, orders: &AttendReply) -> Result<(), CheckpointError> {
+    server.wanted.send_if_modified(|wanted| {
+        std::mem::replace(wanted, orders.model_generation) != orders.model_generation
+    });
+    server.know_peers(&orders.parameter_servers);
+    let mut core = server.core.lock().await;
+    core.know_workers(orders);
+    if core.generation != orders.model_generation {
+        // Closed until it is there.
+        core.generation = 0;
+        let at = restore(server, orders).await?;
+        core.open(orders.model_generation, orders.settings.unwrap_or_default(), at);
+    }
+    drop(core);
+    server.notify();
+    Ok(())
+}
+
+/// The model of the checkpoint that is ordered, with its version.
+async fn restore(
+    server: &Arc<Connected>,
+    orders: &AttendReply,
+) -> Result<(u64, Option<Model>), CheckpointError> {
+    // What an earlier generation still writes must not come after what is done here.
+    let _writes = server.writer.lock().await;
+    let (settings, place) = (server.settings.clone(), server.place());
+    let (version, job_id) = (orders.checkpoint_version, orders.job_id.clone());
+    let known = job_id.clone();
+    let load = move || {
+        let model = match (version, &settings.init_dir) {
+            (0, None) => (0, None),
+            (0, Some(init)) => {
+                let (version, model) = checkpoint::newest(init, place)?;
+                (version, Some(model))
+            }
+            (_, _) => {
+                let none = CheckpointError::NoFolder { version };
+                let root = settings.checkpoint_dir.as_deref().ok_or(none)?;
+                (version, Some(checkpoint::load(root, version, Some(&job_id), place)?))
+            }
+        };
+        // What came after is another past now.
+        let written = |root| checkpoint::written(root, &job_id, place);
+        let mut kept = settings.checkpoint_dir.as_deref().map(written).unwrap_or_default();
+        for later in kept.extract_if(.., |kept| *kept > version) {
+            if let Some(root) = &settings.checkpoint_dir {
+                checkpoint::remove(root, later, place)?;
+            }
+        }
+        Ok::<_, CheckpointError>((model, kept))
+    };
+    let loaded = tokio::task::spawn_blocking(load).await;
+    let ((version, model), kept) = loaded.map_err(|error| CheckpointError::Invalid {
+        path: server.settings.checkpoint_dir.clone().unwrap_or_default(),
+        what: error.to_string(),
+    })??;
+    *lock(&server.checkpoints) = Checkpoints { job_id: known, kept, ..Checkpoints::default() };
+    Ok((version, model))
+}

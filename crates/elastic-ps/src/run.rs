@@ -1,0 +1,81 @@
+//! Starting a server. Owns: the listener, and ending when the job has ended. Does not know about:
+//! what is served.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use elastic_proto::v1::parameter_server_server::ParameterServerServer;
+use elastic_proto::{Credentials, WINDOW_BYTES};
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::service::interceptor::InterceptedService;
+
+use crate::server::Connected;
+use crate::service::Service;
+use crate::{Error, Settings, orders};
+
+/// A server that has its port.
+pub struct Server {
+    settings: Settings,
+    credentials: Credentials,
+    listener: TcpListener,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+/// Serves until the job has ended.
+///
+/// # Errors
+///
+/// [`Error`].
+pub async fn run(settings: Settings) -> Result<(), Error> {
+    Server::bind(settings).await?.serve().await
+}
+
+impl Server {
+    /// Takes the port.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], if the settings are wrong or the port is taken.
+    pub async fn bind(settings: Settings) -> Result<Self, Error> {
+        let (index, servers, address) = (settings.index, settings.servers, settings.listen);
+        if index >= servers {
+            return Err(Error::Index { index, servers });
+        }
+        let credentials = Credentials::read(&settings.token_file)?;
+        let listen = |source| Error::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        Ok(Self { settings, credentials, listener, address })
+    }
+
+    /// Serves until the job has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`].
+    pub async fn serve(self) -> Result<(), Error> {
+        let Self { settings, credentials, listener, address } = self;
+        let limit = settings.message_bytes_max;
+        let advertised = match &settings.advertise {
+            None => address.to_string(),
+            Some(host) if host.contains(':') => host.clone(),
+            Some(host) => format!("{host}:{}", address.port()),
+        };
+        let server = Arc::new(Connected::new(settings, credentials.sign())?);
+        let service = ParameterServerServer::new(Service(Arc::clone(&server)))
+            .max_decoding_message_size(limit)
+            .max_encoding_message_size(limit);
+        let serving = tonic::transport::Server::builder()
+            .tcp_nodelay(true)
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES)
+            .add_service(InterceptedService::new(service, credentials))
+            .serve_with_incoming(TcpListenerStream::new(listener));
+        tokio::select! {
+            ended = orders::follow(server, advertised) => ended,
+            broken = serving => Ok(broken?),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A server and what it is connected with: its state, the master, the other servers. Owns: these,
+//! and repeating calls to them until they succeed. Does not know about: what is called.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use elastic_proto::Sign;
+use elastic_proto::v1::master_client::MasterClient;
+use elastic_proto::v1::parameter_server_client::ParameterServerClient;
+use elastic_proto::v1::{CheckpointBody, CheckpointHeader};
+use tokio::sync::{Mutex, watch};
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Response, Status};
+
+use crate::checkpoint::{self, CheckpointError};
+use crate::core::{Core, Refused};
+use crate::model::{ModelError, Place};
+use crate::{Error, Settings};
+
+pub(crate) type Signed = InterceptedService<Channel, Sign>;
+pub(crate) type Master = MasterClient<Signed>;
+pub(crate) type Peer = ParameterServerClient<Signed>;
+
+/// Between two attempts at a call.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Numbers for people.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub accepted: AtomicU64,
+    pub rejected: AtomicU64,
+    pub duplicates: AtomicU64,
+    pub bytes_received: AtomicU64,
+    pub bytes_sent: AtomicU64,
+    pub checkpoint: AtomicU64,
+}
+
+pub(crate) struct Connected {
+    pub settings: Settings,
+    pub sign: Sign,
+    pub master: Master,
+    pub core: Mutex<Core>,
+    /// The other servers, from 1, for the leader; fewer while not all are there.
+    pub peers: std::sync::Mutex<Vec<(String, Peer)>>,
+    /// Rises when a pull that waits may succeed.
+    pub changed: watch::Sender<u64>,
+    /// The model generation that the master wants; what is done for another is given up.
+    pub wanted: watch::Sender<u64>,
+    /// Held while a file of a checkpoint is written.
+    pub writer: Arc<Mutex<()>>,
+    /// What checkpoints the leader writes, and which it keeps.
+    pub checkpoints: std::sync::Mutex<Checkpoints>,
+    pub counts: Counts,
+}
+
+/// What the leader knows of the checkpoints of this job.
+#[derive(Debug, Default)]
+pub(crate) struct Checkpoints {
+    pub job_id: String,
+    /// One is being written.
+    pub writing: bool,
+    /// Versions that are kept, oldest first.
+    pub kept: Vec<u64>,
+    /// Not the leader: the one that was taken and not written yet.
+    pub taken: Option<(CheckpointHeader, CheckpointBody)>,
+}
+
+impl Connected {
+    pub(crate) fn new(settings: Settings, sign: Sign) -> Result<Self, Error> {
+        let wrong = || Error::Master { master: settings.master.clone() };
+        let channel = channel(&settings.master).ok_or_else(wrong)?;
+        let master = MasterClient::with_interceptor(channel, sign.clone())
+            .max_decoding_message_size(settings.message_bytes_max);
+        Ok(Self {
+            settings,
+            sign,
+            master,
+            core: Mutex::new(Core::closed()),
+            peers: std::sync::Mutex::default(),
+            changed: watch::Sender::new(0),
+            wanted: watch::Sender::new(0),
+            writer: Arc::default(),
+            checkpoints: std::sync::Mutex::default(),
+            counts: Counts::default(),
+        })
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        (self.settings.index, self.settings.servers)
+    }
+
+    pub(crate) fn leads(&self) -> bool {
+        self.settings.index == 0
+    }
+
+    pub(crate) fn notify(&self) {
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// The servers that have these addresses, the first one left out.
+    pub(crate) fn know_peers(&self, addresses: &[String]) {
+        let mut peers = lock(&self.peers);
+        let known = peers.iter().map(|(address, _)| address);
+        if !self.leads() || known.eq(addresses.iter().skip(1)) {
+            return;
+        }
+        let peer = |address: &String| {
+            // An address that is none cannot be called: pushes wait until the server registers
+            // again.
+            let peer =
+                ParameterServerClient::with_interceptor(channel(address)?, self.sign.clone())
+                    .max_decoding_message_size(self.settings.message_bytes_max);
+            Some((address.clone(), peer))
+        };
+        *peers = addresses.iter().skip(1).filter_map(peer).collect();
+    }
+
+    /// All other servers.
+    pub(crate) fn all_peers(&self) -> Result<Vec<Peer>, Status> {
+        let peers: Vec<_> = lock(&self.peers).iter().map(|(_, peer)| peer.clone()).collect();
+        let missing = "other parameter servers are not there yet; repeat the call";
+        let all = peers.len() + 1 == self.settings.servers as usize;
+        if all { Ok(peers) } else { Err(Status::unavailable(missing)) }
+    }
+
+    /// Repeats a call until it succeeds, as long as its generation is wanted.
+    pub(crate) async fn insist<T, F>(
+        &self,
+        generation: u64,
+        call: impl Fn() -> F,
+    ) -> Result<T, Status>
+    where
+        F: Future<Output = Result<Response<T>, Status>>,
+    {
+        let mut wanted = self.wanted.subscribe();
+        loop {
+            if *wanted.borrow_and_update() != generation {
+                return Err(Status::unavailable("the model goes back to a checkpoint; try again"));
+            }
+            let attempt = async {
+                let result = call().await;
+                if let Err(status) = &result {
+                    tracing::debug!(%status, "a call to another part of the job is repeated");
+                    tokio::time::sleep(AGAIN).await;
+                }
+                result
+            };
+            tokio::select! {
+                result = attempt => if let Ok(reply) = result { return Ok(reply.into_inner()) },
+                _ = wanted.changed() => {}
+            }
+        }
+    }
+
+    /// Writes the part of this server, to the end although the caller is gone.
+    pub(crate) async fn write(
+        &self,
+        header: CheckpointHeader,
+        body: CheckpointBody,
+    ) -> Result<(), String> {
+        let version = header.version;
+        let none = || CheckpointError::NoFolder { version }.to_string();
+        let root = self.settings.checkpoint_dir.clone().ok_or_else(none)?;
+        let writes = Arc::clone(&self.writer).lock_owned().await;
+        let written = tokio::task::spawn_blocking(move || {
+            let _writes = writes;
+            checkpoint::write(&root, &header, &body)
+        });
+        let written = written.await.map_err(|error| error.to_string())?;
+        written.map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn count(&self, counter: impl Fn(&Counts) -> &AtomicU64, add: u64) {
+        counter(&self.counts).fetch_add(add, Ordering::Relaxed);
+    }
+}
+
+/// A connection that is made when it is first used, and again when it breaks.
+fn channel(address: &str) -> Option<Channel> {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).ok()?;
+    let endpoint = endpoint
+        .connect_timeout(Duration::from_secs(5))
+        .http2_keep_alive_interval(Duration::from_secs(10))
+        .keep_alive_timeout(Duration::from_secs(20))
+        .initial_stream_window_size(elastic_proto::WINDOW_BYTES)
+        .initial_connection_window_size(elastic_proto::WINDOW_BYTES)
+        .tcp_nodelay(true);
+    Some(endpoint.connect_lazy())
+}
+
+/// What no panic leaves half-done: each holder changes one value.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl From<Refused> for Status {
+    fn from(refused: Refused) -> Self {
+        let text = refused.to_string();
+        match refused {
+            Refused::Closed | Refused::NotStaged { .. } | Refused::Order { .. } => {
+                Self::unavailable(text)
+            }
+            Refused::Generation { .. } | Refused::Gone(_) | Refused::NoModel => {
+                Self::failed_precondition(text)
+            }
+        }
+    }
+}
+
+impl From<ModelError> for Status {
+    fn from(error: ModelError) -> Self {
+        Self::invalid_argument(error.to_string())
+    }
+}
