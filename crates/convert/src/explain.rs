@@ -2,13 +2,13 @@
 
 use api_types::{Advice, Diagnosis, Explanation, LiveEvent, Millis, Search, StartEstimate};
 use units::Instant;
-use view::{Phase, PodView, ProjectView, WorkloadView};
+use view::{Phase, PodView, ProjectView, ReasonView, WorkloadView};
 
 use super::workload::{failure, nodes, phase_name, reason, reasons};
 
 /// Why a workload is where it is.
 pub fn explanation(
-    view: &WorkloadView,
+    (view, why): (&WorkloadView, &[ReasonView]),
     project: Option<&ProjectView>,
     events: Vec<LiveEvent>,
     diagnosis: Option<Diagnosis>,
@@ -21,8 +21,8 @@ pub fn explanation(
         workload_name: view.spec.name.clone(),
         project_name: view.project_name.clone(),
         phase: phase_name(view.phase).to_owned(),
-        summary: summary(view, now),
-        pending_reasons: reasons(view),
+        summary: summary(view, why.first(), now),
+        pending_reasons: reasons(view, why),
         last_eviction: view.last_eviction.as_ref().map(reason),
         project_quota: gpus(|project| project.unit.share().gpu_quota_millis),
         project_fair_share: gpus(|project| project.unit.status.fair_share.gpu_millis),
@@ -54,14 +54,14 @@ pub fn diagnosis(found: &sched::Diagnosis, now: Instant) -> Diagnosis {
     }
 }
 
-fn summary(view: &WorkloadView, now: Instant) -> String {
+fn summary(view: &WorkloadView, why: Option<&ReasonView>, now: Instant) -> String {
     let name = &view.spec.name;
     let gpus = match view.allocated.gpu_millis {
         units::GPU_MILLIS => "1 GPU".to_owned(),
         millis => format!("{} GPUs", units::format_millis(millis)),
     };
     let nodes = || nodes(view).join(", ");
-    match (view.phase, view.pending.first()) {
+    match (view.phase, why) {
         (Phase::Pending | Phase::Resuming, Some(why)) => match next_start(view) {
             None => format!("{name} waits: {} ({})", why.message, why.code),
             Some((at, pod)) => format!(

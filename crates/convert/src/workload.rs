@@ -88,6 +88,7 @@ fn times_s(view: &WorkloadView, now: Instant) -> (u64, u64) {
 pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload {
     let spec = &*view.spec;
     let (waited_s, ran_s) = times_s(view, context.now);
+    let why = all.why(view);
     let running = view.pods.iter().filter(|pod| pod.state == PodState::Running).count() as u64;
     let shown = pods_shown(spec);
     // What each pod asks for differs where there are several sets; shown is the workers'.
@@ -117,11 +118,11 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
         completed_at: view.completed_at.map(Into::into),
         phase: phase_name(view.phase).to_owned(),
         phase_updated_at: view.phase_since.into(),
-        phase_message: phase_message(view),
-        phase_reason: phase_reason(view),
+        phase_message: phase_message(view, &why),
+        phase_reason: phase_reason(&why),
         k8s_phase: kubernetes_phase(view.phase).to_owned(),
         k8s_phase_updated_at: view.phase_since.into(),
-        conditions: conditions(view),
+        conditions: conditions(&why),
         running_pods: running,
         requested_pods: requested_pods(view),
         workload_requested_resources: requested,
@@ -150,7 +151,7 @@ pub fn workload(view: &WorkloadView, all: &View, context: &Context) -> Workload 
         topology: spec.topology.as_ref().and_then(|of| topology_of(of, all)),
         total_pending_time_seconds: waited_s,
         total_running_time_seconds: ran_s,
-        additional_fields: extras(view),
+        additional_fields: extras(view, &why),
     }
 }
 
@@ -246,16 +247,16 @@ pub(crate) fn serving_url(view: &WorkloadView, context: &Context) -> Option<Stri
 }
 
 /// Why it is in its phase, in words: what it waits for, or how it ended.
-fn phase_message(view: &WorkloadView) -> Option<String> {
+fn phase_message(view: &WorkloadView, why: &[ReasonView]) -> Option<String> {
     match view.phase {
         Phase::Failed => view.failure.clone(),
-        _ => view.pending.first().map(|reason| reason.message.to_string()),
+        _ => why.first().map(|reason| reason.message.to_string()),
     }
 }
 
 /// The published reason, when it is one of those the interface knows.
-fn phase_reason(view: &WorkloadView) -> Option<String> {
-    view.pending.iter().find_map(|reason| {
+fn phase_reason(why: &[ReasonView]) -> Option<String> {
+    why.iter().find_map(|reason| {
         let published = match &*reason.code {
             "P201" => "OverLimit",
             "P202" => "NonPreemptibleOverQuota",
@@ -265,8 +266,8 @@ fn phase_reason(view: &WorkloadView) -> Option<String> {
     })
 }
 
-fn conditions(view: &WorkloadView) -> Vec<WorkloadCondition> {
-    let waits = view.pending.iter().map(|reason| WorkloadCondition {
+fn conditions(why: &[ReasonView]) -> Vec<WorkloadCondition> {
+    let waits = why.iter().map(|reason| WorkloadCondition {
         // What is not about a place is about a pod that has one.
         kind: match reason.code.starts_with('P') {
             true => "PodScheduled".to_owned(),
@@ -341,7 +342,7 @@ pub(super) fn nodes(view: &WorkloadView) -> Vec<String> {
 }
 
 /// Our own additions.
-fn extras(view: &WorkloadView) -> WorkloadExtras {
+fn extras(view: &WorkloadView, why: &[ReasonView]) -> WorkloadExtras {
     let holding = || view.pods.iter().filter(|pod| holds(pod.state));
     let running = view.pods.iter().filter(|pod| pod.state == PodState::Running);
     let labels = &view.spec.labels;
@@ -350,7 +351,7 @@ fn extras(view: &WorkloadView) -> WorkloadExtras {
         nodes: nodes(view),
         gpus: holding().flat_map(|pod| pod.gpus.iter().copied()).collect(),
         requested_gpus: Millis(view.requested.gpu_millis),
-        pending_reasons: reasons(view),
+        pending_reasons: reasons(view, why),
         last_eviction: view.last_eviction.as_ref().map(reason),
         over_quota: view.over_quota,
         reserved: view.pods.iter().any(|pod| pod.state == PodState::Reserved),
@@ -369,13 +370,13 @@ fn extras(view: &WorkloadView) -> WorkloadExtras {
 }
 
 /// Why it waits, or why it failed for good.
-pub(super) fn reasons(view: &WorkloadView) -> Vec<Reason> {
+pub(super) fn reasons(view: &WorkloadView, why: &[ReasonView]) -> Vec<Reason> {
     let failed = (view.phase == Phase::Failed).then(|| Reason {
         code: orchestrator::FAILED.code.to_owned(),
         message: failure(view),
         at: view.completed_at.unwrap_or(view.phase_since).into(),
     });
-    view.pending.iter().map(reason).chain(failed).collect()
+    why.iter().map(reason).chain(failed).collect()
 }
 
 /// How it failed for good.

@@ -217,7 +217,7 @@ pub(crate) fn refusal(
 fn standing(gateway: &Gateway, inference: &WorkloadView) -> String {
     let view = gateway.control.view();
     let now = view.workloads.get(&inference.id).map_or(inference, |now| now);
-    match (now.pending.first(), now.phase) {
+    match (view.why(now).first(), now.phase) {
         (Some(reason), _) if !now.waits_for_a_place() => {
             format!("{} ({})", reason.message, reason.code)
         }

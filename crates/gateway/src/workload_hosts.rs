@@ -317,16 +317,16 @@ impl ExposedPort {
             let may_know = caller.is_some_and(|caller| {
                 caller.must_to_workload(Action::Read, resource, workload).is_ok()
             });
-            let why = if may_know { self.standing(&error) } else { unavailable() };
+            let why = if may_know { self.standing(gateway, &error) } else { unavailable() };
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, why)
         })
     }
 
     /// Why nothing answers, as far as the state says it.
-    fn standing(&self, error: &orchestrator::Error) -> String {
-        let WorkloadView { spec, pods, pending, phase, .. } = &*self.workload;
+    fn standing(&self, gateway: &Gateway, error: &orchestrator::Error) -> String {
+        let WorkloadView { spec, pods, phase, .. } = &*self.workload;
         let runs = pods.iter().any(|pod| pod.state == PodState::Running);
-        match pending.first() {
+        match gateway.control.view().why(&self.workload).first() {
             _ if runs => error.to_string(),
             Some(reason) => format!("{} waits: {} ({})", spec.name, reason.message, reason.code),
             None => format!("{} is {phase:?}", spec.name),

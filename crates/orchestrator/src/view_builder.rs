@@ -18,8 +18,8 @@ use crate::state::State;
 use crate::workloads::{Ended, LOST, NOT_NOW, Pod, Workload, pod_name};
 use spec::Share;
 use view::{
-    GpuPod, NodeView, Objects, OrgUnit, Phase, PodState, PodView, PoolShare, PoolView, ProjectView,
-    QueueStatus, SharedMap, View, WorkloadView,
+    GpuPod, NodeView, Objects, OrgUnit, PendingReason, Phase, PodState, PodView, PoolShare,
+    PoolView, ProjectView, QueueStatus, SharedMap, View, WorkloadView,
 };
 
 /// Code of the reason of those that failed and wait before the next try.
@@ -69,6 +69,7 @@ impl State {
             projects,
             workloads,
             revisions,
+            pending: self.workloads.classes().clone(),
             by_name,
             archived: self.workloads.archived().clone(),
             objects: Objects::clone(&self.documents),
@@ -376,8 +377,10 @@ impl State {
         let mut reasons = workload.pending.clone();
         // Of many pods with the same fault the first is shown.
         for condition in pods.iter().filter_map(|pod| pod.condition.as_ref()) {
-            if reasons.iter().all(|reason| reason.code != condition.code) {
-                reasons = reasons.iter().chain([condition]).cloned().collect();
+            // What a class waits for is no condition of a pod.
+            if reasons.iter().filter_map(PendingReason::own).all(|why| why.code != condition.code) {
+                let condition = PendingReason::Own(condition.clone());
+                reasons = reasons.iter().cloned().chain([condition]).collect();
             }
         }
         let department = (department_id, self.org.department_name(department_id));
@@ -399,7 +402,8 @@ impl State {
 
     /// When a pod is started again that gave up its place after a failure.
     fn backs_off_until(workload: &Workload, pod: &Pod) -> Option<Instant> {
-        let waits = workload.pending.iter().any(|reason| reason.code == BACKING_OFF);
+        let mut own = workload.pending.iter().filter_map(PendingReason::own);
+        let waits = own.any(|why| why.code == BACKING_OFF);
         let by_itself = |exit: &str| exit != LOST && !exit.starts_with(NOT_NOW);
         let failed = pod.last_exit.as_deref().is_some_and(by_itself);
         workload.not_before.filter(|_| waits && failed && workload.restarts > 0)

@@ -18,6 +18,11 @@ pub struct Code {
     pub name: &'static str,
 }
 
+/// Number of a class of waiting workloads: those that are the same to every decision wait for the
+/// same. One scheduler gives no number again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClassId(pub u64);
+
 /// Why a workload waits. Every number is of the moment of the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pending {

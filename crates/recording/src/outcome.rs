@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use model::WorkloadId;
 use orchestrator::{Action, Decision, Error, Subject};
 use reasons::Pending;
 use records::Change;
+use sched::Plan;
 
 use crate::line::Sum;
 use crate::secrets::Secrets;
@@ -75,19 +74,20 @@ fn decided(decision: &Decision, lines: &mut Vec<String>) {
     lines.extend(plan.steps.iter().map(|step| format!("plan: {step:?}")));
     lines
         .extend(plan.stale.iter().map(|(id, since)| format!("plan: {id:?} stale since {since:?}")));
-    lines.extend(reasons(&plan.pending));
+    lines.extend(plan.is_renumbered.then(|| "plan: classes have other numbers".to_owned()));
+    lines.extend(reasons(plan));
     lines.extend(shares.iter().map(|(queue, share)| format!("share: {queue:?} {share:?}")));
 }
 
 /// Each reason once, with those that wait for it: a class has its reasons in common.
-fn reasons(pending: &BTreeMap<WorkloadId, Arc<[Pending]>>) -> impl Iterator<Item = String> {
+fn reasons(plan: &Plan) -> impl Iterator<Item = String> {
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut by_text: BTreeMap<String, usize> = BTreeMap::new();
     let mut by_place: BTreeMap<*const Pending, usize> = BTreeMap::new();
-    for (id, reasons) in pending {
+    for (id, waits) in &plan.pending {
+        let reasons = &waits.reasons;
         let at = *by_place.entry(reasons.as_ptr()).or_insert_with(|| {
-            let one = |why: &Pending| format!(" {} {why};", why.code().code);
-            let text: String = reasons.iter().map(one).collect();
+            let text = text_of(reasons);
             *by_text.entry(text.clone()).or_insert_with(|| {
                 lines.push(("reason:".to_owned(), text));
                 lines.len() - 1
@@ -96,7 +96,13 @@ fn reasons(pending: &BTreeMap<WorkloadId, Arc<[Pending]>>) -> impl Iterator<Item
         // Writing to a text does not fail.
         let _ = write!(lines[at].0, " {id:?}");
     }
-    lines.into_iter().map(|(ids, text)| format!("{ids}:{text}"))
+    let told = lines.into_iter().map(|(ids, text)| format!("{ids}:{text}"));
+    let renewed = plan.renewed.iter();
+    told.chain(renewed.map(|(class, why)| format!("reason: class {}:{}", class.0, text_of(why))))
+}
+
+fn text_of(reasons: &[Pending]) -> String {
+    reasons.iter().map(|why| format!(" {} {why};", why.code().code)).collect()
 }
 
 fn answered(answer: &Result<Subject, Error>) -> String {

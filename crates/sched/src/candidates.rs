@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{PoolId, QueueId, WorkloadId};
 
 use crate::equivalence_class::EquivalenceClass;
-use crate::memory::RowId;
 use crate::order::{QueueRank, Shares};
 use crate::rank::{Rank, by_rank};
+use reasons::ClassId;
 
 /// Workloads that wait for their turn, ranked within each queue; and the queues in line for
 /// theirs, which are put in order again only where something changed.
@@ -18,7 +18,7 @@ pub(crate) struct Candidates {
     groups: BTreeMap<GroupId, Group>,
     last: GroupId,
     /// The groups that began with a class as it is known.
-    begun: BTreeMap<RowId, GroupId>,
+    begun: BTreeMap<ClassId, GroupId>,
     /// Those that are in a group that they did not begin in; none: not in line any more.
     moved: BTreeMap<WorkloadId, Option<GroupId>>,
     /// The first workload of each group, by the queue in which it is a candidate.
@@ -50,7 +50,7 @@ type QueueOrder = BTreeMap<(QueueRank, QueueId), (WorkloadId, GroupId)>;
 #[derive(Debug, Default)]
 struct Group {
     /// The class of those that began in it, less those that have moved.
-    row: Option<RowId>,
+    row: Option<ClassId>,
     others: BTreeSet<(Rank, WorkloadId)>,
     /// The node pool in which they stand in line; none if all are the same to them.
     pool: Option<PoolId>,

@@ -1,7 +1,7 @@
 //! One decision: every action in order, inside one transaction. Owns: the order of actions and
 //! the bookkeeping of starts and resizes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use model::Cluster;
 use units::Instant;
@@ -9,12 +9,13 @@ use units::Instant;
 use crate::actions::{self, drain, explain};
 #[cfg(feature = "kai")]
 use crate::kai;
-use crate::memory::{Memory, QuietCycle, RowId};
+use crate::memory::{Memory, QuietCycle};
 use crate::plan::step;
 use crate::session::Session;
 use crate::session::reserve;
 use crate::victims::SETS_MAX;
 use crate::{Plan, Policy, Profile, Step};
+use reasons::ClassId;
 
 /// When a search that was cut short goes on, in milliseconds.
 const RETRY_MS: u64 = 1000;
@@ -27,7 +28,10 @@ const RETRY_MS: u64 = 1000;
 pub fn cycle(cluster: &mut Cluster, now: Instant, policy: &Policy) -> Plan {
     let mut memory = Memory::default();
     let mut plan = memory.cycle(cluster, now, policy);
-    plan.pending.retain(|_, reasons| !reasons.is_empty());
+    plan.pending.retain(|_, waits| !waits.is_empty());
+    // A plan by itself has no earlier ones to which the numbers of classes mean something.
+    plan.pending.values_mut().for_each(|waits| waits.class = None);
+    plan.is_renumbered = false;
     plan.shares = memory.into_shares();
     plan
 }
@@ -68,9 +72,9 @@ impl Memory {
 
     /// What waited before waits on, and so does what has come and is alike.
     fn nothing_new(&mut self, quiet: &QuietCycle) -> Plan {
-        let mut pending = BTreeMap::new();
-        self.tell_fresh(&mut pending);
-        Plan { pending, wake_at: quiet.wake_at, ..Plan::default() }
+        let mut plan = Plan { wake_at: quiet.wake_at, ..Plan::default() };
+        self.tell_fresh(&mut plan);
+        plan
     }
 
     /// Tries only these classes; none if one of them can have something, because then everything is
@@ -81,7 +85,7 @@ impl Memory {
         now: Instant,
         policy: &Policy,
         quiet: &QuietCycle,
-        classes: BTreeSet<RowId>,
+        classes: BTreeSet<ClassId>,
     ) -> Option<Plan> {
         let room = policy.reservations_max.saturating_mul(reserve::TRIES);
         let trials = quiet.trials.saturating_add(TRIALS_OF_CLASS * classes.len() as u64);
@@ -161,7 +165,7 @@ fn finish(mut s: Session<'_>) -> (Plan, Memory) {
         // Then the queues have other figures, and perhaps other shares.
         s.wake(window.next_step(s.now));
     }
-    let pending = explain::all(&mut s);
+    let told = explain::all(&mut s);
     if s.stats.exhausted {
         // What was cut short goes on soon, but lets others have their say in between.
         s.wake(s.now.plus_ms(RETRY_MS));
@@ -179,7 +183,7 @@ fn finish(mut s: Session<'_>) -> (Plan, Memory) {
     if let Some(quiet) = &mut memory.quiet {
         quiet.revision = cluster.state_revision();
     }
-    (Plan { steps, stale, pending, wake_at, stats, ..Plan::default() }, memory)
+    (Plan { steps, stale, wake_at, stats, ..told }, memory)
 }
 
 /// While workloads wait: when the next guaranteed run time ends, there may be victims again.

@@ -54,6 +54,6 @@ pub use equivalence_class::alike;
 pub use fair_share::fair_shares;
 pub use memory::Memory;
 pub use node_scoring::NodeScoring;
-pub use plan::{Plan, Stats, Step};
+pub use plan::{Plan, Stats, Step, Waits};
 pub use policy::{Action, Built, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};
 pub use try_place::try_place;

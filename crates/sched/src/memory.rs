@@ -15,8 +15,8 @@ use crate::equivalence_class::EquivalenceClass;
 use crate::fair_share::counted;
 use crate::next_pods::next_pods;
 use crate::rank::{Rank, by_rank};
-use crate::{Policy, Profile};
-use reasons::Pending;
+use crate::{Plan, Policy, Profile, Waits};
+use reasons::{ClassId, Pending};
 
 /// What is known of a cluster from earlier decisions about it.
 #[derive(Debug, Clone, Default)]
@@ -30,9 +30,11 @@ pub struct Memory {
     /// Workloads that changed in the last decision: what counts of them stayed as it was in it.
     later: BTreeSet<WorkloadId>,
     /// Those that may be considered now, by what they have in common.
-    rows: BTreeMap<RowId, Row>,
-    ids: BTreeMap<EquivalenceClass, RowId>,
+    rows: BTreeMap<ClassId, Row>,
+    ids: BTreeMap<EquivalenceClass, ClassId>,
     last_id: u64,
+    /// No plan has been made since classes got their numbers.
+    is_renumbered: bool,
     /// Those that wait, have a place reserved, or are held back.
     known: BTreeMap<WorkloadId, Known>,
     /// Those that are not to be considered before a time.
@@ -44,11 +46,8 @@ pub struct Memory {
     /// The last decision, if it changed nothing and was complete.
     pub(crate) quiet: Option<QuietCycle>,
     /// The only classes that are looked at; all if not given.
-    pub(crate) only: Option<BTreeSet<RowId>>,
+    pub(crate) only: Option<BTreeSet<ClassId>>,
 }
-
-/// Number of a class; not given again.
-pub(crate) type RowId = u64;
 
 /// Waiting workloads that are the same to every decision.
 #[derive(Debug, Clone)]
@@ -61,7 +60,7 @@ pub(crate) struct Row {
 #[derive(Debug, Clone, Copy)]
 struct Known {
     rank: Rank,
-    row: Option<RowId>,
+    row: Option<ClassId>,
     not_before: Instant,
 }
 
@@ -78,7 +77,7 @@ pub(crate) struct QuietCycle {
 /// What has changed since the last decision.
 pub(crate) struct CacheUpdate {
     /// Classes that there were not.
-    pub(crate) classes: BTreeSet<RowId>,
+    pub(crate) classes: BTreeSet<ClassId>,
     /// Whether nothing else has come than workloads that are alike to others, and such classes.
     pub(crate) is_more_of_the_same: bool,
 }
@@ -110,35 +109,37 @@ impl Memory {
         self.entitlements.fair
     }
 
-    pub(crate) fn row(&self, id: RowId) -> Option<&Row> {
+    pub(crate) fn row(&self, id: ClassId) -> Option<&Row> {
         self.rows.get(&id)
     }
 
     /// The classes that are looked at.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (RowId, &Row)> {
-        let wanted = |id: &RowId| self.only.as_ref().is_none_or(|only| only.contains(id));
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (ClassId, &Row)> {
+        let wanted = |id: &ClassId| self.only.as_ref().is_none_or(|only| only.contains(id));
         self.rows.iter().filter(move |(id, _)| wanted(id)).map(|(id, row)| (*id, row))
     }
 
-    /// Takes in why the workloads of a class wait; adds those that have to be told.
+    /// Takes in why the workloads of a class wait; adds it where they were told something else.
     pub(crate) fn explain_class(
         &mut self,
-        at: RowId,
+        at: ClassId,
         reasons: Vec<Pending>,
-        pending: &mut BTreeMap<WorkloadId, Arc<[Pending]>>,
+        renewed: &mut BTreeMap<ClassId, Arc<[Pending]>>,
     ) {
         let Some(row) = self.rows.get_mut(&at) else { return };
         if row.reasons.as_deref() == Some(&reasons) {
             return;
         }
         let reasons: Arc<[Pending]> = reasons.into();
-        let plain = row.members.iter().filter(|(_, id)| !self.odd.contains_key(id));
-        pending.extend(plain.map(|&(_, id)| (id, reasons.clone())));
-        row.reasons = Some(reasons);
+        if row.reasons.replace(reasons.clone()).is_some() {
+            renewed.insert(at, reasons);
+        } else {
+            self.fresh.extend(row.members.iter().map(|&(_, id)| id));
+        }
     }
 
     /// The class of a candidate, and its place in the line.
-    pub(crate) fn row_of(&self, id: WorkloadId) -> Option<(RowId, Rank)> {
+    pub(crate) fn row_of(&self, id: WorkloadId) -> Option<(ClassId, Rank)> {
         let known = self.known.get(&id)?;
         known.row.map(|row| (row, known.rank))
     }
@@ -207,8 +208,7 @@ impl Memory {
     }
 
     fn forget(&mut self, policy: &Policy) {
-        let last_id = self.last_id;
-        *self = Self { policy: Some(policy.clone()), last_id, ..Self::default() };
+        *self = Self { policy: Some(policy.clone()), is_renumbered: true, ..Self::default() };
     }
 
     fn learn_shares(&mut self, cluster: &Cluster, policy: &Policy, changes: &Changes) -> bool {
@@ -285,15 +285,16 @@ impl Memory {
     }
 
     /// Records the state of a workload; returns its class, if it may be considered.
-    fn join(&mut self, id: WorkloadId, now: WorkloadState) -> Option<RowId> {
+    fn join(&mut self, id: WorkloadId, now: WorkloadState) -> Option<ClassId> {
         let WorkloadState { rank, not_before, class, rests, is_odd } = now;
         let row = class.map(|class| {
             let at = self.ids.get(&class).copied().unwrap_or_else(|| {
                 self.last_id += 1;
-                self.ids.insert(class.clone(), self.last_id);
+                let id = ClassId(self.last_id);
+                self.ids.insert(class.clone(), id);
                 let row = Row { class, members: BTreeSet::new(), reasons: None };
-                self.rows.insert(self.last_id, row);
-                self.last_id
+                self.rows.insert(id, row);
+                id
             });
             if let Some(row) = self.rows.get_mut(&at) {
                 row.members.insert((rank, id));
@@ -311,11 +312,17 @@ impl Memory {
     }
 
     /// Lists the reasons of workloads that are new or changed since the last decision.
-    pub(crate) fn tell_fresh(&mut self, pending: &mut BTreeMap<WorkloadId, Arc<[Pending]>>) {
+    pub(crate) fn tell_fresh(&mut self, plan: &mut Plan) {
+        plan.is_renumbered = std::mem::take(&mut self.is_renumbered);
         for id in std::mem::take(&mut self.fresh) {
-            let of_class = || self.rows.get(&self.known.get(&id)?.row?)?.reasons.as_ref();
-            let reasons = self.odd.get(&id).or_else(of_class).cloned().unwrap_or_default();
-            pending.insert(id, reasons);
+            let of_class = || {
+                let class = self.known.get(&id)?.row?;
+                let reasons = self.rows.get(&class)?.reasons.clone()?;
+                Some(Waits { reasons, class: Some(class) })
+            };
+            let alone = |own: &Arc<[Pending]>| Waits { reasons: own.clone(), class: None };
+            let waits = self.odd.get(&id).map(alone).or_else(of_class);
+            plan.pending.insert(id, waits.unwrap_or_default());
         }
     }
 

@@ -2,12 +2,13 @@
 //! Owns: naming that difference. Does not know how it is carried out.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use model::{Change, Cluster, Placement, PodBinding, PodId, QueueId, WorkloadId};
 use units::{Instant, Resources};
 
-use reasons::{Cause, Pending};
+use reasons::{Cause, ClassId, Pending};
 
 /// One thing to do. Steps of one plan are independent of each other, except that a reserved
 /// place becomes free only when what holds it has been stopped.
@@ -104,6 +105,22 @@ pub struct Stats {
     pub exhausted: bool,
 }
 
+/// Why a workload waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// The reasons.
+    pub reasons: Arc<[Pending]>,
+    /// The class that waits for them; none where they are its own.
+    pub class: Option<ClassId>,
+}
+
+impl Deref for Waits {
+    type Target = [Pending];
+    fn deref(&self) -> &[Pending] {
+        &self.reasons
+    }
+}
+
 /// The outcome of a cycle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -113,7 +130,11 @@ pub struct Plan {
     pub stale: BTreeMap<WorkloadId, Option<Instant>>,
     /// Why each workload that waits does so; never empty for one that waits. What all of a class wait
     /// for is there once.
-    pub pending: BTreeMap<WorkloadId, Arc<[Pending]>>,
+    pub pending: BTreeMap<WorkloadId, Waits>,
+    /// What all that are of a class since an earlier plan wait for now, where that has changed.
+    pub renewed: BTreeMap<ClassId, Arc<[Pending]>>,
+    /// Whether classes have other numbers than in earlier plans. Then `pending` has all that wait.
+    pub is_renumbered: bool,
     /// What each queue is entitled to at this moment.
     pub shares: BTreeMap<QueueId, Resources>,
     /// When to look again even if nothing happens.
@@ -123,6 +144,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Brings up to date what was known of earlier plans: why each workload waits.
+    pub fn tell(&self, known: &mut BTreeMap<WorkloadId, Waits>) {
+        for waits in known.values_mut() {
+            if self.is_renumbered {
+                waits.class = None;
+            } else if let Some(reasons) = waits.class.and_then(|class| self.renewed.get(&class)) {
+                waits.reasons = reasons.clone();
+            }
+        }
+        known.extend(self.pending.iter().map(|(id, waits)| (*id, waits.clone())));
+    }
+
     /// Leaves out the steps, and the reasons of the workloads they are about, which the next plan gives
     /// again. What is said of others holds.
     pub fn drop_steps(&mut self, cluster: &Cluster) {

@@ -6,7 +6,7 @@ use model::{
     Cluster, Effect, NodeSpec, PodBinding, QueueId, QueueSpec, Share, Taint, UsageLedger, Weights,
     WorkloadId,
 };
-use sched::{Change, Diagnosis, Plan, Policy, Step};
+use sched::{Change, Diagnosis, Plan, Policy, Step, Waits};
 use units::{GPU_MILLIS, Instant, Resources};
 
 use crate::colocation;
@@ -31,6 +31,8 @@ pub struct World {
     usage: Option<UsageLedger>,
     /// What is known from earlier decisions.
     memory: sched::Memory,
+    /// Why workloads wait, as the plans have said it one after the other.
+    told: BTreeMap<WorkloadId, Waits>,
     /// Whether each step is followed by one decision only, not by as many as it takes to rest.
     pub only_cycle: bool,
     queues: BTreeMap<String, QueueId>,
@@ -57,6 +59,7 @@ impl World {
             slow: false,
             usage: None,
             memory: sched::Memory::default(),
+            told: BTreeMap::new(),
             only_cycle: false,
             queues: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -222,17 +225,20 @@ impl World {
 
     /// Decides with what is known from earlier decisions.
     fn decide(&mut self) {
-        let mut waiting = std::mem::take(&mut self.plan.pending);
+        let mut waiting = std::mem::take(&mut self.told);
         if self.seq % 2 == 1 {
             // A plan that is dropped has no effect on the next.
             let mut dropped = self.memory.propose(&mut self.cluster, self.now, &self.policy);
             dropped.drop_steps(&self.cluster);
-            waiting.append(&mut dropped.pending);
+            dropped.tell(&mut waiting);
         }
         self.plan = self.memory.cycle(&mut self.cluster, self.now, &self.policy);
-        waiting.append(&mut self.plan.pending);
-        waiting.retain(|_, reasons| !reasons.is_empty());
-        self.plan.pending = waiting;
+        self.plan.tell(&mut waiting);
+        waiting.retain(|_, waits| !waits.is_empty());
+        self.told.clone_from(&waiting);
+        waiting.values_mut().for_each(|waits| waits.class = None);
+        self.plan = Plan { pending: waiting, ..std::mem::take(&mut self.plan) };
+        (self.plan.renewed, self.plan.is_renumbered) = Default::default();
         self.plan.shares = self.memory.shares().clone();
     }
 

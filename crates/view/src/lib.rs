@@ -9,6 +9,7 @@ mod gpu_fault;
 mod node;
 mod object;
 mod org;
+mod pending;
 mod shared_map;
 mod workload;
 
@@ -23,8 +24,9 @@ pub use gpu_fault::{GPU_HELD, GPU_LOST, GPU_TAKEN, GpuFault, GpuFaults, Holder};
 pub use node::{GpuPod, GpuView, NodeView, PoolView};
 pub use object::{NAMES, Object, Objects, ObjectsById, SECRETS, Scope, UnknownScope};
 pub use org::{OrgUnit, PoolShare, ProjectView, QueueStatus, above};
+pub use pending::{Membership, PendingClasses, PendingReason, ReasonView};
 pub use shared_map::SharedMap;
-pub use workload::{Phase, PodState, PodView, ReasonView, WorkloadView};
+pub use workload::{Phase, PodState, PodView, WorkloadView};
 
 /// The whole visible state at one moment.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +41,8 @@ pub struct View {
     pub workloads: SharedMap<Uuid, Arc<WorkloadView>>,
     /// The revisions of inferences, by id. Each is shown like a workload.
     pub revisions: SharedMap<Uuid, Arc<WorkloadView>>,
+    /// What classes of workloads wait for.
+    pub pending: PendingClasses,
     /// Inferences, and workloads with ports that are opened in a browser, by the name of their
     /// project and their own: every request to one is by these.
     pub by_name: SharedMap<(String, String), Uuid>,
@@ -59,6 +63,12 @@ impl View {
     #[must_use]
     pub fn archived_count(&self) -> u64 {
         self.archived.values().sum()
+    }
+
+    /// Why a workload waits; empty when it does not.
+    #[must_use]
+    pub fn why(&self, workload: &WorkloadView) -> Vec<ReasonView> {
+        self.pending.in_full(&workload.pending)
     }
 
     /// The inference of this name in the project of that name.

@@ -237,6 +237,17 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         None
     }
 
+    /// The value of a key, to be changed.
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let (at, found) = self.place(key);
+        let number = found.ok()?;
+        let part = Arc::make_mut(&mut self.parts).get_mut(at)?;
+        Some(&mut Arc::make_mut(part).get_mut(number)?.1)
+    }
+
     /// Takes a key away; answers the value it had.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
@@ -299,9 +310,15 @@ mod tests {
             let (mut map, mut like) = (before.clone(), like_before.clone());
             for (key, value) in then {
                 prop_assert_eq!(map.get(&key), like.get(&key));
-                match value {
-                    Some(value) => prop_assert_eq!(map.insert(key, value), like.insert(key, value)),
-                    None => prop_assert_eq!(map.remove(&key), like.remove(&key)),
+                match (value, map.get_mut(&key)) {
+                    (Some(value @ 1..=u32::MAX), Some(there)) if value % 2 == 1 => {
+                        *there = value;
+                        like.insert(key, value);
+                    }
+                    (Some(value), _) => {
+                        prop_assert_eq!(map.insert(key, value), like.insert(key, value));
+                    }
+                    (None, _) => prop_assert_eq!(map.remove(&key), like.remove(&key)),
                 }
                 prop_assert_eq!(map.contains_key(&key), value.is_some());
             }

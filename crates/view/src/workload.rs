@@ -1,10 +1,11 @@
 //! Workloads and their pods, as readers see them.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use units::{Instant, Resources};
 use uuid::Uuid;
+
+use crate::{PendingReason, ReasonView};
 
 /// Phases as the REST API names them (reference C.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,18 +40,6 @@ impl Phase {
     pub const fn holds(self) -> bool {
         matches!(self, Self::Initializing | Self::Running | Self::Degraded)
     }
-}
-
-/// A coded reason with its text, as shown to people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReasonView {
-    /// Stable code: `P…` for pending, `E…` for evictions. `docs/reference/codes/<code>.md`
-    /// explains.
-    pub code: Cow<'static, str>,
-    /// One sentence with the numbers.
-    pub message: Arc<str>,
-    /// When it began to apply, or happened.
-    pub at: Instant,
 }
 
 /// A workload and how it stands.
@@ -93,8 +82,8 @@ pub struct WorkloadView {
     pub pods: Vec<PodView>,
     /// Its revisions, the oldest first, if it is an inference.
     pub revisions: Vec<Uuid>,
-    /// Why it waits; empty when it does not.
-    pub pending: Arc<[ReasonView]>,
+    /// Why it waits; empty when it does not. [`View::why`](crate::View::why) has it in full.
+    pub pending: Arc<[PendingReason]>,
     /// Its last eviction, move or resize, and for whom.
     pub last_eviction: Option<ReasonView>,
     /// How often it was started again after a failure.
@@ -114,7 +103,7 @@ impl WorkloadView {
     /// is no such reason.
     #[must_use]
     pub fn waits_for_a_place(&self) -> bool {
-        self.pending.iter().any(|reason| reason.code.starts_with('P'))
+        self.pending.iter().any(PendingReason::is_about_a_place)
     }
 }
 

@@ -253,8 +253,8 @@ pub(super) async fn explain(
     FromState(state): FromState<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Explanation>, ApiError> {
-    let view = state.control.view();
     let workload = find_workload(&state.control, &id).await?;
+    let view = state.control.view();
     let filter = EventFilter {
         workload: Some(workload.id),
         limit: Some(EXPLAINED_EVENTS_MAX),
@@ -269,8 +269,9 @@ pub(super) async fn explain(
     let found = if waits { state.control.diagnose(workload.id).await? } else { None };
     let diagnosis = found.map(|(found, now)| convert::diagnosis(&found, now));
     let estimate = forecast::start_estimate(&state, &workload).await?;
-    let now = state.now();
-    Ok(Json(convert::explanation(&workload, project, events, diagnosis, estimate, now)))
+    let (now, why) = (state.now(), view.why(&workload));
+    let one = (&*workload, &*why);
+    Ok(Json(convert::explanation(one, project, events, diagnosis, estimate, now)))
 }
 
 /// Stops every workload, then the server. It goes on when the caller does not wait.

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::key::{Key, Place};
 use spec::TOPOLOGY;
 use view::{
-    NodeView, Object, OrgUnit, PodState, PodView, PoolView, ProjectView, Scope, SharedMap, View,
-    WorkloadView,
+    NodeView, Object, OrgUnit, PendingClasses, PodState, PodView, PoolView, ProjectView, Scope,
+    SharedMap, View, WorkloadView,
 };
 
 /// The stored kind of the name of the cluster.
@@ -86,6 +86,7 @@ pub(super) fn between(
     both.nodes(all_nodes);
     both.objects();
     both.workloads();
+    both.reasons();
     let one = |(key, (place, deleted))| {
         let kind = if deleted { Kind::Deleted } else { Kind::Changed };
         Difference { key, place, kind }
@@ -232,6 +233,22 @@ impl Between<'_> {
                 let scope = Scope::Project(workload.project_id);
                 self.note(Key::Workload(*id), scope, is.is_none());
                 self.pods(scope, was.map(AsRef::as_ref), is.map(AsRef::as_ref));
+            }
+        }
+    }
+
+    /// The workloads of classes that wait for something else than before; an inference shows what its
+    /// revisions wait for.
+    fn reasons(&mut self) {
+        let now = self.now;
+        for class in PendingClasses::renewed(&self.before.pending, &now.pending) {
+            for id in now.pending.members(class) {
+                let revision = now.revisions.get(&id).and_then(|one| one.spec.revision.as_ref());
+                let shown = revision.map_or(id, |revision| revision.of);
+                if let Some(workload) = now.workloads.get(&shown) {
+                    let scope = Scope::Project(workload.project_id);
+                    self.note(Key::Workload(shown), scope, false);
+                }
             }
         }
     }

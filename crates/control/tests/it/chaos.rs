@@ -126,7 +126,7 @@ async fn history(seed: u64) {
         let quiet =
             |phase| !matches!(phase, Phase::Deleting | Phase::Initializing | Phase::Stopping);
         let over = |code: &str| !["P302", "P308"].contains(&code);
-        v.workloads.values().all(|w| quiet(w.phase) && w.pending.iter().all(|r| over(&r.code)))
+        v.workloads.values().all(|w| quiet(w.phase) && v.why(w).iter().all(|r| over(&r.code)))
     };
     for _ in 0..10 {
         w.clock.advance_ms(400_000);
@@ -146,7 +146,7 @@ async fn history(seed: u64) {
     assert_eq!(running, w.engine.alive(), "seed {seed}");
     assert!(w.engine.most_in_use() <= 1000, "seed {seed}: a GPU was in use twice");
     for waiting in view.workloads.values().filter(|w| w.phase == Phase::Pending) {
-        assert!(!waiting.pending.is_empty(), "seed {seed}: {} has no reason", waiting.spec.name);
+        assert!(!view.why(waiting).is_empty(), "seed {seed}: {} has no reason", waiting.spec.name);
     }
 }
 

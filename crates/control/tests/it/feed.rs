@@ -1,10 +1,12 @@
 //! Which objects get a new version, and that what is not touched keeps its own.
 
+use std::sync::Arc;
+
 use control::feed::{Changes, Key};
 use engine::Exit;
 use view::Phase;
 
-use crate::world::{World, nodes, training, workspace};
+use crate::world::{World, given, gpus, nodes, training, workspace};
 
 /// The GPUs that changed after a version, and the newest version.
 async fn gpus_after(w: &World, version: u64) -> (Vec<String>, u64) {
@@ -48,4 +50,29 @@ async fn a_gpu_changes_with_the_name_of_the_pod_on_it() {
     w.clock.advance_ms(1000);
     let again = w.phase("shell", Phase::Running).await;
     assert_eq!((&*again.pods[0].name, gpus_after(&w, at).await.0.len()), ("shell-0-2", 1));
+}
+
+#[tokio::test]
+async fn a_class_with_other_reasons_is_sent_and_its_workloads_are_as_they_were() {
+    let w = World::new(nodes(1, 2), &[2, 0]).await;
+    let _reader = w.handle.changes().await;
+    w.submit(1, workspace("holds", 2)).await;
+    w.phase("holds", Phase::Running).await;
+    for name in ["a", "b"] {
+        w.submit(2, workspace(name, 2)).await;
+    }
+    let says = |name: &str, quota: &str| w.why(name)[0].message.contains(quota);
+    w.until("both say why", |_| says("a", "a quota of 0") && says("b", "a quota of 0")).await;
+    let (a, since) = (w.get("a").unwrap(), w.why("a")[0].at);
+    let reached = w.handle.changes().await.read(0, u64::MAX, usize::MAX).reached;
+    w.clock.advance_ms(1000);
+    w.handle.update_project("admin", 2, given(gpus(1))).await.unwrap();
+    w.until("both say the other quota", |_| says("a", "quota of 1") && says("b", "quota of 1"))
+        .await;
+    assert!(Arc::ptr_eq(&a, &w.get("a").unwrap()), "it costs nothing that it is there");
+    assert_eq!(w.why("a")[0].at, since, "it is the same kind of reason");
+    assert_eq!(w.story(a.id).await, ["Submitted", "Pending"]);
+    let sent = w.handle.changes().await.read(reached, u64::MAX, usize::MAX);
+    let is_sent = |id| sent.entries.iter().any(|entry| entry.key == Key::Workload(id));
+    assert!(is_sent(a.id) && is_sent(w.id("b")) && !is_sent(w.id("holds")));
 }

@@ -59,7 +59,7 @@ async fn what_runs_on_a_failed_gpu_goes_elsewhere_and_it_comes_back() {
     assert_eq!((why.code.as_ref(), w.handle.view().capacity.gpu_millis), ("E207", 1000));
     assert!(why.message.starts_with("GPU 0 of node-1, which it used, is lost: "), "{why:?}");
     w.submit(1, training("two", 1)).await;
-    assert!(w.get("two").unwrap().pending.iter().any(|reason| reason.code == "P111"));
+    assert!(w.why("two").iter().any(|reason| reason.code == "P111"));
     w.handle.heal_gpu("admin", "node-1", 0).await.unwrap();
     w.phase("two", Phase::Running).await;
     let kinds: Vec<_> = of_nobody(&w).await.into_iter().map(|event| event.kind).collect();

@@ -409,14 +409,14 @@ async fn the_quota_holds_for_replicas() {
     scale(&w, newest(&w, "svc"), &[0, 1, 2]).await;
     w.becomes("svc Degraded 1/3").await;
     let view = w.get("svc").unwrap();
-    assert_eq!(view.pending[0].code, "P202", "it may not be preempted, so it stays in quota");
+    assert_eq!(w.why("svc")[0].code, "P202", "it may not be preempted, so it stays in quota");
     let waiting = view.pods.iter().filter(|pod| pod.state == PodState::Pending).count();
     assert_eq!(waiting, 2);
     // The numbers of the reason change, and that is no event.
     w.handle.update_project("admin", 1, given(gpus(0))).await.unwrap();
     let is_told = |view: &View| {
         let svc = view.workloads.values().next().unwrap();
-        svc.pending[0].message.contains("a quota of 0 GPUs") && svc.over_quota
+        view.why(svc)[0].message.contains("a quota of 0 GPUs") && svc.over_quota
     };
     w.until("the inference shows what its revision does", is_told).await;
 }

@@ -179,7 +179,8 @@ async fn a_run_that_the_machine_cannot_start_now_says_why_and_is_tried_again() {
     let spec = with(training("t", 1), |pod| pod.image = "not-now".to_owned());
     let id = w.submit(1, WorkloadSpec { backoff_limit: 0, ..spec }).await.id;
     let shown = w.phase("t", Phase::Pending).await;
-    let why = shown.pending.iter().find(|reason| reason.code == "E211").unwrap();
+    let all = w.why("t");
+    let why = all.iter().find(|reason| reason.code == "E211").unwrap();
     assert!(why.message.starts_with("could not be started now: "), "{}", why.message);
     assert!(why.message.contains("look up its account"), "{}", why.message);
     assert_eq!((shown.restarts, shown.pods[0].restart_at), (0, None), "no crash loop");

@@ -142,7 +142,7 @@ async fn a_node_that_is_back_gets_nothing_before_what_was_left_there_has_ended()
     w.submit(1, training("b", 1)).await;
     w.decided().await;
     assert_eq!(w.picture(), "a Pending 0/1\nb Pending 0/1");
-    assert_eq!(w.get("a").unwrap().pending[0].code, "P304");
+    assert_eq!(w.why("a")[0].code, "P304");
     w.add_node("other", 1).await;
     w.runs_on("b", "other").await;
     w.engine.let_go();

@@ -72,7 +72,7 @@ async fn a_limit_of_a_department_binds_its_projects_and_counts_at_once() {
     w.submit(a, training("a1", 1)).await;
     w.submit(b, training("b1", 1)).await;
     w.becomes("a1 Running 1/1\nb1 Pending 0/1").await;
-    let why = w.get("b1").unwrap().pending[0].clone();
+    let why = w.why("b1")[0].clone();
     assert_eq!(why.code, "P201");
     assert!(why.message.starts_with("department:capped may hold 1 GPU"), "{}", why.message);
     let wider = ShareChange { gpu_limit_millis: Some(None), ..ShareChange::default() };
@@ -88,7 +88,7 @@ async fn what_cannot_be_preempted_stays_below_the_quota_of_the_department() {
     w.submit(a, workspace("a1", 1)).await;
     w.submit(b, workspace("b1", 1)).await;
     w.becomes("a1 Running 1/1\nb1 Pending 0/1").await;
-    assert!(w.get("b1").unwrap().pending[0].message.contains("department:tight"));
+    assert!(w.why("b1")[0].message.contains("department:tight"));
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn limits_of_cpu_and_memory_bind_and_survive_a_crash() {
     w.submit(1, training("a1", 0)).await;
     w.submit(1, training("a2", 0)).await;
     w.becomes("a1 Running 0/0\na2 Pending 0/0").await;
-    assert_eq!(w.get("a2").unwrap().pending[0].code, "P201");
+    assert_eq!(w.why("a2")[0].code, "P201");
     w.restart().await;
     assert_eq!(w.handle.view().projects[&1].unit.share(), before.unit.share());
 }

@@ -81,8 +81,8 @@ async fn mig_instances_are_waited_for_where_no_gpu_is_divided() {
     let instances = MigRequest::new([("1g.10gb".parse().unwrap(), 2)]).unwrap();
     let spec = with(training("t", 0), |pod| pod.gpu = GpuRequest::Mig(instances));
     w.submit(1, spec.clone()).await;
-    let waits = w.phase("t", Phase::Pending).await;
-    assert_eq!(waits.pending[0].code, "P101");
+    w.phase("t", Phase::Pending).await;
+    assert_eq!(w.why("t")[0].code, "P101");
     w.restart().await;
     assert_eq!(*w.get("t").unwrap().spec, spec);
 }

@@ -76,7 +76,8 @@ async fn a_pool_lives_and_dies_on(database: Database) {
     w.handle.delete_pool("admin", &fast).await.unwrap();
     assert_eq!(picture(&w.handle.view()), "default: node-1 node-2 node-3 node-4; team-a 2/4");
     w.submit(1, workspace("z", 5)).await;
-    let why = &w.phase("z", Phase::Pending).await.pending[0].message;
+    w.phase("z", Phase::Pending).await;
+    let why = &w.why("z")[0].message;
     assert!(why.contains("team-a has a quota"), "{why}");
     w.delete("z").await;
     // One of the same name is another: it has no quota, and its own id.
@@ -302,8 +303,9 @@ async fn types_of_nodes_bind_by_kind_of_workload() {
     assert_eq!(node("t1", training("t1", 2)).await, "node-2");
     assert_eq!(node("w1", workspace("w1", 1)).await, "node-1");
     w.submit(typed, training("t2", 1)).await;
-    let waits = w.phase("t2", Phase::Pending).await;
-    assert!(waits.pending[1].message.contains("outside its node affinity"), "{waits:?}");
+    w.phase("t2", Phase::Pending).await;
+    let waits = w.why("t2");
+    assert!(waits[1].message.contains("outside its node affinity"), "{waits:?}");
     let small = WorkloadSpec { node_types: vec!["small".to_owned()], ..training("t3", 1) };
     let refused = w.handle.submit(typed, small.clone()).await.unwrap_err().to_string();
     let said = "nodeType: project `typed` does not allow nodes of type `small`; it allows big";

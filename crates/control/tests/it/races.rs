@@ -26,13 +26,13 @@ fn runs(w: &World) -> Vec<String> {
 async fn a_submission_is_acknowledged_before_it_is_considered() {
     let w = World::new(nodes(1, 1), &[1]).await;
     let a = deciding_about(&w, "a", 1).await;
-    assert_eq!((a.phase, a.pending[0].code.as_ref()), (Phase::Pending, "P308"));
-    let b = w.prompt.submit(1, training("b", 1)).await.unwrap();
-    assert_eq!(b.pending[0].code, "P308", "other requests do not wait either");
+    assert_eq!((a.phase, w.why("a")[0].code.as_ref()), (Phase::Pending, "P308"));
+    w.prompt.submit(1, training("b", 1)).await.unwrap();
+    assert_eq!(w.why("b")[0].code, "P308", "other requests do not wait either");
     w.gate.open();
     w.becomes("a Running 1/1\nb Pending 0/1").await;
     w.decided().await;
-    let codes: Vec<_> = w.get("b").unwrap().pending.iter().map(|why| why.code.clone()).collect();
+    let codes: Vec<_> = w.why("b").iter().map(|why| why.code.clone()).collect();
     assert!(!codes.is_empty() && !codes.iter().any(|code| code == "P308"), "{codes:?}");
 }
 
@@ -248,7 +248,7 @@ async fn what_is_resumed_as_the_plan_comes_has_a_reason() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         resumed.await.unwrap();
         w.decided().await;
-        let pending = w.get(&name).unwrap().pending.clone();
+        let pending = w.why(&name);
         assert!(pending.iter().all(|why| why.code != "P308"), "{round}: {pending:?}");
     }
 }

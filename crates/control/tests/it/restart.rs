@@ -148,8 +148,9 @@ async fn a_run_of_nobody_that_does_not_end_holds_its_gpus_and_nothing_else() {
     assert_eq!(out_of_service(&w), [held]);
     w.submit(1, training("u", 1)).await;
     w.becomes("u Running 1/1").await;
-    let waits = w.submit(1, training("v", 1)).await;
-    assert!(waits.pending.iter().any(|reason| reason.code == "P111"), "{:?}", waits.pending);
+    w.submit(1, training("v", 1)).await;
+    let waits = w.why("v");
+    assert!(waits.iter().any(|reason| reason.code == "P111"), "{waits:?}");
     w.engine.let_go();
     w.becomes("u Running 1/1\nv Running 1/1").await;
     assert_eq!((w.engine.most_in_use(), out_of_service(&w).len()), (1000, 0));

@@ -33,7 +33,7 @@ async fn poisoned_later() -> World {
 
 async fn is_set_aside(w: &World, name: &str) {
     let aside = w.waits_for(name, "P307").await;
-    assert_eq!((aside.phase, aside.pending.len()), (Phase::Pending, 1));
+    assert_eq!((aside.phase, w.why(name).len()), (Phase::Pending, 1));
 }
 
 #[tokio::test]
@@ -100,10 +100,10 @@ async fn of_two_that_fail_only_together_one_is_set_aside_until_the_other_goes() 
     is_set_aside(&w, "pair-two").await;
     w.decided().await;
     for name in ["pair-one", "w1", "w2"] {
-        assert_ne!(w.get(name).unwrap().pending[0].code, "P307", "{name}");
+        assert_ne!(w.why(name)[0].code, "P307", "{name}");
     }
     w.delete("pair-one").await;
-    let waits = |w: &World| w.get("pair-two").unwrap().pending.iter().all(|r| r.code != "P307");
+    let waits = |w: &World| w.why("pair-two").iter().all(|r| r.code != "P307");
     w.until("it waits as others do", |_| waits(&w)).await;
 }
 
@@ -117,7 +117,7 @@ async fn what_is_set_aside_is_tried_again_each_minute() {
     w.submit(1, training("more", 1)).await;
     w.phase("more", Phase::Running).await;
     w.clock.advance_ms(60_000);
-    let pending = || w.get("poison-room").unwrap().pending.clone();
+    let pending = || w.why("poison-room");
     let is_back = |_: &View| pending().iter().all(|reason| reason.code != "P307");
     w.until("it waits as others do", is_back).await;
 }

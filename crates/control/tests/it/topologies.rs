@@ -80,7 +80,7 @@ async fn what_a_workload_requires_it_gets_or_waits_for() {
     assert_eq!(places(&w, "fits"), EAST);
     w.becomes("first Running 1/1\nfits Running 4/4\nlarge Running 3/3").await;
     w.submit(1, saying(distributed("none", 4), &rack)).await;
-    let waits = |w: &World| w.get("none").unwrap().pending.first().map(|why| why.code.clone());
+    let waits = |w: &World| w.why("none").first().map(|why| why.code.clone());
     w.until("a reason", |_| waits(&w).is_some()).await;
     w.restart().await;
     assert_eq!(w.get("none").unwrap().phase, Phase::Pending);

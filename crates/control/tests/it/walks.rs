@@ -149,8 +149,8 @@ async fn w8_queues_share_fairly() {
 async fn what_no_node_can_hold_is_accepted_and_says_why() {
     let w = World::new(nodes(2, 2), &[1]).await;
     let view = w.submit(1, training("huge", 3)).await;
-    assert_eq!((view.phase, view.pending[0].code.as_ref()), (Phase::Pending, "P101"));
-    let message = &view.pending[0].message;
+    assert_eq!((view.phase, w.why("huge")[0].code.as_ref()), (Phase::Pending, "P101"));
+    let message = &w.why("huge")[0].message;
     assert!(message.contains('3') && message.contains('2'), "{message}");
     assert_eq!(w.story(view.id).await, ["Submitted", "Pending"]);
 }

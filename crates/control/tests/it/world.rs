@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use units::Instant;
 use uuid::Uuid;
-use view::{Event, Phase, View, WorkloadView};
+use view::{Event, Phase, ReasonView, View, WorkloadView};
 
 use crate::fake::{FakeEngine, ManualClock};
 
@@ -326,6 +326,13 @@ impl World {
         self.handle.view().workloads.values().find(|w| w.spec.name == name).cloned()
     }
 
+    /// Why a workload waits.
+    pub(crate) fn why(&self, name: &str) -> Vec<ReasonView> {
+        let view = self.handle.view();
+        let found = view.workloads.values().find(|w| w.spec.name == name);
+        view.why(found.unwrap_or_else(|| panic!("no workload {name}")))
+    }
+
     pub(crate) fn id(&self, name: &str) -> Uuid {
         self.get(name).unwrap_or_else(|| panic!("no workload {name}")).id
     }
@@ -375,8 +382,8 @@ impl World {
 
     /// Waits until a workload waits for this reason first.
     pub(crate) async fn waits_for(&self, name: &str, code: &str) -> Arc<WorkloadView> {
-        let is = |w: &Arc<WorkloadView>| w.pending.first().is_some_and(|first| first.code == code);
-        let holds = |_: &View| self.get(name).is_some_and(|w| is(&w));
+        let is = || self.why(name).first().is_some_and(|first| first.code == code);
+        let holds = |_: &View| self.get(name).is_some() && is();
         self.until(&format!("{name} waits for {code}"), holds).await;
         self.get(name).unwrap()
     }

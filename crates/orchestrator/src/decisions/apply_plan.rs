@@ -1,11 +1,10 @@
 //! What the scheduler decided, taken into the records: runs to start and stop, events, reasons.
 //! Owns: carrying a plan over; the model already is as the plan leaves it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::WorkloadId;
-use reasons::{Cause, Pending};
+use reasons::Cause;
 use sched::{Plan, Step};
 use units::Instant;
 use uuid::Uuid;
@@ -13,7 +12,6 @@ use uuid::Uuid;
 use crate::decisions::{Decision, PLANS_DROPPED_MAX};
 use crate::emit::EventBuilder;
 use crate::state::State;
-use crate::workloads::{ReasonText, Workload};
 
 /// When to decide again if the scheduler has more to do at once: its bound on work was reached.
 const LOOK_AGAIN_MS: u64 = 10;
@@ -107,7 +105,7 @@ impl State {
         // A scheduler that wants to look again at once must not starve the rest.
         let soon = self.now.plus_ms(LOOK_AGAIN_MS);
         self.decisions.wake_at = plan.wake_at.map(|at| if at > decided_at { at } else { soon });
-        self.explain(&plan.pending);
+        self.explain(plan);
     }
 
     /// The workload that an eviction is the end of.
@@ -166,36 +164,5 @@ impl State {
         self.emit(id, if kind == "Resized" { event } else { event.warning() });
         self.stop_run(id, number);
         self.rewind_if_stopped(id);
-    }
-
-    /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
-    fn explain(&mut self, pending: &BTreeMap<WorkloadId, Arc<[Pending]>>) {
-        let mut waiting = BTreeMap::new();
-        // A class has its reasons in common, and many are of it.
-        let mut told: BTreeMap<*const Pending, Vec<ReasonText>> = BTreeMap::new();
-        for (model, reasons) in pending {
-            let Some(id) = self.workloads.of_model(*model) else { continue };
-            if !reasons.is_empty() {
-                waiting.insert(id, (*model, reasons));
-            } else if !self.waits_for_orphan(id) {
-                self.explain_one(id, &[]);
-                // It may have lost its place since the scheduler looked.
-                self.explain_unconsidered(id);
-            }
-        }
-        for (id, (model, reasons)) in waiting {
-            if self.decisions.aside.ids.contains(&id) {
-                continue;
-            }
-            if !self.workloads.get(&id).is_some_and(Workload::wants_to_run) {
-                // It was suspended meanwhile. If it is resumed before the scheduler sees that,
-                // nothing is different for the scheduler, and it would not say it again.
-                self.decisions.unexplained.insert(model);
-                continue;
-            }
-            let tell = |why: &Pending| (why.code().code, why.to_string().into());
-            let in_words = || reasons.iter().map(tell).collect();
-            self.explain_one(id, told.entry(reasons.as_ptr()).or_insert_with(in_words));
-        }
     }
 }

@@ -101,6 +101,11 @@ impl Decisions {
         self.unexplained.extend(model);
     }
 
+    /// Whether a workload is set aside.
+    pub(crate) fn is_aside(&self, id: Uuid) -> bool {
+        self.aside.ids.contains(&id)
+    }
+
     /// Gives a workload another look, if it was set aside; answers whether it was.
     pub(crate) fn take_back(&mut self, id: Uuid) -> bool {
         self.aside.ids.remove(&id)

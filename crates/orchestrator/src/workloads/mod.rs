@@ -30,12 +30,12 @@ use records::ArchivedKey;
 use spec::LimitsKept;
 use units::Instant;
 use uuid::Uuid;
+use view::{PendingClasses, PendingReason};
 
 pub use archive::{ENDED_KEPT, leave_out_archived};
 use orphans::Orphans;
 use ports::Ports;
 pub use ports::PortsWanted;
-pub(crate) use reasons::ReasonText;
 #[cfg(test)]
 pub(crate) use reconcile::in_words;
 pub(crate) use reconcile::{LOST, NOT_NOW};
@@ -64,6 +64,8 @@ pub(crate) struct Workloads {
     ended: BTreeSet<(Instant, Uuid)>,
     /// How many of them stay.
     ended_kept: usize,
+    /// What classes of them wait for.
+    classes: PendingClasses,
     /// How many left, by project, kind and phase.
     archived: Arc<BTreeMap<ArchivedKey, u64>>,
     last_seq: u64,
@@ -114,6 +116,11 @@ impl Workloads {
         self.by_model.values().copied()
     }
 
+    /// What classes of them wait for.
+    pub(crate) const fn classes(&self) -> &PendingClasses {
+        &self.classes
+    }
+
     /// Those of a project by name, if it has any.
     pub(crate) fn names_in(&self, project: u64) -> Option<&BTreeMap<String, Uuid>> {
         self.names.get(&project)
@@ -139,6 +146,7 @@ impl Workloads {
         };
         (&fresh.names, &fresh.homes, &fresh.by_model) == (&self.names, &self.homes, &self.by_model)
             && self.restarting.iter().all(waits)
+            && self.classes.all_members().eq(fresh.classes.all_members())
             && self.holders.values().flatten().all(|id| self.all.contains_key(id))
     }
 }
@@ -170,6 +178,9 @@ impl Workloads {
         }
         self.by_model.extend(workload.model.map(|model| (model, id)));
         self.homes.extend(workload.pods.iter().map(|pod| (pod.id, (id, pod.number()))));
+        if let Some(class) = workload.pending_class() {
+            self.classes.join(class, id);
+        }
         self.all.insert(id, workload);
     }
 
@@ -192,6 +203,9 @@ impl Workloads {
     fn remove(&mut self, id: Uuid) -> Option<Workload> {
         let workload = self.all.remove(&id)?;
         self.note_holding(workload.project_id, id, false);
+        if let Some(class) = workload.pending_class() {
+            self.classes.leave(class, id);
+        }
         if let Some(at) = workload.completed_at {
             self.ended.remove(&(at, id));
         }
@@ -208,6 +222,18 @@ impl Workloads {
             self.restarting.remove(&pod.id);
         }
         Some(workload)
+    }
+
+    /// Says why one waits.
+    fn set_pending(&mut self, id: Uuid, pending: Arc<[PendingReason]>) {
+        let Some(workload) = self.all.get_mut(&id) else { return };
+        let before = workload.pending_class();
+        workload.pending = pending;
+        let now = workload.pending_class();
+        if before != now {
+            before.into_iter().for_each(|class| self.classes.leave(class, id));
+            now.into_iter().for_each(|class| self.classes.join(class, id));
+        }
     }
 
     /// Notes whether one holds anything.

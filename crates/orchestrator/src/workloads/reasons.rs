@@ -1,25 +1,47 @@
-//! Why workloads wait, as it is shown of them.
+//! Why workloads wait, as it is shown of them. Owns: that what a class waits for is kept once, and
+//! what is said of it when that changes.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::WorkloadId;
+use reasons::{ClassId, Pending};
 use records::Desired;
+use sched::{Plan, Waits};
 use uuid::Uuid;
 
 use crate::emit::EventBuilder;
 use crate::reasons::{CLEARING_UP, NOT_CONSIDERED};
 use crate::state::State;
 use crate::workloads::Workload;
-use view::ReasonView;
+use view::{Membership, PendingReason, ReasonView};
 
 /// A code and its text, made once for all that wait for it.
 pub(crate) type ReasonText = (&'static str, Arc<str>);
 
 const NOT_CONSIDERED_YET: &str = "the scheduler has not looked at it yet";
 
+/// Reasons in words, each list once however many wait for it.
+#[derive(Default)]
+pub(crate) struct InWords(BTreeMap<*const Pending, Arc<[ReasonText]>>);
+
+impl InWords {
+    pub(crate) fn of(&mut self, reasons: &[Pending]) -> Arc<[ReasonText]> {
+        let tell = |why: &Pending| (why.code().code, why.to_string().into());
+        let in_words = || reasons.iter().map(tell).collect();
+        self.0.entry(reasons.as_ptr()).or_insert_with(in_words).clone()
+    }
+}
+
 impl Workload {
     pub(crate) fn wants_to_run(&self) -> bool {
         self.desired == Desired::Run && self.completed_at.is_none()
+    }
+
+    /// The class it waits with, if it does.
+    pub(crate) fn pending_class(&self) -> Option<ClassId> {
+        self.pending.iter().find_map(PendingReason::class)
     }
 }
 
@@ -28,54 +50,183 @@ impl State {
     /// that is so. Takes back, too, that it waits for an earlier run where it does not any more.
     pub(crate) fn explain_unconsidered(&mut self, id: Uuid) {
         let (now, clears_up) = (self.now, self.waits_for_orphan(id));
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
+        let Some(workload) = self.workloads.get(&id) else { return };
         let is_gated = |pod| self.cluster.gated().contains(&pod);
         let waits = workload.model.is_some_and(|model| self.cluster.is_waiting(model))
             || workload.pods.iter().filter_map(|pod| pod.model).any(is_gated);
         let is_past = |why: &ReasonView| {
             why.code == NOT_CONSIDERED.code || why.code == CLEARING_UP.code && !clears_up
         };
-        let is_told = workload.pending.iter().any(is_past);
+        let is_told = workload.pending.iter().filter_map(PendingReason::own).any(is_past);
         if waits && workload.pending.is_empty() && !self.halted {
             self.decisions.ask_why(workload.model);
             let (code, message) = (NOT_CONSIDERED.code.into(), NOT_CONSIDERED_YET.into());
-            workload.pending = [ReasonView { code, message, at: now }].into();
+            let why = PendingReason::Own(ReasonView { code, message, at: now });
+            self.workloads.set_pending(id, [why].into());
         } else if !waits && (is_told || workload.desired != Desired::Run) {
-            workload.pending = Arc::default();
+            self.workloads.set_pending(id, Arc::default());
         }
+    }
+
+    /// Why a workload waits now.
+    fn why(&self, id: Uuid) -> Vec<ReasonView> {
+        let pending = self.workloads.get(&id).map(|workload| &*workload.pending);
+        self.workloads.classes().in_full(pending.unwrap_or_default())
     }
 
     /// Gives one these reasons to wait, or none.
     pub(crate) fn explain_one(&mut self, id: Uuid, reasons: &[ReasonText]) {
-        let now = self.now;
-        let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let before = &workload.pending;
-        let same = |(told, shown): (&ReasonText, &ReasonView)| {
-            told.0 == shown.code && told.1 == shown.message
-        };
-        if reasons.len() == before.len() && reasons.iter().zip(&**before).all(same) {
+        self.explain_as(id, &self.why(id), reasons, None);
+    }
+
+    /// Gives one that waited for other reasons these: those of a class, or its own.
+    fn explain_as(
+        &mut self,
+        id: Uuid,
+        before: &[ReasonView],
+        reasons: &[ReasonText],
+        class: Option<ClassId>,
+    ) {
+        let Some(workload) = self.workloads.get(&id) else { return };
+        let is_there = class == workload.pending_class();
+        if is_same(reasons, before) && is_there {
             return;
         }
-        let since = |code: &str| before.iter().find(|why| why.code == code).map_or(now, |w| w.at);
-        let fresh = reasons.iter().map(|(code, message)| ReasonView {
-            code: Cow::Borrowed(code),
-            message: message.clone(),
-            at: since(code),
-        });
-        let fresh: Arc<[ReasonView]> = fresh.collect();
-        // Numbers, and in how many pools, change with every decision; what is worth an event is
-        // another kind of reason.
-        let codes = |list: &[ReasonView]| {
-            let mut codes: Vec<_> = list.iter().map(|why| why.code.clone()).collect();
-            codes.dedup();
-            codes
+        if class.is_none() || !is_there {
+            let fresh = renewed(reasons, before, self.now);
+            let pending = match class {
+                None => fresh.map(PendingReason::Own).collect(),
+                Some(class) => {
+                    let had = |why: &ReasonView| before.iter().any(|old| old.code == why.code);
+                    let earlier = fresh.filter(had).map(|why| (why.code, why.at)).collect();
+                    let membership = Membership { class, since: self.now, earlier };
+                    [PendingReason::OfClass(membership)].into()
+                }
+            };
+            self.workloads.set_pending(id, pending);
+            self.outbox.show([id]);
+        }
+        self.tell_if_new(id, before, reasons);
+    }
+
+    /// Numbers, and in how many pools, change with every decision; what is worth an event is another
+    /// kind of reason.
+    fn tell_if_new(&mut self, id: Uuid, before: &[ReasonView], reasons: &[ReasonText]) {
+        let Some((first, _)) = reasons.first().filter(|_| !is_like(reasons, before)) else {
+            return;
         };
-        let is_new = codes(&fresh) != codes(before);
-        workload.pending = fresh;
-        self.outbox.show([id]);
-        if let Some((first, _)) = reasons.first().filter(|_| is_new) {
-            let text: Vec<_> = reasons.iter().map(|(_, message)| &**message).collect();
-            self.emit(id, EventBuilder::new("Pending", text.join("; ")).code(first));
+        let text: Vec<_> = reasons.iter().map(|(_, message)| &**message).collect();
+        self.emit(id, EventBuilder::new("Pending", text.join("; ")).code(first));
+    }
+
+    /// Gives a class other reasons; those of it have them from now on. `told` are said of
+    /// individually.
+    fn explain_class(
+        &mut self,
+        class: ClassId,
+        reasons: &[ReasonText],
+        told: &BTreeMap<Uuid, (&Waits, Vec<ReasonView>)>,
+    ) {
+        let classes = self.workloads.classes();
+        let before = classes.reasons(class).cloned().unwrap_or_default();
+        if is_same(reasons, &before) {
+            return;
+        }
+        let members: Vec<Uuid> = match is_like(reasons, &before) {
+            true => Vec::new(),
+            false => classes.members(class).filter(|id| !told.contains_key(id)).collect(),
+        };
+        let fresh = renewed(reasons, &before, self.now).collect();
+        self.workloads.classes.set(class, fresh);
+        for id in members {
+            self.tell_if_new(id, &before, reasons);
         }
     }
+
+    /// Gives workloads their new reasons to wait, and takes them from those that wait no more.
+    pub(crate) fn explain(&mut self, plan: &Plan) {
+        let (mut told, mut words) = (BTreeMap::new(), InWords::default());
+        let mut classes: BTreeMap<ClassId, &Arc<[Pending]>> =
+            plan.renewed.iter().map(|(class, reasons)| (*class, reasons)).collect();
+        for (model, waits) in &plan.pending {
+            let Some(id) = self.workloads.of_model(*model) else { continue };
+            if !waits.is_empty() {
+                if self.is_told(id, *model) {
+                    classes.extend(waits.class.map(|class| (class, &waits.reasons)));
+                    told.insert(id, (waits, self.why(id)));
+                }
+            } else if !self.waits_for_orphan(id) {
+                self.explain_one(id, &[]);
+                // It may have lost its place since the scheduler looked.
+                self.explain_unconsidered(id);
+            }
+        }
+        if plan.is_renumbered {
+            self.end_classes(&told);
+        }
+        for (class, reasons) in classes {
+            self.explain_class(class, &words.of(reasons), &told);
+        }
+        for (id, (waits, before)) in &told {
+            self.explain_as(*id, before, &words.of(&waits.reasons), waits.class);
+        }
+    }
+
+    /// Whether one is given the scheduler's reasons to wait.
+    fn is_told(&mut self, id: Uuid, model: WorkloadId) -> bool {
+        if self.decisions.is_aside(id) {
+            return false;
+        }
+        let wants = self.workloads.get(&id).is_some_and(Workload::wants_to_run);
+        if !wants {
+            // It was suspended meanwhile. If it is resumed before the scheduler sees that, nothing is
+            // different for the scheduler, and it would not say it again.
+            self.decisions.ask_why(Some(model));
+        }
+        wants
+    }
+
+    /// Classes have other numbers: those of one as it was numbered have its reasons for themselves,
+    /// until they are told.
+    fn end_classes(&mut self, told: &BTreeMap<Uuid, (&Waits, Vec<ReasonView>)>) {
+        let stays = |class: ClassId, id: &Uuid| {
+            told.get(id).is_some_and(|(waits, _)| waits.class == Some(class))
+        };
+        let ended = self.workloads.classes().all_members().filter(|(class, id)| !stays(*class, id));
+        for (_, id) in ended.collect::<Vec<_>>() {
+            let own = self.why(id).into_iter().map(PendingReason::Own);
+            self.workloads.set_pending(id, own.collect());
+            self.outbox.show([id]);
+        }
+    }
+}
+
+/// Whether these reasons are told already.
+fn is_same(reasons: &[ReasonText], told: &[ReasonView]) -> bool {
+    let same =
+        |(new, told): (&ReasonText, &ReasonView)| new.0 == told.code && new.1 == told.message;
+    reasons.len() == told.len() && reasons.iter().zip(told).all(same)
+}
+
+/// Whether these reasons are of the same kinds.
+fn is_like(reasons: &[ReasonText], told: &[ReasonView]) -> bool {
+    let mut new: Vec<&str> = reasons.iter().map(|(code, _)| *code).collect();
+    let mut old: Vec<&str> = told.iter().map(|why| &*why.code).collect();
+    new.dedup();
+    old.dedup();
+    new == old
+}
+
+/// Reasons as they are shown: each since one of its kind is told.
+fn renewed(
+    reasons: &[ReasonText],
+    told: &[ReasonView],
+    now: units::Instant,
+) -> impl Iterator<Item = ReasonView> {
+    let since = move |code| told.iter().find(|why| why.code == code).map_or(now, |why| why.at);
+    reasons.iter().map(move |(code, message)| ReasonView {
+        code: Cow::Borrowed(code),
+        message: message.clone(),
+        at: since(*code),
+    })
 }

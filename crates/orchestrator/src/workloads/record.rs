@@ -10,7 +10,7 @@ use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::Error;
-use view::{Phase, ReasonView};
+use view::{PendingReason, Phase, ReasonView};
 
 /// A workload.
 #[derive(Debug, Clone)]
@@ -30,7 +30,8 @@ pub(crate) struct Workload {
     pub(crate) completed_at: Option<Instant>,
     pub(crate) waited_ms: u64,
     pub(crate) ran_ms: u64,
-    pub(crate) pending: Arc<[ReasonView]>,
+    /// Changed by `Workloads::set_pending` only.
+    pub(crate) pending: Arc<[PendingReason]>,
     pub(crate) last_eviction: Option<ReasonView>,
     /// What decisions follow from beside this, as it was written last; the model has it.
     pub(crate) past: Option<Box<WorkloadPast>>,

@@ -17,29 +17,31 @@ use crate::protection::Protections;
 use crate::session::Session;
 use crate::session::pools;
 use crate::session::topology;
+use crate::{Plan, Waits};
 use reasons::Pending;
 
 /// In so many node pools each has a reason of its own; of more there is one that counts them.
 const POOLS_NAMED_MAX: usize = 3;
 
-/// Why every workload waits that needs a place or waits for one; only what is new of it.
-pub(crate) fn all(s: &mut Session<'_>) -> BTreeMap<WorkloadId, Arc<[Pending]>> {
-    let (mut known, mut pending) = (Known::default(), BTreeMap::new());
+/// A plan that only has why every workload waits that needs a place or waits for one; only what is
+/// new of it.
+pub(crate) fn all(s: &mut Session<'_>) -> Plan {
+    let (mut known, mut plan) = (Known::default(), Plan::default());
     for id in s.memory.odd.keys().copied().collect::<Vec<_>>() {
         let reasons = reasons(s, id, &mut known);
         if s.memory.odd.get(&id).map(|known| &**known) != Some(&reasons) {
             let reasons: Arc<[Pending]> = reasons.into();
-            pending.insert(id, reasons.clone());
+            plan.pending.insert(id, Waits { reasons: reasons.clone(), class: None });
             s.memory.odd.insert(id, reasons);
         }
     }
     let rows = s.memory.rows().filter_map(|(at, row)| Some((at, s.memory.plain_member(row)?)));
     for (at, id) in rows.collect::<Vec<_>>() {
         let reasons = reasons(s, id, &mut known);
-        s.memory.explain_class(at, reasons, &mut pending);
+        s.memory.explain_class(at, reasons, &mut plan.renewed);
     }
-    s.memory.tell_fresh(&mut pending);
-    pending
+    s.memory.tell_fresh(&mut plan);
+    plan
 }
 
 /// What was found out about other workloads.

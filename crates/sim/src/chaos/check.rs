@@ -135,7 +135,7 @@ pub(super) fn batch(machine: &Machine, known: &BTreeMap<Uuid, bool>) -> Result<(
         let waits = workload.phase == Phase::Pending
             && workload.revisions.is_empty()
             && !workload.pods.iter().any(is_served);
-        if waits && workload.pending.is_empty() && !machine.is_halted() {
+        if waits && view.why(workload).is_empty() && !machine.is_halted() {
             return Err(format!("{name} waits without a reason"));
         }
     }
@@ -266,7 +266,7 @@ pub(super) fn at_rest(machine: &Machine) -> Result<(), String> {
             return Err(format!("{} stays {:?}", workload.spec.name, workload.phase));
         }
         let passes = |code: &str| ["P304", "P308"].contains(&code);
-        if let Some(why) = workload.pending.iter().find(|why| passes(&why.code)) {
+        if let Some(why) = view.why(workload).iter().find(|why| passes(&why.code)) {
             return Err(format!("{} still waits: {}", workload.spec.name, why.message));
         }
     }

@@ -5,8 +5,6 @@
 //!  steps of a scenario, submissions --> inputs of the machine --> its decisions, places, reasons
 //! ```
 
-use std::sync::Arc;
-
 use model::{Cluster, WorkloadId};
 use orchestrator::{Error, StoredState};
 use sched::Policy;
@@ -52,7 +50,7 @@ pub struct WouldWait {
     /// Its name.
     pub workload: String,
     /// Why.
-    pub reasons: Arc<[ReasonView]>,
+    pub reasons: Vec<ReasonView>,
     /// The long answer, in lines for people.
     pub lines: Vec<String>,
     /// Another that waits for the same and has the long answer.
@@ -127,8 +125,11 @@ impl Question {
     }
 
     fn waiting(&self, explained_max: usize) -> Vec<WouldWait> {
-        let Some((cluster, policy)) = self.asking.machine.replica() else { return Vec::new() };
-        let now = self.asking.machine.clock.now();
+        let machine = &self.asking.machine;
+        let (Some((cluster, policy)), Some(view)) = (machine.replica(), machine.view()) else {
+            return Vec::new();
+        };
+        let now = machine.clock.now();
         let mut explained: Vec<(WorkloadId, String)> = Vec::new();
         let mut all = Vec::new();
         let seen = self.submitted.iter().filter_map(|&id| self.seen(id));
@@ -141,7 +142,7 @@ impl Question {
                 lines = long_answer(cluster, model, now, policy);
                 explained.push((model, format!("{project}/{name}")));
             }
-            let reasons = workload.pending.clone();
+            let reasons = view.why(workload);
             all.push(WouldWait { project, workload: name, reasons, lines, like });
         }
         all

@@ -121,7 +121,8 @@ fn get(machine: &Machine, name: &str) -> WorkloadView {
 }
 
 fn codes(machine: &Machine, name: &str) -> Vec<String> {
-    get(machine, name).pending.iter().map(|why| why.code.to_string()).collect()
+    let why = machine.view().unwrap().why(&get(machine, name));
+    why.iter().map(|why| why.code.to_string()).collect()
 }
 
 #[test]

@@ -202,7 +202,7 @@ impl<'a> Sums<'a> {
     fn of(view: &'a View, sample: &Sample) -> Self {
         let mut sums = Self::default();
         for workload in view.workloads.values() {
-            sums.add(workload, sample);
+            sums.add(workload, view, sample);
         }
         for (key, count) in view.archived.iter() {
             let Some(project) = view.projects.get(&key.project_id) else { continue };
@@ -218,7 +218,7 @@ impl<'a> Sums<'a> {
         sums
     }
 
-    fn add(&mut self, workload: &'a WorkloadView, sample: &Sample) {
+    fn add(&mut self, workload: &'a WorkloadView, view: &'a View, sample: &Sample) {
         let owner = (workload.project_id, workload.spec.kind);
         let names = Names::of(workload);
         let phase = phase_name(workload.phase);
@@ -230,13 +230,14 @@ impl<'a> Sums<'a> {
             held.used.add(workload, sample);
         }
         // Others are of workloads that hold their places, such as an image that cannot be pulled.
-        let why = workload.pending.iter().find(|reason| reason.code.starts_with('P'));
+        let mut each = view.pending.each(&workload.pending);
+        let why = each.find(|(reason, _)| reason.code.starts_with('P'));
         if workload.phase == Phase::Pending || why.is_some() {
-            let reason = why.map_or(NO_REASON, |reason| &reason.code);
+            let reason = why.map_or(NO_REASON, |(reason, _)| &reason.code);
             let since = match workload.phase {
                 Phase::Pending => workload.phase_since,
                 // It has some pods, and waits for others.
-                _ => why.map_or(workload.phase_since, |reason| reason.at),
+                _ => why.map_or(workload.phase_since, |(_, at)| at),
             };
             let fresh = || Waiting { names, count: 0, gpu_millis: 0, since };
             let waiting = self.by_reason.entry((owner, reason)).or_insert_with(fresh);

@@ -1,0 +1,210 @@
+//! Why workloads wait. Owns: that what a class of workloads waits for is there once, however many
+//! they are. Does not know about: what makes a class, and when its reasons change.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use reasons::ClassId;
+use units::Instant;
+use uuid::Uuid;
+
+use crate::SharedMap;
+
+/// A coded reason with its text, as shown to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReasonView {
+    /// Stable code: `P…` for pending, `E…` for evictions. `docs/reference/codes/<code>.md`
+    /// explains.
+    pub code: Cow<'static, str>,
+    /// One sentence with the numbers.
+    pub message: Arc<str>,
+    /// When it began to apply, or happened.
+    pub at: Instant,
+}
+
+/// A reason of a workload, or that it waits for what its class waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PendingReason {
+    /// A reason of its own.
+    Own(ReasonView),
+    /// What all of its class wait for.
+    OfClass(Membership),
+}
+
+/// That a workload is of a class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Membership {
+    /// Which one.
+    pub class: ClassId,
+    /// Since when.
+    pub since: Instant,
+    /// Codes of reasons that it had before as well, and since when.
+    pub earlier: Arc<[(Cow<'static, str>, Instant)]>,
+}
+
+impl PendingReason {
+    /// Whether it waits for the scheduler by it.
+    #[must_use]
+    pub fn is_about_a_place(&self) -> bool {
+        match self {
+            Self::Own(why) => why.code.starts_with('P'),
+            Self::OfClass(_) => true,
+        }
+    }
+
+    /// The reason, if it is its own.
+    #[must_use]
+    pub const fn own(&self) -> Option<&ReasonView> {
+        match self {
+            Self::Own(why) => Some(why),
+            Self::OfClass(_) => None,
+        }
+    }
+
+    /// The class it waits with, if it does.
+    #[must_use]
+    pub const fn class(&self) -> Option<ClassId> {
+        match self {
+            Self::Own(_) => None,
+            Self::OfClass(membership) => Some(membership.class),
+        }
+    }
+}
+
+impl Membership {
+    /// When a reason of the class began to apply to this member.
+    fn since(&self, why: &ReasonView) -> Instant {
+        if why.at > self.since {
+            return why.at;
+        }
+        let earlier = self.earlier.iter().find(|(code, _)| *code == why.code);
+        earlier.map_or(self.since, |(_, at)| *at)
+    }
+}
+
+/// What classes of workloads wait for, and who is of each. A copy shares what has not changed since.
+#[derive(Debug, Clone, Default)]
+pub struct PendingClasses {
+    reasons: SharedMap<ClassId, Arc<[ReasonView]>>,
+    members: SharedMap<ClassId, SharedMap<Uuid, ()>>,
+}
+
+impl PendingClasses {
+    /// What a class waits for, each since the class does; none if there is no such class.
+    #[must_use]
+    pub fn reasons(&self, class: ClassId) -> Option<&Arc<[ReasonView]>> {
+        self.reasons.get(&class)
+    }
+
+    /// The workloads of a class, in order.
+    pub fn members(&self, class: ClassId) -> impl Iterator<Item = Uuid> {
+        self.members.get(&class).into_iter().flat_map(SharedMap::keys).copied()
+    }
+
+    /// All that are of a class.
+    pub fn all_members(&self) -> impl Iterator<Item = (ClassId, Uuid)> {
+        let of_each = self.members.iter();
+        of_each.flat_map(|(class, members)| members.keys().map(|id| (*class, *id)))
+    }
+
+    /// A class waits for this.
+    pub fn set(&mut self, class: ClassId, reasons: Arc<[ReasonView]>) {
+        self.reasons.insert(class, reasons);
+    }
+
+    /// A workload is of a class.
+    pub fn join(&mut self, class: ClassId, id: Uuid) {
+        if let Some(members) = self.members.get_mut(&class) {
+            members.insert(id, ());
+        } else {
+            self.members.insert(class, SharedMap::from_iter([(id, ())]));
+        }
+    }
+
+    /// A workload is of a class no more, which ends with the last of it.
+    pub fn leave(&mut self, class: ClassId, id: Uuid) {
+        let Some(members) = self.members.get_mut(&class) else { return };
+        members.remove(&id);
+        if members.is_empty() {
+            self.members.remove(&class);
+            self.reasons.remove(&class);
+        }
+    }
+
+    /// Reasons of a workload, each with when it began to apply to it.
+    pub fn each<'a>(
+        &'a self,
+        pending: &'a [PendingReason],
+    ) -> impl Iterator<Item = (&'a ReasonView, Instant)> {
+        pending.iter().flat_map(|reason| {
+            let of_class = reason.class().and_then(|class| self.reasons(class));
+            let of_class = of_class.into_iter().flat_map(|all| all.iter());
+            let each = reason.own().into_iter().chain(of_class);
+            each.map(move |why| match reason {
+                PendingReason::Own(_) => (why, why.at),
+                PendingReason::OfClass(membership) => (why, membership.since(why)),
+            })
+        })
+    }
+
+    /// Reasons of a workload, in full.
+    #[must_use]
+    pub fn in_full(&self, pending: &[PendingReason]) -> Vec<ReasonView> {
+        self.each(pending).map(|(why, at)| ReasonView { at, ..why.clone() }).collect()
+    }
+
+    /// The classes of both that wait for something else than before.
+    pub fn renewed<'a>(before: &'a Self, now: &'a Self) -> impl Iterator<Item = ClassId> + 'a {
+        let both = SharedMap::diff(&before.reasons, &now.reasons);
+        both.filter(|(_, was, is)| was.is_some() && is.is_some()).map(|(class, ..)| *class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reasons(all: &[(&'static str, u64)]) -> Arc<[ReasonView]> {
+        let one = |&(code, at)| ReasonView {
+            code: Cow::Borrowed(code),
+            message: code.into(),
+            at: Instant(at),
+        };
+        all.iter().map(one).collect()
+    }
+
+    fn of_class(since: u64, earlier: &[(&'static str, u64)]) -> [PendingReason; 1] {
+        let earlier = earlier.iter().map(|(code, at)| (Cow::Borrowed(*code), Instant(*at)));
+        let (class, since) = (ClassId(1), Instant(since));
+        [PendingReason::OfClass(Membership { class, since, earlier: earlier.collect() })]
+    }
+
+    #[test]
+    fn a_member_has_each_reason_since_it_and_its_class_have_it() {
+        let mut classes = PendingClasses::default();
+        let (early, late) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        classes.set(ClassId(1), reasons(&[("P1", 5), ("P2", 5)]));
+        classes.join(ClassId(1), early);
+        classes.join(ClassId(1), late);
+        let at = |classes: &PendingClasses, pending: &[PendingReason]| {
+            let all = classes.in_full(pending);
+            all.iter().map(|why| (why.code.to_string(), why.at.0)).collect::<Vec<_>>()
+        };
+        let told = |of: [(&str, u64); 2]| of.map(|(code, at)| (code.to_owned(), at)).to_vec();
+        assert_eq!(at(&classes, &of_class(5, &[])), told([("P1", 5), ("P2", 5)]));
+        assert_eq!(at(&classes, &of_class(7, &[])), told([("P1", 7), ("P2", 7)]));
+        assert_eq!(at(&classes, &of_class(7, &[("P2", 3)])), told([("P1", 7), ("P2", 3)]));
+        let before = classes.clone();
+        classes.set(ClassId(1), reasons(&[("P1", 5), ("P2", 9)]));
+        assert_eq!(at(&classes, &of_class(7, &[("P2", 3)])), told([("P1", 7), ("P2", 9)]));
+        let renewed =
+            |now: &PendingClasses| PendingClasses::renewed(&before, now).collect::<Vec<_>>();
+        assert_eq!((renewed(&classes), renewed(&before)), (vec![ClassId(1)], vec![]));
+        classes.leave(ClassId(1), early);
+        assert_eq!(classes.members(ClassId(1)).collect::<Vec<_>>(), [late]);
+        assert!(classes.reasons(ClassId(1)).is_some());
+        classes.leave(ClassId(1), late);
+        assert_eq!((classes.reasons(ClassId(1)), classes.all_members().count()), (None, 0));
+        assert_eq!(renewed(&classes), []);
+    }
+}
