@@ -71,7 +71,7 @@ impl Form {
 pub struct Parsed {
     /// What is to be done.
     pub asked: Asked,
-    /// Where, and how much is told.
+    /// Where, and in how much detail.
     pub common: Common,
     /// What is said about flags that change nothing here.
     pub notes: Vec<String>,

@@ -37,7 +37,7 @@ pub struct Allocation {
     pub answer: i32,
 }
 
-/// A driver that answered something else than what was asked for.
+/// A driver whose answer does not match the request.
 fn refused(what: &str, answer: i32) -> String {
     match answer {
         NO_DEVICE => "the driver has no GPU for this process".to_owned(),

@@ -217,7 +217,7 @@ fn is_like(reasons: &[ReasonText], told: &[ReasonView]) -> bool {
     new == old
 }
 
-/// Reasons as they are shown: each since one of its kind is told.
+/// Reasons as they are shown: each since the first of its kind.
 fn renewed(
     reasons: &[ReasonText],
     told: &[ReasonView],
