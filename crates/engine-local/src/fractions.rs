@@ -284,7 +284,8 @@ impl Fractions {
         open(&self.connections).retain(|gpu, _| used.contains(gpu));
     }
 
-    /// What simulated GPUs do.
+    /// What is held of simulated GPUs. How busy they are stays unknown: their kernels compute nothing,
+    /// so a workload that only pretends to train would count as idle, and limits on that would stop it.
     pub(crate) fn activities(&self) -> Vec<Activity> {
         let connections = open(&self.connections);
         let activity = |(gpu, connection): (&Simulated, &Connection)| {
@@ -298,7 +299,7 @@ impl Fractions {
             };
             Some(Activity {
                 uuid: gpu.name.clone(),
-                busy_millis: Some(state.busy_per_cent.min(100) * 10),
+                busy_millis: None,
                 memory_bytes: Some(state.used),
                 processes: state.holders.into_iter().map(process).collect(),
             })

@@ -57,8 +57,6 @@ pub struct Simulated {
 pub struct State {
     /// Bytes in use.
     pub used: u64,
-    /// Per cent of the last second in which it ran kernels.
-    pub busy_per_cent: u64,
     /// Processes and their bytes.
     pub holders: BTreeMap<u32, u64>,
 }
@@ -196,7 +194,7 @@ impl Connection {
     /// Its process is gone.
     pub fn state(&self, bytes: u64) -> io::Result<State> {
         let mut reply = vec![0; REPLY_BYTES];
-        let [_, _, free, busy_per_cent, ..] = self.ask(Operation::State, &mut reply)?;
+        let [_, _, free, ..] = self.ask(Operation::State, &mut reply)?;
         let [_, count, ..] = self.ask(Operation::Holders, &mut reply)?;
         let list = reply.get(REPLY_WORDS * 8..).unwrap_or_default().chunks_exact(16);
         let entry = |bytes: &[u8]| {
@@ -204,7 +202,7 @@ impl Connection {
             Some((u32::try_from(pid).ok()?, bytes))
         };
         let holders = list.take(usize::try_from(count).unwrap_or(0)).filter_map(entry).collect();
-        Ok(State { used: bytes.saturating_sub(free), busy_per_cent, holders })
+        Ok(State { used: bytes.saturating_sub(free), holders })
     }
 }
 
@@ -289,7 +287,7 @@ mod tests {
         send(&program.0, &message, SendFlags::NOSIGNAL).unwrap();
         recv(&program.0, &mut [0; 48], RecvFlags::empty()).unwrap();
         let state = Connection::open(&path).unwrap().state(1000).unwrap();
-        assert_eq!((state.used, state.busy_per_cent), (300, 0));
+        assert_eq!(state.used, 300);
         assert_eq!(state.holders, BTreeMap::from([(std::process::id(), 300)]));
         drop(broker);
         assert!(program.state(1000).is_err() && Connection::open(&path).is_err());
