@@ -65,7 +65,10 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
         }
         Some("quickstart-workload") => return quickstart::run(rest(), env),
         Some("simulated-driver") => {
-            return engine_local::simulated_driver(&rest().collect::<Vec<_>>());
+            return engine_fractions::simulated_driver(&rest().collect::<Vec<_>>());
+        }
+        Some("gpu-check") if argv.iter().any(|word| word == "--") => {
+            return engine_fractions::start_checked(&rest().collect::<Vec<_>>());
         }
         Some(word @ ("nvidia-smi" | "gpu-check")) => {
             return gpu_program(word, &rest().collect::<Vec<_>>());
@@ -160,7 +163,7 @@ fn with_client(command: impl Future<Output = Result<(), Error>>) -> Result<(), E
 
 fn gpu_program(word: &str, args: &[String]) -> ExitCode {
     let printed = match word {
-        "gpu-check" => engine_local::gpu_check(args),
+        "gpu-check" => engine_fractions::gpu_check(args),
         _ => engine_local::nvidia_smi(args, env),
     };
     let printed = printed

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use engine::image::QUICKSTARTS;
 use engine::{Engine, Installation, ListedRun, RunState};
 use engine_docker::{Daemon, DockerEngine, Program};
-use engine_local::{FractionOptions, FractionPolicy, Separation};
+use engine_fractions::{FractionOptions, FractionPolicy};
+use engine_local::Separation;
 
 use super::env;
 use super::settings::{self, SettingText};
@@ -266,6 +267,7 @@ async fn open_one(
                 daemon,
                 programs,
                 nvidia_smi: Program::this(&["nvidia-smi"]).ok(),
+                fractions,
                 pull_pause: engine_docker::PULL_PAUSE,
                 output_bytes_max: OUTPUT_BYTES_MAX,
                 copy_bytes_max,

@@ -432,10 +432,10 @@ fn banner(
 }
 
 /// What keeps fractions of the real GPUs.
-fn fractions(config: &Config, nodes: &NodeList) -> engine_local::FractionOptions {
+fn fractions(config: &Config, nodes: &NodeList) -> engine_fractions::FractionOptions {
     let real = nodes.nodes.iter().filter(|node| node.has_real_gpus());
     let gpus = real.flat_map(|node| &node.gpus).map(|gpu| gpu.uuid.clone()).collect();
-    engine_local::FractionOptions { policy: config.settings.fractions, gpus }
+    engine_fractions::FractionOptions { policy: config.settings.fractions, gpus }
 }
 
 /// How workloads are kept apart, and what is not.

@@ -8,8 +8,10 @@ use bollard::models::{
     HostConfigLogConfig, Mount, MountType, MountVolumeOptions, NetworkingConfig,
 };
 use engine::{Error, Framework, Gang, Member, RunSpec, SecretPlace, environment};
+use engine_fractions::Added;
 
 use crate::daemon::{DaemonProperties, Gpus};
+use crate::image::ImageDefaults;
 use crate::names::{
     OWN_DIR, POD_ID_LABEL, POD_LABEL, PROJECT_LABEL, RUN_LABEL, WORKLOAD_ID_LABEL, WORKLOAD_LABEL,
 };
@@ -63,15 +65,25 @@ pub(crate) fn check(spec: &RunSpec, facts: &DaemonProperties) -> Result<(), Erro
     Ok(())
 }
 
-/// The container of a run in a network.
+/// The container of a run in a network. `added`: its part of GPUs, of which the search paths are
+/// before those of the run or its image.
 pub(crate) fn body(
     spec: &RunSpec,
     owner: &Owner,
     network: &str,
     facts: &DaemonProperties,
+    (image, added): (&ImageDefaults, Option<&Added>),
 ) -> Result<ContainerCreateBody, Error> {
     let (entrypoint, cmd) = command(spec);
-    let env = variables(spec)?;
+    let mut env = variables(spec)?;
+    if let Some(Added { delivery, .. }) = added {
+        for name in delivery.before.keys() {
+            if let (false, Some(value)) = (env.contains_key(name), image.variable(name)) {
+                env.insert(name.clone(), value.to_owned());
+            }
+        }
+        delivery.complete(&mut env);
+    }
     let mut host_name = spec.pod_name.clone();
     host_name.truncate(HOST_NAME_BYTES_MAX);
     let endpoint = EndpointSettings {
@@ -236,8 +248,14 @@ pub(crate) mod tests {
     }
 
     fn made(spec: &RunSpec, facts: &DaemonProperties) -> (ContainerCreateBody, HostConfig) {
-        let mut body =
-            body(spec, &crate::owner::tests::owner(), "net", facts).expect("a container");
+        let mut body = body(
+            spec,
+            &crate::owner::tests::owner(),
+            "net",
+            facts,
+            (&ImageDefaults::default(), None),
+        )
+        .expect("a container");
         let host = body.host_config.take().expect("always there");
         (body, host)
     }

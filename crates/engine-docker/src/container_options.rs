@@ -12,6 +12,7 @@ use engine::{Container, Error, Mount, MountSource, Propagation, RunSpec, SecretP
 use uuid::Uuid;
 
 use crate::daemon::DaemonProperties;
+use crate::gpu_fraction::PLATFORM_DIR;
 use crate::names::{self, OWN_DIR, POD_ID_LABEL};
 use crate::owner::Owner;
 
@@ -36,8 +37,10 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), Error> {
     };
     let in_file = spec.secrets.iter().any(|secret| matches!(secret.to, SecretPlace::File { .. }));
     let own = mounts.iter().any(|mount| mount.to.starts_with(OWN_DIR));
+    let platform = mounts.iter().any(|mount| mount.to.starts_with(PLATFORM_DIR));
     let fields = [
         ("storage", own, "/elastane is the pod's own in a container; mount it elsewhere"),
+        ("storage", platform, "/run/elastane is the platform's in a container; mount it elsewhere"),
         (
             "storage.emptyDirVolume.sizeLimit",
             mounts.iter().any(|mount| limited(&mount)),

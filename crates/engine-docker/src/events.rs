@@ -161,6 +161,7 @@ pub(crate) async fn take(shared: &Shared, key: RunKey, inspected: Inspected) -> 
     let Inspected { mut state, started_at, address, .. } = inspected;
     shared.runs.is_at(key, address);
     if let RunState::Exited { exit, .. } = &mut state {
+        shared.fractions.fractions.forget(key);
         if let Exit::Code(code) = exit
             && NOT_EXECUTABLE.contains(code)
             && let Some(fault) = start_error(shared, key).await

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bollard::Docker;
 use bollard::auth::DockerCredentials;
 use bollard::errors::Error as Fault;
-use bollard::models::CreateImageInfo;
+use bollard::models::{ContainerCreateBody, CreateImageInfo, ImageConfig};
 use bollard::query_parameters::CreateImageOptionsBuilder;
 use engine::{Error, PullFailure, RegistryLogin, RunState};
 use futures_util::StreamExt as _;
@@ -23,10 +23,46 @@ pub const PULL_PAUSE: Duration = Duration::from_secs(10);
 const PAUSE_MAX: Duration = Duration::from_secs(300);
 const MIB: i64 = 1 << 20;
 
-/// Whether the image is local; if so, its user as the image states it.
-pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<String>, Error> {
+/// What an image says of its containers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ImageDefaults {
+    /// Its user, by number or by name; empty for root.
+    pub(crate) user: String,
+    entrypoint: Vec<String>,
+    cmd: Vec<String>,
+    env: Vec<String>,
+}
+
+impl ImageDefaults {
+    fn of(config: ImageConfig) -> Self {
+        Self {
+            user: config.user.unwrap_or_default(),
+            entrypoint: config.entrypoint.unwrap_or_default(),
+            cmd: config.cmd.unwrap_or_default(),
+            env: config.env.unwrap_or_default(),
+        }
+    }
+
+    /// The command of a container, as the daemon puts it together.
+    pub(crate) fn command(&self, body: &ContainerCreateBody) -> Vec<String> {
+        let own = |words: &Option<Vec<String>>| words.clone().filter(|words| !words.is_empty());
+        match (own(&body.entrypoint), own(&body.cmd)) {
+            (Some(entrypoint), cmd) => [entrypoint, cmd.unwrap_or_default()].concat(),
+            (None, Some(cmd)) => [self.entrypoint.clone(), cmd].concat(),
+            (None, None) => [self.entrypoint.clone(), self.cmd.clone()].concat(),
+        }
+    }
+
+    /// A variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.env.iter().find_map(|one| one.strip_prefix(name)?.strip_prefix('='))
+    }
+}
+
+/// What the image says of its containers, if it is local.
+pub(crate) async fn find(docker: &Docker, image: &str) -> Result<Option<ImageDefaults>, Error> {
     match docker.inspect_image(image).await {
-        Ok(found) => Ok(Some(found.config.and_then(|config| config.user).unwrap_or_default())),
+        Ok(found) => Ok(Some(found.config.map(ImageDefaults::of).unwrap_or_default())),
         Err(fault) if status(&fault) == Some(404) => Ok(None),
         // The daemon's message for an invalid name.
         Err(fault) if status(&fault) == Some(400) => Err(Error::Invalid(format!(

@@ -7,6 +7,7 @@ use bollard::models::{
     ContainerInspectResponse, ContainerState, ContainerStateStatusEnum as Status,
 };
 use engine::{Exit, RunPlace, RunState, environment};
+use engine_fractions::REFUSED;
 use units::Instant;
 use uuid::Uuid;
 
@@ -137,9 +138,14 @@ pub(crate) fn plain(error: &str) -> String {
     inner.trim_end_matches(": unknown").to_owned()
 }
 
-/// The message of `docker-init` for a missing program, from the last line of its output.
+/// Why a program was not started, from the last line of the output: by `docker-init`, or by the look
+/// before the command.
 pub(crate) fn not_executable(line: &str) -> Option<&str> {
-    let told = line.trim_end().strip_prefix("[FATAL tini (")?;
+    let line = line.trim_end();
+    if let Some(why) = line.strip_prefix(REFUSED) {
+        return Some(why);
+    }
+    let told = line.strip_prefix("[FATAL tini (")?;
     told.split_once(")] ").map(|(_, fault)| fault)
 }
 

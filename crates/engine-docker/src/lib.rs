@@ -18,6 +18,7 @@ mod copies;
 mod daemon;
 mod events;
 mod files;
+mod gpu_fraction;
 mod image;
 mod inspect;
 mod logs;

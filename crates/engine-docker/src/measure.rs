@@ -25,7 +25,8 @@ const CACHES: [&str; 2] = ["total_inactive_file", "inactive_file"];
 /// Measures everything that runs now.
 pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
     let own = Arc::clone(shared);
-    let gpus = tokio::task::spawn_blocking(move || sample(&own)).await.unwrap_or_default();
+    let sampled = tokio::task::spawn_blocking(move || (claims(&own), sample(&own))).await;
+    let (claims, gpus) = sampled.unwrap_or_default();
     let runs = shared.runs.all();
     let running = runs.into_iter().filter(|run| matches!(run.state, RunState::Running { .. }));
     let runs: Vec<(String, RunUse)> = stream::iter(running)
@@ -41,27 +42,47 @@ pub(crate) async fn measure(shared: &Arc<Shared>) -> Measured {
         let (busy_millis, memory_bytes) = (part.busy_millis, part.memory_bytes);
         Some(GpuUse { uuid: gpu.uuid.clone(), busy_millis, memory_bytes })
     };
-    let with_gpus = |(id, run): (String, RunUse)| RunUse {
-        gpus: gpus.iter().filter_map(|gpu| part(gpu, &id)).collect(),
-        ..run
+    let with_gpus = |(id, run): (String, RunUse)| {
+        let mut used: Vec<GpuUse> = gpus.iter().filter_map(|gpu| part(gpu, &id)).collect();
+        used.extend(shared.fractions.fractions.idle(run.key, &used));
+        RunUse { gpus: used, ..run }
     };
     let whole = |(gpu, _): &(Activity, _)| GpuUse {
         uuid: gpu.uuid.clone(),
         busy_millis: gpu.busy_millis,
         memory_bytes: gpu.memory_bytes,
     };
-    Measured {
-        runs: runs.into_iter().map(with_gpus).collect(),
-        gpus: gpus.iter().map(whole).collect(),
+    let runs: Vec<RunUse> = runs.into_iter().map(with_gpus).collect();
+    let limited = runs.iter().filter_map(|run| Some((run, claims.get(&run.key)?.clone())));
+    let limited: Vec<_> =
+        limited.map(|(run, before)| (run.key, run.gpus.clone(), before)).collect();
+    if !limited.is_empty() {
+        let own = Arc::clone(shared);
+        let reconciled = move || {
+            for (key, gpus, before) in limited {
+                let pages = own.fractions.pages(key);
+                own.fractions.fractions.reconcile(key, &pages, &before, &gpus);
+            }
+        };
+        if let Err(fault) = tokio::task::spawn_blocking(reconciled).await {
+            tracing::warn!("what containers hold of GPUs was not counted: {fault}");
+        }
     }
+    Measured { runs, gpus: gpus.iter().map(whole).collect() }
+}
+
+/// What containers with limits say that they hold. Blocks.
+fn claims(shared: &Shared) -> BTreeMap<RunKey, Vec<u64>> {
+    shared.fractions.fractions.claims(|key| shared.fractions.pages(key))
 }
 
 /// GPU activity, and the container of each process on a GPU. Blocks.
 fn sample(shared: &Shared) -> Vec<(Activity, BTreeMap<u32, String>)> {
-    let gpus = shared.driver.sample().unwrap_or_else(|error| {
+    let mut gpus = shared.driver.sample().unwrap_or_else(|error| {
         tracing::warn!(%error, "what GPUs do is not known");
         Vec::new()
     });
+    gpus.extend(shared.fractions.fractions.activities());
     let homes = |gpu: Activity| {
         let homes = gpu.processes.keys().filter_map(|pid| Some((*pid, home(*pid)?))).collect();
         (gpu, homes)

@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use engine::{Error, Installation, KeyedLock, RunKey, RunState};
+use engine_fractions::FractionOptions;
 use tokio::task::JoinSet;
 
 use crate::daemon::Daemon;
+use crate::gpu_fraction::GpuFractions;
 use crate::inspect::Inspected;
 use crate::owner::Owner;
 use crate::program::Program;
 use crate::run_registry::{RegisteredRun, RunRegistry};
-use crate::shared::Shared;
+use crate::shared::{Shared, blocking};
 use crate::{copies, events};
 
 /// The options of the engine.
@@ -27,6 +29,8 @@ pub struct Options {
     pub programs: BTreeMap<String, Program>,
     /// `nvidia-smi` of runs of these images, where the NVIDIA toolkit provides none.
     pub nvidia_smi: Option<Program>,
+    /// What keeps fractions of GPUs; none for an engine that starts nothing.
+    pub fractions: Option<FractionOptions>,
     /// Pause before a failed pull is retried; see [`PULL_PAUSE`](crate::PULL_PAUSE).
     pub pull_pause: Duration,
     /// Most of the output of a run that the daemon keeps, in bytes.
@@ -53,10 +57,14 @@ impl DockerEngine {
             daemon,
             programs,
             nvidia_smi,
+            fractions,
             pull_pause,
             output_bytes_max,
             copy_bytes_max,
         } = options;
+        let state = installation.directory().to_owned();
+        let opened = move || GpuFractions::open(&state, fractions.as_ref());
+        let fractions = Arc::new(blocking(opened).await?);
         let shared = Arc::new(Shared {
             facts: RwLock::new(daemon.facts.clone()),
             outage: Mutex::default(),
@@ -65,6 +73,7 @@ impl DockerEngine {
             runs: RunRegistry::default(),
             programs,
             nvidia_smi,
+            fractions,
             pull_pause,
             tools: tokio::sync::Mutex::default(),
             networks: KeyedLock::default(),
@@ -78,6 +87,8 @@ impl DockerEngine {
         for key in shared.containers().await? {
             adopt(&shared, key).await?;
         }
+        let (fractions, containers) = (Arc::clone(&shared.fractions), shared.runs.all());
+        blocking(move || fractions.adopt(&containers)).await?;
         copies::delete_earlier(&shared.copies)?;
         let own = Arc::clone(&shared);
         shared.spawn(async move { events::follow(&own).await });

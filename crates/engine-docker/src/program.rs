@@ -15,6 +15,9 @@ pub struct Program {
     files: BTreeSet<PathBuf>,
 }
 
+/// What the loader of glibc calls the folders of libraries.
+const LIBRARY_PATH: &str = "--library-path";
+
 /// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
@@ -42,7 +45,7 @@ impl Program {
         if let Some(loader) = libraries.iter().find(loader) {
             let folders: BTreeSet<_> = libraries.iter().filter_map(|path| path.parent()).collect();
             let folders: Vec<_> = folders.iter().map(|path| path.display().to_string()).collect();
-            argv = vec![loader.display().to_string(), "--library-path".into(), folders.join(":")];
+            argv = vec![loader.display().to_string(), LIBRARY_PATH.into(), folders.join(":")];
         }
         argv.push(program.display().to_string());
         argv.extend(args.iter().map(ToString::to_string));
@@ -54,6 +57,46 @@ impl Program {
     pub(crate) fn script(&self) -> String {
         let words: Vec<_> = self.argv.iter().map(|word| quoted(word)).collect();
         format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "))
+    }
+
+    /// Its files, and where they are when all are in one folder, apart from those of an image.
+    pub(crate) fn files_in(&self, folder: &Path) -> Vec<(PathBuf, PathBuf)> {
+        let at = |path: &PathBuf| (path.clone(), folder.join(path.file_name().unwrap_or_default()));
+        self.files.iter().map(at).collect()
+    }
+
+    /// The words that start it there. `search`: where it looks for libraries besides.
+    pub(crate) fn argv_in(&self, folder: &Path, search: Option<&str>) -> Vec<String> {
+        let there = |path: &str| match Path::new(path).file_name() {
+            Some(name) => folder.join(name).display().to_string(),
+            None => path.to_owned(),
+        };
+        match self.argv.as_slice() {
+            [loader, option, _, program, words @ ..] if option == LIBRARY_PATH => {
+                let folder = folder.display().to_string();
+                let path = search.map_or_else(|| folder.clone(), |more| format!("{folder}:{more}"));
+                let first = [there(loader), option.clone(), path, there(program)];
+                first.into_iter().chain(words.iter().cloned()).collect()
+            }
+            [program, words @ ..] => {
+                std::iter::once(there(program)).chain(words.iter().cloned()).collect()
+            }
+            [] => Vec::new(),
+        }
+    }
+
+    /// A script that starts it there with this word and the script's arguments, and has it look for
+    /// libraries where the script's caller does.
+    pub(crate) fn script_in(&self, folder: &Path, word: &str) -> String {
+        const SEARCH: &str = "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}";
+        let argv = self.argv_in(folder, None);
+        let mut words: Vec<_> = argv.iter().map(|word| quoted(word)).collect();
+        if argv.get(1).is_some_and(|option| option == LIBRARY_PATH)
+            && let Some(path) = words.get_mut(2)
+        {
+            path.push_str(&format!("\"{SEARCH}\""));
+        }
+        format!("#!/bin/sh\nexec {} {word} \"$@\"\n", words.join(" "))
     }
 
     /// Replaces the image's program in a container. `image`: the base image.
@@ -101,6 +144,17 @@ mod tests {
         assert_eq!(files.join(" "), want);
         let alone = Program::of(Path::new("/opt/elastane"), "", &[]);
         assert_eq!(alone.argv, ["/opt/elastane"]);
+        assert_eq!(alone.argv_in(Path::new("/p"), Some("/lib")), ["/p/elastane"]);
+        let moved = program.argv_in(Path::new("/p"), Some("/lib"));
+        assert_eq!(
+            moved.join(" "),
+            "/p/ld-linux-x86-64.so.2 --library-path /p:/lib /p/elastane work"
+        );
+        let files = program.files_in(Path::new("/p"));
+        assert!(files.contains(&("/usr/lib/x/libc.so.6".into(), "/p/libc.so.6".into())));
+        let script = program.script_in(Path::new("/p"), "look");
+        let path = r#"'--library-path' '/p'"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" '/p/elastane'"#;
+        assert!(script.contains(path) && script.ends_with(" 'work' look \"$@\"\n"), "{script}");
         let odd = Program::of(Path::new("/opt/it's"), "", &["nvidia-smi"]);
         assert_eq!(odd.script(), "#!/bin/sh\nexec '/opt/it'\\''s' 'nvidia-smi' \"$@\"\n");
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
@@ -15,12 +15,13 @@ use tokio::task::JoinSet;
 use units::Instant;
 
 use crate::daemon::{self, Daemon, DaemonProperties};
+use crate::gpu_fraction::GpuFractions;
 use crate::inspect::{Inspected, inspect};
 use crate::names::{self, RUN_LABEL};
 use crate::owner::Owner;
 use crate::program::Program;
 use crate::run_registry::{RunRegistry, has_ended};
-use crate::{failed, status, unless};
+use crate::{container, failed, status, unless};
 
 /// State shared by the engine and its tasks.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) runs: RunRegistry,
     pub(crate) programs: BTreeMap<String, Program>,
     pub(crate) nvidia_smi: Option<Program>,
+    pub(crate) fractions: Arc<GpuFractions>,
     pub(crate) pull_pause: Duration,
     /// The base image of programs, once it is created.
     pub(crate) tools: tokio::sync::Mutex<Option<String>>,
@@ -58,6 +60,15 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn facts(&self) -> DaemonProperties {
         self.facts.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Checks what no container can have.
+    ///
+    /// # Errors
+    /// The field, why, and what to do.
+    pub(crate) fn check(&self, spec: &RunSpec) -> Result<(), Error> {
+        container::check(spec, &self.facts())?;
+        self.fractions.of(spec).map(drop)
     }
 
     /// The program that replaces a run's image, if any.
@@ -148,7 +159,9 @@ impl Shared {
         let name = names::container(key);
         let removed = self.daemon.docker.remove_container(&name, Some(options)).await;
         unless(removed, &[404])
-            .map_err(|fault| failed(format!("remove the container of run {key}"), fault))
+            .map_err(|fault| failed(format!("remove the container of run {key}"), fault))?;
+        self.fractions.forget(key);
+        Ok(())
     }
 }
 
@@ -156,4 +169,14 @@ impl Shared {
 pub(crate) fn now() -> Instant {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     Instant(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+}
+
+/// Runs what blocks on a thread for that.
+pub(crate) async fn blocking<T: Send + 'static>(
+    what: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(what).await;
+    done.unwrap_or_else(|fault| {
+        Err(Error::Io { what: "wait for a thread".into(), source: fault.into() })
+    })
 }

@@ -11,9 +11,10 @@ use engine::{Error, Exit, MountSource, PullPolicy, RunKey, RunPlace, RunSpec, Ru
 use tokio::sync::oneshot;
 
 use crate::copies::Copies;
+use crate::image::ImageDefaults;
 use crate::inspect::plain;
 use crate::run_registry::RegisteredRun;
-use crate::shared::{Shared, now};
+use crate::shared::{Shared, blocking, now};
 use crate::user::ContainerUser;
 use crate::{base_image, chain, container, events, failed, files, image, names, network, status};
 
@@ -32,9 +33,9 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
     if shared.runs.state(key).is_some() {
         return Ok(());
     }
-    container::check(&spec, &shared.facts())?;
+    shared.check(&spec)?;
     let found = match shared.program(&spec) {
-        Some(_) => Some(String::new()),
+        Some(_) => Some(ImageDefaults::default()),
         None => image::find(&shared.daemon.docker, &spec.image)
             .await?
             .filter(|_| spec.container.pull != PullPolicy::Always),
@@ -48,8 +49,8 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
     let waits = engine::copy::copies(&spec.container).next().is_some() || spec.gang.is_some();
     shared.runs.know(key, RegisteredRun::requested(spec.workload_id, Some(RunPlace::of(&spec))));
     let (running, mut cancelled) = oneshot::channel();
-    if let Some(user) = found.as_deref().filter(|_| !waits) {
-        let launched = launch(shared, &spec, user, &Copies::default(), &mut cancelled).await;
+    if let Some(image) = found.as_ref().filter(|_| !waits) {
+        let launched = launch(shared, &spec, image, &Copies::default(), &mut cancelled).await;
         if launched.is_err() {
             shared.runs.forget(key);
             clear(shared, &spec).await;
@@ -62,11 +63,11 @@ pub(crate) async fn start(shared: &Arc<Shared>, spec: RunSpec) -> Result<(), Err
     Ok(())
 }
 
-/// Prepares a run, then starts it. `found`: the user of the image, if it is local.
+/// Prepares a run, then starts it. `found`: the image, if it is local.
 async fn fetch(
     shared: &Arc<Shared>,
     spec: &RunSpec,
-    found: Option<String>,
+    found: Option<ImageDefaults>,
     mut cancelled: oneshot::Receiver<()>,
 ) {
     let key = spec.key;
@@ -75,9 +76,9 @@ async fn fetch(
     let made = got.is_ok();
     let turn = shared.runs.turns.take(key).await;
     let launched = match (got, found) {
-        (Ok(copies), Some(user)) => launch(shared, spec, &user, &copies, &mut cancelled).await,
+        (Ok(copies), Some(image)) => launch(shared, spec, &image, &copies, &mut cancelled).await,
         (Ok(copies), None) => match image::find(docker, &spec.image).await {
-            Ok(Some(user)) => launch(shared, spec, &user, &copies, &mut cancelled).await,
+            Ok(Some(image)) => launch(shared, spec, &image, &copies, &mut cancelled).await,
             Ok(None) => Err(Error::Invalid(format!(
                 "image `{}` was pulled and is not there; it is perhaps made for another machine",
                 spec.image
@@ -165,7 +166,7 @@ async fn get(
 async fn launch(
     shared: &Arc<Shared>,
     spec: &RunSpec,
-    user: &str,
+    image: &ImageDefaults,
     copies: &Copies,
     cancelled: &mut oneshot::Receiver<()>,
 ) -> Result<bool, Error> {
@@ -181,7 +182,7 @@ async fn launch(
     let found = match shared.inspect(key).await? {
         Some((_, inspected)) => inspected.state,
         None => {
-            let who = create(shared, spec, user, &network).await?;
+            let who = create(shared, spec, image, &network).await?;
             let given = unless_stopped(cancelled, copies.put(docker, spec, who)).await;
             let Some(given) = given else { return Ok(false) };
             given?;
@@ -216,18 +217,24 @@ async fn launch(
 async fn create(
     shared: &Shared,
     spec: &RunSpec,
-    user: &str,
+    image: &ImageDefaults,
     network: &str,
 ) -> Result<ContainerUser, Error> {
     let docker = &shared.daemon.docker;
     let (key, facts) = (spec.key, shared.facts());
     let name = names::container(key);
-    let who = ContainerUser::of(spec, user);
+    let who = ContainerUser::of(spec, &image.user);
     who.check(spec)?;
     let archives = files::archives(spec, who)?;
-    let mut body = container::body(spec, &shared.owner, network, &facts)?;
+    let added = shared.fractions.of(spec)?;
+    let mut body = container::body(spec, &shared.owner, network, &facts, (image, added.as_ref()))?;
     if let Some(program) = shared.program(spec) {
         program.replace_image(&mut body, spec, base_image::prepare(shared).await?);
+    }
+    if let Some(added) = added {
+        shared.fractions.complete(&mut body, &added, image);
+        let fractions = Arc::clone(&shared.fractions);
+        blocking(move || fractions.prepare(key, &added.fraction)).await?;
     }
     let options = CreateContainerOptionsBuilder::default().name(&name).build();
     match docker.create_container(Some(options), body).await {

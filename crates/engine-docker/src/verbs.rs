@@ -23,9 +23,7 @@ use crate::names::{self, POD_ID_LABEL, POD_LABEL};
 use crate::open::DockerEngine;
 use crate::run_registry::{RegisteredRun, has_ended};
 use crate::shared::{Shared, now};
-use crate::{
-    container, container_options, events, failed, logs, measure, network, session, start, unless,
-};
+use crate::{container_options, events, failed, logs, measure, network, session, start, unless};
 
 /// Pause before a failed kill of a container is retried.
 const KILL_PAUSE: Duration = Duration::from_secs(1);
@@ -37,7 +35,10 @@ impl Engine for DockerEngine {
             runtime: "docker".to_owned(),
             keeps_limits: LimitsKept::ALL,
             isolation: Isolation { kind: IsolationKind::Containers, missing: String::new() },
-            fractions: Fractions::none("containers do not get the libraries yet"),
+            fractions: Fractions {
+                installed: self.shared.fractions.fractions.limit(false),
+                simulated: self.shared.fractions.fractions.limit(true),
+            },
         }
     }
 
@@ -46,7 +47,7 @@ impl Engine for DockerEngine {
     }
 
     fn check(&self, spec: &RunSpec) -> Result<(), Error> {
-        container::check(spec, &self.shared.facts())
+        self.shared.check(spec)
     }
 
     fn address(&self, key: RunKey) -> Option<IpAddr> {

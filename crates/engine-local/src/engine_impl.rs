@@ -10,6 +10,7 @@ use engine::{
     Capabilities, Duplex, Engine, Error, ExecSpec, Fractions, GpuHealth, ListedRun, LogRange,
     Measured, Observation, RunKey, RunSpec, Session, TerminalSize,
 };
+use engine_fractions::Added;
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 use tokio::sync::mpsc;
@@ -19,7 +20,6 @@ use crate::copies;
 use crate::environment::{self, Folders};
 use crate::events;
 use crate::force_kill;
-use crate::fractions::Added;
 use crate::isolation::Account;
 use crate::launch::launch;
 use crate::logs;
@@ -205,7 +205,7 @@ fn resolve(shared: &Shared, spec: &RunSpec) -> Result<SpecFile, Error> {
     let inherited = environment::of_account(&shared.inherited, account.as_ref());
     let mut env = environment::environment(&inherited, spec, &folders)?;
     let dir = shared.dir(spec.key);
-    let added = shared.fractions.of(spec, &dir)?;
+    let added = shared.fractions.of(spec, &dir.fraction())?;
     let (fraction, mounts) = match added {
         None => (None, Vec::new()),
         Some(Added { fraction, delivery }) => {

@@ -73,7 +73,8 @@ fn prepare(shared: &Shared, dir: &RunDir, spec: &RunSpec, file: &SpecFile) -> Re
         given(&dir.hostfile())?;
     }
     if let Some(fraction) = &process.fraction {
-        shared.fractions.prepare(key, fraction, dir, account)?;
+        let account = account.map(|account| (account.uid, account.gid));
+        shared.fractions.prepare(key, fraction, &dir.fraction(), account)?;
     }
     dir.write_spec_once(file)
         .map_err(|source| Error::io(format!("write the specification of {key}"), source))

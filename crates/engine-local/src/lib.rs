@@ -41,14 +41,6 @@ mod environment;
 mod events;
 mod footprint;
 mod force_kill;
-mod fraction_policy;
-mod fraction_spec;
-#[cfg(target_arch = "x86_64")]
-mod fractions;
-#[cfg(not(target_arch = "x86_64"))]
-#[path = "no_fractions.rs"]
-mod fractions;
-mod gpu_programs;
 mod image;
 mod isolation;
 mod launch;
@@ -74,8 +66,6 @@ mod times;
 mod tree;
 
 pub use footprint::Footprint;
-pub use fraction_policy::{FractionOptions, FractionPolicy};
-pub use gpu_programs::{gpu_check, simulated_driver};
 pub use image::{Image, ImageTable};
 pub use isolation::{AccountPolicy, Separation, restore_private_ids};
 pub use open::{LocalEngine, Options};

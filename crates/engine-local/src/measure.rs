@@ -17,7 +17,7 @@ use crate::shared::Shared;
 /// Measures all running runs. Blocks for milliseconds; longer the first time, while the driver
 /// wakes up.
 pub(crate) fn measure(shared: &Shared) -> Measured {
-    let claims = shared.fractions.claims(|key| shared.dir(key));
+    let claims = shared.fractions.claims(|key| shared.dir(key).fraction());
     let mut gpus = shared.driver.sample().unwrap_or_else(|error| {
         tracing::warn!(%error, "GPU activity is unknown");
         Vec::new()
@@ -39,7 +39,8 @@ pub(crate) fn measure(shared: &Shared) -> Measured {
     let runs: Vec<RunUse> = runs.collect();
     for run in &runs {
         if let Some(before) = claims.get(&run.key) {
-            shared.fractions.reconcile(run.key, &shared.dir(run.key), before, &run.gpus);
+            let pages = shared.dir(run.key).fraction();
+            shared.fractions.reconcile(run.key, &pages, before, &run.gpus);
         }
     }
     let whole = |gpu: &Activity| GpuUse {

@@ -17,12 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::{Error, IsolationKind, RunKey};
+use engine_fractions::{FractionOptions, Fractions, Runs};
 
 use crate::cgroup::Place;
 use crate::environment;
 use crate::events;
-use crate::fraction_policy::FractionOptions;
-use crate::fractions::Fractions;
 use crate::image::ImageTable;
 use crate::isolation::{Isolator, Separation};
 use crate::launch::spawn_supervisor;
@@ -98,7 +97,10 @@ impl LocalEngine {
         };
         let mounts = separator.found().kind == IsolationKind::Accounts;
         let fractions = match fractions {
-            Some(options) => Fractions::open(&paths.fraction(), &supervisor, mounts, &options),
+            Some(options) => {
+                let runs = Runs::Processes { mounts };
+                Fractions::open(&paths.fraction(), &supervisor, runs, &options)
+            }
             None => Fractions::none("nothing is started"),
         };
         let inherited = environment::inherited();

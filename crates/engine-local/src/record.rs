@@ -27,13 +27,13 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::{Exit, Limits, RunKey, RunPlace, RunState, environment};
+use engine_fractions::Fraction;
 use rustix::fs::FlockOperation;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use serde::{Deserialize, Serialize};
 use units::Instant;
 
 use crate::cgroup::Group;
-use crate::fraction_spec::Fraction;
 use crate::isolation::Boundary;
 use crate::secrets::{self, Secrets};
 

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::{Error, KeyedLock, ListedRun, Observation, Observations, RunKey, RunState};
+use engine_fractions::Fractions;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::cgroup::Place;
-use crate::fractions::Fractions;
 use crate::image::ImageTable;
 use crate::isolation::Isolator;
 use crate::paths::Paths;

@@ -4,10 +4,11 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use engine::Limits;
+use engine_fractions::not_kept;
 use rustix::event::PollFlags;
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -21,7 +22,6 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use crate::cgroup::Group;
 use crate::console::Console;
 use crate::footprint::release_memory;
-use crate::fractions;
 use crate::isolation::{Account, Boundary};
 use crate::log_retention::{CHECK_INTERVAL, LogRetention};
 use crate::ownership;
@@ -87,7 +87,8 @@ fn run(dir: &RunDir) -> io::Result<()> {
     let notes = notes.map_err(|error| log_line(&format!("no times of its output: {error}"))).ok();
     let Runtime::Process(process) = &spec.runtime;
     let begin = || {
-        let held = fractions::hold(process).map_err(Fault::OfMachine)?;
+        let held = process.fraction.as_ref().map(engine_fractions::hold).transpose();
+        let held = held.map_err(Fault::OfMachine)?;
         Ok((held, start(dir, &spec, secrets(dir, &spec)?)?))
     };
     let last = match begin() {
@@ -215,10 +216,7 @@ fn start(
         group: confine(process)?,
         boundary: process.boundary.clone(),
     };
-    let looked = fractions::verify(process, &around);
-    looked
-        .map_err(|error| refusal(error, "gpu-check", &process.working_dir))?
-        .map_err(Fault::OfRun)?;
+    verify(process, &around)?;
     let (mut command, console) = command(dir, &around, process).map_err(Fault::OfMachine)?;
     if !process.more_rights {
         // Inherited by sessions as well.
@@ -235,6 +233,24 @@ fn start(
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| Fault::OfMachine(io::Error::other("no process id")))?;
     Ok((pid, console, around))
+}
+
+/// Looks, as a program of the run, whether its limits hold.
+fn verify(process: &ProcessSpec, around: &RunContext) -> Result<(), Fault> {
+    let Some(fraction) = &process.fraction else { return Ok(()) };
+    let Some(words) = fraction.check() else { return Ok(()) };
+    let mut command = Command::new(&fraction.program);
+    command.args(words).stdin(Stdio::null());
+    let look = |command: &mut Command| {
+        around.prepare(command, false)?;
+        command.output()
+    };
+    let output = look(&mut command);
+    let output = output.map_err(|error| refusal(error, "gpu-check", &process.working_dir))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(Fault::OfRun(not_kept(&String::from_utf8_lossy(&output.stderr))))
 }
 
 /// Creates the control group of a run. The start fails only if the run has limits.

@@ -35,6 +35,8 @@ pub enum Mechanism {
     None,
     /// Libraries in the place of the driver's, mounted where a run cannot take them away.
     MountedLibraries,
+    /// A library before the driver's, which the loader of a container always loads.
+    PreloadedLibraries,
     /// The same libraries, found by variables that a run can change.
     Variables,
 }
@@ -46,6 +48,7 @@ impl Mechanism {
         match self {
             Self::None => "none",
             Self::MountedLibraries => "mounted-libraries",
+            Self::PreloadedLibraries => "preloaded-libraries",
             Self::Variables => "variables",
         }
     }
@@ -58,6 +61,10 @@ impl Mechanism {
             Self::MountedLibraries => {
                 "libraries in the driver's place refuse memory beyond the share; they stop mistakes, \
                  not a user who works around them"
+            }
+            Self::PreloadedLibraries => {
+                "a library that every program of a container loads first refuses memory beyond the \
+                 share; it stops mistakes, not a user who works around it"
             }
             Self::Variables => {
                 "libraries found by variables refuse memory beyond the share; they stop mistakes, \

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fraction_abi::wire::SOCKET_VARIABLE;
-use fraction_abi::{DIRECTORY, DIRECTORY_VARIABLE};
+use fraction_abi::{CLAIM_FILE, DIRECTORY, DIRECTORY_VARIABLE};
 
 use crate::libraries::{Libraries, RealDriver};
 
@@ -13,6 +13,8 @@ use crate::libraries::{Libraries, RealDriver};
 const SEARCH: &str = "LD_LIBRARY_PATH";
 /// What is loaded into every program.
 const PRELOAD: &str = "LD_PRELOAD";
+/// The same in a file, which no environment lifts.
+const PRELOAD_FILE: &str = "/etc/ld.so.preload";
 
 /// Which driver a run has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub enum Way {
     Mounts,
     /// Variables, which a run can change.
     Variables,
+    /// Mounts of a container, whose driver is in it.
+    Containers,
 }
 
 /// What a run is given.
@@ -39,8 +43,10 @@ pub struct Delivery {
     pub variables: BTreeMap<String, String>,
     /// Search paths, which come before what the user's variable says.
     pub before: BTreeMap<String, String>,
-    /// Files and folders, and what they are mounted over.
+    /// Files and folders, and what they are mounted over; containers have them read-only.
     pub mounts: Vec<(PathBuf, PathBuf)>,
+    /// A container's own files in folders that it has read-only.
+    pub writable: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Delivery {
@@ -56,6 +62,14 @@ impl Delivery {
                 all.before.insert(SEARCH.to_owned(), text(first));
                 let sockets: Vec<String> = sockets.iter().map(|path| text(path)).collect();
                 all.variables.insert(SOCKET_VARIABLE.to_owned(), sockets.join(":"));
+                if way == Way::Containers {
+                    all.mounts.push(libraries.mount());
+                }
+            }
+            // Who finds the driver by whatever path finds these functions first.
+            (Target::Installed, Some(_), _) if way == Way::Containers => {
+                all.mounts.push(libraries.mount());
+                all.mounts.push((libraries.preload_list(), PathBuf::from(PRELOAD_FILE)));
             }
             (Target::Installed, Some(_), Some(RealDriver(files))) if way == Way::Mounts => {
                 // Before the proxies are mounted over them.
@@ -68,13 +82,16 @@ impl Delivery {
             }
             (Target::Installed, ..) => {}
         }
-        if let Some(pages) = pages {
-            if way == Way::Mounts {
-                all.mounts.push((pages.to_owned(), PathBuf::from(DIRECTORY)));
-            } else {
-                all.variables.insert(DIRECTORY_VARIABLE.to_owned(), text(pages));
-                all.before.insert(PRELOAD.to_owned(), text(&libraries.preload()));
-            }
+        let Some(pages) = pages else { return all };
+        if way == Way::Variables {
+            all.variables.insert(DIRECTORY_VARIABLE.to_owned(), text(pages));
+            all.before.insert(PRELOAD.to_owned(), text(&libraries.preload()));
+        } else {
+            all.mounts.push((pages.to_owned(), PathBuf::from(DIRECTORY)));
+        }
+        if way == Way::Containers {
+            let claims = Path::new(DIRECTORY).join(CLAIM_FILE);
+            all.writable.push((pages.join(CLAIM_FILE), claims));
         }
         all
     }

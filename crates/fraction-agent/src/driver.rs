@@ -3,19 +3,21 @@
 //! that a crash of it takes no program its GPU. Does not know about: which run has the GPU.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use fraction_abi::wire::{
-    OK, Operation, REPLY_BYTES, REPLY_WORDS, SOCKET_SEPARATOR, read_words, request,
+    OK, Operation, REPLY_BYTES, REPLY_WORDS, SOCKET_SEPARATOR, SOCKET_VARIABLE, read_words, request,
 };
 use fraction_broker::{Broker, Device, Driver};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
@@ -204,6 +206,23 @@ impl Connection {
         let holders = list.take(usize::try_from(count).unwrap_or(0)).filter_map(entry).collect();
         Ok(State { used: bytes.saturating_sub(free), holders })
     }
+}
+
+/// Connects to the simulated GPUs that the environment names, for the life of the program that this
+/// process becomes: it inherits the connections.
+///
+/// # Errors
+/// One does not answer.
+pub fn hold_over_exec() -> io::Result<()> {
+    let Some(sockets) = std::env::var_os(SOCKET_VARIABLE) else { return Ok(()) };
+    let all = sockets.as_bytes().split(|byte| *byte == SOCKET_SEPARATOR);
+    for path in all.filter(|path| !path.is_empty()) {
+        let Connection(socket) = Connection::open(Path::new(OsStr::from_bytes(path)))?;
+        fcntl_setfd(&socket, FdFlags::empty())?;
+        // Closed with the process.
+        let _held = socket.into_raw_fd();
+    }
+    Ok(())
 }
 
 /// The process of a simulated GPU: `<program> simulated-driver <socket> <name> <bytes>`. Returns once

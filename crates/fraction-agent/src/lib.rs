@@ -26,9 +26,11 @@ use thiserror::Error;
 
 pub use check::{Allocation, Report, gpu_check, look, try_sizes};
 pub use delivery::{Delivery, Target, Way};
-pub use driver::{Connection, Simulated, State, drive, parse_uuid, uuid_of, uuid_text};
+pub use driver::{
+    Connection, Simulated, State, drive, hold_over_exec, parse_uuid, uuid_of, uuid_text,
+};
 pub use libraries::{Libraries, RealDriver, open_folder};
-pub use pages::{Grant, Pages};
+pub use pages::{Grant, Pages, Writer};
 pub use self_test::self_test;
 
 /// Why a run cannot be limited.

@@ -46,10 +46,17 @@ impl RealDriver {
     }
 }
 
+/// Where containers have the libraries.
+const IN_CONTAINERS: &str = "/run/elastane/gpu/lib";
+/// What the loader of glibc loads into every program of a container, whatever its environment.
+const PRELOAD_LIST: &str = "ld.so.preload";
+
 /// The libraries in a folder of the server, which every account may read.
 #[derive(Debug, Clone)]
 pub struct Libraries {
     folder: PathBuf,
+    /// The same folder, as runs see it.
+    seen: PathBuf,
     real: Option<RealDriver>,
 }
 
@@ -59,7 +66,23 @@ impl Libraries {
     /// # Errors
     /// A file cannot be written, or the path of the folder does not fit.
     pub fn write(folder: &Path, real: Option<RealDriver>) -> Result<Self, Error> {
-        let libraries = Self { folder: folder.to_owned(), real };
+        Self { folder: folder.to_owned(), seen: folder.to_owned(), real }.write_all()
+    }
+
+    /// The same for containers, which see the folder elsewhere and have their own driver.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write_for_containers(folder: &Path) -> Result<Self, Error> {
+        let all = Self { folder: folder.to_owned(), seen: IN_CONTAINERS.into(), real: None };
+        let list = format!("{}\n", all.preload().display());
+        put(&folder.join(PRELOAD_LIST), list.as_bytes())?;
+        all.write_all()
+    }
+
+    fn write_all(self) -> Result<Self, Error> {
+        let libraries = self;
+        let put = |path: &Path, bytes: &[u8]| put(&libraries.outside(path), bytes);
         let simulated = libraries.simulated();
         put(&libraries.preload(), PRELOAD)?;
         put(&simulated.join(NAMES[0]), SIMULATED_CUDA)?;
@@ -82,6 +105,22 @@ impl Libraries {
         Ok(libraries)
     }
 
+    /// Where the server has what runs see at this path.
+    fn outside(&self, seen: &Path) -> PathBuf {
+        seen.strip_prefix(&self.seen)
+            .map_or_else(|_| seen.to_owned(), |path| self.folder.join(path))
+    }
+
+    /// The folder, and where runs see it.
+    pub(crate) fn mount(&self) -> (PathBuf, PathBuf) {
+        (self.folder.clone(), self.seen.clone())
+    }
+
+    /// The list of what is preloaded, for containers.
+    pub(crate) fn preload_list(&self) -> PathBuf {
+        self.folder.join(PRELOAD_LIST)
+    }
+
     /// The driver that is installed.
     #[must_use]
     pub fn real(&self) -> Option<&RealDriver> {
@@ -90,32 +129,32 @@ impl Libraries {
 
     /// What is preloaded.
     pub(crate) fn preload(&self) -> PathBuf {
-        self.folder.join("libelastane-fraction.so")
+        self.seen.join("libelastane-fraction.so")
     }
 
     /// The folder of the simulated driver.
     pub(crate) fn simulated(&self) -> PathBuf {
-        self.folder.join("simulated")
+        self.seen.join("simulated")
     }
 
     /// The folder of the proxies in front of the simulated driver.
     pub(crate) fn before_simulated(&self) -> PathBuf {
-        self.folder.join("limited-simulated")
+        self.seen.join("limited-simulated")
     }
 
     /// The folder of the proxies in front of the installed driver, for a search path.
     pub(crate) fn before_real(&self) -> PathBuf {
-        self.folder.join("limited")
+        self.seen.join("limited")
     }
 
     /// The folder of the proxies that are mounted over the files of the installed driver.
     pub(crate) fn in_place(&self) -> PathBuf {
-        self.folder.join("mounted")
+        self.seen.join("mounted")
     }
 
     /// Where those find the files they are mounted over.
     pub(crate) fn real_moved(&self) -> [PathBuf; 2] {
-        NAMES.map(|name| self.folder.join("real").join(name))
+        NAMES.map(|name| self.seen.join("real").join(name))
     }
 }
 
@@ -160,6 +199,13 @@ mod tests {
         fs::write(&file, "broken").unwrap();
         Libraries::write(top.path(), Some(real)).unwrap();
         assert_eq!(fs::read(&file).unwrap(), whole);
+        let inside = top.path().join("inside");
+        let contained = Libraries::write_for_containers(&inside).unwrap();
+        let front = fs::read(inside.join("limited-simulated").join(NAMES[0])).unwrap();
+        let behind = b"/run/elastane/gpu/lib/simulated/libcuda.so.1";
+        assert!(front.windows(behind.len()).any(|part| part == behind), "as containers see it");
+        let listed = fs::read_to_string(contained.preload_list()).unwrap();
+        assert_eq!(listed, "/run/elastane/gpu/lib/libelastane-fraction.so\n");
         let long = top.path().join("x".repeat(200)).join("y".repeat(200));
         let long = (0..4).fold(long, |path, _| path.join("z".repeat(200)));
         assert!(matches!(Libraries::write(&long, None), Err(Error::Path(_))));

@@ -25,6 +25,17 @@ pub struct Grant {
     pub context: u64,
 }
 
+/// Who writes the claims of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// The account of the server.
+    Server,
+    /// A user and a group.
+    Account(u32, u32),
+    /// Every account of its container: the folder of the pages is closed to others.
+    Container,
+}
+
 /// The folder of a run's pages.
 #[derive(Debug, Clone)]
 pub struct Pages(PathBuf);
@@ -36,12 +47,12 @@ impl Pages {
         Self(folder.to_owned())
     }
 
-    /// Makes both. The claim page belongs to the account of the run, everything else to the server.
+    /// Makes both. The claim page belongs to its writer, everything else to the server.
     /// What is there of an interrupted start is made again.
     ///
     /// # Errors
     /// They cannot be written whole.
-    pub fn make(&self, grants: &[Grant], account: Option<(u32, u32)>) -> Result<(), Error> {
+    pub fn make(&self, grants: &[Grant], writer: Writer) -> Result<(), Error> {
         let limit = |grant: &Grant| {
             let Grant { uuid, bytes, context } = *grant;
             Limit { uuid, bytes, uncounted: 0, context }
@@ -52,17 +63,12 @@ impl Pages {
         let mut empty = claim::header().to_vec();
         empty.resize(claim::BYTES, 0);
         open_folder(&self.0).map_err(failed("make", &self.0))?;
-        self.put(CONTROL_FILE, &page, 0o644, None)?;
-        self.put(CLAIM_FILE, &empty, 0o600, account)
+        self.put(CONTROL_FILE, &page, 0o644, Writer::Server)?;
+        let mode = if writer == Writer::Container { 0o666 } else { 0o600 };
+        self.put(CLAIM_FILE, &empty, mode, writer)
     }
 
-    fn put(
-        &self,
-        name: &str,
-        bytes: &[u8],
-        mode: u32,
-        account: Option<(u32, u32)>,
-    ) -> Result<(), Error> {
+    fn put(&self, name: &str, bytes: &[u8], mode: u32, writer: Writer) -> Result<(), Error> {
         let path = self.0.join(name);
         let aside = self.0.join(format!("{name}.new"));
         let write = || -> io::Result<()> {
@@ -72,7 +78,7 @@ impl Pages {
             // All zeros are written, so that a disk which is full later ends no program.
             file.write_all(bytes)?;
             fs::set_permissions(&aside, fs::Permissions::from_mode(mode))?;
-            if let Some((uid, gid)) = account {
+            if let Writer::Account(uid, gid) = writer {
                 chown(&aside, Some(uid), Some(gid))?;
             }
             fs::rename(&aside, &path)
@@ -162,7 +168,7 @@ mod tests {
     fn pages() -> (tempfile::TempDir, Pages) {
         let top = tempfile::tempdir().unwrap();
         let pages = Pages::at(&top.path().join("fraction"));
-        pages.make(&GRANTS, None).unwrap();
+        pages.make(&GRANTS, Writer::Server).unwrap();
         (top, pages)
     }
 

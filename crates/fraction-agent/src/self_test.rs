@@ -14,7 +14,7 @@ use fraction_broker::{Broker, Device, Driver};
 use crate::check::Report;
 use crate::delivery::{Delivery, Target, Way};
 use crate::libraries::Libraries;
-use crate::pages::{Grant, Pages};
+use crate::pages::{Grant, Pages, Writer};
 
 const MIB: u64 = 1 << 20;
 const LIMIT: u64 = 8 * MIB;
@@ -53,7 +53,7 @@ fn attempt(
     let (uuid, context) = (installed.unwrap_or([1; 16]), MIB);
     let pages = Pages::at(&place.join("pages"));
     fs::create_dir_all(place).map_err(|error| error.to_string())?;
-    pages.make(&[Grant { uuid, bytes: LIMIT, context }], None).map_err(text)?;
+    pages.make(&[Grant { uuid, bytes: LIMIT, context }], Writer::Server).map_err(text)?;
     let socket = place.join("gpu");
     let device = Device { uuid, bytes: 2 * LIMIT, context_bytes: context };
     let driver = Driver { cuda_version: 13_000, devices: vec![device] };

@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 53] = [
+const MAY_USE: [(&str, &[&str]); 54] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -34,8 +34,9 @@ const MAY_USE: [(&str, &[&str]); 53] = [
     ("store", &["units", "spec", "records", "skip"]),
     ("engine", &["units", "spec"]),
     ("engine-conformance", &["units", "engine"]),
-    ("engine-local", &["units", "model", "gpu", "engine", "fraction-agent"]),
-    ("engine-docker", &["units", "gpu", "engine", "skip"]),
+    ("engine-fractions", &["units", "gpu", "engine", "fraction-agent"]),
+    ("engine-local", &["units", "model", "gpu", "engine", "engine-fractions"]),
+    ("engine-docker", &["units", "gpu", "engine", "engine-fractions", "skip"]),
     ("quickstart", &[]),
     ("view", &["units", "spec", "records", "model", "reasons"]),
     ("orchestrator", &["units", "spec", "records", "model", "reasons", "sched", "view"]),
@@ -200,6 +201,7 @@ const MAY_USE: [(&str, &[&str]); 53] = [
             "engine",
             "engine-local",
             "engine-docker",
+            "engine-fractions",
             "quickstart",
             "spec",
             "view",

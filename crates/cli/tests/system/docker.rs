@@ -243,3 +243,53 @@ fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_whatever_has_to_do_with_cont
     assert_eq!(story.daemon.containers(), Vec::<String>::new());
     assert_eq!(story.daemon.networks(), Vec::<String>::new(), "its own went with it");
 }
+
+/// A workload of an image that has nothing but busybox, with half of a simulated GPU.
+const HALF: &str = "-g 0.5 --label elastane/simulated-driver=true";
+
+#[test]
+fn a_container_keeps_to_its_part_of_a_gpu_while_the_server_is_away() {
+    let Some(daemon) = DockerServer::shared() else { return };
+    let mut sandbox = Sandbox::with_docker(daemon);
+    sandbox.start_server("elastane up --nodes 1x1x16GiB");
+    sandbox.shell("elastane project create team-a --gpu-quota 1; runai config project team-a");
+    let script = "while :; do /usr/local/bin/gpu-check 9GiB 7GiB; sleep 1; done";
+    sandbox.shell(&format!("runai submit t -i {IMAGE} {HALF} --command -- sh -c '{script}'"));
+    await_text(&sandbox, "runai logs t", "7168 MiB: granted");
+    sandbox.kill_server();
+    // Longer than a simulated GPU lives that no program holds.
+    std::thread::sleep(Duration::from_secs(5));
+    sandbox.start_server("elastane up --nodes 1x1x16GiB");
+    let logs = sandbox.shell("runai logs t").text;
+    let refused = logs.matches("9216 MiB: refused: out of memory (CUDA error 2)").count();
+    assert!(refused >= 3 && !logs.contains("9216 MiB: granted"), "{logs}");
+    assert!(!logs.contains("error:"), "{logs}");
+    let page = "echo x > /run/elastane/fraction/control; umount /run/elastane/fraction";
+    let changed = sandbox.shell(&format!("runai exec t -- sh -c '{page}'"));
+    assert!(changed.text.contains("Read-only file system"), "{}", changed.text);
+    assert_ne!(changed.code, Some(0), "it is not permitted");
+    sandbox.shell("elastane down");
+}
+
+#[test]
+fn a_container_whose_limit_would_not_hold_does_not_start() {
+    let Some(daemon) = DockerServer::shared() else { return };
+    let mut sandbox = Sandbox::with_docker(daemon);
+    sandbox.start_server("elastane up --nodes 1x1x16GiB");
+    sandbox.shell("elastane project create team-a --gpu-quota 1; runai config project team-a");
+    let submit = |name: &str, more: &str| {
+        let line = format!("runai submit {name} -i {IMAGE} {HALF} {more} --command -- sleep 600");
+        sandbox.shell(&line);
+    };
+    submit("mounts", "--add-capability SYS_ADMIN");
+    await_text(&sandbox, "runai describe job mounts", "could lift the limit");
+    let library = sandbox.state_dir().join("fraction/container-lib/limited-simulated/libcuda.so.1");
+    std::fs::write(&library, "broken").expect("a broken library");
+    submit("broken", "");
+    await_text(&sandbox, "runai describe job broken", "its part of the GPU would not be kept");
+    sandbox.kill_server();
+    sandbox.start_server("elastane up --nodes 1x1x16GiB");
+    sandbox.shell(&format!("runai submit whole -i {IMAGE} {HALF} --command -- nope"));
+    await_text(&sandbox, "runai describe job whole", "exec nope failed: No such file or directory");
+    sandbox.shell("elastane down");
+}

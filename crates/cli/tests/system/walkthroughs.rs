@@ -140,8 +140,10 @@ walkthroughs! {
 #[test]
 fn fractions_with_containers() {
     let Some(daemon) = DockerServer::shared() else { return };
-    if let Err(what) = follow_on(Sandbox::with_docker(daemon), &read("fractions"), PATIENCE) {
-        panic!("docs/walkthroughs/fractions.md with Docker, {what}");
+    for name in ["fractions", "fractions-limits"] {
+        if let Err(what) = follow_on(Sandbox::with_docker(daemon), &read(name), PATIENCE) {
+            panic!("docs/walkthroughs/{name}.md with Docker, {what}");
+        }
     }
 }
 

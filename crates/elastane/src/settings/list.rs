@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use engine_local::FractionPolicy;
+use engine_fractions::FractionPolicy;
 use tracing::level_filters::LevelFilter;
 
 use super::{Error, Origins, Setting, SettingText, Sources, read};

@@ -10,8 +10,8 @@ fn main() -> ExitCode {
         ["session", run_dir] => engine_local::session(Path::new(run_dir)),
         ["echo", port] => echo(port.parse().unwrap_or(0)),
         ["supervise", run_dir] => engine_local::supervise(Path::new(run_dir)),
-        ["simulated-driver", ..] => engine_local::simulated_driver(&args[1..]),
-        ["gpu-check", ..] => print(engine_local::gpu_check(&args[1..])),
+        ["simulated-driver", ..] => engine_fractions::simulated_driver(&args[1..]),
+        ["gpu-check", ..] => print(engine_fractions::gpu_check(&args[1..])),
         ["nvidia-smi", ..] => {
             print(engine_local::nvidia_smi(&args[1..], |name| std::env::var(name).ok()))
         }

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use engine::{Device, Enforcement, Exit, Mechanism, RunKey, RunSpec};
 use engine_conformance::Fixture as _;
-use engine_local::{FractionPolicy, Separation};
+use engine_fractions::FractionPolicy;
+use engine_local::Separation;
 
 use crate::bench::{Bench, SUPERVISOR};
 use crate::local::{end, run};

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use engine::{Engine, RunKey, RunSpec};
 use engine_conformance::{Fixture, spec};
-use engine_local::{FractionOptions, FractionPolicy, ImageTable, LocalEngine, Options, Separation};
+use engine_fractions::{FractionOptions, FractionPolicy};
+use engine_local::{ImageTable, LocalEngine, Options, Separation};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 

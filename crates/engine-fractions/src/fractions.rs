@@ -1,29 +1,29 @@
-//! Fractions of GPUs for runs that are processes. Owns: which run gets which libraries, pages and
-//! simulated GPUs; that a run does not start without them; what its processes hold beyond what they
-//! say. Does not know about: how the libraries work, and who decides a limit.
+//! Fractions of GPUs for the runs of an engine. Owns: which run gets which libraries, pages and
+//! simulated GPUs; what its processes hold beyond what they say. Does not know about: how the
+//! libraries work, who decides a limit, and how an engine makes mounts.
 //!
-//! All that a run needs is in its folder and in files of the state directory. So its limits hold
-//! while the server is away; [`Fractions::adopt`] is for what has to be measured and changed.
+//! All that a run needs is in the folder of its pages and in files of the state directory. So its
+//! limits hold while the server is away; [`Fractions::adopt`] is for what has to be measured and
+//! changed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::image::has_simulated_driver;
 use engine::{Device, Enforcement, Error, FractionLimit, GpuUse, Mechanism, RunKey, RunSpec};
 use fraction_agent::{
-    Connection, Delivery, Grant, Libraries, Pages, RealDriver, Simulated, Target, Way, parse_uuid,
-    uuid_of,
+    Connection, Delivery, Grant, Libraries, Pages, RealDriver, Simulated, Target, Way, Writer,
+    parse_uuid, uuid_of,
 };
 use gpu::{Activity, ProcessActivity};
 use units::GPU_MILLIS;
 
-use crate::fraction_policy::{FractionOptions, FractionPolicy};
-use crate::fraction_spec::{Fraction, Limit, SimulatedGpu};
-use crate::isolation::Account;
-use crate::record::{ProcessSpec, RunDir};
-use crate::session_server::RunContext;
+use crate::fraction::{Fraction, Limit, SimulatedGpu};
+use crate::policy::{FractionOptions, FractionPolicy, Runs};
+
+/// Where containers have the sockets of their simulated GPUs.
+const SOCKETS_IN_CONTAINERS: &str = "/run/elastane/gpu/sockets";
 
 impl SimulatedGpu {
     fn described(&self) -> Simulated {
@@ -49,14 +49,16 @@ impl Fraction {
 
 /// What has to be added to a run.
 #[derive(Debug)]
-pub(crate) struct Added {
-    pub(crate) fraction: Fraction,
-    pub(crate) delivery: Delivery,
+pub struct Added {
+    /// What it has.
+    pub fraction: Fraction,
+    /// How it gets that.
+    pub delivery: Delivery,
 }
 
 /// The fractions of this machine's runs.
 #[derive(Debug)]
-pub(crate) struct Fractions {
+pub struct Fractions {
     program: PathBuf,
     folder: PathBuf,
     policy: FractionPolicy,
@@ -67,6 +69,24 @@ pub(crate) struct Fractions {
     simulated: FractionLimit,
     connections: Mutex<BTreeMap<Simulated, Connection>>,
     runs: Mutex<BTreeMap<RunKey, Fraction>>,
+}
+
+/// What keeps fractions, once that was seen: of the installed driver's GPUs, or of simulated ones.
+fn kept(way: Way, installed: bool) -> FractionLimit {
+    let (mechanism, why) = match way {
+        Way::Containers if installed => (
+            Mechanism::PreloadedLibraries,
+            "a program that the loader of glibc does not start is not limited: a static one, or one \
+             of an image with musl",
+        ),
+        Way::Mounts | Way::Containers => (Mechanism::MountedLibraries, ""),
+        Way::Variables => (
+            Mechanism::Variables,
+            "a program with a cleared environment is not limited; start the server as root to mount \
+             the libraries instead",
+        ),
+    };
+    FractionLimit { level: Enforcement::Cooperative, mechanism, why: why.to_owned() }
 }
 
 /// No code panics inside a change while it holds one of these locks.
@@ -88,7 +108,8 @@ fn text(error: &fraction_agent::Error) -> String {
 
 impl Fractions {
     /// Nothing is limited.
-    pub(crate) fn none(why: &str) -> Self {
+    #[must_use]
+    pub fn none(why: &str) -> Self {
         let none = FractionLimit::none(why);
         Self {
             program: PathBuf::new(),
@@ -104,14 +125,10 @@ impl Fractions {
     }
 
     /// Writes the libraries into a folder, and tries whether a program that gets them is refused what
-    /// it may not have. `mounts`: runs have a mount namespace that root made. Blocks for some
-    /// hundredths of a second, longer with a real driver.
-    pub(crate) fn open(
-        folder: &Path,
-        program: &Path,
-        mounts: bool,
-        options: &FractionOptions,
-    ) -> Self {
+    /// it may not have. `program` calls this crate's programs. Blocks for some hundredths of a
+    /// second, longer with a real driver.
+    #[must_use]
+    pub fn open(folder: &Path, program: &Path, runs: Runs, options: &FractionOptions) -> Self {
         let FractionOptions { policy, gpus } = options;
         if let Err(error) = fraction_agent::open_folder(folder) {
             return Self::none(&format!("cannot make {}: {error}", folder.display()));
@@ -120,26 +137,27 @@ impl Fractions {
             Ok(libraries) => libraries,
             Err(error) => return Self::none(&text(&error)),
         };
-        let way = if mounts && make_point().is_ok() { Way::Mounts } else { Way::Variables };
+        let way = match runs {
+            Runs::Containers => Way::Containers,
+            Runs::Processes { mounts: true } if make_point().is_ok() => Way::Mounts,
+            Runs::Processes { .. } => Way::Variables,
+        };
+        let delivered = match way {
+            Way::Containers => Libraries::write_for_containers(&folder.join("container-lib")),
+            Way::Mounts | Way::Variables => Ok(libraries.clone()),
+        };
+        let delivered = match delivered {
+            Ok(delivered) => delivered,
+            Err(error) => return Self::none(&text(&error)),
+        };
         let attempt = |installed| {
             if *policy == FractionPolicy::Counted {
                 return FractionLimit::none("the server was started with --fractions none");
             }
             let seen = fraction_agent::self_test(program, &libraries, folder, installed);
-            match (seen, way) {
-                (Ok(()), Way::Mounts) => FractionLimit {
-                    level: Enforcement::Cooperative,
-                    mechanism: Mechanism::MountedLibraries,
-                    why: String::new(),
-                },
-                (Ok(()), Way::Variables) => FractionLimit {
-                    level: Enforcement::Cooperative,
-                    mechanism: Mechanism::Variables,
-                    why: "a program with a cleared environment is not limited; start the server \
-                          as root to mount the libraries instead"
-                        .to_owned(),
-                },
-                (Err(why), _) => FractionLimit::none(&why),
+            match seen {
+                Ok(()) => kept(way, installed.is_some()),
+                Err(why) => FractionLimit::none(&why),
             }
         };
         let simulated = attempt(None);
@@ -158,7 +176,7 @@ impl Fractions {
             }
         }
         let folder = folder.to_owned();
-        let libraries = Some(libraries);
+        let libraries = Some(delivered);
         Self {
             program: program.to_owned(),
             folder,
@@ -172,12 +190,16 @@ impl Fractions {
     }
 
     /// What keeps fractions of a GPU.
-    pub(crate) fn limit(&self, simulated: bool) -> FractionLimit {
+    #[must_use]
+    pub fn limit(&self, simulated: bool) -> FractionLimit {
         if simulated { self.simulated.clone() } else { self.installed.clone() }
     }
 
-    /// What a run gets; none: nothing.
-    pub(crate) fn of(&self, spec: &RunSpec, dir: &RunDir) -> Result<Option<Added>, Error> {
+    /// What a run gets, whose pages are in this folder; none: nothing.
+    ///
+    /// # Errors
+    /// Its part of a GPU would not be kept as the administrator wants it.
+    pub fn of(&self, spec: &RunSpec, pages: &Path) -> Result<Option<Added>, Error> {
         let devices = &spec.devices;
         let simulated = !devices.is_empty() && devices.iter().all(|device| device.simulated);
         let level = self.limit(simulated).level;
@@ -206,22 +228,46 @@ impl Fractions {
         let own =
             |device: &Device| SimulatedGpu { gpu: device.uuid.clone(), bytes: device.memory_bytes };
         let fraction = Fraction {
-            limits: limits.collect(),
+            limits: self.allowed(spec, limits.collect())?,
             simulated: devices.iter().filter(|_| has_driver).map(own).collect(),
             sockets: self.sockets(),
             program: self.program.clone(),
         };
         let target = if has_driver {
-            let socket = |gpu: &SimulatedGpu| gpu.described().socket(&fraction.sockets);
+            let folder = match self.way {
+                Way::Containers => Path::new(SOCKETS_IN_CONTAINERS),
+                Way::Mounts | Way::Variables => &fraction.sockets,
+            };
+            let socket = |gpu: &SimulatedGpu| gpu.described().socket(folder);
             let sockets = fraction.simulated.iter().map(socket).collect::<Result<Vec<_>, _>>();
             Target::Simulated(sockets.map_err(failed("give the run its simulated GPUs"))?)
         } else {
             Target::Installed
         };
-        let pages = dir.fraction();
-        let pages = (!fraction.limits.is_empty()).then_some(pages.as_path());
-        let delivery = Delivery::of(libraries, &target, pages, self.way);
+        let pages = (!fraction.limits.is_empty()).then_some(pages);
+        let mut delivery = Delivery::of(libraries, &target, pages, self.way);
+        if has_driver && self.way == Way::Containers {
+            // The folder, since a driver that is started again has another socket.
+            delivery.mounts.push((fraction.sockets.clone(), SOCKETS_IN_CONTAINERS.into()));
+        }
         Ok(Some(Added { fraction, delivery }))
+    }
+
+    /// The limits of a run that could not lift them.
+    fn allowed(&self, spec: &RunSpec, limits: Vec<Limit>) -> Result<Vec<Limit>, Error> {
+        let security = &spec.container.security;
+        let mounts = |capability: &String| ["ALL", "SYS_ADMIN"].contains(&capability.as_str());
+        let lifts = security.privileged || security.capabilities.iter().any(mounts);
+        if lifts && !limits.is_empty() && self.way == Way::Containers {
+            return Err(Error::NotHere {
+                field: "security",
+                why: "a container that is privileged or has SYS_ADMIN could lift the limit of its \
+                      part of a GPU; ask for whole GPUs, or start the server with \
+                      `--fractions none`"
+                    .to_owned(),
+            });
+        }
+        Ok(limits)
     }
 
     fn sockets(&self) -> PathBuf {
@@ -229,40 +275,46 @@ impl Fractions {
     }
 
     /// The folder of the libraries and sockets, which runs may read.
-    pub(crate) fn folder(&self) -> &Path {
+    #[must_use]
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Makes what a run needs before its supervisor starts.
-    pub(crate) fn prepare(
+    /// Makes what a run needs before it starts. `account`: the user and the group of a process.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn prepare(
         &self,
         key: RunKey,
         fraction: &Fraction,
-        dir: &RunDir,
-        account: Option<&Account>,
+        pages: &Path,
+        account: Option<(u32, u32)>,
     ) -> Result<(), Error> {
         if !fraction.limits.is_empty() {
             if self.way == Way::Mounts {
                 make_point().map_err(|error| Error::io("make /run/elastane/fraction", error))?;
             }
-            let account = account.map(|account| (account.uid, account.gid));
-            let made = Pages::at(&dir.fraction()).make(&fraction.grants(), account);
+            let writer = match (self.way, account) {
+                (Way::Containers, _) => Writer::Container,
+                (_, Some((uid, gid))) => Writer::Account(uid, gid),
+                (_, None) => Writer::Server,
+            };
+            let made = Pages::at(pages).make(&fraction.grants(), writer);
             made.map_err(failed(format!("make the pages of {key}")))?;
         }
-        self.adopt(key, fraction).map_err(failed(format!("give {key} its simulated GPUs")))
+        self.adopt(key, fraction)
     }
 
     /// Follows a run: also one that an earlier server started.
-    pub(crate) fn adopt(
-        &self,
-        key: RunKey,
-        fraction: &Fraction,
-    ) -> Result<(), fraction_agent::Error> {
+    ///
+    /// # Errors
+    /// A simulated GPU of it does not answer.
+    pub fn adopt(&self, key: RunKey, fraction: &Fraction) -> Result<(), Error> {
         open(&self.runs).insert(key, fraction.clone());
-        for gpu in &fraction.simulated {
-            self.connect(&gpu.described(), &fraction.sockets)?;
-        }
-        Ok(())
+        let mut each = fraction.simulated.iter();
+        let connected = each.try_for_each(|gpu| self.connect(&gpu.described(), &fraction.sockets));
+        connected.map_err(failed(format!("give {key} its simulated GPUs")))
     }
 
     fn connect(&self, gpu: &Simulated, sockets: &Path) -> Result<(), fraction_agent::Error> {
@@ -275,7 +327,7 @@ impl Fractions {
     }
 
     /// The run is gone.
-    pub(crate) fn forget(&self, key: RunKey) {
+    pub fn forget(&self, key: RunKey) {
         let mut runs = open(&self.runs);
         runs.remove(&key);
         let used: Vec<Simulated> =
@@ -286,7 +338,8 @@ impl Fractions {
 
     /// What is held of simulated GPUs. How busy they are stays unknown: their kernels compute nothing,
     /// so a workload that only pretends to train would count as idle, and limits on that would stop it.
-    pub(crate) fn activities(&self) -> Vec<Activity> {
+    #[must_use]
+    pub fn activities(&self) -> Vec<Activity> {
         let connections = open(&self.connections);
         let activity = |(gpu, connection): (&Simulated, &Connection)| {
             let state = connection.state(gpu.bytes);
@@ -308,7 +361,8 @@ impl Fractions {
     }
 
     /// The simulated GPUs of a run that none of its processes uses: the driver shows all that do.
-    pub(crate) fn idle(&self, key: RunKey, used: &[GpuUse]) -> Vec<GpuUse> {
+    #[must_use]
+    pub fn idle(&self, key: RunKey, used: &[GpuUse]) -> Vec<GpuUse> {
         let runs = open(&self.runs);
         let own = runs.get(&key).into_iter().flat_map(|fraction| &fraction.simulated);
         let unused = own.filter(|own| used.iter().all(|gpu| gpu.uuid != own.gpu));
@@ -320,12 +374,13 @@ impl Fractions {
         unused.map(idle).collect()
     }
 
-    /// What runs with limits say that they hold, in the order of their limits.
-    pub(crate) fn claims(&self, dir: impl Fn(RunKey) -> RunDir) -> BTreeMap<RunKey, Vec<u64>> {
+    /// What runs with limits say that they hold, in the order of their limits. `pages`: the folder of
+    /// a run's pages.
+    pub fn claims(&self, pages: impl Fn(RunKey) -> PathBuf) -> BTreeMap<RunKey, Vec<u64>> {
         let runs = open(&self.runs).clone();
         let limited = runs.into_iter().filter(|(_, fraction)| !fraction.limits.is_empty());
         let claims = |(key, fraction): (RunKey, Fraction)| {
-            let pages = Pages::at(&dir(key).fraction());
+            let pages = Pages::at(&pages(key));
             (key, (0..fraction.limits.len()).map(|device| pages.claimed(device)).collect())
         };
         limited.map(claims).collect()
@@ -333,9 +388,9 @@ impl Fractions {
 
     /// Counts what the driver shows of a run and its claims do not contain. `before`: its claims before
     /// the driver was asked; what changes meanwhile is in one of both.
-    pub(crate) fn reconcile(&self, key: RunKey, dir: &RunDir, before: &[u64], seen: &[GpuUse]) {
+    pub fn reconcile(&self, key: RunKey, pages: &Path, before: &[u64], seen: &[GpuUse]) {
         let Some(fraction) = open(&self.runs).get(&key).cloned() else { return };
-        let pages = Pages::at(&dir.fraction());
+        let pages = Pages::at(pages);
         let Ok(limits) = pages.limits() else { return };
         for (device, limit) in fraction.limits.iter().enumerate() {
             let own = seen.iter().find(|gpu| gpu.uuid == limit.gpu);
@@ -360,38 +415,17 @@ fn make_point() -> std::io::Result<()> {
     folders.recursive(true).mode(0o755).create(fraction_agent::POINT)
 }
 
-/// The connections of a supervisor to its simulated GPUs, whose processes stay while it has them.
+/// Connections to simulated GPUs, whose processes stay while it has them.
 #[derive(Debug)]
-pub(crate) struct Held(#[expect(dead_code, reason = "held for what is connected")] Vec<Connection>);
+pub struct Held(#[expect(dead_code, reason = "held for what is connected")] Vec<Connection>);
 
 /// Connects to the simulated GPUs of a run, for its life.
-pub(crate) fn hold(process: &ProcessSpec) -> std::io::Result<Held> {
-    let Some(fraction) = &process.fraction else { return Ok(Held(Vec::new())) };
+///
+/// # Errors
+/// One does not answer.
+pub fn hold(fraction: &Fraction) -> std::io::Result<Held> {
     let connect =
         |gpu: &SimulatedGpu| gpu.described().connect(&fraction.sockets, &fraction.program);
     let held = fraction.simulated.iter().map(connect).collect::<Result<_, _>>();
     held.map(Held).map_err(|error| std::io::Error::other(text(&error)))
-}
-
-/// Looks, as a program of the run, whether its limits hold; the text says why they would not.
-pub(crate) fn verify(
-    process: &ProcessSpec,
-    around: &RunContext,
-) -> std::io::Result<Result<(), String>> {
-    let Some(fraction) = &process.fraction else { return Ok(Ok(())) };
-    let most = fraction.limits.iter().map(|limit| limit.bytes).max();
-    let Some(most) = most else { return Ok(Ok(())) };
-    let mut command = Command::new(&fraction.program);
-    command.args(["gpu-check", &format!("--most={most}B")]).stdin(Stdio::null());
-    around.prepare(&mut command, false)?;
-    let output = command.output()?;
-    if output.status.success() {
-        return Ok(Ok(()));
-    }
-    let why = String::from_utf8_lossy(&output.stderr);
-    let why = why.lines().next().unwrap_or("it was ended").trim().to_owned();
-    Ok(Err(format!(
-        "its part of the GPU would not be kept: {why}; see `elastane status`, and ask for whole \
-         GPUs or have the libraries mended by a restart of the server"
-    )))
 }

@@ -20,3 +20,15 @@ pub struct FractionOptions {
     /// The real GPUs of this machine, by UUID.
     pub gpus: Vec<String>,
 }
+
+/// What the runs of an engine are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runs {
+    /// Processes of this machine.
+    Processes {
+        /// Whether they have a mount namespace that root made.
+        mounts: bool,
+    },
+    /// Containers.
+    Containers,
+}

@@ -1,0 +1,23 @@
+//! Fractions of GPUs, for every engine of this machine. Owns: which run gets what, the programs that
+//! the server's own program becomes for it, and what an administrator chooses. Does not know about:
+//! what processes and containers are made of.
+
+#[cfg(target_arch = "x86_64")]
+mod checked;
+mod fraction;
+#[cfg(target_arch = "x86_64")]
+mod fractions;
+mod policy;
+#[cfg(not(target_arch = "x86_64"))]
+mod unsupported;
+
+#[cfg(target_arch = "x86_64")]
+pub use checked::{gpu_check, simulated_driver, start_checked};
+pub use fraction::{Fraction, Limit, REFUSED, SimulatedGpu, not_kept};
+#[cfg(target_arch = "x86_64")]
+pub use fractions::{Added, Fractions, Held, hold};
+pub use policy::{FractionOptions, FractionPolicy, Runs};
+#[cfg(not(target_arch = "x86_64"))]
+pub use unsupported::{
+    Added, Delivery, Fractions, Held, gpu_check, hold, simulated_driver, start_checked,
+};

@@ -1,0 +1,143 @@
+//! In the place of `fractions` where its libraries do not exist: other processors than x86-64. Owns:
+//! saying so. Does not know about anything else.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use engine::{Error, FractionLimit, GpuUse, RunKey, RunSpec};
+use gpu::Activity;
+
+use crate::fraction::Fraction;
+use crate::policy::{FractionOptions, Runs};
+
+const WHY: &str = "fractions of GPUs are limited on x86-64 only";
+
+/// How a run gets what it has.
+#[derive(Debug, Default)]
+pub struct Delivery {
+    /// Files and folders, and what they are mounted over.
+    pub mounts: Vec<(PathBuf, PathBuf)>,
+    /// Files in folders that are read-only.
+    pub writable: Vec<(PathBuf, PathBuf)>,
+    /// Search paths.
+    pub before: BTreeMap<String, String>,
+}
+
+impl Delivery {
+    /// Adds nothing.
+    pub fn complete(&self, _env: &mut BTreeMap<String, String>) {}
+}
+
+/// What has to be added to a run.
+#[derive(Debug)]
+pub struct Added {
+    /// What it has.
+    pub fraction: Fraction,
+    /// How it gets that.
+    pub delivery: Delivery,
+}
+
+/// The fractions of this machine's runs: none.
+#[derive(Debug)]
+pub struct Fractions {}
+
+impl Fractions {
+    /// Nothing is limited.
+    #[must_use]
+    pub fn none(_why: &str) -> Self {
+        Self {}
+    }
+    /// Nothing is limited.
+    #[must_use]
+    pub fn open(_: &Path, _program: &Path, _runs: Runs, _: &FractionOptions) -> Self {
+        Self {}
+    }
+    /// None.
+    #[must_use]
+    pub fn limit(&self, _simulated: bool) -> FractionLimit {
+        FractionLimit::none(WHY)
+    }
+    /// Nothing.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn of(&self, _spec: &RunSpec, _pages: &Path) -> Result<Option<Added>, Error> {
+        Ok(None)
+    }
+    /// None.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        Path::new("")
+    }
+    /// Makes nothing.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn prepare(
+        &self,
+        _key: RunKey,
+        _fraction: &Fraction,
+        _pages: &Path,
+        _account: Option<(u32, u32)>,
+    ) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Follows nothing.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn adopt(&self, _key: RunKey, _fraction: &Fraction) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Nothing is forgotten.
+    pub fn forget(&self, _key: RunKey) {}
+    /// None.
+    #[must_use]
+    pub fn activities(&self) -> Vec<Activity> {
+        Vec::new()
+    }
+    /// None.
+    #[must_use]
+    pub fn idle(&self, _key: RunKey, _used: &[GpuUse]) -> Vec<GpuUse> {
+        Vec::new()
+    }
+    /// None.
+    pub fn claims(&self, _pages: impl Fn(RunKey) -> PathBuf) -> BTreeMap<RunKey, Vec<u64>> {
+        BTreeMap::new()
+    }
+    /// Counts nothing.
+    pub fn reconcile(&self, _: RunKey, _: &Path, _before: &[u64], _seen: &[GpuUse]) {}
+}
+
+/// Connections to simulated GPUs: none.
+#[derive(Debug)]
+pub struct Held;
+
+/// Connects to nothing.
+///
+/// # Errors
+/// Never.
+pub fn hold(_fraction: &Fraction) -> std::io::Result<Held> {
+    Ok(Held)
+}
+
+/// What `gpu-check` prints.
+///
+/// # Errors
+/// Always: it exists for x86-64 only.
+pub fn gpu_check(_args: &[String]) -> Result<String, Error> {
+    Err(Error::Invalid("gpu-check exists for x86-64 only".to_owned()))
+}
+
+/// The process of a simulated GPU, which exists for x86-64 only.
+#[must_use]
+pub fn simulated_driver(_args: &[String]) -> ExitCode {
+    ExitCode::FAILURE
+}
+
+/// Starts nothing: it exists for x86-64 only.
+#[must_use]
+pub fn start_checked(_args: &[String]) -> ExitCode {
+    ExitCode::FAILURE
+}
