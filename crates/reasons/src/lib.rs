@@ -312,6 +312,8 @@ pub struct QueueNumbers {
     pub kind: Kind,
     /// What it held, before the decision.
     pub allocated: u64,
+    /// What elastic workloads held of that beyond their requests. It counts against no share.
+    pub lent: u64,
     /// Its quota.
     pub quota: u64,
     /// Its fair share.

@@ -26,14 +26,13 @@ impl fmt::Display for WorkloadRef {
 
 impl fmt::Display for QueueNumbers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, kind, allocated, quota, fair_share } = self;
-        write!(
-            f,
-            "{name} holds {} (quota {}, fair share {})",
-            of(*kind, *allocated),
-            number(*kind, *quota),
-            number(*kind, *fair_share)
-        )
+        let Self { name, kind, allocated, lent, quota, fair_share } = self;
+        write!(f, "{name} holds {}", of(*kind, *allocated))?;
+        if *lent > 0 {
+            write!(f, ", {} of them beyond its requests", number(*kind, *lent))?;
+        }
+        let (quota, fair_share) = (number(*kind, *quota), number(*kind, *fair_share));
+        write!(f, " (quota {quota}, fair share {fair_share})")
     }
 }
 

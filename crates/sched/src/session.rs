@@ -570,6 +570,7 @@ impl Session<'_> {
             name: self.cluster.queue_name(id),
             kind,
             allocated: queue.allocated[kind],
+            lent: queue.allocated[kind] - queue.held()[kind],
             quota: queue.share.quota[kind],
             fair_share: self.fair().get(&id).map_or(0, |share| share[kind]),
         }

@@ -15,7 +15,11 @@ const GIB: u64 = 1 << 30;
 
 fn queue(name: &str) -> QueueNumbers {
     let name = name.to_owned();
-    QueueNumbers { name, kind: Kind::Gpu, allocated: 3000, quota: 2000, fair_share: 2500 }
+    QueueNumbers { name, kind: Kind::Gpu, allocated: 3000, lent: 0, quota: 2000, fair_share: 2500 }
+}
+
+fn with_lent(name: &str) -> QueueNumbers {
+    QueueNumbers { lent: 1000, ..queue(name) }
 }
 
 fn workload(name: &str) -> WorkloadRef {
@@ -120,6 +124,7 @@ fn pending_of_rights() -> Vec<Pending> {
         protected(Protection::OwnWork { queue: queue("team-a"), priority: 50 }),
         protected(Protection::NotPreemptible { held: 2000 }),
         protected(Protection::WithinShare { holder: queue("team-b") }),
+        protected(Protection::WithinShare { holder: with_lent("team-b") }),
         protected(Protection::Above { queue: queue("dept-a") }),
         protected(Protection::RunTime { held: 2000 }),
         protected(Protection::NoWay { held: 2000 }),

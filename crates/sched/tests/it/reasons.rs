@@ -398,3 +398,27 @@ fn nodes_outside_the_pool_of_its_other_pods_are_ruled_out() {
     "#]]
     .assert_eq(&w.why("g"));
 }
+
+#[test]
+fn what_is_lent_to_elastic_work_is_no_share_of_its_project() {
+    let mut w = World::new("n1:4 n2:3", "a:0 b:0");
+    w.run("label n1 n=1; submit a/e -g 2 --elastic --on n=1; submit a/x; submit b/y -g 4 --on n=1");
+    expect![[r#"
+        P102 needs 4 GPUs; every GPU of the 1 node(s) is in use
+        P107 of 2 node(s) 1 without a label it selects
+        P205 nothing is stopped for 4 GPUs: no other project holds more than it is entitled to; a holds 5 GPUs, 2 of them beyond its requests (quota 0, fair share 3)
+    "#]]
+    .assert_eq(&w.why("y"));
+}
+
+/// With a limit of 0 it could not start, but it has, and what it holds counts.
+#[test]
+fn what_runs_is_demand_whatever_its_limit_is_now() {
+    let mut w = World::new("n1:6", "a:0 b:0");
+    w.run("submit b/x -g 4; submit a/e -g 2 --pods 3 --min 1; limit a 0");
+    expect![[r#"
+        P201 a may hold 0 GPUs and holds 2; 2 more would pass its limit
+        P102 needs 2 GPUs; every GPU of the 1 node(s) is in use
+    "#]]
+    .assert_eq(&w.why("e"));
+}

@@ -170,8 +170,9 @@ proptest! {
         let all: Vec<_> = w.cluster.workloads().iter().map(|(_, row)| row.spec.name.clone()).collect();
         for name in w.waiting().split_whitespace() {
             let mut alone = w.clone();
-            all.iter().filter(|other| *other != name).for_each(|other| alone.run(&format!("delete {other}")));
-            alone.run("wait 100000");
+            // At once: of those deleted one by one some would stop it for others.
+            let others: Vec<_> = all.iter().map(String::as_str).filter(|other| *other != name).collect();
+            alone.run(&format!("delete {}; wait 100000", others.join(" ")));
             let reasons = w.plan.pending.get(&w.id(name)).into_iter().flat_map(|all| all.iter());
             let none_counts = reasons.clone().any(|reason| {
                 matches!(reason, Pending::NotCounted { left_out, requested, .. } if left_out == requested)

@@ -31,6 +31,7 @@ fn whole_free(node: &Node) -> u64 {
 fn numbers(w: &World, said: &QueueNumbers) -> Truth {
     let row = queue(w, &said.name);
     so(row.allocated[said.kind] == said.allocated, "what the queue holds")?;
+    so(row.held()[said.kind] == said.allocated - said.lent, "what it holds beyond its requests")?;
     so(row.share.quota[said.kind] == said.quota, "its quota")
 }
 
@@ -128,7 +129,7 @@ pub(crate) fn of_reason(w: &World, reason: &Pending) -> Truth {
         }
         Pending::NotEntitledToMore { queue: said, requested } => {
             numbers(w, said)?;
-            so(said.allocated + requested > said.fair_share, "that it has its share")
+            so(said.allocated - said.lent + requested > said.fair_share, "that it has its share")
         }
         Pending::NotCounted { left_out, requested, .. } => {
             so((1..=*requested).contains(left_out), "what does not count")
@@ -159,7 +160,8 @@ fn protects(w: &World, kind: Kind, by: &Protection) -> Truth {
         Protection::OwnWork { queue, .. } | Protection::Above { queue } => numbers(w, queue),
         Protection::WithinShare { holder } => {
             numbers(w, holder)?;
-            so(holder.allocated <= holder.fair_share.max(holder.quota), "what the holder keeps")
+            let held = holder.allocated - holder.lent;
+            so(held <= holder.fair_share.max(holder.quota), "what the holder keeps")
         }
         Protection::NotPreemptible { held }
         | Protection::RunTime { held }
