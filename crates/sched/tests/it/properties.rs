@@ -49,9 +49,10 @@ fn type_in(w: &mut World, command: &str) {
     });
     let (id, mut share) = queue.map(|(id, queue)| (id, queue.share)).expect("a known project");
     match flag {
-        "--gpu-quota" => share.quota.gpu_millis = units::parse_gpu_millis(to).expect("GPUs"),
-        "--gpu-limit" => share.limit.gpu_millis = units::parse_gpu_millis(to).expect("GPUs"),
-        "--cpu-quota" => share.quota.cpu_millis = to.parse::<u64>().expect("cores") * 1000,
+        // As the command reads it: a share may be 7.25 GPUs, which no request may.
+        "--gpu-quota" => share.quota.gpu_millis = units::parse_cpu_millis(to).expect("GPUs"),
+        "--gpu-limit" => share.limit.gpu_millis = units::parse_cpu_millis(to).expect("GPUs"),
+        "--cpu-quota" => share.quota.cpu_millis = units::parse_cpu_millis(to).expect("cores"),
         "--memory-quota" => share.quota.memory_bytes = units::parse_bytes(to).expect("a size"),
         other => panic!("an unknown flag {other}"),
     }
