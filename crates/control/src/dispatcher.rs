@@ -174,6 +174,11 @@ impl Dispatcher {
         guarded(|| work(self)).inspect_err(|_| self.faults += 1)
     }
 
+    /// Whether it is time to build the state again for the recording.
+    fn wants_base(&self) -> bool {
+        self.recorder.wants_base(self.shared.view.load().workloads.len())
+    }
+
     fn apply(&mut self, input: Input) -> Option<Result<Subject, Error>> {
         self.recorder.note(&input);
         self.state.apply(input)
@@ -218,7 +223,7 @@ impl Dispatcher {
                     Message::Input(Input::Gpus(self.inbox.gpus.borrow_and_update().clone()))
                 }
                 () = timer => Message::Due,
-                () = quiet(), if takes && !self.stale && self.recorder.wants_base() => {
+                () = quiet(), if takes && !self.stale && self.wants_base() => {
                     self.stale = true;
                     self.rebuild(Vec::new()).await;
                     continue;

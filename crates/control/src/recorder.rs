@@ -37,8 +37,8 @@ impl Recorder {
     }
 
     /// Whether it is time to build the state again, so that the recording goes on from there.
-    pub(crate) fn wants_base(&self) -> bool {
-        self.writer.wants_base()
+    pub(crate) fn wants_base(&self, workloads: usize) -> bool {
+        self.writer.wants_base(workloads)
     }
 
     /// Builds a state.

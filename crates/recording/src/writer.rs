@@ -43,6 +43,9 @@ enum Message {
     Taken(Box<Taken>),
 }
 
+/// Bytes of a workload in a base, about the fewest: 1.2 kB were measured of a small training.
+const WORKLOAD_BYTES_MIN: u64 = 1024;
+
 /// How the thread is.
 #[derive(Debug, Default)]
 struct Progress {
@@ -53,11 +56,26 @@ struct Progress {
     is_off: AtomicBool,
 }
 
+impl Progress {
+    fn end(&self, why: &str) {
+        if !self.is_off.swap(true, Ordering::Relaxed) {
+            tracing::warn!("recording is off until the next start of the server: {why}");
+        }
+    }
+}
+
+fn too_large(needs: u64, max: u64) -> String {
+    format!(
+        "the state alone takes {needs} bytes or more, and recording_max is {max}; set it higher"
+    )
+}
+
 /// The way to the thread that writes. With the end of this the thread writes what it was handed over,
 /// and ends.
 #[derive(Debug, Default)]
 pub struct Writer {
     to: Option<SyncSender<Message>>,
+    bytes_max: u64,
     thread: Option<JoinHandle<()>>,
     progress: Arc<Progress>,
     /// Something was left out: what follows is of no use without a new base.
@@ -83,7 +101,7 @@ impl Writer {
         };
         let name = "recording".to_owned();
         let thread = std::thread::Builder::new().name(name).spawn(move || thread.run(&from))?;
-        Ok(Self { to: Some(to), thread: Some(thread), progress, has_gap: false })
+        Ok(Self { to: Some(to), bytes_max, thread: Some(thread), progress, has_gap: false })
     }
 
     /// Whether it takes anything.
@@ -98,11 +116,21 @@ impl Writer {
         self.is_on() && !self.has_gap
     }
 
-    /// Whether the recording goes on only, or better, from a new base. Costs nothing to ask.
+    /// Whether the recording goes on only, or better, from a new base of so many workloads. Costs
+    /// nothing to ask. Where there is no room for such a base, the recording ends instead: building
+    /// it would stop the server for seconds.
     #[must_use]
-    pub fn wants_base(&self) -> bool {
+    pub fn wants_base(&self, workloads: usize) -> bool {
         let is_idle = || self.progress.waiting.load(Ordering::Relaxed) == 0;
-        self.is_on() && (self.progress.is_full.load(Ordering::Relaxed) || self.has_gap && is_idle())
+        let wants = self.progress.is_full.load(Ordering::Relaxed) || self.has_gap && is_idle();
+        if !wants || !self.is_on() {
+            return false;
+        }
+        let (needs, max) = (workloads as u64 * WORKLOAD_BYTES_MIN, self.bytes_max);
+        if needs > max {
+            self.progress.end(&too_large(needs, max));
+        }
+        needs <= max
     }
 
     /// A state was built: a segment begins.
@@ -161,15 +189,9 @@ impl Thread {
     fn take(&mut self, message: Message) {
         if let Err(error) = self.write(message) {
             self.is_writing = false;
-            self.end(&format!("it cannot be written: {error}"));
+            self.progress.end(&format!("it cannot be written: {error}"));
         }
         self.progress.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn end(&self, why: &str) {
-        if !self.progress.is_off.swap(true, Ordering::Relaxed) {
-            tracing::warn!("recording is off until the next start of the server: {why}");
-        }
     }
 
     fn write(&mut self, message: Message) -> io::Result<()> {
@@ -192,10 +214,7 @@ impl Thread {
         self.base_bytes = text.len() as u64;
         if self.base_bytes > self.bytes_max {
             self.is_writing = false;
-            let (needs, max) = (self.base_bytes, self.bytes_max);
-            self.end(&format!(
-                "the state alone takes {needs} bytes, and recording_max is {max}; set it higher"
-            ));
+            self.progress.end(&too_large(self.base_bytes, self.bytes_max));
             return Ok(());
         }
         self.ring.begin()?;
@@ -293,16 +312,27 @@ mod tests {
         writer.to = Some(to);
         writer.begin(base());
         writer.take(batch());
-        assert!(writer.takes_batches() && !writer.wants_base());
+        assert!(writer.takes_batches() && !writer.wants_base(0));
         writer.take(batch());
         assert!(!writer.takes_batches(), "the dispatcher does not wait for the thread");
-        assert!(!writer.wants_base(), "not while it has so much to write");
+        assert!(!writer.wants_base(0), "not while it has so much to write");
         let written = from.try_iter().count();
         writer.progress.waiting.fetch_sub(written, Ordering::Relaxed);
-        assert!(written == 2 && writer.wants_base());
+        assert!(written == 2 && writer.wants_base(0));
         writer.begin(base());
         assert!(matches!(from.try_recv(), Ok(Message::Begin(_, true))), "it says what is missing");
         assert!(writer.takes_batches());
+    }
+
+    #[test]
+    fn a_state_without_room_ends_the_recording_before_it_is_built() {
+        let (to, _from) = sync_channel(2);
+        let mut writer = Writer::default();
+        (writer.to, writer.bytes_max) = (Some(to), 100 << 10);
+        writer.progress.is_full.store(true, Ordering::Relaxed);
+        assert!(writer.wants_base(100) && writer.is_on());
+        assert!(!writer.wants_base(101) && !writer.is_on());
+        assert!(!writer.wants_base(100), "it is off until the next start");
     }
 
     #[test]

@@ -33,6 +33,8 @@ const ASSET_MS: f64 = 0.35;
 const CHANGE_MS: f64 = 0.6;
 /// For what follows an answer, such as a decision and the start of a process.
 const SETTLE: Duration = Duration::from_millis(250);
+/// CPU time in that time of a server that does nothing but measure.
+const REST_MS: f64 = 10.0;
 
 /// Measures each number of node pools with each number of waiting workloads.
 pub(super) fn run(elastane: &std::path::Path, sizes: &[usize], pools: &[usize]) -> Result<()> {
@@ -238,14 +240,28 @@ impl<'a> Costs<'a> {
         line(&format!("{what}, {waiting} wait, {pools} pools"), value, "ms", Some(goal))
     }
 
+    /// Waits until the server does nothing: what came before, such as a new segment of the recording
+    /// after many submissions, is over.
+    fn await_rest(&self) -> Result<()> {
+        let since = Instant::now();
+        loop {
+            let before = self.server.cpu()?;
+            std::thread::sleep(SETTLE);
+            let used = self.server.cpu()?.since(&before);
+            let used_ms = used.core_ms + used.decisions_ms + used.edge_ms;
+            if used_ms < REST_MS || since.elapsed() > super::PATIENCE {
+                return Ok(());
+            }
+        }
+    }
+
     /// CPU time of the server's threads for each request and what follows it.
     fn cpu(
         &mut self,
         requests: usize,
         mut ask: impl FnMut(&mut Self, usize) -> Result<()>,
     ) -> Result<Used> {
-        // What came before is over.
-        std::thread::sleep(SETTLE);
+        self.await_rest()?;
         let before = self.server.cpu()?;
         for index in 0..requests {
             ask(self, index)?;
