@@ -245,7 +245,7 @@ fn nothing_runs_twice_or_is_forgotten_in_a_crash_of_whatever_has_to_do_with_cont
 }
 
 /// A workload of an image that has nothing but busybox, with half of a simulated GPU.
-const HALF: &str = "-g 0.5 --label elastane/simulated-driver=true";
+const HALF: &str = "-g 0.5 --simulated-driver";
 
 #[test]
 fn a_container_keeps_to_its_part_of_a_gpu_while_the_server_is_away() {

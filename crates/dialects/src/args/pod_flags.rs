@@ -30,6 +30,9 @@ pub(crate) struct Common {
     /// Let a process gain more privileges than its parent
     #[arg(long)]
     pub(crate) allow_privilege_escalation: Option<bool>,
+    /// On simulated GPUs, a driver that counts memory and computes nothing
+    #[arg(long)]
+    pub(crate) simulated_driver: Option<bool>,
     /// Copy a Git repository; rev=REV in place of a branch
     #[arg(long, value_parser = git)]
     #[arg(value_name = "source=URL,branch=BRANCH,target=DIR,secret=NAME")]

@@ -123,6 +123,17 @@ pub(super) fn none_of(claims: Option<&[PvcInstance]>) -> Option<Vec<PvcInstance>
     claims.map(|claims| claims.iter().map(gone).collect())
 }
 
+/// The label by which a workload has the simulated driver, or a quickstart has none.
+const SIMULATED_DRIVER: &str = "elastane/simulated-driver";
+
+/// The labels of a workload.
+pub(super) fn labels(mut typed: Vec<(String, String)>, of: &Common) -> Vec<(String, String)> {
+    if let Some(wanted) = of.simulated_driver {
+        typed.push((SIMULATED_DRIVER.to_owned(), wanted.to_string()));
+    }
+    typed
+}
+
 fn common(typed: Common) -> ContainerOptions {
     ContainerOptions {
         storage: Storage { git: some(typed.git_sync), s3: some(typed.s3), ..Storage::default() },

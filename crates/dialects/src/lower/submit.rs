@@ -159,7 +159,7 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
         backoff_limit: typed.backoff_limit,
         grace_seconds: typed.termination_grace_period,
         stdio,
-        labels: typed.label,
+        labels: pod_flags::labels(typed.label, &typed.around.common),
         annotations: typed.annotation,
         place: place(typed.place),
         around: pod_flags::v1(typed.around)?,
@@ -462,6 +462,7 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
     let (command, args) =
         if what.command { (what.words, Vec::new()) } else { (Vec::new(), what.words) };
     let plain = what.environment_variable.into_iter().map(text_variable);
+    let labels = pod_flags::labels(what.label, &what.around.common);
     let ending = ending.unwrap_or_default();
     let mut around = ContainerOptions {
         delete_after_s: ending.auto_deletion_time_after_completion,
@@ -490,7 +491,7 @@ fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {
         grace_seconds: what.termination_grace_period,
         stdio: stdio(&ending.console)?,
         priority: what.priority,
-        labels: what.label,
+        labels,
         annotations: what.annotation,
         place: place(what.place),
         around,

@@ -31,6 +31,11 @@ fn a_switch_says_yes_or_no() {
         assert_eq!(of("--large-shm").around.shared_memory_large, Some(true), "{head}");
         assert_eq!(of("--large-shm=false").around.shared_memory_large, Some(false), "{head}");
         assert_eq!(of("").around.shared_memory_large, None, "left to a template: {head}");
+        for (tail, value) in [("", "true"), ("=false", "false")] {
+            let labels = of(&format!("--simulated-driver{tail}")).labels;
+            let label = ("elastane/simulated-driver".to_owned(), value.to_owned());
+            assert_eq!(labels, [label], "{head}");
+        }
         assert_eq!(of("--host-network=false").around.security.host_network, Some(false));
         assert!(of("--stdin=true --tty=true").stdio.tty, "{head}");
         assert!(!of("--tty=false").stdio.tty, "{head}");
