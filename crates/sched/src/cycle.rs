@@ -134,11 +134,13 @@ fn act(s: &mut Session<'_>) {
         s.sets_left = SETS_MAX;
         run(s, action);
     }
-    if s.policy.profile == Profile::Default {
-        return leave_running(s);
+    match s.policy.profile {
+        Profile::Default => leave_running(s),
+        Profile::Kai(_) => {
+            #[cfg(feature = "kai")]
+            kai::end(s);
+        }
     }
-    #[cfg(feature = "kai")]
-    kai::end(s);
 }
 
 /// Whom a workload was stopped for may have lost the place again in the same decision, to one that needs
