@@ -272,3 +272,10 @@ fn the_multiplier_widens_that_distance() {
 fn a_quota_is_taken_back_for_gpu_memory() {
     assert_eq!(after("n1:1", "a:0 b:1", "a/v @n1\nb/p --mem 8GiB", "reclaim"), "v n1! | p >n1#0");
 }
+
+#[test]
+fn what_it_took_back_may_go_to_a_more_important_one_of_its_queue_in_the_same_cycle() {
+    let jobs = "b/r -g 2 @n1\nc/v -g 2 @n1\nb/p -g 2\nb/q -g 0.5 --priority 30";
+    assert_eq!(after("n1:4", "b:3 c:1", jobs, "reclaim"), "r n1 | v n1! | p . | q >n1#2");
+    assert_eq!(after("n1:4", "b:3 c:1", jobs, "reclaim preempt"), "r n1 | v n1! | p >n1 | q .");
+}
