@@ -1,5 +1,7 @@
-//! What decisions are compared with. Owns: published loads played from first to last, and the best that
-//! there is on instances small enough to try everything. No part of the programs.
+//! What decisions are compared with. Owns: published loads played from first to last, published ways
+//! to pack, and the best that there is on instances small enough to try everything. No part of the
+//! programs.
 
 pub mod exact;
 pub mod loads;
+pub mod packing;

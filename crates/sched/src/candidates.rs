@@ -204,14 +204,15 @@ impl Candidates {
         pool: Option<PoolId>,
         but: Option<GroupId>,
     ) -> Option<GroupId> {
-        let fits = |(at, group): &(&GroupId, &Group)| {
-            Some(**at) != but
-                && group.pool == pool
-                && group
-                    .first
-                    .is_some_and(|(.., id)| EquivalenceClass::of(shares.cluster, id) == *class)
+        let first = |at: &GroupId| {
+            let group = self.groups.get(at).filter(|group| group.pool == pool)?;
+            group.first.filter(|_| Some(*at) != but).map(|(.., id)| id)
         };
-        self.groups.iter().find(fits).map(|(at, _)| *at)
+        let row = shares.memory.row_like(class).and_then(|row| self.begun.get(&row));
+        let begun = row.filter(|at| first(at).is_some());
+        let is_alike = |id| EquivalenceClass::of(shares.cluster, id) == *class;
+        let loose = self.loose.iter().find(|at| first(at).is_some_and(is_alike));
+        begun.into_iter().chain(loose).min().copied()
     }
 
     /// Whether there can be another group of the same class.

@@ -8,9 +8,9 @@ mod change;
 mod holders;
 mod nodes;
 mod search;
-mod text;
 #[cfg(test)]
-mod texts;
+mod tests;
+mod text;
 
 use model::{Cluster, WorkloadId};
 use units::Instant;

@@ -1,45 +1,78 @@
 //! What is lost to others when a pod gets a place. Owns: how much of a node's free GPUs the pods
-//! that are usually asked for could use. Source: Weng et al., USENIX ATC 2023 ("FGD"), whose
-//! measure of fragmentation this one refines by the node's CPU and memory.
+//! that are usually asked for could use, and how scarce such room is. Source: Weng et al., USENIX
+//! ATC 2023 ("FGD"), whose measure of fragmentation this one refines by the node's CPU and memory.
 //!
 //! A shape of pod can use what is free on the devices that have room for it, up to one and a half
 //! times what the node's CPU and memory would carry of that shape alone: a node is shared, and
 //! lighter pods make up for heavier ones, but not without end. A node's worth is the sum over the
-//! shapes, each counted as often as it is asked for; a place costs what it takes off that. Where only
-//! shares are asked for, as many pods for a whole GPU are thought to come: else two shares would break
-//! two GPUs, because what one leaves beside the other is of use to neither.
+//! shapes, each counted as often as it is asked for; a place costs what it takes off that.
+//!
+//! A shape counts the more, the less of the cluster it can still use: with the square of all GPUs ÷
+//! those that it could use now. So work that could go anywhere leaves to others what only they can
+//! use, and no kind of node runs out long before the rest.
+//!
+//! Where only shares are asked for, as many pods for a whole GPU are thought to come: else two
+//! shares would break two GPUs, because what one leaves beside the other is of use to neither.
+
+use std::cmp::Reverse;
+use std::ops::Range;
 
 use model::{Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodRequest};
 use smallvec::SmallVec;
-use units::Resources;
+use units::{GPU_MILLIS, Resources};
 
-/// Most shapes looked at: those that ask for most. More change next to nothing.
-const SHAPES_MAX: usize = 64;
+/// Most shapes looked at: those that ask for most.
+const SHAPES_MAX: usize = 512;
+/// Scarcity is counted in so many parts of one.
+const SCARCITY_UNIT: u64 = 16;
+/// A shape that can use less than one of so many parts of all GPUs is as scarce as with that.
+const SCARCITY_MAX: u64 = 100;
+/// Bits of the fraction in a number of pods.
+const POD_BITS: u32 = 16;
 
 /// The shapes that ask for GPUs, those with the same request for GPUs together.
 #[derive(Debug, Default)]
-pub(crate) struct Shapes(Vec<(GpuRequest, Vec<Shape>)>);
+pub(crate) struct Shapes {
+    groups: Vec<(GpuRequest, Range<usize>)>,
+    all: Vec<Shape>,
+}
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Shape {
-    cpu_millis: u64,
-    memory_bytes: u64,
+    host: HostNeed,
     /// None: any node will do.
     constraints: Option<ConstraintsId>,
     pods: u64,
+    /// What a GPU thousandth that it can use is worth.
+    weight: u64,
 }
 
+/// What a pod needs beside GPUs, and one and a half times the pods for each unit, as fractions.
+#[derive(Debug, Clone, Copy)]
+struct HostNeed {
+    cpu_millis: u64,
+    memory_mib: u64,
+    pods_per_cpu: u64,
+    pods_per_mib: u64,
+}
+
+/// The shapes that may be on a node, one bit for each.
+pub(crate) type Allowed = SmallVec<[u64; SHAPES_MAX / 64]>;
+
 /// What is free on a node, or will be when what is being released is gone.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Free {
     devices_millis: SmallVec<[u64; 8]>,
+    /// Whether some of the devices are MIG instances.
+    has_instances: bool,
     host: Resources,
 }
 
 impl Free {
     pub(crate) fn of(node: &Node) -> Self {
         let devices_millis = node.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
-        Self { devices_millis, host: node.free(false) }
+        let has_instances = node.gpus.iter().any(|gpu| gpu.mig.is_some());
+        Self { devices_millis, has_instances, host: node.free(false) }
     }
 
     pub(crate) fn take(&mut self, devices: &[DeviceShare], request: PodRequest) {
@@ -48,6 +81,39 @@ impl Free {
         }
         let host = Resources { gpu_millis: 0, ..request.resources(1) };
         self.host = self.host.saturating_sub(host);
+    }
+
+    fn has_gpus(&self) -> bool {
+        self.devices_millis.iter().any(|&millis| millis > 0)
+    }
+}
+
+impl HostNeed {
+    const fn new(cpu_millis: u64, memory_bytes: u64) -> Self {
+        let memory_mib = memory_bytes >> 20;
+        Self {
+            cpu_millis,
+            memory_mib,
+            pods_per_cpu: pods_per(cpu_millis),
+            pods_per_mib: pods_per(memory_mib),
+        }
+    }
+
+    /// One and a half times the pods that the host has room for; zero if it has no room for one.
+    fn pods(&self, cpu_millis: u64, memory_mib: u64) -> u64 {
+        if self.cpu_millis > cpu_millis || self.memory_mib > memory_mib {
+            return 0;
+        }
+        let by_cpu = cpu_millis.saturating_mul(self.pods_per_cpu);
+        by_cpu.min(memory_mib.saturating_mul(self.pods_per_mib)) >> (32 - POD_BITS)
+    }
+}
+
+/// One and a half divided by what each needs, in parts of 2³².
+const fn pods_per(each: u64) -> u64 {
+    match each {
+        0 => u64::MAX,
+        _ => (3 << 31) / each,
     }
 }
 
@@ -60,51 +126,135 @@ impl Shapes {
             // Equals are distinguished by what they say, not by when they were first seen.
             asked.sort_by_cached_key(|&(request, constraints, pods)| {
                 let millis = request.resources(1).gpu_millis.saturating_mul(pods);
-                (std::cmp::Reverse(millis), request, cluster.constraints(constraints).clone())
+                (Reverse(millis), request, cluster.constraints(constraints).clone())
             });
             asked.truncate(SHAPES_MAX);
             asked.sort_unstable();
         }
-        let mut groups: Vec<(GpuRequest, Vec<Shape>)> = Vec::new();
+        let mut shapes = Self::default();
         for (PodRequest { gpu, cpu_millis, memory_bytes }, constraints, pods) in asked {
-            let shape = Shape { cpu_millis, memory_bytes, constraints: Some(constraints), pods };
-            match groups.last_mut().filter(|group| group.0 == gpu) {
-                Some(group) => group.1.push(shape),
-                None => groups.push((gpu, vec![shape])),
-            }
+            let host = HostNeed::new(cpu_millis, memory_bytes);
+            shapes.add(gpu, Shape { host, constraints: Some(constraints), pods, weight: 0 });
         }
-        if !groups.iter().any(|(gpu, _)| matches!(gpu, GpuRequest::Whole(_))) {
-            let pods = groups.iter().flat_map(|(_, shapes)| shapes).map(|shape| shape.pods).sum();
-            let whole = Shape { cpu_millis: 0, memory_bytes: 0, constraints: None, pods };
-            groups.push((GpuRequest::Whole(1), vec![whole]));
+        let is_whole = |(gpu, _): &(GpuRequest, _)| matches!(gpu, GpuRequest::Whole(_));
+        if !shapes.all.is_empty() && !shapes.groups.iter().any(is_whole) {
+            let pods = shapes.all.iter().map(|shape| shape.pods).sum();
+            let host = HostNeed::new(0, 0);
+            shapes.add(GpuRequest::Whole(1), Shape { host, constraints: None, pods, weight: 0 });
         }
-        Self(groups)
+        shapes.weigh(cluster);
+        shapes
     }
 
-    /// What a node with so much free is worth to pods that request these shapes: GPU thousandths,
-    /// summed over the pods.
-    pub(crate) fn worth(&self, cluster: &Cluster, id: NodeId, free: &Free) -> u64 {
-        let node = &cluster.nodes()[id];
-        let group = |(gpu, shapes): &(GpuRequest, Vec<Shape>)| {
+    fn add(&mut self, gpu: GpuRequest, shape: Shape) {
+        let end = self.all.len() + 1;
+        match self.groups.last_mut().filter(|group| group.0 == gpu) {
+            Some((_, range)) => range.end = end,
+            None => self.groups.push((gpu, end - 1..end)),
+        }
+        self.all.push(shape);
+    }
+
+    /// Finds out how scarce the room for each shape is.
+    fn weigh(&mut self, cluster: &Cluster) {
+        let mut usable = vec![0_u64; self.all.len()];
+        // Nodes that are alike come one after the other, mostly.
+        let mut last: Option<(Free, Allowed, Vec<u64>)> = None;
+        for (id, node) in cluster.nodes().iter() {
+            let free = Free::of(node);
+            if !free.has_gpus() {
+                continue;
+            }
+            let allowed = self.allowed(cluster, id);
+            let same =
+                |(other, bits, _): &(Free, Allowed, Vec<u64>)| *other == free && *bits == allowed;
+            let here = match last.take().filter(same) {
+                Some((.., here)) => here,
+                None => {
+                    let mut here = vec![0; self.all.len()];
+                    self.each_usable(node, &allowed, &free, |at, millis| here[at] = millis);
+                    here
+                }
+            };
+            usable.iter_mut().zip(&here).for_each(|(sum, millis)| *sum += millis);
+            last = Some((free, allowed, here));
+        }
+        let all = cluster.capacity().gpu_millis;
+        for (shape, usable) in self.all.iter_mut().zip(usable) {
+            let scarcity = all.saturating_mul(SCARCITY_UNIT) / (usable + all / SCARCITY_MAX).max(1);
+            shape.weight = shape.pods.saturating_mul(scarcity * scarcity);
+        }
+    }
+
+    /// The shapes that may be on a node.
+    pub(crate) fn allowed(&self, cluster: &Cluster, id: NodeId) -> Allowed {
+        let mut bits = Allowed::from_elem(0, self.all.len().div_ceil(64));
+        for (at, shape) in self.all.iter().enumerate() {
+            if shape.constraints.is_none_or(|constraints| cluster.allows(constraints, id)) {
+                bits[at / 64] |= 1 << (at % 64);
+            }
+        }
+        bits
+    }
+
+    /// What a node with so much free is worth to pods that request these shapes.
+    pub(crate) fn worth(&self, node: &Node, allowed: &Allowed, free: &Free) -> u64 {
+        let mut worth = 0_u64;
+        self.each_usable(node, allowed, free, |at, millis| {
+            worth = worth.saturating_add(millis.saturating_mul(self.all[at].weight));
+        });
+        worth
+    }
+
+    /// How many GPU thousandths of a node each shape can use that can use any.
+    fn each_usable(
+        &self,
+        node: &Node,
+        allowed: &Allowed,
+        free: &Free,
+        mut usable: impl FnMut(usize, u64),
+    ) {
+        let (cpu_millis, memory_mib) = (free.host.cpu_millis, free.host.memory_bytes >> 20);
+        for (gpu, range) in &self.groups {
             let (devices_millis, pod_millis) = fitting(node, free, *gpu);
             if devices_millis == 0 {
-                return 0;
+                continue;
             }
-            let usable = |shape: &Shape| {
-                let carried = carried_millis(free.host, shape, pod_millis);
-                let allows = |constraints| cluster.allows(constraints, id);
-                let allowed = carried > 0 && shape.constraints.is_none_or(allows);
-                if allowed { devices_millis.min(carried) * shape.pods } else { 0 }
-            };
-            shapes.iter().map(usable).sum::<u64>()
-        };
-        self.0.iter().map(group).sum()
+            for at in range.clone().filter(|at| allowed[at / 64] >> (at % 64) & 1 == 1) {
+                let pods = self.all[at].host.pods(cpu_millis, memory_mib);
+                if pods > 0 {
+                    let carried = pods.saturating_mul(pod_millis) >> POD_BITS;
+                    usable(at, devices_millis.min(carried));
+                }
+            }
+        }
     }
 }
 
 /// What is free on the devices that have room for a request, and what one pod takes; zero if
 /// there are too few of them.
 fn fitting(node: &Node, free: &Free, gpu: GpuRequest) -> (u64, u64) {
+    match gpu {
+        GpuRequest::Whole(wanted) if !free.has_instances => alike(free, wanted, GPU_MILLIS),
+        GpuRequest::Share { devices, millis } if !free.has_instances => {
+            alike(free, devices, millis)
+        }
+        _ => unlike(node, free, gpu),
+    }
+}
+
+/// The same where a pod takes as much of every device.
+fn alike(free: &Free, wanted: u32, each_millis: u64) -> (u64, u64) {
+    let (mut devices, mut free_millis) = (0, 0);
+    for &millis in free.devices_millis.iter().filter(|&&millis| millis >= each_millis) {
+        devices += 1;
+        free_millis += millis;
+    }
+    let pod_millis = each_millis * u64::from(wanted);
+    if devices < wanted { (0, 0) } else { (free_millis, pod_millis) }
+}
+
+fn unlike(node: &Node, free: &Free, gpu: GpuRequest) -> (u64, u64) {
     let (mut free_millis, mut pod_millis) = (0, 0);
     for part in gpu.parts() {
         let (mut devices, mut each_millis) = (0, 0);
@@ -122,15 +272,4 @@ fn fitting(node: &Node, free: &Free, gpu: GpuRequest) -> (u64, u64) {
         pod_millis += each_millis * u64::from(wanted);
     }
     (free_millis, pod_millis)
-}
-
-/// GPU thousandths that one and a half times the pods of a shape that the host has room for would
-/// use; zero if it has no room for one.
-fn carried_millis(host: Resources, shape: &Shape, pod_millis: u64) -> u64 {
-    let of = |free: u64, each: u64| match each {
-        0 => u64::MAX,
-        _ if each > free => 0,
-        _ => free.saturating_mul(pod_millis * 3) / (each * 2),
-    };
-    of(host.cpu_millis, shape.cpu_millis).min(of(host.memory_bytes, shape.memory_bytes))
 }

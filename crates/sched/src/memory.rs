@@ -113,6 +113,11 @@ impl Memory {
         self.rows.get(&id)
     }
 
+    /// The class as it is known.
+    pub(crate) fn row_like(&self, class: &EquivalenceClass) -> Option<ClassId> {
+        self.ids.get(class).copied()
+    }
+
     /// The classes that are looked at.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (ClassId, &Row)> {
         let wanted = |id: &ClassId| self.only.as_ref().is_none_or(|only| only.contains(id));

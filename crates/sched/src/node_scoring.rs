@@ -7,23 +7,26 @@ use std::collections::BTreeMap;
 use model::{Cluster, DeviceShare, GpuRequest, Node, NodeId};
 use units::GPU_MILLIS;
 
-use crate::fragmentation::{Free, Shapes};
+use crate::fragmentation::{Allowed, Free, Shapes};
 use crate::place::{self, PodRequirements};
 use crate::policy::{Placement, Policy};
 use model::Fill;
 
 /// Most different asks that something is remembered about.
 const ASKS_MAX: usize = 512;
+/// The requests are looked at again when one of so many parts of all GPUs was given out or came free.
+const FREE_PARTS: u64 = 10;
 const MILLION: u64 = 1_000_000;
 
 /// What was found out about the nodes of one cluster.
 #[derive(Debug, Default)]
 pub struct NodeScoring {
     shapes: Shapes,
-    /// Pods that asked for the shapes.
+    /// Pods that asked for the shapes, and GPU thousandths that were free then.
     pods: u64,
-    /// What each node is worth.
-    worth: Vec<Known<u64>>,
+    free_millis: u64,
+    /// Which shapes may be on each node, and what it is worth to them.
+    worth: Vec<Known<(Allowed, u64)>>,
     keys: BTreeMap<(PodRequirements, bool), Vec<Known<Option<Key>>>>,
 }
 
@@ -53,13 +56,26 @@ impl NodeScoring {
         policy: &Policy,
         open: impl Fn(&model::Placement) -> bool,
     ) -> Option<NodeId> {
+        let fits = |id: NodeId| {
+            let place =
+                place::on_node(cluster, id, ask, now, placement_at(cluster, id, policy).devices);
+            place.is_some_and(|to| open(&to))
+        };
+        if !self.keys.contains_key(&(ask, now)) {
+            // Where there is no choice, nothing has to be known about the nodes.
+            let mut fitting = candidates(cluster, ask, now).filter(|&id| fits(id));
+            let first = fitting.next()?;
+            if fitting.next().is_none() {
+                return Some(first);
+            }
+        }
         self.look_at_requests(cluster, ask, policy);
         if self.keys.len() >= ASKS_MAX && !self.keys.contains_key(&(ask, now)) {
             self.keys.clear();
         }
         let mut keys = self.keys.remove(&(ask, now)).unwrap_or_default();
         let mut best: Option<(Key, NodeId)> = None;
-        for id in cluster.nodes().ids() {
+        for id in candidates(cluster, ask, now) {
             let at = id.raw() as usize;
             let revision = cluster.revision_for(ask.constraints, id);
             if keys.len() <= at {
@@ -70,11 +86,8 @@ impl NodeScoring {
                 _ => self.key(cluster, id, ask, now, policy),
             };
             keys[at] = Some((revision, key));
-            let better = |key| best.is_none_or(|(least, _)| key < least);
-            if let Some(key) = key.filter(|&key| better(key))
-                && place::on_node(cluster, id, ask, now, placement_at(cluster, id, policy).devices)
-                    .is_some_and(|to| open(&to))
-            {
+            let Some(key) = key else { continue };
+            if best.is_none_or(|least| (key, id) < least) && fits(id) {
                 best = Some((key, id));
             }
         }
@@ -95,15 +108,21 @@ impl NodeScoring {
         self.key(cluster, id, ask, now, policy)
     }
 
-    /// Takes the requests as they are, unless they are nearly the same as when last looked at.
+    /// Takes the requests as they are, unless they and what is free are nearly the same as when last
+    /// looked at.
     fn look_at_requests(&mut self, cluster: &Cluster, ask: PodRequirements, policy: &Policy) {
         let packs = |placement: Placement| placement.nodes(ask.request.gpu) == Fill::BinPack;
         if !policy.placements().any(packs) {
             return;
         }
         let pods = cluster.requests().pods();
-        if pods.abs_diff(self.pods).saturating_mul(2) >= self.pods {
-            *self = Self { shapes: Shapes::of(cluster), pods, ..Self::default() };
+        let free_millis = cluster.free_soon().gpu_millis;
+        let freed_millis = free_millis.abs_diff(self.free_millis);
+        if pods.abs_diff(self.pods).saturating_mul(2) >= self.pods
+            || freed_millis.saturating_mul(FREE_PARTS) >= cluster.capacity().gpu_millis.max(1)
+        {
+            let shapes = Shapes::of(cluster);
+            *self = Self { shapes, pods, free_millis, ..Self::default() };
         }
     }
 
@@ -145,18 +164,21 @@ impl NodeScoring {
         ask: PodRequirements,
         devices: &[DeviceShare],
     ) -> u64 {
-        let mut free = Free::of(&cluster.nodes()[id]);
+        let node = &cluster.nodes()[id];
+        let mut free = Free::of(node);
         let (at, revision) = (id.raw() as usize, cluster.revision(id));
         if self.worth.len() <= at {
             self.worth.resize(at + 1, None);
         }
-        let before = match self.worth[at] {
-            Some((seen, worth)) if seen == revision => worth,
-            _ => self.shapes.worth(cluster, id, &free),
-        };
-        self.worth[at] = Some((revision, before));
+        let Self { shapes, worth, .. } = self;
+        let known = worth[at].take().filter(|(seen, _)| *seen == revision);
+        let (_, (allowed, before)) = worth[at].insert(known.unwrap_or_else(|| {
+            let allowed = shapes.allowed(cluster, id);
+            let worth = shapes.worth(node, &allowed, &free);
+            (revision, (allowed, worth))
+        }));
         free.take(devices, ask.request);
-        before.saturating_sub(self.shapes.worth(cluster, id, &free))
+        before.saturating_sub(shapes.worth(node, allowed, &free))
     }
 }
 
@@ -198,6 +220,23 @@ fn find_whole(
         Fill::BinPack => fullest_first.find_map(fitting),
         Fill::Spread => fullest_first.rev().find_map(fitting),
     }
+}
+
+/// The nodes that may have room for a pod, in any order.
+fn candidates(
+    cluster: &Cluster,
+    ask: PodRequirements,
+    now: bool,
+) -> impl Iterator<Item = NodeId> + use<'_> {
+    let gpus = match ask.request.gpu {
+        GpuRequest::Whole(gpus) => gpus,
+        _ => 0,
+    };
+    let (with_gpus, all) = match gpus {
+        0 => (None, Some(cluster.nodes().ids())),
+        _ => (Some(cluster.nodes_with_free(gpus, now)), None),
+    };
+    with_gpus.into_iter().flatten().chain(all.into_iter().flatten())
 }
 
 /// How places on a node are taken.

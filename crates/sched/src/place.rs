@@ -64,7 +64,7 @@ fn devices(node: &Node, request: PodRequest, now: bool, fill: Fill) -> Option<De
     }
     let mut chosen = Devices::new();
     for part in request.gpu.parts() {
-        let mut fitting: Vec<(u64, DeviceShare)> = (0..)
+        let mut fitting: SmallVec<[(u64, DeviceShare); 8]> = (0..)
             .zip(&node.gpus)
             .filter_map(|(gpu, device)| {
                 let millis = part.needs_of(device)?;
@@ -74,8 +74,10 @@ fn devices(node: &Node, request: PodRequest, now: bool, fill: Fill) -> Option<De
             .collect();
         // Whole requests need all of a device, so order matters to shared ones only.
         match fill {
-            Fill::BinPack => fitting.sort_by_key(|(free, share)| (*free, share.gpu)),
-            Fill::Spread => fitting.sort_by_key(|(free, share)| (Reverse(*free), share.gpu)),
+            Fill::BinPack => fitting.sort_unstable_by_key(|(free, share)| (*free, share.gpu)),
+            Fill::Spread => {
+                fitting.sort_unstable_by_key(|(free, share)| (Reverse(*free), share.gpu));
+            }
         }
         let wanted = part.devices() as usize;
         if fitting.len() < wanted {

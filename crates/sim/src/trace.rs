@@ -9,7 +9,7 @@ use model::{
     Cluster, Constraints, GpuRequest, NodeSpec, Operator, PodRequest, PodSetSpec, QueueSpec,
     Requirement, Share, WorkloadId, WorkloadSpec,
 };
-use sched::{Action, NodeScoring, Policy, Step};
+use sched::{Action, Memory, NodeScoring, Policy, Step};
 use units::{GPU_MILLIS, Instant, Resources};
 
 use crate::Error;
@@ -28,28 +28,41 @@ const MODEL: &str = "gpu-model";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceNode {
     name: String,
-    cpu_millis: u64,
-    memory_bytes: u64,
-    gpus: usize,
-    model: String,
+    /// Thousandths of cores.
+    pub cpu_millis: u64,
+    /// Bytes of main memory.
+    pub memory_bytes: u64,
+    /// Number of GPUs.
+    pub gpus: usize,
+    /// Their model.
+    pub model: String,
 }
 
 /// A pod of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracePod {
-    request: PodRequest,
+    /// What it asks for.
+    pub request: PodRequest,
     /// GPU models it may run on; empty for any.
-    models: Vec<String>,
+    pub models: Vec<String>,
 }
 
 impl TracePod {
-    fn gpu_millis(&self) -> u64 {
+    /// GPU thousandths that it asks for.
+    #[must_use]
+    pub fn gpu_millis(&self) -> u64 {
         self.request.resources(1).gpu_millis
+    }
+
+    /// The same of each device.
+    #[must_use]
+    pub fn request_millis(&self) -> u64 {
+        self.gpu_millis() / u64::from(self.request.gpu.devices().max(1))
     }
 }
 
 /// How much was given out as pods arrived.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replay {
     /// Thousandths of all GPUs.
     pub capacity_millis: u64,
@@ -168,7 +181,8 @@ pub fn read_pods(text: &str) -> Result<Vec<TracePod>, Error> {
 
 /// The order of arrival: every pod once, shuffled, then pods drawn with replacement, until so much
 /// is asked for.
-fn arrivals(pods: &[TracePod], seed: u64, end_millis: u64) -> Vec<&TracePod> {
+#[must_use]
+pub fn arrivals(pods: &[TracePod], seed: u64, end_millis: u64) -> Vec<&TracePod> {
     let mut rng = Rng::new(seed);
     let mut order: Vec<&TracePod> = pods.iter().collect();
     rng.shuffle(&mut order);
@@ -199,21 +213,36 @@ pub fn replay(
     seed: u64,
     policy: &Policy,
 ) -> Result<Replay, Error> {
-    run(nodes, pods, seed, policy, ARRIVED_PERCENT_MAX, false)
+    replay_until(nodes, pods, seed, policy, ARRIVED_PERCENT_MAX)
 }
 
-/// Replays a trace until as much has been asked for as there is, and moves pods for one that does
-/// not fit, if then it does.
+/// The same until so much of the capacity has been asked for, in percent.
 ///
 /// # Errors
-/// There is nothing to replay, or the model refuses a row.
+/// As [`replay`].
+pub fn replay_until(
+    nodes: &[TraceNode],
+    pods: &[TracePod],
+    seed: u64,
+    policy: &Policy,
+    percent_max: usize,
+) -> Result<Replay, Error> {
+    run(nodes, pods, seed, policy, percent_max, false)
+}
+
+/// The same, and moves pods for one that does not fit, if then it does and those that move hold no
+/// more GPUs together than it gets.
+///
+/// # Errors
+/// As [`replay`].
 pub fn replay_moving(
     nodes: &[TraceNode],
     pods: &[TracePod],
     seed: u64,
     policy: &Policy,
+    percent_max: usize,
 ) -> Result<Replay, Error> {
-    run(nodes, pods, seed, policy, 100, true)
+    run(nodes, pods, seed, policy, percent_max, true)
 }
 
 fn run(
@@ -241,8 +270,7 @@ fn run(
     let refused = |error: model::Error| wrong(0, error.to_string());
     let queue = cluster.add_queue(queue).map_err(refused)?;
     let end_millis = capacity_millis / 100 * percent_max as u64;
-    let mut replay =
-        Replay { capacity_millis, allocated_millis: Vec::new(), arrived: 0, refused: 0, moved: 0 };
+    let mut replay = Replay { capacity_millis, ..Replay::default() };
     let consolidation =
         Policy { actions: vec![Action::Promote, Action::Consolidate], ..policy.clone() };
     let (mut asked, mut held) = (0_u128, 0_u64);
@@ -273,17 +301,25 @@ fn run(
     Ok(replay)
 }
 
-/// Moves pods so that a workload fits; what is to be stopped is gone at once. False if it does not.
+/// Moves pods so that a workload fits, if that pays; what is to be stopped is gone at once. False if it
+/// does not fit.
 fn move_for(cluster: &mut Cluster, id: WorkloadId, policy: &Policy, moved: &mut usize) -> bool {
+    let gain_millis = cluster.set_of(cluster.workloads()[id].pods[0]).demand.gpu_millis;
+    let held = |cluster: &Cluster, pod| cluster.set_of(pod).demand.gpu_millis;
     loop {
-        let steps = sched::cycle(cluster, Instant(1), policy).steps;
-        for step in &steps {
-            if let Step::Move { pod, .. } = step {
-                cluster.vacate(*pod);
-                *moved += 1;
-            }
+        let plan = Memory::default().propose(cluster, Instant(1), policy);
+        let moves = plan.steps.iter().filter_map(|step| match step {
+            Step::Move { pod, .. } => Some(*pod),
+            _ => None,
+        });
+        let moves: Vec<_> = moves.collect();
+        if moves.iter().map(|&pod| held(cluster, pod)).sum::<u64>() > gain_millis {
+            return false;
         }
-        if steps.is_empty() {
+        sched::carry(cluster, Instant(1), &plan);
+        moves.iter().for_each(|&pod| cluster.vacate(pod));
+        *moved += moves.len();
+        if plan.steps.is_empty() {
             return cluster.workloads()[id].placed > 0;
         }
     }
@@ -343,7 +379,7 @@ mod tests {
         let held = |run: &Replay| run.allocated_millis[99];
         for seed in 0..20 {
             let stays = replay(&nodes, &pods, seed, &policy).unwrap();
-            let moves = replay_moving(&nodes, &pods, seed, &policy).unwrap();
+            let moves = replay_moving(&nodes, &pods, seed, &policy, 100).unwrap();
             assert_eq!(held(&moves), 4000, "{seed}");
             assert_eq!(moves.moved > 0, held(&stays) < 4000, "{seed}");
         }

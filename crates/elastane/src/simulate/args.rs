@@ -48,6 +48,9 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "trace")]
     #[arg(value_parser = whole(1_u64..=1000))]
     pub(crate) runs: u64,
+    /// Move pods for one that does not fit, if together they hold no more GPUs than it gets
+    #[arg(long, requires = "trace")]
+    pub(crate) moves: bool,
     /// Random histories, each with the next seed, with every invariant checked after each step
     #[arg(long, value_name = "N", group = "what")]
     #[arg(value_parser = whole(1_u64..=1_000_000))]

@@ -201,6 +201,17 @@ fn a_generated_state_a_trace_and_random_histories() {
     file(dir.path(), "pods-default.csv", pods);
     let said = typed(&["--trace", &dir.path().to_string_lossy(), "--runs", "2"]).unwrap();
     assert!(said.contains("100 %    100.00 %"), "{said}");
+    // Two that share a GPU each, and one that needs both.
+    let nodes = "sn,cpu_milli,memory_mib,gpu,model\na,64000,9000,2,T4\nb,64000,9000,2,T4\n";
+    file(dir.path(), "nodes.csv", nodes);
+    let pods = "cpu_milli,memory_mib,num_gpu,gpu_milli\n1,1,1,500\n1,1,1,500\n1,1,1,500\n\
+        1,1,1,500\n1,1,2,1000\n";
+    file(dir.path(), "pods-default.csv", pods);
+    let spread = ["--policy", "placement=spread", "--runs", "5"];
+    let trace = ["--trace", dir.path().to_str().unwrap()];
+    let said = typed(&[&trace[..], &spread, &["--moves"]].concat()).unwrap();
+    assert!(said.contains(" move(s)") && !said.contains(" 0 move(s)"), "{said}");
+    assert!(said.contains("100 %    100.00 %"), "{said}");
     let said = typed(&["--seeds", "2", "--seed", "7", "--steps", "10"]).unwrap();
     assert!(
         said.starts_with("2 histories (seeds 7 to 8), every invariant held\n20 steps"),

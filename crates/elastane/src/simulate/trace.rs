@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
-use sim::trace::{ARRIVED_PERCENT_MAX, Replay, read_nodes, read_pods, replay};
+use sim::trace::{ARRIVED_PERCENT_MAX, Replay, read_nodes, read_pods, replay, replay_moving};
 
 use super::{Simulate, show};
 use cli_kit::exit::Error;
@@ -28,6 +28,9 @@ struct Report {
     seconds_per_run: f64,
     arrived_pods: usize,
     refused_pods: usize,
+    /// Moves that made room; none where they were not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moves: Option<usize>,
     /// Mean over the runs at each percent.
     points: Vec<Point>,
 }
@@ -44,7 +47,10 @@ pub(super) fn run(flags: &Simulate, dir: &Path, out: &mut dyn Write) -> Result<(
     let mut runs = Vec::new();
     for number in 0..flags.runs {
         let seed = flags.seed.wrapping_add(number);
-        let done = replay(&nodes, &pods, seed, &policy);
+        let done = match flags.moves {
+            true => replay_moving(&nodes, &pods, seed, &policy, ARRIVED_PERCENT_MAX),
+            false => replay(&nodes, &pods, seed, &policy),
+        };
         runs.push(done.map_err(|error| super::in_file(&pods_file, &error))?);
     }
     let seconds = start.elapsed().as_secs_f64();
@@ -60,15 +66,18 @@ pub(super) fn run(flags: &Simulate, dir: &Path, out: &mut dyn Write) -> Result<(
         seconds_per_run: seconds / flags.runs as f64,
         arrived_pods: total(|run| run.arrived),
         refused_pods: total(|run| run.refused),
+        moves: flags.moves.then(|| total(|run| run.moved)),
         points: (1..=ARRIVED_PERCENT_MAX).map(point).collect(),
     };
     if flags.json {
         return show::json(&report, out);
     }
-    let Report { pods, seed, runs, seconds_per_run, arrived_pods, refused_pods, points } = report;
+    let Report { pods, seed, runs, seconds_per_run, arrived_pods, refused_pods, moves, points } =
+        report;
     let last = seed.wrapping_add(runs - 1);
     writeln!(out, "{pods}: {runs} run(s), seeds {seed} to {last}, {seconds_per_run:.2} s each")?;
-    writeln!(out, "{arrived_pods} pods arrived, {refused_pods} found no place\n")?;
+    let moves = moves.map_or(String::new(), |moves| format!(", {moves} move(s)"));
+    writeln!(out, "{arrived_pods} pods arrived, {refused_pods} found no place{moves}\n")?;
     let mut table = show::table(&["Arrived", "GPUs Given Out"]);
     for point in points.iter().filter(|point| SHOWN.contains(&point.arrived_percent)) {
         table.row([

@@ -2,10 +2,13 @@
 //! memory never bind. Source: benchmarks reference §1 and §2.
 
 mod builder;
+mod different;
 
 use model::Cluster;
 
 use builder::Builder;
+
+pub use different::Different;
 
 /// GPUs of each node in every state.
 pub const GPUS_PER_NODE: u64 = 8;
