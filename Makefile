@@ -94,9 +94,10 @@ soak: need ## Run 100,000 random histories, kill what runs at random, 200 times,
 
 install: build ## Put the binaries on the PATH
 	@install -d "$(PREFIX)/bin"
-	@install -m 755 $(BIN)/elastane $(BIN)/runai "$(PREFIX)/bin"
+	@install -m 755 $(BIN)/elastane $(BIN)/runai $(BIN)/elasticdl "$(PREFIX)/bin"
 	@$(BIN)/elastane man "$(PREFIX)/share/man/man1"
-	@echo "installed elastane and runai in $(PREFIX)/bin, their manual pages in $(PREFIX)/share/man"
+	@$(BIN)/elasticdl man "$(PREFIX)/share/man/man1"
+	@echo "installed elastane, runai and elasticdl in $(PREFIX)/bin, their manual pages in $(PREFIX)/share/man"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; \
 	  *) echo "which is not on your PATH; add it: export PATH=\"$(PREFIX)/bin:\$$PATH\"";; esac
 

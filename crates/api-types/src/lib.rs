@@ -115,9 +115,9 @@ pub use project::{
     TotalResources, Units,
 };
 pub use property::{
-    ResourceInterfaceOfVersion, WorkloadCategories, WorkloadCategory, WorkloadPriorities,
-    WorkloadPriority, WorkloadTypeConfig, WorkloadTypeCreateFields, WorkloadTypeUpdateFields,
-    WorkloadTypes,
+    PriorityClassBody, ResourceInterfaceOfVersion, WorkloadCategories, WorkloadCategory,
+    WorkloadPriorities, WorkloadPriority, WorkloadTypeConfig, WorkloadTypeCreateFields,
+    WorkloadTypeUpdateFields, WorkloadTypes,
 };
 pub use revision::{InferenceUpdateRequest, Revision, RevisionPodsPage, RevisionsPage};
 pub use scalar::{Micros, Millis, Time, number_from_millis};

@@ -58,6 +58,12 @@ pub struct Pod {
     /// Our own: which run, 0 before the first.
     #[serde(default)]
     pub generation: u32,
+    /// Our own: how often it has begun again.
+    #[serde(default)]
+    pub restarts: u32,
+    /// Our own: what it is among the pods of its workload, such as `master` or `worker`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub role: String,
     /// Our own: GPU index on the node and thousandths of it.
     #[serde(default)]
     pub gpus: Vec<(u32, u64)>,

@@ -37,6 +37,14 @@ pub struct WorkloadPriority {
     pub source: String,
 }
 
+/// What an added priority class is worth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriorityClassBody {
+    /// The higher goes first inside a project.
+    pub value: u32,
+}
+
 /// The priority classes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkloadPriorities {

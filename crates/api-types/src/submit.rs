@@ -221,6 +221,8 @@ with_unsupported! {
         pub time_limit_seconds: u64,
         /// Our own: of the master and the workers, those with a higher one get their places first.
         pub pod_priority: u32,
+        /// Our own: what the pods are called; `{}` is the number of each.
+        pub pod_names: String,
         /// Our own: the command line it was submitted with, for people.
         pub command_line: String,
         /// Our own: assets whose values count where there is none here.
@@ -377,6 +379,8 @@ pub enum DistributedFramework {
     XGBoost,
     /// JAX.
     JAX,
+    /// Our own: a master hands out tasks, and workers come and go.
+    ElasticDL,
 }
 
 /// What happens to the pods of a distributed workload that run when it has ended.

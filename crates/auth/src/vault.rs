@@ -10,6 +10,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
 use sha2::{Digest as _, Sha256};
 
 use crate::secret::random;
@@ -54,6 +55,8 @@ impl std::fmt::Debug for Vault {
 struct Key {
     number: u32,
     cipher: LessSafeKey,
+    /// What other secrets are made from.
+    root: hmac::Key,
 }
 
 impl Key {
@@ -61,7 +64,8 @@ impl Key {
         let cipher = LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, bytes).ok()?);
         let digest = Sha256::new().chain_update("elastane vault key ").chain_update(bytes);
         let [a, b, c, d, ..] = <[u8; 32]>::from(digest.finalize());
-        Some(Self { number: u32::from_be_bytes([a, b, c, d]), cipher })
+        let root = hmac::Key::new(hmac::HMAC_SHA256, bytes);
+        Some(Self { number: u32::from_be_bytes([a, b, c, d]), cipher, root })
     }
 }
 
@@ -119,6 +123,14 @@ impl Vault {
         key.cipher.seal_in_place_append_tag(nonce_of, aad, &mut bytes).map_err(|_| unsealable())?;
         let bytes = [nonce.as_slice(), &bytes].concat();
         Ok(format!("1.{}.{}", key.number, BASE64.encode(bytes)))
+    }
+
+    /// A secret of an object that is kept nowhere: the same for as long as the oldest key is there.
+    #[must_use]
+    pub fn derive(&self, of: &str) -> String {
+        let message = format!("elastane derived secret {of}");
+        let tag = self.keys.last().map(|key| hmac::sign(&key.root, message.as_bytes()));
+        tag.map(|tag| BASE64.encode(tag)).unwrap_or_default()
     }
 
     /// Opens what was sealed for this object.

@@ -13,6 +13,7 @@ mod iam;
 mod listener;
 mod logs;
 mod policies;
+mod priority_classes;
 mod request;
 mod routes;
 mod trust;

@@ -30,8 +30,8 @@ pub fn node_on_host(node: NodeGpus) -> NodeSpec {
             })
             .collect(),
         name: node.name,
-        cpu_millis: capacity.cpu_millis,
-        memory_bytes: capacity.memory_bytes,
+        cpu_millis: node.host.cpu_millis.unwrap_or(capacity.cpu_millis),
+        memory_bytes: node.host.memory_bytes.unwrap_or(capacity.memory_bytes),
         pods_max: None,
         labels: node.labels,
         taints: Vec::new(),

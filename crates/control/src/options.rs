@@ -50,7 +50,11 @@ pub struct Options {
 pub type BatchFault = Arc<dyn Fn(&View, Instant) + Send + Sync>;
 
 /// Opens the sealed values of an object, `<kind>/<id>`: each by its name, or why it cannot be done.
+/// Those of a [`JOB_TOKEN`] are kept nowhere: there is one of each workload, `token`.
 pub type Unseal = Arc<dyn Fn(&str, &str) -> Result<BTreeMap<String, String>, String> + Send + Sync>;
+
+/// The kind of the object that is the token of a workload whose pods talk to each other.
+pub const JOB_TOKEN: &str = "job-token";
 
 /// The cluster, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use engine::{Bucket, Login, MountSource, RegistryLogin, Repository, RunSpec, Secret, SecretPlace};
 
 use crate::NodeAccess;
-use crate::options::Unseal;
+use crate::options::{JOB_TOKEN, Unseal};
 use orchestrator::{Sealed, Start, texts_of};
-use spec::{SecretTo, SecretUse};
+use spec::{Framework, JOB_TOKEN_FILE, SecretTo, SecretUse};
 use view::{Object, SECRETS};
 
 /// The user of a registry whose credential is a key alone.
@@ -39,6 +39,12 @@ impl Completion {
         }
         for one in sealed {
             self.values(one, &mut spec)?;
+        }
+        if spec.gang.as_ref().is_some_and(|gang| gang.framework == Framework::ElasticDl) {
+            let of = format!("{JOB_TOKEN}/{}", spec.workload_id);
+            let value = take(&of, &mut (self.unseal)(&of, "")?, "token")?;
+            let to = SecretPlace::File { path: JOB_TOKEN_FILE.into(), mode: 0o400 };
+            spec.secrets.push(Secret { to, value });
         }
         Ok(spec)
     }

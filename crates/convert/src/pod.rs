@@ -121,6 +121,8 @@ pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod {
         requested_resources: requested_by(&set.pod, asked),
         allocated_resources: allocated(held, gpu_memory([pod], &all.nodes)),
         generation: pod.generation,
+        restarts: pod.restarts,
+        role: set.role.clone(),
         gpus: pod.gpus.clone(),
         state: state_name(pod).to_owned(),
         last_exit: pod.last_exit.clone(),

@@ -51,6 +51,7 @@ fn check_fields(kind: WorkloadKind, at: &str, spec: &Wire) -> Result<(), ApiErro
         ("distributedFramework", spec.distributed_framework.is_some()),
         ("numWorkers", spec.num_workers.is_some()),
         ("podPriority", spec.pod_priority.is_some()),
+        ("podNames", spec.pod_names.is_some()),
         ("minReplicas", spec.min_replicas.is_some()),
         ("maxReplicas", spec.max_replicas.is_some()),
         ("cleanPodPolicy", spec.clean_pod_policy.is_some()),
@@ -129,7 +130,7 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
     let framework = match spec.distributed_framework {
         Some(framework) => self::framework(framework),
         None => {
-            let why = "must be set: MPI, PyTorch, TF, XGBoost or JAX";
+            let why = "must be set: MPI, PyTorch, TF, XGBoost, JAX or ElasticDL";
             return Err(ApiError::field("spec.distributedFramework", why));
         }
     };
@@ -150,8 +151,13 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
         (None, _) => Some(worker.pod.clone()),
     };
     let Some(master) = master else {
-        if framework == Framework::Mpi {
-            let why = "an MPI workload needs a launcher: give masterSpec, or set it to true";
+        let needed = match framework {
+            Framework::Mpi => Some("an MPI workload needs a launcher"),
+            Framework::ElasticDl => Some("an elastic training needs a master"),
+            _ => None,
+        };
+        if let Some(why) = needed {
+            let why = format!("{why}: give masterSpec, or set it to true");
             return Err(ApiError::field("masterSpecSameAsWorker", why));
         }
         return Ok((worker, Vec::new(), Some(together)));
@@ -163,7 +169,11 @@ fn distributed(request: &CreationRequest, spec: &Wire) -> Result<Pods, ApiError>
 
 /// One pod that gets its place in this turn.
 fn of_priority(spec: &Wire, pod: spec::PodSpec) -> PodSet {
-    PodSet { pod_priority: spec.pod_priority.unwrap_or_default(), ..PodSet::one(pod) }
+    PodSet {
+        pod_priority: spec.pod_priority.unwrap_or_default(),
+        pod_names: spec.pod_names.clone(),
+        ..PodSet::one(pod)
+    }
 }
 
 const fn framework(wire: DistributedFramework) -> Framework {
@@ -173,6 +183,7 @@ const fn framework(wire: DistributedFramework) -> Framework {
         DistributedFramework::TF => Framework::Tf,
         DistributedFramework::XGBoost => Framework::XgBoost,
         DistributedFramework::JAX => Framework::Jax,
+        DistributedFramework::ElasticDL => Framework::ElasticDl,
     }
 }
 
@@ -211,9 +222,14 @@ fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), ApiError> {
         positive("spec.minReplicas", spec.min_replicas)?,
         positive("spec.maxReplicas", spec.max_replicas)?,
     );
-    if framework != Framework::PyTorch && (min.is_some() || max.is_some()) {
+    let may_vary = matches!(framework, Framework::PyTorch | Framework::ElasticDl);
+    if !may_vary && (min.is_some() || max.is_some()) {
         let field = if min.is_some() { "spec.minReplicas" } else { "spec.maxReplicas" };
-        return Err(ApiError::field(field, "goes with the framework PyTorch only; leave it out"));
+        let why = "goes with the framework PyTorch or ElasticDL only; leave it out";
+        return Err(ApiError::field(field, why));
+    }
+    if framework == Framework::ElasticDl && min.is_none() {
+        return Ok((1, max.or(number).unwrap_or(1)));
     }
     let (least, most) = worker_range(spec);
     if least > most {
@@ -225,6 +241,14 @@ fn workers(framework: Framework, spec: &Wire) -> Result<(u32, u32), ApiError> {
         return Err(ApiError::field("spec.numWorkers", why));
     }
     Ok((least, most))
+}
+
+/// How many of its sets make sense together, if it can do without others: an elastic training that
+/// says of no least number of workers waits for them with its master alone.
+pub(super) fn sets_min(request: &CreationRequest) -> Option<u32> {
+    let spec = request.spec.as_ref()?;
+    let elastic = spec.distributed_framework == Some(DistributedFramework::ElasticDL);
+    (elastic && spec.min_replicas.is_none()).then_some(1)
 }
 
 fn pod_of_master(request: &CreationRequest) -> Result<spec::PodSpec, ApiError> {

@@ -237,6 +237,7 @@ pub(crate) const fn framework_name(framework: Framework) -> &'static str {
         Framework::Tf => "TF",
         Framework::XgBoost => "XGBoost",
         Framework::Jax => "JAX",
+        Framework::ElasticDl => "ElasticDL",
     }
 }
 

@@ -28,10 +28,12 @@ pub fn typed(view: &WorkloadView, context: &Context) -> TypedWorkload {
     let master = view.spec.set_named(MASTER);
     let is_same = |set: &PodSet| {
         let workers = pods_shown(&view.spec);
-        (&set.pod, set.pod_priority) == (&workers.pod, workers.pod_priority)
+        let shown = |set: &PodSet| (set.pod_priority, set.pod_names.clone());
+        set.pod == workers.pod && shown(set) == shown(workers)
     };
     let own = |set: &PodSet| api_types::WorkloadSpec {
         pod_priority: priority_of(set),
+        pod_names: set.pod_names.clone(),
         ..of_pod(&set.pod)
     };
     TypedWorkload {
@@ -66,7 +68,8 @@ pub fn asked_for(spec: &WorkloadSpec) -> api_types::WorkloadSpec {
 }
 
 fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
-    let range = spec.distributed.filter(|_| set.pods_min < set.pods);
+    // Workers that the others can do without have no minimum.
+    let range = spec.distributed.filter(|_| set.pods_min < set.pods && spec.children_min.is_none());
     api_types::WorkloadSpec {
         priority_class: Some(spec.priority.class.clone()),
         preemptibility: Some(if spec.preemptible {
@@ -85,6 +88,7 @@ fn specification(spec: &WorkloadSpec, set: &PodSet) -> api_types::WorkloadSpec {
         preemption_delay_seconds: Some(spec.preemption_delay_ms / 1000).filter(|s| *s > 0),
         time_limit_seconds: spec.time_limit_ms.map(|ms| ms / 1000),
         pod_priority: priority_of(set),
+        pod_names: set.pod_names.clone(),
         command_line: spec.command_line.clone(),
         exposed_urls: super::urls::to_wire(&spec.urls),
         related_urls: super::urls::related_to_wire(&spec.related_urls),
@@ -116,6 +120,7 @@ const fn framework(framework: Framework) -> DistributedFramework {
         Framework::Tf => DistributedFramework::TF,
         Framework::XgBoost => DistributedFramework::XGBoost,
         Framework::Jax => DistributedFramework::JAX,
+        Framework::ElasticDl => DistributedFramework::ElasticDL,
     }
 }
 

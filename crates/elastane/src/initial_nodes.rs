@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use control::node_on_host;
-use gpu::{Gpu, NodeGpus};
+use gpu::{Gpu, HostPart, NodeGpus};
 use orchestrator::NodeList;
 use spec::NodeSpec;
 
@@ -146,7 +146,8 @@ pub(super) fn of_driver(driver: Option<Vec<Gpu>>, name: &str) -> Result<Found, E
         None => "no NVIDIA driver is installed here",
         Some(gpus) if gpus.is_empty() => "the NVIDIA driver counts no GPU here",
         Some(gpus) => {
-            let found = NodeGpus { name: name.to_owned(), gpus, labels: BTreeMap::new() };
+            let (labels, host) = (BTreeMap::new(), HostPart::default());
+            let found = NodeGpus { name: name.to_owned(), gpus, labels, host };
             return Ok(Found { nodes: vec![node_on_host(found)], layout: None, because: None });
         }
     };

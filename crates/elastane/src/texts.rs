@@ -39,13 +39,14 @@ fn settings() -> [SettingsError; 4] {
     ]
 }
 
-fn gpus() -> [GpuError; 5] {
+fn gpus() -> [GpuError; 6] {
     use GpuError as E;
     [
         E::Driver(text("FAULT")),
         gpu::simulate_nodes("banana").unwrap_err(),
         gpu::simulate_gpus("99x16GiB", "node").unwrap_err(),
         gpu::simulate_nodes("1x0@=b").unwrap_err(),
+        gpu::simulate_nodes("1x0,gpu=1").unwrap_err(),
         gpu::simulate_gpus("2x4", "node").unwrap_err(),
     ]
 }
@@ -106,7 +107,7 @@ fn every_error_of_the_operator() {
     let settings =
         texts!(SettingsError { Read, File, Value, NoHome }, settings(), ToString::to_string,);
     let gpus = texts!(
-        GpuError { Driver, Notation, OutOfRange, Labels, Size },
+        GpuError { Driver, Notation, OutOfRange, Labels, Host, Size },
         gpus(),
         ToString::to_string,
     );

@@ -81,13 +81,6 @@ pub enum Own {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<std::ffi::OsString>,
     },
-    /// Run a parameter server of a job
-    #[command(hide = true)]
-    Ps {
-        /// Its flags
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        flags: Vec<std::ffi::OsString>,
-    },
     /// Create the priority classes of a file
     Apply {
         /// A PriorityClass of Kubernetes, in YAML or JSON

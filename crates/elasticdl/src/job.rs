@@ -46,8 +46,8 @@ pub struct Job {
     pub volumes: Vec<Volume>,
     /// Variables of all pods.
     pub variables: Vec<(String, String)>,
-    /// When images are pulled.
-    pub pull_policy: String,
+    /// When images are pulled, if it was said: processes have none that could be.
+    pub pull_policy: Option<String>,
     /// How often a worker begins again because it failed.
     pub relaunches: u32,
     /// What the workers run in place of the loop of ElasticDL.
@@ -147,7 +147,9 @@ impl Job {
             priority,
             volumes: volumes(values, form)?,
             variables: of("envs", values::variables(values.text("envs")))?,
-            pull_policy: values.text("image_pull_policy").to_owned(),
+            pull_policy: values
+                .is_given("image_pull_policy")
+                .then(|| values.text("image_pull_policy").to_owned()),
             relaunches: match aux(values)? {
                 true => 0,
                 false if seed => 1,

@@ -1,13 +1,136 @@
-//! The published command lines of elastic training jobs: the first form (flags alone) and the final
-//! one → the job that they describe. No program takes them yet.
+//! `elasticdl`: elastic training jobs by their published command lines → workloads of the server.
 //!
-//! Owns: which flags there are, as data; how a line is taken apart; what of it has a meaning here,
-//! and what the flags mean together. Does not know about: how a job is submitted, and how a
-//! training runs (`elastic`).
+//! Owns: both published forms of the command line, what of them has a meaning here, and the
+//! commands that people missed. Does not know about: how a training runs (`elastic`), and who gets
+//! which place (the server).
 
+mod apply;
 pub mod commands;
 pub mod flag;
 pub mod flags;
 pub mod job;
+mod master;
 pub mod parse;
+mod pods;
+mod progress;
+mod request;
+mod submit;
 pub mod values;
+mod zoo;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use cli_kit::exit::{self, Error};
+use cli_kit::message::{Plain, be_quiet, print_note};
+use commands::{Common, Own};
+use parse::{Asked, Parsed};
+
+/// Runs a command line, the program's name included.
+#[must_use]
+pub fn main(argv: Vec<OsString>) -> ExitCode {
+    if argv.len() < 2 {
+        // As published: the help, as an error.
+        drop(write!(std::io::stderr(), "{}", parse::tree().render_help()));
+        return ExitCode::from(exit::FAILED);
+    }
+    let Parsed { asked, common, notes } = match parse::parse(&argv) {
+        Ok(parsed) => parsed,
+        Err(error) => return exit::parser_said(&error),
+    };
+    if common.quiet {
+        be_quiet();
+    }
+    notes.iter().for_each(|note| print_note(note));
+    match asked {
+        Asked::Own(own) => match delegated(&own, &common) {
+            Some(line) => runai::main(line),
+            None => in_runtime(Asked::Own(own), common),
+        },
+        other => in_runtime(other, common),
+    }
+}
+
+/// What is the same as a command of `runai`'s.
+fn delegated(own: &Own, common: &Common) -> Option<Vec<OsString>> {
+    let mut line: Vec<String> = vec!["runai".to_owned()];
+    let mut add = |words: &[&str]| line.extend(words.iter().map(|word| (*word).to_owned()));
+    match own {
+        Own::Status { job } => add(&["describe", "job", job]),
+        Own::Logs { job, pod, follow, previous } => {
+            add(&["logs", job]);
+            pod.iter().for_each(|pod| add(&["--pod", pod]));
+            follow.then(|| add(&["--follow"]));
+            previous.then(|| add(&["--previous"]));
+        }
+        Own::Wait { job, timeout } => {
+            add(&["wait", job]);
+            timeout.iter().for_each(|timeout| add(&["--timeout", timeout]));
+        }
+        Own::Delete { jobs } => {
+            add(&["delete"]);
+            jobs.iter().for_each(|job| add(&[job]));
+        }
+        _ => return None,
+    }
+    common.project.iter().for_each(|project| add(&["--project", project]));
+    common.quiet.then(|| add(&["--quiet"]));
+    Some(line.into_iter().map(OsString::from).collect())
+}
+
+fn in_runtime(asked: Asked, common: Common) -> ExitCode {
+    let mut builder = match asked {
+        // It is a server, and computes updates of models.
+        Asked::Own(Own::Master { .. }) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = match builder.enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Error::Failed(format!("failed to start: {error}")).report(),
+    };
+    let stdout = std::io::stdout();
+    let done = match &asked {
+        // Its threads write, each by itself.
+        Asked::Own(Own::Master { flags }) => runtime.block_on(master::run(flags)),
+        _ => runtime.block_on(run(asked, common, &mut stdout.lock())),
+    };
+    match done.and_then(|()| stdout.lock().flush().map_err(Error::Output)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+async fn run(asked: Asked, common: Common, raw: &mut dyn std::io::Write) -> Result<(), Error> {
+    let project = common.project;
+    let out: &mut dyn std::io::Write = &mut Plain(&mut *raw);
+    match asked {
+        Asked::Job(form, values) => submit::run(form, &values, project, out).await,
+        Asked::ZooInit(values) => zoo::init(&values, out),
+        Asked::ZooBuild(path, values) => zoo::build(&path, &values),
+        Asked::ZooPush(image) => Err(zoo::push(&image)),
+        Asked::Own(Own::Pods { selector, format }) => {
+            pods::list(selector, format, project, raw).await
+        }
+        Asked::Own(Own::Jobs) => pods::jobs(project, out).await,
+        Asked::Own(Own::Apply { filename }) => apply::run(&filename, project, out).await,
+        Asked::Own(Own::Flat) => {
+            write!(out, "{}", parse::flat().render_long_help())?;
+            Ok(())
+        }
+        Asked::Own(Own::Man { folder }) => {
+            let failed =
+                |error| Error::Failed(format!("cannot write to {}: {error}", folder.display()));
+            std::fs::create_dir_all(&folder).map_err(failed)?;
+            clap_mangen::generate_to(parse::tree(), &folder).map_err(failed)
+        }
+        // These are commands of `runai`'s, and that of a pod.
+        Asked::Own(
+            Own::Master { .. }
+            | Own::Status { .. }
+            | Own::Logs { .. }
+            | Own::Wait { .. }
+            | Own::Delete { .. },
+        ) => Ok(()),
+    }
+}

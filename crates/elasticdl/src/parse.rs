@@ -85,6 +85,22 @@ pub struct Values {
 }
 
 impl Values {
+    /// Those of a form, each written as `--FLAG=VALUE`.
+    ///
+    /// # Errors
+    /// A word is not written so, or names no flag of the form.
+    pub fn of_pairs(form: Form, words: &[String]) -> Result<Self, String> {
+        let mut values = Self::default();
+        for word in words {
+            let pair = word.strip_prefix("--").and_then(|word| word.split_once('='));
+            let (name, value) = pair.ok_or_else(|| format!("`{word}` is not --FLAG=VALUE"))?;
+            let flag = find(&form.tables(), name)
+                .ok_or_else(|| format!("`--{name}` is no flag of this form"))?;
+            values.all.insert(flag.name, value.to_owned());
+        }
+        Ok(values)
+    }
+
     /// The value of a flag; empty where it has none.
     #[must_use]
     pub fn text(&self, name: &str) -> &str {

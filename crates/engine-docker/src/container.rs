@@ -7,7 +7,10 @@ use bollard::models::{
     ContainerCreateBody, DeviceMapping, DeviceRequest, EndpointSettings, HostConfig,
     HostConfigLogConfig, Mount, MountType, MountVolumeOptions, NetworkingConfig,
 };
-use engine::{Error, Framework, Gang, Member, RunSpec, SecretPlace, environment};
+use engine::{
+    Error, Framework, Gang, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Member, RunSpec, SecretPlace,
+    environment,
+};
 use engine_fractions::Added;
 
 use crate::daemon::{DaemonProperties, Gpus};
@@ -149,6 +152,9 @@ fn variables(spec: &RunSpec) -> Result<BTreeMap<String, String>, Error> {
         env.extend(told.into_iter().map(|(name, value)| (name.to_owned(), value)));
         if gang.framework == Framework::Mpi {
             env.extend(Gang::HOSTFILE_NAMES.map(|name| (name.to_owned(), HOSTFILE.to_owned())));
+        }
+        if gang.framework == Framework::ElasticDl {
+            env.insert(JOB_TOKEN_VARIABLE.into(), JOB_TOKEN_FILE.into());
         }
     }
     Ok(env)

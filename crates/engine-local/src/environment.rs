@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use engine::{
-    Container, Error, Framework, Gang, IsolationKind, Member, RunSpec, Secret, SecretPlace,
+    Container, Error, Framework, Gang, IsolationKind, JOB_TOKEN_FILE, JOB_TOKEN_VARIABLE, Member,
+    RunSpec, Secret, SecretPlace,
 };
 
 use crate::container;
@@ -130,6 +131,10 @@ pub(crate) fn environment(
         if gang.framework == Framework::Mpi {
             let path = folders.hostfile.display().to_string();
             env.extend(Gang::HOSTFILE_NAMES.map(|name| (name.to_owned(), path.clone())));
+        }
+        if gang.framework == Framework::ElasticDl {
+            let path = below(&folders.secrets, Path::new(JOB_TOKEN_FILE));
+            env.insert(JOB_TOKEN_VARIABLE.into(), path.display().to_string());
         }
     }
     if spec.devices.iter().any(|device| device.simulated) {

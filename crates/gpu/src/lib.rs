@@ -50,6 +50,17 @@ pub struct NodeGpus {
     pub gpus: Vec<Gpu>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
+    /// What of the machine it may have.
+    pub host: HostPart,
+}
+
+/// What of a machine a node may have; what is not said is that of the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostPart {
+    /// Thousandths of cores.
+    pub cpu_millis: Option<u64>,
+    /// Bytes of main memory.
+    pub memory_bytes: Option<u64>,
 }
 
 /// Why GPUs could not be found or made up.
@@ -86,6 +97,14 @@ pub enum Error {
     /// A label is wrong.
     #[error("`{text}` has no usable labels: {fault}")]
     Labels {
+        /// As typed.
+        text: String,
+        /// What is wrong with them.
+        fault: String,
+    },
+    /// What it may have of the machine is wrong.
+    #[error("`{text}` has no usable cores and memory: {fault}")]
+    Host {
         /// As typed.
         text: String,
         /// What is wrong with them.

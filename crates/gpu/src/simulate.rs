@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use units::parse_bytes;
 
-use crate::{Error, Gpu, NodeGpus};
+use crate::{Error, Gpu, HostPart, NodeGpus};
 
 /// Most GPUs a node may have.
 pub const GPUS_PER_NODE_MAX: u32 = 64;
@@ -14,7 +14,8 @@ pub const NODES_MAX: u32 = 1024;
 
 const GPUS_EXAMPLE: &str = "a count and a size such as 4x16GiB, or 0 for none";
 const NODES_EXAMPLE: &str = "nodes, GPUs of each and a size such as 2x4x16GiB, or 3x0 for \
-                             three nodes without GPUs";
+                             three nodes without GPUs; 3x0,cpu=3920m,memory=15GB says how much \
+                             of the machine each may have";
 
 /// One simulated node from `--gpus`: `4x16GiB`, or `0` for a node without GPUs.
 ///
@@ -37,9 +38,10 @@ pub fn simulate_gpus(text: &str, node_name: &str) -> Result<NodeGpus, Error> {
 }
 
 /// Simulated nodes from `--nodes`: `2x4x16GiB` is two nodes with four 16 GiB GPUs each, `3x0`
-/// three without GPUs. Nodes of several kinds are joined by `+`, and labels of a kind follow it
-/// after `@`: `2x4x16GiB@zone=a,run.ai/type=big+1x8x80GiB@zone=b`. They are called `node-1`,
-/// `node-2`, ….
+/// three without GPUs. Cores and memory follow after a comma: `3x0,cpu=3920m,memory=15GB`; what is
+/// not said is that of this machine. Nodes of several kinds are joined by `+`, and labels of a kind
+/// follow it after `@`: `2x4x16GiB@zone=a,run.ai/type=big+1x8x80GiB@zone=b`. They are called
+/// `node-1`, `node-2`, ….
 ///
 /// # Errors
 /// The text is not in this notation, or a number is outside its range.
@@ -53,12 +55,15 @@ pub fn simulate_nodes(text: &str) -> Result<Vec<NodeGpus>, Error> {
                 (kind, units::parse_labels(labels).map_err(fault)?)
             }
         };
-        let (nodes, gpus, memory_bytes) = kind_of_node(kind)?;
+        let (shape, host) = kind.split_once(',').unwrap_or((kind, ""));
+        let (nodes, gpus, memory_bytes) = kind_of_node(shape)?;
+        let host = host_part(text, host)?;
         let first = all.len() as u64;
         within(text, first + u64::from(nodes), "nodes", NODES_MAX)?;
         let numbers = (first + 1)..=(first + u64::from(nodes));
         all.extend(numbers.map(|number| NodeGpus {
             labels: labels.clone(),
+            host,
             ..node(format!("node-{number}"), gpus, memory_bytes)
         }));
     }
@@ -98,8 +103,38 @@ fn kind_of_node(text: &str) -> Result<(u32, u32, u64), Error> {
     match size {
         None if gpus == 0 => Ok((nodes, 0, 0)),
         None => Err(notation()),
+        // No GPUs of no size are no slip.
+        Some(size) if gpus == 0 && units::parse_bytes(size) == Ok(0) => Ok((nodes, 0, 0)),
         Some(size) => Ok((nodes, gpu_count(text, gpus)?, memory(text, size)?)),
     }
+}
+
+/// What a node may have of the machine, `cpu=3920m,memory=15GB`.
+fn host_part(text: &str, given: &str) -> Result<HostPart, Error> {
+    let fault = |fault: String| Error::Host { text: text.to_owned(), fault };
+    let mut host = HostPart::default();
+    for item in given.split(',').filter(|item| !item.trim().is_empty()) {
+        let (key, value) = item.split_once('=').unwrap_or((item, ""));
+        let (key, value) = (key.trim(), value.trim());
+        let number = match key {
+            "cpu" => units::parse_cpu_millis(value),
+            "memory" => units::parse_bytes(value),
+            _ => {
+                return Err(fault(format!(
+                    "`{key}` is not known; cpu=CORES and memory=SIZE are, and labels follow after @"
+                )));
+            }
+        };
+        let number = number.map_err(|error| fault(format!("{key}: {error}")))?;
+        if number == 0 {
+            return Err(fault(format!("{key} is 0; leave it out for that of this machine")));
+        }
+        let of = if key == "cpu" { &mut host.cpu_millis } else { &mut host.memory_bytes };
+        if of.replace(number).is_some() {
+            return Err(fault(format!("{key} is given twice; leave one of them out")));
+        }
+    }
+    Ok(host)
 }
 
 /// A run of digits; a number too large to count is as wrong as the largest.
@@ -143,7 +178,12 @@ fn node(name: String, count: u32, memory_bytes: u64) -> NodeGpus {
         simulated: true,
         fault: None,
     };
-    NodeGpus { gpus: (0..count).map(gpu).collect(), name, labels: BTreeMap::new() }
+    NodeGpus {
+        gpus: (0..count).map(gpu).collect(),
+        name,
+        labels: BTreeMap::new(),
+        host: HostPart::default(),
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +227,25 @@ mod tests {
                 r#"node-4 {"zone": "xx"}"#.to_owned()
             ]
         );
+    }
+
+    #[test]
+    fn nodes_have_a_part_of_the_machine() {
+        let nodes = simulate_nodes("2x0x0GiB,cpu=3920m,memory=15GB@zone=a+1x0,cpu=0.5+1x1x8GiB");
+        let hosts = nodes.expect("valid").into_iter();
+        let hosts = hosts.map(|node| (node.host.cpu_millis, node.host.memory_bytes));
+        let small = (Some(3920), Some(15_000_000_000));
+        assert_eq!(hosts.collect::<Vec<_>>(), [small, small, (Some(500), None), (None, None)]);
+        for (text, part) in [
+            ("1x0,gpu=1", "`gpu` is not known; cpu=CORES and memory=SIZE are"),
+            ("1x0,cpu=much", "cpu: "),
+            ("1x0,memory=0", "memory is 0; leave it out"),
+            ("1x0,cpu=1,cpu=2", "cpu is given twice"),
+            ("1x0x16GiB", "has 0 GPUs per node"),
+        ] {
+            let error = simulate_nodes(text).expect_err(text).to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
     }
 
     #[test]

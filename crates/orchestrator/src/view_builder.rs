@@ -503,6 +503,7 @@ pub(crate) fn pod_without_place(workload: &Workload, pod: &Pod, state: PodState)
         created_at: workload.pod_since(pod),
         index: pod.index,
         generation: pod.generation,
+        restarts: pod.restarts(),
         name: pod_name(&workload.spec, pod),
         revision: None,
         port: None,

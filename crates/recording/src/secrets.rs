@@ -110,6 +110,7 @@ impl Secrets {
                 pods_min: _,
                 parallelism: _,
                 group: _,
+                pod_names: _,
                 pod_priority: _,
                 set_topology: _,
                 pod,

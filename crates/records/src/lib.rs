@@ -13,7 +13,7 @@ pub use past::{
 pub use rows::{
     ArchivedKey, AuditDetail, AuditFilter, AuditRow, Change, ClockRow, ClusterRow, CredentialRow,
     DepartmentBody, DepartmentRow, Desired, EventFilter, EventRow, Log, ObjectRow, PlacementBody,
-    PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, SampleFilter, SampleRow, UsageRow,
-    WorkloadRow, WorkloadState,
+    PodBody, PodRow, ProjectBody, ProjectRow, ReasonBody, Relaunch, SampleFilter, SampleRow,
+    UsageRow, WorkloadRow, WorkloadState,
 };
 pub use snapshot::Snapshot;

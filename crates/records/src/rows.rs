@@ -249,10 +249,24 @@ pub struct PodBody {
     /// Its port among the pods it works together with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
+    /// Who it is since it began again as another pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relaunch: Option<Relaunch>,
     /// `succeeded` or `failed`, once it has ended for good.
     pub ended: Option<String>,
     /// How its last run ended.
     pub last_exit: Option<String>,
+}
+
+/// A pod that began again as another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relaunch {
+    /// Its number among those of its role, which no other has had.
+    pub number: u32,
+    /// The last of its runs under an earlier number.
+    pub after: u32,
+    /// How often it began again because it had failed.
+    pub failures: u32,
 }
 
 /// A place on a node.

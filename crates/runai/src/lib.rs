@@ -85,6 +85,28 @@ pub fn main(argv: Vec<OsString>) -> ExitCode {
     }
 }
 
+/// The server that this user's settings name, and the project they choose unless one is given: for
+/// other programs that work for the same user.
+///
+/// # Errors
+/// There is no server, no login or no such project.
+pub async fn connected(project: Option<String>) -> Result<Connected, Error> {
+    let global = Global { project, ..Global::default() };
+    let mut context = Context::open(&global, &|name| std::env::var(name).ok())?;
+    session::renew(&mut context).await?;
+    let project = context.known_project().await?;
+    Ok(Connected { client: context.client, project })
+}
+
+/// A server, and a project there.
+#[derive(Debug)]
+pub struct Connected {
+    /// The way to the server.
+    pub client: client::Client,
+    /// The project.
+    pub project: api_types::Project,
+}
+
 /// Whether it needs no request in the name of the user.
 const fn needs_no_session(intent: &Intent) -> bool {
     use Intent as I;

@@ -344,6 +344,7 @@ mod tests {
             id: Uuid::nil(),
             index: 0,
             generation: 1,
+            restarts: 0,
             name: "svc.1-0".to_owned(),
             revision: None,
             port: None,

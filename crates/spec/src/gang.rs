@@ -6,6 +6,11 @@ use std::fmt::Write as _;
 
 use crate::{Framework, MASTER, WORKER};
 
+/// Where the pods of an elastic training find the token by which they know each other.
+pub const JOB_TOKEN_FILE: &str = "/run/elastane/job-token";
+/// The variable that says where that is in a run.
+pub const JOB_TOKEN_VARIABLE: &str = "ELASTANE_JOB_TOKEN_FILE";
+
 /// The pods a run works together with, itself included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gang {
@@ -86,6 +91,7 @@ impl Gang {
                 unbuffered,
             ],
             Framework::Tf => vec![("TF_CONFIG", self.tf_config(address))],
+            Framework::ElasticDl => self.elastic(format!("{host}:{port}")),
             Framework::Mpi => vec![("OMPI_MCA_orte_keep_fqdn_hostnames", "true".to_owned())],
         }
     }
@@ -106,6 +112,17 @@ impl Gang {
             let _ = writeln!(lines, "{} slots={}", address(worker), self.slots_per_worker);
         }
         Some(lines)
+    }
+
+    /// Where the master is, and who this is.
+    fn elastic(&self, master: String) -> Vec<(&'static str, String)> {
+        let number = match self.members.get(self.rank) {
+            Some(own) if own.role == WORKER => ("WORKER_ID", own.index.to_string()),
+            own => ("PORT", own.map_or(0, |own| own.port).to_string()),
+        };
+        let count = self.workers().count().to_string();
+        let unbuffered = ("PYTHONUNBUFFERED", "1".to_owned());
+        vec![("MASTER_ADDR", master), ("WORKER_NUM", count), number, unbuffered]
     }
 
     fn workers(&self) -> impl Iterator<Item = &Member> {
@@ -197,6 +214,9 @@ mod tests {
         ] {
             assert_eq!(told(framework, rank, least), want);
         }
+        let at = "MASTER_ADDR=127.0.0.1:7000 WORKER_NUM=2";
+        assert_eq!(told(Framework::ElasticDl, 0, 1), format!("{at} PORT=7000"));
+        assert_eq!(told(Framework::ElasticDl, 2, 1), format!("{at} WORKER_ID=1"));
         let elastic = told(Framework::PyTorch, 0, 2);
         assert!(elastic.contains("PET_NNODES=2:3"), "{elastic}");
     }

@@ -30,6 +30,10 @@ pub struct PodSet {
     /// The group of sets it is in; none: directly in the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// What its pods are called; `{}` is the number of each among those of its role. None: after
+    /// the workload, the role and the number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_names: Option<String>,
     /// Pods of a higher one are placed before those of other sets.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pod_priority: u32,
@@ -51,6 +55,7 @@ impl PodSet {
             pods_min: 1,
             parallelism: None,
             group: None,
+            pod_names: None,
             pod_priority: 0,
             set_topology: None,
             pod,
@@ -278,6 +283,9 @@ pub enum Framework {
     XgBoost,
     /// `jax.distributed`.
     Jax,
+    /// A master that hands out tasks. Workers come and go: each begins as soon as it has its place,
+    /// and one that has lost it begins again as another.
+    ElasticDl,
 }
 
 /// The role of the pod whose end is the end of all.

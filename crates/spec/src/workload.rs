@@ -192,6 +192,16 @@ impl WorkloadSpec {
         (at, left)
     }
 
+    /// The number of a pod among those of its role.
+    #[must_use]
+    pub fn number_in_role(&self, number: usize) -> u32 {
+        let (set, mut own) = self.set_of(number);
+        let before = self.sets().take_while(|other| !std::ptr::eq(*other, set));
+        own +=
+            before.filter(|other| other.role == set.role).map(|o| o.pods as usize).sum::<usize>();
+        u32::try_from(own).unwrap_or(u32::MAX)
+    }
+
     /// How many pods it has.
     #[must_use]
     pub fn pod_count(&self) -> u32 {

@@ -119,6 +119,8 @@ pub struct PodView {
     pub index: u32,
     /// Which run; 0 before the first.
     pub generation: u32,
+    /// How many runs there were before under the same name.
+    pub restarts: u32,
     /// Name.
     pub name: String,
     /// The revision it belongs to, if it is a replica.

@@ -11,6 +11,7 @@ mod nodes;
 mod org;
 mod org_units;
 mod pools;
+mod priority_classes;
 mod projects;
 mod properties;
 mod tenant;
@@ -103,6 +104,7 @@ fn table() -> Vec<Route<Shared>> {
     all.extend(workloads::routes());
     all.extend(assets::routes());
     all.extend(properties::routes());
+    all.extend(priority_classes::routes());
     all.extend(policy::routes());
     all.extend(elastane_routes());
     all.extend(audit::routes());

@@ -89,12 +89,16 @@ async fn list_priorities(
     FromState(state): FromState<Shared>,
     query: ListQuery,
 ) -> Result<Json<WorkloadPriorities>, ApiError> {
-    let all: Vec<Priority> = Priority::all().collect();
+    let added = super::priority_classes::added(&state.control.view())?;
+    let all: Vec<Priority> = Priority::all().chain(added).collect();
     let one = |priority: &Priority| WorkloadPriority {
         id: priority.class.clone(),
         name: priority.class.clone(),
         value: priority.value,
-        source: "system".to_owned(),
+        source: match Priority::named(&priority.class) {
+            Ok(_) => "system".to_owned(),
+            Err(_) => "custom".to_owned(),
+        },
     };
     let rows = query.matching(all.iter(), state.now())?;
     Ok(Json(WorkloadPriorities { priorities: rows.into_iter().map(one).collect() }))

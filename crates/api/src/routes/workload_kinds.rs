@@ -155,7 +155,9 @@ pub(super) async fn comes_to(
         .as_mut()
         .map(|master| take_secrets(state, project_id, master).map_err(convert::of_the_master));
     let master = master.transpose()?;
+    let class = super::priority_classes::take(&state.control.view(), &mut request)?;
     let (project_id, mut spec) = convert::command(kind, request, asker.clone())?;
+    spec.priority = class.unwrap_or(spec.priority);
     for set in spec.sets_mut() {
         let own = master.as_ref().filter(|_| set.role == spec::MASTER);
         set.pod.secrets.clone_from(own.unwrap_or(&secrets));

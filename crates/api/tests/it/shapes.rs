@@ -112,7 +112,12 @@ async fn workloads_have_the_published_shape_in_every_state() {
         let pods = server.get(&format!("{own}/pods")).await;
         check_times(&pods);
         for pod in pods["pods"].as_array().unwrap() {
-            check("pod", pod, POD, &["generation", "gpus", "state", "lastExit"]);
+            check(
+                "pod",
+                pod,
+                POD,
+                &["generation", "restarts", "role", "gpus", "state", "lastExit"],
+            );
         }
         for event in server.get(&format!("{own}/events")).await["events"].as_array().unwrap() {
             check("event", event, EVENT, &[]);

@@ -35,10 +35,12 @@ impl Step {
 
     /// Whether the command only looks, so that it may be repeated until the cluster has settled.
     pub(crate) fn is_read_only(&self) -> bool {
-        const LOOKS: [&str; 5] = ["list", "describe", "logs", "explain", "status"];
+        const LOOKS: [&str; 7] = ["list", "describe", "logs", "explain", "status", "pods", "jobs"];
         let mut words = self.command.split_whitespace();
         match words.next() {
-            Some("runai" | "elastane") => words.take(2).any(|word| LOOKS.contains(&word)),
+            Some("runai" | "elastane" | "elasticdl") => {
+                words.take(2).any(|word| LOOKS.contains(&word))
+            }
             first => first == Some("curl"),
         }
     }

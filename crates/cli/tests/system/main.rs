@@ -34,3 +34,4 @@ mod tops;
 mod updates;
 mod waiting;
 mod walkthroughs;
+mod workers;

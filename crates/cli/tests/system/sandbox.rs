@@ -47,6 +47,8 @@ pub(crate) struct Sandbox {
     server: Option<Child>,
     /// Where the daemon listens that runs its workloads; else they are processes.
     docker: Option<PathBuf>,
+    /// A folder of programs that come first.
+    programs: Option<PathBuf>,
 }
 
 impl Sandbox {
@@ -59,7 +61,7 @@ impl Sandbox {
         for (folder, mode) in [(root.path(), 0o755), (home.as_path(), 0o777)] {
             fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("changed");
         }
-        Self { root, port: free_port(), server: None, docker: None }
+        Self { root, port: free_port(), server: None, docker: None, programs: None }
     }
 
     /// An empty machine whose workloads are containers of this daemon.
@@ -67,6 +69,12 @@ impl Sandbox {
         let mut sandbox = Self::new();
         sandbox.docker = Some(socket.to_owned());
         sandbox
+    }
+
+    /// The same with the programs of a folder.
+    pub(crate) fn with_programs(mut self, folder: &Path) -> Self {
+        self.programs = Some(folder.to_owned());
+        self
     }
 
     /// Where commands run.
@@ -103,6 +111,10 @@ impl Sandbox {
     fn prepared(&self, program: &str) -> Command {
         let binaries = Path::new(env!("CARGO_BIN_EXE_elastane")).parent().expect("a folder");
         let path = std::env::var("PATH").expect("PATH");
+        let path = match &self.programs {
+            Some(first) => format!("{}:{path}", first.display()),
+            None => path,
+        };
         let mut command = Command::new(program);
         command
             .env_clear()

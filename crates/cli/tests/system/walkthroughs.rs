@@ -14,6 +14,7 @@ use engine_docker::testing::DockerServer;
 use crate::document::{self, Step};
 use crate::matching::compare;
 use crate::sandbox::{Sandbox, end, free_port};
+use crate::workers;
 
 /// How long a command that only looks is repeated until it shows what it should.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -147,6 +148,22 @@ fn fractions_with_containers() {
     }
 }
 
+/// Trainings take longer to get where a document shows them.
+const TRAINING_PATIENCE: Duration = Duration::from_secs(150);
+
+/// The published tutorial about elastic scheduling: real processes train a real model.
+#[test]
+fn elasticdl() {
+    let Some(programs) = workers::programs() else { return };
+    let sandbox = Sandbox::new().with_programs(&programs);
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/elasticdl/.");
+    let copied = sandbox.shell(&format!("cp -r '{examples}' . && chmod -R a+rX ."));
+    assert_eq!(copied.code, Some(0), "{}", copied.text);
+    if let Err(what) = follow_on(sandbox, &read("elasticdl"), TRAINING_PATIENCE) {
+        panic!("docs/walkthroughs/elasticdl.md, {what}");
+    }
+}
+
 #[test]
 fn every_document_is_followed() {
     let mut found: Vec<String> = fs::read_dir(folder())
@@ -155,7 +172,7 @@ fn every_document_is_followed() {
         .filter_map(|name| Some(name.strip_suffix(".md")?.to_owned()))
         .filter(|name| name != "README")
         .collect();
-    let mut followed = DOCUMENTS.to_vec();
+    let mut followed = [DOCUMENTS, &["elasticdl"]].concat();
     found.sort();
     followed.sort_unstable();
     assert_eq!(found, followed);

@@ -6,6 +6,7 @@ mod archived;
 mod chaos;
 mod clock;
 mod container;
+mod elastic_training;
 mod expiry;
 mod fake;
 mod feed;

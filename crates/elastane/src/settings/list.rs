@@ -93,12 +93,15 @@ settings! {
             [GPUs](#gpus)",
     }
 
-    /// Simulate several machines, such as 2x2x16GiB or 2x2x16GiB@zone=a+1x8x80GiB@zone=b
+    /// Simulate several machines, such as 2x2x16GiB, 2x2x16GiB@zone=a+1x8x80GiB@zone=b or
+    /// 3x0,cpu=3920m,memory=15GB
     nodes: Option<SettingText> = read::given {
         value: Some("NODESxCOUNTxSIZE"),
         excludes: Some("gpus"),
         meaning: "several simulated machines, of several kinds and with labels if need be: \
-            `2x4x16GiB@zone=a,run.ai/type=big+1x8x80GiB@zone=b`; not together with `gpus`",
+            `2x4x16GiB@zone=a,run.ai/type=big+1x8x80GiB@zone=b`; `3x0,cpu=3920m,memory=15GB` are \
+            three without GPUs, each with so many cores and so much memory; not together with \
+            `gpus`",
     }
 
     /// Replace the simulated nodes of the last server, although that stops workloads

@@ -27,7 +27,7 @@ impl Workload {
     /// together are, unless it keeps its place or they can do with fewer.
     fn is_lost_without(&self, number: usize) -> bool {
         let (set, _) = self.spec.set_of(number);
-        let spare = set.pods_min < set.pods;
+        let spare = set.pods_min < set.pods || self.is_elastic_training();
         self.spec.distributed.is_some() && set.pod.restart == Restart::Never && !spare
     }
 
@@ -96,6 +96,10 @@ impl State {
                 self.begin_replicas(id);
                 continue;
             }
+            if workload.is_elastic_training() {
+                self.begin_members(id);
+                continue;
+            }
             let is_there = |pod: &Pod| {
                 let place = self.binding(pod);
                 pod.ended.is_some() || (place.current.is_some() && !place.releasing)
@@ -137,7 +141,7 @@ impl State {
     /// others, so that the next runs do not meet what may be left of the last. Which are free the
     /// engine is asked first; where there are too few, no pod gets one and it is asked again a
     /// little later.
-    fn give_ports(&mut self, id: Uuid, numbers: &[usize]) -> bool {
+    pub(super) fn give_ports(&mut self, id: Uuid, numbers: &[usize]) -> bool {
         let taken = self.ports_in_use(id, numbers);
         let Some(workload) = self.workloads.get_mut(&id) else { return false };
         let before = workload.pods.iter().filter_map(|pod| pod.port).max();
@@ -196,11 +200,11 @@ impl State {
     pub(crate) fn gang_of(&self, workload: &Workload, number: usize) -> Option<Gang> {
         let together = workload.spec.distributed?;
         let member = |pod: &Pod| {
-            let (set, index) = workload.spec.set_of(pod.number());
+            let (set, _) = workload.spec.set_of(pod.number());
             let place = self.binding(pod);
             Member {
                 role: set.role.clone(),
-                index: u32::try_from(index).unwrap_or(u32::MAX),
+                index: pod.number_in_role(&workload.spec),
                 node: place.current.map(|at| self.node_name(at.node)).unwrap_or_default(),
                 port: pod.port.unwrap_or_default(),
             }

@@ -51,6 +51,7 @@ impl State {
         }
         for (id, number) in evicted {
             self.say_place_gone(id, number, why);
+            self.relaunch(id, number, false);
             self.restart_with(id, number);
             ended.insert(id);
         }

@@ -16,6 +16,7 @@ mod quota;
 mod reasons;
 mod reconcile;
 mod record;
+mod relaunch;
 mod restart_policy;
 mod revisions;
 mod storage;

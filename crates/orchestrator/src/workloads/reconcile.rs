@@ -211,6 +211,7 @@ impl State {
             self.end(id, number, Ended::Succeeded);
         } else {
             self.cluster.vacate(model);
+            self.relaunch(id, number, false);
             self.leave_if_over(id);
             self.rewind_if_stopped(id);
             self.outbox.note(Note::Debug(format!("run {run} stopped as asked: {text}")));
@@ -305,6 +306,7 @@ impl State {
             (true, false) => {}
             (false, releasing) if releasing || over => {
                 self.cluster.vacate(model);
+                self.relaunch(id, number, false);
                 self.touch(id);
                 self.leave_if_over(id);
                 self.rewind_if_stopped(id);

@@ -4,7 +4,9 @@ use std::ops::Index;
 use std::sync::Arc;
 
 use model::{PodId, WorkloadId};
-use records::{Desired, PlacementBody, PodBody, PodRow, ReasonBody, WorkloadRow, WorkloadState};
+use records::{
+    Desired, PlacementBody, PodBody, PodRow, ReasonBody, Relaunch, WorkloadRow, WorkloadState,
+};
 use spec::{PodSpec, RunKey, WorkloadPast, WorkloadSpec};
 use units::{Instant, Resources};
 use uuid::Uuid;
@@ -73,6 +75,8 @@ pub(crate) struct Pod {
     pub(crate) left: bool,
     /// Its own port, where the pods of its workload work together or serve.
     pub(crate) port: Option<u16>,
+    /// Who it is since it began again as another pod.
+    pub(crate) relaunch: Option<Relaunch>,
     pub(crate) ended: Option<Ended>,
     pub(crate) last_exit: Option<String>,
     /// What keeps its run from starting, or from serving; not stored, because it is found again.
@@ -102,6 +106,17 @@ impl Pod {
 
     pub(crate) const fn number(&self) -> usize {
         self.index as usize
+    }
+
+    /// Its number among the pods of its role: it may have begun again as another.
+    pub(crate) fn number_in_role(&self, spec: &WorkloadSpec) -> u32 {
+        self.relaunch.map_or_else(|| spec.number_in_role(self.number()), |now| now.number)
+    }
+
+    /// How often it has begun again as the pod that it is.
+    pub(crate) fn restarts(&self) -> u32 {
+        let after = self.relaunch.map_or(0, |now| now.after);
+        self.generation.saturating_sub(after + 1)
     }
 
     pub(crate) const fn run(&self) -> RunKey {
@@ -170,11 +185,13 @@ impl FromIterator<Pod> for Pods {
 /// Name of a pod: of its run, or of the one that begins as soon as the pod need not wait in its
 /// place. One with a role has the same name in all its runs, as published.
 pub(crate) fn pod_name(spec: &WorkloadSpec, pod: &Pod) -> String {
-    let (workload, (set, number)) = (&spec.name, spec.set_of(pod.index as usize));
+    let (workload, (set, _)) = (&spec.name, spec.set_of(pod.number()));
     let generation = pod.generation + u32::from(pod.waits_for_others);
-    match set.role.as_str() {
-        "" => format!("{workload}-{}-{generation}", pod.index),
-        role => format!("{workload}-{role}-{number}"),
+    let number = pod.number_in_role(spec);
+    match (&set.pod_names, set.role.as_str()) {
+        (Some(names), _) => names.replace("{}", &number.to_string()),
+        (None, "") => format!("{workload}-{}-{generation}", pod.index),
+        (None, role) => format!("{workload}-{role}-{number}"),
     }
 }
 
@@ -307,6 +324,7 @@ pub(super) fn pod_row(
             waits_for_others: pod.waits_for_others,
             left: pod.left,
             port: pod.port,
+            relaunch: pod.relaunch,
             ended: pod.ended.map(|ended| ended_word(ended).to_owned()),
             last_exit: pod.last_exit.clone(),
         },
@@ -327,6 +345,7 @@ pub(crate) fn pod_from_row(row: &PodRow) -> Result<Pod, Error> {
         waits_for_others: body.waits_for_others,
         left: body.left,
         port: body.port,
+        relaunch: body.relaunch,
         ended: body.ended.as_deref().map(ended).transpose()?,
         last_exit: body.last_exit.clone(),
         written: Some(Box::new(row.clone())),

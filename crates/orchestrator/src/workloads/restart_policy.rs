@@ -10,6 +10,7 @@ use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::lifecycle::RUNS_KEPT;
+use crate::workloads::relaunch::{KILLED, Next};
 use crate::workloads::{Ended, Pod, Workload, record};
 use spec::{CleanPods, Restart};
 
@@ -38,6 +39,17 @@ impl State {
         let Some(workload) = self.workloads.get(&id) else { return };
         let spec = workload.spec.clone();
         let restarts = workload.restarts;
+        match workload.after_failure(number, exit) {
+            None => {}
+            Some(Next::Fails) => return self.end(id, number, Ended::Failed),
+            Some(Next::InPlace) => return self.restart_in_place(id, number, ran_ms),
+            Some(Next::AsAnother) => {
+                // That it was killed says nothing against it.
+                let has_failed = matches!(exit, Exit::Code(code) if *code != KILLED);
+                self.relaunch(id, number, has_failed);
+                return self.retry(id, number, restarts + 1, BACK_OFF_MS_MIN);
+            }
+        }
         match (spec.set_of(number).0.pod.restart, exit) {
             (_, Exit::CannotRun(_)) => self.end(id, number, Ended::Failed),
             // Nothing the workload did: a reboot, a supervisor that was killed, a machine that
@@ -76,6 +88,7 @@ impl State {
         if let Some(model) = workload.pods.get(number).and_then(|pod| pod.model) {
             self.cluster.vacate(model);
         }
+        self.relaunch(id, number, false);
         self.touch(id);
         self.restart_with(id, number);
         let seconds = units::format_millis(delay_ms);
@@ -129,7 +142,10 @@ impl State {
             self.cluster.vacate(model);
         }
         let Some(workload) = self.workloads.get_mut(&id) else { return };
-        let goes_on = ended == Ended::Succeeded && !workload.is_complete_with(number);
+        let goes_on = match ended {
+            Ended::Succeeded => !workload.is_complete_with(number),
+            Ended::Failed => workload.goes_on_without(number),
+        };
         if goes_on || workload.completed_at.is_some() {
             // Others may have waited for it to begin, and it was never seen to run.
             self.runs.assembling.insert(id);

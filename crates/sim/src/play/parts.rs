@@ -157,6 +157,7 @@ impl Known {
             pods_min: pods_min.min(pods),
             parallelism: wire.completions.map(|_| set.pods),
             group: set.group.clone(),
+            pod_names: None,
             pod_priority: set.task_priority,
             set_topology: self.constraint(set.topology.as_ref())?,
             pod: PodSpec {

@@ -9,7 +9,7 @@ use units::GPU_MILLIS;
 
 use crate::invalid::Invalid;
 use crate::{
-    Bounds, GpuRequest, PodSpec, SecretPlace, Share, SharedGpus, WorkloadKind, WorkloadSpec,
+    Bounds, GpuRequest, PodSet, PodSpec, SecretPlace, Share, SharedGpus, WorkloadKind, WorkloadSpec,
 };
 
 /// Longest time between SIGTERM and SIGKILL (reference D.9: 0 to 300 s).
@@ -113,7 +113,20 @@ pub fn check_workload(spec: &WorkloadSpec) -> Result<(), Invalid> {
     group::check(spec)?;
     spec.serving.as_ref().map_or(Ok(()), crate::Serving::check)?;
     check_backoff_limit(spec.backoff_limit)?;
+    spec.sets().try_for_each(pod_names)?;
     spec.sets().try_for_each(|set| pod(&set.pod))
+}
+
+/// Names of pods are names, and two pods have two.
+fn pod_names(set: &PodSet) -> Result<(), Invalid> {
+    let Some(names) = &set.pod_names else { return Ok(()) };
+    let wrong =
+        |why: String| Invalid::new("pod names", format!("the names of pods `{names}`: {why}"));
+    units::check_name(&names.replace("{}", "0")).map_err(|error| wrong(error.to_string()))?;
+    if set.pods > 1 && !names.contains("{}") {
+        return Err(wrong(format!("{} pods need a number; write {{}} where it is", set.pods)));
+    }
+    Ok(())
 }
 
 fn pod(spec: &PodSpec) -> Result<(), Invalid> {

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 import numpy as np
 
+from .. import codec
 from ..contract import Contract, ContractError
 from ..optimizers import Optimizer, OptimizerError
 from ..readers import Metadata
@@ -82,10 +83,27 @@ class Backend:
     def feed(self, records: Sequence[Any], mode: str) -> Tuple[Any, Any]:
         """Features and labels of these records."""
         assert self.contract.feed is not None, "a contract has it in every mode"
+        if self.contract.seed_form:
+            return self._seed_feed(records)
         fed = self.contract.feed(list(records), mode, self.metadata)
         return (fed, None) if mode == "prediction" and not isinstance(fed, tuple) else fed
 
     # What all do alike.
+
+    def _seed_feed(self, records: Sequence[bytes]) -> Tuple[Any, Any]:
+        """The columns of the old form drive the decoding and the order of the model's inputs."""
+        described = self.contract.feature_columns + self.contract.label_columns
+        columns = [
+            # A dtype is TensorFlow's or numpy's.
+            codec.Column(
+                c.key, np.dtype(getattr(c.dtype, "as_numpy_dtype", c.dtype)), tuple(c.shape)
+            )
+            for c in described
+        ]
+        assert self.contract.feed is not None, "a contract of the old form has input_fn"
+        features, labels = self.contract.feed(codec.batch(columns, records))
+        inputs = [features[column.key] for column in self.contract.feature_columns]
+        return (inputs[0] if len(inputs) == 1 else inputs), labels
 
     def learning_rate(self, version: int) -> float:
         """The learning rate of a step that starts at this version of the model.

@@ -13,7 +13,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 import tensorflow as tf
 
-from .. import codec
 from ..contract import Contract
 from ..optimizers import Optimizer, from_keras
 from . import Arrays, Backend, Batch, Step, float32, need_optimizer
@@ -44,7 +43,6 @@ class KerasBackend(Backend):
             if hasattr(callback, "set_model"):
                 callback.set_model(self._model)
         self._feeds: Dict[str, Callable[..., Any]] = {}
-        self._columns: Optional[List[codec.Column]] = None
         self._gradients = tf.function(self._compute, reduce_retracing=True)
         self._outputs = tf.function(self._call, reduce_retracing=True)
 
@@ -52,7 +50,7 @@ class KerasBackend(Backend):
 
     def feed(self, records: Sequence[Any], mode: str) -> Tuple[Any, Any]:
         if self.contract.seed_form:
-            return self._seed_feed(records)
+            return super().feed(records, mode)
         if not all(isinstance(record, bytes) for record in records):
             return self._split(
                 self._fed(tf.data.Dataset.from_tensor_slices(list(records)), mode), mode
@@ -75,20 +73,6 @@ class KerasBackend(Backend):
         if isinstance(fed, tuple) and len(fed) == 2:
             return fed[0], None if mode == "prediction" else fed[1]
         return fed, None
-
-    def _seed_feed(self, records: Sequence[bytes]) -> Tuple[Any, Any]:
-        """The columns of the old form drive the decoding and the order of the model's inputs."""
-        if self._columns is None:
-            described = self.contract.feature_columns + self.contract.label_columns
-            self._columns = [
-                codec.Column(c.key, np.dtype(c.dtype.as_numpy_dtype), tuple(c.shape))
-                for c in described
-            ]
-        decoded = codec.batch(self._columns, records)
-        assert self.contract.feed is not None, "a contract of the old form has input_fn"
-        features, labels = self.contract.feed(decoded)
-        inputs = [features[column.key] for column in self.contract.feature_columns]
-        return (inputs[0] if len(inputs) == 1 else inputs), labels
 
     # Variables.
 

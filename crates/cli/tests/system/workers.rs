@@ -1,0 +1,61 @@
+//! The Python that workers of elastic trainings need. Owns: a folder with it, installed once, and why
+//! there is none. Does not know about: what is trained.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the workers and the digits need, each at the version that was looked at; the worker itself is
+/// built from the repository.
+const PACKAGES: [&str; 4] =
+    ["numpy==2.4.6", "grpcio==1.85.1", "protobuf==7.36.2", "scikit-learn==1.9.1"];
+const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
+
+/// The folder of a `python3` with the workers; none, after a line that says so, where it cannot be had.
+pub(crate) fn programs() -> Option<PathBuf> {
+    match install() {
+        Ok(folder) => Some(folder),
+        Err(why) => skip::missing(&format!("no Python for workers: {why}")),
+    }
+}
+
+fn install() -> Result<PathBuf, String> {
+    // Where the server is root workers have other accounts, which a Python of root's home is closed to.
+    let base = ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().map(Path::new);
+    let base = base.into_iter().find(|path| path.exists()).ok_or("no python3 in /usr/bin")?;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python-workers");
+    if let Some(closed) = folder.ancestors().skip(1).find(|folder| is_closed(folder)) {
+        return Err(format!("{} is closed to other accounts", closed.display()));
+    }
+    let python = folder.join("bin/python3");
+    let done = folder.join("installed");
+    if !done.exists() {
+        let folder = folder.display().to_string();
+        run(Command::new(base).args(["-m", "venv", "--clear", "--without-pip", &folder]))?;
+        pip(&python, &PACKAGES)?;
+        std::fs::write(&done, "").map_err(|error| error.to_string())?;
+    }
+    // What is tested changes.
+    pip(&python, &["--force-reinstall", "--no-deps", SDK])?;
+    Ok(folder.join("bin"))
+}
+
+fn is_closed(folder: &Path) -> bool {
+    std::fs::metadata(folder).is_ok_and(|of| of.permissions().mode() & 0o005 != 0o005)
+}
+
+fn pip(python: &Path, words: &[&str]) -> Result<(), String> {
+    let mut command = Command::new("python3");
+    command.args(["-m", "pip", "--python"]).arg(python);
+    run(command.args(["install", "--quiet", "--retries", "1"]).args(words))
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no message");
+    Err(last.to_owned())
+}

@@ -1,0 +1,31 @@
+//! The endpoints of priority classes, one method each.
+
+use api_types as wire;
+use reqwest::Method;
+
+use crate::routes::escape;
+use crate::{Client, Error};
+
+impl Client {
+    /// Adds a priority class, or gives an added one another value.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn put_priority_class(
+        &self,
+        name: &str,
+        value: u32,
+    ) -> Result<wire::WorkloadPriority, Error> {
+        let path = format!("/elastane/v1/priority-classes/{}", escape(name));
+        self.send(Method::PUT, &path, &wire::PriorityClassBody { value }).await
+    }
+
+    /// The priority classes, those that were added too.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn priority_classes(&self) -> Result<Vec<wire::WorkloadPriority>, Error> {
+        let answer: wire::WorkloadPriorities = self.get("/api/v1/workload-priorities").await?;
+        Ok(answer.priorities)
+    }
+}

@@ -1,0 +1,167 @@
+//! Elastic trainings: workers that lose their places to more important jobs, and grow back.
+
+use engine::{Exit, RunSpec};
+use spec::{DistributedSpec, Framework, NodeSpec, PodSet, Priority, SecretPlace, WorkloadSpec};
+use view::{Phase, PodState, View};
+
+use crate::world::{World, distributed, nodes};
+
+/// The machines of the published document: 4 cores, of which 3.92 can be given out, and 15 GB.
+fn machines() -> Vec<NodeSpec> {
+    let small = |node| NodeSpec { cpu_millis: 3920, memory_bytes: 15_000_000_000, ..node };
+    nodes(3, 0).into_iter().map(small).collect()
+}
+
+/// A job of the document: a master of 1 core, workers of 3.
+fn job(name: &str, workers: u32, priority: u32) -> WorkloadSpec {
+    let spec = distributed(name, workers);
+    let together = spec.distributed.expect("it is distributed");
+    let set = |set: &PodSet, names: &str, cpu_millis, memory_bytes, pod_priority| PodSet {
+        pods_min: 1,
+        pod_names: Some(format!("elasticdl-{names}")),
+        pod_priority,
+        pod: spec::PodSpec {
+            gpu: spec::GpuRequest::Whole(0),
+            cpu_millis,
+            memory_bytes,
+            ..set.pod.clone()
+        },
+        ..set.clone()
+    };
+    WorkloadSpec {
+        pods: set(&spec.pods, &format!("master-{name}"), 1000, 1 << 30, 2),
+        more: vec![set(&spec.more[0], &format!("worker-{name}-{{}}"), 3000, 4 << 30, 1)],
+        distributed: Some(DistributedSpec { framework: Framework::ElasticDl, ..together }),
+        children_min: Some(1),
+        priority: Priority { value: priority, class: format!("p{priority}") },
+        backoff_limit: 1,
+        ..spec
+    }
+}
+
+/// The pods of a job, each with its state.
+fn pods(view: &View, name: &str) -> String {
+    let job = view.workloads.values().find(|workload| workload.spec.name == name);
+    let pods = job.into_iter().flat_map(|job| &job.pods);
+    let line = |pod: &view::PodView| {
+        let name = pod.name.strip_prefix("elasticdl-").unwrap_or(&pod.name);
+        format!("{name} {:?}", pod.state)
+    };
+    pods.map(line).collect::<Vec<_>>().join(", ")
+}
+
+async fn are(w: &World, name: &str, expected: &str) {
+    w.until(expected, |view| pods(view, name) == expected).await;
+}
+
+/// The run of a pod that is alive.
+fn run(w: &World, job: &str, pod: &str) -> RunSpec {
+    let runs = w.engine.runs_of(job);
+    runs.into_iter().rfind(|run| run.pod_name == format!("elasticdl-{pod}")).expect("it runs")
+}
+
+#[tokio::test]
+async fn a_low_job_gives_one_worker_and_grows_back_under_the_next_number() {
+    let w = World::new(machines(), &[0]).await;
+    w.submit(1, job("low", 2, 1000)).await;
+    let whole = "master-low Running, worker-low-0 Running, worker-low-1 Running";
+    are(&w, "low", whole).await;
+
+    // The place of one worker is being freed; the master begins already.
+    w.engine.stubborn(true);
+    w.submit(1, job("high", 1, 1_000_000)).await;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Terminating").await;
+    are(&w, "high", "master-high Running, worker-high-0 Reserved").await;
+    w.engine.stubborn(false);
+    w.engine.let_go();
+    are(&w, "high", "master-high Running, worker-high-0 Running").await;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Pending").await;
+    w.phase("low", Phase::Degraded).await;
+
+    w.engine.end(run(&w, "high", "worker-high-0").key, Exit::Code(0));
+    are(&w, "high", "master-high Running, worker-high-0 Succeeded").await;
+    w.engine.end(run(&w, "high", "master-high").key, Exit::Code(0));
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Running").await;
+    w.phase("high", Phase::Completed).await;
+    for pod in ["worker-low-0", "worker-low-2", "master-low"] {
+        w.engine.end(run(&w, "low", pod).key, Exit::Code(0));
+    }
+    w.phase("low", Phase::Completed).await;
+    let ended = "master-low Succeeded, worker-low-0 Succeeded, worker-low-2 Succeeded";
+    are(&w, "low", ended).await;
+}
+
+#[tokio::test]
+async fn the_master_stays_when_all_workers_go() {
+    let w = World::new(machines(), &[0]).await;
+    w.submit(1, job("low", 2, 1000)).await;
+    w.phase("low", Phase::Running).await;
+    w.submit(1, job("high", 2, 1_000_000)).await;
+    are(&w, "high", "master-high Running, worker-high-0 Running, worker-high-1 Running").await;
+    let alone = |view: &View| {
+        let low = pods(view, "low");
+        low.starts_with("master-low Running") && low.matches("Pending").count() == 2
+    };
+    w.until("the master alone", alone).await;
+}
+
+#[tokio::test]
+async fn each_pod_knows_the_master_and_the_token_of_its_job() {
+    let w = World::new(machines(), &[0]).await;
+    w.submit(1, job("low", 2, 1000)).await;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
+    let master = run(&w, "low", "master-low");
+    let port = master.gang.as_ref().expect("a gang").members[0].port;
+    assert_ne!(port, 0);
+    for pod in ["master-low", "worker-low-0", "worker-low-1"] {
+        let run = run(&w, "low", pod);
+        assert_eq!(run.gang.expect("a gang").members[0].port, port);
+        let token = &run.secrets[0];
+        assert_eq!(token.value, format!("job-token/{}", run.workload_id));
+        assert!(matches!(&token.to, SecretPlace::File { path, mode: 0o400 }
+            if path.as_os_str() == spec::JOB_TOKEN_FILE));
+    }
+    // One that is killed comes again where the others look for it.
+    w.engine.end(master.key, Exit::Signal(9));
+    w.until("a dead master", |view| !pods(view, "low").starts_with("master-low Running")).await;
+    w.clock.advance_ms(2000);
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
+    let master = run(&w, "low", "master-low");
+    assert_eq!(master.key.generation, 2);
+    assert_eq!(master.gang.expect("a gang").members[0].port, port);
+}
+
+#[tokio::test]
+async fn a_worker_that_fails_begins_again_so_often_and_all_that_fail_end_the_job() {
+    let w = World::new(machines(), &[0]).await;
+    w.submit(1, job("low", 2, 1000)).await;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
+    let ends = async |pod: &str, exit: Exit, next: &str| {
+        w.engine.end(run(&w, "low", pod).key, exit);
+        are(&w, "low", &format!("master-low Running, {next} Pending, worker-low-1 Running")).await;
+        w.clock.advance_ms(2000);
+        are(&w, "low", &format!("master-low Running, {next} Running, worker-low-1 Running")).await;
+    };
+    // That it is killed does not count.
+    ends("worker-low-0", Exit::Signal(9), "worker-low-2").await;
+    ends("worker-low-2", Exit::Code(1), "worker-low-3").await;
+    w.engine.end(run(&w, "low", "worker-low-3").key, Exit::Code(1));
+    are(&w, "low", "master-low Running, worker-low-3 Failed, worker-low-1 Running").await;
+    w.engine.end(run(&w, "low", "worker-low-1").key, Exit::OutOfMemory);
+    w.phase("low", Phase::Failed).await;
+}
+
+#[tokio::test]
+async fn numbers_outlive_the_server() {
+    let mut w = World::new(machines(), &[0]).await;
+    w.submit(1, job("low", 2, 1000)).await;
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-1 Running").await;
+    w.engine.end(run(&w, "low", "worker-low-1").key, Exit::Signal(9));
+    are(&w, "low", "master-low Running, worker-low-0 Running, worker-low-2 Pending").await;
+    w.clock.advance_ms(2000);
+    let after = "master-low Running, worker-low-0 Running, worker-low-2 Running";
+    are(&w, "low", after).await;
+    w.restart().await;
+    are(&w, "low", after).await;
+    assert!(w.get("low").expect("there").pods.iter().all(|pod| pod.state == PodState::Running));
+}

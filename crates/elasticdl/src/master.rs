@@ -1,0 +1,287 @@
+//! The master of a job, as its pod runs it: `elasticdl master FORM --flag=value…`. Owns: what the
+//! flags mean for the training, where the master keeps its files, and that the parameter servers of
+//! the job live in its pod. Does not know about: tasks and models (`elastic-master`, `elastic-ps`),
+//! and pods, which the scheduler starts and stops.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cli_kit::exit::Error;
+use elastic::{Epochs, Kind, Order};
+use elastic_master::{Ended, JobConfig, Mode, Outside, Settings, Sync, Want};
+use tokio::task::JoinSet;
+
+use crate::parse::{Form, Values};
+use crate::progress::{self, say};
+
+/// Versions between two checkpoints where the flags name none: what the death of a master costs.
+const CHECKPOINT_STEPS: u32 = 50;
+/// Parameter servers write their last checkpoint after the end.
+const SERVERS_END_MAX: Duration = Duration::from_secs(30);
+/// So long the master answers those who ask how the job ended.
+const LINGER_MS: u64 = 2_000;
+
+/// Where a master is and what it has, by the variables of its pod.
+struct Place {
+    host: String,
+    port: u16,
+    token_file: PathBuf,
+    /// Kept when its pod starts again.
+    folder: PathBuf,
+}
+
+impl Place {
+    fn find(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let need = |name: &str| {
+            let missing = || {
+                Error::Usage(format!(
+                    "{name} is not set; `elasticdl master` runs in the pod of a job, which \
+                     `elasticdl --job_name=…` submits"
+                ))
+            };
+            variable(name).ok_or_else(missing)
+        };
+        let address = need("MASTER_ADDR")?;
+        let wrong = || Error::Usage(format!("MASTER_ADDR is `{address}`; it is HOST:PORT"));
+        let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
+        Ok(Self {
+            host: host.to_owned(),
+            port: port.parse().map_err(|_| wrong())?,
+            token_file: need("ELASTANE_JOB_TOKEN_FILE")?.into(),
+            folder: need("ELASTANE_CHECKPOINT_DIR")?.into(),
+        })
+    }
+
+    /// Where to listen: a name is that of a container, which has its own network.
+    fn listen(&self, port: u16) -> SocketAddr {
+        let ip = self.host.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        SocketAddr::new(ip, port)
+    }
+}
+
+/// Runs the master of a job until the job has ended.
+pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
+    let (form, values) = read(words)?;
+    let place = Place::find(|name| std::env::var(name).ok())?;
+    let job = config(form, &values)?;
+    let settings = Settings {
+        listen: place.listen(place.port),
+        token_file: place.token_file.clone(),
+        journal_dir: place.folder.join("journal"),
+        journal_sync: Sync::Always,
+        linger_ms: LINGER_MS,
+        job: job.clone(),
+    };
+    let mut servers = JoinSet::new();
+    for index in 0..job.parameter_servers {
+        servers.spawn(elastic_ps::run(server(index, &job, &place, &values)));
+    }
+    let name = job.name.clone();
+    let reports = tokio::spawn(progress::report(place_text(&place), place.token_file.clone()));
+    let mut master = std::pin::pin!(elastic_master::run(settings, Log));
+    let ended = loop {
+        tokio::select! {
+            ended = &mut master => break ended.map_err(failed)?,
+            // The servers know of the end of the job before the master does not answer any more.
+            Some(ended) = servers.join_next() => server_ended(ended)?,
+        }
+    };
+    reports.abort();
+    // A server that is not told of the end in time has nothing more to write.
+    let left = async { while servers.join_next().await.is_some() {} };
+    if tokio::time::timeout(SERVERS_END_MAX, left).await.is_err() {
+        say("a parameter server did not end; its last checkpoint may be missing");
+    }
+    match ended {
+        Ended::Succeeded => {
+            say(&format!("job {name} succeeded"));
+            Ok(())
+        }
+        Ended::Failed(why) => Err(Error::Failed(format!("job {name} failed: {why}"))),
+    }
+}
+
+fn place_text(place: &Place) -> String {
+    format!("{}:{}", place.host, place.port)
+}
+
+fn failed(error: impl std::error::Error) -> Error {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    Error::Failed(text)
+}
+
+fn server_ended(
+    server: Result<Result<(), elastic_ps::Error>, tokio::task::JoinError>,
+) -> Result<(), Error> {
+    server.map_err(failed)?.map_err(failed)
+}
+
+/// The form and the flags, as a job was submitted with.
+fn read(words: &[OsString]) -> Result<(Form, Values), Error> {
+    let usage = |why: String| Error::Usage(format!("master: {why}"));
+    let text = |word: &OsString| {
+        word.clone().into_string().map_err(|_| usage("a flag is not UTF-8".to_owned()))
+    };
+    let (first, rest) = words.split_first().ok_or_else(|| usage("no form is named".to_owned()))?;
+    let first = text(first)?;
+    let form = [Form::Train, Form::Evaluate, Form::Predict, Form::Seed]
+        .into_iter()
+        .find(|form| form.command().unwrap_or("flat") == first)
+        .ok_or_else(|| usage(format!("`{first}` is not flat, train, evaluate or predict")))?;
+    let words = rest.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+    let values = Values::of_pairs(form, &words).map_err(usage)?;
+    Ok((form, values))
+}
+
+/// The training that the flags describe.
+fn config(form: Form, values: &Values) -> Result<JobConfig, Error> {
+    let seed = form == Form::Seed;
+    let minibatch_size = values.count("minibatch_size").max(1);
+    let records_per_task = match seed {
+        true => u64::from(values.count("record_per_task")),
+        false => u64::from(values.count("num_minibatches_per_task")) * u64::from(minibatch_size),
+    };
+    let epochs = values.text(if seed { "num_epoch" } else { "num_epochs" });
+    let epochs = match epochs.parse::<i64>() {
+        Ok(count) if count <= 0 => Epochs::Endless,
+        Ok(count) => Epochs::Count(u32::try_from(count).map_err(failed)?),
+        // What is not trained is visited once.
+        Err(_) => Epochs::Count(1),
+    };
+    let is_async = values.is_on("use_async");
+    let batches = u64::from(values.count("max_step"));
+    let steps = values.count("checkpoint_steps");
+    let steps = if steps == 0 { CHECKPOINT_STEPS } else { steps };
+    let mut arguments: std::collections::BTreeMap<String, String> =
+        values.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    arguments.insert("records_per_task".to_owned(), records_per_task.to_string());
+    Ok(JobConfig {
+        name: values.text("job_name").to_owned(),
+        kind: match form {
+            Form::Seed | Form::Train => Kind::Train,
+            Form::Evaluate => Kind::Evaluate,
+            Form::Predict => Kind::Predict,
+        },
+        minibatch_size,
+        arguments,
+        records_per_task: records_per_task.max(1),
+        epochs,
+        records_max: (batches > 0).then(|| batches * u64::from(minibatch_size)),
+        saves: values.some("output").is_some(),
+        evaluation_steps: values.count("evaluation_steps").into(),
+        parameter_servers: values.count("num_ps_pods").max(1),
+        // As published: the first form shuffles its tasks.
+        order: if seed { Order::Tasks { seed: 0 } } else { Order::Given },
+        mode: if is_async { Mode::Asynchronous } else { Mode::Synchronous },
+        grads_to_wait: if is_async { 1 } else { values.count("grads_to_wait").max(1) },
+        sync_version_tolerance: values.count("sync_version_tolerance").into(),
+        lr_staleness_modulation: values.is_on("lr_staleness_modulation"),
+        get_model_steps: if is_async { values.count("get_model_steps").max(1) } else { 1 },
+        checkpoint_steps: steps.into(),
+        keep_checkpoint_max: match values.some("keep_checkpoint_max") {
+            Some(_) => values.count("keep_checkpoint_max"),
+            None => JobConfig::default().keep_checkpoint_max,
+        },
+        ..JobConfig::default()
+    })
+}
+
+fn server(index: u32, job: &JobConfig, place: &Place, values: &Values) -> elastic_ps::Settings {
+    let own = || place.folder.join("model");
+    elastic_ps::Settings {
+        index,
+        servers: job.parameter_servers,
+        listen: place.listen(0),
+        advertise: Some(place.host.clone()),
+        master: place_text(place),
+        token_file: place.token_file.clone(),
+        checkpoint_dir: Some(values.some("checkpoint_dir").map_or_else(own, PathBuf::from)),
+        init_dir: values.some("checkpoint_dir_for_init").map(|dir| Path::new(dir).to_owned()),
+        message_bytes_max: job.message_bytes_max,
+    }
+}
+
+/// Writes down what the master would have done to pods: the scheduler does it by itself.
+struct Log;
+
+impl Outside for Log {
+    fn want(&mut self, want: &Want) {
+        match want {
+            Want::Stop { pods } | Want::Replace { pods } => {
+                let pods = pods.join(", ");
+                say(&format!("{pods} does not answer any more; its tasks are open again"));
+            }
+            Want::Release { pods } => say(&format!("{} handed its tasks back", pods.join(", "))),
+            Want::Start { .. } | Want::Ended { .. } => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Result<JobConfig, Error> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let (form, values) = read(&words)?;
+        config(form, &values)
+    }
+
+    #[test]
+    fn flags_of_both_forms_make_a_training() {
+        let seed = of("flat --job_name=j --minibatch_size=10 --record_per_task=100 --num_epoch=2 \
+             --grads_to_wait=2 --train_data_dir=/d --model_file=/m.py")
+        .unwrap();
+        assert_eq!(
+            (seed.name.as_str(), seed.minibatch_size, seed.records_per_task),
+            ("j", 10, 100)
+        );
+        assert_eq!((seed.epochs, seed.grads_to_wait), (Epochs::Count(2), 2));
+        assert_eq!((seed.parameter_servers, seed.mode), (1, Mode::Synchronous));
+        assert_eq!(seed.arguments["train_data_dir"], "/d");
+        let train = of("train --job_name=j --minibatch_size=64 --num_minibatches_per_task=8 \
+             --num_epochs=0 --max_step=10 --use_async=true --num_ps_pods=2 --output=/o")
+        .unwrap();
+        assert_eq!((train.records_per_task, train.epochs), (512, Epochs::Endless));
+        assert_eq!((train.records_max, train.parameter_servers), (Some(640), 2));
+        assert!(train.mode == Mode::Asynchronous && train.saves);
+        let evaluate = of("evaluate --job_name=j --validation_data=/d --minibatch_size=8").unwrap();
+        assert_eq!((evaluate.kind, evaluate.epochs), (Kind::Evaluate, Epochs::Count(1)));
+    }
+
+    #[test]
+    fn what_no_job_was_submitted_with_is_refused() {
+        for (line, why) in [
+            ("", "no form"),
+            ("fly", "`fly` is not flat, train, evaluate or predict"),
+            ("flat --job_nam=j", "`--job_nam` is no flag"),
+            ("flat j", "`j` is not --FLAG=VALUE"),
+        ] {
+            let error = of(line).unwrap_err().to_string();
+            assert!(error.contains(why), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_master_finds_its_place_in_its_variables() {
+        let find = |address: &str| {
+            let address = address.to_owned();
+            Place::find(move |name| match name {
+                "MASTER_ADDR" => Some(address.clone()),
+                _ => Some("/x".to_owned()),
+            })
+        };
+        assert_eq!(find("127.0.0.1:7").unwrap().listen(7).to_string(), "127.0.0.1:7");
+        assert_eq!(find("j-master:7").unwrap().listen(0).to_string(), "0.0.0.0:0");
+        assert!(find("here").is_err());
+        let none = Place::find(|_| None).map(drop).unwrap_err().to_string();
+        assert!(none.contains("MASTER_ADDR is not set"), "{none}");
+    }
+}

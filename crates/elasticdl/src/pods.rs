@@ -1,0 +1,154 @@
+//! The pods of jobs, in the table that kubectl prints. Owns: its columns and words, and the choice
+//! by labels. Does not know about: what a pod does.
+
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use api_types::{Pod, Workload};
+use cli_kit::change_wait::ChangeWait;
+use cli_kit::exit::Error;
+use cli_kit::message::print_note;
+use cli_kit::output::{Format, OutputOptions, Style, show};
+use cli_kit::table::{Table, age};
+use client::{Client, Selection};
+use runai::Connected;
+
+/// What only jobs of this program have.
+const JOBS: (&str, &str) = ("app", "elasticdl");
+/// Labels of pods that their jobs do not have.
+const TYPE: &str = "elasticdl-replica-type";
+const INDEX: &str = "elasticdl-replica-index";
+
+/// Lists pods.
+pub(crate) async fn list(
+    selector: Option<String>,
+    format: Format,
+    project: Option<String>,
+    raw: &mut dyn Write,
+) -> Result<(), Error> {
+    let asked = labels(selector.as_deref().unwrap_or_default()).map_err(Error::Usage)?;
+    let how = OutputOptions::from(format);
+    let Connected { client, project } = runai::connected(project).await?;
+    let kinds = [api_types::ChangeKind::Workload, api_types::ChangeKind::Pod];
+    let pulse = how.watch.then(|| ChangeWait::watch(&client, &kinds, Some(&project.name)));
+    let look = async |out: &mut dyn Write| {
+        let pods = found(&client, &project.name, &asked).await?;
+        let name = |pod: &Pod| format!("pod/{}", pod.name);
+        if !how.shown.is_text() {
+            return how.data(&pods, &pods.iter().map(name).collect::<Vec<_>>(), out);
+        }
+        if pods.is_empty() {
+            print_note(&format!("No resources found in project {}.", project.name));
+            return Ok(());
+        }
+        let now_ms = now_ms();
+        let pods = how.order(pods, |pods| table(pods, now_ms))?;
+        out.write_all(how.text(table(&pods, now_ms), Style::Plain, &[]).as_bytes())?;
+        Ok(())
+    };
+    show(&how, raw, pulse, look).await
+}
+
+/// Lists jobs.
+pub(crate) async fn jobs(project: Option<String>, out: &mut dyn Write) -> Result<(), Error> {
+    let Connected { client, project } = runai::connected(project).await?;
+    let jobs = chosen(&client, &project.name, &[]).await?;
+    let mut table = Table::new(&["NAME", "STATUS", "PODS", "PRIORITY", "AGE"]);
+    let now_ms = now_ms();
+    for job in &jobs {
+        table.row([
+            job.name.clone(),
+            job.phase.clone(),
+            format!("{}/{}", job.running_pods, job.requested_pods.number),
+            job.priority_class_name.clone(),
+            age(now_ms.saturating_sub(job.created_at.0.0)),
+        ]);
+    }
+    out.write_all(table.plain().as_bytes())?;
+    Ok(())
+}
+
+/// `LABEL=VALUE,LABEL=VALUE`.
+fn labels(text: &str) -> Result<Vec<(String, String)>, String> {
+    let items = text.split(',').filter(|item| !item.is_empty());
+    let pair = |item: &str| match item.split_once('=') {
+        Some((key, value)) if !key.is_empty() => {
+            Ok((key.to_owned(), value.trim_start_matches('=').to_owned()))
+        }
+        _ => Err(format!("--selector {}: write LABEL=VALUE", units::shown(item))),
+    };
+    items.map(pair).collect()
+}
+
+/// The jobs with these labels, those of pods left out.
+async fn chosen(
+    client: &Client,
+    project: &str,
+    asked: &[(String, String)],
+) -> Result<Vec<Workload>, Error> {
+    let own = asked.iter().filter(|(key, _)| ![TYPE, INDEX].contains(&key.as_str()));
+    let labels = own.map(|(key, value)| (key.as_str(), value.as_str())).chain([JOBS]);
+    let labels = labels.map(|(key, value)| format!("labels=={key}={value}"));
+    let conditions = std::iter::once(format!("projectName=={project}")).chain(labels).collect();
+    let sort_by = Some(("name", false));
+    let asked = Selection { conditions, sort_by, ..Selection::default() };
+    Ok(client.select(&asked).await?.0)
+}
+
+async fn found(
+    client: &Client,
+    project: &str,
+    asked: &[(String, String)],
+) -> Result<Vec<Pod>, Error> {
+    let of = |key: &str| asked.iter().find(|(own, _)| own == key).map(|(_, value)| value.as_str());
+    let (role, index) = (of(TYPE), of(INDEX));
+    let mut all = Vec::new();
+    for job in chosen(client, project, asked).await? {
+        let pods = client.pods(&job.id).await?.into_iter();
+        all.extend(pods.filter(|pod| {
+            role.is_none_or(|role| pod.role == role)
+                && index.is_none_or(|index| number_of(pod) == index)
+        }));
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(all)
+}
+
+/// The number of a pod among those of its role; there is one master.
+fn number_of(pod: &Pod) -> &str {
+    match pod.role.as_str() {
+        "master" => "0",
+        _ => pod.name.rsplit('-').next().unwrap_or_default(),
+    }
+}
+
+/// The state of a pod in kubectl's words.
+fn status(pod: &Pod) -> &str {
+    match pod.state.as_str() {
+        "Reserved" | "Suspended" => "Pending",
+        "Starting" => "ContainerCreating",
+        "Succeeded" => "Completed",
+        "Failed" => "Error",
+        other => other,
+    }
+}
+
+fn table(pods: &[Pod], now_ms: u64) -> Table {
+    let mut table = Table::new(&["NAME", "READY", "STATUS", "RESTARTS", "AGE"]);
+    for pod in pods {
+        let ready = u32::from(pod.state == "Running");
+        table.row([
+            pod.name.clone(),
+            format!("{ready}/1"),
+            status(pod).to_owned(),
+            pod.restarts.to_string(),
+            age(now_ms.saturating_sub(pod.created_at.0.0)),
+        ]);
+    }
+    table
+}
+
+fn now_ms() -> u64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,141 @@
+//! A job → the request that submits it. Owns: which pods a job has, and what they run. Does not
+//! know about: who gets which place, and what the master and the workers do.
+
+use api_types as wire;
+
+use crate::job::{Job, Part};
+use crate::parse::Form;
+use crate::values::VolumeSource;
+
+/// SIGTERM to SIGKILL: time to finish a minibatch and to hand tasks back.
+const GRACE_S: u64 = 30;
+/// Pods of a higher one get their places first, and go last.
+const MASTER_FIRST: u32 = 2;
+
+/// The request, in a project. `program` is this program where the pods run.
+pub(crate) fn request(
+    job: &Job,
+    project: &wire::Project,
+    program: &str,
+    line: &str,
+) -> wire::CreationRequest {
+    let pair = |(name, value): (&str, String)| wire::NameValue {
+        name: name.to_owned(),
+        value,
+        exclude: None,
+    };
+    let (least, most) = (job.workers_min, job.workers);
+    let workers = wire::WorkloadSpec {
+        labels: Some(job.labels().into_iter().map(pair).collect()),
+        priority_class: job.priority.clone(),
+        preemptibility: Some(wire::Preemptibility::Preemptible),
+        backoff_limit: Some(job.relaunches),
+        distributed_framework: Some(wire::DistributedFramework::ElasticDL),
+        num_workers: Some(most),
+        min_replicas: least,
+        max_replicas: least.map(|_| most),
+        pod_priority: Some(1),
+        pod_names: Some(job.worker_names()),
+        command_line: Some(line.to_owned()),
+        command: Some(worker_command(job)),
+        image: Some(job.worker_image.clone()).filter(|image| !image.is_empty()),
+        ..pod(job, job.worker)
+    };
+    let master = wire::WorkloadSpec {
+        pod_priority: Some(MASTER_FIRST),
+        pod_names: Some(job.master_name()),
+        command: Some(master_command(job, program)),
+        image: Some(job.image.clone()).filter(|image| !image.is_empty()),
+        ..pod(job, job.master)
+    };
+    wire::CreationRequest {
+        name: job.name.clone(),
+        project_id: project.id.clone(),
+        cluster_id: Some(project.cluster_id.clone()),
+        spec: Some(workers),
+        master_spec: Some(master),
+        ..wire::CreationRequest::default()
+    }
+}
+
+/// What all pods have in common.
+fn pod(job: &Job, part: Part) -> wire::WorkloadSpec {
+    let variable = |(name, value): &(String, String)| wire::EnvironmentVariable {
+        name: Some(name.clone()),
+        value: Some(value.clone()),
+        ..wire::EnvironmentVariable::default()
+    };
+    // numpy and TensorFlow take all cores for each process, and workers of one machine then wait for
+    // each other.
+    let threads = ("OMP_NUM_THREADS".to_owned(), "1".to_owned());
+    let own = Some(&threads).filter(|(name, _)| job.variables.iter().all(|(own, _)| own != name));
+    let variables: Vec<_> = job.variables.iter().chain(own).map(variable).collect();
+    let Part { request, limit } = part;
+    // Bytes have no unit.
+    let bytes = |bytes: u64| bytes.to_string();
+    wire::WorkloadSpec {
+        compute: Some(wire::Compute {
+            gpu_devices_request: Some(request.gpus.unwrap_or(0).into()),
+            cpu_core_request: request.cpu_millis.map(wire::number_from_millis),
+            cpu_memory_request: request.memory_bytes.map(bytes),
+            cpu_core_limit: limit.cpu_millis.map(wire::number_from_millis),
+            cpu_memory_limit: limit.memory_bytes.map(bytes),
+            ..wire::Compute::default()
+        }),
+        environment_variables: Some(variables),
+        storage: storage(job),
+        termination_grace_period_seconds: Some(GRACE_S),
+        image_pull_policy: job.pull_policy.as_deref().map(|policy| match policy {
+            "Never" => wire::ImagePullPolicy::Never,
+            "IfNotPresent" => wire::ImagePullPolicy::IfNotPresent,
+            _ => wire::ImagePullPolicy::Always,
+        }),
+        ..wire::WorkloadSpec::default()
+    }
+}
+
+fn storage(job: &Job) -> Option<wire::Storage> {
+    let mut storage = wire::Storage::default();
+    for volume in &job.volumes {
+        let to = Some(volume.mount_path.clone());
+        match &volume.source {
+            VolumeSource::Host(path) => {
+                let from = format!("{path}/{}", volume.sub_path);
+                storage.host_path.get_or_insert_default().push(wire::HostPathInstance {
+                    path: Some(from.trim_end_matches('/').to_owned()),
+                    mount_path: to,
+                    read_only: Some(false),
+                    ..wire::HostPathInstance::default()
+                });
+            }
+            VolumeSource::Claim(name) => {
+                storage.pvc.get_or_insert_default().push(wire::PvcInstance {
+                    claim_name: Some(name.clone()),
+                    path: to,
+                    existing_pvc: Some(true),
+                    ..wire::PvcInstance::default()
+                });
+            }
+        }
+    }
+    (storage != wire::Storage::default()).then_some(storage)
+}
+
+fn worker_command(job: &Job) -> String {
+    match &job.command {
+        Some(line) => shell_words::join(["/bin/sh", "-c", line.as_str()]),
+        None => shell_words::join([job.python.as_str(), "-m", "elastane.worker"]),
+    }
+}
+
+/// The master reads the flags of the job as they were typed.
+fn master_command(job: &Job, program: &str) -> String {
+    let form = match job.form {
+        Form::Seed => "flat",
+        other => other.command().unwrap_or_default(),
+    };
+    let own = [program.to_owned(), "master".to_owned(), form.to_owned()].into_iter();
+    let name = format!("--job_name={}", job.name);
+    let told = job.told.iter().map(|(flag, value)| format!("--{flag}={value}"));
+    shell_words::join(own.chain([name]).chain(told))
+}
