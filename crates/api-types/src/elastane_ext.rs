@@ -415,6 +415,12 @@ pub struct Advice {
     pub disturbs: u32,
     /// One sentence with the numbers.
     pub message: String,
+    /// What to type for it, in this order; empty if it takes another submission, or no command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// The value to ask for in another submission, if `kind` is about a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
 }
 
 /// Answer of `GET /elastane/v1/volumes`.

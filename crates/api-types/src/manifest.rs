@@ -49,6 +49,9 @@ pub struct WorkloadV2MetadataCreateParams {
     /// Whether it may be stopped for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemptibility: Option<Preemptibility>,
+    /// Our own: whether it is refused if no node could hold it as nodes are now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
 }
 
 /// Body of `PUT /api/v2/workloads/{workloadId}`.
@@ -86,6 +89,9 @@ pub struct WorkloadV2GetResponse {
     pub workload: WorkloadV2,
     /// Whether the cluster has it.
     pub sync_info: WorkloadV2SyncInfo,
+    /// Our own, in the answer of a creation: why no node could hold it as nodes are now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A workload that was submitted as a manifest.

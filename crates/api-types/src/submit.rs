@@ -41,6 +41,10 @@ pub struct CreationRequest {
     /// Of distributed workloads: the master. What it leaves out is as with the workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec: Option<WorkloadSpec>,
+    /// Our own: whether it is refused (409) if no node could hold it as nodes are now, even if all
+    /// were free. Otherwise it is accepted, waits, and the answer has `warnings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
 }
 
 /// Body of `POST /api/v1/workloads/trainings`.

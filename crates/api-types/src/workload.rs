@@ -285,6 +285,9 @@ pub struct TypedWorkload {
     /// Of distributed workloads: the master, where it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master_spec: Option<WorkloadSpec>,
+    /// Our own, in the answer of a creation: why no node could hold it as nodes are now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// Where the user wants a workload.

@@ -14,7 +14,7 @@ use crate::meter::{Sample, Subject, Traffic, Values, read};
 use crate::metrics::Metrics;
 use crate::new_node::NewNode;
 use crate::node_access::NodeAccess;
-use crate::requests::{Answer, Query, Request};
+use crate::requests::{Answer, Query, Request, Submitted};
 use crate::shared::Shared;
 use crate::wanted::wanted;
 use crate::{ClusterInfo, stored};
@@ -197,14 +197,19 @@ impl Handle {
     /// Accepts a workload. It is on disk, and looked at, when this returns.
     ///
     /// # Errors
-    /// A value is not allowed, there is no such project, the name is taken.
+    /// A value is not allowed, there is no such project, the name is taken; if it is strict, no node
+    /// could hold it even if all were free.
     pub async fn submit(
         &self,
         project_id: u64,
         spec: WorkloadSpec,
-    ) -> Result<Arc<WorkloadView>, Error> {
-        let wanted = wanted(&*self.shared.engine, spec);
-        self.workload(Command::Submit { project_id, wanted }).await
+        strict: bool,
+    ) -> Result<Submitted, Error> {
+        let wanted = wanted(&*self.shared.engine, spec, strict);
+        match self.ask(Command::Submit { project_id, wanted }).await? {
+            Answer::Submitted(submitted) => Ok(submitted),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Stops a workload for good. It is listed until its last process is gone.
@@ -257,7 +262,7 @@ impl Handle {
         from: Uuid,
         spec: WorkloadSpec,
     ) -> Result<Arc<WorkloadView>, Error> {
-        let (by, wanted) = (by.to_owned(), wanted(&*self.shared.engine, spec));
+        let (by, wanted) = (by.to_owned(), wanted(&*self.shared.engine, spec, false));
         self.workload(Command::UpdateInference { by, id, from, wanted }).await
     }
 

@@ -45,7 +45,7 @@ pub use metrics::Metrics;
 pub use new_node::{NewNode, node_on_host};
 pub use node_access::NodeAccess;
 pub use options::{BatchFault, ClusterInfo, JOB_TOKEN, Options, Unseal};
-pub use requests::SchedulingState;
+pub use requests::{SchedulingState, Submitted};
 pub use retention::RetentionPolicy;
 pub use service::Service;
 pub use time::{Clock, SystemClock};

@@ -56,9 +56,10 @@ impl Handle {
         &self,
         project_id: u64,
         spec: WorkloadSpec,
+        strict: bool,
     ) -> Result<WorkloadSpec, Error> {
         let (to, settled) = oneshot::channel();
-        let wanted = wanted(&*self.shared.engine, spec);
+        let wanted = wanted(&*self.shared.engine, spec, strict);
         let query = Query::Submission { project_id, wanted, to };
         self.queries.send(query).await.map_err(|_| Error::stopping())?;
         settled.await.map_err(|_| Error::stopping())?

@@ -11,12 +11,22 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 use view::{Object, OrgUnit, ProjectView, View, WorkloadView};
 
+/// A workload that was accepted.
+#[derive(Debug, Clone)]
+pub struct Submitted {
+    /// What it is.
+    pub workload: Arc<WorkloadView>,
+    /// Why no node could hold it as nodes are now, if none could.
+    pub warning: Option<String>,
+}
+
 /// What a request came to.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
     Department(Arc<OrgUnit>),
     Project(Arc<ProjectView>),
     Workload(Arc<WorkloadView>),
+    Submitted(Submitted),
     Object(Arc<Object>),
     Outdated,
     Done,
@@ -74,6 +84,10 @@ pub(crate) fn answer(
     view: &View,
     gone: &BTreeMap<Uuid, Arc<WorkloadView>>,
 ) -> Result<Answer, Error> {
+    let workload = |id: Uuid| {
+        let found = view.workloads.get(&id).or_else(|| gone.get(&id));
+        found.cloned().ok_or_else(|| Error::no_workload(id))
+    };
     match subject {
         Subject::Object(object) => Ok(Answer::Object(object.clone())),
         Subject::Nothing | Subject::Drain => Ok(Answer::Done),
@@ -86,9 +100,10 @@ pub(crate) fn answer(
             let found = view.projects.get(id).cloned().map(Answer::Project);
             found.ok_or_else(|| Error::no_project(*id))
         }
-        Subject::Workload(id) => {
-            let found = view.workloads.get(id).or_else(|| gone.get(id));
-            found.cloned().map(Answer::Workload).ok_or_else(|| Error::no_workload(*id))
+        Subject::Workload(id) => workload(*id).map(Answer::Workload),
+        Subject::Submitted(id, warning) => {
+            let (workload, warning) = (workload(*id)?, warning.clone());
+            Ok(Answer::Submitted(Submitted { workload, warning }))
         }
     }
 }

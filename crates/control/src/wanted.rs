@@ -5,10 +5,11 @@ use engine::Engine;
 use orchestrator::{Error, Wanted, without_place};
 use spec::WorkloadSpec;
 
-/// A specification, and whether the engine could run it.
-pub(crate) fn wanted(engine: &dyn Engine, spec: WorkloadSpec) -> Box<Wanted> {
+/// A specification, whether the engine could run it, and whether it is refused if no node could hold
+/// it.
+pub(crate) fn wanted(engine: &dyn Engine, spec: WorkloadSpec, strict: bool) -> Box<Wanted> {
     let runs = runs_on(engine, &spec);
-    Box::new(Wanted { spec, runs })
+    Box::new(Wanted { spec, runs, strict })
 }
 
 fn runs_on(engine: &dyn Engine, spec: &WorkloadSpec) -> Result<(), Error> {

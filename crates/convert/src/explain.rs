@@ -43,6 +43,8 @@ pub fn diagnosis(found: &sched::Diagnosis, now: Instant) -> Diagnosis {
         kind: advice.change.name().to_owned(),
         disturbs: advice.disturbs,
         message: advice.text(now),
+        commands: advice.commands(),
+        to: advice.change.to(),
     });
     Diagnosis {
         nodes: found.parts.iter().flat_map(sched::Part::lines).collect(),

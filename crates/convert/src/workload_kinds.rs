@@ -55,6 +55,7 @@ pub fn typed(view: &WorkloadView, context: &Context) -> TypedWorkload {
         spec: asked_for(&view.spec),
         master_spec_same_as_worker: view.spec.distributed.map(|_| master.is_some_and(is_same)),
         master_spec: master.filter(|set| !is_same(set)).map(own),
+        warnings: Vec::new(),
     }
 }
 

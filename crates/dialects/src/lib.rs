@@ -4,6 +4,7 @@
 //! Owns: words, flags, their help, and what completes them. Does not know the server, or how
 //! answers look.
 
+mod again;
 mod args;
 mod complete;
 pub mod intent;
@@ -18,6 +19,7 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 
+pub use again::again;
 pub use args::deprecated::Deprecated;
 pub use args::values::{key_value, seconds};
 pub use args::{Global, tree};

@@ -13,6 +13,7 @@ pub fn creation(submit: &Submit, name: &str, project_id: String) -> wire::Creati
     let mut request = wire::CreationRequest {
         name: name.to_owned(),
         project_id,
+        strict: submit.strict.then_some(true),
         ..wire::CreationRequest::default()
     };
     let mut asked = wire::WorkloadSpec {

@@ -37,6 +37,9 @@ pub fn submission(words: &str) -> Result<Submission, Error> {
     let Intent::Submit(submit) = lower::intent(cli.command, &typed).map_err(&wrong)? else {
         return Err(wrong("only a submission can be asked about".to_owned()));
     };
+    if submit.strict {
+        return Err(wrong("--strict: nothing is submitted; leave it out".to_owned()));
+    }
     let name = match &submit.name {
         Name::Given(name) => Some(name.clone()),
         Name::Numbered(_) => None,

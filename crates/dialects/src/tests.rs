@@ -1,6 +1,7 @@
 //! From command lines to meanings and bodies of requests.
 
 mod access;
+mod again;
 mod complete;
 mod flags;
 mod help;

@@ -111,9 +111,9 @@ fn label(text: &str) -> Result<(String, Option<String>), String> {
 
 pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
     let client = client::find(None, None, Some(&state_dir), None)?.client;
-    let schedule = |scheduling| NodePatch { scheduling: Some(scheduling), ..NodePatch::default() };
-    let (node, patch, done) = match verb {
-        Node::List(format) => {
+    let (node, patch, done) = match changed(verb) {
+        Ok(changed) => changed,
+        Err(format) => {
             let how = OutputOptions::from(format);
             let name = |node: &NodeStatus| format!("node/{}", node.name);
             let look = async |out: &mut dyn Write| {
@@ -122,6 +122,18 @@ pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
             let pulse = ChangeWait::watch(&client, &[ChangeKind::Node], None);
             return show(&how, &mut std::io::stdout(), Some(pulse), look).await;
         }
+    };
+    units::check_name(&node).map_err(|error| Error::Usage(error.to_string()))?;
+    client.change_node(&node, &patch).await?;
+    writeln!(Plain(std::io::stdout()), "node {node} {done}")?;
+    Ok(())
+}
+
+/// The node that is changed, how, and what is said of it then; or how a list is printed.
+pub(super) fn changed(verb: Node) -> Result<(String, NodePatch, &'static str), Format> {
+    let schedule = |scheduling| NodePatch { scheduling: Some(scheduling), ..NodePatch::default() };
+    Ok(match verb {
+        Node::List(format) => return Err(format),
         Node::Cordon { node } => (node, schedule(NodeScheduling::Disabled), "cordoned"),
         Node::Uncordon { node } => (node, schedule(NodeScheduling::Enabled), "uncordoned"),
         Node::Drain { node } => {
@@ -133,11 +145,7 @@ pub(super) async fn run(state_dir: PathBuf, verb: Node) -> Result<(), Error> {
             let labels = labels.into_iter().collect();
             (node, NodePatch { labels, ..NodePatch::default() }, "labeled")
         }
-    };
-    units::check_name(&node).map_err(|error| Error::Usage(error.to_string()))?;
-    client.change_node(&node, &patch).await?;
-    writeln!(Plain(std::io::stdout()), "node {node} {done}")?;
-    Ok(())
+    })
 }
 
 fn tainted(words: Vec<TaintWord>) -> NodePatch {

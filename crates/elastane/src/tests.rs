@@ -1,5 +1,7 @@
 //! Where values come from, and what is said about wrong ones.
 
+mod advice;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 

@@ -92,6 +92,10 @@ impl Usage {
     }
 }
 
+/// What stands before the name of a department as a queue: queues have one namespace, and no project
+/// can be called this.
+pub const DEPARTMENT_PREFIX: &str = "department:";
+
 /// A queue to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueSpec {

@@ -27,6 +27,8 @@ pub struct WorkloadSpec {
     pub preemptible: bool,
     /// Whether its number of GPUs may be halved to fit and doubled to fill.
     pub elastic: bool,
+    /// Whether it could be elastic if it asked to be.
+    pub may_be_elastic: bool,
     /// Its pods, in sets that are alike; at least one. The minimum of every set starts or none
     /// does.
     pub pod_sets: Vec<PodSetSpec>,
@@ -60,6 +62,7 @@ impl WorkloadSpec {
             priority: 50,
             preemptible: true,
             elastic: false,
+            may_be_elastic: true,
             pod_sets: vec![pod_set.into()],
             groups: Vec::new(),
             children_min: None,

@@ -64,6 +64,9 @@ pub struct Wanted {
     pub spec: WorkloadSpec,
     /// What the engine says of it.
     pub runs: Result<(), Error>,
+    /// Whether it is refused if no node could hold it.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 /// Whether a run of a replica is ready.
@@ -249,7 +252,7 @@ impl Subject {
     pub(crate) fn id(&self) -> Option<String> {
         match self {
             Self::Department(id) | Self::Project(id) => Some(id.to_string()),
-            Self::Workload(id) => Some(id.to_string()),
+            Self::Workload(id) | Self::Submitted(id, _) => Some(id.to_string()),
             Self::Object(object) => Some(object.id.clone()),
             Self::Nothing | Self::Outdated | Self::Drain => None,
         }
@@ -278,6 +281,8 @@ pub enum Subject {
     Project(u64),
     /// A workload.
     Workload(Uuid),
+    /// A workload that is new, and why no node could hold it, if none could.
+    Submitted(Uuid, Option<String>),
     /// An object, as it is now.
     Object(Arc<Object>),
     /// Nothing that has a view.

@@ -109,7 +109,7 @@ fn answered(answer: &Result<Subject, Error>) -> String {
     match answer {
         Ok(Subject::Department(id)) => format!("answer: department {id}"),
         Ok(Subject::Project(id)) => format!("answer: project {id}"),
-        Ok(Subject::Workload(id)) => format!("answer: workload {id}"),
+        Ok(Subject::Workload(id) | Subject::Submitted(id, _)) => format!("answer: workload {id}"),
         Ok(Subject::Object(object)) => format!("answer: {} {}", object.kind, object.id),
         Ok(Subject::Nothing | Subject::Drain) => "answer: done".to_owned(),
         Ok(Subject::Outdated) => "answer: it has changed meanwhile".to_owned(),

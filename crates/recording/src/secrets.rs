@@ -180,7 +180,7 @@ impl Secrets {
         };
         match command {
             Submit { wanted, .. } | UpdateInference { wanted, .. } => {
-                let Wanted { spec, runs: _ } = &mut **wanted;
+                let Wanted { spec, runs: _, strict: _ } = &mut **wanted;
                 self.spec(spec);
             }
             CreateObject { new, .. } => self.body(new.kind, &mut new.body),

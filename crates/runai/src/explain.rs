@@ -11,6 +11,9 @@ use cli_kit::local_time::exact;
 use cli_kit::table::wrapped;
 use dialects::intent::{OutputOptions, Target};
 
+/// Before a command in the lines of a diagnosis.
+const COMMAND_INDENT: &str = "    ";
+
 /// Code of the reason of those that failed and wait before the next try.
 const BACKING_OFF: &str = "P302";
 
@@ -26,8 +29,11 @@ pub(super) async fn run(
         let name = format!("{}/{}", workload.kind.to_lowercase(), workload.name);
         return how.data(&explanation, &[name], out);
     }
-    for line in lines(&explanation) {
-        writeln!(out, "{}", wrapped(&line))?;
+    let submitted = workload.additional_fields.command_line.as_deref();
+    for line in with_submissions(lines(&explanation), &explanation, submitted) {
+        // What can be pasted stays one line.
+        let is_command = line.starts_with(COMMAND_INDENT);
+        writeln!(out, "{}", if is_command { line } else { wrapped(&line) })?;
     }
     if !last_output::is_due(&workload) {
         return Ok(());
@@ -69,6 +75,28 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     lines.extend(diagnosis.iter().flat_map(|diagnosis| diagnosis.lines.clone()));
     lines.extend(explanation.start_estimate.iter().map(may_start));
     lines
+}
+
+/// Below each advice that takes another submission what to type for it.
+fn with_submissions(
+    lines: Vec<String>,
+    explanation: &Explanation,
+    submitted: Option<&str>,
+) -> Vec<String> {
+    let Explanation { workload_name, project_name, diagnosis, .. } = explanation;
+    let advice = diagnosis.iter().flat_map(|diagnosis| &diagnosis.advice);
+    let with = |line: String| {
+        let said = advice.clone().find(|advice| line.strip_prefix("  ") == Some(&*advice.message));
+        let next = said.filter(|advice| advice.commands.is_empty()).and_then(|advice| {
+            dialects::again(submitted?, project_name, &advice.kind, advice.to.as_deref())
+        });
+        let deletes =
+            next.as_ref().map(|_| format!("runai delete {workload_name} -p {project_name}"));
+        let commands = deletes.into_iter().chain(next);
+        let commands = commands.map(|command| format!("{COMMAND_INDENT}{command}"));
+        std::iter::once(line).chain(commands).collect::<Vec<_>>()
+    };
+    lines.into_iter().flat_map(with).collect()
 }
 
 fn may_start(estimate: &StartEstimate) -> String {

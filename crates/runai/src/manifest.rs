@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::stabilize::wait_until_stable;
-use super::submit::{create_named, warn_unless_preemptible};
+use super::submit::{create_named, warn, warn_unless_preemptible};
 use cli_kit::exit::Error;
 use cli_kit::input::read_text;
 use cli_kit::message::is_quiet;
@@ -50,18 +50,21 @@ pub(super) async fn run(
                 true => Preemptibility::Preemptible,
                 false => Preemptibility::NonPreemptible,
             }),
+            strict: submit.strict.then_some(true),
             ..WorkloadV2MetadataCreateParams::default()
         },
         manifest: Some(manifest.clone()),
         manifest_base64_encoded: None,
     };
     let create = async |name: &str| context.client.create_manifest(&request(name)).await;
-    let made = create_named(&name, &project, context, create).await?.workload.metadata;
+    let created = create_named(&name, &project, context, create).await?;
+    let made = created.workload.metadata;
     writeln!(out, "Creating workload {}...", made.name)?;
     if !is_quiet() {
         writeln!(out, "To track the workload's status, run 'runai workload list'")?;
     }
     out.flush()?;
+    warn(&created.warnings);
     if submit.preemptible.is_none() {
         warn_unless_preemptible(&made.id, context).await?;
     }

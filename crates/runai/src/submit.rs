@@ -59,7 +59,7 @@ pub(super) async fn run(
         Some(access) => Some(LocalForward::open(access).await?),
         None => None,
     };
-    let (name, id) = asked.create(context).await?;
+    let wire::TypedWorkload { name, workload_id: id, warnings, .. } = asked.create(context).await?;
     let project = &project.name;
     match submit.dialect {
         Dialect::V1 => {
@@ -78,6 +78,7 @@ pub(super) async fn run(
         }
     }
     out.flush()?;
+    warn(&warnings);
     let may_follow = submit.spec.priority.is_some() || submit.inherits.template.is_some();
     if may_follow && submit.spec.preemptible.is_none() {
         warn_unless_preemptible(&id, context).await?;
@@ -89,6 +90,11 @@ pub(super) async fn run(
         (_, Some(entrance)) => entrance.enter(&id, context, out).await,
         (_, None) => wait_until_stable(&id, context).await,
     }
+}
+
+/// What the server says of a submission that it accepted.
+pub(super) fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| print_always(&format!("Warning: {warning}")));
 }
 
 /// Says of a training that its priority makes it non-preemptible, if so: that follows from a high
@@ -201,11 +207,9 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Creates it; its name and id.
-    async fn create(&self, context: &Context) -> Result<(String, String), Error> {
+    async fn create(&self, context: &Context) -> Result<wire::TypedWorkload, Error> {
         let create = async |name: &str| context.client.create(self.kind, &self.request(name)).await;
-        let created = create_named(&self.submit.name, self.project, context, create).await?;
-        Ok((created.name, created.workload_id))
+        create_named(&self.submit.name, self.project, context, create).await
     }
 }
 

@@ -31,6 +31,7 @@ mod fragmentation;
 #[cfg(feature = "kai")]
 mod kai;
 mod memory;
+mod never_fits;
 mod next_pods;
 mod node_scoring;
 mod order;
@@ -53,6 +54,7 @@ pub use diagnosis::{
 pub use equivalence_class::alike;
 pub use fair_share::fair_shares;
 pub use memory::Memory;
+pub use never_fits::never_fits;
 pub use node_scoring::NodeScoring;
 pub use plan::{Plan, Stats, Step, Waits};
 pub use policy::{Action, Built, Kai, OverQuota, Placement, Policy, Profile, RuntimeFrom};

@@ -99,6 +99,9 @@ pub struct Advice {
     pub disturbs: u32,
     /// In words.
     pub message: String,
+    /// What to type for it, in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
 }
 
 /// Why a workload of this cluster waits; none if it does not.
@@ -131,6 +134,7 @@ pub(crate) fn diagnosis(
         kind: advice.change.name(),
         disturbs: advice.disturbs,
         message: advice.text(now),
+        commands: advice.commands(),
     });
     Some(Diagnosis {
         nodes: classes.map(|(part, class)| nodes(part, class)).collect(),

@@ -116,9 +116,10 @@ pub(super) async fn what_if(
     let mut submitted = Vec::new();
     for (kind, request) in asked {
         let asker = convert::Submitter::of(&caller, "what-if".to_owned());
+        let strict = request.strict == Some(true);
         let (project_id, spec) =
             workload_kinds::asked_for(&state, &caller, kind, request, asker).await?;
-        submitted.push((project_id, state.control.settled(project_id, spec).await?));
+        submitted.push((project_id, state.control.settled(project_id, spec, strict).await?));
     }
     let asked = what_if::asked(&steps, submitted)?;
     let turn = state.forecasting.clone().acquire_owned().await.map_err(ApiError::internal)?;

@@ -86,10 +86,13 @@ async fn create(
     let manifest = given.ok_or_else(|| ApiError::field("manifest", "is required"))?;
     let (kind, creation) = manifest::creation(request.metadata, &manifest)?;
     let asker = convert::Submitter::of(&caller, source(&headers));
+    let strict = creation.strict == Some(true);
     let (project_id, mut spec) = asked_for(&state, &caller, kind, creation, asker).await?;
     spec.manifest = Some(manifest.to_string().into());
-    let made = state.asked_by(&caller).submit(project_id, spec).await?;
-    Ok(Accepted(shown(&made, &state.context())?))
+    let made = state.asked_by(&caller).submit(project_id, spec, strict).await?;
+    let shown = shown(&made.workload, &state.context())?;
+    let warnings = made.warning.into_iter().collect();
+    Ok(Accepted(WorkloadV2GetResponse { warnings, ..shown }))
 }
 
 /// The workload with this id, if it was submitted as a manifest.
@@ -220,5 +223,6 @@ fn shown(view: &WorkloadView, context: &Context) -> Result<WorkloadV2GetResponse
             raw_manifest,
         },
         sync_info: WorkloadV2SyncInfo { status: status.to_owned() },
+        warnings: Vec::new(),
     })
 }

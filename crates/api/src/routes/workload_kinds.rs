@@ -110,9 +110,11 @@ pub(super) async fn create(
     Body(request): Body<CreationRequest>,
 ) -> Answer {
     let asker = convert::Submitter::of(&caller, source(&headers));
+    let strict = request.strict == Some(true);
     let (project_id, spec) = asked_for(&state, &caller, kind, request, asker).await?;
-    let made = state.asked_by(&caller).submit(project_id, spec).await?;
-    accepted(&state, &made)
+    let made = state.asked_by(&caller).submit(project_id, spec, strict).await?;
+    let typed = convert::typed(&made.workload, &state.context());
+    Ok(Accepted(TypedWorkload { warnings: made.warning.into_iter().collect(), ..typed }))
 }
 
 /// What a creation comes to, with assets, template and policies, if the caller may create it.

@@ -97,7 +97,7 @@ async fn its_name_stays_taken_until_it_is_deleted_and_a_deletion_leaves_nothing(
     let mut w = World::that_keeps(0, Database::Sqlite).await;
     let id = w.ended("a", Exit::Code(0)).await;
     for _ in 0..2 {
-        let text = refused(w.handle.submit(1, training("a", 1)).await);
+        let text = refused(w.handle.submit(1, training("a", 1), false).await);
         assert!(text.contains("`a` already exists in project `team-a`"), "{text}");
         assert_eq!(w.here(), (String::new(), 1));
         w.restart().await;
@@ -193,7 +193,7 @@ async fn ten_thousand_of_them_are_no_part_of_a_start() {
     assert_eq!(w.here(), ("a".to_owned(), 10_000));
     // Nor of what is played forward.
     assert_eq!(w.handle.stored_state().await.unwrap().rows.workloads.len(), 1);
-    let text = refused(w.handle.submit(1, training("x5000", 1)).await);
+    let text = refused(w.handle.submit(1, training("x5000", 1), false).await);
     assert!(text.contains("already exists"), "{text}");
     w.handle.delete_workload("alice", Uuid::from_u128(5000)).await.unwrap();
     w.submit(1, training("x5000", 99)).await;
@@ -205,7 +205,7 @@ async fn are_the_same_in(database: Database) {
     let ids = w.all_ended(&["a", "b", "c"]).await;
     assert_eq!(w.here(), ("c".to_owned(), 2));
     w.restart().await;
-    let text = refused(w.handle.submit(1, training("b", 1)).await);
+    let text = refused(w.handle.submit(1, training("b", 1), false).await);
     assert!(text.contains("already exists"), "{text}");
     w.handle.delete_workload("alice", ids[0]).await.unwrap();
     assert_eq!(w.here(), ("c".to_owned(), 1));

@@ -44,7 +44,7 @@ async fn step(w: &mut World, dice: &mut Dice, named: &mut BTreeSet<String>, coun
         0..5 => {
             let name = format!("w{count}");
             let spec = any_workload(dice, &name);
-            if w.handle.submit(1 + dice.roll(2), spec).await.is_ok() {
+            if w.handle.submit(1 + dice.roll(2), spec, false).await.is_ok() {
                 named.insert(name);
             }
         }
@@ -86,7 +86,7 @@ async fn step(w: &mut World, dice: &mut Dice, named: &mut BTreeSet<String>, coun
         }
         11 => {
             w.refuse_events(true).await;
-            let refused = w.handle.submit(1, training("never", 1)).await;
+            let refused = w.handle.submit(1, training("never", 1), false).await;
             assert!(refused.is_err());
             w.refuse_events(false).await;
         }

@@ -140,7 +140,7 @@ async fn what_would_be_an_option_of_another_program_is_refused() {
         (vec![mount("/a", scratch()), mount("/a", scratch())], "both be /a"),
     ] {
         let spec = around(Container { mounts, ..Container::default() });
-        let why = w.handle.submit(1, spec).await.unwrap_err().to_string();
+        let why = w.handle.submit(1, spec, false).await.unwrap_err().to_string();
         assert!(why.contains(want), "{why}");
     }
     for (cpu_millis_max, memory_bytes_max, want) in [
@@ -149,11 +149,12 @@ async fn what_would_be_an_option_of_another_program_is_refused() {
         (None, Some(10), "compute.cpuMemoryLimit: 10B is too little for any program; at least 4Mi"),
     ] {
         let limits = Limits { cpu_millis_max, memory_bytes_max };
-        let why = w.handle.submit(1, around(Container { limits, ..Container::default() })).await;
+        let why =
+            w.handle.submit(1, around(Container { limits, ..Container::default() }), false).await;
         assert_eq!(why.unwrap_err().to_string().find(want), Some(0), "{want}");
     }
     let ports = vec![Port { container: 80, host: None }; 2];
-    let why = w.handle.submit(1, around(Container { ports, ..Container::default() })).await;
+    let why = w.handle.submit(1, around(Container { ports, ..Container::default() }), false).await;
     assert!(why.unwrap_err().to_string().contains("twice"));
 }
 

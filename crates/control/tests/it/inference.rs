@@ -358,7 +358,7 @@ async fn deleting_it_deletes_all_of_it() {
     w.engine.stubborn(true);
     w.delete("svc").await;
     w.phase("svc", Phase::Deleting).await;
-    let taken = w.handle.submit(1, inference("svc", 1, 1, 1)).await.unwrap_err().to_string();
+    let taken = w.handle.submit(1, inference("svc", 1, 1, 1), false).await.unwrap_err().to_string();
     assert!(taken.contains("still being deleted"), "{taken}");
     w.engine.let_go();
     w.until("gone", |v: &View| v.workloads.is_empty() && v.revisions.is_empty()).await;
@@ -388,7 +388,7 @@ async fn what_makes_no_sense_is_refused_with_what_is_allowed() {
             "latency cannot tell that no request comes",
         ),
     ] {
-        let refused = w.handle.submit(1, spec).await.unwrap_err().to_string();
+        let refused = w.handle.submit(1, spec, false).await.unwrap_err().to_string();
         assert!(refused.contains(why), "{refused}");
     }
     w.submit(1, inference("svc", 1, 1, 1)).await;

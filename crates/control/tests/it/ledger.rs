@@ -103,7 +103,7 @@ async fn step(w: &mut World, dice: &mut Dice, names: &mut BTreeSet<String>, coun
             let owner = ["ann", "bob"][usize::try_from(dice.roll(2)).unwrap()];
             let spec = WorkloadSpec { submitted_by: owner.to_owned(), ..spec };
             // One that can never fit is refused, which is fine.
-            if w.handle.submit(1 + dice.roll(2), spec).await.is_ok() {
+            if w.handle.submit(1 + dice.roll(2), spec, false).await.is_ok() {
                 names.insert(name);
             }
         }

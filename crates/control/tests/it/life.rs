@@ -331,7 +331,7 @@ async fn deletion_is_done_when_the_process_is_gone() {
     let id = w.id("t");
     assert_eq!(w.handle.delete_workload("alice", id).await.unwrap().phase, Phase::Deleting);
     assert_eq!(w.handle.delete_workload("alice", id).await.unwrap().phase, Phase::Deleting);
-    let taken = w.handle.submit(1, training("t", 1)).await.unwrap_err();
+    let taken = w.handle.submit(1, training("t", 1), false).await.unwrap_err();
     assert!(taken.to_string().contains("still being deleted"), "{taken}");
     w.engine.let_go();
     w.becomes("").await;
@@ -412,7 +412,7 @@ async fn everything_can_be_stopped_and_comes_back_with_the_next_server() {
     assert!(w.engine.alive().is_empty());
     w.becomes("t Pending 0/1\nshell Pending 0/1").await;
     assert_eq!(w.get("t").unwrap().last_eviction.as_ref().unwrap().code, "E202");
-    let refused = w.handle.submit(1, training("late", 1)).await.unwrap_err();
+    let refused = w.handle.submit(1, training("late", 1), false).await.unwrap_err();
     assert!(matches!(refused, orchestrator::Error::Unavailable { .. }), "{refused}");
     w.restart().await;
     w.becomes("t Running 1/1\nshell Running 1/1").await;
@@ -444,4 +444,19 @@ async fn output_of_an_earlier_run_is_asked_for_by_its_name() {
         let found = w.handle.logs(w.id("t"), Some(name.to_owned()), LogRange::default()).await;
         assert!(matches!(found, Err(orchestrator::Error::NotFound { .. })), "{name}");
     }
+}
+
+#[tokio::test]
+async fn what_no_node_could_hold_is_accepted_with_a_warning_or_refused() {
+    let w = one_gpu().await;
+    let why = "asks for 99 GPUs on one node";
+    let refused = w.handle.submit(1, training("large", 99), true).await.unwrap_err().to_string();
+    assert!(refused.contains(why) && refused.contains("leave out --strict"), "{refused}");
+    assert!(w.get("large").is_none());
+    let settled = w.handle.settled(1, training("large", 99), true).await.unwrap_err().to_string();
+    assert_eq!(settled, refused);
+    let accepted = w.handle.submit(1, training("large", 99), false).await.unwrap();
+    assert!(accepted.warning.is_some_and(|said| said.contains(why)));
+    let fits = w.handle.submit(1, training("small", 1), true).await.unwrap();
+    assert_eq!(fits.warning, None);
 }

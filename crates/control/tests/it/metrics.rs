@@ -82,7 +82,7 @@ async fn what_could_not_be_written_did_not_happen() {
     let failed = "store_transaction_errors_total{purpose=\"decision\"}";
     let submitted = "workloads_submitted_total{kind=\"workspace\"}";
     w.refuse_events(true).await;
-    w.handle.submit(1, workspace("w", 1)).await.unwrap_err();
+    w.handle.submit(1, workspace("w", 1), false).await.unwrap_err();
     let [errors, none] = values(&w, [failed, submitted]);
     assert!(errors >= Some(1.0) && none == Some(0.0), "{errors:?} {none:?}");
     w.refuse_events(false).await;

@@ -122,7 +122,7 @@ async fn a_plan_for_a_node_that_went_meanwhile_is_dropped() {
     w.submit(1, training("first", 1)).await;
     w.runs_on("first", "node-1").await;
     w.gate.shut();
-    w.prompt.submit(1, training("a", 1)).await.unwrap();
+    w.prompt.submit(1, training("a", 1), false).await.unwrap();
     w.gate.is_holding().await;
     w.prompt.remove_node("admin", "node-2").await.unwrap();
     w.prompt.add_node("admin", new_node("node-9", 1)).await.unwrap();

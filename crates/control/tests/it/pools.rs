@@ -196,7 +196,7 @@ async fn pools_are_tried_in_the_order_of_the_workload_its_project_or_its_departm
         ),
         (vec!["fast", "fast"], "nodePools: fast is there twice"),
     ] {
-        let refused = w.handle.submit(1, to(training("x", 1), &pools)).await.unwrap_err();
+        let refused = w.handle.submit(1, to(training("x", 1), &pools), false).await.unwrap_err();
         assert_eq!(refused.to_string(), said);
     }
     let refused = w.handle.update_project("admin", 1, order("no")).await.unwrap_err().to_string();
@@ -307,7 +307,7 @@ async fn types_of_nodes_bind_by_kind_of_workload() {
     let waits = w.why("t2");
     assert!(waits[1].message.contains("outside its node affinity"), "{waits:?}");
     let small = WorkloadSpec { node_types: vec!["small".to_owned()], ..training("t3", 1) };
-    let refused = w.handle.submit(typed, small.clone()).await.unwrap_err().to_string();
+    let refused = w.handle.submit(typed, small.clone(), false).await.unwrap_err().to_string();
     let said = "nodeType: project `typed` does not allow nodes of type `small`; it allows big";
     assert_eq!(refused, said);
     // Its own wish binds where the project says nothing.
@@ -335,7 +335,7 @@ async fn a_project_only_tightens_the_types_of_its_department() {
     assert_eq!(project("all", &[]).await.effective_types.training, ["x", "y"]);
     assert_eq!(project("some", &["y", "z"]).await.effective_types.training, ["y"]);
     let none = project("none", &["z"]).await.unit.id;
-    let refused = w.handle.submit(none, training("t", 1)).await.unwrap_err().to_string();
+    let refused = w.handle.submit(none, training("t", 1), false).await.unwrap_err().to_string();
     assert!(refused.contains("allow no type of node in common"), "{refused}");
 }
 

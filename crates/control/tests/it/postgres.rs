@@ -46,7 +46,10 @@ async fn a_restart_of_the_database_in_the_middle_of_load_is_only_a_wait() {
             tokio::spawn(async move {
                 for count in 0..25 {
                     // As large as the cluster: they wait, and what runs is left alone.
-                    handle.submit(1, training(&format!("w{asker}-{count}"), 4)).await.unwrap();
+                    handle
+                        .submit(1, training(&format!("w{asker}-{count}"), 4), false)
+                        .await
+                        .unwrap();
                 }
             })
         })
@@ -74,7 +77,7 @@ async fn a_database_that_stays_away_is_told_and_workloads_run_on() {
     w.engine.calls();
     on(&server, PgServer::down).await;
     for _ in 0..3 {
-        let error = w.handle.submit(1, training("second", 1)).await.unwrap_err();
+        let error = w.handle.submit(1, training("second", 1), false).await.unwrap_err();
         assert!(matches!(error, Error::Unavailable { .. }), "{error}");
         assert!(error.to_string().contains("cannot be reached"), "{error}");
         assert_eq!(w.handle.view().workloads.len(), 1, "reading goes on");

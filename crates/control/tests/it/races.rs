@@ -11,7 +11,7 @@ use crate::world::{World, given, gpus, nodes, training, workspace};
 /// A world in which a decision about a submission is held up.
 async fn deciding_about(w: &World, name: &str, wanted: u32) -> std::sync::Arc<WorkloadView> {
     w.gate.shut();
-    let taken = w.prompt.submit(1, training(name, wanted)).await.unwrap();
+    let taken = w.prompt.submit(1, training(name, wanted), false).await.unwrap().workload;
     w.gate.is_holding().await;
     taken
 }
@@ -27,7 +27,7 @@ async fn a_submission_is_acknowledged_before_it_is_considered() {
     let w = World::new(nodes(1, 1), &[1]).await;
     let a = deciding_about(&w, "a", 1).await;
     assert_eq!((a.phase, w.why("a")[0].code.as_ref()), (Phase::Pending, "P308"));
-    w.prompt.submit(1, training("b", 1)).await.unwrap();
+    w.prompt.submit(1, training("b", 1), false).await.unwrap();
     assert_eq!(w.why("b")[0].code, "P308", "other requests do not wait either");
     w.gate.open();
     w.becomes("a Running 1/1\nb Pending 0/1").await;
@@ -101,7 +101,7 @@ async fn nobody_is_stopped_for_what_is_deleted_meanwhile() {
     w.submit(1, training("low", 1)).await;
     w.phase("low", Phase::Running).await;
     w.gate.shut();
-    w.prompt.submit(1, workspace("high", 1)).await.unwrap();
+    w.prompt.submit(1, workspace("high", 1), false).await.unwrap();
     w.gate.is_holding().await;
     w.prompt.delete_workload("alice", w.id("high")).await.unwrap();
     w.gate.open();
@@ -184,7 +184,7 @@ async fn reasons_of_what_was_deleted_meanwhile_are_told_of_nothing_else() {
     let w = World::new(nodes(1, 1), &[1]).await;
     let a = deciding_about(&w, "a", 2).await;
     w.prompt.delete_workload("alice", a.id).await.unwrap();
-    let b = w.prompt.submit(1, training("b", 1)).await.unwrap();
+    let b = w.prompt.submit(1, training("b", 1), false).await.unwrap().workload;
     w.gate.open();
     w.phase("b", Phase::Running).await;
     assert!(!w.story(b.id).await.contains(&"Pending".to_owned()));
@@ -202,7 +202,7 @@ async fn a_plan_for_what_was_deleted_is_carried_out_on_nothing_else() {
     w.gate.is_holding().await;
     w.prompt.delete_workload("alice", w.id("a")).await.unwrap();
     // Two replicas that are not wanted.
-    w.prompt.submit(1, inference("resting", 1, 0, 2)).await.unwrap();
+    w.prompt.submit(1, inference("resting", 1, 0, 2), false).await.unwrap();
     w.gate.open();
     w.decided().await;
     assert_eq!(runs(&w), ["start first.1"]);
@@ -215,7 +215,7 @@ async fn what_comes_while_a_culprit_is_looked_for_is_not_set_aside_for_it() {
     w.gate.let_one_pass();
     w.gate.is_holding().await;
     w.prompt.delete_workload("alice", poison.id).await.unwrap();
-    w.prompt.submit(1, training("good", 1)).await.unwrap();
+    w.prompt.submit(1, training("good", 1), false).await.unwrap();
     w.gate.open();
     w.becomes("good Running 1/1").await;
 }

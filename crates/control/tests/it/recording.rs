@@ -108,13 +108,13 @@ async fn busy_morning(w: &mut World) {
 /// A decision is made while something else happens, a write fails, and the server is killed.
 async fn busy_afternoon(w: &mut World) {
     w.gate.shut();
-    w.prompt.submit(1, workspace("s", 1)).await.unwrap();
+    w.prompt.submit(1, workspace("s", 1), false).await.unwrap();
     w.gate.is_holding().await;
     w.prompt.delete_workload("alice", w.id("b")).await.unwrap();
     w.gate.open();
     w.decided().await;
     w.refuse_events(true).await;
-    assert!(w.handle.submit(1, training("never", 1)).await.is_err());
+    assert!(w.handle.submit(1, training("never", 1), false).await.is_err());
     w.refuse_events(false).await;
     w.decided().await;
     w.restart().await;
@@ -145,7 +145,7 @@ async fn a_busy_day_plays_again() {
 #[tokio::test]
 async fn the_scheduler_fails_in_a_recording_as_it_did() {
     let mut w = World::new(nodes(1, 2), &[2]).await;
-    w.prompt.submit(1, training("poison", 1)).await.unwrap();
+    w.prompt.submit(1, training("poison", 1), false).await.unwrap();
     w.waits_for("poison", "P307").await;
     w.submit(1, training("a", 1)).await;
     w.phase("a", Phase::Running).await;
@@ -183,7 +183,7 @@ async fn tell_secrets(w: &World) {
     spec.command_line = Some(hidden("line"));
     spec.manifest = Some(Arc::from(hidden("manifest")));
     let from = AuditDetail { source_ip: hidden("address"), ..AuditDetail::default() };
-    w.handle.asked_from(from).submit(1, spec).await.unwrap();
+    w.handle.asked_from(from).submit(1, spec, false).await.unwrap();
     let login = format!("no clone of https://ann:{MARK}@git.example.org/x");
     w.engine.end(w.engine.run_of("t").key, Exit::CannotRun(login));
     w.phase("t", Phase::Failed).await;

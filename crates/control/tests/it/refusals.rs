@@ -33,7 +33,7 @@ async fn values_that_are_not_allowed_name_their_field() {
         (with(ok(), |pod| pod.memory_bytes = 1 << 50), "memory"),
     ];
     for (spec, expected) in cases {
-        let error = w.handle.submit(1, spec.clone()).await.unwrap_err();
+        let error = w.handle.submit(1, spec.clone(), false).await.unwrap_err();
         let Error::Invalid { field, .. } = error else { panic!("{expected}: {error}") };
         assert_eq!(field, expected);
     }
@@ -46,7 +46,7 @@ async fn values_that_are_not_allowed_name_their_field() {
 async fn more_gpu_memory_than_any_gpu_has_is_told_the_most() {
     let w = World::new(nodes(1, 1), &[1]).await;
     let memory = GpuRequest::memory(1, 999 << 40);
-    let refused = w.handle.submit(1, with(training("t", 1), |pod| pod.gpu = memory)).await;
+    let refused = w.handle.submit(1, with(training("t", 1), |pod| pod.gpu = memory), false).await;
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("above 0 and at most 16T"), "{text}");
 }
@@ -55,7 +55,7 @@ async fn more_gpu_memory_than_any_gpu_has_is_told_the_most() {
 async fn names_are_taken_once_per_project() {
     let w = World::new(nodes(1, 1), &[1, 1]).await;
     w.submit(1, training("t", 1)).await;
-    let error = w.handle.submit(1, training("t", 1)).await.unwrap_err();
+    let error = w.handle.submit(1, training("t", 1), false).await.unwrap_err();
     assert!(matches!(error, Error::Conflict { .. }));
     assert!(error.to_string().contains("runai delete t"), "{error}");
     w.submit(2, training("t", 1)).await;
@@ -69,7 +69,7 @@ async fn unknown_things_are_not_found() {
     let (by, id) = ("alice", Uuid::new_v4());
     let h = &w.handle;
     let errors = [
-        h.submit(9, training("t", 1)).await.unwrap_err(),
+        h.submit(9, training("t", 1), false).await.unwrap_err(),
         h.delete_workload(by, id).await.unwrap_err(),
         h.suspend(by, id).await.unwrap_err(),
         h.resume(by, id).await.unwrap_err(),
@@ -146,7 +146,7 @@ async fn a_limit_below_the_quota_is_refused() {
 async fn requests_of_many_at_once_are_all_answered() {
     let w = World::new(nodes(4, 8), &[32]).await;
     let names: Vec<_> = (0..64).map(|n| format!("t{n}")).collect();
-    let all = names.iter().map(|name| w.handle.submit(1, training(name, 1)));
+    let all = names.iter().map(|name| w.handle.submit(1, training(name, 1), false));
     let answers = futures_util::future::join_all(all).await;
     assert!(answers.iter().all(Result::is_ok));
     let running =
@@ -166,7 +166,7 @@ async fn requests_of_many_at_once_are_all_answered() {
 async fn whoever_changes_something_is_on_record_and_so_is_the_refusal() {
     let mut w = World::new(nodes(1, 1), &[1]).await;
     w.submit(1, training("t", 1)).await;
-    w.handle.submit(1, training("t", 1)).await.unwrap_err();
+    w.handle.submit(1, training("t", 1), false).await.unwrap_err();
     w.delete("t").await;
     w.becomes("").await;
     w.handle.stop_everything("bob").await.unwrap();
@@ -198,7 +198,7 @@ async fn a_port_of_the_machine_is_one_workload_s_until_that_is_over() {
     w.submit(1, at("j1", Some(22222))).await;
     w.submit(1, at("any", None)).await;
     w.submit(1, at("other", Some(22223))).await;
-    let refused = |project| w.handle.submit(project, at("j2", Some(22222)));
+    let refused = |project| w.handle.submit(project, at("j2", Some(22222)), false);
     let why = refused(1).await.unwrap_err().to_string();
     assert!(why.contains("port 22222 is j1's"), "{why}");
     let why = refused(2).await.unwrap_err().to_string();

@@ -325,7 +325,7 @@ async fn nothing_acts_that_could_not_be_written() {
     w.engine.calls();
     w.refuse_events(true).await;
     for attempt in 0..3 {
-        let error = w.handle.submit(1, training("u", 1)).await.unwrap_err();
+        let error = w.handle.submit(1, training("u", 1), false).await.unwrap_err();
         assert!(matches!(error, Error::Unavailable { .. }), "{attempt}: {error}");
         let error = w.handle.create_project("admin", 1, project("x", 1)).await.unwrap_err();
         assert!(matches!(error, Error::Unavailable { .. }), "{attempt}: {error}");
@@ -345,7 +345,7 @@ async fn what_happened_while_nothing_could_be_written_is_not_lost() {
     w.phase("t", Phase::Running).await;
     w.refuse_events(true).await;
     w.engine.end(w.engine.run_of("t").key, Exit::Code(0));
-    let error = w.handle.submit(1, training("u", 1)).await.unwrap_err();
+    let error = w.handle.submit(1, training("u", 1), false).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error}");
     assert_eq!(w.picture(), "t Running 1/1");
     w.refuse_events(false).await;

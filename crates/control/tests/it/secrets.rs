@@ -98,7 +98,7 @@ async fn a_credential_outlives_who_needs_it_and_is_needed_by_nobody_after() {
     w.delete("t").await;
     w.becomes("").await;
     // Of two at once only one comes about.
-    let (deleted, made) = tokio::join!(delete(), w.handle.submit(1, using(&object)));
+    let (deleted, made) = tokio::join!(delete(), w.handle.submit(1, using(&object), false));
     assert!(deleted.is_ok() != made.is_ok(), "{deleted:?} {made:?}");
     if let Err(gone) = made {
         assert!(gone.to_string().starts_with("no credential `keys`"), "{gone}");

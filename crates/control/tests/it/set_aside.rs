@@ -142,7 +142,7 @@ async fn as_many_as_may_be_are_set_aside_and_the_rest_goes_on() {
 async fn a_request_on_which_the_state_fails_is_refused_however_often_it_comes() {
     let w = World::new(nodes(1, 2), &[2]).await;
     for _ in 0..8 {
-        let refused = w.handle.submit(1, training("poison-batch", 1)).await.unwrap_err();
+        let refused = w.handle.submit(1, training("poison-batch", 1), false).await.unwrap_err();
         assert!(matches!(refused, Error::Internal { .. }), "{refused}");
     }
     w.submit(1, training("after", 1)).await;

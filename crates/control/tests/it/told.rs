@@ -159,7 +159,7 @@ async fn what_is_no_tree_is_refused_by_its_field() {
         (changed(|s| s.preemption_delay_ms = u64::MAX), "preemption delay", "is too long; 0 to"),
         (changed(|s| s.time_limit_ms = Some(0)), "time limit", "the time limit is 0"),
     ] {
-        let error = w.handle.submit(1, spec).await.unwrap_err();
+        let error = w.handle.submit(1, spec, false).await.unwrap_err();
         let Error::Invalid { field: found, .. } = &error else { panic!("{error}") };
         assert!(*found == field && error.to_string().contains(why), "{found}: {error}");
     }

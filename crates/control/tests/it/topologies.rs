@@ -134,11 +134,12 @@ async fn what_makes_no_sense_is_refused_with_what_there_is() {
         (("topology", "no"), "kai.scheduler/topology: there is no `no`; there are: net"),
         (("topology-required-placement", "zone"), "`zone` is no level of net; it has rack, kub"),
     ] {
-        let refused = w.handle.submit(1, saying(training("t", 1), &[said])).await.unwrap_err();
+        let refused =
+            w.handle.submit(1, saying(training("t", 1), &[said]), false).await.unwrap_err();
         assert!(refused.to_string().contains(why), "{refused}");
     }
     bind(&w, None).await.unwrap();
     let said = [("topology-preferred-placement", "rack")];
-    let refused = w.handle.submit(1, saying(training("t", 1), &said)).await.unwrap_err();
+    let refused = w.handle.submit(1, saying(training("t", 1), &said), false).await.unwrap_err();
     assert!(refused.to_string().contains("its node pools have no network topology"), "{refused}");
 }

@@ -46,7 +46,7 @@ async fn of_the_volumes_of_a_refused_workload_none_is_made() {
         let claims = claims(first..(first + 64).min(999));
         w.submit(1, WorkloadSpec { name: format!("t{first}"), ..claims }).await;
     }
-    let refused = w.handle.submit(1, claims(999..1001)).await.unwrap_err().to_string();
+    let refused = w.handle.submit(1, claims(999..1001), false).await.unwrap_err().to_string();
     assert!(refused.contains("no more than 1000 are allowed"), "{refused}");
     assert_eq!(w.handle.view().objects.shelf(VOLUME).unwrap().len(), 999);
     w.submit(1, claims(999..1000)).await;

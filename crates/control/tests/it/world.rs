@@ -315,7 +315,7 @@ impl World {
     }
 
     pub(crate) async fn submit(&self, project: u64, spec: WorkloadSpec) -> Arc<WorkloadView> {
-        self.handle.submit(project, spec).await.unwrap()
+        self.handle.submit(project, spec, false).await.unwrap().workload
     }
 
     pub(crate) async fn delete(&self, name: &str) {

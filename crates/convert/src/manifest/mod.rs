@@ -68,6 +68,7 @@ pub fn creation(
         master_spec_same_as_worker: (kind == WorkloadKind::Distributed && master.is_none())
             .then_some(false),
         master_spec: master,
+        strict: asked.strict,
         ..CreationRequest::default()
     };
     Ok((kind, request))

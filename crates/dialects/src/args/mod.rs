@@ -345,6 +345,10 @@ pub(crate) struct DryRunFlags {
     /// nothing
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) what_if: bool,
+    /// Refuse it if no node could hold it even if all were free; without this it waits, with a
+    /// warning
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 /// How the main process and this terminal are connected.

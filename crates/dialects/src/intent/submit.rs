@@ -25,6 +25,8 @@ pub struct Submit {
     pub spec: Spec,
     /// What is done with it.
     pub mode: Mode,
+    /// Whether it is refused if no node could hold it.
+    pub strict: bool,
     /// How it is opened at once.
     pub access: Option<Access>,
     /// What is said of it first.
@@ -77,6 +79,8 @@ pub struct Manifest {
     pub priority: Option<String>,
     /// Whether it may be evicted; none leaves it to its type.
     pub preemptible: Option<bool>,
+    /// Whether it is refused if no node could hold it.
+    pub strict: bool,
 }
 
 /// A workload to change.

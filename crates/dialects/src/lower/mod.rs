@@ -356,6 +356,10 @@ fn workload(verb: v2::OfWorkload) -> Result<Intent, String> {
         v2::OfWorkload::Resume(typed) => {
             change(Verb::Resume, narrowed(noun, &typed.0.only)?, typed.0.of)
         }
+        v2::OfWorkload::Update(typed) => {
+            let v2::WithFilter { of, only } = *typed.0;
+            Intent::Update(Box::new(submit::change(narrowed(noun, &only)?, of)?))
+        }
     })
 }
 

@@ -13,6 +13,7 @@ pub(super) fn manifest(typed: v2::Manifest) -> Manifest {
         category: typed.category,
         priority: typed.priority,
         preemptible: typed.preemptibility.map(v2::Preemptibility::is_preemptible),
+        strict: typed.strict,
     }
 }
 

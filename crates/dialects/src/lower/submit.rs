@@ -140,6 +140,7 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
         typed.mig_profile.map(|profile| (format!("nvidia.com/mig-{profile}"), "1".to_owned())),
     );
     let (stdio, mode) = (stdio(&typed.console)?, mode(&typed.asking, Some(&typed.console))?);
+    let strict = typed.asking.strict;
     let (command, args) = words_v1(typed.command.as_deref(), typed.args.as_deref(), typed.words)?;
     let mut notes = Vec::new();
     let mut access = pod_flags::ports(&mut typed.around, &mut notes)?;
@@ -168,7 +169,7 @@ fn job_v1(mut typed: v1::Job, kind: Kind, line: &[String]) -> Result<Submit, Str
     let inherits = Inherits { template: typed.template, ..Inherits::default() };
     let command_line = shell_words::join(line);
     let dialect = Dialect::V1;
-    Ok(Submit { dialect, name, kind, inherits, spec, mode, access, notes, command_line })
+    Ok(Submit { dialect, name, kind, inherits, spec, mode, strict, access, notes, command_line })
 }
 
 /// How the ports of a workload without a terminal are reached.
@@ -421,6 +422,7 @@ fn v2(
     mode: Mode,
     line: &[String],
 ) -> Result<Submit, String> {
+    let strict = named.asking.strict;
     let name = match (named.name, named.name_prefix) {
         (Some(name), _) => Name::Given(name),
         (None, prefix) => Name::Numbered(prefix.unwrap_or_else(|| "job".to_owned())),
@@ -443,7 +445,7 @@ fn v2(
     }
     let command_line = shell_words::join(line);
     let (dialect, access, notes) = (Dialect::V2, None, Vec::new());
-    Ok(Submit { dialect, name, kind, inherits, spec, mode, access, notes, command_line })
+    Ok(Submit { dialect, name, kind, inherits, spec, mode, strict, access, notes, command_line })
 }
 
 fn spec(what: v2::What, ending: Option<v2::Ending>) -> Result<Spec, String> {

@@ -68,9 +68,8 @@ fn internal(error: model::Error) -> Error {
     Error::Internal { message: error.to_string() }
 }
 
-/// Queues of the model have one namespace, and no project can be called this.
 fn queue_name(department: &str) -> String {
-    format!("department:{department}")
+    format!("{}{department}", model::DEPARTMENT_PREFIX)
 }
 
 /// In the model, departments come before projects.

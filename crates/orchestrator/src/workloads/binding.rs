@@ -2,7 +2,7 @@
 //! and that it hears of changes.
 
 use model::{GroupSpec, PodSetSpec, QueueId, TopologyConstraint, WorkloadId};
-use spec::{PodSet, TopologyUse};
+use spec::{PodSet, TopologyUse, WorkloadKind};
 use units::Instant;
 use uuid::Uuid;
 
@@ -40,6 +40,7 @@ impl State {
             priority: spec.priority.value,
             preemptible: spec.preemptible,
             elastic: spec.elastic,
+            may_be_elastic: spec.kind == WorkloadKind::Training,
             created_at: workload.created_at,
             pod_sets: spec.sets().map(set).collect(),
             groups: spec.groups.iter().map(group).collect(),

@@ -1,6 +1,8 @@
 //! What people ask of workloads, beside changes of them: to submit, suspend, resume and delete
 //! them.
 
+use std::sync::Arc;
+
 use records::Desired;
 use spec::WorkloadSpec;
 use units::{Instant, Resources};
@@ -24,7 +26,7 @@ impl State {
         wanted: Wanted,
         is_archived: bool,
     ) -> Result<WorkloadSpec, Error> {
-        let project = self.org.project(project_id)?;
+        let (project, is_strict) = (self.org.project(project_id)?, wanted.strict);
         let spec = self.check(project, wanted)?;
         if is_archived {
             return Err(admission::name_is_taken(&spec.name, &project.unit.name));
@@ -35,12 +37,27 @@ impl State {
             admission::name_is_free(names, &spec.name, &project.unit.name, being_deleted)?;
         }
         self.ports_are_free(project_id, &spec)?;
-        Ok(spec)
+        match self.never_fits(project, &spec).filter(|_| is_strict) {
+            Some(why) => Err(Error::conflict(format!(
+                "`{}` is refused because no node could hold it now, even if all were free: {why}; ask for \
+                 less, add a node, or leave out --strict",
+                spec.name
+            ))),
+            None => Ok(spec),
+        }
+    }
+
+    /// Why too few pods of it would have room if everything were free.
+    fn never_fits(&self, project: &Project, spec: &WorkloadSpec) -> Option<String> {
+        let spec = Arc::new(spec.clone());
+        let alike = Workload::new(Uuid::nil(), 0, project.unit.id, spec, self.now);
+        let reason = sched::never_fits(&self.cluster, &self.in_model(&alike, project.queue))?;
+        Some(format!("{reason} ({})", reason.code().code))
     }
 
     /// Whether the pods of a specification can be run here; it gets the places of its project.
     pub(crate) fn check(&self, project: &Project, wanted: Wanted) -> Result<WorkloadSpec, Error> {
-        let Wanted { mut spec, runs } = wanted;
+        let Wanted { mut spec, runs, strict: _ } = wanted;
         spec::check_workload(&spec)?;
         runs?;
         self.secrets_exist(project.unit.id, &spec)?;
@@ -54,6 +71,7 @@ impl State {
     pub(crate) fn submit(&mut self, project_id: u64, wanted: Wanted) -> Result<Subject, Error> {
         let spec = self.settled(project_id, wanted, false)?;
         self.note_volumes(project_id, &spec)?;
+        let why = self.never_fits(self.org.project(project_id)?, &spec);
         let message = format!("accepted from {}", spec.submitted_by);
         let pods = if spec.has_revisions() { 0 } else { spec.pod_count() };
         let workload = self.new_workload(project_id, spec, pods);
@@ -64,7 +82,12 @@ impl State {
         if let Some(serving) = &spec.serving {
             self.begin_revision(id, (*spec).clone(), serving.begin_with(0))?;
         }
-        Ok(Subject::Workload(id))
+        let warning = why.map(|why| {
+            format!(
+                "no node could hold it now, even if all were free: {why}; it waits until one can"
+            )
+        });
+        Ok(Subject::Submitted(id, warning))
     }
 
     /// The credentials of a workload are still there, and are not deleted from now on. So are its

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use records::{Change, Desired};
 use spec::{Revision, RunKey, RunSpec, WorkloadSpec};
-use units::Resources;
+use units::{Instant, Resources};
 use uuid::Uuid;
 
 use crate::Error;
@@ -25,6 +25,39 @@ use view::Phase;
 const REVISIONS_KEPT: usize = 10;
 
 impl Workload {
+    /// A new one that nothing has happened to, without pods.
+    pub(crate) fn new(
+        id: Uuid,
+        seq: u64,
+        project_id: u64,
+        spec: Arc<WorkloadSpec>,
+        now: Instant,
+    ) -> Self {
+        Self {
+            id,
+            seq,
+            project_id,
+            pods: Default::default(),
+            spec,
+            created_at: now,
+            model: None,
+            phase: Phase::Pending,
+            phase_since: now,
+            desired: Desired::Run,
+            restarts: 0,
+            not_before: None,
+            completed_at: None,
+            waited_ms: 0,
+            ran_ms: 0,
+            pending: Arc::default(),
+            last_eviction: None,
+            past: None,
+            over_quota: false,
+            requested: Resources::ZERO,
+            revisions: Vec::new(),
+        }
+    }
+
     /// Whether it serves, or may again: a revision that was not retired and has not failed.
     pub(crate) fn is_live_revision(&self) -> bool {
         self.spec.revision.is_some() && self.desired == Desired::Run && self.completed_at.is_none()
@@ -310,29 +343,9 @@ impl State {
         spec: WorkloadSpec,
         pods: u32,
     ) -> Workload {
-        Workload {
-            id: self.ids.next(),
-            seq: self.workloads.last_seq + 1,
-            project_id,
-            pods: (0..pods).map(|index| Pod::new(self.ids.next(), index)).collect(),
-            spec: Arc::new(spec),
-            created_at: self.now,
-            model: None,
-            phase: Phase::Pending,
-            phase_since: self.now,
-            desired: Desired::Run,
-            restarts: 0,
-            not_before: None,
-            completed_at: None,
-            waited_ms: 0,
-            ran_ms: 0,
-            pending: Arc::default(),
-            last_eviction: None,
-            past: None,
-            over_quota: false,
-            requested: Resources::ZERO,
-            revisions: Vec::new(),
-        }
+        let (id, seq) = (self.ids.next(), self.workloads.last_seq + 1);
+        let pods = (0..pods).map(|index| Pod::new(self.ids.next(), index)).collect();
+        Workload { pods, ..Workload::new(id, seq, project_id, Arc::new(spec), self.now) }
     }
 
     /// Takes a new workload in, to be written.

@@ -114,6 +114,7 @@ fn a_manifest_is_submitted_with_what_is_said_beside_it() {
         category: Some("Build".to_owned()),
         priority: Some("high".to_owned()),
         preemptible,
+        strict: false,
     };
     let line = "runai workload submit -f a.yaml --category Build --priority high";
     let plain = Intent::SubmitManifest(Box::new(submit(None, None)));

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    Cluster, Gpu, GpuRequest, Mismatch, Node, PodId, PodMismatch, PodSet, PoolId, Room, WorkloadId,
+    Cluster, Constraints, Gpu, GpuRequest, Mismatch, Node, NodeId, PodId, PodMismatch, PodSet,
+    PoolId, Room, WorkloadId,
 };
 use units::{GPU_MILLIS, Kind, Resources};
 
@@ -322,6 +323,15 @@ fn ruled_out(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let constraints = cluster.constraints(workload.pod_sets[set].constraints);
     let pod = workload.pods_of(set).first();
     let bound = |node| pod.is_none_or(|&pod| cluster.in_its_pool(pod, node));
+    ruled_out_by(cluster, constraints, &bound)
+}
+
+/// The same by what is demanded of nodes, and by the pool that it is bound to.
+pub(crate) fn ruled_out_by(
+    cluster: &Cluster,
+    constraints: &Constraints,
+    bound: &dyn Fn(NodeId) -> bool,
+) -> Option<Pending> {
     let (mut cordoned, mut selector, mut affinity, mut taint, mut pool) = (0, 0, 0, 0, 0);
     for (at, node) in cluster.nodes().iter() {
         match constraints.check(&node.labels, &node.taints) {
@@ -381,18 +391,8 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     if nodes.is_empty() && !cluster.nodes().is_empty() {
         return None;
     }
-    let gpus_of = |node: &&Node| {
-        let large = |g: &&Gpu| request.gpu.needs_of_sound(g).is_some();
-        node.gpus.iter().filter(large).count()
-    };
-    let gpus_max = nodes.iter().map(gpus_of).max().unwrap_or(0);
-    let enough = |node: &&&Node| has_gpus_when_empty(node, request.gpu);
-    let host = Resources { gpu_millis: 0, ..demand };
-    if !nodes.iter().filter(enough).any(|node| host.fits_in(node.capacity)) {
-        let with_gpus = nodes.iter().filter(enough);
-        let largest = with_gpus.fold(Resources::ZERO, |sum, node| sum.max(node.capacity));
-        let (request, nodes) = (request.gpu, nodes.len());
-        return Some(Pending::LargerThanAnyNode { request, demand, gpus_max, largest, nodes });
+    if let Some(reason) = larger_than_any(&nodes, request.gpu, demand) {
+        return Some(reason);
     }
     // What keeps it from the others is another reason beside this.
     let open = allowed.iter().filter(|(at, _)| cluster.check_pods(constraints, *at, false).is_ok());
@@ -414,6 +414,27 @@ fn no_room(cluster: &Cluster, id: WorkloadId, set: usize) -> Option<Pending> {
     let free_millis_max = with_memory.map(|node| node.free(false).cpu_millis).max().unwrap_or(0);
     let cpu_millis = demand.cpu_millis;
     (free_millis_max < cpu_millis).then_some(Pending::NotEnoughCpu { cpu_millis, free_millis_max })
+}
+
+/// That none of these nodes could hold such a pod if it were empty.
+pub(crate) fn larger_than_any(
+    nodes: &[&Node],
+    request: GpuRequest,
+    demand: Resources,
+) -> Option<Pending> {
+    let gpus_of = |node: &&Node| {
+        let large = |g: &&Gpu| request.needs_of_sound(g).is_some();
+        node.gpus.iter().filter(large).count()
+    };
+    let enough = |node: &&&Node| has_gpus_when_empty(node, request);
+    let host = Resources { gpu_millis: 0, ..demand };
+    if nodes.iter().filter(enough).any(|node| host.fits_in(node.capacity)) {
+        return None;
+    }
+    let gpus_max = nodes.iter().map(gpus_of).max().unwrap_or(0);
+    let with_gpus = nodes.iter().filter(enough);
+    let largest = with_gpus.fold(Resources::ZERO, |sum, node| sum.max(node.capacity));
+    Some(Pending::LargerThanAnyNode { request, demand, gpus_max, largest, nodes: nodes.len() })
 }
 
 fn has_gpus(node: &Node, request: GpuRequest) -> bool {

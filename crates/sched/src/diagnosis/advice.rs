@@ -12,6 +12,7 @@ use units::{Instant, Resources};
 use super::change::Change;
 use super::nodes::Part;
 use crate::{Policy, Profile, Step, cycle};
+use reasons::WorkloadRef;
 
 /// Most decisions for one diagnosis.
 const TRIES_MAX: u32 = 150;
@@ -25,6 +26,8 @@ const COPIED_MAX: usize = 4_000_000;
 /// A change that lets the workload start, as tried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
+    /// The workload that waits.
+    pub workload: WorkloadRef,
     /// What to change.
     pub change: Change,
     /// Workloads that would be stopped or moved for it then.
@@ -114,7 +117,8 @@ impl WhatIf<'_> {
             }
             if steps.is_empty() {
                 let disturbs = u32::try_from(disturbed.len()).unwrap_or(u32::MAX);
-                return Some(Advice { change: change.clone(), disturbs });
+                let workload = self.reference(self.id);
+                return Some(Advice { workload, change: change.clone(), disturbs });
             }
             for step in steps {
                 if let Step::Evict { pod, .. } | Step::Move { pod, .. } | Step::Resize { pod, .. } =

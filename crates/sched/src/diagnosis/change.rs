@@ -124,7 +124,15 @@ impl Change {
         id: WorkloadId,
         now: Instant,
     ) -> Option<(WorkloadId, Instant)> {
-        let mut set = |change: &dyn Fn(&mut WorkloadSpec)| respec(cluster, id, change);
+        // What was asked for changes by another submission, which is the youngest.
+        let seq = cluster.workloads().iter().map(|(_, other)| other.spec.seq).max();
+        let youngest = (seq.unwrap_or(0) + 1, now);
+        let mut set = |change: &dyn Fn(&mut WorkloadSpec)| {
+            respec(cluster, id, &|spec| {
+                change(spec);
+                (spec.seq, spec.created_at) = youngest;
+            })
+        };
         let id = match self {
             Self::Gpus { gpus } => {
                 set(&|spec| spec.pod_sets[0].request.gpu = GpuRequest::Whole(*gpus))?
@@ -137,19 +145,21 @@ impl Change {
             Self::Cpu { millis } => set(&|spec| spec.pod_sets[0].request.cpu_millis = *millis)?,
             Self::Memory { bytes } => set(&|spec| spec.pod_sets[0].request.memory_bytes = *bytes)?,
             Self::Elastic => set(&|spec| spec.elastic = true)?,
-            Self::Preemptible => set(&|spec| spec.preemptible = true)?,
-            Self::Priority { priority, .. } => set(&|spec| spec.priority = *priority)?,
-            Self::WithoutSelector { key } => constrain(cluster, id, |constraints| {
+            Self::Preemptible => respec(cluster, id, &|spec| spec.preemptible = true)?,
+            Self::Priority { priority, .. } => {
+                respec(cluster, id, &|spec| spec.priority = *priority)?
+            }
+            Self::WithoutSelector { key } => constrain(&mut set, |constraints| {
                 constraints.selector.remove(key);
             })?,
-            Self::WithoutPodAffinity => constrain(cluster, id, |constraints| {
+            Self::WithoutPodAffinity => constrain(&mut set, |constraints| {
                 constraints.pod_affinity.clear();
                 constraints.pod_anti_affinity.clear();
             })?,
             Self::WithoutAffinity { .. } => {
-                constrain(cluster, id, |constraints| constraints.required.clear())?
+                constrain(&mut set, |constraints| constraints.required.clear())?
             }
-            Self::Tolerate { taint } => constrain(cluster, id, |constraints| {
+            Self::Tolerate { taint } => constrain(&mut set, |constraints| {
                 constraints.tolerations.push(Toleration {
                     key: Some(taint.key.clone()),
                     value: Some(taint.value.clone()),
@@ -225,18 +235,15 @@ fn spec_of(node: &Node) -> NodeSpec {
     }
 }
 
-fn constrain(
-    cluster: &mut Cluster,
-    id: WorkloadId,
-    change: impl Fn(&mut Constraints),
-) -> Option<WorkloadId> {
-    respec(cluster, id, &|spec| {
-        spec.pod_sets.iter_mut().for_each(|set| change(&mut set.constraints));
-    })
+/// Submits a workload once more, changed by this.
+type Again<'a> = dyn FnMut(&dyn Fn(&mut WorkloadSpec)) -> Option<WorkloadId> + 'a;
+
+fn constrain(set: &mut Again<'_>, change: impl Fn(&mut Constraints)) -> Option<WorkloadId> {
+    set(&|spec| spec.pod_sets.iter_mut().for_each(|set| change(&mut set.constraints)))
 }
 
-/// The workload as if it had been submitted otherwise, at the same time. None for one of which
-/// some pods have a place or will not run.
+/// The workload with another specification. None for one of which some pods have a place or will
+/// not run.
 fn respec(
     cluster: &mut Cluster,
     id: WorkloadId,

@@ -63,12 +63,11 @@ fn fewer_pods() {
         script,
         "gang",
         &expect![[r#"
-        ask for at most 1 GPU
-        let it be elastic: it starts smaller and grows later
-        ask for at most 2 pod(s) at a time
-        add a node like n1
-        that a/o ends
-    "#]],
+            ask for at most 1 GPU
+            ask for at most 2 pod(s) at a time
+            add a node like n1
+            that a/o ends
+        "#]],
     );
 }
 

@@ -105,8 +105,10 @@ fn who_keeps_away_is_kept_away_from() {
           P403 nothing is taken inside its project: no workload is eligible: 2 not less important
         What would let it start (each tried out):
           give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            runai workload update m -p a --priority medium-low
           do not select the label zone
           that a/n ends (1 other is stopped or moved for it then)
+            runai delete n -p a
     "#]].assert_eq(&w.diagnosed("m"));
     w.run("delete quiet");
     assert_eq!(w.waiting(), "");

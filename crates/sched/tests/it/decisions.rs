@@ -138,6 +138,34 @@ fn of_a_workload_of_several_sets_those_that_reach_their_minimum_count() {
     assert_eq!(fair(&w, &["a", "b"]), [500, 500], "the other group starts alone");
 }
 
+#[test]
+fn what_no_node_could_hold_is_known_before_it_is_there() {
+    let mut w = World::new("n1:4 n2:4", "a:0 b:0");
+    w.run("label n2 zone=b; submit a/full -g 4; submit a/fits -g 4; submit a/small --pods 8");
+    w.run("submit a/big -g 8; submit a/gang --pods 9; submit a/grows -g 8 --elastic");
+    w.run("submit a/there --pods 8 --on zone=b; submit a/nowhere --on zone=c; submit a/cores --cpu 101");
+    for (name, why) in [
+        ("fits", None),
+        ("small", None),
+        ("grows", None),
+        ("big", Some("asks for 8 GPUs on one node; the largest node has 4")),
+        ("gang", Some("8 of 9 pod(s) would fit if everything were free")),
+        ("there", Some("4 of 8 pod(s) would fit if everything were free")),
+        ("nowhere", Some("of 2 node(s) 2 without a label it selects")),
+        ("cores", Some("101")),
+    ] {
+        let spec = &w.cluster.workloads()[w.id(name)].spec;
+        let said = sched::never_fits(&w.cluster, spec).map(|reason| reason.to_string());
+        match why {
+            None => assert_eq!(said, None, "{name}"),
+            Some(why) => {
+                let said = said.unwrap_or_default();
+                assert!(said.contains(why), "{name}: {said}");
+            }
+        }
+    }
+}
+
 /// Whether the reason of a workload says this.
 fn says(w: &World, name: &str, text: &str) {
     assert!(w.why(name).contains(text), "{text}\n{}", w.why(name));

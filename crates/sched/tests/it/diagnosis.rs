@@ -37,6 +37,7 @@ fn a_full_cluster_is_told_by_class_and_holder() {
           ask for at most 2 GPUs
           let it be elastic: it starts smaller and grows later
           let it be preemptible (1 other is stopped or moved for it then)
+            runai workload update z -p b --preemptibility preemptible
           raise the quota of b from 2 to 3 GPUs (1 other is stopped or moved for it then)
             elastane project update b --gpu-quota 3
     "#]].assert_eq(&w.diagnosed("z"));
@@ -67,6 +68,7 @@ fn over_fair_share() {
             elastane project update b --gpu-quota 3
           add a node like n1
           that a/x ends
+            runai delete x -p a
     "#]].assert_eq(&w.diagnosed("z"));
 }
 
@@ -91,10 +93,10 @@ fn a_gang_says_how_many_pods_fit() {
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
           ask for at most 1 GPU
-          let it be elastic: it starts smaller and grows later
           ask for at most 1 pod(s) at a time
           add a node like n1
           that b/o ends
+            runai delete o -p b
     "#]].assert_eq(&w.diagnosed("gang"));
 }
 
@@ -130,6 +132,7 @@ fn everything_that_can_rule_a_node_out() {
             elastane node uncordon n6
           add a node like n1
           that a/o ends
+            runai delete o -p a
     "#]].assert_eq(&w.diagnosed("t"));
 }
 
@@ -154,6 +157,7 @@ fn guaranteed_run_time_is_named() {
           wait 1m, if nothing else changes (1 other is stopped or moved for it then)
           add a node like n1
           that a/x ends
+            runai delete x -p a
     "#]].assert_eq(&w.diagnosed("y"));
 }
 
@@ -178,6 +182,7 @@ fn patience_is_named() {
           wait 1m 30s, if nothing else changes (1 other is stopped or moved for it then)
           add a node like n1
           that a/x ends
+            runai delete x -p a
     "#]]
     .assert_eq(&w.diagnosed("y"));
 }
@@ -206,8 +211,10 @@ fn moves_have_a_bound() {
           ask for at most 1 GPU
           let it be elastic: it starts smaller and grows later
           give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            runai workload update big -p a --priority medium-low
           add a node like n1
           that a/x ends
+            runai delete x -p a
     "#]].assert_eq(&w.diagnosed("big"));
 }
 
@@ -234,6 +241,7 @@ fn scattered_gpus_nobody_may_move() {
           let it be elastic: it starts smaller and grows later
           add a node like n1
           that a/x ends
+            runai delete x -p a
     "#]].assert_eq(&w.diagnosed("big"));
 }
 
@@ -255,9 +263,11 @@ fn non_preemptible_over_quota() {
           P403 nothing is taken inside its project: its queue refuses it, whatever others do (P202)
         What would let it start (each tried out):
           let it be preemptible
+            runai workload update i2 -p a --preemptibility preemptible
           raise the quota of a from 1 to 2 GPUs
             elastane project update a --gpu-quota 2
           that a/i1 ends
+            runai delete i1 -p a
     "#]].assert_eq(&w.diagnosed("i2"));
 }
 
@@ -280,9 +290,11 @@ fn a_limit() {
           P403 nothing is taken inside its project: its queue refuses it, whatever others do (P201)
         What would let it start (each tried out):
           give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            runai workload update t3 -p a --priority medium-low
           raise the limit of a from 2 to 3 GPUs
             elastane project update a --gpu-limit 3
           that a/t2 ends
+            runai delete t2 -p a
     "#]]
     .assert_eq(&w.diagnosed("t3"));
 }
@@ -330,8 +342,10 @@ fn a_share() {
         What would let it start (each tried out):
           ask for at most 0.4 of a GPU
           give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            runai workload update f2 -p a --priority medium-low
           add a node like n1
           that a/f1 ends
+            runai delete f1 -p a
     "#]].assert_eq(&w.diagnosed("f2"));
 }
 
@@ -355,7 +369,9 @@ fn cpu() {
         What would let it start (each tried out):
           ask for at most 1 core
           give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            runai workload update t2 -p a --priority medium-low
           add a node like n1
           that a/t1 ends
+            runai delete t1 -p a
     "#]].assert_eq(&w.diagnosed("t2"));
 }

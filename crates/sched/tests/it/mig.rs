@@ -101,7 +101,9 @@ fn what_is_taken_is_counted() {
           P403 nothing is taken inside its project: no workload is eligible: 1 not less important
         What would let it start (each tried out):
           give it the priority medium-low, and leave it as preemptible as it is (1 other is stopped or moved for it then)
+            runai workload update y -p a --priority medium-low
           that a/x ends
+            runai delete x -p a
     "#]]
     .assert_eq(&w.diagnosed("y"));
 }

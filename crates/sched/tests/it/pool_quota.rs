@@ -202,5 +202,6 @@ fn what_is_so_in_many_pools_is_one_reason_and_the_diagnosis_names_each() {
         What would let it start (each tried out):
           add a node like n1
           that a/x4 ends
+            runai delete x4 -p a
     "#]].assert_eq(&w.diagnosed("late"));
 }

@@ -23,7 +23,7 @@ fn follow_all(w: &World) -> Result<(), TestCaseError> {
             then.follow(name, &advice.change);
             let text = advice.text(w.now);
             prop_assert!(placed(&then) > placed(w), "{name}: {text}\n{}", w.diagnosed(name));
-            let commands = advice.change.commands();
+            let commands = advice.commands();
             let mut typed = w.clone();
             typed.slow = false;
             commands.iter().for_each(|command| type_in(&mut typed, command));
@@ -35,14 +35,34 @@ fn follow_all(w: &World) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Does what a command of the administrator does, and decides nothing yet.
+/// Does what a command does.
 fn type_in(w: &mut World, command: &str) {
-    let words: Vec<_> = command.split(' ').collect();
-    let [_, unit, _, name, flag, to] = words[..] else {
-        let node = w.cluster.nodes().iter().find(|(_, node)| node.name == words[3]);
-        let (node, _) = node.expect("a known node");
-        return w.cluster.set_schedulable(node, true);
-    };
+    match command.split(' ').collect::<Vec<_>>()[..] {
+        ["elastane", "node", "uncordon", name] => {
+            let node = w.cluster.nodes().iter().find(|(_, node)| node.name == name);
+            let (node, _) = node.expect("a known node");
+            w.cluster.set_schedulable(node, true);
+        }
+        ["runai", "delete", name, "-p", _] => w.run(&format!("delete {name}")),
+        ["runai", "workload", "update", name, "-p", _, flag, to] => {
+            let id = w.id(name);
+            let spec = &w.cluster.workloads()[id].spec;
+            let (now, preemptible) = (spec.priority, spec.preemptible);
+            let (priority, preemptible) = match flag {
+                "--preemptibility" => (now, to == "preemptible"),
+                _ => {
+                    let mut steps = model::priority_steps();
+                    (steps.find(|step| step.0 == to).expect("a priority").1, preemptible)
+                }
+            };
+            w.cluster.set_precedence(id, priority, preemptible);
+        }
+        ["elastane", unit, "update", name, flag, to] => update(w, unit, name, flag, to),
+        _ => panic!("an unknown command {command}"),
+    }
+}
+
+fn update(w: &mut World, unit: &str, name: &str, flag: &str, to: &str) {
     let queue = w.cluster.queues().iter().find(|(_, queue)| {
         (queue.name.as_str(), queue.children.is_empty()) == (name, unit == "project")
             && queue.pool == model::PoolId::DEFAULT

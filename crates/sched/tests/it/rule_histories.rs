@@ -178,6 +178,9 @@ proptest! {
                 matches!(reason, Pending::NotCounted { left_out, requested, .. } if left_out == requested)
             });
             prop_assert_eq!(none_counts, !alone.has_place(name), "{}: {}", name, w.why(name));
+            let spec = &w.cluster.workloads()[w.id(name)].spec;
+            let warned = sched::never_fits(&w.cluster, spec);
+            prop_assert!(warned.is_none() || none_counts, "{}: {:?}", name, warned);
         }
     }
 

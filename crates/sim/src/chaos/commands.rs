@@ -103,7 +103,7 @@ impl History {
             spec.node_pools = pools;
         }
         let may_go = spec.delete_after_ms.is_some() || spec.delete_when_preempted;
-        let wanted = Box::new(Wanted { spec, runs: Ok(()) });
+        let wanted = Box::new(Wanted { spec, runs: Ok(()), strict: false });
         self.send(Asked::Submit { may_go }, Command::Submit { project_id, wanted });
     }
 
@@ -150,7 +150,8 @@ impl History {
                 let Some(of) = one.spec.revision.map(|revision| revision.of) else { return };
                 let Some(head) = view.workloads.get(&of) else { return };
                 let Some(&from) = head.revisions.last() else { return };
-                let wanted = Wanted { spec: specs::changed(&head.spec, rng), runs: Ok(()) };
+                let wanted =
+                    Wanted { spec: specs::changed(&head.spec, rng), runs: Ok(()), strict: false };
                 Command::UpdateInference { by: by(), id: of, from, wanted: Box::new(wanted) }
             }
         };

@@ -246,7 +246,7 @@ impl History {
 
     fn acknowledged(&mut self, asked: Asked, outcome: Result<Subject, orchestrator::Error>) {
         match (asked, outcome) {
-            (Asked::Submit { may_go }, Ok(Subject::Workload(id))) => {
+            (Asked::Submit { may_go }, Ok(Subject::Submitted(id, _))) => {
                 self.known.insert(id, may_go);
             }
             (Asked::MayGo(id), Ok(_)) => {

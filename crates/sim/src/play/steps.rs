@@ -159,8 +159,9 @@ impl Asking {
         spec: WorkloadSpec,
         suspended: bool,
     ) -> Result<Option<Uuid>, Error> {
-        let wanted = Box::new(Wanted { spec, runs: Ok(()) });
-        let Subject::Workload(id) = self.command(Command::Submit { project_id, wanted })? else {
+        let wanted = Box::new(Wanted { spec, runs: Ok(()), strict: false });
+        let Subject::Submitted(id, _) = self.command(Command::Submit { project_id, wanted })?
+        else {
             return Ok(None);
         };
         if suspended {

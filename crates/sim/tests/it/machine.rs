@@ -102,11 +102,11 @@ pub(super) fn submit(machine: &mut Machine, project_id: u64, spec: WorkloadSpec)
 /// Submits them before anything is decided about one.
 pub(super) fn submit_all(machine: &mut Machine, specs: Vec<(u64, WorkloadSpec)>) {
     let input = |(project_id, spec)| {
-        let wanted = Box::new(Wanted { spec, runs: Ok(()) });
+        let wanted = Box::new(Wanted { spec, runs: Ok(()), strict: false });
         Input::Command(Box::new(Command::Submit { project_id, wanted }), Default::default())
     };
     let done = machine.take(specs.into_iter().map(input).collect(), None).unwrap().unwrap();
-    assert!(done.iter().all(|one| matches!(one, Ok(Subject::Workload(_)))), "{done:?}");
+    assert!(done.iter().all(|one| matches!(one, Ok(Subject::Submitted(..)))), "{done:?}");
 }
 
 /// Everything that is under way comes to its end.
@@ -230,7 +230,7 @@ fn an_inference_that_is_deleted_is_what_its_revisions_are_that_are_left() {
     rest(&mut machine);
     let (id, from, mut spec) = (get(&machine, "a").id, get(&machine, "a.1").id, inference("a"));
     spec.pods.pod.image = "other".to_owned();
-    let (by, wanted) = ("alice".to_owned(), Box::new(Wanted { spec, runs: Ok(()) }));
+    let (by, wanted) = ("alice".to_owned(), Box::new(Wanted { spec, runs: Ok(()), strict: false }));
     machine.command(Command::UpdateInference { by, id, from, wanted }).unwrap();
     machine.command(Command::Delete { by: "alice".to_owned(), id }).unwrap();
     let image = get(&machine, "a").spec.pods.pod.image.clone();

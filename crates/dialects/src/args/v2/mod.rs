@@ -104,6 +104,8 @@ pub(crate) enum OfWorkload {
     Suspend(Filtered<Names>),
     /// Queue suspended ones again
     Resume(Filtered<Names>),
+    /// Change the priority, labels and limits of one
+    Update(Filtered<Change>),
 }
 
 /// A manifest to submit.
@@ -127,6 +129,10 @@ pub(crate) struct Manifest {
     /// Whether it may be preempted
     #[arg(long, value_enum, value_name = "WORD")]
     pub(crate) preemptibility: Option<Preemptibility>,
+    /// Refuse it if no node could hold it even if all were free; without this it waits, with a
+    /// warning
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 /// Verbs of workloads of every kind.

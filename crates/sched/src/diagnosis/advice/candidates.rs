@@ -34,13 +34,13 @@ impl WhatIf<'_> {
         let spec = &self.cluster.workloads()[self.id].spec;
         let [set] = spec.pod_sets.as_slice() else { return };
         let (request, pods, pods_min) = (set.request, set.pods, set.pods_min);
-        let elastic = spec.elastic;
+        let may_be_elastic = spec.may_be_elastic && !spec.elastic && pods == 1;
         match request.gpu {
             GpuRequest::Whole(gpus) => {
                 self.most(1, u64::from(gpus).saturating_sub(1), |gpus| Change::Gpus {
                     gpus: u32::try_from(gpus).unwrap_or(u32::MAX),
                 });
-                if gpus > 1 && !elastic {
+                if gpus > 1 && may_be_elastic {
                     self.consider(&Change::Elastic);
                 }
             }
@@ -306,7 +306,7 @@ impl WhatIf<'_> {
         }
     }
 
-    fn reference(&self, id: WorkloadId) -> WorkloadRef {
+    pub(super) fn reference(&self, id: WorkloadId) -> WorkloadRef {
         let spec = &self.cluster.workloads()[id].spec;
         let queue = self.cluster.queues()[spec.queue].name.clone();
         WorkloadRef { id, name: spec.name.clone(), queue }

@@ -412,7 +412,10 @@ fn every_advice_and_every_obstacle() {
             Nodes,
         },
         changes(),
-        |one: &Change| Advice { change: one.clone(), disturbs: 0 }.text(NOW),
+        |one: &Change| {
+            let workload = workload("train");
+            Advice { workload, change: one.clone(), disturbs: 0 }.text(NOW)
+        },
     );
     let standings = texts!(
         Standing {

@@ -5,13 +5,51 @@ use units::{Instant, Kind, format_bytes, format_millis};
 use super::{cores, span};
 use crate::diagnosis::change::Raise;
 use crate::diagnosis::{Advice, Change};
-use reasons::{number, of};
+use reasons::{WorkloadRef, number, of};
+
+/// What a workload is called on a command line.
+struct Named<'a> {
+    name: &'a str,
+    project: &'a str,
+}
+
+impl<'a> Named<'a> {
+    /// A revision of an inference has the name of that with a number behind a dot, which is in no
+    /// other name.
+    fn of(workload: &'a WorkloadRef) -> Self {
+        let name = workload.name.split('.').next().unwrap_or_default();
+        Self { name, project: &workload.queue }
+    }
+}
 
 impl Advice {
     /// One sentence, and what to type for it on lines of its own.
     pub(super) fn lines(&self, now: Instant) -> Vec<String> {
-        let commands = self.change.commands().into_iter().map(|command| format!("  {command}"));
+        let commands = self.commands().into_iter().map(|command| format!("  {command}"));
         std::iter::once(self.text(now)).chain(commands).collect()
+    }
+
+    /// What to type for it, in this order; none if no command does it by itself. What was asked for
+    /// at the submission can only be changed by another one, whose words are not known here.
+    #[must_use]
+    pub fn commands(&self) -> Vec<String> {
+        let update = |flag: &str, value: &str| {
+            let Named { name, project } = Named::of(&self.workload);
+            vec![format!("runai workload update {name} -p {project} --{flag} {value}")]
+        };
+        match &self.change {
+            Change::Quota(raises) => raises.iter().map(|raise| raise.command("quota")).collect(),
+            Change::Limit(raises) => raises.iter().map(|raise| raise.command("limit")).collect(),
+            Change::Uncordon { node } => Some(vec![format!("elastane node uncordon {node}")]),
+            Change::Priority { class, .. } => Some(update("priority", class)),
+            Change::Preemptible => Some(update("preemptibility", "preemptible")),
+            Change::End { workload } => {
+                let Named { name, project } = Named::of(workload);
+                Some(vec![format!("runai delete {name} -p {project}")])
+            }
+            _ => None,
+        }
+        .unwrap_or_default()
     }
 
     /// One sentence.
@@ -53,16 +91,18 @@ impl Change {
         }
     }
 
-    /// What to type for it, in this order; none if it is not done by a command of its own.
+    /// The value that is asked for instead, of a change of what was asked for; a taint as
+    /// `KEY=VALUE:EFFECT`.
     #[must_use]
-    pub fn commands(&self) -> Vec<String> {
+    pub fn to(&self) -> Option<String> {
         match self {
-            Self::Quota(raises) => raises.iter().map(|raise| raise.command("quota")).collect(),
-            Self::Limit(raises) => raises.iter().map(|raise| raise.command("limit")).collect(),
-            Self::Uncordon { node } => Some(vec![format!("elastane node uncordon {node}")]),
+            Self::Gpus { gpus } => Some(gpus.to_string()),
+            Self::Share { millis } | Self::Cpu { millis } => Some(format_millis(*millis)),
+            Self::GpuMemory { bytes } | Self::Memory { bytes } => Some(format_bytes(*bytes)),
+            Self::Pods { pods } => Some(pods.to_string()),
+            Self::Tolerate { taint } => Some(taint.to_string()),
             _ => None,
         }
-        .unwrap_or_default()
     }
 
     /// One sentence.
@@ -124,6 +164,7 @@ impl Raise {
             Kind::Memory => ("memory", format_bytes(self.to)),
         };
         let name = self.name.as_ref().filter(|_| self.kind == Kind::Gpu || what == "quota")?;
+        let name = name.strip_prefix(model::DEPARTMENT_PREFIX).unwrap_or(name);
         Some(format!("elastane {unit} update {name} --{flag}-{what} {to}"))
     }
 }

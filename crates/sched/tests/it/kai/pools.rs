@@ -117,5 +117,6 @@ fn the_long_answer_speaks_of_the_first_pool() {
           P403 nothing is taken inside its project: nothing else of its project is running
         What would let it start (each tried out):
           that b/y ends
+            runai delete y -p b
     "#]].assert_eq(&w.diagnosed("job"));
 }

@@ -1,0 +1,112 @@
+//! A submission that was typed, with one thing asked for otherwise. Owns: by which flag each dialect
+//! says each thing that an advice can be about.
+
+use std::ffi::OsString;
+
+use super::{args, lower};
+use crate::intent::{Dialect, Distributed, Gpu, Intent, Kind, Master, Submit};
+
+/// The line by which a submission is made once more with what an advice of this kind says, in its
+/// dialect and its project; none if a flag cannot say it.
+#[must_use]
+pub fn again(line: &str, project: &str, kind: &str, to: Option<&str>) -> Option<String> {
+    let mut words = shell_words::split(line).ok()?;
+    let (submit, has_project) = parsed(&words)?;
+    let Flag { without, with } = flag(&submit, kind, to)?;
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let tail = words.split_off(end);
+    let mut words = left_out(words, &without);
+    words.extend(with);
+    if !has_project {
+        words.extend(["-p".to_owned(), project.to_owned()]);
+    }
+    words.extend(tail);
+    parsed(&words)?;
+    Some(shell_words::join(words))
+}
+
+/// What a line submits, and whether it names its project.
+fn parsed(words: &[String]) -> Option<(Submit, bool)> {
+    let (cli, _) = args::parse(words.iter().map(OsString::from)).ok()?;
+    let has_project = cli.global.project.is_some();
+    let Ok(Intent::Submit(submit)) = lower::intent(cli.command, words) else { return None };
+    Some((*submit, has_project))
+}
+
+/// Flags that go, and the words that come.
+struct Flag {
+    without: Vec<&'static str>,
+    with: Vec<String>,
+}
+
+fn flag(submit: &Submit, kind: &str, to: Option<&str>) -> Option<Flag> {
+    let by = |v1: &[&'static str], v2: &[&'static str]| -> Option<Flag> {
+        let of = if submit.dialect == Dialect::V1 { v1 } else { v2 };
+        let with = vec![(*of.first()?).to_owned(), to?.to_owned()];
+        Some(Flag { without: of.to_vec(), with })
+    };
+    let with = |words: &[&str]| {
+        let with = words.iter().map(|&word| word.to_owned()).collect();
+        Some(Flag { without: Vec::new(), with })
+    };
+    let without = |flags: &[&'static str]| Some(Flag { without: flags.to_vec(), with: Vec::new() });
+    match kind {
+        "fewer_gpus" => by(&["-g", "--gpu"], &["-g", "--gpu-devices-request"]),
+        "smaller_share" => by(&["-g", "--gpu"], &["--gpu-portion-request"])
+            .filter(|_| matches!(submit.spec.gpu, Some(Gpu::Portion { .. }))),
+        "less_gpu_memory" => by(&["--gpu-memory"], &["--gpu-memory-request"]),
+        "less_cpu" => by(&["--cpu"], &["--cpu-core-request"]),
+        "less_memory" => by(&["--memory"], &["--cpu-memory-request"]),
+        "fewer_pods" => {
+            let workers = workers(submit, to?)?.to_string();
+            Some(Flag { without: vec!["--workers"], with: vec!["--workers".to_owned(), workers] })
+        }
+        "elastic" => with(&["--elastic"]),
+        "tolerate" => with(&["--toleration", &toleration(to?)]),
+        "without_affinity" => without(&["--node-affinity", "--node-type", "--exclude-node"]),
+        "without_pod_affinity" => without(&["--required-pod-topology-key"]),
+        _ => None,
+    }
+}
+
+/// How many workers there are where there are so many pods.
+fn workers(submit: &Submit, pods: &str) -> Option<u32> {
+    let Kind::Distributed(distributed) = &submit.kind else { return None };
+    let Distributed { master, workers_min: None, workers_max: None, .. } = &**distributed else {
+        return None;
+    };
+    let masters = match master {
+        Master::None => 0,
+        Master::AsWorkers => 1,
+        Master::Own(_) => return None,
+    };
+    pods.parse::<u32>().ok()?.checked_sub(masters).filter(|workers| *workers > 0)
+}
+
+/// `KEY=VALUE:EFFECT` as the flag has it.
+fn toleration(taint: &str) -> String {
+    let (name, effect) = taint.rsplit_once(':').unwrap_or((taint, ""));
+    let effect = if effect.is_empty() { String::new() } else { format!(",effect={effect}") };
+    match name.split_once('=') {
+        Some((key, value)) => format!("operator=Equal,key={key},value={value}{effect}"),
+        None => format!("operator=Exists,key={name}{effect}"),
+    }
+}
+
+/// Words without these flags and their values.
+fn left_out(words: Vec<String>, flags: &[&str]) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let has_value = |flag: &&&str| {
+            let value = word.strip_prefix(**flag).unwrap_or_default();
+            value.starts_with('=') || (!flag.starts_with("--") && !value.is_empty())
+        };
+        if flags.contains(&word.as_str()) {
+            words.next();
+        } else if !flags.iter().any(|flag| has_value(&flag)) {
+            left.push(word);
+        }
+    }
+    left
+}
