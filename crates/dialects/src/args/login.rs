@@ -33,9 +33,10 @@ pub(crate) struct User {
     /// Password; the program asks for it if it is left out, which keeps it out of process lists
     // Everywhere else `-p` is the project; of the same id, this one stands in for it.
     #[arg(id = "project", short = 'p', long = "password", value_name = "PASSWORD")]
+    #[arg(allow_hyphen_values = true)]
     pub(crate) password: Option<String>,
     /// New password, in place of the one that was given out
-    #[arg(long, value_name = "PASSWORD")]
+    #[arg(long, value_name = "PASSWORD", allow_hyphen_values = true)]
     pub(crate) new_password: Option<String>,
 }
 
@@ -46,7 +47,7 @@ pub(crate) struct Application {
     #[arg(long, visible_alias = "client-id", value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Its secret; the program asks for it if it is left out
-    #[arg(long, value_name = "SECRET")]
+    #[arg(long, value_name = "SECRET", allow_hyphen_values = true)]
     pub(crate) secret: Option<String>,
     /// Ask for both (done for whichever is left out)
     #[arg(long)]

@@ -375,6 +375,12 @@ fn every_published_way_to_log_in_is_understood() {
         ("runai login user -u ann@example.org --new-password hush", user(None, hush())),
         ("runai login application --name ci --secret hush", application(Some("ci"), hush())),
         ("runai login application --client-id 7 --secret hush", application(Some("7"), hush())),
+        // One that is made at random may begin so.
+        (
+            "runai login application --name ci --secret -e",
+            application(Some("ci"), Some("-e".into())),
+        ),
+        ("runai login user -u ann@example.org -p -e", user(Some("-e".into()), None)),
         ("runai login application --interactive", application(None, None)),
     ] {
         assert_eq!(meaning(line), Ok(Intent::Login(way)), "{line}");
