@@ -12,7 +12,7 @@ use benchmarks::packing::{Few, Mix, Published};
 use sched::Policy;
 use sim::trace::{Replay, read_nodes, read_pods, replay_moving, replay_until};
 
-/// Lists, and what is published for them: GPUs given out by FGD and best fit when 100 % was asked for.
+/// Lists, and what is published for them: GPUs given out by FGD and best fit at 100 % requested.
 const LISTS: [(&str, f64, f64); 5] = [
     ("default", 95.23, 92.86),
     ("gpushare40", 93.96, 91.44),

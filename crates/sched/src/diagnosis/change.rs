@@ -124,7 +124,7 @@ impl Change {
         id: WorkloadId,
         now: Instant,
     ) -> Option<(WorkloadId, Instant)> {
-        // What was asked for changes by another submission, which is the youngest.
+        // The request changes by another submission, which is the youngest.
         let seq = cluster.workloads().iter().map(|(_, other)| other.spec.seq).max();
         let youngest = (seq.unwrap_or(0) + 1, now);
         let mut set = |change: &dyn Fn(&mut WorkloadSpec)| {

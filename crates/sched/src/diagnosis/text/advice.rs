@@ -29,7 +29,7 @@ impl Advice {
         std::iter::once(self.text(now)).chain(commands).collect()
     }
 
-    /// What to type for it, in this order; none if no command does it by itself. What was asked for
+    /// What to type for it, in this order; none if no command does it by itself. The request
     /// at the submission can only be changed by another one, whose words are not known here.
     #[must_use]
     pub fn commands(&self) -> Vec<String> {
@@ -91,7 +91,7 @@ impl Change {
         }
     }
 
-    /// The value that is asked for instead, of a change of what was asked for; a taint as
+    /// The value that is asked for instead, of a change of the request; a taint as
     /// `KEY=VALUE:EFFECT`.
     #[must_use]
     pub fn to(&self) -> Option<String> {
