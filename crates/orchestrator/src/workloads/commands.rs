@@ -37,7 +37,7 @@ impl State {
             admission::name_is_free(names, &spec.name, &project.unit.name, being_deleted)?;
         }
         self.ports_are_free(project_id, &spec)?;
-        match self.never_fits(project, &spec).filter(|_| is_strict) {
+        match is_strict.then(|| self.never_fits(project, &spec)).flatten() {
             Some(why) => Err(Error::conflict(format!(
                 "`{}` is refused because no node could hold it now, even if all were free: {why}; ask for \
                  less, add a node, or leave out --strict",
