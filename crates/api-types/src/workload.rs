@@ -109,13 +109,13 @@ pub struct Workload {
     /// How close together its pods are to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<WorkloadTopology>,
-    /// Seconds it has waited.
-    pub total_pending_time_seconds: u64,
-    /// Seconds it has run.
-    pub total_running_time_seconds: u64,
     /// Our own additions (a free map in the published interface).
     #[serde(default)]
     pub additional_fields: WorkloadExtras,
+    /// Seconds it has waited. These two are last, because they alone change by themselves.
+    pub total_pending_time_seconds: u64,
+    /// Seconds it has run.
+    pub total_running_time_seconds: u64,
 }
 
 /// A condition.

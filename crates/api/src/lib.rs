@@ -13,6 +13,7 @@ mod archived;
 mod forecast;
 mod limit_permissions;
 mod list_order;
+mod list_rows;
 mod routes;
 #[cfg(test)]
 mod texts;
@@ -30,6 +31,7 @@ use gateway::Gateway;
 use http_kit::{Hosts, Proxies, Shutdown};
 use iam::{Iam, LoginProvider};
 use list_order::Orders;
+use list_rows::WrittenRows;
 use telemetry::Telemetry;
 use tokio::sync::Semaphore;
 use view::WorkloadView;
@@ -111,6 +113,8 @@ pub(crate) struct Server {
     pub(crate) changes: Arc<changes::Context>,
     /// Workloads in the orders in which they are listed.
     pub(crate) orders: Orders,
+    /// Rows of the list of workloads that were written before.
+    pub(crate) rows: WrittenRows,
 }
 
 /// What the handlers get. Those of a capability get its part.
@@ -204,6 +208,7 @@ impl From<State> for Shared {
             shutdown: state.shutdown,
             forecasting: Arc::new(Semaphore::new(1)),
             orders: Orders::default(),
+            rows: WrittenRows::default(),
         }))
     }
 }

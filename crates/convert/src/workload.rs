@@ -74,7 +74,7 @@ pub const fn category(kind: WorkloadKind) -> &'static str {
 }
 
 /// Seconds waited and run, the current phase included.
-fn times_s(view: &WorkloadView, now: Instant) -> (u64, u64) {
+pub(super) fn times_s(view: &WorkloadView, now: Instant) -> (u64, u64) {
     let since_ms = now.since_ms(view.phase_since);
     let (waiting_ms, running_ms) = match view.phase {
         Phase::Pending | Phase::Resuming | Phase::Initializing => (since_ms, 0),

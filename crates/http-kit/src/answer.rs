@@ -1,14 +1,13 @@
 //! Answers whose type says their status or format.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 use axum::Json;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-
-use super::error::ApiError;
 
 /// 201: it exists now.
 pub struct Created<T>(pub T);
@@ -25,16 +24,18 @@ pub struct Html(pub Cow<'static, str>);
 /// JSON that is text already.
 pub struct JsonText(pub Cow<'static, str>);
 
-/// JSON of many rows: written at once, not in the pieces in which a short answer grows.
-pub struct Rows<T> {
-    /// What is answered.
-    pub page: T,
-    /// Number of rows in it.
-    pub count: usize,
+/// A `T` that is JSON already.
+pub struct Written<T> {
+    text: String,
+    shape: PhantomData<T>,
 }
 
-/// About so long is a row.
-const ROW_BYTES: usize = 4096;
+impl<T> Written<T> {
+    /// The text of one.
+    pub const fn new(text: String) -> Self {
+        Self { text, shape: PhantomData }
+    }
+}
 
 /// A program to keep.
 pub struct Binary {
@@ -104,13 +105,9 @@ impl IntoResponse for JsonText {
     }
 }
 
-impl<T: Serialize> IntoResponse for Rows<T> {
+impl<T> IntoResponse for Written<T> {
     fn into_response(self) -> Response {
-        let mut text = Vec::with_capacity((self.count + 1).saturating_mul(ROW_BYTES));
-        match serde_json::to_writer(&mut text, &self.page) {
-            Ok(()) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
-            Err(error) => ApiError::internal(error).into_response(),
-        }
+        JsonText(self.text.into()).into_response()
     }
 }
 

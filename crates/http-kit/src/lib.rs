@@ -29,7 +29,7 @@ mod tls;
 mod tree;
 
 pub use answer::{
-    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Rows, Switched,
+    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Switched, Written,
 };
 pub use blocking::run_blocking;
 pub use body::{

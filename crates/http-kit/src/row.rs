@@ -1,6 +1,7 @@
 //! What can be listed. Owns: the values that its fields have for sorting, filtering and searching.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use units::Instant;
 
@@ -61,4 +62,13 @@ pub trait Row<L = ()> {
 
     /// The value of one of them.
     fn field(&self, name: &str, now: Instant) -> Scalar<'_>;
+}
+
+impl<L, T: Row<L>> Row<L> for Arc<T> {
+    const FIELDS: &'static [(&'static str, Type)] = T::FIELDS;
+    const SEARCHED: &'static [&'static str] = T::SEARCHED;
+
+    fn field(&self, name: &str, now: Instant) -> Scalar<'_> {
+        T::field(self, name, now)
+    }
 }

@@ -16,7 +16,7 @@ use axum::{Extension, Json};
 use convert::{self, PodRow};
 use http_kit::openapi::{get, post};
 use http_kit::{
-    ApiError, Body, Format, ListQuery, OrderedPage, Page, QueryParameters, Rows, read_body,
+    ApiError, Body, Format, ListQuery, OrderedPage, Page, QueryParameters, Written, read_body,
 };
 use records::EventFilter;
 use units::Instant;
@@ -134,34 +134,33 @@ async fn list(
     FromState(state): FromState<Shared>,
     Extension(caller): Extension<Caller>,
     query: ListQuery,
-) -> Result<Rows<WorkloadsPage>, ApiError> {
+) -> Result<Written<WorkloadsPage>, ApiError> {
     let (view, context) = (state.control.view(), state.context());
     let workloads = listed(&state, &view, &query).await?;
     let ordered = state.orders.of(&view, &query, context.now).filter(|_| !query.deleted);
     let of = (&*view, &caller, context.now);
     let archived = Selected::of(&state.control, of, &query, own_field).await?;
-    let merged;
     let (page, next) = match (archived, &ordered) {
         (Some(archived), _) => {
             let here = in_memory(&view, &caller, &query, context.now, ordered.as_ref())?;
-            let by = (&query, context.now);
-            let (page, next) = archived.page(&state.control, &view, here, by).await?;
-            merged = page;
-            (merged.iter().map(AsRef::as_ref).collect::<Vec<_>>(), next)
+            archived.page(&state.control, &view, here, (&query, context.now)).await?
         }
         (None, Some(ordered)) => {
             let sight = caller.sight(Resource::Workloads, &view);
             let all = ordered.iter().filter(|workload| sight.has(workload.project_id));
-            query.page_in_order(all.map(AsRef::as_ref), context.now)?
+            cloned(query.page_in_order(all, context.now)?)
         }
         (None, None) => {
-            let all = seen(&workloads, &view, &caller).map(AsRef::as_ref);
-            query.page_of(all, context.now, |workload| workload.seq)?
+            let all = seen(&workloads, &view, &caller);
+            cloned(query.page_of(all, context.now, |workload| workload.seq)?)
         }
     };
-    let (count, one) = (page.len(), |row| convert::workload(row, &view, &context));
-    let page = WorkloadsPage { workloads: page.into_iter().map(one).collect(), next };
-    Ok(Rows { page, count })
+    Ok(Written::new(state.rows.page(&page, next, &view, &context)?))
+}
+
+/// A page of its own.
+fn cloned<T: Clone>((page, next): (Vec<&T>, Option<u64>)) -> (Vec<T>, Option<u64>) {
+    (page.into_iter().cloned().collect(), next)
 }
 
 /// The workloads in memory that a query selects, up to the end of its page, in order.
@@ -177,14 +176,14 @@ fn in_memory(
         Some(ordered) => {
             let all = ordered.iter().filter(|workload| sight.has(workload.project_id));
             // They are in order already, and stay so.
-            query.up_to_page(all.map(AsRef::as_ref), now, |_| ())?
+            query.up_to_page(all, now, |_| ())?
         }
         None => {
-            let all = seen(&view.workloads, view, caller).map(AsRef::as_ref);
-            query.up_to_page(all, now, |workload: &WorkloadView| workload.seq)?
+            let all = seen(&view.workloads, view, caller);
+            query.up_to_page(all, now, |workload: &Arc<WorkloadView>| workload.seq)?
         }
     };
-    Ok(found.into_iter().filter_map(|one| view.workloads.get(&one.id)).cloned().collect())
+    Ok(found.into_iter().cloned().collect())
 }
 
 async fn list_by_post(
@@ -192,7 +191,7 @@ async fn list_by_post(
     caller: Extension<Caller>,
     query: ListQuery,
     request: Request,
-) -> Result<Rows<WorkloadsPage>, ApiError> {
+) -> Result<Written<WorkloadsPage>, ApiError> {
     let (body, _) = read_body(request, &[Format::Json]).await?;
     if body.iter().any(|byte| !byte.is_ascii_whitespace()) {
         let why = "workloads are created under /api/v1/workloads/trainings or …/workspaces";

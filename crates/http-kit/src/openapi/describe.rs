@@ -20,7 +20,7 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Required, Response, ResponseBuilder};
 
 use crate::answer::{
-    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Rows, Switched,
+    Accepted, Attachment, Binary, Created, Html, JsonText, NoContent, PlainText, Switched, Written,
 };
 use crate::body::Body;
 use crate::error::ApiError;
@@ -210,7 +210,7 @@ impl<T: ToSchema> Output for Json<T> {
     }
 }
 
-impl<T: ToSchema> Output for Rows<T> {
+impl<T: ToSchema> Output for Written<T> {
     fn describe(to: &mut Description) {
         to.answers::<T>(200, "Done");
     }

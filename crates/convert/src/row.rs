@@ -1,0 +1,100 @@
+//! Workloads as lists write them. Owns: what the row of a workload is made of, beside the workload.
+//! Does not know about: which rows there are, and how long they are kept.
+
+use std::sync::Arc;
+
+use http_kit::ApiError;
+use spec::TOPOLOGY;
+use units::Instant;
+use view::{NodeView, ObjectsById, PendingReason, PoolView, ReasonView, View, WorkloadView};
+
+use super::Context;
+use super::workload::{times_s, workload};
+
+/// What rows show of other things than their workload.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    nodes: Vec<Arc<NodeView>>,
+    pools: Vec<Arc<PoolView>>,
+    topologies: Option<Arc<ObjectsById>>,
+}
+
+impl Surroundings {
+    /// Those of a view.
+    #[must_use]
+    pub fn of(view: &View) -> Self {
+        let topologies = view.objects.shelf(TOPOLOGY).cloned();
+        Self { nodes: view.nodes.clone(), pools: view.pools.clone(), topologies }
+    }
+
+    /// Whether rows that were written among them look the same among those of a view.
+    #[must_use]
+    pub fn are_those_of(&self, view: &View) -> bool {
+        let same_node = |(one, other): (&Arc<NodeView>, &Arc<NodeView>)| {
+            Arc::ptr_eq(one, other)
+                || (&one.name, &one.gpu_memory_bytes) == (&other.name, &other.gpu_memory_bytes)
+        };
+        let same_pool = |(one, other): (&Arc<PoolView>, &Arc<PoolView>)| one.name == other.name;
+        self.nodes.len() == view.nodes.len()
+            && self.nodes.iter().zip(&view.nodes).all(same_node)
+            && self.pools.len() == view.pools.len()
+            && self.pools.iter().zip(&view.pools).all(same_pool)
+            && self.topologies.as_ref().map(Arc::as_ptr)
+                == view.objects.shelf(TOPOLOGY).map(Arc::as_ptr)
+    }
+}
+
+/// A workload as JSON, up to its times, which change by themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadRow {
+    text: Arc<str>,
+    /// What its classes wait for, which may change without it.
+    waits: Vec<Option<Arc<[ReasonView]>>>,
+}
+
+/// How a workload ends whose times are 0.
+const NO_TIMES: &str = "\"totalPendingTimeSeconds\":0,\"totalRunningTimeSeconds\":0}";
+
+impl WorkloadRow {
+    /// Of a workload.
+    ///
+    /// # Errors
+    /// It cannot be written as JSON.
+    pub fn of(one: &WorkloadView, view: &View, context: &Context) -> Result<Self, ApiError> {
+        let shown = api_types::Workload {
+            total_pending_time_seconds: 0,
+            total_running_time_seconds: 0,
+            ..workload(one, view, context)
+        };
+        let text = serde_json::to_string(&shown).map_err(ApiError::internal)?;
+        let text = text.strip_suffix(NO_TIMES);
+        let text =
+            text.ok_or_else(|| ApiError::internal("the times of a workload are not last"))?;
+        Ok(Self { text: text.into(), waits: waits(one, view).map(Option::<&_>::cloned).collect() })
+    }
+
+    /// Whether it says what its workload waits for now.
+    #[must_use]
+    pub fn says_why(&self, one: &WorkloadView, view: &View) -> bool {
+        let then = self.waits.iter().map(|reasons| reasons.as_ref().map(Arc::as_ptr));
+        then.eq(waits(one, view).map(|reasons| reasons.map(Arc::as_ptr)))
+    }
+
+    /// Adds it to a text.
+    pub fn write(&self, one: &WorkloadView, now: Instant, to: &mut String) {
+        let (waited_s, ran_s) = times_s(one, now);
+        let times =
+            format!("\"totalPendingTimeSeconds\":{waited_s},\"totalRunningTimeSeconds\":{ran_s}}}");
+        to.push_str(&self.text);
+        to.push_str(&times);
+    }
+}
+
+/// What the classes of a workload wait for.
+fn waits<'a>(
+    one: &'a WorkloadView,
+    view: &'a View,
+) -> impl Iterator<Item = Option<&'a Arc<[ReasonView]>>> {
+    let classes = one.pending.iter().filter_map(PendingReason::class);
+    classes.map(|class| view.pending.reasons(class))
+}
