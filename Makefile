@@ -79,7 +79,8 @@ lint: need ## Check formatting, lints, the rules of the code base, and dependenc
 
 bench: build ## Measure the built binaries, and decisions on large clusters
 	@cargo xtask bench --bin $(BIN)
-	@cargo bench --locked --quiet --package elastane-benchmarks --bench decide --bench pack --bench exact --bench loads
+	@cargo bench --locked --quiet --package elastane-benchmarks --bench decide --bench pack --bench exact --bench loads \
+	  --bench elasticity
 
 gpu-check: need ## Try the libraries of GPU fractions on the real GPU of this machine
 	@cargo bench --locked --quiet --package elastane-fraction-libs --bench gpu_check -- $(ARGS)

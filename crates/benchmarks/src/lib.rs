@@ -1,7 +1,8 @@
 //! What decisions are compared with. Owns: published loads played from first to last, published ways
-//! to pack, and the best that there is on instances small enough to try everything. No part of the
+//! to pack, clusters on which trainings stretch, and the best that there is on instances small enough to try everything. No part of the
 //! programs.
 
+pub mod elasticity;
 pub mod exact;
 pub mod loads;
 pub mod packing;

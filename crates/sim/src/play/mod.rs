@@ -17,6 +17,7 @@ mod ranks;
 mod run;
 mod start;
 mod steps;
+mod work;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,9 +29,10 @@ use uuid::Uuid;
 use view::Phase;
 
 use crate::Error;
-use crate::scenario::{At, OneOrMany, Releasing, Scenario, State, Step, World};
+use crate::scenario::{At, OneOrMany, Releasing, Scenario, State, Step, Workload, World};
 use crate::suggest::hint;
 use start::Start;
+use work::Until;
 
 pub(crate) use start::IN_POOL;
 
@@ -56,7 +58,7 @@ pub(crate) struct Job {
     pub(crate) model: Option<WorkloadId>,
     /// How it ended.
     pub(crate) ended: Option<State>,
-    runs_for_ms: Option<u64>,
+    until: Until,
 }
 
 /// A queue as the scenario names it.
@@ -83,6 +85,8 @@ pub struct Simulation {
     projects_of: BTreeMap<String, Vec<String>>,
     pub(crate) by_model: BTreeMap<WorkloadId, usize>,
     by_id: BTreeMap<Uuid, usize>,
+    /// Up to when the work of workloads was counted.
+    worked_until: Instant,
     pods_added: u64,
     /// Sum of everything ever asked for: kept below what can be counted.
     asked: [u128; 3],
@@ -124,13 +128,13 @@ impl Simulation {
             projects_of: BTreeMap::new(),
             by_model: BTreeMap::new(),
             by_id: BTreeMap::new(),
+            worked_until: START,
             pods_added: start.pods,
             asked: start.asked,
         };
         simulation.name_queues(scenario);
         for begun in start.workloads {
-            let runs_for_ms = begun.wire.runs_for.map(|span| span.0);
-            simulation.add_job(begun.wire.project.clone(), begun.name, begun.id, runs_for_ms);
+            simulation.add_job(begun.wire, begun.name, begun.id);
         }
         simulation.look();
         Ok(simulation)
@@ -150,7 +154,8 @@ impl Simulation {
         self.queues = named.collect();
     }
 
-    fn add_job(&mut self, project: String, name: String, id: Uuid, runs_for_ms: Option<u64>) {
+    fn add_job(&mut self, wire: &Workload, name: String, id: Uuid) {
+        let (project, until) = (wire.project.clone(), Until::of(wire));
         let number = self.jobs.len();
         self.by_name.insert((project.clone(), name.clone()), number);
         let projects = self.projects_of.entry(name.clone()).or_default();
@@ -158,7 +163,7 @@ impl Simulation {
             projects.push(project.clone());
         }
         self.by_id.insert(id, number);
-        self.jobs.push(Job { project, name, id, model: None, ended: None, runs_for_ms });
+        self.jobs.push(Job { project, name, id, model: None, ended: None, until });
     }
 
     /// Sees what became of the workloads.

@@ -47,6 +47,13 @@ impl Known {
     /// A part that cannot be, with its position, or a name of what is not there.
     pub(crate) fn specification(&self, wire: &At<Workload>) -> Result<WorkloadSpec, Error> {
         let fault = |fault: String| wire.fault(format!("workload `{}`: {fault}", wire.name));
+        if wire.work.is_some() && (wire.runs_for.is_some() || wire.completions.is_some()) {
+            let other = if wire.runs_for.is_some() { "runs_for" } else { "completions" };
+            return Err(fault(format!("`work` and `{other}` cannot be used together")));
+        }
+        if wire.warm_up.is_some() && wire.work.is_none() {
+            return Err(fault("`warm_up` is for workloads with `work`".into()));
+        }
         if wire.completions == Some(0) {
             return Err(fault("`completions` is 0; at least 1 is allowed".into()));
         }

@@ -3,7 +3,7 @@
 
 use model::WorkloadId;
 use sched::Action;
-use spec::{Exit, RunKey, RunState};
+use spec::{Exit, RunKey};
 use units::Instant;
 
 use super::start::with_more;
@@ -260,9 +260,8 @@ impl Simulation {
                 workload.fault(format!("workload `{}`: {fault}", workload.name))
             })?;
             (self.pods_added, self.asked) = sums;
-            let runs_for_ms = workload.runs_for.map(|span| span.0);
             for (name, id) in self.asking.submit_all(workload)? {
-                self.add_job(workload.project.clone(), name, id, runs_for_ms);
+                self.add_job(workload, name, id);
             }
         }
         self.settle().map_err(|fault| step.fault(fault))
@@ -300,17 +299,6 @@ impl Simulation {
         }
     }
 
-    /// The runs that end by themselves, and when.
-    fn ends(&self) -> impl Iterator<Item = (Instant, RunKey)> + '_ {
-        self.asking.machine.engine.alive().filter_map(|(key, run)| {
-            let job = self.by_id.get(&run.spec.workload_id)?;
-            let RunState::Running { started_at, .. } = run.state else { return None };
-            let is_stopping = run.is_stopping;
-            let span_ms = self.jobs[*job].runs_for_ms.filter(|_| !is_stopping)?;
-            Some((started_at.plus_ms(span_ms), *key))
-        })
-    }
-
     /// When something is due by itself.
     fn next_event(&self) -> Option<Instant> {
         let by_hand = self.world.schedule == Schedule::ByHand;
@@ -318,21 +306,11 @@ impl Simulation {
         let due = self.asking.machine.due();
         let next = self.now().plus_ms(1);
         let later = wake.into_iter().chain(due).map(|at| at.max(next));
-        later.chain(self.ends().map(|(at, _)| at)).min()
+        later.chain(self.next_turn()).min()
     }
 
     fn wait_until(&mut self, at: Instant) {
         let ms = at.since_ms(self.now());
         self.asking.machine.clock.advance_ms(ms);
-    }
-
-    /// The runs end that have run long enough.
-    fn end_due(&mut self) {
-        let now = self.now();
-        let due: Vec<_> = self.ends().filter(|(at, _)| *at <= now).map(|(_, key)| key).collect();
-        let machine = &mut self.asking.machine;
-        for key in due {
-            machine.engine.end(key, Exit::Code(0), machine.clock.wall());
-        }
     }
 }

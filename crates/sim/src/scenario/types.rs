@@ -266,6 +266,13 @@ pub struct Workload {
     /// It finishes when it has run so long since its last start; the scheduler does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_for: Option<Span>,
+    /// It finishes when its running pods have worked so long together: twice as many take half as
+    /// long. The scheduler does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Span>,
+    /// For so long after its start a pod does not work yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<Span>,
     /// What becomes of its evicted pods; as the world says if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evicted: Option<Evicted>,

@@ -132,6 +132,12 @@ fn objects_that_do_not_fit_together() {
         ),
         (&format!("{q}[{{name: a, project: q, completions: 0}}]"), "`completions` is 0"),
         (&format!("{q}[{{name: a, project: q, completions: -1}}]"), "3:"),
+        (&format!("{q}[{{name: a, project: q, work: 1m, runs_for: 1m}}]"), "`work` and `runs_for`"),
+        (
+            &format!("{q}[{{name: a, project: q, work: 1m, completions: 2}}]"),
+            "`completions` cannot",
+        ),
+        (&format!("{q}[{{name: a, project: q, warm_up: 1m}}]"), "`warm_up` is for"),
         (&format!("{q}[{{name: a, project: q, pods: 2, pods_min: 3}}]"), "1 to 2 (all its pods)"),
         (&format!("{q}[{{name: a, project: q, pods: 2000000}}]"), "at most 1000000 pods"),
         (

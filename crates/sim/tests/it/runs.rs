@@ -112,3 +112,23 @@ steps:
 ",
     );
 }
+
+#[test]
+fn what_grows_ends_sooner() {
+    holds(
+        "workloads:
+  - {name: a, project: q, gpu: 1, pods: 3, work: 30m, warm_up: 1m}
+  - {name: b, project: q, gpu: 1, pods: 4, pods_min: 1, work: 30m, warm_up: 1m}
+steps:
+  - expect: {gpus: {n: a a a b}}
+  - advance: 10m
+    expect: {workloads: {a: {running: 3}, b: {running: 1}}}
+  - advance: 61s
+    expect: {workloads: {a: {state: finished}, b: {running: 4}}}
+  - advance: 5m
+    expect: {workloads: {b: {running: 4}}}
+  - advance: 1m
+    expect: {workloads: {b: {state: finished}}}
+",
+    );
+}
