@@ -5,5 +5,6 @@ mod gate;
 mod histories;
 mod job;
 mod ledger;
+mod rejections;
 mod rendezvous;
 mod resize;
