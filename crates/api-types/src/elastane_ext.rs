@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use crate::cluster::{NodeScheduling, Taint};
 use crate::scalar::{Millis, Time};
+use crate::training::JobTraining;
 
 /// What a workload carries in `additionalFields`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -49,6 +50,10 @@ pub struct WorkloadExtras {
     /// Annotations.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
+    /// How far it is, if it is an elastic training, as of the last second. The stream of changes does
+    /// not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub training: Option<JobTraining>,
 }
 
 /// Pods by state.
@@ -386,6 +391,9 @@ pub struct Explanation {
     /// When it may start; none when it does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_estimate: Option<crate::StartEstimate>,
+    /// How far it is, if it is an elastic training that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<JobTraining>,
 }
 
 /// Why a workload waits, at length; `docs/reference/diagnosis.md` explains it.

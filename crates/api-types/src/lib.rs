@@ -32,6 +32,7 @@ mod template;
 mod tenant;
 mod token;
 mod topology;
+mod training;
 mod unsupported;
 mod usage;
 mod what_if;
@@ -142,6 +143,7 @@ pub use token::{LoginRequest, LoginStart, OAuth2TokenResponse, TokenRequest, Tok
 pub use topology::{
     NetworkTopology, NetworkTopologyCreateRequest, TopologiesPage, WorkloadTopology,
 };
+pub use training::{JobTraining, PodTraining};
 pub use unsupported::{Unsupported, asks_for_something};
 pub use usage::{GpuPrice, GpuPrices, GpuUsage, GpuUsageRow};
 pub use what_if::{PodFate, Search, StartEstimate, WhatIf, WouldDo, WouldHappen, WouldWait};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::scalar::Time;
+use crate::training::PodTraining;
 use crate::workload::{AllocatedResources, RequestResources};
 
 /// A pod.
@@ -74,6 +75,10 @@ pub struct Pod {
     /// Our own: how its last run ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_exit: Option<String>,
+    /// Our own: what it does as a worker of an elastic training, as of the last second. The stream of
+    /// changes does not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<PodTraining>,
 }
 
 /// A container.

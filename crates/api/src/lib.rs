@@ -75,6 +75,8 @@ pub struct State {
     pub client_program: Option<PathBuf>,
     /// Serves the inferences.
     pub serving: Arc<serving::Service>,
+    /// Follows the elastic trainings.
+    pub training: Arc<training::Service>,
     /// Where this server is reached, such as `http://127.0.0.1:7171`; the public address if there
     /// is one.
     pub url: String,
@@ -111,6 +113,8 @@ pub(crate) struct Server {
     pub(crate) telemetry: Arc<Telemetry>,
     /// What is read live.
     pub(crate) changes: Arc<changes::Context>,
+    /// What elastic trainings do.
+    pub(crate) training: Arc<training::Service>,
     /// Workloads in the orders in which they are listed.
     pub(crate) orders: Orders,
     /// Rows of the list of workloads that were written before.
@@ -199,6 +203,7 @@ impl From<State> for Shared {
             policy: Arc::new(policy::Context::new(backend.clone(), assets::imposed)),
             telemetry,
             changes: Arc::new(changes),
+            training: state.training,
             backend,
             iam,
             gateway: Arc::new(gateway),

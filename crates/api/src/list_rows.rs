@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use api_types::Workload;
 use convert::{Context, Surroundings, WorkloadRow};
 use http_kit::ApiError;
 use uuid::Uuid;
@@ -26,13 +27,13 @@ struct Kept {
 }
 
 impl WrittenRows {
-    /// A page of the workloads of a view.
+    /// A page of the workloads of a view. `fresh` are those that have to be written each time.
     pub(crate) fn page(
         &self,
         page: &[Arc<WorkloadView>],
         next: Option<u64>,
-        view: &View,
-        context: &Context,
+        (view, context): (&View, &Context),
+        fresh: &dyn Fn(&WorkloadView) -> Option<Workload>,
     ) -> Result<String, ApiError> {
         let mut rows = self.kept(page, view);
         debug_assert!(
@@ -52,7 +53,12 @@ impl WrittenRows {
         text.push_str("{\"workloads\":[");
         for (at, (row, one)) in rows.iter().flatten().zip(page).enumerate() {
             text.push_str(if at == 0 { "" } else { "," });
-            row.write(one, context.now, &mut text);
+            match fresh(one) {
+                Some(own) => {
+                    text.push_str(&serde_json::to_string(&own).map_err(ApiError::internal)?);
+                }
+                None => row.write(one, context.now, &mut text),
+            }
         }
         text.push(']');
         if let Some(next) = next {

@@ -303,6 +303,14 @@ impl Handle {
         self.ask(Command::NoteReady(seen)).await.map(drop)
     }
 
+    /// Keeps that a training saved its progress so long ago: what stopping it costs counts from there.
+    ///
+    /// # Errors
+    /// The dispatcher has ended, or the state cannot be written.
+    pub async fn note_checkpoint(&self, id: Uuid, ago_ms: u64) -> Result<(), Error> {
+        self.ask(Command::NoteCheckpoint { id, ago_ms }).await.map(drop)
+    }
+
     /// Stops every run and starts nothing more; returns when all are gone. The workloads stay
     /// wanted: the next server runs them again, trainings from their checkpoints.
     ///

@@ -30,6 +30,7 @@ pub fn explanation(
         events,
         diagnosis,
         start_estimate,
+        training: None,
     }
 }
 

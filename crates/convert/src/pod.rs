@@ -126,6 +126,7 @@ pub fn pod(row: &PodRow, all: &View, context: &Context) -> Pod {
         gpus: pod.gpus.clone(),
         state: state_name(pod).to_owned(),
         last_exit: pod.last_exit.clone(),
+        training: None,
     }
 }
 

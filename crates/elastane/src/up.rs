@@ -131,6 +131,7 @@ async fn serve(
     let Server { listener, tls, service, state, engine, .. } = server;
     tls.iter().cloned().try_for_each(certificate::follow)?;
     let serving = tokio::spawn(state.serving.clone().run());
+    let training = tokio::spawn(state.training.clone().run());
     let control = state.control.clone();
     let (resealed, vault) = (control.clone(), state.vault.clone());
     tokio::spawn(async move { assets::reseal(&resealed, &vault).await });
@@ -156,6 +157,7 @@ async fn serve(
     let ((), deciding) = tokio::join!(interface, deciding);
     // Requests that are still answered have had their time; replicas go on.
     serving.abort();
+    training.abort();
     deciding.map_err(|error| Error::Failed(chain(&error)))?;
     let by_signal = by_signal.load(Ordering::Relaxed);
     if !by_signal && let Err(error) = engine.tidy().await {
@@ -253,6 +255,7 @@ async fn open(
     let public_url = config.settings.public_url.as_deref();
     let state = api::State {
         serving: serving::Service::new(control.clone()),
+        training: training::Service::new(control.clone(), api::unseal(vault.clone())),
         url: public_url.unwrap_or(&local_url).to_owned(),
         url_is_public: public_url.is_some(),
         control,

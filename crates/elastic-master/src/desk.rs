@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::entry::{Entry, Reason, Report};
 use crate::journal::{Journal, JournalError, Timed};
 use crate::outside::{Outside, Want};
-use crate::state::{State, StateError};
+use crate::state::{Ended, State, StateError};
 
 /// Works on the desk, and returns what is to be done when the journal has it.
 type Work = Box<dyn FnOnce(&mut Desk) -> Deliver + Send>;
@@ -110,18 +110,17 @@ impl Desk {
         }
     }
 
-    /// Works until the job has ended, and for so long after that. Returns why the job failed, if it
-    /// has.
+    /// Works until the job has ended, and for so long after that.
     pub(crate) fn run(
         mut self,
         works: &Receiver<Work>,
         linger_ms: u64,
-    ) -> Result<Option<String>, JournalError> {
+    ) -> Result<Ended, JournalError> {
         loop {
             let first = match works.recv_timeout(self.patience()) {
                 Ok(work) => Some(work),
                 Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return Ok(self.state.failure()),
+                Err(RecvTimeoutError::Disconnected) => return Ok(self.state.ended()),
             };
             self.now = self.now.max(Instant(self.clock.now_ms()));
             for work in first.into_iter().chain(works.try_iter().take(BATCH_MAX)) {
@@ -140,7 +139,7 @@ impl Desk {
             let since = self.ended_at.map(|at| self.now.since_ms(at));
             let linger_ms = linger_ms + if self.state.workers.is_empty() { 0 } else { LEAVE_MS };
             if since.is_some_and(|since| since >= linger_ms) {
-                return Ok(self.state.failure());
+                return Ok(self.state.ended());
             }
         }
     }
@@ -207,7 +206,9 @@ impl Desk {
             Entry::Job(Input::Tick | Input::Asked(_) | Input::Advanced(..) | Input::Finished(..))
                 | Entry::Counted(_)
         );
+        let shown = self.shown(&timed.entry);
         let effects = self.state.apply(timed.entry, self.now).map_err(refused)?;
+        self.wanted.extend(shown);
         // A moment in which nothing happened changes nothing.
         if !is_tick || !effects.is_empty() {
             self.journal.append(&line);
@@ -224,6 +225,22 @@ impl Desk {
             self.dismiss();
         }
         Ok(effects)
+    }
+
+    /// What people want to see of an entry, before it is applied.
+    fn shown(&self, entry: &Entry) -> Option<Want> {
+        let (worker, message) = match entry {
+            Entry::Gone { worker, reason: Reason::CodeError, message } => (*worker, message),
+            Entry::Job(Input::Failed(worker, _, message)) => (worker.0, message),
+            // One that was asked to leave is released by the training.
+            Entry::Gone { worker, reason: Reason::Preempted, .. } => {
+                let known = self.state.workers.get(worker).filter(|one| one.leaves_at.is_none())?;
+                return Some(Want::Release { pods: vec![known.pod.clone()] });
+            }
+            _ => return None,
+        };
+        let pod = self.state.workers.get(&worker)?.pod.clone();
+        Some(Want::Show { pod, message: message.clone() })
     }
 
     fn act(&mut self, effect: &Effect<Report>) {

@@ -25,4 +25,5 @@ pub use clock::Clock;
 pub use config::{JobConfig, Mode, Settings, Sync};
 pub use journal::JournalError;
 pub use outside::{Outside, Print, Want};
-pub use run::{Ended, Error, Master, run};
+pub use run::{Error, Master, run};
+pub use state::Ended;

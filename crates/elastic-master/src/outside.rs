@@ -30,6 +30,13 @@ pub enum Want {
         /// Names of pods.
         pods: Vec<String>,
     },
+    /// The code of this one failed: nothing is to be done, but people want to see why.
+    Show {
+        /// Name of the pod.
+        pod: String,
+        /// The trace.
+        message: String,
+    },
     /// The job has ended.
     Ended {
         /// Why it failed; nothing if it has not.

@@ -19,7 +19,7 @@ use crate::entry::Entry;
 use crate::journal::{Journal, JournalError, Timed};
 use crate::outside::Outside;
 use crate::service::Service;
-use crate::state::State;
+use crate::state::{Ended, State};
 
 /// Why a master ends early.
 #[derive(Debug, thiserror::Error)]
@@ -55,15 +55,6 @@ pub enum Error {
     /// Its thread is gone.
     #[error("the thread of the job ended: {0}")]
     Thread(String),
-}
-
-/// How a job ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// All was trained.
-    Succeeded,
-    /// It failed for this reason.
-    Failed(String),
 }
 
 /// A master that has its journal and its port.
@@ -143,9 +134,12 @@ impl Master {
             .serve_with_incoming(TcpListenerStream::new(listener));
         let ended = tokio::select! {
             ended = ended => ended.map_err(|_| Error::Thread("it panicked".to_owned()))?,
-            broken = serving => { broken?; Ok(None) }
+            broken = serving => return Err(broken.err().map_or_else(
+                || Error::Thread("nothing is served any more".to_owned()),
+                Error::Serve,
+            )),
         };
-        Ok(ended?.map_or(Ended::Succeeded, Ended::Failed))
+        Ok(ended?)
     }
 }
 

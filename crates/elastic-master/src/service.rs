@@ -179,6 +179,15 @@ fn tell(desk: &mut Desk, event: tell_request::Event) -> Result<(), Status> {
                 gone(desk, worker, reason, &gone_pod.message)?;
             }
         }
+        tell_request::Event::PodLeaves(v1::PodLeaves { pod, within_ms }) => {
+            let deadline = Instant(desk.now().0.saturating_add(within_ms));
+            // Before the data are known no worker has anything to hand back.
+            if let Some(worker) = desk.state.of_pod(&pod)
+                && desk.state.job.is_some()
+            {
+                desk.put(Entry::Job(Input::Leaving(WorkerId(worker), deadline)))?;
+            }
+        }
         tell_request::Event::ResizeOffer(v1::ResizeOffer { workers, within_ms }) => {
             let deadline = Instant(desk.now().0.saturating_add(within_ms));
             desk.put(Entry::Job(Input::Offered(workers, deadline)))?;

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use elastic::{
-    Effect, Input, Job, Kind, Outcome, Refused, ResizeStep, Task, TrainingError, WorkerId, World,
+    Effect, Input, Job, Kind, Outcome, Progress, Refused, ResizeStep, Task, TrainingError,
+    WorkerId, World,
 };
 use elastic_proto::v1::{self, Evaluation, Metric, TaskKind};
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,15 @@ pub(crate) enum StateError {
     Unknown(WorkerId),
     #[error("the data are not known yet: call ReportData")]
     NoData,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// All was trained: so many records, and what became of the tasks.
+    Succeeded(Progress),
+    /// It failed for this reason.
+    Failed(String),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -139,6 +149,12 @@ impl State {
             )),
         };
         self.failure.clone().or_else(of_training)
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn ended(&self) -> Ended {
+        let progress = || self.job.as_ref().map(Job::progress).unwrap_or_default();
+        self.failure().map_or_else(|| Ended::Succeeded(progress()), Ended::Failed)
     }
 
     /// Whether there is nothing more to train.

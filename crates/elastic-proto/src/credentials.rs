@@ -60,15 +60,19 @@ impl Credentials {
         let read = |source| CredentialsError::Read { path: path.to_owned(), source };
         let form = || CredentialsError::Form { path: path.to_owned() };
         let text = fs::read_to_string(path).map_err(read)?;
-        let token = text.trim();
-        let visible = token.bytes().all(|byte| byte.is_ascii_graphic());
-        if token.len() < 16 || !visible {
-            return Err(form());
+        Self::new(text.trim()).ok_or_else(form)
+    }
+
+    /// That of a token; none of what can be none.
+    #[must_use]
+    pub fn new(token: &str) -> Option<Self> {
+        let is_visible = token.bytes().all(|byte| byte.is_ascii_graphic());
+        if token.len() < 16 || !is_visible {
+            return None;
         }
-        let mut token: MetadataValue<Ascii> =
-            format!("Bearer {token}").parse().map_err(|_| form())?;
+        let mut token: MetadataValue<Ascii> = format!("Bearer {token}").parse().ok()?;
         token.set_sensitive(true);
-        Ok(Self { token })
+        Some(Self { token })
     }
 
     /// The interceptor of clients.

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use checkpoint::CheckpointError;
-pub use run::{Server, run};
+pub use run::{Server, run, run_until};
 
 /// What a parameter server is started with. What a job decides comes from its master.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -85,6 +85,9 @@ pub enum Error {
     /// The master refuses it.
     #[error("the master refuses this server: {0}")]
     Refused(String),
+    /// It has to stop and could not save the model.
+    #[error("the last checkpoint was not written: {0}")]
+    Unsaved(String),
     /// The connection of the server broke.
     #[error("serving failed: {0}")]
     Serve(#[from] tonic::transport::Error),

@@ -29,7 +29,17 @@ pub struct Server {
 ///
 /// [`Error`].
 pub async fn run(settings: Settings) -> Result<(), Error> {
-    Server::bind(settings).await?.serve().await
+    run_until(settings, std::future::pending()).await
+}
+
+/// Serves until the job has ended, or it has to stop: then what waits becomes an update, and the
+/// model a checkpoint. The caller bounds how long that may take.
+///
+/// # Errors
+///
+/// [`Error`].
+pub async fn run_until(settings: Settings, stop: impl Future<Output = ()>) -> Result<(), Error> {
+    Server::bind(settings).await?.serve(stop).await
 }
 
 impl Server {
@@ -50,12 +60,12 @@ impl Server {
         Ok(Self { settings, credentials, listener, address })
     }
 
-    /// Serves until the job has ended.
+    /// Serves until the job has ended, or it has to stop; see [`run_until`].
     ///
     /// # Errors
     ///
     /// [`Error`].
-    pub async fn serve(self) -> Result<(), Error> {
+    pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { settings, credentials, listener, address } = self;
         let limit = settings.message_bytes_max;
         let advertised = match &settings.advertise {
@@ -73,8 +83,15 @@ impl Server {
             .initial_connection_window_size(WINDOW_BYTES)
             .add_service(InterceptedService::new(service, credentials))
             .serve_with_incoming(TcpListenerStream::new(listener));
+        let stopped = Arc::clone(&server);
+        let ended = async {
+            tokio::select! {
+                ended = orders::follow(server, advertised) => ended,
+                () = stop => stopped.finish().await.map_err(Error::Unsaved),
+            }
+        };
         tokio::select! {
-            ended = orders::follow(server, advertised) => ended,
+            ended = ended => ended,
             broken = serving => Ok(broken?),
         }
     }

@@ -91,6 +91,8 @@ pub enum Input<R> {
     Restored(u64),
     /// The scheduler offers another number of workers, until then.
     Offered(u32, Instant),
+    /// The scheduler takes the place of this worker: it leaves until then, or is stopped.
+    Leaving(WorkerId, Instant),
     /// Nothing but time.
     Tick,
 }

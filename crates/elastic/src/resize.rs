@@ -68,6 +68,15 @@ impl Resize {
         ResizeStep::Prepare { leaving, deadline }
     }
 
+    /// The scheduler takes the place of this worker. Again changes nothing.
+    pub fn take(&mut self, worker: WorkerId, deadline: Instant) -> Option<ResizeStep> {
+        if self.is_leaving(worker) {
+            return None;
+        }
+        self.leaving.insert(worker, deadline);
+        Some(ResizeStep::Prepare { leaving: vec![worker], deadline })
+    }
+
     /// A worker has handed back what it had, or is gone.
     pub fn prepared(&mut self, worker: WorkerId) -> Option<ResizeStep> {
         self.stopped.remove(&worker);

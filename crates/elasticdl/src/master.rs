@@ -6,11 +6,14 @@
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cli_kit::exit::Error;
 use elastic::{Epochs, Kind, Order};
 use elastic_master::{Ended, JobConfig, Mode, Outside, Settings, Sync, Want};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::parse::{Form, Values};
@@ -20,6 +23,12 @@ use crate::progress::{self, say};
 const CHECKPOINT_STEPS: u32 = 50;
 /// Parameter servers write their last checkpoint after the end.
 const SERVERS_END_MAX: Duration = Duration::from_secs(30);
+/// Workers of a job that is stopped have so long to hand their tasks back to the master.
+const LEAVE_MAX: Duration = Duration::from_secs(10);
+/// So long the last checkpoint of a job that is stopped may take: both are less than the grace.
+const SAVE_MAX: Duration = Duration::from_secs(15);
+/// The exit code of a process that SIGTERM has ended, as shells say it.
+const TERMINATED: u8 = 143;
 /// So long the master answers those who ask how the job ended.
 const LINGER_MS: u64 = 2_000;
 
@@ -74,9 +83,19 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
         linger_ms: LINGER_MS,
         job: job.clone(),
     };
+    let mut terminated = signal(SignalKind::terminate())?;
+    let stop = Arc::new(Notify::new());
     let mut servers = JoinSet::new();
     for index in 0..job.parameter_servers {
-        servers.spawn(elastic_ps::run(server(index, &job, &place, &values)));
+        let stop = Arc::clone(&stop);
+        // The leader has the others write their parts.
+        let stopped = async move {
+            match index {
+                0 => stop.notified().await,
+                _ => std::future::pending().await,
+            }
+        };
+        servers.spawn(elastic_ps::run_until(server(index, &job, &place, &values), stopped));
     }
     let name = job.name.clone();
     let reports = tokio::spawn(progress::report(place_text(&place), place.token_file.clone()));
@@ -86,6 +105,13 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
             ended = &mut master => break ended.map_err(failed)?,
             // The servers know of the end of the job before the master does not answer any more.
             Some(ended) = servers.join_next() => server_ended(ended)?,
+            _ = terminated.recv() => {
+                let save = save(&place, &stop, &mut servers);
+                tokio::select! {
+                    ended = &mut master => break ended.map_err(failed)?,
+                    saved = save => return Err(saved),
+                }
+            }
         }
     };
     reports.abort();
@@ -95,12 +121,36 @@ pub(crate) async fn run(words: &[OsString]) -> Result<(), Error> {
         say("a parameter server did not end; its last checkpoint may be missing");
     }
     match ended {
-        Ended::Succeeded => {
-            say(&format!("job {name} succeeded"));
+        Ended::Succeeded(progress) => {
+            say(&format!("job {name} succeeded: {}", progress::summary(&progress)));
             Ok(())
         }
         Ended::Failed(why) => Err(Error::Failed(format!("job {name} failed: {why}"))),
     }
+}
+
+/// Saves the model of a job that is stopped, so that it goes on from here: what its workers had not
+/// handed back is in the ledger as far as it is in the model.
+async fn save(
+    place: &Place,
+    stop: &Notify,
+    servers: &mut JoinSet<Result<(), elastic_ps::Error>>,
+) -> Error {
+    let left = progress::workers_left(place_text(place), place.token_file.clone());
+    // Those that go on are not stopped, or hang.
+    let _ = tokio::time::timeout(LEAVE_MAX, left).await;
+    stop.notify_one();
+    match tokio::time::timeout(SAVE_MAX, servers.join_next()).await {
+        Ok(Some(ended)) => match server_ended(ended) {
+            Ok(()) => say("stopped; the model is saved, and the job goes on from here"),
+            Err(error) => {
+                say(&format!("stopped, and the model goes back to a checkpoint: {error}"));
+            }
+        },
+        Ok(None) => say("stopped; the job has no model to save"),
+        Err(_) => say("stopped, and the model goes back to a checkpoint: saving took too long"),
+    }
+    Error::Said(TERMINATED)
 }
 
 fn place_text(place: &Place) -> String {
@@ -214,9 +264,13 @@ struct Log;
 impl Outside for Log {
     fn want(&mut self, want: &Want) {
         match want {
-            Want::Stop { pods } | Want::Replace { pods } => {
+            Want::Stop { pods } => say(&format!("{} does not leave in time", pods.join(", "))),
+            Want::Replace { pods } => {
                 let pods = pods.join(", ");
                 say(&format!("{pods} does not answer any more; its tasks are open again"));
+            }
+            Want::Show { pod, message } => {
+                say(&format!("{pod} failed:{}", progress::indented(message)));
             }
             Want::Release { pods } => say(&format!("{} handed its tasks back", pods.join(", "))),
             Want::Start { .. } | Want::Ended { .. } => {}

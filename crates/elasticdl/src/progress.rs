@@ -2,16 +2,38 @@
 //! know about: where the lines go.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use elastic_proto::Credentials;
+use elastic::Progress;
 use elastic_proto::v1::master_client::MasterClient;
 use elastic_proto::v1::{JobPhase, StatusReply, StatusRequest};
-use tonic::transport::Endpoint;
+use elastic_proto::{Credentials, Sign};
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
 
+/// So much of a trace is shown.
+const TRACE_LINES_MAX: usize = 30;
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);
+/// Between two looks at whether workers have left.
+const SOON: Duration = Duration::from_millis(100);
+
+/// What became of the records and tasks of a job.
+pub(crate) fn summary(progress: &Progress) -> String {
+    let Progress { records, bad_records, tasks, handed_back, lost, failed } = progress;
+    format!(
+        "{records} records ({bad_records} unreadable) in {tasks} tasks; {handed_back} were handed \
+         back, {lost} were lost with a worker, {failed} failed"
+    )
+}
+
+/// The last lines of a trace, each indented, so that none is taken for one of the master.
+pub(crate) fn indented(trace: &str) -> String {
+    let lines: Vec<_> = trace.trim_end().lines().collect();
+    let last = &lines[lines.len().saturating_sub(TRACE_LINES_MAX)..];
+    last.iter().map(|line| format!("\n  {line}")).collect()
+}
 
 /// Writes a line of the output of a master.
 pub(crate) fn say(line: &str) {
@@ -20,13 +42,29 @@ pub(crate) fn say(line: &str) {
     }
 }
 
+type Master = MasterClient<InterceptedService<Channel, Sign>>;
+
+/// The way to a master; none where its address or its token cannot be, which the master says.
+fn master(address: &str, token_file: &Path) -> Option<Master> {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).ok()?;
+    let credentials = Credentials::read(token_file).ok()?;
+    Some(MasterClient::with_interceptor(endpoint.connect_lazy(), credentials.sign()))
+}
+
+/// Waits until no worker is left, or the master does not answer.
+pub(crate) async fn workers_left(address: String, token_file: PathBuf) {
+    let Some(mut master) = master(&address, &token_file) else { return };
+    while let Ok(answer) = master.status(StatusRequest {}).await {
+        if answer.into_inner().workers.is_empty() {
+            return;
+        }
+        tokio::time::sleep(SOON).await;
+    }
+}
+
 /// Writes a line for each change, as long as the master answers.
 pub(crate) async fn report(address: String, token_file: PathBuf) {
-    let endpoint = Endpoint::from_shared(format!("http://{address}"));
-    let (Ok(endpoint), Ok(credentials)) = (endpoint, Credentials::read(&token_file)) else {
-        return; // the master has said so
-    };
-    let mut master = MasterClient::with_interceptor(endpoint.connect_lazy(), credentials.sign());
+    let Some(mut master) = master(&address, &token_file) else { return };
     let (mut last, mut since) = (StatusReply::default(), Instant::now());
     loop {
         tokio::time::sleep(EVERY).await;
@@ -70,6 +108,28 @@ mod tests {
     use elastic_proto::v1::WorkerStatus;
 
     use super::*;
+
+    #[test]
+    fn a_summary_accounts_for_every_task() {
+        let progress =
+            Progress { records: 1500, tasks: 15, handed_back: 2, lost: 1, ..Progress::default() };
+        assert_eq!(
+            summary(&progress),
+            "1500 records (0 unreadable) in 15 tasks; 2 were handed back, 1 were lost with a worker, \
+             0 failed"
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_trace_is_shown_and_indented() {
+        assert_eq!(
+            indented("Traceback\n  File\nNameError: x\n"),
+            "\n  Traceback\n    File\n  NameError: x"
+        );
+        let long: String = (0..99).map(|line| format!("{line}\n")).collect();
+        let shown = indented(&long);
+        assert!(shown.starts_with("\n  69\n") && shown.ends_with("\n  98"), "{shown}");
+    }
 
     #[test]
     fn a_line_has_what_people_watch() {

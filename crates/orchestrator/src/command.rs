@@ -151,6 +151,10 @@ pub enum Command {
         why: String,
     },
     NoteReady(Vec<Readiness>),
+    NoteCheckpoint {
+        id: Uuid,
+        ago_ms: u64,
+    },
     CreatePool {
         by: String,
         spec: PoolSpec,
@@ -241,6 +245,7 @@ impl Command {
             | Self::Retire { .. }
             | Self::GiveUp { .. }
             | Self::NoteReady(_)
+            | Self::NoteCheckpoint { .. }
             | Self::StopEverything { .. }
             | Self::Record(_) => None,
         }

@@ -88,9 +88,8 @@ impl State {
             Command::Scale { .. }
             | Command::Retire { .. }
             | Command::GiveUp { .. }
-            | Command::NoteReady { .. } => {
-                return None;
-            }
+            | Command::NoteReady { .. }
+            | Command::NoteCheckpoint { .. } => return None,
             Command::CreatePool { by, spec } => (by, "node-pool.create", spec.name.clone()),
             Command::UpdatePool { by, id, .. } => (by, "node-pool.update", pool(id)),
             Command::DeletePool { by, id } => (by, "node-pool.delete", pool(id)),
@@ -167,6 +166,10 @@ impl State {
                 for Readiness { pod, generation, fault } in seen {
                     self.note_ready(RunKey { pod, generation }, fault);
                 }
+                Ok(Subject::Nothing)
+            }
+            Command::NoteCheckpoint { id, ago_ms } => {
+                self.note_checkpoint(id, ago_ms);
                 Ok(Subject::Nothing)
             }
             Command::Record(_) => Ok(Subject::Nothing),

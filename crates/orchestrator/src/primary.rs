@@ -96,6 +96,12 @@ impl Primary {
                 && plan.stale.keys().all(|id| !self.touched.contains(id))
     }
 
+    /// No decision is asked for because of this, and no plan depends on it.
+    pub(crate) fn set_checkpointed(&mut self, workload: WorkloadId, at: Instant) {
+        self.cluster.set_checkpointed(workload, Some(at));
+        self.ops.push(Box::new(move |cluster| cluster.set_checkpointed(workload, Some(at))));
+    }
+
     pub(crate) fn carry(&mut self, now: Instant, plan: &Arc<Plan>) {
         sched::carry(&mut self.cluster, now, plan);
         let plan = plan.clone();

@@ -174,9 +174,9 @@ impl Secrets {
         use Command::{
             AddNode, ChangeNode, CreateDepartment, CreateObject, CreatePool, CreateProject, Delete,
             DeleteDepartment, DeleteObject, DeletePool, DeleteProject, FailGpu, GiveUp, HealGpu,
-            NoteReady, Record, RemoveNode, Resume, Retire, Scale, StopEverything, Submit, Suspend,
-            UpdateDepartment, UpdateInference, UpdateObject, UpdatePool, UpdateProject,
-            UpdateWorkload,
+            NoteCheckpoint, NoteReady, Record, RemoveNode, Resume, Retire, Scale, StopEverything,
+            Submit, Suspend, UpdateDepartment, UpdateInference, UpdateObject, UpdatePool,
+            UpdateProject, UpdateWorkload,
         };
         match command {
             Submit { wanted, .. } | UpdateInference { wanted, .. } => {
@@ -203,6 +203,7 @@ impl Secrets {
             | Retire { .. }
             | GiveUp { .. }
             | NoteReady(_)
+            | NoteCheckpoint { .. }
             | CreatePool { .. }
             | UpdatePool { .. }
             | DeletePool { .. }

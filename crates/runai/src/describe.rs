@@ -2,6 +2,7 @@
 
 mod sheet;
 mod storage;
+pub(super) mod training;
 
 use std::io::Write;
 
@@ -97,6 +98,11 @@ impl Page<'_> {
         text.push_str("\nPods:\n");
         let pods = self.pods_table(["POD", "STATUS", "TYPE", "AGE", "NODE", "RESTARTS"]);
         text.push_str(&pods.within(self.columns).plain());
+        if let Some(training) =
+            training::text(self, ["WORKER", "RANK", "TASKS", "VERSION", "SAMPLES/S"])
+        {
+            text.push_str(&format!("\nTraining:\n{training}"));
+        }
         if let Some(output) = self.output {
             text.push_str(&format!("\n{}:\n{}", output.title(), output.indented()));
         }

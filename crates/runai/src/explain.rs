@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
-use api_types::{Explanation, StartEstimate, Time};
+use api_types::{Explanation, JobTraining, StartEstimate, Time};
 
-use super::context::Context;
+use super::context::{Context, now_ms};
+use super::describe::training;
 use super::last_output;
 use cli_kit::exit::Error;
 use cli_kit::local_time::exact;
@@ -35,6 +36,9 @@ pub(super) async fn run(
         let is_command = line.starts_with(COMMAND_INDENT);
         writeln!(out, "{}", if is_command { line } else { wrapped(&line) })?;
     }
+    if let Some(training) = &explanation.training {
+        writeln!(out, "{}", wrapped(&would_lose(training, now_ms())))?;
+    }
     if !last_output::is_due(&workload) {
         return Ok(());
     }
@@ -44,6 +48,16 @@ pub(super) async fn run(
         write!(out, "{}", output.indented())?;
     }
     Ok(())
+}
+
+/// How far a training is, and what a stop would cost.
+fn would_lose(training: &JobTraining, now_ms: u64) -> String {
+    let how_far = training::sentence(training, now_ms);
+    format!(
+        "Training: {how_far}. A worker that is stopped hands its tasks back; if all is stopped, the \
+         model is saved first. What does not answer within its grace is stopped without that, and the \
+         work since the checkpoint is lost"
+    )
 }
 
 /// The answer, the most important first.

@@ -35,6 +35,7 @@ pub(super) fn table_v1(workloads: &[Workload], now_ms: u64, more: bool) -> Table
     workloads.iter().for_each(|workload| table.row(v1_row(workload, now_ms)));
     if more {
         table.column_of("RESTARTS", workloads.iter().map(restarts));
+        samples(&mut table, "SAMPLES/S", workloads);
     }
     table
 }
@@ -55,8 +56,19 @@ pub(super) fn table_v2(
         table.column_of("Age", workloads.iter().map(age));
         table.column_of("Node", workloads.iter().map(node));
         table.column_of("User", workloads.iter().map(|one| one.submitted_by.clone()));
+        samples(&mut table, "Samples/s", workloads);
     }
     table
+}
+
+/// How fast elastic trainings are, if any is in the list.
+fn samples(table: &mut Table, title: &str, workloads: &[Workload]) {
+    let rate =
+        |one: &Workload| one.additional_fields.training.as_ref().map(|of| of.samples_per_second);
+    if workloads.iter().any(|one| rate(one).is_some()) {
+        let shown = workloads.iter().map(|one| rate(one).map(|rate| rate.to_string()));
+        table.column_of(title, shown.map(Option::unwrap_or_default));
+    }
 }
 
 fn restarts(workload: &Workload) -> String {

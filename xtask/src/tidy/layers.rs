@@ -14,7 +14,7 @@ const PREFIX: &str = "elastane-";
 
 /// What each crate may use of the others, lower rooms first. A crate that is not here may not
 /// exist: opening a room is a decision.
-const MAY_USE: [(&str, &[&str]); 54] = [
+const MAY_USE: [(&str, &[&str]); 55] = [
     ("units", &[]),
     ("skip", &[]),
     ("api-types", &["units"]),
@@ -64,6 +64,7 @@ const MAY_USE: [(&str, &[&str]); 54] = [
     ("oidc", &["units"]),
     ("http-kit", &["units", "api-types"]),
     ("serving", &["units", "spec", "view", "orchestrator", "engine", "control"]),
+    ("training", &["units", "spec", "view", "control", "elastic-proto", "api-types"]),
     (
         "access",
         &[
@@ -173,6 +174,7 @@ const MAY_USE: [(&str, &[&str]); 54] = [
             "auth",
             "http-kit",
             "serving",
+            "training",
             "access",
             "convert",
             "iam",
@@ -211,6 +213,7 @@ const MAY_USE: [(&str, &[&str]); 54] = [
             "oidc",
             "http-kit",
             "serving",
+            "training",
             "iam",
             "assets",
             "api",

@@ -272,7 +272,9 @@ pub(super) async fn explain(
     let estimate = forecast::start_estimate(&state, &workload).await?;
     let (now, why) = (state.now(), view.why(&workload));
     let one = (&*workload, &*why);
-    Ok(Json(convert::explanation(one, project, events, diagnosis, estimate, now)))
+    let mut answer = convert::explanation(one, project, events, diagnosis, estimate, now);
+    answer.training = state.training.job(workload.id);
+    Ok(Json(answer))
 }
 
 /// Stops every workload, then the server. It goes on when the caller does not wait.

@@ -155,7 +155,11 @@ async fn list(
             cloned(query.page_of(all, context.now, |workload| workload.seq)?)
         }
     };
-    Ok(Written::new(state.rows.page(&page, next, &view, &context)?))
+    // How far trainings are changes without them, so their rows are not kept.
+    let training = |one: &WorkloadView| {
+        state.training.job(one.id).map(|_| shown(&state, one, &view, &context))
+    };
+    Ok(Written::new(state.rows.page(&page, next, (&view, &context), &training)?))
 }
 
 /// A page of its own.
@@ -222,7 +226,19 @@ async fn read(
     Path(id): Path<String>,
 ) -> Result<Json<Workload>, ApiError> {
     let found = find_workload(&state.control, &id).await?;
-    Ok(Json(convert::workload(&found, &state.control.view(), &state.context())))
+    Ok(Json(shown(&state, &found, &state.control.view(), &state.context())))
+}
+
+/// A workload as the wire shows it, with how far it is as a training.
+fn shown(
+    state: &Shared,
+    found: &WorkloadView,
+    view: &View,
+    context: &convert::Context,
+) -> Workload {
+    let mut workload = convert::workload(found, view, context);
+    workload.additional_fields.training = state.training.job(found.id);
+    workload
 }
 
 /// Refuses a batch that is too long or names a workload twice. What each id costs (a command, an
@@ -289,7 +305,11 @@ fn pods_page(
 ) -> Result<Json<PodsPage>, ApiError> {
     let context = state.context();
     let (page, next) = query.page(query.matching(rows.iter(), context.now)?);
-    let one = |row| convert::pod(row, view, &context);
+    let one = |row: &PodRow| {
+        let mut pod = convert::pod(row, view, &context);
+        pod.training = state.training.pod(row.workload.id, &pod.name);
+        pod
+    };
     Ok(Json(PodsPage { pods: page.into_iter().map(one).collect(), next }))
 }
 

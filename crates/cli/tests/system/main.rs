@@ -10,6 +10,7 @@ mod costs;
 mod crash;
 mod docker;
 mod document;
+mod elastic_training;
 mod examples;
 mod faults;
 mod gang;

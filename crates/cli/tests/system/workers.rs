@@ -4,6 +4,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// What the workers and the digits need, each at the version that was looked at; the worker itself is
 /// built from the repository.
@@ -13,8 +14,10 @@ const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 
 /// The folder of a `python3` with the workers; none, after a line that says so, where it cannot be had.
 pub(crate) fn programs() -> Option<PathBuf> {
-    match install() {
-        Ok(folder) => Some(folder),
+    // Tests that run at the same time share it.
+    static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    match INSTALLED.get_or_init(install) {
+        Ok(folder) => Some(folder.clone()),
         Err(why) => skip::missing(&format!("no Python for workers: {why}")),
     }
 }

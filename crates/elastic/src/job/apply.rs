@@ -84,6 +84,11 @@ impl<R: Clone> Job<R> {
             Input::Offered(size, deadline) => {
                 self.offer(size, deadline, effects);
             }
+            Input::Leaving(worker, deadline) => {
+                self.known(worker)?;
+                effects.extend(self.resize.take(worker, deadline).map(Effect::Resize));
+                self.depart(worker, effects);
+            }
             Input::Tick => self.replace(now, effects),
         }
         Ok(())

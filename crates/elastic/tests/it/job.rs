@@ -155,6 +155,22 @@ fn the_youngest_leave_when_the_scheduler_takes_workers_and_nothing_is_lost() {
 }
 
 #[test]
+fn the_worker_whose_place_is_taken_hands_back_and_the_others_stay() {
+    let mut s = Scene::with(training(8, 4), &[A, B]);
+    let (one, two) = (s.ask(A), s.ask(B));
+    let prepare = ResizeStep::Prepare { leaving: vec![A], deadline: Instant(30) };
+    assert_eq!(s.on(Input::Leaving(A, Instant(30))), [Effect::Resize(prepare)]);
+    assert_eq!(s.on(Input::Leaving(A, Instant(90))), [], "asked twice, it leaves once");
+    let effects = s.on(Input::HandedBack(A, one.id, 3));
+    assert_eq!(effects, [Effect::Resize(ResizeStep::Release(vec![A]))]);
+    s.on(Input::Left(A));
+    s.on(Input::Finished(B, two.id));
+    assert_eq!(s.ask(B).records.range, 3..4, "each record once");
+    let unknown = s.job.apply(Input::Leaving(A, Instant(99)), Instant(40));
+    assert_eq!(unknown.expect_err("it is gone"), Refused::Unknown(A));
+}
+
+#[test]
 fn who_does_not_answer_an_offer_is_stopped_at_its_deadline() {
     let mut s = Scene::with(training(8, 4), &[A, B]);
     s.ask(B);
@@ -207,6 +223,7 @@ fn inputs() -> impl Strategy<Value = Input<u32>> {
         1 => (0..30_u64).prop_map(|version| Input::Checkpointed { version, oldest: 0 }),
         1 => (0..30_u64).prop_map(Input::Restored),
         1 => (0..4_u32, 0..99_u64).prop_map(|(size, until)| Input::Offered(size, Instant(until))),
+        1 => (worker(), 0..99_u64).prop_map(|(w, until)| Input::Leaving(w, Instant(until))),
         2 => Just(Input::Tick),
     ]
 }

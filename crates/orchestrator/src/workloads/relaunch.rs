@@ -5,13 +5,24 @@
 
 use records::{Desired, Relaunch};
 use spec::{BACKOFF_LIMIT_DEFAULT, Exit, Framework, WORKER};
+use units::Instant;
 use uuid::Uuid;
 
 use crate::state::State;
 use crate::workloads::{Ended, Pod, Workload};
 
-/// The exit code of a process that a shell saw being killed.
-pub(super) const KILLED: i32 = 137;
+/// The exit codes of a process that a shell saw being killed: by SIGKILL, and by SIGTERM, after
+/// which workers hand back and a master saves the model.
+const KILLED: [i32; 2] = [137, 143];
+
+/// Whether a run has ended because someone killed it, which says nothing against it.
+pub(super) fn was_killed(exit: &Exit) -> bool {
+    match exit {
+        Exit::Signal(_) => true,
+        Exit::Code(code) => KILLED.contains(code),
+        _ => false,
+    }
+}
 
 /// What follows from the end of a pod that was not asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,11 +56,11 @@ impl Workload {
             (_, Exit::CannotRun(_) | Exit::NotStarted(_) | Exit::Lost | Exit::Code(0)) => None,
             // One that begins again would need as much.
             (true, Exit::OutOfMemory) => Some(Next::Fails),
-            (true, Exit::Signal(_) | Exit::Code(KILLED)) => Some(Next::AsAnother),
-            (true, Exit::Code(_)) if failures < self.spec.backoff_limit => Some(Next::AsAnother),
-            (true, Exit::Code(_)) => Some(Next::Fails),
+            (true, _) if was_killed(exit) => Some(Next::AsAnother),
+            (true, _) if failures < self.spec.backoff_limit => Some(Next::AsAnother),
+            (true, _) => Some(Next::Fails),
             // A master that ends says how the training has ended; one that was killed goes on.
-            (false, Exit::Code(code)) if *code != KILLED => Some(Next::Fails),
+            (false, Exit::Code(_)) if !was_killed(exit) => Some(Next::Fails),
             (false, _) if self.restarts < BACKOFF_LIMIT_DEFAULT => Some(Next::InPlace),
             (false, _) => Some(Next::Fails),
         }
@@ -72,6 +83,17 @@ impl Workload {
 }
 
 impl State {
+    /// Keeps when a training saved its progress. It changes what stopping it costs, and is no reason
+    /// to decide anything.
+    pub(crate) fn note_checkpoint(&mut self, id: Uuid, ago_ms: u64) {
+        let at = Instant(self.now.0.saturating_sub(ago_ms));
+        let Some(model) = self.workloads.get(&id).and_then(|workload| workload.model) else {
+            return;
+        };
+        self.cluster.set_checkpointed(model, at);
+        self.touch(id);
+    }
+
     /// A pod has lost its place. A worker of an elastic training is another pod from now on.
     pub(super) fn relaunch(&mut self, id: Uuid, number: usize, has_failed: bool) {
         let Some(workload) = self.workloads.get_mut(&id) else { return };

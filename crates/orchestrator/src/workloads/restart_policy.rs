@@ -10,7 +10,7 @@ use crate::effect::{Action, Note};
 use crate::emit::EventBuilder;
 use crate::state::State;
 use crate::workloads::lifecycle::RUNS_KEPT;
-use crate::workloads::relaunch::{KILLED, Next};
+use crate::workloads::relaunch::{Next, was_killed};
 use crate::workloads::{Ended, Pod, Workload, record};
 use spec::{CleanPods, Restart};
 
@@ -45,7 +45,7 @@ impl State {
             Some(Next::InPlace) => return self.restart_in_place(id, number, ran_ms),
             Some(Next::AsAnother) => {
                 // That it was killed says nothing against it.
-                let has_failed = matches!(exit, Exit::Code(code) if *code != KILLED);
+                let has_failed = !was_killed(exit);
                 self.relaunch(id, number, has_failed);
                 return self.retry(id, number, restarts + 1, BACK_OFF_MS_MIN);
             }

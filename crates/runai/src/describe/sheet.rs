@@ -3,7 +3,7 @@
 
 use api_types::{NameValue, WorkloadSpec};
 
-use super::{Page, pod_place, pod_restarts, pod_status, storage};
+use super::{Page, pod_place, pod_restarts, pod_status, storage, training};
 use crate::rows;
 use cli_kit::table::{Table, two_decimals};
 use dialects::intent::{Parts, Section};
@@ -24,6 +24,7 @@ impl Sheet<'_> {
             self.shown(Section::Compute, || self.compute()),
             self.shown(Section::General, || self.reasons()),
             self.shown(Section::Pods, || self.pods()),
+            self.shown(Section::Pods, || self.training()),
             self.shown(Section::General, || self.output()),
             self.shown(Section::Containers, || self.containers()),
             self.shown(Section::Networks, || self.network()),
@@ -104,6 +105,11 @@ impl Sheet<'_> {
             text.push_str(&format!("and {more} more; --pod-limit {} shows all\n", all.len()));
         }
         Some(text)
+    }
+
+    fn training(&self) -> Option<String> {
+        let columns = ["Worker", "Rank", "Tasks", "Version", "Samples/s"];
+        Some(format!("Training\n{}", training::text(&self.page, columns)?))
     }
 
     fn output(&self) -> Option<String> {

@@ -113,6 +113,10 @@ impl History {
             Kind::Delete => (Asked::MayGo(id), Command::Delete { by: by(), id }),
             Kind::Suspend => (Asked::Other, Command::Suspend { by: by(), id }),
             Kind::Resume => (Asked::Other, Command::Resume { by: by(), id }),
+            _ if rng.below(4) == 0 => {
+                let ago_ms = rng.below(60_000) as u64;
+                (Asked::Other, Command::NoteCheckpoint { id, ago_ms })
+            }
             _ => {
                 let ends = rng.below(4) == 0;
                 let change = WorkloadChange {

@@ -6,7 +6,7 @@ Owns: the loop over tasks, and leaving in order. Does not know about: how gradie
 A worker registers with the master, loads the model and the data that the settings name, and works
 through tasks until there are no more. SIGTERM, or the master's word, makes it finish the minibatch
 that it computes, hand its tasks back with the number of finished records, and leave. Exit codes: 0
-done, 143 after SIGTERM, 1 the model, the data or the code failed, 2 the master refuses this worker
+done, 143 it was to leave, 1 the model, the data or the code failed, 2 the master refuses this worker
 or cannot be reached.
 """
 
@@ -164,7 +164,7 @@ class Worker:
         except (Leaving, Interrupted):
             self._hand_back()
             self._leave(pb.LEAVE_REASON_PREEMPTED)
-            return EXIT_TERMINATED if self.terminated else EXIT_DONE
+            return EXIT_TERMINATED
         if self._backend is not None:
             self._backend.end()
         self._leave(pb.LEAVE_REASON_DONE)

@@ -1,0 +1,136 @@
+//! The conversation with one master. Owns: reaching it, what it gets to know of its pods, and what
+//! its answers mean for readers. Does not know about: when it is asked.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use api_types::{JobTraining, Millis, PodTraining, Time};
+use elastic_proto::v1::master_client::MasterClient;
+use elastic_proto::v1::tell_request::Event;
+use elastic_proto::v1::{PodGone, PodLeaves, StatusReply, WorkerStatus};
+use elastic_proto::{Credentials, Sign};
+use hyper_util::rt::TokioIo;
+use spec::{Framework, MASTER};
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint, Uri};
+use uuid::Uuid;
+use view::{PodState, View, WorkloadView};
+
+/// A master that does not answer for so long is asked again.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(crate) type Master = MasterClient<InterceptedService<Channel, Sign>>;
+
+/// A run of a master.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MasterRun {
+    pub(crate) workload: Uuid,
+    pod: Uuid,
+    generation: u32,
+    name: String,
+    port: u16,
+}
+
+impl MasterRun {
+    /// That of a workload, if it is a training whose master runs.
+    pub(crate) fn of(workload: &WorkloadView) -> Option<Self> {
+        let framework = workload.spec.distributed?.framework;
+        let is_master = |index: &usize| workload.spec.set_of(*index).0.role == MASTER;
+        let index = (0..workload.pods.len()).find(is_master)?;
+        let pod = &workload.pods[index];
+        // One that is being stopped still answers, and its workers leave.
+        let runs = matches!(pod.state, PodState::Running | PodState::Terminating);
+        (framework == Framework::ElasticDl && runs).then_some(())?;
+        let (name, port) = (pod.name.clone(), pod.port?);
+        let (pod, generation) = (pod.id, pod.generation);
+        Some(Self { workload: workload.id, pod, generation, name, port })
+    }
+
+    /// Whether it is the present one.
+    pub(crate) fn is_in(&self, view: &View) -> bool {
+        let workload = view.workloads.get(&self.workload);
+        workload.and_then(|workload| Self::of(workload)).is_some_and(|now| now == *self)
+    }
+
+    /// The way to it: a port on which a process of this run listens, and no other's.
+    pub(crate) fn connect(&self, control: &control::Handle, token: &str) -> Option<Master> {
+        let credentials = Credentials::new(token)?;
+        let (control, run) = (control.clone(), self.clone());
+        let connector = tower::service_fn(move |_: Uri| {
+            let (control, run) = (control.clone(), run.clone());
+            async move {
+                let connected = control.connect(run.workload, Some(&run.name), run.port).await;
+                connected.map(TokioIo::new).map_err(io::Error::other)
+            }
+        });
+        let endpoint = Endpoint::from_static("http://master").timeout(PATIENCE);
+        let channel = endpoint.connect_with_connector_lazy(connector);
+        Some(MasterClient::with_interceptor(channel, credentials.sign()))
+    }
+}
+
+/// What a master does not know of its pods. `workers` is what it said before the workload was looked
+/// at, so each of them had a place then, or has lost it since.
+pub(crate) fn news(workload: &WorkloadView, workers: &[WorkerStatus]) -> Vec<Event> {
+    workers.iter().filter_map(|worker| news_of(workload, worker)).collect()
+}
+
+fn news_of(workload: &WorkloadView, worker: &WorkerStatus) -> Option<Event> {
+    let pod = worker.pod.clone();
+    let index = workload.pods.iter().position(|one| one.name == pod);
+    match index.map(|index| workload.pods[index].state) {
+        Some(PodState::Starting | PodState::Running) => None,
+        Some(PodState::Terminating) if worker.leaving => None,
+        Some(PodState::Terminating) => {
+            let within_ms = workload.spec.set_of(index?).0.pod.grace_ms;
+            Some(Event::PodLeaves(PodLeaves { pod, within_ms }))
+        }
+        // One that has lost its place comes again under another name.
+        _ => Some(Event::PodGone(PodGone { pod, ..PodGone::default() })),
+    }
+}
+
+/// What a training does, for readers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) job: JobTraining,
+    /// By name.
+    pub(crate) pods: BTreeMap<String, PodTraining>,
+}
+
+impl Progress {
+    pub(crate) fn of(status: &StatusReply, checkpointed_ms: Option<u64>) -> Self {
+        let pods: BTreeMap<_, _> = (0..)
+            .zip(&status.workers)
+            .map(|(number, worker)| (worker.pod.clone(), of_worker(number, worker)))
+            .collect();
+        let rate = pods.values().map(|pod| pod.samples_per_second.0).sum();
+        let job = JobTraining {
+            epoch: status.epoch,
+            records: status.records,
+            records_total: Some(status.records_total).filter(|total| *total > 0),
+            bad_records: status.bad_records,
+            model_version: status.model_version,
+            checkpoint_version: status.checkpoint_version,
+            checkpointed_at: checkpointed_ms.map(|at| Time(units::Instant(at))),
+            samples_per_second: Millis(rate),
+            workers: u32::try_from(status.workers.len()).unwrap_or(u32::MAX),
+        };
+        Self { job, pods }
+    }
+}
+
+/// Workers that train each for itself have ranks by age, as those of a world have.
+fn of_worker(number: u32, worker: &WorkerStatus) -> PodTraining {
+    let report = worker.report.unwrap_or_default();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    let rate = (report.samples_per_second.max(0.0) * 1000.0) as u64;
+    PodTraining {
+        rank: worker.rank.unwrap_or(number),
+        tasks: worker.task_ids.clone(),
+        model_version: report.model_version,
+        samples_per_second: Millis(rate),
+        leaving: worker.leaving,
+    }
+}

@@ -1,0 +1,170 @@
+//! All trainings. Owns: following each as long as its master runs, and what each said last. Does not
+//! know about: what is said.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use api_types::{JobTraining, PodTraining};
+use control::{Clock as _, SystemClock};
+use elastic_proto::v1::{StatusReply, StatusRequest, TellRequest};
+use tokio::sync::Notify;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use crate::checkpoints::Checkpoints;
+use crate::conversation::{Master, MasterRun, Progress, news};
+
+/// Between two looks at a training of which nothing is heard.
+const EVERY: Duration = Duration::from_secs(1);
+/// The value of a job's token.
+const TOKEN: &str = "token";
+
+/// Follows the trainings of a server.
+pub struct Service {
+    control: control::Handle,
+    unseal: control::Unseal,
+    known: Mutex<BTreeMap<Uuid, Progress>>,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service").finish_non_exhaustive()
+    }
+}
+
+/// A training that is followed.
+struct Followed {
+    task: JoinHandle<()>,
+    /// Something happened to it.
+    wake: Arc<Notify>,
+}
+
+impl Service {
+    /// For the trainings of this dispatcher, whose tokens are opened so.
+    #[must_use]
+    pub fn new(control: control::Handle, unseal: control::Unseal) -> Arc<Self> {
+        Arc::new(Self { control, unseal, known: Mutex::default() })
+    }
+
+    /// How far a training is; none while that is not known.
+    #[must_use]
+    pub fn job(&self, workload: Uuid) -> Option<JobTraining> {
+        self.lock().get(&workload).map(|known| known.job.clone())
+    }
+
+    /// What a pod of a training does; none while that is not known, or it is no worker.
+    #[must_use]
+    pub fn pod(&self, workload: Uuid, name: &str) -> Option<PodTraining> {
+        self.lock().get(&workload)?.pods.get(name).cloned()
+    }
+
+    /// Follows all trainings until the dispatcher is gone.
+    pub async fn run(self: Arc<Self>) {
+        let mut events = self.control.subscribe();
+        let mut followed = BTreeMap::new();
+        self.look_at_all(&mut followed);
+        loop {
+            match events.recv().await {
+                Ok(event) => {
+                    event.workload_id.into_iter().for_each(|id| self.look(id, &mut followed));
+                }
+                // What was missed is in the state, too.
+                Err(RecvError::Lagged(_)) => self.look_at_all(&mut followed),
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    fn look_at_all(self: &Arc<Self>, followed: &mut BTreeMap<Uuid, Followed>) {
+        let view = self.control.view();
+        let running = view.workloads.values().filter_map(|workload| MasterRun::of(workload));
+        let ids: Vec<Uuid> = running.map(|run| run.workload).collect();
+        ids.into_iter().for_each(|id| self.look(id, followed));
+    }
+
+    fn look(self: &Arc<Self>, id: Uuid, followed: &mut BTreeMap<Uuid, Followed>) {
+        if let Some(one) = followed.get(&id) {
+            one.wake.notify_one();
+            if !one.task.is_finished() {
+                return;
+            }
+            followed.remove(&id);
+        }
+        let view = self.control.view();
+        if let Some(run) = view.workloads.get(&id).and_then(|workload| MasterRun::of(workload)) {
+            let wake = Arc::new(Notify::new());
+            let task = tokio::spawn(Arc::clone(self).follow(run, Arc::clone(&wake)));
+            followed.insert(id, Followed { task, wake });
+        }
+    }
+
+    /// Talks with a master as long as it runs, and with the next one after it.
+    async fn follow(self: Arc<Self>, first: MasterRun, wake: Arc<Notify>) {
+        let (id, mut next) = (first.workload, Some(first));
+        while let Some(run) = next {
+            match self.token(id).and_then(|token| run.connect(&self.control, &token)) {
+                Some(master) => self.talk(&run, master, &wake).await,
+                None => return tracing::error!(workload = %id, "a training has no token"),
+            }
+            let view = self.control.view();
+            next = view.workloads.get(&id).and_then(|workload| MasterRun::of(workload));
+        }
+        self.lock().remove(&id);
+    }
+
+    fn token(&self, workload: Uuid) -> Option<String> {
+        let opened = (self.unseal)(&format!("{}/{workload}", control::JOB_TOKEN), "");
+        opened.ok()?.remove(TOKEN)
+    }
+
+    async fn talk(&self, run: &MasterRun, mut master: Master, wake: &Notify) {
+        let mut checkpoints = Checkpoints::default();
+        while run.is_in(&self.control.view()) {
+            match master.status(StatusRequest {}).await {
+                Ok(status) => {
+                    let status = status.into_inner();
+                    self.tell(run, &mut master, &status).await;
+                    self.see(run.workload, &status, &mut checkpoints).await;
+                }
+                // It does not listen yet, or not any more.
+                Err(error) => tracing::debug!(workload = %run.workload, %error, "no answer"),
+            }
+            // An answer costs the master little; a burst of events costs it one.
+            tokio::select! {
+                () = tokio::time::sleep(EVERY) => {}
+                () = wake.notified() => {}
+            }
+        }
+    }
+
+    /// Says what has become of pods since the master last knew.
+    async fn tell(&self, run: &MasterRun, master: &mut Master, status: &StatusReply) {
+        let view = self.control.view();
+        let Some(workload) = view.workloads.get(&run.workload) else { return };
+        for event in news(workload, &status.workers) {
+            let told = master.tell(TellRequest { event: Some(event) }).await;
+            // The next look says it again.
+            if let Err(error) = told {
+                tracing::debug!(workload = %run.workload, %error, "a master was not told");
+            }
+        }
+    }
+
+    async fn see(&self, id: Uuid, status: &StatusReply, checkpoints: &mut Checkpoints) {
+        let due = checkpoints.see(status.checkpoint_version, SystemClock.now().0);
+        let progress = Progress::of(status, checkpoints.saved_ms());
+        self.lock().insert(id, progress);
+        if let Some(ago_ms) = due
+            && let Err(error) = self.control.note_checkpoint(id, ago_ms).await
+        {
+            tracing::warn!(workload = %id, %error, "a checkpoint was not noted");
+        }
+    }
+
+    /// What no panic leaves half-done: each holder changes one entry.
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uuid, Progress>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
