@@ -10,6 +10,7 @@ mod constraint;
 mod demand;
 mod empty_nodes;
 mod fill;
+pub mod fragmentation;
 mod free_gpu_index;
 mod mig;
 mod node;

@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use model::{PoolId, QueueId, WorkloadId};
 
@@ -51,6 +52,8 @@ type QueueOrder = BTreeMap<(QueueRank, QueueId), (WorkloadId, GroupId)>;
 struct Group {
     /// The class of those that began in it, less those that have moved.
     row: Option<ClassId>,
+    /// None of these before it is still in it: who has moved does not come back.
+    begin: Option<(Rank, WorkloadId)>,
     others: BTreeSet<(Rank, WorkloadId)>,
     /// The node pool in which they stand in line; none if all are the same to them.
     pool: Option<PoolId>,
@@ -120,25 +123,23 @@ impl Candidates {
         shares.cluster.queue_in(project, pool.unwrap_or_default())
     }
 
-    /// The first of a group.
-    fn first_of(&self, shares: &Shares<'_>, group: &Group) -> Option<(Rank, WorkloadId)> {
-        let row = group.row.and_then(|row| shares.memory.row(row));
-        let mut members = row.into_iter().flat_map(|row| &row.members);
-        let own = members.find(|(_, id)| !self.moved.contains_key(id));
-        own.into_iter().chain(group.others.first()).min().copied()
-    }
-
     /// Has a group stand where its first belongs.
     fn rank(&mut self, shares: &Shares<'_>, at: GroupId) {
-        let Some(group) = self.groups.get(&at) else { return };
-        let first = self.first_of(shares, group);
+        let Some(group) = self.groups.get_mut(&at) else { return };
+        let row = group.row.and_then(|row| shares.memory.row(row));
+        let begin = group.begin.map_or(Bound::Unbounded, Bound::Included);
+        let mut members =
+            row.into_iter().flat_map(|row| row.members.range((begin, Bound::Unbounded)));
+        let begun = members.find(|(_, id)| !self.moved.contains_key(id)).copied();
+        group.begin = begun.or_else(|| row?.members.last().copied());
+        let first = begun.into_iter().chain(group.others.first().copied()).min();
         let pool = group.pool;
         let place = first.map(|((priority, seq), id)| {
             let workload = &shares.cluster.workloads()[id];
             let grows = workload.enough(|set| workload.pod_sets[set].counted());
             (Self::queue(shares, id, pool), (priority, grows, seq), id)
         });
-        let before = self.groups.get_mut(&at).and_then(|g| std::mem::replace(&mut g.first, place));
+        let before = std::mem::replace(&mut group.first, place);
         if before == place {
             return;
         }
@@ -287,7 +288,9 @@ impl Candidates {
             {
                 ranked.retain(|ranked| (ranked.0, ranked.1) != (turn, id));
             }
-            group.row = group.row.or(other.row);
+            if group.row.is_none() {
+                (group.row, group.begin) = (other.row, other.begin);
+            }
             group.others.extend(other.others);
         }
         if let Some(row) = group.row {

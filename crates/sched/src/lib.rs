@@ -27,7 +27,6 @@ mod entitlement;
 mod entitlements;
 mod equivalence_class;
 mod fair_share;
-mod fragmentation;
 #[cfg(feature = "kai")]
 mod kai;
 mod memory;

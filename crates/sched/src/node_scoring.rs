@@ -4,10 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use model::fragmentation::{Allowed, Free, Shapes};
 use model::{Cluster, DeviceShare, GpuRequest, Node, NodeId};
 use units::GPU_MILLIS;
 
-use crate::fragmentation::{Allowed, Free, Shapes};
 use crate::place::{self, PodRequirements};
 use crate::policy::{Placement, Policy};
 use model::Fill;

@@ -31,6 +31,8 @@ pub(crate) struct Session<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) memory: Memory,
     pub(crate) causes: BTreeMap<PodId, Cause>,
+    /// Whom any of these may name.
+    pub(crate) beneficiaries: BTreeSet<WorkloadId>,
     /// Workloads that are found to have too few pods since then, or enough again.
     pub(crate) stale: BTreeMap<WorkloadId, Option<Instant>>,
     pub(crate) stats: Stats,
@@ -90,6 +92,7 @@ impl<'a> Session<'a> {
             policy,
             memory,
             causes: BTreeMap::new(),
+            beneficiaries: BTreeSet::new(),
             stale: BTreeMap::new(),
             stats: Stats::default(),
             trials_left: 0,

@@ -12,6 +12,7 @@ mod cost_cache;
 mod eviction_cost;
 mod eviction_units;
 mod node_cost;
+mod node_victims;
 mod rejections;
 mod set_search;
 mod together;
@@ -47,7 +48,8 @@ pub(crate) trait Rule {
         true
     }
 
-    /// Whether this one may be evicted.
+    /// Whether this one may be evicted. Of work of another queue the answer is the same for all
+    /// takers.
     fn is_victim(&self, s: &Session<'_>, id: WorkloadId, victim: WorkloadId) -> bool;
 
     /// No more than this can come free by evictions. It may say too much, never too little: what is
@@ -370,7 +372,7 @@ impl PreemptionAttempt<'_> {
     ) -> bool {
         let mut looked = false;
         loop {
-            let Some(Reverse((believed, node))) = costs.nodes.pop() else {
+            let Some((believed, node)) = costs.pop(s, self) else {
                 if costs.ask_again(s, &self.need, rejections) {
                     continue;
                 }
@@ -556,6 +558,7 @@ impl PreemptionAttempt<'_> {
     /// whatever the rule.
     fn tell(self, s: &mut Session<'_>) {
         let beneficiary = s.reference(self.need.id);
+        s.beneficiaries.insert(self.need.id);
         for (victim, cause) in self.causes {
             causes::inherit(s, victim, &beneficiary, &cause);
             for pod in s.cluster.workloads()[victim].pods.clone() {

@@ -8,7 +8,7 @@ use reasons::{Cause, WorkloadRef};
 /// Others may have been stopped in this cycle for one that lost its place again, for this `cause`: they
 /// were stopped for the workload that has it now.
 pub(super) fn inherit(s: &mut Session<'_>, from: WorkloadId, to: &WorkloadRef, cause: &Cause) {
-    if s.cluster.workloads()[from].placed > 0 {
+    if !s.beneficiaries.contains(&from) || s.cluster.workloads()[from].placed > 0 {
         return;
     }
     let is_theirs = |other: &Cause| other.beneficiary().is_some_and(|other| other.id == from);

@@ -86,6 +86,11 @@ pub(super) fn lost(s: &Session<'_>, id: WorkloadId, eviction_units: &[EvictionUn
     work_lost(gone_millis, restarts(s, id), restarting_millis, s.unsaved_ms(id))
 }
 
+/// The same for pods that hold so much, all of which stop.
+pub(super) fn lost_here(s: &Session<'_>, id: WorkloadId, gpu_millis: u64) -> u64 {
+    work_lost(gpu_millis, restarts(s, id), gpu_millis, s.unsaved_ms(id))
+}
+
 fn work_lost(gone_millis: u64, times: u64, restarting_millis: u64, unsaved_ms: u64) -> u64 {
     let unsaved = restarting_millis.saturating_mul(unsaved_ms / MINUTE_MS);
     gone_millis.saturating_mul(times).saturating_add(unsaved)

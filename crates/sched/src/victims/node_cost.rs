@@ -264,15 +264,7 @@ impl Search<'_> {
 
     /// Whether the best so far loses more than the least that could be lost.
     fn is_wasteful(&self) -> bool {
-        let missing = |part: GpuRequest| {
-            let short = self
-                .gpus()
-                .filter_map(|(gpu, free)| part.needs_of(gpu).map(|need| need.saturating_sub(free)));
-            let mut short: SmallVec<[u64; 8]> = short.collect();
-            short.sort_unstable();
-            short.iter().take(part.devices() as usize).sum::<u64>()
-        };
-        let missing_millis = self.need.ask.request.gpu.parts().map(missing).sum();
+        let missing_millis = missing_millis(self.need.ask.request.gpu, self.gpus());
         self.best
             .as_ref()
             .is_some_and(|(cost, _)| cost.interrupted > 1 || cost.exceeds(missing_millis))
@@ -306,6 +298,22 @@ impl Search<'_> {
             }
         }
     }
+}
+
+/// What has to come free at the least on devices with so much free.
+pub(super) fn missing_millis<'a>(
+    request: GpuRequest,
+    gpus: impl Iterator<Item = (&'a Gpu, u64)> + Clone,
+) -> u64 {
+    let missing = |part: GpuRequest| {
+        let short = gpus
+            .clone()
+            .filter_map(|(gpu, free)| part.needs_of(gpu).map(|need| need.saturating_sub(free)));
+        let mut short: SmallVec<[u64; 8]> = short.collect();
+        short.sort_unstable();
+        short.iter().take(part.devices() as usize).sum::<u64>()
+    };
+    request.parts().map(missing).sum()
 }
 
 /// Who on this node may be asked: the least important first, of equals the cheapest, then the

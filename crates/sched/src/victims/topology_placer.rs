@@ -4,7 +4,7 @@
 use model::{NodeId, PodId, PodMismatch};
 use units::Resources;
 
-use super::{NodeCostCache, NodeCosts, PreemptionAttempt, Rejections};
+use super::{NodeCostCache, PreemptionAttempt, Rejections};
 use crate::place::{self, PodRequirements};
 use crate::session::Session;
 use crate::session::topology::Placer;
@@ -83,11 +83,12 @@ impl Placer for TopologyPlacer<'_, '_> {
         let costs = match among {
             None if kept => self.cost_cache.of(s, self.attempt),
             None => {
-                own = NodeCosts::new(s, self.attempt, s.cluster.nodes().ids());
+                let nodes: Vec<_> = s.cluster.nodes().ids().collect();
+                own = self.cost_cache.of_nodes(s, self.attempt, &nodes);
                 &mut own
             }
             Some(nodes) => {
-                own = NodeCosts::new(s, self.attempt, nodes.iter().copied());
+                own = self.cost_cache.of_nodes(s, self.attempt, nodes);
                 &mut own
             }
         };

@@ -17,9 +17,10 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use model::{Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodRequest};
 use smallvec::SmallVec;
 use units::{GPU_MILLIS, Resources};
+
+use crate::{Cluster, ConstraintsId, DeviceShare, GpuRequest, Node, NodeId, PodRequest};
 
 /// Most shapes looked at: those that ask for most.
 const SHAPES_MAX: usize = 512;
@@ -32,7 +33,7 @@ const POD_BITS: u32 = 16;
 
 /// The shapes that ask for GPUs, those with the same request for GPUs together.
 #[derive(Debug, Default)]
-pub(crate) struct Shapes {
+pub struct Shapes {
     groups: Vec<(GpuRequest, Range<usize>)>,
     all: Vec<Shape>,
 }
@@ -57,11 +58,11 @@ struct HostNeed {
 }
 
 /// The shapes that may be on a node, one bit for each.
-pub(crate) type Allowed = SmallVec<[u64; SHAPES_MAX / 64]>;
+pub type Allowed = SmallVec<[u64; SHAPES_MAX / 64]>;
 
 /// What is free on a node, or will be when what is being released is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Free {
+pub struct Free {
     devices_millis: SmallVec<[u64; 8]>,
     /// Whether some of the devices are MIG instances.
     has_instances: bool,
@@ -69,13 +70,16 @@ pub(crate) struct Free {
 }
 
 impl Free {
-    pub(crate) fn of(node: &Node) -> Self {
+    /// As the node is now.
+    #[must_use]
+    pub fn of(node: &Node) -> Self {
         let devices_millis = node.gpus.iter().map(|gpu| gpu.free_millis(false)).collect();
         let has_instances = node.gpus.iter().any(|gpu| gpu.mig.is_some());
         Self { devices_millis, has_instances, host: node.free(false) }
     }
 
-    pub(crate) fn take(&mut self, devices: &[DeviceShare], request: PodRequest) {
+    /// After a pod got these devices.
+    pub fn take(&mut self, devices: &[DeviceShare], request: PodRequest) {
         for share in devices {
             self.devices_millis[share.gpu as usize] -= share.millis;
         }
@@ -119,7 +123,8 @@ const fn pods_per(each: u64) -> u64 {
 
 impl Shapes {
     /// What is asked for now.
-    pub(crate) fn of(cluster: &Cluster) -> Self {
+    #[must_use]
+    pub fn of(cluster: &Cluster) -> Self {
         let mut asked: Vec<_> =
             cluster.requests().iter().filter(|(request, ..)| request.gpu.devices() > 0).collect();
         if asked.len() > SHAPES_MAX {
@@ -187,7 +192,8 @@ impl Shapes {
     }
 
     /// The shapes that may be on a node.
-    pub(crate) fn allowed(&self, cluster: &Cluster, id: NodeId) -> Allowed {
+    #[must_use]
+    pub fn allowed(&self, cluster: &Cluster, id: NodeId) -> Allowed {
         let mut bits = Allowed::from_elem(0, self.all.len().div_ceil(64));
         for (at, shape) in self.all.iter().enumerate() {
             if shape.constraints.is_none_or(|constraints| cluster.allows(constraints, id)) {
@@ -198,7 +204,8 @@ impl Shapes {
     }
 
     /// What a node with so much free is worth to pods that request these shapes.
-    pub(crate) fn worth(&self, node: &Node, allowed: &Allowed, free: &Free) -> u64 {
+    #[must_use]
+    pub fn worth(&self, node: &Node, allowed: &Allowed, free: &Free) -> u64 {
         let mut worth = 0_u64;
         self.each_usable(node, allowed, free, |at, millis| {
             worth = worth.saturating_add(millis.saturating_mul(self.all[at].weight));

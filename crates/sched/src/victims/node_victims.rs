@@ -1,0 +1,233 @@
+//! Who is on each node, and the least that room there could cost. Owns: a bound below the cost of a
+//! node, found without a search, and what is remembered for it until the node or a queue changes.
+//! Errs on one side only: a node that is left out has no room to make, and none costs less than its
+//! bound.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Gpu, GpuRequest, NodeId, QueueId, WorkloadId};
+use smallvec::SmallVec;
+use units::Resources;
+
+use super::eviction_cost::{EvictionCost, importance, lost_here};
+use super::eviction_units::whole_workload;
+use super::node_cost::missing_millis;
+use super::{Need, Rule};
+use crate::place;
+use crate::session::Session;
+
+/// What is known of the nodes and queues in one action.
+#[derive(Debug, Default)]
+pub(super) struct NodeVictims {
+    /// Workloads with a place on each node, as of one of its revisions.
+    nodes: Vec<Option<(u64, Vec<Victim>)>>,
+    /// How often the queue of any workload on a node has changed.
+    changes: Vec<u64>,
+    queues: BTreeMap<QueueId, Standing>,
+    /// The revision of the state as of which queues were looked at.
+    seen: u64,
+}
+
+/// A workload with a place on a node.
+#[derive(Debug)]
+struct Victim {
+    id: WorkloadId,
+    /// What its pods hold there.
+    devices: SmallVec<[(usize, u64); 2]>,
+    held: Resources,
+    /// Pods with a place, on any node, if it goes as a whole or not at all.
+    whole: Option<u32>,
+    /// What is lost with its pods there.
+    lost: u64,
+}
+
+/// How a queue stands that holds so much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Standing {
+    held: Resources,
+    /// The least priority of what may be stopped.
+    least: Option<u32>,
+    is_over_share: bool,
+    saturation: u64,
+}
+
+/// The least that room on a node could cost, whatever else than GPUs is requested.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LeastCost {
+    /// What is free; none if there are too few GPUs for one more pod.
+    free: Option<Resources>,
+    /// What would be free without all that may be asked, and what it costs at the least to ask
+    /// any; none if even that has too few GPUs.
+    most: Option<(Resources, EvictionCost)>,
+}
+
+impl LeastCost {
+    /// The same for a pod; none if there can be no room.
+    pub(super) fn of(&self, need: &Need) -> Option<EvictionCost> {
+        let host = Resources { gpu_millis: 0, ..need.ask.request.resources(1) };
+        if self.free.is_some_and(|free| host.fits_in(free)) {
+            return Some(EvictionCost::NOTHING);
+        }
+        self.most.filter(|(most, _)| host.fits_in(*most)).map(|(_, cost)| cost)
+    }
+}
+
+impl NodeVictims {
+    /// Takes in which queues hold more or less than before.
+    pub(super) fn follow(&mut self, s: &Session<'_>) {
+        if std::mem::replace(&mut self.seen, s.cluster.state_revision()) == self.seen {
+            return;
+        }
+        for (&queue, then) in &mut self.queues {
+            let row = &s.cluster.queues()[queue];
+            if (then.held, then.least) == (row.held(), row.preemptible.keys().next().copied()) {
+                continue;
+            }
+            *then = standing(s, queue);
+            for node in nodes_of(s, queue) {
+                let at = node.raw() as usize;
+                self.changes.resize(self.changes.len().max(at + 1), 0);
+                self.changes[at] += 1;
+            }
+        }
+    }
+
+    /// A number that changes whenever the bound of a node may.
+    pub(super) fn revision(&self, s: &Session<'_>, node: NodeId) -> u64 {
+        // Both only grow.
+        s.cluster.revision(node) + self.changes.get(node.raw() as usize).copied().unwrap_or(0)
+    }
+
+    /// The bound for a request for GPUs. But for nodes with work of the taker's queue it is the same
+    /// for all takers of an action.
+    pub(super) fn least_cost(
+        &mut self,
+        s: &Session<'_>,
+        rule: &dyn Rule,
+        (id, request): (WorkloadId, GpuRequest),
+        node: NodeId,
+    ) -> LeastCost {
+        let Self { nodes, queues, .. } = self;
+        let here = on_node(nodes, s, node);
+        let gives = |victim: &&Victim| victim.id != id && rule.is_victim(s, id, victim.id);
+        let victims: SmallVec<[&Victim; 8]> = here.iter().filter(gives).collect();
+        let row = &s.cluster.nodes()[node];
+        let mut gpus: SmallVec<[(&Gpu, u64); 8]> =
+            row.gpus.iter().map(|gpu| (gpu, gpu.free_millis(false))).collect();
+        let missing_millis = missing_millis(request, gpus.iter().copied());
+        let takes_one_more = row.pods_committed < row.pods_max;
+        let fits = takes_one_more && place::fits_on(request, gpus.iter().copied());
+        let mut most = row.free(false);
+        let free = fits.then_some(most);
+        for victim in &victims {
+            victim.devices.iter().for_each(|&(at, millis)| gpus[at].1 += millis);
+            most += victim.held;
+        }
+        if victims.is_empty() || !place::fits_on(request, gpus.iter().copied()) {
+            return LeastCost { free, most: None };
+        }
+        let more = fewest(&victims, missing_millis).max(2);
+        let (own, stays) = (s.queue_of(id), rule.moves_max(s).is_some());
+        let costs = victims.iter().map(|victim| {
+            let (workload, queue) = (&s.cluster.workloads()[victim.id], s.queue_of(victim.id));
+            let Standing { is_over_share, saturation, .. } =
+                *queues.entry(queue).or_insert_with(|| standing(s, queue));
+            let asked = if victim.held.gpu_millis >= missing_millis { 1 } else { more };
+            let is_whole = victim.whole == Some(workload.placed);
+            EvictionCost {
+                entitled: u32::from(rule.spares_the_entitled() && !is_over_share),
+                priority: if is_whole && !stays { importance(s, victim.id) } else { 0 },
+                interrupted: if stays { asked } else { 0 },
+                lost: missing_millis.max(if is_whole { victim.lost } else { 0 }),
+                restarts: asked,
+                foreign: u32::from(queue != own),
+                saturation: Reverse(saturation),
+                seq: Reverse(workload.spec.seq),
+            }
+        });
+        LeastCost { free, most: costs.min().map(|cost| (most, cost)) }
+    }
+}
+
+/// A request that is no more than this: there are fewer different ones.
+pub(super) fn at_most(request: GpuRequest) -> GpuRequest {
+    const MILLIS: u64 = 100;
+    match request {
+        GpuRequest::Share { devices, millis } => {
+            GpuRequest::Share { devices, millis: (millis / MILLIS * MILLIS).max(1) }
+        }
+        GpuRequest::Memory { devices, bytes } => {
+            GpuRequest::Memory { devices, bytes: (bytes >> 30 << 30).max(1) }
+        }
+        other => other,
+    }
+}
+
+/// Nodes with work of a queue.
+pub(super) fn nodes_of(s: &Session<'_>, queue: QueueId) -> BTreeSet<NodeId> {
+    let pods = s.workloads_in(queue).flat_map(|id| &s.cluster.workloads()[id].pods);
+    pods.filter_map(|&pod| Some(s.cluster.pods()[pod].binding.effective()?.node)).collect()
+}
+
+/// How many at least have to give way so that so much comes free.
+fn fewest(victims: &[&Victim], missing_millis: u64) -> u32 {
+    let sizes = victims.iter().map(|victim| victim.held.gpu_millis);
+    let mut sizes: SmallVec<[u64; 8]> = sizes.collect();
+    sizes.sort_unstable_by_key(|&millis| Reverse(millis));
+    let (mut count, mut left) = (0, missing_millis);
+    for millis in sizes {
+        if left == 0 {
+            break;
+        }
+        count += 1;
+        left = left.saturating_sub(millis);
+    }
+    count
+}
+
+fn on_node<'a>(
+    nodes: &'a mut Vec<Option<(u64, Vec<Victim>)>>,
+    s: &Session<'_>,
+    node: NodeId,
+) -> &'a [Victim] {
+    let (at, revision) = (node.raw() as usize, s.cluster.revision(node));
+    if nodes.len() <= at {
+        nodes.resize_with(at + 1, || None);
+    }
+    let known = nodes[at].take().filter(|(seen, _)| *seen == revision);
+    &nodes[at].insert(known.unwrap_or_else(|| (revision, look(s, node)))).1
+}
+
+fn look(s: &Session<'_>, node: NodeId) -> Vec<Victim> {
+    let mut victims: Vec<Victim> = Vec::new();
+    for &pod in &s.cluster.nodes()[node].pods {
+        let here = s.cluster.pods()[pod].binding.effective().filter(|place| place.node == node);
+        let Some(place) = here else { continue };
+        let id = s.cluster.pods()[pod].workload;
+        let at = victims.iter().position(|victim| victim.id == id).unwrap_or_else(|| {
+            let is_whole = whole_workload(s, id).len() == 1;
+            let whole = is_whole.then(|| s.cluster.workloads()[id].placed);
+            let held = Resources::ZERO;
+            victims.push(Victim { id, devices: SmallVec::new(), held, whole, lost: 0 });
+            victims.len() - 1
+        });
+        let victim = &mut victims[at];
+        victim.devices.extend(place.devices.iter().map(|at| (at.gpu as usize, at.millis)));
+        victim.held += s.cluster.amounts(pod, place);
+    }
+    for victim in &mut victims {
+        victim.lost = lost_here(s, victim.id, victim.held.gpu_millis);
+    }
+    victims
+}
+
+fn standing(s: &Session<'_>, queue: QueueId) -> Standing {
+    let row = &s.cluster.queues()[queue];
+    Standing {
+        held: row.held(),
+        least: row.preemptible.keys().next().copied(),
+        is_over_share: s.shares().over_share(queue),
+        saturation: s.saturation(queue).coarse(),
+    }
+}
