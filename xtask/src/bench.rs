@@ -113,7 +113,10 @@ pub(crate) fn run(default: &Path, options: &Options) -> Result<()> {
         Some("ended") => {
             return ended::run(&elastane, options.sizes.as_deref().unwrap_or(&ended::SIZES));
         }
-        Some(_) => return lists::run(&elastane, sizes),
+        Some(_) => {
+            let usual = [lists::WORKLOADS];
+            return lists::run(&elastane, options.sizes.as_deref().unwrap_or(&usual));
+        }
         None => {}
     }
     starts(&elastane)?;
