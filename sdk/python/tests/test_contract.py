@@ -215,7 +215,8 @@ def train(start_worker, model, digits, tmp_path, epochs=3, **arguments):
 def test_two_workers_of_a_framework(model, start_worker, digits, tmp_path):
     framework = {"digits_torch": "torch", "digits_keras": "tensorflow"}[model]
     pytest.importorskip(framework, reason=f"{framework} is not installed")
-    assert train(start_worker, model, digits, tmp_path) >= 0.95
+    # The mean is 0.96; one run on 297 images is up to 4 points off.
+    assert train(start_worker, model, digits, tmp_path) >= 0.92
 
 
 def test_form_of_may_2019(start_worker, tmp_path):

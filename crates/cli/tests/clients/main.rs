@@ -1,6 +1,7 @@
 //! Programs that others wrote, against the built server: the published Python client drives it and
 //! judges its answers, schemathesis sends what its own description allows and forbids, moto keeps
-//! buckets that are copied, and people log in at a certified OpenID Connect provider.
+//! buckets that are copied, and people log in at a certified OpenID Connect provider. Beside them,
+//! our own Python packages with the frameworks that they are for.
 //!
 //! They come from PyPI and npm into folders of their own. Where they cannot be had, each test is
 //! counted as ignored and says why.
@@ -19,6 +20,20 @@ use sandbox::Sandbox;
 /// What is installed, each at the version that was looked at.
 const PACKAGES: [&str; 4] =
     ["runapy==1.224.0", "schemathesis==4.32.5", "moto[s3]==5.2.5", "flask-cors==6.0.5"];
+/// What our own packages are tried with. PyTorch is that of the system, if it has one: on PyPI it
+/// comes with gigabytes for GPUs. It needs a numpy below 2.
+const FRAMEWORKS: [&str; 8] = [
+    "numpy==1.26.4",
+    "grpcio==1.85.1",
+    "protobuf==5.29.6",
+    "scikit-learn==1.9.1",
+    "tensorflow-cpu==2.18.1",
+    "pyyaml==6.0.3",
+    "runapy==1.224.0",
+    "pytest==8.4.2",
+];
+/// Our own packages.
+const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk");
 /// What schemathesis looks for. Left out are two: that every request allowed by the schema is
 /// accepted (a name that is taken and a field of later are refused, and say so), and that every
 /// other is refused (serde takes an object as the list of its values, too).
@@ -46,7 +61,10 @@ fn main() {
         ("login_without_a_browser", login::elsewhere),
         ("login_without_the_provider", login::provider_down),
     ];
-    let mut all = trials(&arguments, &python, environment);
+    let own: [(&str, Test); 2] =
+        [("sdk_python", |bin| suite(bin, "python")), ("sdk_runai", |bin| suite(bin, "runai"))];
+    let mut all = trials(&arguments, &python, clients);
+    all.extend(trials(&arguments, &own, frameworks));
     all.extend(trials(&arguments, &node, login::library));
     libtest_mimic::run(&arguments, all).exit();
 }
@@ -71,19 +89,46 @@ fn trials(
     tests.iter().map(trial).collect()
 }
 
-/// The folder of the installed programs, or why there is none.
-fn environment() -> Result<PathBuf, String> {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python-clients");
-    let done = dir.join("installed");
-    let wanted = PACKAGES.join("\n");
+/// The folder of the programs that others wrote, or why there is none.
+fn clients() -> Result<PathBuf, String> {
+    environment("python-clients", &["python3", "-m", "venv", "--clear"], &PACKAGES)
+}
+
+/// The folder of a Python with frameworks and our own packages, or why there is none.
+fn frameworks() -> Result<PathBuf, String> {
+    // The PyTorch of the system is for its own Python.
+    let system = ["/usr/bin/python3", "-m", "venv", "--clear", "--without-pip"];
+    let bin = environment(
+        "python-frameworks",
+        &[&system[..], &["--system-site-packages"]].concat(),
+        &FRAMEWORKS,
+    )?;
+    let packages = ["python", "runai"].map(|name| format!("{SDK}/{name}"));
+    pip(
+        &bin,
+        ["--force-reinstall", "--no-deps"].into_iter().chain(packages.iter().map(String::as_str)),
+    )?;
+    Ok(bin)
+}
+
+/// The programs of a folder of its own with packages, which is made where it is not there.
+fn environment(name: &str, venv: &[&str], packages: &[&str]) -> Result<PathBuf, String> {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let (bin, done, wanted) = (dir.join("bin"), dir.join("installed"), packages.join("\n"));
     if std::fs::read_to_string(&done).is_ok_and(|packages| packages == wanted) {
-        return Ok(dir.join("bin"));
+        return Ok(bin);
     }
-    step("python3", Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
-    let pip = dir.join("bin").join("pip");
-    step("pip", Command::new(pip).args(["install", "--quiet", "--retries", "1"]).args(PACKAGES))?;
+    step(venv[0], Command::new(venv[0]).args(&venv[1..]).arg(&dir))?;
+    pip(&bin, packages.iter().copied())?;
     std::fs::write(done, wanted).map_err(|error| error.to_string())?;
-    Ok(dir.join("bin"))
+    Ok(bin)
+}
+
+/// Installs packages for the Python of a folder.
+fn pip<'a>(bin: &Path, packages: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+    let mut command = Command::new("python3");
+    command.args(["-m", "pip", "--python"]).arg(bin.join("python3"));
+    step("pip", command.args(["install", "--quiet", "--retries", "1"]).args(packages))
 }
 
 /// Runs a program that installs something.
@@ -147,4 +192,21 @@ fn schemathesis(bin: &Path) -> Result<(), Failed> {
         sandbox.port()
     );
     passes(&sandbox, &line)
+}
+
+/// The tests of one of our own packages. What its own run skips is counted.
+fn suite(bin: &Path, package: &str) -> Result<(), Failed> {
+    let sandbox = Sandbox::new();
+    let (python, folder) = (bin.join("python3"), format!("{SDK}/{package}"));
+    // More threads than free cores would wait for each other.
+    let output = sandbox.shell(&format!(
+        "cd {folder} && OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 PYTHONDONTWRITEBYTECODE=1 {} -m pytest \
+         -q -rs -p no:cacheprovider --basetemp=$HOME/pytest tests",
+        python.display()
+    ));
+    output.text.lines().filter(|line| line.starts_with("SKIPPED")).for_each(skip::skipped);
+    if output.code == Some(0) && output.text.contains(" passed") {
+        return Ok(());
+    }
+    Err(Failed::from(output.text))
 }
